@@ -1,0 +1,142 @@
+/** What the service answers, as the doors publish it (api.md, Answers and Errors; spec 4, 7). Times are ISO 8601 UTC. */
+import { type TSchema, Type } from '@sinclair/typebox'
+import { REFUSALS } from './refusals.ts'
+
+const TRUE = Type.Literal(true)
+const FALSE = Type.Literal(false)
+const time = (description: string) => Type.String({ description, format: 'date-time' })
+const orNull = <S extends TSchema>(schema: S, description: string) => Type.Union([schema, Type.Null()], { description })
+const timeOrNull = (description: string) => orNull(Type.String({ format: 'date-time' }), description)
+const oneOf = <T extends string>(values: readonly T[], description: string) =>
+  Type.Union(
+    values.map((value) => Type.Literal(value)),
+    { description },
+  )
+
+const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
+const EVENT_TYPES = ['event', 'page', 'action'] as const
+
+const ISSUE = {
+  field: Type.String({ description: 'The top-level name of the field.' }),
+  code: Type.String({ description: 'A stable code for machines.' }),
+  message: Type.String({ description: 'One sentence for a person, which echoes nothing that was sent.' }),
+}
+
+export const WarningItem = Type.Object(ISSUE, {
+  description: 'The request was done, but something in it had no effect.',
+})
+
+export const FieldErrorItem = Type.Object(ISSUE, { description: 'A field that cannot be accepted.' })
+
+const WARNINGS = Type.Optional(Type.Array(WarningItem, { description: 'Absent when there is nothing to warn of.' }))
+const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })
+
+/** A stored person. */
+export const ContactRecord = Type.Object({
+  id: CONTACT_ID,
+  app: Type.String({ description: 'The app ID.' }),
+  email: Type.String({ description: 'Trimmed, lowercase, the domain in punycode.' }),
+  firstName: orNull(Type.String(), 'First name.'),
+  lastName: orNull(Type.String(), 'Last name.'),
+  tags: Type.Array(Type.String()),
+  fields: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
+    description: "The customer's own data.",
+  }),
+  source: orNull(Type.String(), 'Where the person came from first.'),
+  status: oneOf(CONTACT_STATUSES, 'Whether mail may go to this person.'),
+  createdAt: time('When the person was added.'),
+  updatedAt: time('When a field last changed.'),
+  firstSeenAt: timeOrNull('The first page view.'),
+  lastSeenAt: timeOrNull('The latest page view.'),
+  lastEventAt: timeOrNull('The latest event.'),
+})
+
+/** A stored event, page view or custom action. */
+export const EventRecord = Type.Object({
+  id: Type.String({ description: 'The ID of the event, `evt_...`.' }),
+  type: oneOf(EVENT_TYPES, 'From a server, a page view, or an action in the browser.'),
+  event: orNull(Type.String(), 'The name; null for a page view.'),
+  path: orNull(Type.String(), 'The path of the page; null for an event from a server.'),
+  email: Type.String(),
+  contactId: CONTACT_ID,
+  properties: orNull(Type.Object({}, { additionalProperties: true }), 'As they were sent.'),
+  occurredAt: time('When it happened.'),
+  receivedAt: time('When it arrived.'),
+  via: Type.String({ description: 'The door it came through.' }),
+})
+
+/** 202 of POST /events (spec 4.1). */
+export const EventAnswer = Type.Object({
+  ok: TRUE,
+  contactId: CONTACT_ID,
+  created: Type.Boolean({ description: 'Whether this call added the person.' }),
+  warnings: WARNINGS,
+})
+
+/** 201 and 200 of POST, 200 of PATCH /contacts (spec 4.2, 4.3). */
+export const ContactAnswer = Type.Object({
+  ok: TRUE,
+  contactId: CONTACT_ID,
+  created: Type.Boolean({ description: 'Whether this call added the person.' }),
+  contact: ContactRecord,
+  warnings: WARNINGS,
+})
+
+/** 200 of GET /contacts with `email`. */
+export const ContactFoundAnswer = Type.Object({ ok: TRUE, contact: ContactRecord })
+
+/** 200 of DELETE /contacts. */
+export const ContactEraseAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS })
+
+const pageOf = <S extends TSchema>(item: S) =>
+  Type.Object({
+    ok: TRUE,
+    data: Type.Array(item, { description: 'Newest first.' }),
+    nextCursor: orNull(Type.String(), 'Send it as `cursor` for the next page; null on the last.'),
+  })
+
+export const ContactPage = pageOf(ContactRecord)
+export const EventPage = pageOf(EventRecord)
+
+const ERROR_CODE = Type.Union(
+  Object.keys(REFUSALS).map((code) => Type.Literal(code)),
+  { description: 'A stable code for machines.' },
+)
+
+/** 207 of POST /events/batch: one result for each event, in the order they were sent. */
+export const BatchAnswer = Type.Object({
+  ok: Type.Boolean({ description: 'Whether every event was accepted.' }),
+  accepted: Type.Integer({ description: 'How many were accepted.', minimum: 0 }),
+  results: Type.Array(
+    Type.Union([
+      Type.Object({
+        index: Type.Integer({ minimum: 0 }),
+        ok: TRUE,
+        contactId: CONTACT_ID,
+        created: Type.Boolean(),
+        warnings: WARNINGS,
+      }),
+      Type.Object({
+        index: Type.Integer({ minimum: 0 }),
+        ok: FALSE,
+        error: ERROR_CODE,
+        message: ISSUE.message,
+        field: Type.Optional(ISSUE.field),
+        errors: Type.Optional(Type.Array(FieldErrorItem)),
+      }),
+    ]),
+  ),
+})
+
+/** Every answer that says no (spec 7). */
+export const ErrorAnswer = Type.Object({
+  ok: FALSE,
+  error: ERROR_CODE,
+  message: ISSUE.message,
+  field: Type.Optional(ISSUE.field),
+  errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'When several fields fail.' })),
+  requestId: Type.String({ description: 'Also in the header X-Request-Id; the log knows it.' }),
+  scope: Type.Optional(oneOf(['key', 'ip'], 'On 429: whose limit it is.')),
+  limit: Type.Optional(Type.Integer({ description: 'On 429: how many the limit lets through.' })),
+  retryAfter: Type.Optional(Type.Integer({ description: 'On 429: seconds until the next may come.' })),
+})

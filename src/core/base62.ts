@@ -1,0 +1,25 @@
+/** Digits, capitals, small letters: in the order of their ASCII codes, so that numbers sort as their texts do. */
+export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+export type RandomBytes = (count: number) => Uint8Array
+
+/** Bytes at or above this would make the first characters of the alphabet likelier than the rest: 4 x 62. */
+const FAIR_BELOW = 248
+
+export const randomBytes: RandomBytes = (count) => crypto.getRandomValues(new Uint8Array(count))
+
+/** `length` random base62 characters, each as likely as the others: 5.954 bits apiece. */
+export function randomBase62(length: number, random: RandomBytes = randomBytes): string {
+  let text = ''
+  while (text.length < length) {
+    for (const byte of random(length - text.length)) if (byte < FAIR_BELOW) text += BASE62.charAt(byte % 62)
+  }
+  return text
+}
+
+/** A whole number from 0 as `length` base62 characters, most significant first, padded with `0`. */
+export function toBase62(value: number, length: number): string {
+  let text = ''
+  for (let rest = value; text.length < length; rest = Math.floor(rest / 62)) text = BASE62.charAt(rest % 62) + text
+  return text
+}

@@ -1,0 +1,159 @@
+/**
+ * One reader for each kind of field that customers send (api.md, Fields; spec 2.4, 2.5). A reader gives the clean value.
+ * What it cannot accept it adds to `errors`, gives a stand-in and lets its caller go on, so that one answer names every
+ * field that fails. Readers take values as parseJsonObject gives them: whole Unicode characters, finite numbers.
+ */
+import { isIPv4, isIPv6 } from 'node:net'
+import { type EmailAddress, readEmail } from './email.ts'
+import * as limits from './field-limits.ts'
+import { EVENT_NAME_PATTERN, NO_CONTROL_PATTERN, TIME_PATTERN } from './field-patterns.ts'
+import { quoteName } from './json.ts'
+import type { FieldError, Warning } from './refusals.ts'
+
+/** The clean input with what had no effect in it, or every field that cannot be accepted, in the schema's order. */
+export type Reading<T> = { input: T; warnings: Warning[] } | { errors: FieldError[] }
+
+export type Body = Record<string, unknown>
+
+const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
+const NO_CONTROL = new RegExp(NO_CONTROL_PATTERN)
+const TIME = new RegExp(TIME_PATTERN)
+const NOBODY: EmailAddress = { email: '', shown: '' }
+
+export function addError(errors: FieldError[], field: string, code: string, message: string): void {
+  errors.push({ field, code, message })
+}
+
+/** Whether a text has more than `max` code points; the length in UTF-16 settles it for almost all. */
+export const isLongerThan = (text: string, max: number): boolean =>
+  text.length > max && (text.length > 2 * max || Array.from(text).length > max)
+
+/** Whether the text has `min` to `max` characters, none of them C0, DEL or C1; otherwise adds the error. */
+export function isPlainText(
+  value: unknown,
+  field: string,
+  range: { min: number; max: number },
+  errors: FieldError[],
+): value is string {
+  const size = range.min === 0 ? `up to ${range.max}` : `${range.min} to ${range.max}`
+  if (typeof value === 'string' && isLongerThan(value, range.max)) {
+    addError(errors, field, 'too_long', `Send ${size} characters.`)
+    return false
+  }
+  if (typeof value === 'string' && value.length >= range.min && NO_CONTROL.test(value)) return true
+  addError(errors, field, 'invalid', `Send a string of ${size} characters, without control characters.`)
+  return false
+}
+
+/** The app ID under either of its names. `missingAs` is the one that the call's documentation shows. */
+export function readAppId(body: Body, missingAs: 'app' | 'newsletter', errors: FieldError[]): string {
+  const { app, newsletter } = body
+  if (app === undefined && newsletter === undefined) {
+    addError(errors, missingAs, 'missing', `Send the app ID from the Activation screen as \`${missingAs}\`.`)
+    return ''
+  }
+  const isAppFine = app === undefined || isAppId(app, 'app', errors)
+  const isNewsletterFine = newsletter === undefined || isAppId(newsletter, 'newsletter', errors)
+  if (!isAppFine || !isNewsletterFine) return ''
+  if (app !== undefined && newsletter !== undefined && app !== newsletter)
+    addError(
+      errors,
+      'app',
+      'conflict',
+      '`app` and `newsletter` are two names of one field. Send one, or the same in both.',
+    )
+  return app ?? newsletter ?? ''
+}
+
+function isAppId(value: unknown, field: string, errors: FieldError[]): value is string {
+  if (typeof value === 'string' && value !== '' && !isLongerThan(value, limits.MAX_APP_ID_CHARACTERS)) return true
+  addError(errors, field, 'invalid', 'Send the app ID as the Activation screen shows it.')
+  return false
+}
+
+export function readAddress(value: unknown, errors: FieldError[]): EmailAddress {
+  if (value === undefined) addError(errors, 'email', 'missing', "Send the person's email address.")
+  const address = typeof value === 'string' ? readEmail(value) : null
+  if (address === null && value !== undefined)
+    addError(errors, 'email', 'invalid', 'Send one plain email address, without name, brackets or quotes.')
+  return address ?? NOBODY
+}
+
+export function readEventName(value: unknown, errors: FieldError[]): string {
+  if (typeof value === 'string' && EVENT_NAME.test(value)) return value
+  if (value === undefined) addError(errors, 'event', 'missing', 'Send the name of the event, such as `results_ready`.')
+  else if (typeof value === 'string' && value.length > limits.MAX_EVENT_NAME_CHARACTERS)
+    addError(errors, 'event', 'too_long', `Send a name of 1 to ${limits.MAX_EVENT_NAME_CHARACTERS} characters.`)
+  else
+    addError(
+      errors,
+      'event',
+      'invalid',
+      'Send 1 to 64 of the letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.',
+    )
+  return ''
+}
+
+/** A first or last name: undefined when absent, null when there is to be none (null or an empty string was sent). */
+export function readName(value: unknown, field: string, errors: FieldError[]): string | null | undefined {
+  if (value === undefined || value === null || value === '') return value === undefined ? undefined : null
+  return isPlainText(value, field, { min: 0, max: limits.MAX_NAME_CHARACTERS }, errors) ? value : null
+}
+
+export function readFlag(value: unknown, field: string, errors: FieldError[]): boolean {
+  if (value !== undefined && typeof value !== 'boolean') addError(errors, field, 'invalid', 'Send true or false.')
+  return value === true
+}
+
+/** ISO 8601 with a timezone, as milliseconds since 1970; null when absent. `now` in the same measure. */
+export function readOccurredAt(value: unknown, now: number, errors: FieldError[]): number | null {
+  if (value === undefined) return null
+  const at = typeof value === 'string' ? parseTime(value) : null
+  if (at === null)
+    addError(errors, 'occurredAt', 'invalid', 'Send an ISO 8601 time with a timezone, such as 2026-03-01T12:00:00Z.')
+  else if (at > now + limits.MAX_OCCURRED_AHEAD_MS)
+    addError(errors, 'occurredAt', 'future', 'This is more than 10 minutes ahead. Check the clock and the timezone.')
+  return at
+}
+
+/** Milliseconds since 1970 of an ISO 8601 time with `Z` or an offset, or null. Days that do not exist are refused. */
+export function parseTime(text: string): number | null {
+  const [, date = '', minutes = '', seconds = '00', fraction = '', zone = 'Z'] = TIME.exec(text) ?? []
+  const local = Date.parse(`${date}T${minutes}:${seconds}.${fraction.slice(0, 3).padEnd(3, '0')}Z`)
+  // Date.parse may turn February 30 into March 1 or 2.
+  if (Number.isNaN(local) || !new Date(local).toISOString().startsWith(date)) return null
+  if (zone === 'Z') return local
+  const offsetMs = (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2))) * 60_000
+  return zone.startsWith('-') ? local + offsetMs : local - offsetMs
+}
+
+/** An IP address in its one spelling: IPv4 dotted, also when it came mapped into IPv6; IPv6 as in RFC 5952. */
+export function readIp(value: unknown, errors: FieldError[]): string | null {
+  if (value === undefined) return null
+  const ip = typeof value === 'string' ? foldIp(value) : null
+  if (ip === null) addError(errors, 'ip', 'invalid', "Send the visitor's IPv4 or IPv6 address, without port or zone.")
+  return ip
+}
+
+/** The one spelling of an IP literal, or null when the text is none. */
+export function foldIp(text: string): string | null {
+  if (isIPv4(text)) return text
+  if (!isIPv6(text) || text.includes('%')) return null
+  const compressed = new URL(`http://[${text}]`).hostname.slice(1, -1)
+  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(compressed) ?? []
+  if (high === undefined || low === undefined) return compressed
+  const [first, second] = [Number.parseInt(high, 16), Number.parseInt(low, 16)]
+  return [first >> 8, first & 255, second >> 8, second & 255].join('.')
+}
+
+/** A warning for each field that the call does not know, up to MAX_UNKNOWN_FIELD_WARNINGS. */
+export function warnOfUnknown(body: Body, known: ReadonlySet<string>): Warning[] {
+  const warnings: Warning[] = []
+  for (const name of Object.keys(body)) {
+    if (known.has(name)) continue
+    if (warnings.length === limits.MAX_UNKNOWN_FIELD_WARNINGS) break
+    const message = 'This field is not known here and was ignored. Check its spelling.'
+    warnings.push({ field: quoteName(name), code: 'unknown_field', message })
+  }
+  return warnings
+}

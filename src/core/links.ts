@@ -1,0 +1,47 @@
+/** The link rule (messages.md): which URL of an event may become a link in a mail (spec 1.5, 6). */
+import { getPublicSuffix } from 'tldts'
+import { foldDomain } from './domains.ts'
+
+const LOCALHOST = 'localhost'
+
+/** Scheme, host and port as they are written; what follows them is the path's business. */
+const RAW_URL = /^(https?):\/\/([^/?#:]+)(?::([1-9]\d{0,4}))?(?=[/?#]|$)/i
+
+/** The URL parser drops tabs and newlines and reads a backslash as a slash. Whoever sends them hides something. */
+const SUSPICIOUS = /[\p{Cc}\p{Z}\p{Cs}\\]/u
+
+/**
+ * The lowercase ASCII form of a host that a customer may call their own, or null: a domain with a dot, or `localhost`
+ * for trying things out. No IP address, no port, and no public suffix (`co.uk`, `github.io`, `vercel.app`), under which
+ * strangers have their sites.
+ */
+export function readAppHost(text: string): string | null {
+  const host = foldHost(text.trim())
+  if (host === null || host === LOCALHOST) return host
+  return getPublicSuffix(host, { allowPrivateDomains: true }) === host ? null : host
+}
+
+/** Whether `host` is already in the form that readAppHost gives. */
+export const isAppHost = (host: string): boolean => readAppHost(host) === host
+
+/**
+ * The URL when mail may link to it, else null. `hosts` are the app's own, as readAppHost gives them; hosts below them
+ * count too. https without an odd port; on a localhost app also http, and any port.
+ */
+export function linkableUrl(raw: string, hosts: readonly string[]): URL | null {
+  if (SUSPICIOUS.test(raw)) return null
+  const [, scheme, rawHost, port] = RAW_URL.exec(raw) ?? []
+  const host = rawHost === undefined ? null : foldHost(rawHost)
+  if (host === null) return null
+  const own = hosts.find((one) => (host === one || host.endsWith(`.${one}`)) && isAppHost(one))
+  if (own === undefined) return null
+  if (own !== LOCALHOST && (scheme?.toLowerCase() !== 'https' || (port ?? '443') !== '443')) return null
+  const url = URL.parse(raw)
+  // Two readers of the same text must agree on where it leads, or one of them can be fooled.
+  return url?.hostname === host && url.username === '' && url.password === '' ? url : null
+}
+
+const foldHost = (text: string): string | null => {
+  const lower = text.toLowerCase()
+  return lower === LOCALHOST ? lower : foldDomain(lower)
+}

@@ -1,0 +1,86 @@
+/**
+ * Every reason for which the service says no, once: its HTTP status and the sentence a person reads.
+ * The codes are the `error` of the API (spec 7) and of MCP; doors turn a refusal into an answer through this table.
+ */
+export const REFUSALS = {
+  invalid_json: { status: 400, message: 'The body must be one JSON object, encoded as UTF-8 without a byte order mark.' },
+  invalid_field: { status: 400, message: 'A field is missing or invalid.' },
+  invalid_idempotency_key: {
+    status: 400,
+    message: 'Idempotency-Key must be 1 to 255 printable ASCII characters. Send a new random value for each write.',
+  },
+  invalid_api_key: { status: 401, message: 'Invalid API key' },
+  insufficient_scope: {
+    status: 403,
+    message: 'This key may only write. Make a key with the standard scope to read.',
+  },
+  plan_limit_reached: {
+    status: 403,
+    message: "The plan's number of new people for this calendar month (UTC) is used up. Raise it, or send this again next month.",
+  },
+  not_found: { status: 404, message: 'There is nothing at this address. The calls are listed at /api/v1/docs.' },
+  app_not_found: {
+    status: 404,
+    message: 'No app with this ID belongs to the account of this key. Copy the app ID from the Activation screen.',
+  },
+  contact_not_found: {
+    status: 404,
+    message: 'Nobody with this email is known to the app. Send `createContact: true` with the event to add the person.',
+  },
+  method_not_allowed: { status: 405, message: 'This address does not take that method. See the Allow header.' },
+  idempotency_in_progress: {
+    status: 409,
+    message: 'A request with this Idempotency-Key is still running. Wait for its answer, then send this again.',
+  },
+  idempotency_mismatch: {
+    status: 422,
+    message: 'This Idempotency-Key was used for another request within the last 24 hours. Use a new key for a new request.',
+  },
+  too_large: { status: 413, message: 'The body is too large. Send at most 64 KB, or 256 KB to the batch call.' },
+  unsupported_media_type: { status: 415, message: 'Send JSON, with the header Content-Type: application/json.' },
+  rate_limited: { status: 429, message: 'Too many requests. Wait for the time that Retry-After says, then send this again.' },
+  internal_error: {
+    status: 500,
+    message: 'Something broke on our side. The requestId finds it in the log; please report it.',
+  },
+  unavailable: {
+    status: 503,
+    message: 'The service cannot save right now, and nothing was saved. Send this again after Retry-After.',
+  },
+  commit_unconfirmed: {
+    status: 503,
+    message:
+      'The service could not confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.',
+  },
+} as const satisfies Record<string, { status: number; message: string }>
+
+export type RefusalCode = keyof typeof REFUSALS
+
+/** One field that cannot be accepted. `field` is the top-level name (`tags`, never `tags[0]`); the message echoes nothing that was sent. */
+export type FieldError = { field: string; code: string; message: string }
+
+/** A 2xx may carry these: the request was done, but something in it had no effect. */
+export type Warning = FieldError
+
+/** A no, as a value. `message` replaces the table's sentence where more can be said. */
+export type Refusal = {
+  refusal: RefusalCode
+  message?: string
+  field?: string
+  errors?: FieldError[]
+  /** Only with `rate_limited`: whose limit it is, how many it lets through, and the seconds until the next may come. */
+  limited?: { scope: 'key' | 'ip'; limit: number; retryAfter: number }
+}
+
+export const refuse = (refusal: RefusalCode, more: Omit<Refusal, 'refusal'> = {}): Refusal => ({ refusal, ...more })
+
+export const isRefusal = (value: object): value is Refusal => 'refusal' in value
+
+/** A 400 that names one field or lists several (api.md, Errors). */
+export function refuseFields(errors: FieldError[]): Refusal {
+  const [first] = errors
+  if (!first) throw new Error('refuseFields needs at least one error')
+  return errors.length === 1
+    ? refuse('invalid_field', { field: first.field, message: first.message })
+    : refuse('invalid_field', { field: first.field, message: first.message, errors })
+}

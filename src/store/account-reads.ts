@@ -1,0 +1,108 @@
+import type { Database } from 'bun:sqlite'
+import { and, asc, desc, eq, gt, isNull, or } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import * as tables from './schema.ts'
+import type { Access, AppRow, KeyRow, Plan, SecretRow } from './types.ts'
+
+type AccountRow = typeof tables.accounts.$inferSelect
+
+/** Quiet reads about accounts and what they own. */
+export function createAccountReads(db: Database) {
+  const orm = drizzle(db)
+  const { accounts, apps, appHosts, apiKeys, identitySecrets, oneTimeLinks, limitUsage, install } = tables
+
+  const hostsOf = (appId: number): string[] =>
+    orm
+      .select({ host: appHosts.host })
+      .from(appHosts)
+      .where(eq(appHosts.appId, appId))
+      .all()
+      .map((row) => row.host)
+
+  const listApps = (accountId: string): AppRow[] =>
+    orm
+      .select()
+      .from(apps)
+      .where(eq(apps.accountId, accountId))
+      .orderBy(asc(apps.id))
+      .all()
+      .map((app) => ({ ...app, hosts: hostsOf(app.id) }))
+
+  const accessOf = ({ keyHash: _, ...key }: typeof apiKeys.$inferSelect): Access | null => {
+    const account = orm.select().from(accounts).where(eq(accounts.id, key.accountId)).get()
+    return account ? { key, plan: toPlan(account), apps: listApps(account.id) } : null
+  }
+
+  return {
+    listApps,
+    isSetUp: (): boolean => orm.select({ id: accounts.id }).from(accounts).limit(1).get() !== undefined,
+
+    /** The account with this id, or without one the first that was made. */
+    findAccount(id: string | null): { id: string; name: string; plan: Plan } | null {
+      const query = orm.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)).limit(1).$dynamic()
+      const account = (id === null ? query : query.where(eq(accounts.id, id))).get()
+      return account ? { id: account.id, name: account.name, plan: toPlan(account) } : null
+    },
+
+    /** What a key that is not revoked may do; null for a wrong or a revoked one (spec 5.2). */
+    findAccess(keyHash: string): Access | null {
+      const live = and(eq(apiKeys.keyHash, keyHash), isNull(apiKeys.revokedAt))
+      const key = orm.select().from(apiKeys).where(live).get()
+      return key ? accessOf(key) : null
+    },
+
+    listKeys: (accountId: string): KeyRow[] =>
+      orm
+        .select()
+        .from(apiKeys)
+        .where(eq(apiKeys.accountId, accountId))
+        .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
+        .all()
+        .map(({ keyHash: _, ...key }) => key),
+
+    /** The current identity secret and those rotated out after `retiredAfter` (ms UTC), newest first. */
+    listSecrets: (accountId: string, retiredAfter: number): SecretRow[] =>
+      orm
+        .select()
+        .from(identitySecrets)
+        .where(
+          and(
+            eq(identitySecrets.accountId, accountId),
+            or(isNull(identitySecrets.retiredAt), gt(identitySecrets.retiredAt, retiredAfter)),
+          ),
+        )
+        .orderBy(desc(identitySecrets.createdAt))
+        .all()
+        .map(({ accountId: _, ...secret }) => secret),
+
+    /** Whether a one-time link can still be used. */
+    hasLink: (tokenHash: string, purpose: 'setup' | 'password', now: number): boolean =>
+      orm
+        .select({ purpose: oneTimeLinks.purpose })
+        .from(oneTimeLinks)
+        .where(
+          and(
+            eq(oneTimeLinks.tokenHash, tokenHash),
+            eq(oneTimeLinks.purpose, purpose),
+            gt(oneTimeLinks.expiresAt, now),
+          ),
+        )
+        .get() !== undefined,
+
+    /** What limits have counted since a second (UTC), to fill the buckets at start. */
+    listUsage: (sinceSecond: number): { bucket: string; second: number; count: number }[] =>
+      orm.select().from(limitUsage).where(gt(limitUsage.second, sinceSecond)).orderBy(asc(limitUsage.second)).all(),
+
+    installValue: (name: string): string | null =>
+      orm.select().from(install).where(eq(install.name, name)).get()?.value ?? null,
+  }
+}
+
+const toPlan = (account: AccountRow): Plan => ({
+  newPeoplePerMonth: account.newPeoplePerMonth,
+  eventsPerHour: account.eventsPerHour,
+  addsPerHour: account.addsPerHour,
+  updatesPerHour: account.updatesPerHour,
+  mcpCallsPerMinute: account.mcpCallsPerMinute,
+  snippetLimits: account.snippetLimits,
+})

@@ -1,0 +1,167 @@
+import type { Database } from 'bun:sqlite'
+import { and, eq, isNull, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { makeTextId } from './ids.ts'
+import * as tables from './schema.ts'
+import type { NewAccount, NewApp, NewKey, NewLink, Plan, Refused } from './types.ts'
+
+type Done = { done: true }
+const DONE: Done = { done: true }
+
+/** Who did what, for the audit list. `actor` is "cli", a member id or a key id. */
+type Change = { accountId: string; actor: string; at: number }
+
+/** The quiet writes: accounts, members, apps, keys, secrets, plans and the links that work once. */
+export function createAccountWrites(db: Database) {
+  const orm = drizzle(db)
+
+  const audit = ({ accountId, actor, at }: Change, action: string, subject: string): void => {
+    orm
+      .insert(tables.auditEntries)
+      .values({ id: makeTextId('aud', at), accountId, actor, action, subject, createdAt: at })
+      .run()
+  }
+
+  const addApp = (accountId: string, app: NewApp, at: number): void => {
+    const largest = orm
+      .select({ id: sql<number>`ifnull(max(${tables.apps.id}), 0)` })
+      .from(tables.apps)
+      .get()
+    const { hosts, ...row } = app
+    const id = (largest?.id ?? 0) + 1
+    orm
+      .insert(tables.apps)
+      .values({ ...row, id, accountId, createdAt: at })
+      .run()
+    for (const host of hosts) orm.insert(tables.appHosts).values({ appId: id, host }).onConflictDoNothing().run()
+  }
+
+  const addKey = (accountId: string, key: NewKey, at: number): void => {
+    orm
+      .insert(tables.apiKeys)
+      .values({ ...key, accountId, createdAt: at })
+      .run()
+  }
+
+  const addSecret = (accountId: string, secret: { id: string; secret: string }, at: number): void => {
+    orm
+      .insert(tables.identitySecrets)
+      .values({ ...secret, accountId, createdAt: at })
+      .run()
+  }
+
+  const addLink = (link: NewLink, memberId: string | null, at: number): void => {
+    orm
+      .insert(tables.oneTimeLinks)
+      .values({ ...link, memberId, createdAt: at })
+      .run()
+  }
+
+  const useLink = (tokenHash: string, purpose: NewLink['purpose'], at: number) => {
+    const { oneTimeLinks: links } = tables
+    const link = orm
+      .delete(links)
+      .where(and(eq(links.tokenHash, tokenHash), eq(links.purpose, purpose)))
+      .returning()
+      .get()
+    return link && link.expiresAt > at ? link : null
+  }
+
+  const isEmailTaken = (email: string): boolean =>
+    orm.select({ id: tables.members.id }).from(tables.members).where(eq(tables.members.email, email)).get() !==
+    undefined
+
+  return {
+    /** Everything an account starts with. With `setupToken` only the holder of the printed link may, and only once. */
+    createAccount(account: NewAccount): Done | Refused {
+      const { id, at, member, app, key, secret, passwordLink } = account
+      const isFirst = orm.select({ id: tables.accounts.id }).from(tables.accounts).limit(1).get() === undefined
+      if (account.onlyFirst && !isFirst) return { refusal: 'already_set_up' }
+      if (isEmailTaken(member.email)) return { refusal: 'email_taken' }
+      if (account.setupToken !== null && !useLink(account.setupToken, 'setup', at)) return { refusal: 'not_found' }
+      orm.insert(tables.accounts).values({ id, name: account.name, snippetLimits: true, createdAt: at }).run()
+      orm
+        .insert(tables.members)
+        .values({ ...member, accountId: id, role: 'owner', createdAt: at })
+        .run()
+      addApp(id, app, at)
+      addKey(id, key, at)
+      addSecret(id, secret, at)
+      if (passwordLink) addLink(passwordLink, member.id, at)
+      audit({ accountId: id, actor: account.actor, at }, 'account.create', id)
+      return DONE
+    },
+
+    createApp({ app, ...change }: Change & { app: NewApp }): Done {
+      addApp(change.accountId, app, change.at)
+      audit(change, 'app.create', app.publicId)
+      return DONE
+    },
+
+    createKey({ key, ...change }: Change & { key: NewKey }): Done {
+      addKey(change.accountId, key, change.at)
+      audit(change, 'key.create', key.id)
+      return DONE
+    },
+
+    /** A key that is already revoked stays as it is; one of another account does not exist. */
+    revokeKey({ keyId, ...change }: Change & { keyId: string }): Done | Refused {
+      const keys = tables.apiKeys
+      const own = and(eq(keys.id, keyId), eq(keys.accountId, change.accountId))
+      if (!orm.select({ id: keys.id }).from(keys).where(own).get()) return { refusal: 'not_found' }
+      orm
+        .update(keys)
+        .set({ revokedAt: change.at })
+        .where(and(own, isNull(keys.revokedAt)))
+        .run()
+      audit(change, 'key.revoke', keyId)
+      return DONE
+    },
+
+    /** Notes the use of keys, gathered over some time. */
+    noteKeyUse(uses: { keyId: string; lastUsedAt: number; seenInBrowserAt: number | null }[]): Done {
+      for (const { keyId, lastUsedAt, seenInBrowserAt } of uses) {
+        orm
+          .update(tables.apiKeys)
+          .set({ lastUsedAt, ...(seenInBrowserAt === null ? {} : { seenInBrowserAt }) })
+          .where(eq(tables.apiKeys.id, keyId))
+          .run()
+      }
+      return DONE
+    },
+
+    /** The current secret becomes the previous one (spec 3.3). */
+    rotateSecret({ secret, ...change }: Change & { secret: { id: string; secret: string } }): Done {
+      const secrets = tables.identitySecrets
+      orm
+        .update(secrets)
+        .set({ retiredAt: change.at })
+        .where(and(eq(secrets.accountId, change.accountId), isNull(secrets.retiredAt)))
+        .run()
+      addSecret(change.accountId, secret, change.at)
+      audit(change, 'secret.rotate', secret.id)
+      return DONE
+    },
+
+    setPlan({ plan, ...change }: Change & { plan: Partial<Plan> }): Done {
+      orm.update(tables.accounts).set(plan).where(eq(tables.accounts.id, change.accountId)).run()
+      audit(change, 'plan.set', Object.keys(plan).join(','))
+      return DONE
+    },
+
+    /** Replaces the set-up link: only the one printed last works. */
+    makeSetupLink({ link, at }: { link: NewLink; at: number }): Done {
+      orm.delete(tables.oneTimeLinks).where(eq(tables.oneTimeLinks.purpose, 'setup')).run()
+      addLink(link, null, at)
+      return DONE
+    },
+
+    /** Sets a password through a one-time link, which is used up. */
+    setPasswordByLink({ tokenHash, passwordHash, at }: { tokenHash: string; passwordHash: string; at: number }) {
+      const memberId = useLink(tokenHash, 'password', at)?.memberId
+      if (!memberId) return { refusal: 'not_found' } satisfies Refused
+      orm.update(tables.members).set({ passwordHash }).where(eq(tables.members.id, memberId)).run()
+      return DONE
+    },
+  }
+}

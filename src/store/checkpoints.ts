@@ -1,0 +1,32 @@
+import type { Database } from 'bun:sqlite'
+
+/** 8,000 pages, 32 MB of log: long enough that a page changed often is copied once, short enough to recover from. */
+const LOG_PAGES = 8_000
+/** What the writing thread copies itself: a few milliseconds. */
+const REST_PAGES = 1_000
+
+type Progress = { busy: number; log: number; checkpointed: number }
+
+const checkpoint = (db: Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'): Progress =>
+  db.query<Progress, []>(`PRAGMA wal_checkpoint(${mode})`).get() ?? { busy: 1, log: 0, checkpointed: 0 }
+
+/**
+ * Copies a long log into the database from a connection of its own, while the writing one goes on. Each pass leaves
+ * only what came during it.
+ */
+export function copyLongLog(db: Database): void {
+  const { log, checkpointed } = checkpoint(db, 'NOOP')
+  if (log < LOG_PAGES || log - checkpointed < REST_PAGES) return
+  checkpoint(db, 'PASSIVE')
+}
+
+/** On the writing connection: copies the short rest of a long log, after which the next commit starts the log over. */
+export function finishCheckpoint(db: Database): void {
+  const { log, checkpointed } = checkpoint(db, 'NOOP')
+  if (log >= LOG_PAGES && log - checkpointed < REST_PAGES) checkpoint(db, 'PASSIVE')
+}
+
+/** Empties the log, so that nothing erased stays in it. */
+export function truncateLog(db: Database): void {
+  checkpoint(db, 'TRUNCATE')
+}

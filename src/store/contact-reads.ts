@@ -1,0 +1,93 @@
+import type { Database } from 'bun:sqlite'
+import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { contacts, contactTags, events, install } from './schema.ts'
+import type { ContactRow } from './types.ts'
+
+/** Beyond every id. */
+const NO_ID = Number.MAX_SAFE_INTEGER
+
+/** `updatedAt` belongs to the cursor only in a list by `updatedAfter`. */
+export type ContactCursor = { id: number; updatedAt: number | null }
+export type ContactQuery = {
+  appId: number
+  tag: string | null
+  updatedAfter: number | null
+  before: ContactCursor | null
+  limit: number
+}
+
+/** Reads of people, newest first. Every row's `lastEventAt` counts events that the bulk update has not reached. */
+export function createContactReads(db: Database) {
+  const orm = drizzle(db)
+  const id = sql.placeholder('id')
+  const oneById = orm.select().from(contacts).where(eq(contacts.id, id)).prepare()
+  const oneByEmail = orm
+    .select()
+    .from(contacts)
+    .where(and(eq(contacts.appId, sql.placeholder('appId')), eq(contacts.email, sql.placeholder('email'))))
+    .prepare()
+  const mark = orm.select().from(install).where(eq(install.name, 'last_events_until')).prepare()
+  const lastEvent = orm
+    .select({ at: sql<number | null>`max(ifnull(${events.occurredAt}, ${events.receivedAt}))` })
+    .from(events)
+    .where(and(eq(events.contactId, id), gt(events.id, sql.placeholder('mark')), eq(events.type, 0)))
+    .prepare()
+
+  const complete = (rows: ContactRow[]): ContactRow[] => {
+    if (rows.length === 0) return rows
+    const until = Number(mark.get()?.value ?? 0)
+    return rows.map((row) => {
+      const at = lastEvent.get({ id: row.id, mark: until })?.at ?? null
+      return at === null ? row : { ...row, lastEventAt: Math.max(at, row.lastEventAt ?? 0) }
+    })
+  }
+  // one snapshot for the rows and for what came after them
+  const inSnapshot = (find: () => ContactRow[]): ContactRow[] => db.transaction(() => complete(find()))()
+  const one = (row: ContactRow | undefined): ContactRow[] => (row ? [row] : [])
+
+  const list = ({ appId, tag, updatedAfter, before, limit }: ContactQuery): ContactRow[] => {
+    const earlier = before?.id ?? NO_ID
+    const ofApp = eq(contacts.appId, appId)
+    const tagged = eq(contactTags.contactId, contacts.id)
+    if (updatedAfter !== null) {
+      const at = before?.updatedAt ?? NO_ID
+      const position = sql`(${contacts.updatedAt}, ${contacts.id}) < (${at}, ${earlier})`
+      const query = orm.select({ contact: contacts }).from(contacts).$dynamic()
+      if (tag !== null) {
+        query.innerJoin(contactTags, and(eq(contactTags.appId, appId), eq(contactTags.tag, tag), tagged))
+      }
+      return query
+        .where(and(ofApp, gt(contacts.updatedAt, updatedAfter), position))
+        .orderBy(desc(contacts.updatedAt), desc(contacts.id))
+        .limit(limit)
+        .all()
+        .map((row) => row.contact)
+    }
+    if (tag !== null) {
+      return orm
+        .select({ contact: contacts })
+        .from(contactTags)
+        .innerJoin(contacts, tagged)
+        .where(and(eq(contactTags.appId, appId), eq(contactTags.tag, tag), lt(contactTags.contactId, earlier)))
+        .orderBy(desc(contactTags.contactId))
+        .limit(limit)
+        .all()
+        .map((row) => row.contact)
+    }
+    return orm
+      .select()
+      .from(contacts)
+      .where(and(ofApp, lt(contacts.id, earlier)))
+      .orderBy(desc(contacts.id))
+      .limit(limit)
+      .all()
+  }
+
+  return {
+    byId: (contactId: number): ContactRow | null => complete(one(oneById.get({ id: contactId })))[0] ?? null,
+    findContact: (appId: number, email: string): ContactRow | null =>
+      inSnapshot(() => one(oneByEmail.get({ appId, email })))[0] ?? null,
+    listContacts: (query: ContactQuery): ContactRow[] => inSnapshot(() => list(query)),
+  }
+}

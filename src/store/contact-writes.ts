@@ -1,0 +1,81 @@
+import type { Database } from 'bun:sqlite'
+import { createContactReads } from './contact-reads.ts'
+import type { People } from './people.ts'
+import type { Tallies } from './tallies.ts'
+import type { ContactRow, ContactWrite, FieldValue, Refused, SavedContact } from './types.ts'
+
+type Parts = { db: Database; people: People; tallies: Tallies }
+
+/** People written by name: add and merge, update, erase (spec 2.5, 3.5). */
+export function createContactWrites({ db, people, tallies }: Parts) {
+  const reads = createContactReads(db)
+  const save = db.prepare(
+    `UPDATE contacts SET first_name = ?, last_name = ?, source = ?, tags = ?, fields = ?, updated_at = ? WHERE id = ?`,
+  )
+  const addTag = db.prepare('INSERT OR IGNORE INTO contact_tags (app_id, tag, contact_id) VALUES (?, ?, ?)')
+  const removeTag = db.prepare('DELETE FROM contact_tags WHERE app_id = ? AND tag = ? AND contact_id = ?')
+
+  const read = (id: number): ContactRow => {
+    const row = reads.byId(id)
+    if (!row) throw new Error('a contact that was just written is missing')
+    return row
+  }
+
+  /** Merges into the stored row; a row that stays the same is not written. */
+  const merge = (id: number, write: ContactWrite, source: string | null): ContactRow => {
+    const old = read(id)
+    const next = {
+      firstName: write.firstName === undefined ? old.firstName : write.firstName,
+      lastName: write.lastName === undefined ? old.lastName : write.lastName,
+      tags: mergeTags(old.tags ?? [], write),
+      fields: mergeFields(old.fields ?? {}, write.fields ?? {}),
+    }
+    const columns = [next.firstName, next.lastName, source, toJson(next.tags), toJson(next.fields)] as const
+    const before = [old.firstName, old.lastName, old.source, toJson(old.tags ?? []), toJson(old.fields ?? {})]
+    if (columns.every((value, index) => value === before[index])) return old
+    save.run(...columns, write.at, id)
+    for (const tag of write.removeTags) removeTag.run(write.appId, tag, id)
+    for (const tag of write.tags) addTag.run(write.appId, tag, id)
+    people.drop(write.appId, write.email)
+    return read(id)
+  }
+
+  const countUsage = ({ buckets, at }: ContactWrite): void => {
+    for (const bucket of buckets) tallies.countUsage(bucket, at)
+  }
+
+  return {
+    /** Makes the person, or merges into a known one without touching source and status. */
+    addContact(write: ContactWrite): SavedContact | Refused {
+      countUsage(write)
+      const known = people.find(write.appId, write.email)
+      const names = { firstName: write.firstName ?? null, lastName: write.lastName ?? null }
+      const person = known ?? people.add({ ...write, ...names })
+      if ('refusal' in person) return person
+      const source = known ? read(known.id).source : write.source
+      return { contactId: person.id, created: known === null, contact: merge(person.id, write, source) }
+    },
+
+    /** Never makes anyone. */
+    updateContact(write: ContactWrite): SavedContact | Refused {
+      countUsage(write)
+      const known = people.find(write.appId, write.email)
+      if (!known) return { refusal: 'contact_not_found' }
+      const source = write.source ?? read(known.id).source
+      return { contactId: known.id, created: false, contact: merge(known.id, write, source) }
+    },
+  }
+}
+
+const toJson = (value: string[] | Record<string, FieldValue>): string | null =>
+  Object.keys(value).length === 0 ? null : JSON.stringify(value)
+
+const mergeTags = (old: string[], { tags, removeTags }: ContactWrite): string[] =>
+  [...new Set([...old, ...tags])].filter((tag) => !removeTags.includes(tag))
+
+/** null removes. Entries, not assignment: a field may be called `__proto__`. */
+function mergeFields(old: Record<string, FieldValue>, changes: Record<string, FieldValue | null>) {
+  const merged = new Map<string, FieldValue | null>([...Object.entries(old), ...Object.entries(changes)])
+  const kept = Array.from(merged).filter((entry): entry is [string, FieldValue] => entry[1] !== null)
+  return Object.fromEntries(kept)
+}

@@ -1,0 +1,30 @@
+import type { Database } from 'bun:sqlite'
+import type { People } from './people.ts'
+import type { Tallies } from './tallies.ts'
+import type { Refused } from './types.ts'
+
+/** Removes a person with everything that holds them; `secure_delete` blanks the bytes (promises 20). */
+export function createErasure({ db, people, tallies }: { db: Database; people: People; tallies: Tallies }) {
+  const tables = [
+    'DELETE FROM events WHERE contact_id = ?',
+    'DELETE FROM idempotency_records WHERE contact_id = ?',
+    'DELETE FROM contact_tags WHERE app_id = ? AND contact_id = ? AND tag IN (SELECT value FROM json_each(?))',
+    'DELETE FROM contacts WHERE id = ?',
+  ] as const
+  const [events, records, tags, contact] = tables.map((text) => db.prepare(text))
+  const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
+
+  return {
+    eraseContact({ appId, email }: { appId: number; email: string }): { contactId: number } | Refused {
+      const person = people.find(appId, email)
+      if (!person) return { refusal: 'contact_not_found' }
+      events?.run(person.id)
+      records?.run(person.id)
+      tags?.run(appId, person.id, tagsOf.get(person.id)?.tags ?? '[]')
+      contact?.run(person.id)
+      people.drop(appId, email)
+      tallies.dropPerson(person.id)
+      return { contactId: person.id }
+    },
+  }
+}

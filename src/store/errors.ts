@@ -1,0 +1,30 @@
+/** What can keep a store from opening or committing. `message` is one line for a person and says what to do. */
+export class StoreError extends Error {
+  override name = 'StoreError'
+  constructor(
+    readonly code:
+      | 'folder_unwritable'
+      | 'folder_in_use'
+      | 'wal_refused'
+      | 'corrupt'
+      | 'foreign_file'
+      | 'newer_schema'
+      | 'missing'
+      | 'already_set_up'
+      | 'file_replaced',
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
+/** The disk lied or is gone: a page may be acknowledged and lost, so the process must stop (promises 5). */
+export const isBrokenDisk = (error: unknown): boolean =>
+  /^SQLITE_(IOERR_FSYNC|IOERR_DIR_FSYNC|CORRUPT|NOTADB)/.test(codeOf(error))
+
+/** The store cannot commit now and may later: full disk, a lock held by another process, a failed read or write. */
+export const isPassingFault = (error: unknown): boolean =>
+  /^SQLITE_(FULL|BUSY|LOCKED|IOERR|CANTOPEN|READONLY)/.test(codeOf(error))

@@ -1,0 +1,47 @@
+import type { Database } from 'bun:sqlite'
+import type { EventNames } from './event-names.ts'
+import type { IdSequence } from './ids.ts'
+import type { People, Person } from './people.ts'
+import type { Tallies } from './tallies.ts'
+import { EVENT_TYPES, VIAS, type EventWrite, type RecordedEvent, type Refused } from './types.ts'
+
+type Parts = { db: Database; ids: IdSequence; people: People; names: EventNames; tallies: Tallies }
+
+/** One event, its person if they are new and may be made, and what both count towards (spec 2.4, 3.5). */
+export function createEventWrites({ db, ids, people, names, tallies }: Parts) {
+  const insert = db.prepare(
+    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at, occurred_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  const fillNames = db.prepare(
+    `UPDATE contacts SET first_name = ifnull(first_name, ?), last_name = ifnull(last_name, ?), updated_at = ?
+     WHERE id = ? AND ((first_name IS NULL AND ? IS NOT NULL) OR (last_name IS NULL AND ? IS NOT NULL))`,
+  )
+
+  /** Names on an event fill what is empty and never overwrite. */
+  const fillEmptyNames = ({ appId, email, firstName, lastName, at }: EventWrite, person: Person): void => {
+    if (!person.lacksName || (firstName === null && lastName === null)) return
+    fillNames.run(firstName, lastName, at, person.id, firstName, lastName)
+    people.drop(appId, email)
+  }
+
+  return {
+    recordEvent(write: EventWrite): RecordedEvent | Refused {
+      for (const bucket of write.buckets) tallies.countUsage(bucket, write.at)
+      const { appId, at, occurredAt, type } = write
+      const known = people.find(appId, write.email)
+      if (!known && !write.createContact) return { refusal: 'contact_not_found' }
+      const person = known ?? people.add({ ...write, source: null })
+      if ('refusal' in person) return person
+      if (known) fillEmptyNames(write, known)
+      const nameId = names.idOf(appId, write.name)
+      const eventId = ids.next()
+      const happened = occurredAt === at ? null : occurredAt
+      const [typeCode, viaCode] = [EVENT_TYPES.indexOf(type), VIAS.indexOf(write.via)]
+      insert.run(eventId, appId, person.id, nameId, typeCode, viaCode, write.properties, write.path, at, happened)
+      tallies.countEvent({ appId, nameId, eventId, receivedAt: at })
+      if (type === 'event') tallies.noteLastEvent(person.id, happened ?? at, eventId)
+      return { contactId: person.id, created: known === null }
+    },
+  }
+}

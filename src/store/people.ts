@@ -1,0 +1,65 @@
+import type { Database } from 'bun:sqlite'
+import type { IdSequence } from './ids.ts'
+import type { ContactWrite, EventWrite, Refused } from './types.ts'
+
+/** What the hot path must know of a person without reading the row. */
+export type Person = { id: number; lacksName: boolean }
+
+/** 50,000 people in memory are about 10 MB; beyond that the one that came first is looked up again. */
+const CACHED_PEOPLE = 50_000
+
+type NewPerson = Pick<
+  EventWrite | ContactWrite,
+  'accountId' | 'appId' | 'email' | 'shownEmail' | 'newPeoplePerMonth' | 'at'
+> & { firstName: string | null; lastName: string | null; source: string | null }
+
+/** Finds and makes people. `forget` drops what was cached: after a rollback, or when another process has written. */
+export type People = ReturnType<typeof createPeople>
+
+export function createPeople(db: Database, ids: IdSequence) {
+  const select = db.prepare<{ id: number; lacksName: number }, [number, string]>(
+    `SELECT id, first_name IS NULL OR last_name IS NULL AS lacksName FROM contacts WHERE app_id = ? AND email = ?`,
+  )
+  const insert = db.prepare(
+    `INSERT INTO contacts (id, app_id, email, shown_email, first_name, last_name, source, status, created_at, updated_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 'subscribed', ?, ?)`,
+  )
+  const countNew = db.prepare<{ count: number }, [string, string]>(
+    'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
+  )
+  const addNew = db.prepare(
+    'INSERT INTO new_people (account_id, month, count) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1',
+  )
+  const known = new Map<string, Person>()
+  const remember = (key: string, person: Person): Person => {
+    if (known.size >= CACHED_PEOPLE) known.delete(known.keys().next().value ?? '')
+    known.set(key, person)
+    return person
+  }
+  const keyOf = (appId: number, email: string): string => `${appId}:${email}`
+
+  return {
+    find(appId: number, email: string): Person | null {
+      const key = keyOf(appId, email)
+      const cached = known.get(key)
+      if (cached) return cached
+      const row = select.get(appId, email)
+      return row ? remember(key, { id: row.id, lacksName: row.lacksName === 1 }) : null
+    },
+    /** Refused with `plan_limit_reached` when this calendar month (UTC) has had its new people. */
+    add(person: NewPerson): Person | Refused {
+      const month = new Date(person.at).toISOString().slice(0, 7)
+      const limit = person.newPeoplePerMonth
+      if (limit !== null && (countNew.get(person.accountId, month)?.count ?? 0) >= limit) {
+        return { refusal: 'plan_limit_reached' }
+      }
+      const { appId, email, shownEmail, firstName, lastName, source, at } = person
+      const id = ids.next()
+      insert.run(id, appId, email, shownEmail, firstName, lastName, source, at, at)
+      addNew.run(person.accountId, month)
+      return remember(keyOf(appId, email), { id, lacksName: firstName === null || lastName === null })
+    },
+    drop: (appId: number, email: string): void => void known.delete(keyOf(appId, email)),
+    forget: (): void => known.clear(),
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * The tables as Drizzle sees them, for the quiet paths. The migrations create them; a test holds the two together.
+ * What a column means stands in migrations/0001_people_and_events.sql.
+ */
+import { index, integer, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
+
+export const accounts = sqliteTable('accounts', {
+  id: text('id').primaryKey(),
+  name: text('name').notNull(),
+  newPeoplePerMonth: integer('new_people_per_month'),
+  eventsPerHour: integer('events_per_hour'),
+  addsPerHour: integer('adds_per_hour'),
+  updatesPerHour: integer('updates_per_hour'),
+  mcpCallsPerMinute: integer('mcp_calls_per_minute'),
+  snippetLimits: integer('snippet_limits', { mode: 'boolean' }).notNull(),
+  createdAt: integer('created_at').notNull(),
+})
+
+export const members = sqliteTable(
+  'members',
+  {
+    id: text('id').primaryKey(),
+    accountId: text('account_id').notNull(),
+    email: text('email').notNull().unique(),
+    role: text('role').notNull(),
+    passwordHash: text('password_hash'),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [index('members_by_account').on(t.accountId)],
+)
+
+export const oneTimeLinks = sqliteTable('one_time_links', {
+  tokenHash: text('token_hash').primaryKey(),
+  purpose: text('purpose', { enum: ['setup', 'password'] }).notNull(),
+  memberId: text('member_id'),
+  createdAt: integer('created_at').notNull(),
+  expiresAt: integer('expires_at').notNull(),
+})
+
+export const apps = sqliteTable(
+  'apps',
+  {
+    id: integer('id').primaryKey(),
+    accountId: text('account_id').notNull(),
+    publicId: text('public_id').notNull().unique(),
+    siteId: text('site_id').notNull().unique(),
+    name: text('name').notNull(),
+    homeUrl: text('home_url'),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [index('apps_by_account').on(t.accountId)],
+)
+
+export const appHosts = sqliteTable(
+  'app_hosts',
+  { appId: integer('app_id').notNull(), host: text('host').notNull() },
+  (t) => [primaryKey({ columns: [t.appId, t.host] })],
+)
+
+export const apiKeys = sqliteTable(
+  'api_keys',
+  {
+    id: text('id').primaryKey(),
+    accountId: text('account_id').notNull(),
+    name: text('name').notNull(),
+    scope: text('scope', { enum: ['standard', 'ingest', 'manage'] }).notNull(),
+    keyHash: text('key_hash').notNull().unique(),
+    createdAt: integer('created_at').notNull(),
+    lastUsedAt: integer('last_used_at'),
+    revokedAt: integer('revoked_at'),
+    seenInBrowserAt: integer('seen_in_browser_at'),
+  },
+  (t) => [index('api_keys_by_account').on(t.accountId)],
+)
+
+export const identitySecrets = sqliteTable(
+  'identity_secrets',
+  {
+    id: text('id').primaryKey(),
+    accountId: text('account_id').notNull(),
+    secret: text('secret').notNull(),
+    createdAt: integer('created_at').notNull(),
+    retiredAt: integer('retired_at'),
+  },
+  (t) => [index('identity_secrets_by_account').on(t.accountId)],
+)
+
+export const contacts = sqliteTable(
+  'contacts',
+  {
+    id: integer('id').primaryKey(),
+    appId: integer('app_id').notNull(),
+    email: text('email').notNull(),
+    shownEmail: text('shown_email'),
+    firstName: text('first_name'),
+    lastName: text('last_name'),
+    source: text('source'),
+    status: text('status', { enum: ['subscribed', 'unsubscribed', 'bounced', 'complained'] }).notNull(),
+    tags: text('tags', { mode: 'json' }).$type<string[]>(),
+    fields: text('fields', { mode: 'json' }).$type<Record<string, string | number | boolean>>(),
+    createdAt: integer('created_at').notNull(),
+    updatedAt: integer('updated_at').notNull(),
+    firstSeenAt: integer('first_seen_at'),
+    lastSeenAt: integer('last_seen_at'),
+    lastEventAt: integer('last_event_at'),
+  },
+  (t) => [
+    unique('contacts_by_email').on(t.appId, t.email),
+    index('contacts_by_app').on(t.appId),
+    index('contacts_by_update').on(t.appId, t.updatedAt),
+  ],
+)
+
+export const contactTags = sqliteTable(
+  'contact_tags',
+  {
+    appId: integer('app_id').notNull(),
+    tag: text('tag').notNull(),
+    contactId: integer('contact_id').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.appId, t.tag, t.contactId] })],
+)
+
+export const eventNames = sqliteTable(
+  'event_names',
+  { id: integer('id').primaryKey(), appId: integer('app_id').notNull(), name: text('name').notNull() },
+  (t) => [unique().on(t.appId, t.name)],
+)
+
+export const events = sqliteTable(
+  'events',
+  {
+    id: integer('id').primaryKey(),
+    appId: integer('app_id').notNull(),
+    contactId: integer('contact_id').notNull(),
+    nameId: integer('name_id').notNull(),
+    type: integer('type').notNull(),
+    via: integer('via').notNull(),
+    properties: text('properties'),
+    path: text('path'),
+    receivedAt: integer('received_at').notNull(),
+    occurredAt: integer('occurred_at'),
+  },
+  (t) => [index('events_by_contact').on(t.contactId), index('events_by_app').on(t.appId)],
+)
+
+export const rollups = sqliteTable(
+  'rollups',
+  {
+    appId: integer('app_id').notNull(),
+    nameId: integer('name_id').notNull(),
+    hour: integer('hour').notNull(),
+    count: integer('count').notNull(),
+    firstEventId: integer('first_event_id').notNull(),
+    lastEventId: integer('last_event_id').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.appId, t.nameId, t.hour] })],
+)
+
+export const newPeople = sqliteTable(
+  'new_people',
+  {
+    accountId: text('account_id').notNull(),
+    month: text('month').notNull(),
+    count: integer('count').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.month] })],
+)
+
+export const limitUsage = sqliteTable(
+  'limit_usage',
+  {
+    bucket: text('bucket').notNull(),
+    second: integer('second').notNull(),
+    count: integer('count').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.bucket, t.second] }), index('limit_usage_by_second').on(t.second)],
+)
+
+export const idempotencyRecords = sqliteTable(
+  'idempotency_records',
+  {
+    keyId: text('key_id').notNull(),
+    idempotencyKey: text('idempotency_key').notNull(),
+    bodyHash: text('body_hash').notNull(),
+    outcome: text('outcome').notNull(),
+    contactId: integer('contact_id').notNull(),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.keyId, t.idempotencyKey] }),
+    index('idempotency_records_by_contact').on(t.contactId),
+    index('idempotency_records_by_age').on(t.createdAt),
+  ],
+)
+
+export const auditEntries = sqliteTable(
+  'audit_entries',
+  {
+    id: text('id').primaryKey(),
+    accountId: text('account_id').notNull(),
+    actor: text('actor').notNull(),
+    action: text('action').notNull(),
+    subject: text('subject'),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [index('audit_entries_by_account').on(t.accountId, t.createdAt)],
+)
+
+export const install = sqliteTable('install', { name: text('name').primaryKey(), value: text('value').notNull() })

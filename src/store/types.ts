@@ -1,0 +1,163 @@
+/** What goes into the store and what comes back. Times are milliseconds UTC. */
+
+export const EVENT_TYPES = ['event', 'page', 'action'] as const
+export type EventType = (typeof EVENT_TYPES)[number]
+
+export const VIAS = ['api', 'browser', 'mcp', 'import'] as const
+export type Via = (typeof VIAS)[number]
+
+export type ContactStatus = 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'
+export type KeyScope = 'standard' | 'ingest' | 'manage'
+
+/** Why a write was not done; nothing of it was saved, but with `commit_unconfirmed` that is not known. */
+export type WriteRefusal =
+  | 'app_not_found'
+  | 'contact_not_found'
+  | 'plan_limit_reached'
+  | 'idempotency_mismatch'
+  | 'already_set_up'
+  | 'email_taken'
+  | 'not_found'
+  | 'unavailable'
+  | 'commit_unconfirmed'
+  | 'internal_error'
+
+export type Refused = { refusal: WriteRefusal }
+
+/** `key` is the caller's Idempotency-Key; `bodyHash` tells the same request from another one. */
+export type Idempotency = { keyId: string; key: string; bodyHash: string }
+
+/** What every write about a person carries. */
+type PersonWrite = {
+  accountId: string
+  appId: number
+  /** normalised: the identity */
+  email: string
+  /** as sent, where it differs */
+  shownEmail: string | null
+  /** the plan; null = unlimited */
+  newPeoplePerMonth: number | null
+  at: number
+  /** the limits this write was counted in, kept so that a restart gives no tokens back */
+  buckets: string[]
+  idempotency: Idempotency | null
+}
+
+export type EventWrite = PersonWrite & {
+  createContact: boolean
+  firstName: string | null
+  lastName: string | null
+  type: EventType
+  name: string
+  /** compact JSON */
+  properties: string | null
+  path: string | null
+  via: Via
+  occurredAt: number | null
+}
+
+export type FieldValue = string | number | boolean
+
+/** For names and fields: absent = unchanged, null = clear. */
+export type ContactWrite = PersonWrite & {
+  firstName?: string | null
+  lastName?: string | null
+  tags: string[]
+  removeTags: string[]
+  fields: Record<string, FieldValue | null> | null
+  source: string | null
+}
+
+export type ContactRow = {
+  id: number
+  appId: number
+  email: string
+  shownEmail: string | null
+  firstName: string | null
+  lastName: string | null
+  source: string | null
+  status: ContactStatus
+  tags: string[] | null
+  fields: Record<string, FieldValue> | null
+  createdAt: number
+  updatedAt: number
+  firstSeenAt: number | null
+  lastSeenAt: number | null
+  lastEventAt: number | null
+}
+
+export type EventRow = {
+  id: number
+  contactId: number
+  email: string
+  type: EventType
+  name: string
+  properties: string | null
+  path: string | null
+  via: Via
+  receivedAt: number
+  occurredAt: number
+}
+
+/** `replayed`: this is the outcome of an earlier request with the same Idempotency-Key. */
+export type RecordedEvent = { contactId: number; created: boolean; replayed?: true }
+export type SavedContact = { contactId: number; created: boolean; contact: ContactRow; replayed?: true }
+
+export type Plan = {
+  /** null = unlimited */
+  newPeoplePerMonth: number | null
+  /** null = the specification's limit */
+  eventsPerHour: number | null
+  addsPerHour: number | null
+  updatesPerHour: number | null
+  mcpCallsPerMinute: number | null
+  snippetLimits: boolean
+}
+
+export type AppRow = {
+  id: number
+  accountId: string
+  publicId: string
+  siteId: string
+  name: string
+  homeUrl: string | null
+  createdAt: number
+  hosts: string[]
+}
+
+export type KeyRow = {
+  id: string
+  accountId: string
+  name: string
+  scope: KeyScope
+  createdAt: number
+  lastUsedAt: number | null
+  revokedAt: number | null
+  seenInBrowserAt: number | null
+}
+
+export type SecretRow = { id: string; secret: string; createdAt: number; retiredAt: number | null }
+
+/** A key with what its account may do: all that a request needs to be let in. */
+export type Access = { key: KeyRow; plan: Plan; apps: AppRow[] }
+
+export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string }
+export type NewApp = { publicId: string; siteId: string; name: string; homeUrl: string | null; hosts: string[] }
+export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expiresAt: number }
+
+export type NewAccount = {
+  id: string
+  name: string
+  at: number
+  actor: string
+  /** refuse when an account exists already */
+  onlyFirst: boolean
+  /** the set-up link that is used up with it */
+  setupToken: string | null
+  member: { id: string; email: string; passwordHash: string | null }
+  /** a link that sets the member's password */
+  passwordLink: NewLink | null
+  app: NewApp
+  key: NewKey
+  secret: { id: string; secret: string }
+}

@@ -1,0 +1,43 @@
+import type { Database } from 'bun:sqlite'
+import { IDEMPOTENCY_MS } from './idempotency.ts'
+
+/** Usage older than every window is of no limit's concern. */
+const USAGE_KEPT_S = 3_600
+/** At most this many rows of a kind in one commit, so that no request waits for the clean-up. */
+const ROWS_A_RUN = 500
+
+/** Deletes what has had its time. @returns how many rows went, so that the caller can run it again */
+export function createUpkeep(db: Database) {
+  const records = db.prepare(
+    `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
+       (SELECT key_id, idempotency_key FROM idempotency_records WHERE created_at <= ? LIMIT ${ROWS_A_RUN})`,
+  )
+  const usage = db.prepare(
+    `DELETE FROM limit_usage WHERE (bucket, second) IN
+       (SELECT bucket, second FROM limit_usage WHERE second < ? LIMIT ${ROWS_A_RUN})`,
+  )
+  const links = db.prepare('DELETE FROM one_time_links WHERE expires_at <= ?')
+
+  const keep = db.prepare('INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
+  const touch = db.prepare(
+    `INSERT INTO install (name, value) VALUES ('touched', '1')
+     ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) % 1000 + 1`,
+  )
+
+  return {
+    /** Keeps a value under a name that has none yet. */
+    keepInstallValue({ name, value }: { name: string; value: string }): { done: true } {
+      keep.run(name, value)
+      return { done: true }
+    },
+    /** The smallest write there is: shows that a commit reaches the disk. */
+    touch(_: Record<string, never>): { done: true } {
+      touch.run()
+      return { done: true }
+    },
+    cleanUp({ at }: { at: number }): { deleted: number } {
+      const runs = [records.run(at - IDEMPOTENCY_MS), usage.run(Math.floor(at / 1000) - USAGE_KEPT_S), links.run(at)]
+      return { deleted: runs.reduce((sum, run) => sum + run.changes, 0) }
+    },
+  }
+}

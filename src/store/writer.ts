@@ -1,0 +1,107 @@
+import type { Job, Outcome, WriteName } from './engine.ts'
+
+/** Beyond this many waiting writes, or when the oldest waits this long, new ones are refused (promises 3). */
+const WAITING_MAX = 2_000
+const WAITING_MS = 1_000
+/** A write that has no outcome by then is answered without one. */
+const ANSWER_MS = 8_000
+const BATCH_MAX = 256
+
+type Waiting = { job: Job; since: number; resolve: (outcome: Outcome) => void; isAnswered: boolean }
+
+/** How a store reaches the engine: in a thread of its own for `serve`, in line for a command. */
+export type Channel = {
+  commit: (jobs: Job[]) => Promise<Outcome[]>
+  close: () => Promise<void>
+  onForeignWrite: (listener: () => void) => void
+  onBroken: (listener: (reason: string) => void) => void
+}
+
+type Parts = {
+  commit: Channel['commit']
+  /** a monotonic clock, in milliseconds */
+  monotonicMs: () => number
+  onCommit: (commit: { rows: number; ms: number }) => void
+}
+
+export type Writer = ReturnType<typeof createWriter>
+
+/**
+ * Group commit: a batch leaves as soon as nothing is in flight, so it holds what came while the last one was being
+ * written, up to 256. No timer delays a lone write (promises 2).
+ */
+export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
+  let waiting: Waiting[] = []
+  let inFlight: Waiting[] = []
+  let isScheduled = false
+  let whenIdle: (() => void)[] = []
+
+  const answer = (entry: Waiting, outcome: Outcome): void => {
+    if (entry.isAnswered) return
+    entry.isAnswered = true
+    entry.resolve(outcome)
+  }
+
+  const takeBatch = (): Waiting[] => {
+    const batch = waiting.length <= BATCH_MAX ? waiting : waiting.slice(0, BATCH_MAX)
+    waiting = waiting.length <= BATCH_MAX ? [] : waiting.slice(BATCH_MAX)
+    return batch.sort(byPerson)
+  }
+
+  const flush = async (): Promise<void> => {
+    isScheduled = false
+    if (inFlight.length > 0) return
+    inFlight = takeBatch()
+    if (inFlight.length === 0) return
+    const batch = inFlight
+    const startedAt = monotonicMs()
+    const outcomes = await commit(batch.map((entry) => entry.job)).catch((): Outcome[] => [])
+    onCommit({ rows: batch.length, ms: monotonicMs() - startedAt })
+    inFlight = []
+    // the next batch is on its way before this one's answers are written
+    if (waiting.length > 0) void flush()
+    for (const [index, entry] of batch.entries()) answer(entry, outcomes[index] ?? { refusal: 'commit_unconfirmed' })
+    if (waiting.length === 0 && inFlight.length === 0) {
+      for (const resolve of whenIdle) resolve()
+      whenIdle = []
+    }
+  }
+
+  const isFull = (now: number): boolean =>
+    waiting.length >= WAITING_MAX || now - (waiting[0]?.since ?? now) > WAITING_MS
+
+  return {
+    /** The outcome arrives after COMMIT; `unavailable` at once when too much waits already. */
+    submit<N extends WriteName>(name: N, input: Job<N>['input']): Promise<Outcome<N>> {
+      const now = monotonicMs()
+      if (isFull(now)) return Promise.resolve({ refusal: 'unavailable' })
+      return new Promise((resolve) => {
+        const job = { name, input } as Job
+        waiting.push({ job, since: now, resolve: resolve as (outcome: Outcome) => void, isAnswered: false })
+        if (isScheduled || inFlight.length > 0) return
+        isScheduled = true
+        // after this turn of the loop, so that requests read together are written together
+        setImmediate(() => void flush())
+      })
+    },
+    /** Answers what has waited too long: what is still here was not saved, what is in flight may have been. */
+    answerOverdue(): void {
+      const limit = monotonicMs() - ANSWER_MS
+      for (const entry of waiting) if (entry.since < limit) answer(entry, { refusal: 'unavailable' })
+      waiting = waiting.filter((entry) => !entry.isAnswered)
+      for (const entry of inFlight) if (entry.since < limit) answer(entry, { refusal: 'commit_unconfirmed' })
+    },
+    waiting: (): number => waiting.length + inFlight.length,
+    idle: (): Promise<void> =>
+      waiting.length + inFlight.length === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve)),
+  }
+}
+
+/** By (app, email), the order in which PostgreSQL takes row locks without deadlock; writes of one person keep theirs. */
+function byPerson(a: Waiting, b: Waiting): number {
+  const [x, y] = [a.job.input as { appId?: number; email?: string }, b.job.input as { appId?: number; email?: string }]
+  const apps = (x.appId ?? 0) - (y.appId ?? 0)
+  if (apps !== 0) return apps
+  const [left, right] = [x.email ?? '', y.email ?? '']
+  return left < right ? -1 : left > right ? 1 : 0
+}

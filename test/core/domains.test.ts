@@ -1,0 +1,65 @@
+import { expect, test } from 'bun:test'
+import { foldDomain } from '../../src/core/domains.ts'
+
+test.each([
+  ['example.com', 'example.com'],
+  ['a-b.example.co.uk', 'a-b.example.co.uk'],
+  ['1a.example.com', '1a.example.com'],
+  ['bücher.de', 'xn--bcher-kva.de'],
+  ['xn--bcher-kva.de', 'xn--bcher-kva.de'],
+  ['straße.de', 'xn--strae-oqa.de'],
+  ['пример.рф', 'xn--e1afmkfd.xn--p1ai'],
+  [`${'x'.repeat(63)}.com`, `${'x'.repeat(63)}.com`],
+])('foldDomain(%j) is %j', (text, folded) => {
+  expect(foldDomain(text)).toBe(folded)
+})
+
+test.each([
+  '',
+  '.',
+  'com',
+  'localhost',
+  'example.com.',
+  '.example.com',
+  'a..com',
+  '-a.com',
+  'a-.com',
+  'a.com-',
+  'a_b.com',
+  'a b.com',
+  'a\tb.com',
+  'a.123',
+  'a.0x1',
+  '127.0.0.1',
+  '127.1',
+  '0x7f.0.0.1',
+  '2130706433',
+  '[::1]',
+  '１２７.0.0.1',
+  'exa%6dple.com',
+  'ä%6d.com',
+  'a。com',
+  'a．com',
+  'ä｡com',
+  'exam\u00adple.com',
+  'exam\u200bple.com',
+  'exam\u200dple.com',
+  'exam\ufe0fple.com',
+  'ä\u3164.com',
+  'xn--.com',
+  'xn--a.com',
+  'a.xn--',
+  'ä@b.com',
+  'ä/b.com',
+  'ä?b.com',
+  'ä#b.com',
+  'ä\\b.com',
+  'ä:80.com',
+  'ä*b.com',
+  '☃.com',
+  `${'x'.repeat(64)}.com`,
+  `${'ü'.repeat(60)}.com`,
+  `${'x'.repeat(60)}.`.repeat(5) + 'com',
+])('foldDomain(%j) is null', (text) => {
+  expect(foldDomain(text)).toBeNull()
+})

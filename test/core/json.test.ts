@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'bun:test'
+import { MAX_BATCH_FIELD_DEPTH } from '../../src/core/field-limits.ts'
+import { isJsonObject, type ParsedObject, parseJsonObject, quoteName } from '../../src/core/json.ts'
+import { refuse } from '../../src/core/refusals.ts'
+
+const encode = (text: string) => new TextEncoder().encode(text)
+const parse = (text: string, maxDepth?: number) => parseJsonObject(encode(text), maxDepth)
+const nest = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
+const refusedField = (parsed: ParsedObject) => {
+  if (!('refused' in parsed)) return 'accepted'
+  return parsed.refused.refusal === 'invalid_field' ? parsed.refused.field : parsed.refused.refusal
+}
+
+describe('parseJsonObject gives the object', () => {
+  const cases: [string, unknown][] = [
+    ['{}', {}],
+    [' \r\n\t{"a":1}\n', { a: 1 }],
+    ['{"a":1,"a":2}', { a: 2 }],
+    ['{"a":9007199254740993,"a":2}', { a: 2 }],
+    ['{"a":"\\ud800","a":"b"}', { a: 'b' }],
+    ['{"name":"Zoë 😀"}', { name: 'Zoë 😀' }],
+    ['{"name":"\\ud83d\\ude00 \\uD83D\\uDE00"}', { name: '😀 😀' }],
+    ['{"\\ud83d\\ude00":{"\\ud83d\\ude00":[1]}}', { '😀': { '😀': [1] } }],
+    ['{"a":"\\\\ud800"}', { a: '\\ud800' }],
+    ['{"a":9007199254740992,"b":-9007199254740992}', { a: 2 ** 53, b: -(2 ** 53) }],
+    [
+      '{"a":1e300,"b":-1.5E+20,"c":1e-999,"d":1234567890123456789.5}',
+      { a: 1e300, b: -1.5e20, c: 0, d: 1234567890123456789.5 },
+    ],
+    ['{"a":"9007199254740993","b":"1e999"}', { a: '9007199254740993', b: '1e999' }],
+    [`{"a":${nest(32)}}`, JSON.parse(`{"a":${nest(32)}}`)],
+  ]
+  test.each(cases)('%s', (text, expected) => {
+    expect(parse(text)).toEqual({ object: expected as Record<string, unknown> })
+  })
+})
+
+describe('parseJsonObject refuses with invalid_json', () => {
+  const texts = [
+    '',
+    ' ',
+    'null',
+    'true',
+    '1',
+    '"a"',
+    '[]',
+    '[{}]',
+    '{',
+    '{}{}',
+    "{'a':1}",
+    '{"a":NaN}',
+    '{"a":01}',
+    '{"a":1,}',
+    '\ufeff{}',
+    '{"a":"\n"}',
+    '{"a":undefined}',
+    '/**/{}',
+  ]
+  test.each(texts)('%j', (text) => {
+    expect(parse(text)).toEqual({ refused: refuse('invalid_json') })
+  })
+  const bytes: [string, number[]][] = [
+    ['a stray byte', [0xff]],
+    ['an overlong form', [0xc0, 0x80]],
+    ['an encoded surrogate', [0xed, 0xa0, 0x80]],
+    ['a code point beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
+    ['a character cut short', [0xc3]],
+  ]
+  test.each(bytes)('%s', (_name, inner) => {
+    expect(parseJsonObject(new Uint8Array([...encode('{"a":"'), ...inner, ...encode('"}')]))).toEqual({
+      refused: refuse('invalid_json'),
+    })
+  })
+  test('UTF-16', () => {
+    expect(refusedField(parseJsonObject(new Uint8Array(Buffer.from('{"a":1}', 'utf16le'))))).toBe('invalid_json')
+  })
+})
+
+describe('parseJsonObject names the top-level field that cannot be kept', () => {
+  const cases: [string, string][] = [
+    ['{"a":1,"b":"\\ud800"}', 'b'],
+    ['{"b":"\\uDfff x"}', 'b'],
+    ['{"b":"\\ude00\\ud83d"}', 'b'],
+    ['{"b":[{"c":"\\uD800"}]}', 'b'],
+    ['{"b":{"c":{"\\ud800":1}}}', 'b'],
+    ['{"b\\ud800":1}', 'b\ufffd'],
+    ['{"b":1e999}', 'b'],
+    ['{"b":-1e999}', 'b'],
+    [`{"b":${'9'.repeat(400)}}`, 'b'],
+    ['{"b":9007199254740993}', 'b'],
+    ['{"b":-9007199254740993}', 'b'],
+    ['{"b":9007199254740994}', 'b'],
+    ['{"b":123456789012345678901234567890}', 'b'],
+    ['{"a":1e20,"b":{"c":[0,{"d":9007199254740993}]}}', 'b'],
+    ['{"a":9007199254740992,"b":9007199254740993}', 'b'],
+    ['{"a":1,"__proto__":9007199254740993}', '__proto__'],
+    [`{"a":${nest(32)},"b":${nest(33)}}`, 'b'],
+    [`{"b":${'{"x":'.repeat(33)}1${'}'.repeat(33)}}`, 'b'],
+    [`{"b":${nest(30_000)}}`, 'b'],
+    [`{"b":${nest(30_000)},"b":9007199254740992}`, 'b'],
+  ]
+  test.each(cases)('%#', (text, field) => {
+    expect(refusedField(parse(text))).toBe(field)
+  })
+  test('as one refusal whose message echoes nothing', () => {
+    expect(parse('{"secret":"\\ud800 secret"}')).toEqual({
+      refused: {
+        refusal: 'invalid_field',
+        field: 'secret',
+        message: 'Text in this field holds half of a surrogate pair. Send whole Unicode characters.',
+      },
+    })
+  })
+  test('within the depth that is asked for', () => {
+    expect(refusedField(parse(`{"events":${nest(34)}}`, MAX_BATCH_FIELD_DEPTH))).toBe('accepted')
+    expect(refusedField(parse(`{"events":${nest(35)}}`, MAX_BATCH_FIELD_DEPTH))).toBe('events')
+  })
+})
+
+test('names that mean something to JavaScript are plain data and pollute nothing', () => {
+  const text =
+    '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"toString":1,"a":{"__proto__":{"polluted":1}}}'
+  const parsed = parse(text)
+  if (!('object' in parsed)) throw new Error('refused')
+  expect(Object.keys(parsed.object)).toEqual(['__proto__', 'constructor', 'toString', 'a'])
+  expect(JSON.stringify(parsed.object)).toBe(text)
+  expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+  expect(parsed.object.polluted).toBeUndefined()
+})
+
+test.each([
+  [{}, true],
+  [[], false],
+  [null, false],
+  ['a', false],
+  [undefined, false],
+])('isJsonObject(%j) is %p', (value, expected) => {
+  expect(isJsonObject(value)).toBe(expected)
+})
+
+test.each([
+  ['plain', 'plain'],
+  ['x'.repeat(64), 'x'.repeat(64)],
+  ['x'.repeat(65), 'x'.repeat(64)],
+  ['😀'.repeat(80), '😀'.repeat(64)],
+  [`${'x'.repeat(63)}😀😀`, `${'x'.repeat(63)}😀`],
+  ['\ud800', '\ufffd'],
+  ['x'.repeat(60_000), 'x'.repeat(64)],
+])('quoteName %#', (name, quoted) => {
+  expect(quoteName(name)).toBe(quoted)
+})

@@ -1,0 +1,362 @@
+import { describe, expect, test } from 'bun:test'
+import { createLimits, EXACT_MOST, RATE_LIMITS, rateLimitHeaders, type Limit } from '../../src/core/limits.ts'
+import { SLOTS_PER_WINDOW } from '../../src/core/token-ring.ts'
+import { createListModel, createRandom } from './limits-model.ts'
+
+const HOUR = 3_600_000
+const EVENTS: Limit = { max: 6_000, windowMs: HOUR }
+
+/** A clock whose monotonic side is moved by hand; its wall side exists to show that nobody looks at it. */
+function createClock(start = 0) {
+  const clock = { ms: start, wall: 1_750_000_000_000, monotonicMs: () => clock.ms, now: () => clock.wall }
+  return clock
+}
+
+describe('an hour of 6,000', () => {
+  test('the limits are those of the specification', () => {
+    expect(RATE_LIMITS).toEqual({
+      events: { max: 6_000, windowMs: HOUR },
+      contactAdds: { max: 600, windowMs: HOUR },
+      addsPerVisitor: { max: 5, windowMs: 600_000 },
+      contactUpdates: { max: 6_000, windowMs: HOUR },
+    })
+  })
+
+  test('6,000 pass at once, the next only when exactly one hour has gone by since the first', () => {
+    const clock = createClock(5)
+    const limits = createLimits({ clock })
+    for (let i = 1; i <= 6_000; i++) {
+      const taken = limits.take('k', EVENTS)
+      expect([taken.allowed, taken.remaining]).toEqual([1, 6_000 - i])
+    }
+    const refused = { allowed: 0, remaining: 0, resetSeconds: 3_600, retryAfterSeconds: 3_600 }
+    expect(limits.take('k', EVENTS)).toMatchObject(refused)
+    clock.ms += HOUR - 1
+    expect(limits.take('k', EVENTS)).toMatchObject({ ...refused, resetSeconds: 1, retryAfterSeconds: 1 })
+    clock.ms += 1
+    expect(limits.take('k', EVENTS, 6_001)).toMatchObject({ allowed: 6_000, remaining: 0, retryAfterSeconds: 3_600 })
+  })
+
+  test('6,000 at 0:59 are not followed by 6,000 at 60:00', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    clock.ms = 59_999
+    expect(limits.take('k', EVENTS, 6_000).allowed).toBe(6_000)
+    clock.ms = HOUR
+    expect(limits.take('k', EVENTS)).toMatchObject({ allowed: 0, retryAfterSeconds: 60 })
+    clock.ms = HOUR + 59_998
+    expect(limits.take('k', EVENTS).allowed).toBe(0)
+    clock.ms = HOUR + 59_999
+    expect(limits.take('k', EVENTS).allowed).toBe(1)
+  })
+
+  test.each([
+    [0, 3_600],
+    [1, 3_600],
+    [1_000, 3_599],
+    [3_598_999, 2],
+    [3_599_000, 1],
+    [3_599_999, 1],
+    [3_600_000, 0],
+  ])('%i ms after the only take, reset says %i s', (ms, seconds) => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    limits.take('k', EVENTS)
+    clock.ms = ms
+    expect(limits.peek('k', EVENTS).resetSeconds).toBe(seconds)
+  })
+
+  test('a clock that tells fractions never lets one through early', () => {
+    const clock = createClock(0.9)
+    const limits = createLimits({ clock })
+    expect(limits.take('k', { max: 1, windowMs: 1_000 })).toMatchObject({ allowed: 1, resetSeconds: 1 })
+    clock.ms = 1_000.8
+    expect(limits.take('k', { max: 1, windowMs: 1_000 }).allowed).toBe(0)
+    clock.ms = 1_001
+    expect(limits.take('k', { max: 1, windowMs: 1_000 }).allowed).toBe(1)
+  })
+})
+
+describe('take, peek and give back', () => {
+  test('a batch takes what fits', () => {
+    const limits = createLimits({ clock: createClock() })
+    const limit = { max: 150, windowMs: HOUR }
+    expect(limits.take('k', limit, 100)).toMatchObject({ allowed: 100, remaining: 50, retryAfterSeconds: 0 })
+    expect(limits.take('k', limit, 100)).toMatchObject({ allowed: 50, remaining: 0, retryAfterSeconds: 3_600 })
+    expect(limits.take('k', limit, 100)).toMatchObject({ allowed: 0, remaining: 0 })
+  })
+
+  test('peek takes nothing and makes no bucket', () => {
+    const limits = createLimits({ clock: createClock() })
+    const unused = { allowed: 1, remaining: 6_000, resetSeconds: 0, retryAfterSeconds: 0 }
+    expect(limits.peek('k', EVENTS)).toMatchObject(unused)
+    expect(limits.bucketCount()).toBe(0)
+    limits.take('k', EVENTS)
+    expect(limits.peek('k', EVENTS).remaining).toBe(5_999)
+    expect(limits.peek('k', EVENTS).remaining).toBe(5_999)
+  })
+
+  test('buckets do not share', () => {
+    const limits = createLimits({ clock: createClock() })
+    const limit = { max: 1, windowMs: HOUR }
+    expect([limits.take('a', limit).allowed, limits.take('b', limit).allowed, limits.take('a', limit).allowed]).toEqual(
+      [1, 1, 0],
+    )
+  })
+
+  test('giving back makes room again, and no more than was taken', () => {
+    const limits = createLimits({ clock: createClock() })
+    limits.giveBack('k', EVENTS)
+    limits.take('k', EVENTS)
+    limits.giveBack('k', EVENTS)
+    limits.giveBack('k', EVENTS)
+    expect(limits.peek('k', EVENTS)).toMatchObject({ remaining: 6_000, resetSeconds: 0 })
+  })
+
+  test.each([
+    ['ring', 2],
+    ['slots', EXACT_MOST + 1],
+  ])('a take given back after another came returns its own token, not the later one (%s)', (_, max) => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    const limit = { max, windowMs: HOUR }
+    const mine = limits.take('k', limit, max - 1)
+    clock.ms = 60_000
+    limits.take('k', limit)
+    limits.giveBack('k', limit, mine)
+    clock.ms = HOUR
+    expect(limits.peek('k', limit)).toMatchObject({ remaining: max - 1, resetSeconds: 60 })
+  })
+
+  test('a take given back after its tokens came back by themselves changes nothing', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    const mine = limits.take('k', EVENTS)
+    clock.ms = HOUR - 1
+    limits.take('k', EVENTS)
+    clock.ms = HOUR
+    limits.giveBack('k', EVENTS, mine)
+    expect(limits.peek('k', EVENTS).remaining).toBe(5_999)
+  })
+})
+
+describe('against a list of every take', () => {
+  const random = createRandom(20_260_101)
+
+  test('the ring answers exactly as the list, while limits change and takes are given back', () => {
+    const clock = createClock(2 ** 32 - 50_000)
+    const limits = createLimits({ clock })
+    const model = createListModel()
+    let limit = { max: 40, windowMs: 10_000 }
+    for (let step = 0; step < 40_000; step++) {
+      clock.ms += random(5) === 0 ? random(3_000) : random(40)
+      if (random(300) === 0) clock.ms += 10_000
+      if (random(50) === 0) limit = { ...limit, max: random(90) }
+      const count = random(6) === 0 ? random(30) : 1
+      const taken = limits.take('k', limit, count)
+      expect(taken).toMatchObject(model.take(clock.ms, limit, count))
+      if (random(8) === 0) {
+        limits.giveBack('k', limit, taken)
+        model.giveBack(taken.allowed)
+      }
+    }
+  })
+
+  test('slots never let more through in any window, and hold a token back by one slot at most', () => {
+    const clock = createClock(2 ** 32 - 50_000)
+    const limits = createLimits({ clock })
+    const model = createListModel()
+    const limit = { max: EXACT_MOST + 50_000, windowMs: 7_200_000 }
+    const late = limit.windowMs / SLOTS_PER_WINDOW
+    let refusals = 0
+    for (let step = 0; step < 20_000; step++) {
+      clock.ms += random(4) === 0 ? random(200_000) : random(300)
+      const count = random(4_000)
+      const { allowed } = limits.take('k', limit, count)
+      expect(model.countWithin(clock.ms, limit.windowMs) + allowed).toBeLessThanOrEqual(limit.max)
+      if (allowed < count) {
+        refusals++
+        expect(model.countWithin(clock.ms, limit.windowMs + late) + allowed).toBeGreaterThanOrEqual(limit.max)
+      }
+      model.add(clock.ms, allowed)
+      if (allowed > 0 && random(9) === 0) {
+        limits.giveBack('k', limit)
+        model.giveBack(1)
+      }
+    }
+    expect(refusals).toBeGreaterThan(1_000)
+  })
+})
+
+describe('a limit that changes while the server runs', () => {
+  test.each([
+    ['lowered', 100, 10, 60, { allowed: 0, remaining: 0 }],
+    ['raised', 100, 200, 60, { allowed: 1, remaining: 139 }],
+    ['raised beyond the ring', 100, EXACT_MOST + 100, 60, { allowed: 1, remaining: EXACT_MOST + 39 }],
+    ['lifted', 100, Infinity, 60, { allowed: 1, remaining: Infinity, retryAfterSeconds: 0 }],
+    ['no longer lifted', Infinity, 100, 60, { allowed: 1, remaining: 39 }],
+    ['no longer lifted, after more than a ring holds', Infinity, 100, EXACT_MOST * 3, { allowed: 0, remaining: 0 }],
+    ['closed', 100, 0, 60, { allowed: 0, remaining: 0, retryAfterSeconds: 3_600 }],
+  ])('%s: what was taken stays counted', (_, before, after, count, expected) => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    limits.take('k', { max: before, windowMs: HOUR }, count)
+    expect(limits.take('k', { max: after, windowMs: HOUR })).toMatchObject(expected)
+    clock.ms = HOUR
+    expect(limits.peek('k', { max: after, windowMs: HOUR }).remaining).toBe(after)
+  })
+
+  test('after lowering, retry waits until enough came back, reset only for the oldest', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    for (clock.ms = 0; clock.ms < 10_000; clock.ms += 1_000) limits.take('k', EVENTS)
+    const taken = limits.take('k', { max: 3, windowMs: HOUR })
+    expect(taken).toMatchObject({ allowed: 0, remaining: 0, resetSeconds: 3_590, retryAfterSeconds: 3_597 })
+  })
+
+  test('a limit that was never lifted and one that was answer alike once the window is over', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    limits.take('k', { max: Infinity, windowMs: HOUR }, 1_000_000)
+    clock.ms = HOUR
+    expect(limits.take('k', EVENTS)).toMatchObject({ allowed: 1, remaining: 5_999, resetSeconds: 3_600 })
+  })
+})
+
+describe('clocks', () => {
+  test('a wall clock that steps a day either way frees nothing and takes nothing', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    limits.take('k', EVENTS, 6_000)
+    for (const step of [86_400_000, -172_800_000]) {
+      clock.wall += step
+      expect(limits.take('k', EVENTS)).toMatchObject({ allowed: 0, retryAfterSeconds: 3_600 })
+    }
+    clock.ms = HOUR
+    expect(limits.take('k', EVENTS).allowed).toBe(1)
+  })
+
+  test.each([49.71, 50, 99.42, 365, 3_650])('a bucket untouched for %d days is full again', (days) => {
+    const clock = createClock(HOUR * 7)
+    const limits = createLimits({ clock })
+    limits.take('k', EVENTS, 6_000)
+    clock.ms = Math.floor(clock.ms + days * 86_400_000)
+    expect(limits.take('k', EVENTS, 6_000).allowed).toBe(6_000)
+    expect(limits.take('k', EVENTS)).toMatchObject({ allowed: 0, retryAfterSeconds: 3_600 })
+  })
+
+  test('one take an hour for ten years is always the only one counted', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    for (let hour = 0; hour < 87_600; hour++) {
+      if (limits.take('k', EVENTS).remaining !== 5_999) throw new Error(`hour ${hour}`)
+      clock.ms += HOUR
+    }
+  })
+
+  test('a time before the latest take counts as the time of that take', () => {
+    const clock = createClock(10_000)
+    const limits = createLimits({ clock })
+    const limit = { max: 2, windowMs: 1_000 }
+    limits.take('k', limit)
+    limits.take('k', limit, 1, 9_000)
+    clock.ms = 10_999
+    expect(limits.take('k', limit).allowed).toBe(0)
+  })
+
+  test('a window longer than the stamps can tell is refused', () => {
+    const limits = createLimits({ clock: createClock() })
+    expect(() => limits.take('k', { max: 1, windowMs: 2 ** 30 + 1 })).toThrow(RangeError)
+  })
+})
+
+describe('restore', () => {
+  test.each([
+    ['ages', [3_599_999, 1_000, 0]],
+    ['ages with counts', [[3_599_999, 1] as const, [1_000, 2] as const]],
+    ['in any order, with what is over or in the future', [-5_000, 3_600_000, 9e9, 1_000, 3_599_999]],
+  ])('tokens come back when they would have: %s', (_, ago) => {
+    const clock = createClock(20)
+    const limits = createLimits({ clock })
+    limits.restore('k', EVENTS, ago)
+    expect(limits.peek('k', EVENTS)).toMatchObject({ remaining: 5_997, resetSeconds: 1 })
+    clock.ms += 1
+    expect(limits.peek('k', EVENTS)).toMatchObject({ remaining: 5_998, resetSeconds: 3_599 })
+    clock.ms += HOUR
+    expect(limits.peek('k', EVENTS)).toMatchObject({ remaining: 6_000, resetSeconds: 0 })
+  })
+
+  test('more than the limit is kept, and joins what was taken since', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    const limit = { max: 10, windowMs: HOUR }
+    limits.take('k', limit, 4)
+    limits.restore('k', limit, [[1_800_000, 12]])
+    expect(limits.take('k', limit)).toMatchObject({ allowed: 0, resetSeconds: 1_800, retryAfterSeconds: 1_800 })
+    clock.ms = 1_800_000
+    expect(limits.take('k', limit)).toMatchObject({ allowed: 1, remaining: 5, resetSeconds: 1_800 })
+  })
+
+  test('a million tokens of a lifted limit are restored in slots', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    limits.restore('k', EVENTS, [[60_000, 1_000_000]])
+    expect(limits.take('k', EVENTS)).toMatchObject({ allowed: 0, retryAfterSeconds: 3_540 })
+  })
+
+  test('nothing to restore leaves no bucket', () => {
+    const limits = createLimits({ clock: createClock() })
+    limits.restore('k', EVENTS, [HOUR])
+    expect(limits.bucketCount()).toBe(0)
+  })
+})
+
+describe('memory', () => {
+  test('forgetIdle drops what has come back and keeps what has not', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    limits.take('early', EVENTS)
+    clock.ms = 1
+    limits.take('late', EVENTS)
+    clock.ms = HOUR
+    limits.forgetIdle()
+    expect(limits.bucketCount()).toBe(1)
+    expect(limits.peek('late', EVENTS).remaining).toBe(5_999)
+  })
+
+  test('buckets that no one asks to forget are swept as new ones come', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    const limit = { max: 5, windowMs: 1_000 }
+    for (let i = 0; i < 100_000; i++) {
+      limits.take(`address ${i}`, limit)
+      clock.ms += 1
+    }
+    expect(limits.bucketCount()).toBeLessThan(5_000)
+  })
+
+  test('with a ceiling the oldest buckets go first', () => {
+    const limits = createLimits({ clock: createClock(), mostBuckets: 1_000 })
+    for (let i = 0; i < 10_000; i++) limits.take(`address ${i}`, EVENTS)
+    expect(limits.bucketCount()).toBeLessThanOrEqual(1_000)
+    expect(limits.peek('address 9999', EVENTS).remaining).toBe(5_999)
+    expect(limits.peek('address 0', EVENTS).remaining).toBe(6_000)
+  })
+})
+
+describe('headers', () => {
+  const taken = { allowed: 1, remaining: 5_999, resetSeconds: 3_600, retryAfterSeconds: 0, takenAt: 0 }
+
+  test('of an answered call', () => {
+    expect(rateLimitHeaders(EVENTS, taken)).toEqual({
+      'RateLimit-Limit': '6000',
+      'RateLimit-Remaining': '5999',
+      'RateLimit-Reset': '3600',
+      'RateLimit-Policy': '6000;w=3600',
+    })
+  })
+
+  test('of a lifted limit there are none', () => {
+    expect(rateLimitHeaders({ max: Infinity, windowMs: HOUR }, { ...taken, remaining: Infinity })).toEqual({})
+  })
+})

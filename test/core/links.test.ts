@@ -1,0 +1,233 @@
+import { describe, expect, test } from 'bun:test'
+import { isAppHost, linkableUrl, readAppHost } from '../../src/core/links.ts'
+
+const HOSTS = ['example.com', 'xn--bcher-kva.de', 'me.github.io']
+
+describe('linkableUrl gives the URL on the own domain', () => {
+  const cases: [string, string][] = [
+    ['https://example.com', 'https://example.com/'],
+    ['https://example.com/', 'https://example.com/'],
+    ['https://example.com/results/1?a=b&c=%20#top', 'https://example.com/results/1?a=b&c=%20#top'],
+    ['https://example.com?next=https://evil.example/', 'https://example.com/?next=https://evil.example/'],
+    ['https://example.com#x', 'https://example.com/#x'],
+    ['https://app.example.com/x', 'https://app.example.com/x'],
+    ['https://a.b.example.com/@user:x', 'https://a.b.example.com/@user:x'],
+    ['HTTPS://EXAMPLE.COM/X', 'https://example.com/X'],
+    ['https://example.com:443/x', 'https://example.com/x'],
+    ['https://example.com/ü', 'https://example.com/%C3%BC'],
+    ['https://example.com/"><script>', 'https://example.com/%22%3E%3Cscript%3E'],
+    ['https://bücher.de/x', 'https://xn--bcher-kva.de/x'],
+    ['https://shop.Bücher.de/x', 'https://shop.xn--bcher-kva.de/x'],
+    ['https://xn--bcher-kva.de/x', 'https://xn--bcher-kva.de/x'],
+    ['https://me.github.io/x', 'https://me.github.io/x'],
+  ]
+  test.each(cases)('%s', (raw, href) => {
+    expect(linkableUrl(raw, HOSTS)?.href ?? null).toBe(href)
+  })
+})
+
+describe('linkableUrl refuses', () => {
+  const raws = [
+    '',
+    'x',
+    '/results/1',
+    '//example.com/x',
+    'example.com/x',
+    'https:',
+    'https://',
+    'https:///example.com/x',
+    'https:/example.com/x',
+    'https:example.com/x',
+    'https:\\\\example.com\\x',
+    'http://example.com/x',
+    'ftp://example.com/x',
+    'ws://example.com',
+    'javascript:alert(1)',
+    'JavaScript://example.com/%0aalert(1)',
+    'data:text/html,x',
+    'data://example.com/x',
+    'file://example.com/x',
+    'blob:https://example.com/x',
+    'view-source:https://example.com',
+    'https://evil.example/x',
+    'https://evil.example/example.com',
+    'https://evil.example?example.com',
+    'https://evil.example#.example.com',
+    'https://evilexample.com/x',
+    'https://example.com.evil.example/x',
+    'https://example.comevil.example/x',
+    'https://example.co/x',
+    'https://example-com.evil.example',
+    'https://user@example.com/x',
+    'https://user:pass@example.com/x',
+    'https://@example.com/x',
+    'https://:@example.com/x',
+    'https://example.com@evil.example/x',
+    'https://example.com%40evil.example/x',
+    'https://evil.example\\@example.com',
+    'https://example.com\\@evil.example',
+    'https://example.com:443@evil.example/',
+    'https://example.com:x@evil.example/',
+    'https://example.com:8443/x',
+    'https://example.com:80/x',
+    'https://example.com:0/x',
+    'https://example.com:/x',
+    'https://example.com:443443/x',
+    'https://example.com:0443/x',
+    'https://example.com:443:443/x',
+    'https://example.com:https/x',
+    'https://127.0.0.1/x',
+    'https://127.1/x',
+    'https://2130706433/x',
+    'https://0x7f000001/x',
+    'https://0177.0.0.1/x',
+    'https://[::1]/x',
+    'https://[::ffff:127.0.0.1]/x',
+    'https://１２７.0.0.1/',
+    'https://localhost/x',
+    ' https://example.com/x',
+    'https://example.com/x ',
+    'https://example.com/a b',
+    'https://exa\tmple.com/x',
+    'https://exam\nple.com/x',
+    'https://example.com/\tx',
+    'https://example.com/x\n',
+    '\u0000https://example.com',
+    '\u0001https://example.com',
+    'https://example.com/\u0085',
+    'https://example.com/\u00a0x',
+    'https://example.com/\u2028x',
+    'https://example.com/\ud800',
+    '\ufeffhttps://example.com/x',
+    'https://example.com/\\x',
+    'java\nscript:alert(1)',
+    'https://example.com./x',
+    'https://.example.com/x',
+    'https://a..example.com/x',
+    'https://..example.com/x',
+    'https://-a.example.com/x',
+    'https://a-.example.com/x',
+    'https://a_b.example.com/x',
+    `https://${'x'.repeat(64)}.example.com/x`,
+    'https://ex%61mple.com/x',
+    'https://evil.example%2f.example.com/x',
+    'https://evil.example%23.example.com',
+    'https://exаmple.com/x',
+    'https://ｅvil.example/x',
+    'https://example。com/x',
+    'https://example．com/x',
+    'https://exam\u00adple.com/x',
+    'https://exam\u200bple.com/x',
+    'https://evil.example／.example.com',
+    'https://evil.example；.example.com',
+    'https://evil℀.example.com/',
+    'https://xn--a.example.com/',
+    'https://xn--exmple-4nf.com/x',
+    'https://bucher.de/x',
+    'https://github.io/x',
+    'https://you.github.io/x',
+    'https://*.example.com/',
+    'https://example.com,evil.example/',
+    'https://example.com;evil.example/',
+    'https://example.com&evil.example/',
+    "https://example.com'evil.example/",
+    'https://example.com|evil.example',
+  ]
+  test.each(raws)('%j', (raw) => {
+    expect(linkableUrl(raw, HOSTS)).toBeNull()
+  })
+  const hostLists: [string, string[]][] = [
+    ['https://example.com/', []],
+    ['https://example.com/', ['']],
+    ['https://example.com/', ['com']],
+    ['https://example.com/', ['.example.com']],
+    ['https://example.com/', ['Example.com']],
+    ['https://example.com/', ['*']],
+    ['https://you.github.io/', ['github.io']],
+    ['https://shop.co.uk/', ['co.uk']],
+    ['https://127.0.0.1/', ['127.0.0.1']],
+    ['https://[::1]/', ['[::1]']],
+    ['http://example.com/', ['localhost', 'example.com']],
+    ['https://example.com:3000/', ['localhost', 'example.com']],
+  ]
+  test.each(hostLists)('%s with the hosts %j', (raw, hosts) => {
+    expect(linkableUrl(raw, hosts)).toBeNull()
+  })
+})
+
+describe('a localhost app', () => {
+  test.each([
+    ['http://localhost/x', 'http://localhost/x'],
+    ['http://localhost:3000/x', 'http://localhost:3000/x'],
+    ['HTTPS://LocalHost:8443/x', 'https://localhost:8443/x'],
+    ['http://app.localhost:3000/', 'http://app.localhost:3000/'],
+    ['http://localhost.evil.example/', null],
+    ['http://user@localhost/', null],
+    ['http://localhost./', null],
+    ['http://localhost:99999/', null],
+    ['http://127.0.0.1:3000/', null],
+    ['http://[::1]:3000/', null],
+    ['ftp://localhost/', null],
+  ])('%s', (raw, href) => {
+    expect(linkableUrl(raw, ['localhost'])?.href ?? null).toBe(href)
+  })
+})
+
+describe('readAppHost', () => {
+  test.each([
+    ['example.com', 'example.com'],
+    [' Example.COM\n', 'example.com'],
+    ['app.example.co.uk', 'app.example.co.uk'],
+    ['Bücher.de', 'xn--bcher-kva.de'],
+    ['me.github.io', 'me.github.io'],
+    ['shop.internal', 'shop.internal'],
+    ['localhost', 'localhost'],
+    ['LOCALHOST', 'localhost'],
+    ['www.ck', 'www.ck'],
+  ])('%j is %j', (text, host) => {
+    expect(readAppHost(text)).toBe(host)
+    expect(isAppHost(host)).toBe(true)
+  })
+  test.each([
+    '',
+    '.',
+    'com',
+    'co.uk',
+    'github.io',
+    'vercel.app',
+    's3.amazonaws.com',
+    'foo.ck',
+    'рф',
+    'xn--p1ai',
+    'intranet',
+    'localhost.',
+    'localhost:3000',
+    'example.com:443',
+    'https://example.com',
+    'example.com/',
+    'user@example.com',
+    '*.example.com',
+    '.example.com',
+    'example.com.',
+    'exa mple.com',
+    'a_b.example.com',
+    '-a.example.com',
+    'example..com',
+    '127.0.0.1',
+    '127.1',
+    '2130706433',
+    '0x7f.1',
+    '[::1]',
+    '::1',
+    'a,example.com',
+    'exa%6dple.com',
+    'exam\u00adple.com',
+    'xn--a.com',
+  ])('%j is null', (text) => {
+    expect(readAppHost(text)).toBeNull()
+  })
+  test('isAppHost takes the stored form only', () => {
+    expect(isAppHost('Example.com')).toBe(false)
+    expect(isAppHost('bücher.de')).toBe(false)
+  })
+})
