@@ -1,6 +1,6 @@
 /** What the service answers, as the doors publish it (api.md, Answers and Errors; spec 4, 7). Times are ISO 8601 UTC. */
 import { type TSchema, Type } from '@sinclair/typebox'
-import { REFUSALS } from './refusals.ts'
+import type { RefusalCode } from './refusals.ts'
 
 const TRUE = Type.Literal(true)
 const FALSE = Type.Literal(false)
@@ -98,10 +98,26 @@ const pageOf = <S extends TSchema>(item: S) =>
 export const ContactPage = pageOf(ContactRecord)
 export const EventPage = pageOf(EventRecord)
 
-const ERROR_CODE = Type.Union(
-  Object.keys(REFUSALS).map((code) => Type.Literal(code)),
-  { description: 'A stable code for machines.' },
-)
+/** The codes of the HTTP API, by status. The table of refusals holds more: those of the dashboard and the command line. */
+const ERROR_CODES = [
+  'invalid_json',
+  'invalid_field',
+  'invalid_api_key',
+  'plan_limit_reached',
+  'insufficient_scope',
+  'app_not_found',
+  'contact_not_found',
+  'not_found',
+  'method_not_allowed',
+  'idempotency_in_progress',
+  'too_large',
+  'unsupported_media_type',
+  'idempotency_mismatch',
+  'rate_limited',
+  'internal_error',
+  'unavailable',
+] as const satisfies readonly RefusalCode[]
+const ERROR_CODE = oneOf(ERROR_CODES, 'A stable code for machines.')
 
 /** 207 of POST /events/batch: one result for each event, in the order they were sent. */
 export const BatchAnswer = Type.Object({

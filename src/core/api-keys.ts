@@ -5,7 +5,7 @@ export const KEY_SCOPES = ['standard', 'ingest', 'manage'] as const
 export type KeyScope = (typeof KEY_SCOPES)[number]
 
 /** How every key begins (spec 2.2). */
-export const KEY_PREFIX = 'mc_'
+const KEY_PREFIX = 'mc_'
 
 const RANDOM_LENGTH = 30
 const CHECKSUM_LENGTH = 6

@@ -6,7 +6,7 @@ export type RandomBytes = (count: number) => Uint8Array
 /** Bytes at or above this would make the first characters of the alphabet likelier than the rest: 4 x 62. */
 const FAIR_BELOW = 248
 
-export const randomBytes: RandomBytes = (count) => crypto.getRandomValues(new Uint8Array(count))
+const randomBytes: RandomBytes = (count) => crypto.getRandomValues(new Uint8Array(count))
 
 /** `length` random base62 characters, each as likely as the others: 5.954 bits apiece. */
 export function randomBase62(length: number, random: RandomBytes = randomBytes): string {

@@ -44,8 +44,8 @@ export const CONTACT_UPDATE_FIELD_NAMES: ReadonlySet<string> = new Set([
 export const CONTACT_ERASE_FIELD_NAMES: ReadonlySet<string> = new Set(PERSON)
 
 const CUSTOM_FIELD_KEY = new RegExp(CUSTOM_FIELD_KEY_PATTERN)
-const TAG_SIZE = { min: 1, max: limits.MAX_TAG_CHARACTERS }
-const SOURCE_SIZE = { min: 1, max: limits.MAX_SOURCE_CHARACTERS }
+const TAG: readers.TextKind = { what: 'each tag as a string', min: 1, max: limits.MAX_TAG_CHARACTERS }
+const SOURCE: readers.TextKind = { what: 'a string', min: 1, max: limits.MAX_SOURCE_CHARACTERS }
 
 /** Reads POST /contacts. `removeTags` has no effect there and is answered with a warning, whatever it holds. */
 export function readContactInput(body: readers.Body): readers.Reading<ContactFields> {
@@ -108,14 +108,14 @@ function readTags(value: unknown, field: string, errors: FieldError[]): string[]
   }
   const tags = new Set<string>()
   for (const tag of value as unknown[]) {
-    if (!readers.isPlainText(tag, field, TAG_SIZE, errors)) return []
+    if (!readers.isPlainText(tag, field, TAG, errors)) return []
     tags.add(tag)
   }
   return [...tags]
 }
 
 function readSource(value: unknown, errors: FieldError[]): string | null {
-  return value !== undefined && readers.isPlainText(value, 'source', SOURCE_SIZE, errors) ? value : null
+  return value !== undefined && readers.isPlainText(value, 'source', SOURCE, errors) ? value : null
 }
 
 function readCustomFields(value: unknown, errors: FieldError[]): CustomFields | null {

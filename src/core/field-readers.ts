@@ -18,6 +18,7 @@ export type Body = Record<string, unknown>
 const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
 const NO_CONTROL = new RegExp(NO_CONTROL_PATTERN)
 const TIME = new RegExp(TIME_PATTERN)
+const NAME = { what: 'a name', min: 0, max: limits.MAX_NAME_CHARACTERS }
 const NOBODY: EmailAddress = { email: '', shown: '' }
 
 export function addError(errors: FieldError[], field: string, code: string, message: string): void {
@@ -28,41 +29,40 @@ export function addError(errors: FieldError[], field: string, code: string, mess
 export const isLongerThan = (text: string, max: number): boolean =>
   text.length > max && (text.length > 2 * max || Array.from(text).length > max)
 
-/** Whether the text has `min` to `max` characters, none of them C0, DEL or C1; otherwise adds the error. */
-export function isPlainText(
-  value: unknown,
-  field: string,
-  range: { min: number; max: number },
-  errors: FieldError[],
-): value is string {
-  const size = range.min === 0 ? `up to ${range.max}` : `${range.min} to ${range.max}`
-  if (typeof value === 'string' && isLongerThan(value, range.max)) {
-    addError(errors, field, 'too_long', `Send ${size} characters.`)
-    return false
-  }
-  if (typeof value === 'string' && value.length >= range.min && NO_CONTROL.test(value)) return true
-  addError(errors, field, 'invalid', `Send a string of ${size} characters, without control characters.`)
+/** What a text is called in sentences, and how many characters it may have. */
+export type TextKind = { what: string; min: number; max: number }
+
+/** Whether the value is a text of that kind, without C0, DEL or C1; otherwise adds the error. */
+export function isPlainText(value: unknown, field: string, kind: TextKind, errors: FieldError[]): value is string {
+  const { what, min, max } = kind
+  const isString = typeof value === 'string'
+  if (isString && value.length >= min && !isLongerThan(value, max) && NO_CONTROL.test(value)) return true
+  const code = isString && isLongerThan(value, max) ? 'too_long' : 'invalid'
+  const size = min === 0 ? `up to ${max}` : `${min} to ${max}`
+  addError(errors, field, code, `Send ${what} of ${size} characters, without control characters.`)
   return false
 }
 
-/** The app ID under either of its names. `missingAs` is the one that the call's documentation shows. */
-export function readAppId(body: Body, missingAs: 'app' | 'newsletter', errors: FieldError[]): string {
-  const { app, newsletter } = body
-  if (app === undefined && newsletter === undefined) {
-    addError(errors, missingAs, 'missing', `Send the app ID from the Activation screen as \`${missingAs}\`.`)
+/** The app ID under either of its names. `shownAs` is the one that the call's schema shows first. */
+export function readAppId(body: Body, shownAs: 'app' | 'newsletter', errors: FieldError[]): string {
+  const otherName = shownAs === 'app' ? 'newsletter' : 'app'
+  const shown = body[shownAs]
+  const other = body[otherName]
+  if (shown === undefined && other === undefined) {
+    addError(errors, shownAs, 'missing', `Send the app ID from the Activation screen as \`${shownAs}\`.`)
     return ''
   }
-  const isAppFine = app === undefined || isAppId(app, 'app', errors)
-  const isNewsletterFine = newsletter === undefined || isAppId(newsletter, 'newsletter', errors)
-  if (!isAppFine || !isNewsletterFine) return ''
-  if (app !== undefined && newsletter !== undefined && app !== newsletter)
+  const isShownFine = shown === undefined || isAppId(shown, shownAs, errors)
+  const isOtherFine = other === undefined || isAppId(other, otherName, errors)
+  if (!isShownFine || !isOtherFine) return ''
+  if (shown !== undefined && other !== undefined && shown !== other)
     addError(
       errors,
       'app',
       'conflict',
       '`app` and `newsletter` are two names of one field. Send one, or the same in both.',
     )
-  return app ?? newsletter ?? ''
+  return shown ?? other ?? ''
 }
 
 function isAppId(value: unknown, field: string, errors: FieldError[]): value is string {
@@ -97,7 +97,7 @@ export function readEventName(value: unknown, errors: FieldError[]): string {
 /** A first or last name: undefined when absent, null when there is to be none (null or an empty string was sent). */
 export function readName(value: unknown, field: string, errors: FieldError[]): string | null | undefined {
   if (value === undefined || value === null || value === '') return value === undefined ? undefined : null
-  return isPlainText(value, field, { min: 0, max: limits.MAX_NAME_CHARACTERS }, errors) ? value : null
+  return isPlainText(value, field, NAME, errors) ? value : null
 }
 
 export function readFlag(value: unknown, field: string, errors: FieldError[]): boolean {

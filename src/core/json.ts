@@ -85,7 +85,7 @@ function inspect(value: unknown, levels: number, hasEscapes: boolean): Finding {
   if (levels === 0) return 'deep'
   if (hasEscapes && !Array.isArray(value) && !Object.keys(value).every((key) => key.isWellFormed())) return 'surrogate'
   let perhaps: Finding
-  for (const inner of Object.values(value)) {
+  for (const inner of Array.isArray(value) ? value : Object.values(value)) {
     const found = inspect(inner, levels - 1, hasEscapes)
     if (found === 'perhaps') perhaps = found
     else if (found) return found

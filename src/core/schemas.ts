@@ -1,7 +1,7 @@
 /**
  * What customers send, as the doors publish it (spec 2.4, 2.5; api.md, Fields): TypeBox schemas from which OpenAPI, MCP
  * and the documentation are made. The readers (event-input.ts, contact-input.ts) enforce them with better sentences and
- * a few rules that a schema cannot say; input-schemas.test.ts holds the two together. Unknown fields are allowed, and
+ * a few rules that a schema cannot say; schemas.test.ts holds the two together. Unknown fields are allowed, and
  * ignored with a warning. What the service answers stands in answer-schemas.ts.
  */
 import { type TSchema, Type } from '@sinclair/typebox'
@@ -51,11 +51,11 @@ const name = (description: string) =>
     { description },
   )
 
+const shortText = (maxLength: number, description?: string) =>
+  Type.String({ description, minLength: 1, maxLength, pattern: patterns.NO_CONTROL_PATTERN })
+
 const tags = (description: string) =>
-  Type.Array(
-    Type.String({ minLength: 1, maxLength: limits.MAX_TAG_CHARACTERS, pattern: patterns.NO_CONTROL_PATTERN }),
-    { description, maxItems: limits.MAX_TAGS },
-  )
+  Type.Array(shortText(limits.MAX_TAG_CHARACTERS), { description, maxItems: limits.MAX_TAGS })
 
 const FIELDS = Type.Record(
   Type.String({ pattern: patterns.CUSTOM_FIELD_KEY_PATTERN }),
@@ -73,13 +73,7 @@ const FIELDS = Type.Record(
   },
 )
 
-const source = (description: string) =>
-  Type.String({
-    description,
-    minLength: 1,
-    maxLength: limits.MAX_SOURCE_CHARACTERS,
-    pattern: patterns.NO_CONTROL_PATTERN,
-  })
+const source = (description: string) => shortText(limits.MAX_SOURCE_CHARACTERS, description)
 
 const IP = Type.String({
   description: "The visitor's IPv4 or IPv6 address, for the limit per visitor. It is never stored.",
@@ -183,9 +177,7 @@ export const ContactQuery = Type.Object(
     newsletter: NEWSLETTER,
     email: Type.Optional(EMAIL),
     ...PAGE,
-    tag: Type.Optional(
-      Type.String({ description: 'Only people with this tag.', minLength: 1, maxLength: limits.MAX_TAG_CHARACTERS }),
-    ),
+    tag: Type.Optional(shortText(limits.MAX_TAG_CHARACTERS, 'Only people with this tag.')),
     updatedAfter: Type.Optional(
       Type.String({
         description: 'Only people changed after this time, ISO 8601 with a timezone.',

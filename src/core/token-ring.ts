@@ -26,7 +26,7 @@ export type TokenRing = {
 }
 
 /** The longest window whose stamps can be told apart: 12.4 days. */
-export const LONGEST_WINDOW_MS = 2 ** 30
+const LONGEST_WINDOW_MS = 2 ** 30
 /** An hour's slot is a second. A ring in slots never needs more than two entries beyond these. */
 export const SLOTS_PER_WINDOW = 3_600
 
@@ -73,9 +73,9 @@ export function addTokens(ring: TokenRing, at: number, count: number, most: numb
   return stamp
 }
 
-/** Takes `count` tokens stamped `stamp` out again. Those that have come back by themselves meanwhile stay gone. */
-export function removeTokens(ring: TokenRing, stamp: number, count: number, at: number): void {
-  const age = Math.floor(at) - stamp
+/** Takes `count` tokens stamped `stamp` (null: as the newest is) out again. Those that have come back by themselves meanwhile stay gone. */
+export function removeTokens(ring: TokenRing, stamp: number | null, count: number, at: number): void {
+  const age = stamp === null ? ageOf(ring, ring.entries - 1, at) : Math.floor(at) - stamp
   if (age >= ring.windowMs) return
   let entry = ring.entries
   while (entry > 0 && ageOf(ring, entry - 1, at) <= age) entry--

@@ -113,6 +113,15 @@ describe('take, peek and give back', () => {
     expect(limits.peek('k', EVENTS)).toMatchObject({ remaining: 6_000, resetSeconds: 0 })
   })
 
+  test('giving back twice undoes the latest two takes', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    for (clock.ms = 0; clock.ms < 3_000; clock.ms += 1_000) limits.take('k', EVENTS)
+    limits.giveBack('k', EVENTS)
+    limits.giveBack('k', EVENTS)
+    expect(limits.peek('k', EVENTS)).toMatchObject({ remaining: 5_999, resetSeconds: 3_597 })
+  })
+
   test.each([
     ['ring', 2],
     ['slots', EXACT_MOST + 1],
@@ -300,8 +309,12 @@ describe('restore', () => {
   test('a million tokens of a lifted limit are restored in slots', () => {
     const clock = createClock()
     const limits = createLimits({ clock })
-    limits.restore('k', EVENTS, [[60_000, 1_000_000]])
-    expect(limits.take('k', EVENTS)).toMatchObject({ allowed: 0, retryAfterSeconds: 3_540 })
+    limits.restore('k', EVENTS, [
+      [60_000, 500_000],
+      [59_500, 500_000],
+    ])
+    // One slot: the first half waits for the second. A ring of a million stamps would say 3,540.
+    expect(limits.take('k', EVENTS)).toMatchObject({ allowed: 0, resetSeconds: 3_541, retryAfterSeconds: 3_541 })
   })
 
   test('nothing to restore leaves no bucket', () => {

@@ -1,0 +1,43 @@
+import type { Warning } from '../core/refusals.ts'
+import { errorCode, type Refusal, REFUSALS } from '../core/refusals.ts'
+import { factsOf } from '../core/request-facts.ts'
+
+/** Seconds after which a caller may try again when the store could not commit. */
+const RETRY_UNAVAILABLE_S = 2
+
+/** A JSON answer. */
+export const answer = (status: number, body: object, headers: Record<string, string> = {}): Response =>
+  new Response(JSON.stringify(body), {
+    status,
+    headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store', ...headers },
+  })
+
+/** Without warnings the key is absent. */
+export const withWarnings = <T extends object>(body: T, warnings: Warning[]): T | (T & { warnings: Warning[] }) =>
+  warnings.length === 0 ? body : { ...body, warnings }
+
+/** What a refusal looks like from outside, without the request's ID (api.md, Errors). */
+export function refusalBody({ refusal, message, field, errors, limited }: Refusal) {
+  return {
+    ok: false as const,
+    error: errorCode(refusal),
+    message: message ?? REFUSALS[refusal].message,
+    ...(field === undefined ? {} : { field }),
+    ...(errors === undefined ? {} : { errors }),
+    ...limited,
+  }
+}
+
+/** The answer to a refusal, in the one shape that every error has. */
+export function refusalAnswer(request: Request, refusal: Refusal, headers: Record<string, string> = {}): Response {
+  const { status } = REFUSALS[refusal.refusal]
+  const body = { ...refusalBody(refusal), requestId: factsOf(request).requestId }
+  return answer(status, body, { ...refusalHeaders(refusal), ...headers })
+}
+
+function refusalHeaders({ refusal, limited }: Refusal): Record<string, string> {
+  if (refusal === 'invalid_api_key') return { 'WWW-Authenticate': 'Bearer' }
+  if (limited) return { 'Retry-After': String(limited.retryAfter) }
+  if (REFUSALS[refusal].status === 503) return { 'Retry-After': String(RETRY_UNAVAILABLE_S) }
+  return {}
+}

@@ -1,0 +1,57 @@
+import { type Access, type AppRow, findApp } from '../core/access.ts'
+import { readBearer } from '../core/api-keys.ts'
+import type { Reading } from '../core/field-readers.ts'
+import type { Parts } from '../core/parts.ts'
+import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
+import { factsOf } from '../core/request-facts.ts'
+import { BODY_BYTES, readJson } from './body.ts'
+
+/** A call that was let in and understood. */
+export type Call<T> = { access: Access; app: AppRow; input: T; warnings: Warning[]; body: Record<string, unknown> }
+export type Refused = { refused: Refusal }
+
+/** Whether the key may read. A key of scope `ingest` only writes (mcp.md, Key scopes). */
+type Need = 'read' | 'write'
+
+/** The key's access, or 401; then the flood guard; then the scope (api.md, Errors: the order of checks). */
+export async function authenticate(parts: Parts, request: Request, need: Need): Promise<{ access: Access } | Refused> {
+  const facts = factsOf(request)
+  const access = await parts.access.find(readBearer(request.headers.get('authorization')))
+  if (!access) return { refused: refuse('invalid_api_key') }
+  facts.access = access
+  parts.access.noteUse(access, isFromBrowser(request.headers))
+  const flooded = parts.flood.check(facts.address, access.key.id)
+  if (flooded) return { refused: refuse('rate_limited', { limited: flooded }) }
+  if (need === 'read' && access.key.scope === 'ingest') return { refused: refuse('insufficient_scope') }
+  return { access }
+}
+
+/** Only a browser sends these; a server that holds a key has no reason to. */
+const isFromBrowser = (headers: Headers): boolean =>
+  headers.has('origin') || headers.get('sec-fetch-site') === 'cross-site'
+
+type Reader<T> = (body: Record<string, unknown>, now: number) => Reading<T>
+
+/** A call with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */
+export async function readCall<T extends { app: string }>(
+  parts: Parts,
+  request: Request,
+  read: Reader<T>,
+): Promise<Call<T> | Refused> {
+  const allowed = await authenticate(parts, request, 'write')
+  if ('refused' in allowed) return allowed
+  const body = await readJson(request, { maxBytes: BODY_BYTES })
+  if ('refused' in body) return body
+  return readItem(allowed.access, read(body.object, parts.clock.now()), body.object)
+}
+
+/** What was read, with the app it is about: 400, then 404 for the app. */
+export function readItem<T extends { app: string }>(
+  access: Access,
+  reading: Reading<T>,
+  body: Record<string, unknown>,
+): Call<T> | Refused {
+  if ('errors' in reading) return { refused: refuseFields(reading.errors) }
+  const app = findApp(access, reading.input.app)
+  return app ? { access, app, ...reading, body } : { refused: refuse('app_not_found') }
+}

@@ -1,0 +1,146 @@
+import { Elysia } from 'elysia'
+import * as answers from '../core/answer-schemas.ts'
+import { type ContactFields, readContactErase, readContactInput, readContactUpdate } from '../core/contact-input.ts'
+import * as contacts from '../core/contacts.ts'
+import { rateLimitHeaders } from '../core/limits.ts'
+import type { Parts } from '../core/parts.ts'
+import { publicId } from '../core/public-ids.ts'
+import { readContactsQuery, writeContactCursor } from '../core/queries.ts'
+import { isRefusal, type Refusal } from '../core/refusals.ts'
+import { ContactErase, ContactInput, ContactQuery, ContactUpdateInput } from '../core/schemas.ts'
+import { takeForKey, takeForVisitor } from '../core/write-limits.ts'
+import { answer, refusalAnswer, withWarnings } from './answers.ts'
+import { type Call, readCall } from './call.ts'
+import { describeCall } from './describe.ts'
+import { UNKNOWN_PERSON } from './events.ts'
+import { type Once, REPLAYED, settleLimit } from './once.ts'
+import { readPage } from './page.ts'
+import { contactView } from './views.ts'
+
+/** POST, PATCH, GET and DELETE /contacts (spec 4.2, 4.3). */
+export const contactRoutes = (parts: Parts, once: Once) =>
+  new Elysia()
+    .post(
+      '/contacts',
+      async ({ request }) => {
+        const call = await readCall(parts, request, readContactInput)
+        return 'refused' in call ? refusalAnswer(request, call.refused) : save(parts, once, request, call, 'contactAdds')
+      },
+      {
+        parse: 'none',
+        detail: describeCall({
+          summary: 'Add a person, or merge into a known one',
+          body: ContactInput,
+          answers: { 201: answers.ContactAnswer, 200: answers.ContactAnswer },
+          refusals: ['plan_limit_reached'],
+          isLimited: true,
+        }),
+      },
+    )
+    .patch(
+      '/contacts',
+      async ({ request }) => {
+        const call = await readCall(parts, request, readContactUpdate)
+        return 'refused' in call
+          ? refusalAnswer(request, call.refused)
+          : save(parts, once, request, call, 'contactUpdates')
+      },
+      {
+        parse: 'none',
+        detail: describeCall({
+          summary: 'Update a known person',
+          body: ContactUpdateInput,
+          answers: { 200: answers.ContactAnswer },
+          refusals: ['contact_not_found'],
+          isLimited: true,
+        }),
+      },
+    )
+    .get(
+      '/contacts',
+      async ({ request }) => {
+        const call = await readPage(parts, request, readContactsQuery)
+        if ('refused' in call) return refusalAnswer(request, call.refused)
+        const { app, input } = call
+        if (input.email !== null) {
+          const row = await contacts.findContact(parts, app, input.email)
+          return row ? answer(200, { ok: true, contact: contactView(row, app) }) : refusalAnswer(request, unknownPerson)
+        }
+        const rows = await contacts.listContacts(parts, app, { ...input, limit: input.limit + 1 })
+        const data = rows.slice(0, input.limit)
+        const last = data.at(-1)
+        const position = last && { id: last.id, updatedAt: input.updatedAfter === null ? null : last.updatedAt }
+        const nextCursor = rows.length > input.limit && position ? writeContactCursor(position) : null
+        return answer(200, { ok: true, data: data.map((row) => contactView(row, app)), nextCursor })
+      },
+      {
+        detail: describeCall({
+          summary: 'Find one person by email, or list people, newest first',
+          query: ContactQuery,
+          answers: { 200: answers.ContactPage },
+          refusals: ['contact_not_found', 'insufficient_scope'],
+        }),
+      },
+    )
+    .delete(
+      '/contacts',
+      async ({ request }) => {
+        const call = await readCall(parts, request, readContactErase)
+        if ('refused' in call) return refusalAnswer(request, call.refused)
+        const outcome = await contacts.eraseContact(parts, call.app, call.input.email)
+        if (isRefusal(outcome)) return refusalAnswer(request, explain(outcome))
+        return answer(200, withWarnings({ ok: true }, call.warnings))
+      },
+      {
+        parse: 'none',
+        detail: describeCall({
+          summary: 'Erase a person and everything held about them',
+          body: ContactErase,
+          answers: { 200: answers.ContactEraseAnswer },
+          refusals: ['contact_not_found'],
+        }),
+      },
+    )
+
+const unknownPerson: Refusal = { refusal: 'contact_not_found', message: UNKNOWN_PERSON }
+
+const explain = (refusal: Refusal): Refusal => (refusal.refusal === 'contact_not_found' ? unknownPerson : refusal)
+
+/** What POST and PATCH share: the limits, the write, the answer. */
+async function save(
+  parts: Parts,
+  once: Once,
+  request: Request,
+  call: Call<ContactFields>,
+  write: 'contactAdds' | 'contactUpdates',
+): Promise<Response> {
+  const begun = once.begin(request, call)
+  if ('refused' in begun) return refusalAnswer(request, begun.refused)
+  try {
+    const { access, app, input, warnings } = call
+    const counted = takeForKey(parts, write, access)
+    const headers = rateLimitHeaders(counted.limit, counted.taken)
+    if (counted.refused) return refusalAnswer(request, counted.refused, headers)
+    const visitor = write === 'contactAdds' && input.ip !== null ? takeForVisitor(parts, app, input.ip) : null
+    if (visitor?.refused) {
+      parts.limits.giveBack(counted.buckets[0] ?? '', counted.limit, counted.taken)
+      return refusalAnswer(request, visitor.refused, rateLimitHeaders(visitor.limit, visitor.taken))
+    }
+    const buckets = [...counted.buckets, ...(visitor?.buckets ?? [])]
+    const context = { access, app, via: 'api', buckets, idempotency: begun.idempotency } as const
+    const outcome = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(parts, context, input)
+    settleLimit(parts, counted, outcome)
+    if (visitor) settleLimit(parts, visitor, outcome)
+    if (isRefusal(outcome)) return refusalAnswer(request, explain(outcome), headers)
+    const body = {
+      ok: true,
+      contactId: publicId('con', outcome.contactId),
+      created: outcome.created,
+      contact: contactView(outcome.contact, app),
+    }
+    const replayed = outcome.replayed ? REPLAYED : {}
+    return answer(outcome.created ? 201 : 200, withWarnings(body, warnings), { ...headers, ...replayed })
+  } finally {
+    begun.release()
+  }
+}

@@ -1,0 +1,20 @@
+import { type Access, type AppRow, findApp } from '../core/access.ts'
+import type { Parts } from '../core/parts.ts'
+import { type FieldError, refuse, refuseFields } from '../core/refusals.ts'
+import { authenticate, type Refused } from './call.ts'
+
+type Read<T> = (query: Record<string, string>) => { input: T } | { errors: FieldError[] }
+
+/** A reading call about one app: 401, scope, 400, 404 for the app, in this order. */
+export async function readPage<T extends { app: string }>(
+  parts: Parts,
+  request: Request,
+  read: Read<T>,
+): Promise<{ access: Access; app: AppRow; input: T } | Refused> {
+  const allowed = await authenticate(parts, request, 'read')
+  if ('refused' in allowed) return allowed
+  const reading = read(Object.fromEntries(new URL(request.url).searchParams))
+  if ('errors' in reading) return { refused: refuseFields(reading.errors) }
+  const app = findApp(allowed.access, reading.input.app)
+  return app ? { access: allowed.access, app, input: reading.input } : { refused: refuse('app_not_found') }
+}

@@ -1,0 +1,94 @@
+import { UsageError } from '../config.ts'
+import { createKey, type KeyScope, rotateIdentitySecret } from '../core/accounts.ts'
+import { KEY_SCOPES } from '../core/api-keys.ts'
+import {
+  ACCOUNT,
+  type Command,
+  CommandRefused,
+  DATA,
+  expectDone,
+  findAccount,
+  JSON_OUTPUT,
+  required,
+  withStore,
+} from './command.ts'
+
+const COMMON = { ...DATA, ...ACCOUNT, ...JSON_OUTPUT }
+const NAME_CHARACTERS = 100
+
+const isScope = (text: string): text is KeyScope => (KEY_SCOPES as readonly string[]).includes(text)
+
+const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
+
+export const keyCreate: Command = {
+  name: 'key create',
+  summary: 'makes a key and shows it once; prints keyId and apiKey',
+  options: {
+    ...COMMON,
+    name: { type: 'string', value: 'N', meaning: 'what the key is for; names may repeat' },
+    scope: { type: 'string', value: 'S', meaning: KEY_SCOPES.join(', '), default: 'standard' },
+  },
+  run: async (given, env) => {
+    const name = required(given, 'name').trim()
+    if (name === '' || [...name].length > NAME_CHARACTERS || /\p{Cc}/u.test(name)) {
+      throw new UsageError(`--name takes 1 to ${NAME_CHARACTERS} characters.`)
+    }
+    const scope = given.text('scope') ?? 'standard'
+    if (!isScope(scope)) throw new UsageError(`--scope takes one of ${KEY_SCOPES.join(', ')}.`)
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const accountId = await findAccount(store, given)
+      return expectDone(await createKey({ store, now: Date.now(), actor: 'cli' }, accountId, { name, scope }))
+    })
+  },
+}
+
+export const keyList: Command = {
+  name: 'key list',
+  summary: 'lists the keys, without their text',
+  options: COMMON,
+  run: (given, env) =>
+    withStore(given, env, { mayCreate: false }, async (store) => {
+      const keys = await store.listKeys(await findAccount(store, given))
+      return keys.map((key) => ({
+        keyId: key.id,
+        name: key.name,
+        scope: key.scope,
+        createdAt: iso(key.createdAt),
+        lastUsedAt: iso(key.lastUsedAt),
+        revokedAt: iso(key.revokedAt),
+        seenInBrowserAt: iso(key.seenInBrowserAt),
+      }))
+    }),
+}
+
+export const keyRevoke: Command = {
+  name: 'key revoke',
+  words: 'KEYID',
+  summary: 'revokes a key; a running server refuses it within a second',
+  options: COMMON,
+  run: async (given, env) => {
+    const [keyId] = given.words
+    if (keyId === undefined) throw new UsageError('Name the key to revoke: eventpost key revoke KEYID.')
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const accountId = await findAccount(store, given)
+      const outcome = await store.revokeKey({ accountId, actor: 'cli', at: Date.now(), keyId })
+      if ('refusal' in outcome && outcome.refusal === 'not_found') {
+        throw new CommandRefused('There is no key with this ID. List them with eventpost key list.')
+      }
+      expectDone(outcome)
+      return { keyId, revoked: true }
+    })
+  },
+}
+
+export const secretRotate: Command = {
+  name: 'secret rotate',
+  summary: 'makes a new identity secret; the one before keeps working for 24 hours',
+  options: COMMON,
+  run: (given, env) =>
+    withStore(given, env, { mayCreate: false }, async (store) => {
+      const accountId = await findAccount(store, given)
+      const made = expectDone(await rotateIdentitySecret({ store, now: Date.now(), actor: 'cli' }, accountId))
+      return { identitySecret: made.identitySecret, previousValidUntil: iso(made.previousValidUntil) }
+    }),
+}

@@ -1,0 +1,61 @@
+import { UsageError } from '../config.ts'
+import type { Plan } from '../core/accounts.ts'
+import { ACCOUNT, type Command, DATA, expectDone, findAccount, type Given, JSON_OUTPUT, type Options, withStore } from './command.ts'
+
+const RATES = {
+  'events-per-hour': 'eventsPerHour',
+  'adds-per-hour': 'addsPerHour',
+  'updates-per-hour': 'updatesPerHour',
+  'mcp-calls-per-minute': 'mcpCallsPerMinute',
+} as const satisfies Record<string, keyof Plan>
+
+const rate = (meaning: string): Options[string] => ({ type: 'string', value: 'N', meaning: `${meaning}, or default` })
+
+const MOST = 1_000_000_000
+
+function readCount(option: string, text: string, word: string): number | null {
+  if (text === word) return null
+  const count = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
+  if (!(count <= MOST)) throw new UsageError(`--${option} takes a number up to ${MOST}, or ${word}.`)
+  return count
+}
+
+function readChanges(given: Given): Partial<Plan> {
+  const plan: Partial<Plan> = {}
+  const people = given.text('new-people-per-month')
+  if (people !== undefined) plan.newPeoplePerMonth = readCount('new-people-per-month', people, 'unlimited')
+  for (const [option, field] of Object.entries(RATES)) {
+    const text = given.text(option)
+    if (text !== undefined) plan[field] = readCount(option, text, 'default')
+  }
+  const snippet = given.text('snippet-limits')
+  if (snippet !== undefined && snippet !== 'on' && snippet !== 'off') throw new UsageError('--snippet-limits takes on or off.')
+  if (snippet !== undefined) plan.snippetLimits = snippet === 'on'
+  if (Object.keys(plan).length === 0) throw new UsageError('Say what to set, such as --new-people-per-month 1000.')
+  return plan
+}
+
+export const planSet: Command = {
+  name: 'plan set',
+  summary: "sets an account's plan; prints all of it",
+  options: {
+    ...DATA,
+    ...ACCOUNT,
+    ...JSON_OUTPUT,
+    'new-people-per-month': { type: 'string', value: 'N', meaning: 'new people in a calendar month, or unlimited' },
+    'events-per-hour': rate('events per key'),
+    'adds-per-hour': rate('contact adds per key'),
+    'updates-per-hour': rate('contact updates per key'),
+    'mcp-calls-per-minute': rate('MCP calls per key'),
+    'snippet-limits': { type: 'string', value: 'on|off', meaning: 'off lifts the limits of the browser script' },
+  },
+  run: async (given, env) => {
+    const plan = readChanges(given)
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const accountId = await findAccount(store, given)
+      expectDone(await store.setPlan({ accountId, actor: 'cli', at: Date.now(), plan }))
+      const account = await store.findAccount(accountId)
+      return { accountId, ...account?.plan }
+    })
+  },
+}

@@ -1,0 +1,43 @@
+import { VERSION } from '../core/version.ts'
+import type { Command, Printed } from './command.ts'
+
+/** What a command answers: JSON for programs, aligned text for people. */
+export function printResult(printed: Printed, asJson: boolean): string {
+  if (asJson) return JSON.stringify(printed, null, 2)
+  if (!Array.isArray(printed)) return alignColumns(Object.entries(printed).map(([name, value]) => [name, show(value)]))
+  const [first] = printed
+  if (!first) return 'none'
+  return alignColumns([Object.keys(first), ...printed.map((row) => Object.values(row).map(show))])
+}
+
+const show = (value: unknown): string => (value === null || value === undefined ? '-' : String(value))
+
+function alignColumns(rows: string[][]): string {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
+  return rows
+    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd())
+    .join('\n')
+}
+
+/** All commands in a line each, or one with its options. */
+export function printHelp(commands: Command[]): string {
+  const [only] = commands.length === 1 ? commands : []
+  if (only) return [`eventpost ${usage(only)}`, '', `  ${only.summary}`, '', optionLines(only)].join('\n').trimEnd()
+  return [
+    `eventpost ${VERSION}: takes people and events from your server and keeps them.`,
+    '',
+    alignColumns(commands.map((command) => [`  ${usage(command)}`, command.summary])),
+    '',
+    'eventpost COMMAND --help lists the options. Exit: 0 done, 1 refused, 2 wrong use.',
+  ].join('\n')
+}
+
+const usage = ({ name, words }: Command): string => (words === undefined ? name : `${name} ${words}`)
+
+const optionLines = ({ options }: Command): string =>
+  alignColumns(
+    Object.entries(options).map(([name, { value, meaning, default: fallback }]) => [
+      `  --${name}${value === undefined ? '' : ` ${value}`}`,
+      fallback ? `${meaning} (default ${fallback})` : meaning,
+    ]),
+  )

@@ -1,0 +1,112 @@
+import type { Server } from 'bun'
+import { type Config, readConfig, SETTINGS } from '../config.ts'
+import { createAccess } from '../core/access.ts'
+import { createSetupToken } from '../core/accounts.ts'
+import { randomBase62 } from '../core/base62.ts'
+import { createFloodGuard } from '../core/flood.ts'
+import { createLimits } from '../core/limits.ts'
+import { type Parts, systemClock } from '../core/parts.ts'
+import { restoreLimits } from '../core/write-limits.ts'
+import { startChores } from '../operations/chores.ts'
+import { drainOnSignals, onFault } from '../operations/drain.ts'
+import type { Health } from '../operations/health.ts'
+import { createLog } from '../operations/log.ts'
+import { createMetrics } from '../operations/metrics.ts'
+import { createServer } from '../server.ts'
+import { lockFolder } from '../store/folder-lock.ts'
+import { openStore, type Store } from '../store/store.ts'
+import { type Command, CommandRefused, type Given, type Options } from './command.ts'
+
+/** A connection that is silent this long is closed (promises 13). */
+const IDLE_S = 10
+/** Bodies are bounded by each door, which answers in JSON; this is only the wall behind them. */
+const WALL_BYTES = 1024 * 1024 * 1024
+
+const OPTIONS: Options = Object.fromEntries(
+  Object.values(SETTINGS).map((setting) => [
+    setting.flag,
+    { type: 'string', value: setting.flag.toUpperCase(), meaning: setting.meaning, default: setting.default },
+  ]),
+)
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'runs the service; prints a set-up link on an empty data folder',
+  options: OPTIONS,
+  run: async (given, env) => start(readConfig(flagsOf(given), env)),
+}
+
+const flagsOf = (given: Given) => Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, given.text(name)]))
+
+/** Opens, listens, prints where, and stays until a signal drains it (promises 8). */
+async function start(config: Config): Promise<void> {
+  const lock = lockFolder(config.data)
+  const store = await openStore(config.data, { threads: true })
+  const http = listen(config)
+  const baseUrl = config.baseUrl ?? `http://${hostOf(config.host)}:${http.port}`
+  const parts = await createParts(store, baseUrl)
+  const log = createLog(systemClock.now)
+  const metrics = createMetrics()
+  const health: Health = { isDraining: false }
+  const { handle } = await createServer({ ...parts, ...config, baseUrl, log, metrics, health })
+  http.reload({
+    fetch: (request, server) => handle(request, server.requestIP(request)?.address),
+    error: () => new Response('{"ok":false,"error":"internal_error"}', { status: 500, headers: JSON_TYPE }),
+  })
+  store.onCommit(metrics.countCommit)
+  store.onForeignWrite(parts.access.forget)
+  const chores = startChores(parts, log)
+  const stopping = { http, health, log, chores, store, lock, parts }
+  store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
+  drainOnSignals(stopping)
+  await announce(store, baseUrl)
+}
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+
+const hostOf = (host: string): string => {
+  const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+  return shown.includes(':') ? `[${shown}]` : shown
+}
+
+async function createParts(store: Store, baseUrl: string): Promise<Parts> {
+  const clock = systemClock
+  await store.keepInstallValue({ name: 'address_key', value: randomBase62(43) })
+  const addressKey = (await store.installValue('address_key')) ?? ''
+  const parts: Parts = {
+    store,
+    clock,
+    baseUrl,
+    addressKey,
+    access: createAccess({ store, clock }),
+    limits: createLimits({ clock }),
+    flood: createFloodGuard({ clock }),
+  }
+  await restoreLimits(parts)
+  return parts
+}
+
+/** Takes the port first, so that a taken one is said before anything else happens. */
+function listen({ host, port }: Config): Server<undefined> {
+  try {
+    return Bun.serve({
+      hostname: host,
+      port,
+      idleTimeout: IDLE_S,
+      maxRequestBodySize: WALL_BYTES,
+      // without it an exception would be answered with a page of source code
+      development: false,
+      fetch: () => new Response('{"ok":false,"error":"unavailable"}', { status: 503, headers: JSON_TYPE }),
+    })
+  } catch {
+    throw new CommandRefused(`Port ${port} on ${host} cannot be used. Stop what listens there, or choose another with --port.`)
+  }
+}
+
+async function announce(store: Store, baseUrl: string): Promise<void> {
+  if (!(await store.isSetUp())) {
+    const token = await createSetupToken({ store, now: systemClock.now() })
+    console.log(`set up at ${baseUrl}/setup?token=${token}`)
+  }
+  console.log(`listening on ${baseUrl}`)
+}

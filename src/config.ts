@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs'
+import { isProxyRange } from './core/addresses.ts'
+
+/** Someone used the command line or a setting wrongly: exit 2, with this line. */
+export class UsageError extends Error {
+  override name = 'UsageError'
+}
+
+type Setting = {
+  /** also the flag of `serve`, with two dashes */
+  flag: string
+  env: string
+  default: string
+  meaning: string
+  /** may be given as a file: EVENTPOST_..._FILE */
+  isSecret?: true
+}
+
+/** Every setting once; the README's table is checked against this one. Flags win over the environment. */
+export const SETTINGS = {
+  data: { flag: 'data', env: 'EVENTPOST_DATA', default: './data', meaning: 'Folder of the database.' },
+  host: { flag: 'host', env: 'EVENTPOST_HOST', default: '127.0.0.1', meaning: 'Address to listen on.' },
+  port: {
+    flag: 'port',
+    env: 'EVENTPOST_PORT',
+    default: '8080',
+    meaning: 'Port to listen on; `PORT` is honoured too, 0 takes a free one.',
+  },
+  baseUrl: {
+    flag: 'base-url',
+    env: 'EVENTPOST_BASE_URL',
+    default: '',
+    meaning: 'Address at which people reach the service; by default the one it listens on.',
+  },
+  trustedProxies: {
+    flag: 'trusted-proxies',
+    env: 'EVENTPOST_TRUSTED_PROXIES',
+    default: '',
+    meaning: 'Addresses or ranges, comma-separated, whose X-Forwarded-For is believed.',
+  },
+  metricsToken: {
+    flag: 'metrics-token',
+    env: 'EVENTPOST_METRICS_TOKEN',
+    default: '',
+    meaning: 'When set, /metrics asks for it as a bearer token.',
+    isSecret: true,
+  },
+} as const satisfies Record<string, Setting>
+
+export type SettingName = keyof typeof SETTINGS
+
+export type Config = {
+  data: string
+  host: string
+  port: number
+  /** null = where it listens */
+  baseUrl: string | null
+  trustedProxies: string[]
+  metricsToken: string | null
+}
+
+type Environment = Record<string, string | undefined>
+export type Flags = Partial<Record<string, string>>
+
+/** Resolves all settings. @throws UsageError naming the setting that cannot be used */
+export function readConfig(flags: Flags, env: Environment): Config {
+  const text = (name: SettingName): string => readSetting(SETTINGS[name], flags, env)
+  const trustedProxies = text('trustedProxies').split(',').map((range) => range.trim()).filter((range) => range !== '')
+  const wrong = trustedProxies.find((range) => !isProxyRange(range))
+  if (wrong !== undefined) throw new UsageError('--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.')
+  return {
+    data: text('data'),
+    host: text('host'),
+    port: readPort(text('port')),
+    baseUrl: text('baseUrl') === '' ? null : readBaseUrl(text('baseUrl')),
+    trustedProxies,
+    metricsToken: text('metricsToken') || null,
+  }
+}
+
+function readSetting(setting: Setting, flags: Flags, env: Environment): string {
+  const file = setting.isSecret ? env[`${setting.env}_FILE`] : undefined
+  const fromFile = file === undefined ? undefined : readSecret(`${setting.env}_FILE`, file)
+  const customary = setting.env === 'EVENTPOST_PORT' ? env.PORT : undefined
+  return flags[setting.flag] ?? env[setting.env] ?? fromFile ?? customary ?? setting.default
+}
+
+/** The first line of a file that holds a secret. @throws UsageError */
+export function readSecret(name: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8').split(/\r?\n/)[0] ?? ''
+  } catch {
+    throw new UsageError(`${name} names a file that cannot be read.`)
+  }
+}
+
+function readPort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (!(port <= 65_535)) throw new UsageError('--port takes a number from 0 to 65535.')
+  return port
+}
+
+function readBaseUrl(text: string): string {
+  const url = URL.parse(text)
+  const isPlain = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === ''
+  if (!isPlain) throw new UsageError('--base-url takes an address such as https://post.example.com.')
+  return url.href.replace(/\/+$/, '')
+}

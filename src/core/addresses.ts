@@ -1,0 +1,118 @@
+import { BlockList, isIP } from 'node:net'
+
+/** Stands for a caller whose address cannot be told: a closed socket, for one. All of them share what is counted. */
+export const UNKNOWN_ADDRESS = 'unknown'
+
+/** Proxies in a row that are believed. More is a caller who wants us to read for him. */
+const MOST_HOPS = 32
+
+/**
+ * The one text of an IP literal: IPv4 as it is, IPv6 in lower case and shortened (RFC 5952) without zone, IPv4 inside
+ * IPv6 (`::ffff:a.b.c.d`) as IPv4. Null for what is no literal.
+ */
+export function foldAddress(text: string): string | null {
+  const family = isIP(text)
+  if (family === 4) return text
+  if (family === 0) return null
+  const groups = readGroups(text)
+  const [, , , , , mark, high = 0, low = 0] = groups
+  const isMapped = mark === 0xffff && groups.slice(0, 5).every((group) => group === 0)
+  return isMapped ? `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}` : writeGroups(groups)
+}
+
+/** Under what a caller without a key is counted: an IPv4 address, or the /64 of an IPv6 one, which is one household's (promises 12). */
+export function addressBucket(address: string): string {
+  const folded = foldAddress(address)
+  if (folded === null) return UNKNOWN_ADDRESS
+  if (!folded.includes(':')) return folded
+  const network = readGroups(folded).slice(0, 4)
+  return `${network.map((group) => group.toString(16)).join(':')}::/64`
+}
+
+/**
+ * The caller's address, folded: the socket's, unless that is a trusted proxy; then X-Forwarded-For from the right, past
+ * the trusted ones (promises 12). An entry that cannot be read ends the walk at the proxy that sent it, since whatever
+ * stands left of it may have been written by the caller. `trustedProxies` are addresses or CIDR ranges of either family;
+ * others than these trust nobody. Pass the same array every time: its ranges are read once.
+ */
+export function clientAddress(
+  socketAddress: string,
+  forwardedFor: string | null,
+  trustedProxies: readonly string[],
+): string {
+  let client = foldAddress(socketAddress)
+  if (client === null) return UNKNOWN_ADDRESS
+  if (forwardedFor === null || trustedProxies.length === 0) return client
+  const proxies = readProxies(trustedProxies)
+  let end = forwardedFor.length
+  for (let hop = 0; hop < MOST_HOPS && end >= 0 && isListed(proxies, client); hop++) {
+    const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(',', end - 1)
+    const before = readForwarded(forwardedFor.slice(comma + 1, end))
+    if (before === null) return client
+    client = before
+    end = comma
+  }
+  return client
+}
+
+/** Whether a text can stand in `trustedProxies`: an IP literal, or one with a prefix length. */
+export function isProxyRange(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || more.length > 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128))
+}
+
+/** What each array of ranges means, read once: building a list takes longer than the question that is put to it. */
+const listOfRanges = new WeakMap<readonly string[], BlockList>()
+
+function readProxies(ranges: readonly string[]): BlockList {
+  const known = listOfRanges.get(ranges)
+  if (known) return known
+  const list = new BlockList()
+  for (const range of ranges.filter(isProxyRange)) {
+    const [address = '', prefix] = range.split('/')
+    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
+    if (prefix === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(prefix), family)
+  }
+  listOfRanges.set(ranges, list)
+  return list
+}
+
+const isListed = (list: BlockList, address: string): boolean =>
+  address.includes(':')
+    ? list.check(address, 'ipv6')
+    : list.check(address, 'ipv4') || list.check(`::ffff:${address}`, 'ipv6')
+
+/** One entry of X-Forwarded-For; some proxies add the port, and then brackets around IPv6. */
+function readForwarded(entry: string): string | null {
+  const text = entry.trim()
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(text) ?? []
+  return foldAddress(bracketed ?? plain ?? text)
+}
+
+/** The eight 16-bit groups of a valid IPv6 literal. */
+function readGroups(literal: string): number[] {
+  const [address = ''] = literal.split('%')
+  const [left = '', right] = address.split('::')
+  const [before, after] = [readSide(left), right === undefined ? [] : readSide(right)]
+  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
+}
+
+function readSide(side: string): number[] {
+  if (side === '') return []
+  return side.split(':').flatMap((part) => {
+    if (!part.includes('.')) return [Number.parseInt(part, 16)]
+    const [a = 0, b = 0, c = 0, d = 0] = part.split('.').map(Number)
+    return [a * 256 + b, c * 256 + d]
+  })
+}
+
+/** The longest run of zero groups, the first of equals, becomes `::`, unless it is a single one (RFC 5952, 4.2). */
+function writeGroups(groups: number[]): string {
+  const text = groups.map((group) => group.toString(16)).join(':')
+  const runs = text.match(/\b0(?::0)+\b/g) ?? []
+  const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '')
+  return longest === '' ? text : text.replace(new RegExp(`(^|:)${longest}(:|$)`), '::')
+}

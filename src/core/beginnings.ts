@@ -1,0 +1,36 @@
+import type { Beginning } from './accounts.ts'
+import { readEmail } from './email.ts'
+import { readAppHost } from './links.ts'
+import type { FieldError } from './refusals.ts'
+
+/** What the set-up form and `init` ask for, as text. */
+export type BeginningText = { email: string; appName: string; domains: string[]; home: string | null }
+
+const APP_NAME_CHARACTERS = 100
+
+/** Checks what someone typed to begin; both doors say the same sentences. Domains may be none. */
+export function readBeginning(text: BeginningText): { input: Omit<Beginning, 'passwordHash'> } | { errors: FieldError[] } {
+  const errors: FieldError[] = []
+  const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
+  const email = readEmail(text.email)
+  if (!email) add('email', 'Give one plain email address, such as ada@example.com.')
+  const appName = text.appName.trim()
+  if (!isName(appName)) add('app', `Give the app a name of 1 to ${APP_NAME_CHARACTERS} characters.`)
+  const domains = text.domains.map((domain) => readAppHost(domain.trim()))
+  if (domains.includes(null)) add('domain', 'Give a domain of your own, such as app.example.com, without https://.')
+  const home = text.home === null || text.home.trim() === '' ? null : readHome(text.home)
+  if (text.home !== null && text.home.trim() !== '' && home === null) {
+    add('home', 'Give the address of your home page, beginning with https://.')
+  }
+  if (errors.length > 0 || !email) return { errors }
+  return { input: { email: email.email, appName, domains: domains.filter((domain) => domain !== null), home } }
+}
+
+const isName = (name: string): boolean =>
+  name !== '' && [...name].length <= APP_NAME_CHARACTERS && !/\p{Cc}/u.test(name)
+
+function readHome(text: string): string | null {
+  const url = URL.parse(text.trim())
+  const isWeb = url?.protocol === 'https:' || (url?.protocol === 'http:' && url.hostname === 'localhost')
+  return url && isWeb && url.username === '' && url.password === '' ? url.href : null
+}

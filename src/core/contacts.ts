@@ -1,0 +1,60 @@
+import type { ContactCursor } from '../store/contact-reads.ts'
+import type { ContactRow, ContactWrite, Refused, SavedContact } from '../store/types.ts'
+import type { AppRow } from './access.ts'
+import type { ContactFields } from './contact-input.ts'
+import type { WriteContext } from './events.ts'
+import type { Parts } from './parts.ts'
+
+export type { ContactCursor, ContactRow, SavedContact }
+
+/** Adds a person, or merges into a known one; status and source of a known one stay (spec 4.2). */
+export const addContact = (
+  parts: Parts,
+  context: WriteContext,
+  fields: ContactFields,
+): Promise<SavedContact | Refused> => parts.store.addContact(toWrite(parts, context, fields))
+
+/** Changes a known person and never makes one: contact_not_found (spec 4.3). */
+export const updateContact = (
+  parts: Parts,
+  context: WriteContext,
+  fields: ContactFields,
+): Promise<SavedContact | Refused> => parts.store.updateContact(toWrite(parts, context, fields))
+
+/** Erases a person with all that is held about them, also from the log, before it resolves (promises 20). */
+export const eraseContact = (
+  { store }: Parts,
+  app: AppRow,
+  email: string,
+): Promise<{ contactId: number } | Refused> => store.eraseContact({ appId: app.id, email })
+
+export const findContact = ({ store }: Parts, app: AppRow, email: string): Promise<ContactRow | null> =>
+  store.findContact(app.id, email)
+
+/** People of an app: the newest first, or with `updatedAfter` (ms UTC) the last changed first. */
+export const listContacts = (
+  { store }: Parts,
+  app: AppRow,
+  query: { tag: string | null; updatedAfter: number | null; before: ContactCursor | null; limit: number },
+): Promise<ContactRow[]> => store.listContacts({ ...query, appId: app.id })
+
+const toWrite = (
+  { clock }: Parts,
+  { access, app, buckets, idempotency }: WriteContext,
+  fields: ContactFields,
+): ContactWrite => ({
+  accountId: app.accountId,
+  appId: app.id,
+  email: fields.email,
+  shownEmail: fields.emailShown === fields.email ? null : fields.emailShown,
+  newPeoplePerMonth: access.plan.newPeoplePerMonth,
+  firstName: fields.firstName,
+  lastName: fields.lastName,
+  tags: fields.tags,
+  removeTags: fields.removeTags,
+  fields: fields.fields,
+  source: fields.source,
+  at: clock.now(),
+  buckets,
+  idempotency,
+})

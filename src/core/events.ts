@@ -1,0 +1,67 @@
+import type { EventQuery } from '../store/event-reads.ts'
+import type { EventRow, Idempotency, RecordedEvent, Refused, Via } from '../store/types.ts'
+import type { Access, AppRow } from './access.ts'
+import { type EventFields, RESULTS_READY } from './event-input.ts'
+import { linkableUrl } from './links.ts'
+import type { Parts } from './parts.ts'
+import type { Warning } from './refusals.ts'
+
+export type { EventRow, RecordedEvent }
+
+/** Who writes, where to, through which door, and what was counted for it. */
+export type WriteContext = {
+  access: Access
+  app: AppRow
+  via: Via
+  buckets: string[]
+  idempotency: Idempotency | null
+}
+
+/**
+ * Records an event of a person, who is made when `createContact` says so (spec 2.4, 3.5). Resolves after the commit.
+ * Refusals: contact_not_found, plan_limit_reached, idempotency_mismatch, unavailable.
+ */
+export function recordEvent(
+  { store, clock }: Parts,
+  { access, app, via, buckets, idempotency }: WriteContext,
+  fields: EventFields,
+): Promise<RecordedEvent | Refused> {
+  return store.recordEvent({
+    accountId: app.accountId,
+    appId: app.id,
+    email: fields.email,
+    shownEmail: fields.emailShown === fields.email ? null : fields.emailShown,
+    newPeoplePerMonth: access.plan.newPeoplePerMonth,
+    createContact: fields.createContact,
+    firstName: fields.firstName,
+    lastName: fields.lastName,
+    type: 'event',
+    name: fields.event,
+    properties: fields.properties,
+    path: null,
+    via,
+    at: clock.now(),
+    occurredAt: fields.occurredAt,
+    buckets,
+    idempotency,
+  })
+}
+
+/** Said once, here, for every door: the event is kept, the mail will carry no link to it (messages.md, Link rule). */
+export function warnOfLink({ event, url }: EventFields, app: AppRow): Warning[] {
+  if (event !== RESULTS_READY || url === null || linkableUrl(url, app.hosts) !== null) return []
+  const message = "The property `url` is not an https address on the app's own domain, so mails will not link to it."
+  return [{ field: 'properties', code: 'url_not_linkable', message }]
+}
+
+/** Stored events, newest first. A person who is unknown has none: null. */
+export async function listEvents(
+  { store }: Parts,
+  app: AppRow,
+  query: { email: string | null } & Pick<EventQuery, 'name' | 'before' | 'limit'>,
+): Promise<EventRow[] | null> {
+  const { email, ...rest } = query
+  if (email === null) return store.listEvents({ ...rest, appId: app.id, contactId: null })
+  const contact = await store.findContact(app.id, email)
+  return contact && store.listEvents({ ...rest, appId: app.id, contactId: contact.id })
+}

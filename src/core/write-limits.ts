@@ -1,0 +1,63 @@
+import type { Plan } from '../store/types.ts'
+import type { Access, AppRow } from './access.ts'
+import { type Limit, RATE_LIMITS, type Taken } from './limits.ts'
+import type { Parts } from './parts.ts'
+import { type Refusal, refuse } from './refusals.ts'
+
+/** The writes that are limited per key (spec 8). Every door takes from the same buckets. */
+export type LimitedWrite = 'events' | 'contactAdds' | 'contactUpdates'
+
+const PLAN_FIELD = {
+  events: 'eventsPerHour',
+  contactAdds: 'addsPerHour',
+  contactUpdates: 'updatesPerHour',
+} as const satisfies Record<LimitedWrite, keyof Plan>
+
+/** A bucket's name; the store keeps what it counted under it. */
+const bucketOf = (write: LimitedWrite, access: Access): string => `${write}:${access.key.id}`
+
+const limitOf = (write: LimitedWrite, plan: Plan): Limit => ({
+  ...RATE_LIMITS[write],
+  max: plan[PLAN_FIELD[write]] ?? RATE_LIMITS[write].max,
+})
+
+export type TakenFor = { limit: Limit; taken: Taken; buckets: string[]; refused: Refusal | null }
+
+const refuseLimited = (scope: 'key' | 'ip', limit: Limit, taken: Taken): Refusal =>
+  refuse('rate_limited', { limited: { scope, limit: limit.max, retryAfter: taken.retryAfterSeconds } })
+
+/** Takes `count` of a key's hourly limit; refused when not even the first fits. */
+export function takeForKey({ limits }: Parts, write: LimitedWrite, access: Access, count = 1): TakenFor {
+  const limit = limitOf(write, access.plan)
+  const bucket = bucketOf(write, access)
+  const taken = limits.take(bucket, limit, count)
+  return { limit, taken, buckets: [bucket], refused: taken.allowed === 0 ? refuseLimited('key', limit, taken) : null }
+}
+
+/** What a key has left, without taking. */
+export function peekForKey({ limits }: Parts, write: LimitedWrite, access: Access): TakenFor {
+  const limit = limitOf(write, access.plan)
+  return { limit, taken: limits.peek(bucketOf(write, access), limit), buckets: [], refused: null }
+}
+
+/** The limit per visitor of an app: 5 adds in 10 minutes. The address is known to the store as a keyed hash only. */
+export function takeForVisitor({ limits, addressKey }: Parts, app: AppRow, address: string): TakenFor {
+  const limit = RATE_LIMITS.addsPerVisitor
+  const blinded = new Bun.CryptoHasher('sha256', addressKey).update(`${app.publicId}:${address}`).digest('base64url')
+  const bucket = `visitor:${blinded}`
+  const taken = limits.take(bucket, limit)
+  return { limit, taken, buckets: [bucket], refused: taken.allowed === 0 ? refuseLimited('ip', limit, taken) : null }
+}
+
+/** Fills the buckets with what the store has counted, so that a restart gives no tokens back. */
+export async function restoreLimits({ limits, store, clock }: Parts): Promise<void> {
+  const nowSecond = Math.floor(clock.now() / 1000)
+  const usage = await store.listUsage(nowSecond - RATE_LIMITS.events.windowMs / 1000 - 1)
+  const byBucket = Map.groupBy(usage, (row) => row.bucket)
+  for (const [bucket, rows] of byBucket) {
+    const window = bucket.startsWith('visitor:') ? RATE_LIMITS.addsPerVisitor : RATE_LIMITS.events
+    // the end of its second: on the strict side
+    const takenAgo = rows.map((row) => [Math.max(0, (nowSecond - row.second - 1) * 1000), row.count] as const)
+    limits.restore(bucket, { max: Number.MAX_SAFE_INTEGER, windowMs: window.windowMs }, takenAgo)
+  }
+}

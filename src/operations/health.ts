@@ -1,0 +1,45 @@
+import { Elysia } from 'elysia'
+import type { Parts } from '../core/parts.ts'
+import type { Metrics } from './metrics.ts'
+
+/** A commit a second is enough to know, however often one asks. */
+const ASK_EVERY_MS = 1_000
+
+export type Health = { isDraining: boolean }
+
+const plain = (status: number, body: object): Response => Response.json(body, { status, headers: NO_STORE })
+const NO_STORE = { 'Cache-Control': 'no-store' }
+
+/**
+ * For whoever runs the service: /healthz (the process answers), /readyz (a commit reaches the disk; red while it
+ * stops), /metrics (Prometheus; with a token when one is set).
+ */
+export function healthRoutes(
+  { store, clock }: Parts,
+  { metrics, health, metricsToken }: { metrics: Metrics; health: Health; metricsToken: string | null },
+) {
+  let askedAt = Number.NEGATIVE_INFINITY
+  let ready = Promise.resolve(false)
+  const isReady = (): Promise<boolean> => {
+    if (clock.monotonicMs() - askedAt >= ASK_EVERY_MS) {
+      askedAt = clock.monotonicMs()
+      ready = store.canCommit()
+    }
+    return ready
+  }
+  return new Elysia()
+    .get('/healthz', () => plain(200, { ok: true }))
+    .get('/readyz', async () => {
+      if (health.isDraining) return plain(503, { ok: false, reason: 'The service is stopping.' })
+      return (await isReady())
+        ? plain(200, { ok: true })
+        : plain(503, { ok: false, reason: 'Nothing can be saved now. The log says why.' })
+    })
+    .get('/metrics', ({ request }) => {
+      if (metricsToken !== null && request.headers.get('authorization') !== `Bearer ${metricsToken}`) {
+        return plain(401, { ok: false, reason: 'Send the metrics token as a bearer token.' })
+      }
+      const text = metrics.print(store.stats())
+      return new Response(text, { headers: { ...NO_STORE, 'Content-Type': 'text/plain; version=0.0.4' } })
+    })
+}

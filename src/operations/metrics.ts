@@ -1,0 +1,67 @@
+/** Counters and histograms in Prometheus' text form. */
+
+const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5]
+const ROWS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
+
+type Histogram = { bounds: number[]; counts: number[]; sum: number; count: number }
+
+const createHistogram = (bounds: number[]): Histogram => ({ bounds, counts: bounds.map(() => 0), sum: 0, count: 0 })
+
+function observe(histogram: Histogram, value: number): void {
+  const bucket = histogram.bounds.findIndex((bound) => value <= bound)
+  if (bucket >= 0) histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1
+  histogram.sum += value
+  histogram.count += 1
+}
+
+function printHistogram(name: string, help: string, { bounds, counts, sum, count }: Histogram): string {
+  let below = 0
+  const buckets = bounds.map((bound, index) => {
+    below += counts[index] ?? 0
+    return `${name}_bucket{le="${bound}"} ${below}`
+  })
+  const rest = [`${name}_bucket{le="+Inf"} ${count}`, `${name}_sum ${sum}`, `${name}_count ${count}`]
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`, ...buckets, ...rest].join('\n')
+}
+
+const printGauge = (name: string, help: string, value: number): string =>
+  `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}`
+
+export type StoreSizes = { waiting: number; databaseBytes: number; logBytes: number }
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** What the service counts about itself. Times in seconds, sizes in bytes. */
+export function createMetrics() {
+  const requests = new Map<string, number>()
+  const requestSeconds = createHistogram(SECONDS)
+  const commitSeconds = createHistogram(SECONDS)
+  const commitRows = createHistogram(ROWS)
+  return {
+    /** `route` is the pattern, not the path, so that nobody can make up series. */
+    countRequest(method: string, route: string, status: number, seconds: number): void {
+      const series = `method="${method}",route="${route}",status="${status}"`
+      requests.set(series, (requests.get(series) ?? 0) + 1)
+      observe(requestSeconds, seconds)
+    },
+    countCommit({ rows, ms }: { rows: number; ms: number }): void {
+      observe(commitSeconds, ms / 1000)
+      observe(commitRows, rows)
+    },
+    print({ waiting, databaseBytes, logBytes }: StoreSizes): string {
+      const counted = Array.from(requests, ([series, count]) => `eventpost_requests_total{${series}} ${count}`)
+      return [
+        '# HELP eventpost_requests_total Requests answered.',
+        '# TYPE eventpost_requests_total counter',
+        ...counted,
+        printHistogram('eventpost_request_seconds', 'Time to answer a request.', requestSeconds),
+        printHistogram('eventpost_commit_seconds', 'Time of a group commit.', commitSeconds),
+        printHistogram('eventpost_commit_rows', 'Writes in a group commit.', commitRows),
+        printGauge('eventpost_writes_waiting', 'Writes that wait for their commit.', waiting),
+        printGauge('eventpost_database_bytes', 'Size of the database file.', databaseBytes),
+        printGauge('eventpost_wal_bytes', 'Size of the write-ahead log.', logBytes),
+        printGauge('process_resident_memory_bytes', 'Resident memory.', process.memoryUsage.rss()),
+        '',
+      ].join('\n')
+    },
+  }
+}

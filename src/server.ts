@@ -1,0 +1,97 @@
+import { type AnyElysia, Elysia } from 'elysia'
+import { refusalAnswer } from './api/answers.ts'
+import { API_PREFIX, apiRoutes } from './api/index.ts'
+import { clientAddress } from './core/addresses.ts'
+import type { Parts } from './core/parts.ts'
+import { factsOf, noteFacts } from './core/request-facts.ts'
+import { dashboardRoutes } from './dashboard/index.ts'
+import { assetRoutes } from './assets.ts'
+import { type Health, healthRoutes } from './operations/health.ts'
+import type { Log } from './operations/log.ts'
+import type { Metrics } from './operations/metrics.ts'
+
+export type ServerParts = Parts & {
+  log: Log
+  metrics: Metrics
+  health: Health
+  metricsToken: string | null
+  trustedProxies: readonly string[]
+}
+
+export type Handle = (request: Request, socketAddress?: string) => Promise<Response>
+
+/**
+ * Everything between a request and its answer: who asks (address, request id), the doors, and what every answer has in
+ * common: X-Request-Id, the log line, the counters.
+ */
+export async function createServer(parts: ServerParts): Promise<{ handle: Handle }> {
+  const app = new Elysia({ normalize: false })
+  app.onError(({ error, code, request }) => {
+    if (code === 'NOT_FOUND') return refuseAddress(app, request)
+    const { requestId } = factsOf(request)
+    const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
+    parts.log.write('error', 'a request failed', { requestId, reason })
+    return refusalAnswer(request, { refusal: 'internal_error' })
+  })
+  app
+    .use(healthRoutes(parts, parts))
+    .use(apiRoutes(parts))
+    .use(dashboardRoutes(parts))
+    .use(await assetRoutes())
+  const nextId = createRequestIds()
+  const routes = new Set(app.routes.map((route) => route.path))
+
+  const handle: Handle = async (request, socketAddress = '127.0.0.1') => {
+    const startedAt = performance.now()
+    const requestId = nextId()
+    const address = clientAddress(socketAddress, request.headers.get('x-forwarded-for'), parts.trustedProxies)
+    noteFacts(request, { requestId, address, access: null })
+    const response = await app.handle(request)
+    response.headers.set('X-Request-Id', requestId)
+    response.headers.set('X-Content-Type-Options', 'nosniff')
+    record(request, response.status, startedAt)
+    return response
+  }
+
+  /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
+  const record = (request: Request, status: number, startedAt: number): void => {
+    const path = pathOf(request.url)
+    const route = routes.has(path) ? path : path.startsWith('/assets/') ? '/assets/*' : 'other'
+    const { requestId, address, access } = factsOf(request)
+    const ms = performance.now() - startedAt
+    parts.metrics.countRequest(request.method, route, status, ms / 1000)
+    if (status >= 400 && status < 500 && status !== 429 && path.startsWith(API_PREFIX)) {
+      parts.flood.countRefusal(address, access?.key.id ?? null)
+    }
+    const fields = { requestId, method: request.method, route, status, ms: Math.round(ms * 10) / 10, keyId: access?.key.id ?? null }
+    parts.log.write('info', 'request', fields)
+  }
+
+  return { handle }
+}
+
+/** 405 where the path exists for another method, else 404. */
+function refuseAddress(app: AnyElysia, request: Request): Response {
+  const path = pathOf(request.url)
+  const methods = app.routes.filter((route) => route.path === path).map((route) => route.method)
+  if (methods.length === 0) return refusalAnswer(request, { refusal: 'not_found' })
+  return refusalAnswer(request, { refusal: 'method_not_allowed' }, { Allow: methods.join(', ') })
+}
+
+/** The path of an absolute URL, without the cost of parsing all of it. */
+function pathOf(url: string): string {
+  const start = url.indexOf('/', url.indexOf('//') + 2)
+  if (start < 0) return '/'
+  const end = url.slice(start).search(/[?#]/)
+  return end < 0 ? url.slice(start) : url.slice(start, start + end)
+}
+
+/** Unique among processes by its random beginning, and cheap: a counter follows. */
+function createRequestIds(): () => string {
+  const start = crypto.randomUUID().slice(0, 13).replace('-', '')
+  let count = 0
+  return () => {
+    count += 1
+    return `req_${start}${count.toString(36).padStart(6, '0')}`
+  }
+}
