@@ -78,4 +78,3 @@ try {
   process.exitCode = exitCodeOf(error)
   console.error(`eventpost: ${error instanceof Error ? error.message : String(error)}`)
 }
-

@@ -4,7 +4,7 @@ import { API_PREFIX, apiRoutes } from './api/index.ts'
 import { clientAddress } from './core/addresses.ts'
 import type { Parts } from './core/parts.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
-import { dashboardRoutes } from './dashboard/index.ts'
+import { dashboardRoutes, refusalPage } from './dashboard/index.ts'
 import { assetRoutes } from './assets.ts'
 import { type Health, healthRoutes } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
@@ -16,22 +16,26 @@ export type ServerParts = Parts & {
   health: Health
   metricsToken: string | null
   trustedProxies: readonly string[]
+  /** the address it listens on */
+  host: string
 }
 
-export type Handle = (request: Request, socketAddress?: string) => Promise<Response>
+/** `socketAddress` is asked only where it matters: for most requests nobody needs to know it. */
+export type Handle = (request: Request, socketAddress?: () => string | undefined) => Promise<Response>
 
 /**
  * Everything between a request and its answer: who asks (address, request id), the doors, and what every answer has in
  * common: X-Request-Id, the log line, the counters.
  */
 export async function createServer(parts: ServerParts): Promise<{ handle: Handle }> {
-  const app = new Elysia({ normalize: false })
+  // without it, paths under a host name of three letters are not found
+  const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
   app.onError(({ error, code, request }) => {
     if (code === 'NOT_FOUND') return refuseAddress(app, request)
     const { requestId } = factsOf(request)
     const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
     parts.log.write('error', 'a request failed', { requestId, reason })
-    return refusalAnswer(request, { refusal: 'internal_error' })
+    return refusalPage(request, 'internal_error') ?? refusalAnswer(request, { refusal: 'internal_error' })
   })
   app
     .use(healthRoutes(parts, parts))
@@ -41,27 +45,31 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   const nextId = createRequestIds()
   const routes = new Set(app.routes.map((route) => route.path))
 
-  const handle: Handle = async (request, socketAddress = '127.0.0.1') => {
+  const handle: Handle = async (request, socketAddress = () => '127.0.0.1') => {
     const startedAt = performance.now()
     const requestId = nextId()
-    const address = clientAddress(socketAddress, request.headers.get('x-forwarded-for'), parts.trustedProxies)
+    const address = (): string =>
+      clientAddress(socketAddress() ?? '', request.headers.get('x-forwarded-for'), parts.trustedProxies)
     noteFacts(request, { requestId, address, access: null })
     const response = await app.handle(request)
-    response.headers.set('X-Request-Id', requestId)
-    response.headers.set('X-Content-Type-Options', 'nosniff')
-    record(request, response.status, startedAt)
+    const path = pathOf(request.url)
+    // answers of the API carry them from the start
+    if (!path.startsWith(API_PREFIX)) {
+      response.headers.set('X-Request-Id', requestId)
+      response.headers.set('X-Content-Type-Options', 'nosniff')
+    }
+    record(request, path, response.status, startedAt)
     return response
   }
 
   /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
-  const record = (request: Request, status: number, startedAt: number): void => {
-    const path = pathOf(request.url)
+  const record = (request: Request, path: string, status: number, startedAt: number): void => {
     const route = routes.has(path) ? path : path.startsWith('/assets/') ? '/assets/*' : 'other'
     const { requestId, address, access } = factsOf(request)
     const ms = performance.now() - startedAt
     parts.metrics.countRequest(request.method, route, status, ms / 1000)
     if (status >= 400 && status < 500 && status !== 429 && path.startsWith(API_PREFIX)) {
-      parts.flood.countRefusal(address, access?.key.id ?? null)
+      parts.flood.countRefusal(address(), access?.key.id ?? null)
     }
     const fields = { requestId, method: request.method, route, status, ms: Math.round(ms * 10) / 10, keyId: access?.key.id ?? null }
     parts.log.write('info', 'request', fields)
@@ -74,7 +82,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
 function refuseAddress(app: AnyElysia, request: Request): Response {
   const path = pathOf(request.url)
   const methods = app.routes.filter((route) => route.path === path).map((route) => route.method)
-  if (methods.length === 0) return refusalAnswer(request, { refusal: 'not_found' })
+  if (methods.length === 0) return refusalPage(request, 'not_found') ?? refusalAnswer(request, { refusal: 'not_found' })
   return refusalAnswer(request, { refusal: 'method_not_allowed' }, { Allow: methods.join(', ') })
 }
 

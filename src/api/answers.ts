@@ -1,15 +1,26 @@
 import type { Warning } from '../core/refusals.ts'
-import { errorCode, type Refusal, REFUSALS } from '../core/refusals.ts'
+import { errorCode, refusedField, type Refusal, REFUSALS } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
 
 /** Seconds after which a caller may try again when the store could not commit. */
 const RETRY_UNAVAILABLE_S = 2
 
-/** A JSON answer. */
-export const answer = (status: number, body: object, headers: Record<string, string> = {}): Response =>
+/** A JSON answer, with the headers that every answer has: made at once, because changing them later costs twice. */
+export const answer = (
+  request: Request,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): Response =>
   new Response(JSON.stringify(body), {
     status,
-    headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store', ...headers },
+    headers: {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+      'X-Request-Id': factsOf(request).requestId,
+      ...headers,
+    },
   })
 
 /** Without warnings the key is absent. */
@@ -17,7 +28,9 @@ export const withWarnings = <T extends object>(body: T, warnings: Warning[]): T 
   warnings.length === 0 ? body : { ...body, warnings }
 
 /** What a refusal looks like from outside, without the request's ID (api.md, Errors). */
-export function refusalBody({ refusal, message, field, errors, limited }: Refusal) {
+export function refusalBody(refused: Refusal) {
+  const { refusal, message, errors, limited } = refused
+  const field = refusedField(refused)
   return {
     ok: false as const,
     error: errorCode(refusal),
@@ -32,7 +45,7 @@ export function refusalBody({ refusal, message, field, errors, limited }: Refusa
 export function refusalAnswer(request: Request, refusal: Refusal, headers: Record<string, string> = {}): Response {
   const { status } = REFUSALS[refusal.refusal]
   const body = { ...refusalBody(refusal), requestId: factsOf(request).requestId }
-  return answer(status, body, { ...refusalHeaders(refusal), ...headers })
+  return answer(request, status, body, { ...refusalHeaders(refusal), ...headers })
 }
 
 function refusalHeaders({ refusal, limited }: Refusal): Record<string, string> {

@@ -7,41 +7,34 @@ import { isJsonObject } from '../core/json.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
-import { isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
+import { isRefusal, type Refusal, type RefusalCode, refuse, refuseFields } from '../core/refusals.ts'
+import { factsOf } from '../core/request-facts.ts'
 import { BatchInput } from '../core/schemas.ts'
-import { takeForKey, type TakenFor } from '../core/write-limits.ts'
+import { peekForKey, takeForKey, type TakenFor } from '../core/write-limits.ts'
 import { answer, refusalAnswer, refusalBody, withWarnings } from './answers.ts'
 import { BATCH_BYTES, readJson } from './body.ts'
-import { authenticate, type Call, readItem } from './call.ts'
+import { authenticate, type Call, readItem, type Refused } from './call.ts'
 import { describeCall } from './describe.ts'
-import { type Begun, type Once, REPLAYED, settleLimit } from './once.ts'
+import { EXAMPLES } from './examples.ts'
+import { settleLimit, uncountedAnswer } from './limited.ts'
+import { type Begun, findKeyFault, type Once, REPLAYED } from './once.ts'
 
 type Event = Call<Extract<ReturnType<typeof readEventInput>, { input: unknown }>['input']>
-type Item = { call: Event } | { refused: Refusal }
-type Result = { ok: boolean; isReplayed: boolean; body: object }
+type Batch = { access: Event['access']; body: Record<string, unknown>; items: Item[] }
+type Item = { call: Event } | Refused
+type Result = { body: object } & ({ ok: true; isReplayed: boolean } | { ok: false; refusal: RefusalCode })
 
 /** POST /events/batch: each item is judged, counted and answered by itself (api.md, Answers). */
 export const batchRoutes = (parts: Parts, once: Once) =>
   new Elysia().post(
     '/events/batch',
     async ({ request }) => {
-      const allowed = await authenticate(parts, request, 'write')
-      if ('refused' in allowed) return refusalAnswer(request, allowed.refused)
-      const body = await readJson(request, { maxBytes: BATCH_BYTES, maxDepth: MAX_BATCH_FIELD_DEPTH })
-      if ('refused' in body) return refusalAnswer(request, body.refused)
-      const { events } = body.object
-      if (!Array.isArray(events) || events.length < 1 || events.length > MAX_BATCH_EVENTS) {
-        return refusalAnswer(request, notABatch(events))
-      }
-      const begun = once.begin(request, { access: allowed.access, body: body.object })
-      if ('refused' in begun) return refusalAnswer(request, begun.refused)
+      const batch = await readBatch(parts, request)
+      if ('refused' in batch) return uncountedAnswer(parts, request, 'events', batch.refused)
+      const begun = once.begin(request, batch)
+      if ('refused' in begun) return uncountedAnswer(parts, request, 'events', begun.refused)
       try {
-        const items = events.map((event: unknown) => readEvent(parts, allowed.access, event))
-        const wanted = items.filter((item) => 'call' in item).length
-        const counted = takeForKey(parts, 'events', allowed.access, wanted)
-        const headers = rateLimitHeaders(counted.limit, counted.taken)
-        if (wanted > 0 && counted.refused) return refusalAnswer(request, counted.refused, headers)
-        return batchAnswer(await recordAll(parts, items, counted, begun), headers, counted)
+        return await recordBatch(parts, request, batch, begun)
       } finally {
         begun.release()
       }
@@ -50,6 +43,7 @@ export const batchRoutes = (parts: Parts, once: Once) =>
       parse: 'none',
       detail: describeCall({
         summary: 'Record up to 100 events, each answered by itself',
+        example: EXAMPLES.postBatch,
         body: BatchInput,
         answers: { 207: BatchAnswer },
         refusals: ['contact_not_found', 'plan_limit_reached'],
@@ -57,6 +51,22 @@ export const batchRoutes = (parts: Parts, once: Once) =>
       }),
     },
   )
+
+/** 401, 415 or 413, 400; what is wrong with a single event is that event's result. */
+async function readBatch(parts: Parts, request: Request): Promise<Batch | Refused> {
+  const allowed = await authenticate(parts, request, 'write')
+  if ('refused' in allowed) return allowed
+  const body = await readJson(request, { maxBytes: BATCH_BYTES, maxDepth: MAX_BATCH_FIELD_DEPTH })
+  if ('refused' in body) return body
+  const fault = findKeyFault(request)
+  if (fault) return { refused: fault }
+  const { events } = body.object
+  if (!Array.isArray(events) || events.length < 1 || events.length > MAX_BATCH_EVENTS) {
+    return { refused: notABatch(events) }
+  }
+  const items = events.map((event: unknown) => readEvent(parts, allowed.access, event))
+  return { access: allowed.access, body: body.object, items }
+}
 
 const notABatch = (events: unknown): Refusal =>
   refuseFields([
@@ -71,6 +81,22 @@ function readEvent(parts: Parts, access: Event['access'], event: unknown): Item 
   if (!isJsonObject(event)) return { refused: refuse('invalid_json', { message: 'Each event must be a JSON object.' }) }
   const item = readItem(access, readEventInput(event, parts.clock.now()), event)
   return 'refused' in item ? item : { call: item }
+}
+
+async function recordBatch(parts: Parts, request: Request, batch: Batch, begun: Begun): Promise<Response> {
+  const { access, items } = batch
+  const wanted = items.filter((item) => 'call' in item).length
+  const counted = takeForKey(parts, 'events', access, wanted)
+  const { limit, taken } = counted
+  if (wanted > 0 && counted.refused) return refusalAnswer(request, counted.refused, rateLimitHeaders(limit, taken))
+  // such a batch is not counted by the hourly limit, and its 207 would not be seen as the refusal it is
+  if (wanted === 0) parts.flood.countRefusal(factsOf(request).address(), access.key.id)
+  const results = await recordAll(parts, items, counted, begun)
+  const headers = rateLimitHeaders(limit, peekForKey(parts, 'events', access).taken)
+  const refusedWhole = findWholeRefusal(results)
+  if (refusedWhole) return refusalAnswer(request, refuse(refusedWhole), headers)
+  if (taken.retryAfterSeconds > 0) headers['Retry-After'] = String(taken.retryAfterSeconds)
+  return batchAnswer(request, results, headers)
 }
 
 /** Records all at once, so that they share commits; what the limit does not let through is refused where it stands. */
@@ -101,20 +127,29 @@ async function recordOne(parts: Parts, call: Event, index: number, counted: Take
 
 const refused = (index: number, refusal: Refusal): Result => ({
   ok: false,
-  isReplayed: false,
+  refusal: refusal.refusal,
   body: { index, ...refusalBody(refusal) },
 })
 
 const tooMany = ({ limit, taken }: TakenFor): Refusal =>
   refuse('rate_limited', { limited: { scope: 'key', limit: limit.max, retryAfter: taken.retryAfterSeconds } })
 
-function batchAnswer(results: Result[], headers: Record<string, string>, { taken }: TakenFor): Response {
-  const accepted = results.filter((result) => result.ok).length
-  const isReplayed = accepted > 0 && results.every((result) => result.isReplayed || !result.ok)
-  const body = { ok: accepted === results.length, accepted, results: results.map((result) => result.body) }
-  return answer(207, body, {
-    ...headers,
-    ...(taken.retryAfterSeconds > 0 ? { 'Retry-After': String(taken.retryAfterSeconds) } : {}),
-    ...(isReplayed ? REPLAYED : {}),
-  })
+/** What concerns the request and not an event of it. The first is the one that promises least. */
+const WHOLE = ['commit_unconfirmed', 'unavailable', 'idempotency_mismatch'] as const
+
+/** Where nothing was accepted, such a refusal is the answer itself, as it is to a single event. */
+const findWholeRefusal = (results: Result[]): RefusalCode | undefined =>
+  results.some((result) => result.ok)
+    ? undefined
+    : WHOLE.find((code) => results.some((result) => !result.ok && result.refusal === code))
+
+function batchAnswer(request: Request, results: Result[], headers: Record<string, string>): Response {
+  const accepted = results.filter((result) => result.ok)
+  const isReplayed = accepted.length > 0 && accepted.every((result) => result.isReplayed)
+  const body = {
+    ok: accepted.length === results.length,
+    accepted: accepted.length,
+    results: results.map((result) => result.body),
+  }
+  return answer(request, 207, body, { ...headers, ...(isReplayed ? REPLAYED : {}) })
 }

@@ -15,15 +15,16 @@ export async function readJson(
   request: Request,
   { maxBytes, maxDepth }: { maxBytes: number; maxDepth?: number },
 ): Promise<{ object: Record<string, unknown> } | { refused: Refusal }> {
-  if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) return { refused: refuse('unsupported_media_type') }
-  const bytes = await readBytes(request, maxBytes)
+  const { headers } = request
+  if (!JSON_TYPE.test(headers.get('content-type') ?? '')) return { refused: refuse('unsupported_media_type') }
+  const announced = headers.get('content-length')
+  if (Number(announced) > maxBytes) return { refused: refuse('too_large') }
+  const bytes = announced === null ? await readChunks(request, maxBytes) : await request.bytes()
   return bytes === null ? { refused: refuse('too_large') } : parseJsonObject(bytes, maxDepth)
 }
 
-/** null when the body is larger than allowed; what was not read yet is left unread. */
-async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array | null> {
-  const announced = request.headers.get('content-length')
-  if (announced !== null) return Number(announced) > maxBytes ? null : request.bytes()
+/** A body that does not say how long it is. null when it is larger than allowed; the rest is left unread. */
+async function readChunks(request: Request, maxBytes: number): Promise<Uint8Array | null> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request.body ?? []) {

@@ -5,6 +5,7 @@ import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
 import { BODY_BYTES, readJson } from './body.ts'
+import { findKeyFault } from './once.ts'
 
 /** A call that was let in and understood. */
 export type Call<T> = { access: Access; app: AppRow; input: T; warnings: Warning[]; body: Record<string, unknown> }
@@ -14,13 +15,22 @@ export type Refused = { refused: Refusal }
 type Need = 'read' | 'write'
 
 /** The key's access, or 401; then the flood guard; then the scope (api.md, Errors: the order of checks). */
-export async function authenticate(parts: Parts, request: Request, need: Need): Promise<{ access: Access } | Refused> {
-  const facts = factsOf(request)
-  const access = await parts.access.find(readBearer(request.headers.get('authorization')))
+export function authenticate(parts: Parts, request: Request, need: Need): Admission | Promise<Admission> {
+  const found = parts.access.find(readBearer(request.headers.get('authorization')))
+  // no promise for a known key: each costs a turn of the queue, and this is every request's way
+  return found instanceof Promise
+    ? found.then((access) => admit(parts, request, need, access))
+    : admit(parts, request, need, found)
+}
+
+type Admission = { access: Access } | Refused
+
+function admit(parts: Parts, request: Request, need: Need, access: Access | null): Admission {
   if (!access) return { refused: refuse('invalid_api_key') }
+  const facts = factsOf(request)
   facts.access = access
   parts.access.noteUse(access, isFromBrowser(request.headers))
-  const flooded = parts.flood.check(facts.address, access.key.id)
+  const flooded = parts.flood.isQuiet() ? null : parts.flood.check(facts.address(), access.key.id)
   if (flooded) return { refused: refuse('rate_limited', { limited: flooded }) }
   if (need === 'read' && access.key.scope === 'ingest') return { refused: refuse('insufficient_scope') }
   return { access }
@@ -38,10 +48,13 @@ export async function readCall<T extends { app: string }>(
   request: Request,
   read: Reader<T>,
 ): Promise<Call<T> | Refused> {
-  const allowed = await authenticate(parts, request, 'write')
+  const admission = authenticate(parts, request, 'write')
+  const allowed = admission instanceof Promise ? await admission : admission
   if ('refused' in allowed) return allowed
   const body = await readJson(request, { maxBytes: BODY_BYTES })
   if ('refused' in body) return body
+  const fault = findKeyFault(request)
+  if (fault) return { refused: fault }
   return readItem(allowed.access, read(body.object, parts.clock.now()), body.object)
 }
 

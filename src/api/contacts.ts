@@ -12,8 +12,10 @@ import { takeForKey, takeForVisitor } from '../core/write-limits.ts'
 import { answer, refusalAnswer, withWarnings } from './answers.ts'
 import { type Call, readCall } from './call.ts'
 import { describeCall } from './describe.ts'
+import { EXAMPLES } from './examples.ts'
 import { UNKNOWN_PERSON } from './events.ts'
-import { type Once, REPLAYED, settleLimit } from './once.ts'
+import { settleLimit, uncountedAnswer } from './limited.ts'
+import { type Once, REPLAYED } from './once.ts'
 import { readPage } from './page.ts'
 import { contactView } from './views.ts'
 
@@ -24,12 +26,15 @@ export const contactRoutes = (parts: Parts, once: Once) =>
       '/contacts',
       async ({ request }) => {
         const call = await readCall(parts, request, readContactInput)
-        return 'refused' in call ? refusalAnswer(request, call.refused) : save(parts, once, request, call, 'contactAdds')
+        return 'refused' in call
+          ? uncountedAnswer(parts, request, 'contactAdds', call.refused)
+          : save(parts, once, request, { call, write: 'contactAdds' })
       },
       {
         parse: 'none',
         detail: describeCall({
           summary: 'Add a person, or merge into a known one',
+          example: EXAMPLES.postContact,
           body: ContactInput,
           answers: { 201: answers.ContactAnswer, 200: answers.ContactAnswer },
           refusals: ['plan_limit_reached'],
@@ -42,13 +47,14 @@ export const contactRoutes = (parts: Parts, once: Once) =>
       async ({ request }) => {
         const call = await readCall(parts, request, readContactUpdate)
         return 'refused' in call
-          ? refusalAnswer(request, call.refused)
-          : save(parts, once, request, call, 'contactUpdates')
+          ? uncountedAnswer(parts, request, 'contactUpdates', call.refused)
+          : save(parts, once, request, { call, write: 'contactUpdates' })
       },
       {
         parse: 'none',
         detail: describeCall({
           summary: 'Update a known person',
+          example: EXAMPLES.patchContact,
           body: ContactUpdateInput,
           answers: { 200: answers.ContactAnswer },
           refusals: ['contact_not_found'],
@@ -64,20 +70,23 @@ export const contactRoutes = (parts: Parts, once: Once) =>
         const { app, input } = call
         if (input.email !== null) {
           const row = await contacts.findContact(parts, app, input.email)
-          return row ? answer(200, { ok: true, contact: contactView(row, app) }) : refusalAnswer(request, unknownPerson)
+          return row
+            ? answer(request, 200, { ok: true, contact: contactView(row, app) })
+            : refusalAnswer(request, unknownPerson)
         }
         const rows = await contacts.listContacts(parts, app, { ...input, limit: input.limit + 1 })
         const data = rows.slice(0, input.limit)
         const last = data.at(-1)
         const position = last && { id: last.id, updatedAt: input.updatedAfter === null ? null : last.updatedAt }
         const nextCursor = rows.length > input.limit && position ? writeContactCursor(position) : null
-        return answer(200, { ok: true, data: data.map((row) => contactView(row, app)), nextCursor })
+        return answer(request, 200, { ok: true, data: data.map((row) => contactView(row, app)), nextCursor })
       },
       {
         detail: describeCall({
           summary: 'Find one person by email, or list people, newest first',
+          example: EXAMPLES.getContacts,
           query: ContactQuery,
-          answers: { 200: answers.ContactPage },
+          answers: { 200: answers.ContactFoundOrPage },
           refusals: ['contact_not_found', 'insufficient_scope'],
         }),
       },
@@ -89,15 +98,17 @@ export const contactRoutes = (parts: Parts, once: Once) =>
         if ('refused' in call) return refusalAnswer(request, call.refused)
         const outcome = await contacts.eraseContact(parts, call.app, call.input.email)
         if (isRefusal(outcome)) return refusalAnswer(request, explain(outcome))
-        return answer(200, withWarnings({ ok: true }, call.warnings))
+        return answer(request, 200, withWarnings({ ok: true }, call.warnings))
       },
       {
         parse: 'none',
         detail: describeCall({
           summary: 'Erase a person and everything held about them',
+          example: EXAMPLES.deleteContact,
           body: ContactErase,
           answers: { 200: answers.ContactEraseAnswer },
           refusals: ['contact_not_found'],
+          takesKey: false,
         }),
       },
     )
@@ -106,31 +117,28 @@ const unknownPerson: Refusal = { refusal: 'contact_not_found', message: UNKNOWN_
 
 const explain = (refusal: Refusal): Refusal => (refusal.refusal === 'contact_not_found' ? unknownPerson : refusal)
 
+type Write = 'contactAdds' | 'contactUpdates'
+
 /** What POST and PATCH share: the limits, the write, the answer. */
 async function save(
   parts: Parts,
   once: Once,
   request: Request,
-  call: Call<ContactFields>,
-  write: 'contactAdds' | 'contactUpdates',
+  { call, write }: { call: Call<ContactFields>; write: Write },
 ): Promise<Response> {
   const begun = once.begin(request, call)
-  if ('refused' in begun) return refusalAnswer(request, begun.refused)
+  if ('refused' in begun) return uncountedAnswer(parts, request, write, begun.refused)
   try {
     const { access, app, input, warnings } = call
-    const counted = takeForKey(parts, write, access)
-    const headers = rateLimitHeaders(counted.limit, counted.taken)
-    if (counted.refused) return refusalAnswer(request, counted.refused, headers)
-    const visitor = write === 'contactAdds' && input.ip !== null ? takeForVisitor(parts, app, input.ip) : null
-    if (visitor?.refused) {
-      parts.limits.giveBack(counted.buckets[0] ?? '', counted.limit, counted.taken)
-      return refusalAnswer(request, visitor.refused, rateLimitHeaders(visitor.limit, visitor.taken))
-    }
-    const buckets = [...counted.buckets, ...(visitor?.buckets ?? [])]
-    const context = { access, app, via: 'api', buckets, idempotency: begun.idempotency } as const
-    const outcome = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(parts, context, input)
-    settleLimit(parts, counted, outcome)
-    if (visitor) settleLimit(parts, visitor, outcome)
+    const counted = take(parts, call, write)
+    if (counted.refused) return refusalAnswer(request, counted.refused, counted.headers)
+    const context = { access, app, via: 'api', buckets: counted.buckets, idempotency: begun.idempotency } as const
+    const outcome = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(
+      parts,
+      context,
+      input,
+    )
+    const headers = counted.settle(outcome)
     if (isRefusal(outcome)) return refusalAnswer(request, explain(outcome), headers)
     const body = {
       ok: true,
@@ -139,8 +147,27 @@ async function save(
       contact: contactView(outcome.contact, app),
     }
     const replayed = outcome.replayed ? REPLAYED : {}
-    return answer(outcome.created ? 201 : 200, withWarnings(body, warnings), { ...headers, ...replayed })
+    return answer(request, outcome.created ? 201 : 200, withWarnings(body, warnings), { ...headers, ...replayed })
   } finally {
     begun.release()
+  }
+}
+
+/** Takes from the key's hour and, for an add with `ip`, from the visitor's ten minutes; from both or from neither. */
+function take(parts: Parts, { access, app, input }: Call<ContactFields>, write: Write) {
+  const byKey = takeForKey(parts, write, access)
+  const isByVisitor = write === 'contactAdds' && input.ip !== null && !byKey.refused
+  const byVisitor = isByVisitor ? takeForVisitor(parts, app, input.ip ?? '') : null
+  if (byVisitor?.refused) parts.limits.giveBack(byKey.buckets[0] ?? '', byKey.limit, byKey.taken)
+  const { limit, taken } = byVisitor?.refused ? byVisitor : byKey
+  return {
+    refused: byKey.refused ?? byVisitor?.refused ?? null,
+    headers: rateLimitHeaders(limit, taken),
+    buckets: [...byKey.buckets, ...(byVisitor?.buckets ?? [])],
+    /** The headers that go with the outcome. */
+    settle(outcome: object): Record<string, string> {
+      if (byVisitor) settleLimit(parts, byVisitor, outcome)
+      return settleLimit(parts, byKey, outcome)
+    },
   }
 }

@@ -1,9 +1,11 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
-import { ErrorAnswer } from '../core/answer-schemas.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../core/refusals.ts'
+import type { Example } from './examples.ts'
+import { MAX_IDEMPOTENCY_KEY_CHARACTERS } from './once.ts'
 
 type Described = {
   summary: string
+  example: Example
   body?: TSchema
   query?: TObject
   answers: Record<number, TSchema>
@@ -11,80 +13,99 @@ type Described = {
   refusals?: RefusalCode[]
   /** counted by an hourly limit */
   isLimited?: boolean
+  /** whether it heeds Idempotency-Key; calls with a body do */
+  takesKey?: boolean
 }
 
-const EVERY_CALL: RefusalCode[] = ['invalid_field', 'invalid_api_key', 'app_not_found', 'rate_limited']
-const WITH_BODY: RefusalCode[] = [
-  'invalid_json',
-  'unsupported_media_type',
-  'too_large',
-  'idempotency_in_progress',
-  'idempotency_mismatch',
-  'unavailable',
+const EVERY_CALL: RefusalCode[] = [
+  'invalid_field',
+  'invalid_api_key',
+  'app_not_found',
+  'rate_limited',
+  'internal_error',
 ]
+const WITH_BODY: RefusalCode[] = ['invalid_json', 'unsupported_media_type', 'too_large', 'unavailable']
+const WITH_KEY: RefusalCode[] = ['idempotency_in_progress', 'idempotency_mismatch']
 
 const TITLES: Record<number, string> = { 200: 'Done.', 201: 'Added.', 202: 'Saved.', 207: 'One result for each item.' }
 
 /** One call as an OpenAPI 3.1 operation, for the `detail` of its route (api.md, Answers). */
-export function describeCall({ summary, body, query, answers, refusals = [], isLimited = false }: Described) {
-  const codes = [...EVERY_CALL, ...(body ? WITH_BODY : []), ...refusals]
+export function describeCall(call: Described) {
+  const { summary, example, body, query, refusals = [], takesKey = body !== undefined } = call
+  const codes = [...EVERY_CALL, ...(body ? WITH_BODY : []), ...(takesKey ? WITH_KEY : []), ...refusals]
   return {
     summary,
     security: [{ apiKey: [] }],
-    parameters: [...(query ? queryParameters(query) : []), ...(body ? [IDEMPOTENCY_KEY] : [])],
-    ...(body ? { requestBody: { required: true, content: json(body) } } : {}),
-    responses: { ...successes(answers, isLimited), ...failures(codes) },
+    parameters: [...(query ? queryParameters(query, example) : []), ...(takesKey ? [IDEMPOTENCY_KEY] : [])],
+    ...(body ? { requestBody: { required: true, content: json(body, example.send) } } : {}),
+    responses: { ...successes(call), ...failures(codes) },
   }
 }
+
+/** The shape that every refusal has; openapi.ts puts it among the components. */
+export const ERROR_SCHEMA = 'Error'
 
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header' as const,
   required: false,
   description: 'The same key and body within 24 hours answer as the first time and write nothing.',
-  schema: { type: 'string' as const, minLength: 1, maxLength: 255 },
+  schema: { type: 'string' as const, minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY_CHARACTERS },
 }
 
-const RATE_LIMIT_HEADERS = Object.fromEntries(
-  [
-    ['RateLimit-Limit', 'How many the window lets through.'],
-    ['RateLimit-Remaining', 'How many are left.'],
-    ['RateLimit-Reset', 'Seconds until the oldest token returns.'],
-    ['RateLimit-Policy', 'Limit and window in seconds, such as 6000;w=3600.'],
-  ].map(([name, description]) => [name, { description, schema: { type: 'string' as const } }]),
-)
+const headers = (meanings: Record<string, string>) =>
+  Object.fromEntries(
+    Object.entries(meanings).map(([name, description]) => [name, { description, schema: { type: 'string' as const } }]),
+  )
+
+const REQUEST_ID = headers({ 'X-Request-Id': 'Finds this request in the log.' })
+const RATE_LIMIT = headers({
+  'RateLimit-Limit': 'How many the window lets through.',
+  'RateLimit-Remaining': 'How many are left.',
+  'RateLimit-Reset': 'Seconds until the oldest token returns.',
+  'RateLimit-Policy': 'Limit and window in seconds, such as 6000;w=3600.',
+})
+const REPLAYED = headers({ 'Idempotency-Replayed': '`true` when this is the answer of an earlier request.' })
+const RETRY_AFTER = headers({ 'Retry-After': 'Seconds to wait before sending this again.' })
 
 /** TypeBox's symbols mean nothing in JSON. */
-const plain = (schema: TSchema) => JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
-const json = (schema: TSchema) => ({ 'application/json': { schema: plain(schema) } })
+export const plainSchema = (schema: TSchema) => JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
+const json = (schema: TSchema, example: object) => ({ 'application/json': { schema: plainSchema(schema), example } })
+const errorContent = { 'application/json': { schema: { $ref: `#/components/schemas/${ERROR_SCHEMA}` } } }
 
-const queryParameters = (query: TObject) =>
+const queryParameters = (query: TObject, { send }: Example) =>
   Object.entries(query.properties).map(([name, schema]) => ({
     name,
     in: 'query' as const,
     required: query.required?.includes(name) ?? false,
     description: schema.description ?? '',
-    schema: plain(schema),
+    schema: plainSchema(schema),
+    ...(name in send ? { example: send[name] } : {}),
   }))
 
-const successes = (answers: Record<number, TSchema>, isLimited: boolean) =>
+const successes = ({ answers, example, isLimited = false, takesKey, body }: Described) =>
   Object.fromEntries(
     Object.entries(answers).map(([status, schema]) => [
       status,
       {
         description: TITLES[Number(status)] ?? 'Done.',
-        content: json(schema),
-        ...(isLimited ? { headers: RATE_LIMIT_HEADERS } : {}),
+        headers: { ...REQUEST_ID, ...(isLimited ? RATE_LIMIT : {}), ...((takesKey ?? body) ? REPLAYED : {}) },
+        content: json(schema, example.answer),
       },
     ]),
   )
 
+/** By status; each code with its sentence. */
 function failures(codes: RefusalCode[]) {
   const byStatus = Map.groupBy(codes, (code) => REFUSALS[code].status)
   return Object.fromEntries(
     Array.from(byStatus, ([status, all]) => [
       status,
-      { description: all.map((code) => `\`${errorCode(code)}\`: ${REFUSALS[code].message}`).join('\n\n'), content: json(ErrorAnswer) },
+      {
+        description: all.map((code) => `\`${errorCode(code)}\`: ${REFUSALS[code].message}`).join('\n\n'),
+        headers: status === 429 || status === 503 ? { ...REQUEST_ID, ...RETRY_AFTER } : REQUEST_ID,
+        content: errorContent,
+      },
     ]),
   )
 }

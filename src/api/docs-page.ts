@@ -1,43 +1,49 @@
+import { assetUrl } from '../assets.ts'
+import { factsOf } from '../core/request-facts.ts'
+import { callMarkdown, type Operation } from './docs-calls.ts'
 import type { OpenApi } from './openapi.ts'
 
-type Schema = {
-  type?: string | string[]
-  description?: string
-  anyOf?: Schema[]
-  const?: unknown
-  properties?: Record<string, Schema>
-  required?: string[]
-  items?: Schema
-}
-type Parameter = { name: string; in: string; required: boolean; description: string }
-type Content = { 'application/json': { schema: Schema } }
-type Operation = {
-  summary?: string
-  parameters?: Parameter[]
-  requestBody?: { content: Content }
-  responses?: Record<string, { description: string; content: Content }>
-}
+/** What the pages' stylesheet does not have: tables, and a list of contents that stays in sight. */
+const STYLE = `.docs{display:grid;grid-template-columns:224px minmax(0,1fr);gap:0 64px;max-width:1120px;margin:0 auto;padding:24px}
+.docs>header{grid-column:1/-1}nav{position:sticky;top:0;align-self:start;max-height:100vh;overflow-y:auto;padding:64px 0 24px}
+nav ul{list-style:none;margin:0;padding:0}nav a{display:block;padding:4px 0;color:var(--quiet);text-decoration:none}nav a:hover{color:var(--accent-strong)}
+main{min-width:0}main>*+*{margin-top:12px}main>h2{margin-top:64px;scroll-margin-top:24px}main>h3{margin:24px 0 0;font-size:var(--size-lead);font-weight:600}
+table{display:block;overflow-x:auto;border-collapse:collapse}th,td{padding:8px 24px 8px 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
+th{color:var(--quiet);font-weight:400}td:first-child{white-space:nowrap}td:nth-child(2){min-width:9rem}td:nth-child(3){min-width:16rem}
+@media(max-width:799px){.docs{display:block;padding:16px}nav{position:static;max-height:none;padding:40px 0 0}nav a{padding:12px 0}main{padding:24px 0}}
+@media print{nav{display:none}.docs{display:block}}`
 
-const STYLE = `:root{color-scheme:light dark}body{font:14px/1.6 system-ui,sans-serif;max-width:72ch;margin:0 auto;padding:24px 16px 64px}
-h1{font-size:28px;line-height:1.2}h2{font-size:20px;margin-top:64px;border-top:1px solid #8885;padding-top:24px}h3{font-size:16px;margin-top:24px}
-code,pre{font:13px/1.5 ui-monospace,monospace}pre{overflow-x:auto;padding:12px;border:1px solid #8885;border-radius:6px}
-table{border-collapse:collapse;display:block;overflow-x:auto}th,td{text-align:left;vertical-align:top;padding:8px 16px 8px 0;border-bottom:1px solid #8885}`
-
-/** Its own hash lets the style through a policy that forbids every other (promises 15). */
+/** Its own hash lets this style through a policy that forbids every other in a page (promises 15). */
 const STYLE_HASH = new Bun.CryptoHasher('sha256').update(STYLE).digest('base64')
+const POLICY = `default-src 'none'; style-src 'self' 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+
+/** No HTML is taken from Markdown, so nothing that a setting or a description holds can be more than text. */
+const MARKDOWN = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true }
 
 /** The API for a person, made from the same description as openapi.json. */
-export function docsPage(openApi: OpenApi): Response {
-  const body = Bun.markdown.html(toMarkdown(openApi))
-  const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>API - Eventpost</title><style>${STYLE}</style></head><body><main>${body}</main></body></html>`
+export function docsPage(request: Request, openApi: OpenApi, headers: Record<string, string>): Response {
+  const content = Bun.markdown.html(toMarkdown(openApi), MARKDOWN)
+  const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>API - Eventpost</title><link rel="icon" href="data:,">
+<link rel="stylesheet" href="${assetUrl('style.css')}"><style>${STYLE}</style></head><body><div class="docs">
+<header class="brand">Eventpost</header><nav aria-label="Contents"><ul>${contents(content)}</ul></nav><main>${content}</main></div></body></html>`
   return new Response(page, {
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'`,
+      'Content-Security-Policy': POLICY,
+      'X-Content-Type-Options': 'nosniff',
+      'X-Request-Id': factsOf(request).requestId,
+      ...headers,
     },
   })
 }
+
+/** A link to each heading; paths without what they share. */
+const contents = (html: string): string =>
+  Array.from(
+    html.matchAll(/<h2 id="([^"]*)">(.*?)<\/h2>/g),
+    ([, id = '', title = '']) => `<li><a href="#${id}">${title.replace('/api/v1', '')}</a></li>`,
+  ).join('')
 
 function toMarkdown({ info, servers, paths }: OpenApi): string {
   const base = servers[0]?.url ?? ''
@@ -45,49 +51,21 @@ function toMarkdown({ info, servers, paths }: OpenApi): string {
     Object.entries(methods).map(([method, operation]) => callMarkdown(method, path, operation as Operation)),
   )
   return [
-    `# API`,
-    `Eventpost ${info.version}. ${info.description} The same as [openapi.json](openapi.json), for machines.`,
-    `Send the key from the API keys page as \`Authorization: Bearer mc_...\`, and JSON with \`Content-Type: application/json\`. Use a timeout of 10 seconds and log failures, so that this service never slows or breaks your own.`,
-    `\`\`\`sh\n${example(base)}\n\`\`\``,
+    '# API',
+    `Version ${info.version}. ${info.summary} The same for machines: [openapi.json](openapi.json).`,
+    '## The first event',
+    'Most need one call: the event `results_ready`, sent the first time the results of a user are ready. The key is from the API keys page, the app ID from the Activation screen.',
+    `\`\`\`sh\n${firstEvent(base)}\n\`\`\``,
+    'Send JSON with `Content-Type: application/json` and the key as `Authorization: Bearer mc_...`, from your server only: whoever reads the key can write in your name. Use a timeout of 10 seconds and log failures, so that this service never slows or breaks your own.',
     ...calls,
+    info.description,
   ].join('\n\n')
 }
 
-const example = (base: string): string =>
+const firstEvent = (base: string): string =>
   [
     `curl ${base}/api/v1/events \\`,
     '  -H "Authorization: Bearer $SERVICE_API_KEY" -H "Content-Type: application/json" \\',
     `  -d '{"app":"APP_ID","email":"ada@example.com","event":"results_ready","createContact":true,`,
     `       "properties":{"url":"https://app.example.com/results/1","headline":"Your results are ready."}}'`,
   ].join('\n')
-
-function callMarkdown(method: string, path: string, { summary, parameters = [], requestBody, responses = {} }: Operation) {
-  const query = parameters.map((p) => row([`\`${p.name}\``, `${p.in}${p.required ? ', required' : ''}`, p.description]))
-  const schema = requestBody?.content['application/json'].schema
-  const answers = Object.entries(responses).map(([status, { description }]) => row([status, description]))
-  return [
-    `## ${method.toUpperCase()} ${path}`,
-    `${summary}.`,
-    ...(schema ? ['### Body', fieldTable(schema)] : []),
-    ...(query.length > 0 ? ['### Parameters', table(['Name', 'Where', 'Meaning'], query)] : []),
-    '### Answers',
-    table(['Status', 'When'], answers),
-  ].join('\n\n')
-}
-
-const fieldTable = ({ properties = {}, required = [] }: Schema): string =>
-  table(
-    ['Field', 'Type', 'Meaning'],
-    Object.entries(properties).map(([name, schema]) =>
-      row([`\`${name}\`${required.includes(name) ? ' *' : ''}`, typeOf(schema), schema.description ?? '']),
-    ),
-  )
-
-function typeOf({ type, anyOf, items }: Schema): string {
-  if (anyOf) return anyOf.map(typeOf).join(' or ')
-  if (items) return `array of ${typeOf(items)}s`
-  return Array.isArray(type) ? type.join(' or ') : (type ?? 'value')
-}
-
-const row = (cells: string[]): string => `| ${cells.map((cell) => cell.replaceAll('\n\n', '<br>').replaceAll('|', '\\|')).join(' | ')} |`
-const table = (head: string[], rows: string[]): string => [row(head), row(head.map(() => '---')), ...rows].join('\n')

@@ -4,6 +4,7 @@ import { readEventInput } from '../core/event-input.ts'
 import { listEvents, recordEvent, warnOfLink } from '../core/events.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
+import { publicId } from '../core/public-ids.ts'
 import { readEventsQuery, writeEventCursor } from '../core/queries.ts'
 import { isRefusal } from '../core/refusals.ts'
 import { EventInput, EventQuery } from '../core/schemas.ts'
@@ -11,10 +12,11 @@ import { takeForKey } from '../core/write-limits.ts'
 import { answer, refusalAnswer, withWarnings } from './answers.ts'
 import { readCall } from './call.ts'
 import { describeCall } from './describe.ts'
-import { type Once, REPLAYED, settleLimit } from './once.ts'
+import { EXAMPLES } from './examples.ts'
+import { settleLimit, uncountedAnswer } from './limited.ts'
+import { type Once, REPLAYED } from './once.ts'
 import { readPage } from './page.ts'
 import { eventView } from './views.ts'
-import { publicId } from '../core/public-ids.ts'
 
 /** POST and GET /events (spec 4.1). */
 export const eventRoutes = (parts: Parts, once: Once) =>
@@ -23,21 +25,22 @@ export const eventRoutes = (parts: Parts, once: Once) =>
       '/events',
       async ({ request }) => {
         const call = await readCall(parts, request, readEventInput)
-        if ('refused' in call) return refusalAnswer(request, call.refused)
+        if ('refused' in call) return uncountedAnswer(parts, request, 'events', call.refused)
         const begun = once.begin(request, call)
-        if ('refused' in begun) return refusalAnswer(request, begun.refused)
+        if ('refused' in begun) return uncountedAnswer(parts, request, 'events', begun.refused)
         try {
           const { access, app, input } = call
           const counted = takeForKey(parts, 'events', access)
-          const headers = rateLimitHeaders(counted.limit, counted.taken)
-          if (counted.refused) return refusalAnswer(request, counted.refused, headers)
+          if (counted.refused) {
+            return refusalAnswer(request, counted.refused, rateLimitHeaders(counted.limit, counted.taken))
+          }
           const context = { access, app, via: 'api', buckets: counted.buckets, idempotency: begun.idempotency } as const
           const outcome = await recordEvent(parts, context, input)
-          settleLimit(parts, counted, outcome)
+          const headers = settleLimit(parts, counted, outcome)
           if (isRefusal(outcome)) return refusalAnswer(request, outcome, headers)
           const body = { ok: true, contactId: publicId('con', outcome.contactId), created: outcome.created }
           const replayed = outcome.replayed ? REPLAYED : {}
-          return answer(202, withWarnings(body, [...call.warnings, ...warnOfLink(input, app)]), {
+          return answer(request, 202, withWarnings(body, [...call.warnings, ...warnOfLink(input, app)]), {
             ...headers,
             ...replayed,
           })
@@ -49,6 +52,7 @@ export const eventRoutes = (parts: Parts, once: Once) =>
         parse: 'none',
         detail: describeCall({
           summary: 'Record an event of a person',
+          example: EXAMPLES.postEvent,
           body: EventInput,
           answers: { 202: EventAnswer },
           refusals: ['contact_not_found', 'plan_limit_reached'],
@@ -68,11 +72,12 @@ export const eventRoutes = (parts: Parts, once: Once) =>
         const data = rows.slice(0, input.limit)
         const last = data.at(-1)
         const nextCursor = rows.length > input.limit && last ? writeEventCursor(last.id) : null
-        return answer(200, { ok: true, data: data.map(eventView), nextCursor })
+        return answer(request, 200, { ok: true, data: data.map(eventView), nextCursor })
       },
       {
         detail: describeCall({
           summary: 'List stored events, page views and actions, newest first',
+          example: EXAMPLES.getEvents,
           query: EventQuery,
           answers: { 200: EventPage },
           refusals: ['contact_not_found', 'insufficient_scope'],

@@ -10,6 +10,9 @@ import { createOpenApi } from './openapi.ts'
 
 export const API_PREFIX = '/api/v1'
 
+/** The descriptions are the same for everybody, and change with the version. */
+const PUBLIC = { 'Cache-Control': 'public, max-age=300' }
+
 /** The HTTP API (spec 4). No CORS header anywhere: it is for servers. */
 export function apiRoutes(parts: Parts) {
   const once = createOnce()
@@ -19,6 +22,6 @@ export function apiRoutes(parts: Parts) {
     .use(contactRoutes(parts, once))
   const openApi = createOpenApi(calls.routes, parts.baseUrl)
   return calls
-    .get('/openapi.json', () => answer(200, openApi, { 'Cache-Control': 'public, max-age=300' }))
-    .get('/docs', () => docsPage(openApi))
+    .get('/openapi.json', ({ request }) => answer(request, 200, openApi, PUBLIC))
+    .get('/docs', ({ request }) => docsPage(request, openApi, PUBLIC))
 }

@@ -1,28 +1,32 @@
 import type { WriteContext } from '../core/events.ts'
-import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse, refuseFields } from '../core/refusals.ts'
-import type { TakenFor } from '../core/write-limits.ts'
 import type { Call } from './call.ts'
 
-const KEY = /^[\x20-\x7e]{1,255}$/
+const HEADER = 'Idempotency-Key'
+export const MAX_IDEMPOTENCY_KEY_CHARACTERS = 255
+const KEY = new RegExp(`^[\\x20-\\x7e]{1,${MAX_IDEMPOTENCY_KEY_CHARACTERS}}$`)
+
+/** A 400 for an Idempotency-Key that cannot be one. DELETE has no use for it. */
+export function findKeyFault(request: Request): Refusal | null {
+  const key = request.headers.get(HEADER)
+  if (key === null || KEY.test(key) || request.method === 'DELETE') return null
+  const message = 'Send 1 to 255 printable ASCII characters, a new random value for each write.'
+  return refuseFields([{ field: HEADER, code: 'invalid', message }])
+}
 
 /**
- * Reads Idempotency-Key (api.md, Fields). The store keeps the record with the write itself; here only a second request
- * that comes while the first still runs is told so.
+ * Lets a write with an Idempotency-Key run once (api.md, Fields). The store keeps the record with the write itself; here
+ * only a second request that comes while the first still runs is told so.
  */
 export type Once = ReturnType<typeof createOnce>
 
 export function createOnce() {
   const running = new Set<string>()
   return {
-    /** `release` belongs in a `finally`. */
+    /** `release` belongs in a `finally`. Refused with idempotency_in_progress. */
     begin(request: Request, { access, body }: Pick<Call<unknown>, 'access' | 'body'>): Begun | { refused: Refusal } {
-      const key = request.headers.get('idempotency-key')
+      const key = request.headers.get(HEADER)
       if (key === null) return { idempotency: null, release: () => {} }
-      if (!KEY.test(key)) {
-        const message = 'Send 1 to 255 printable ASCII characters, a new random value for each write.'
-        return { refused: refuseFields([{ field: 'Idempotency-Key', code: 'invalid', message }]) }
-      }
       const id = `${access.key.id}:${key}`
       if (running.has(id)) return { refused: refuse('idempotency_in_progress') }
       running.add(id)
@@ -36,9 +40,3 @@ export function createOnce() {
 export type Begun = { idempotency: WriteContext['idempotency']; release: () => void }
 
 export const REPLAYED = { 'Idempotency-Replayed': 'true' }
-
-/** What was written before, or is refused as another request's key, uses up no limit. */
-export function settleLimit({ limits }: Parts, { limit, taken, buckets }: TakenFor, outcome: object): void {
-  const isFree = 'replayed' in outcome || ('refusal' in outcome && outcome.refusal === 'idempotency_mismatch')
-  if (isFree) for (const bucket of buckets) limits.giveBack(bucket, limit, taken)
-}

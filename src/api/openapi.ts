@@ -1,10 +1,13 @@
 import type { AnyElysia } from 'elysia'
+import { ErrorAnswer } from '../core/answer-schemas.ts'
 import { VERSION } from '../core/version.ts'
+import { ERROR_SCHEMA, plainSchema } from './describe.ts'
+import { guide } from './guide.ts'
 
 type Operation = Record<string, unknown> & { summary?: string }
 export type OpenApi = {
   openapi: string
-  info: { title: string; version: string; description: string }
+  info: { title: string; version: string; summary: string; description: string; license: { name: string } }
   servers: { url: string }[]
   components: object
   paths: Record<string, Record<string, Operation>>
@@ -20,13 +23,29 @@ export function createOpenApi(routes: AnyElysia['routes'], baseUrl: string): Ope
   for (const { path, method, hooks } of routes) {
     const operation = (hooks as { detail?: Operation } | undefined)?.detail
     if (!operation?.summary) continue
-    paths[path] = { ...paths[path], [method.toLowerCase()]: operation }
+    const verb = method.toLowerCase()
+    paths[path] = { ...paths[path], [verb]: { operationId: operationId(verb, path), ...operation } }
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'Eventpost', version: VERSION, description: 'People and events from your server, and the way back.' },
+    info: {
+      title: 'Eventpost',
+      version: VERSION,
+      summary: 'People and events from your server, and the way back.',
+      description: guide(),
+      license: { name: 'MIT' },
+    },
     servers: [{ url: baseUrl }],
-    components: { securitySchemes: SECURITY },
+    components: { securitySchemes: SECURITY, schemas: { [ERROR_SCHEMA]: plainSchema(ErrorAnswer) } },
     paths,
   }
 }
+
+/** `postEventsBatch` of POST /api/v1/events/batch. */
+const operationId = (verb: string, path: string): string =>
+  verb +
+  path
+    .split(/[/.]/)
+    .slice(3)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')

@@ -8,7 +8,7 @@ import { createLimits } from '../core/limits.ts'
 import { type Parts, systemClock } from '../core/parts.ts'
 import { restoreLimits } from '../core/write-limits.ts'
 import { startChores } from '../operations/chores.ts'
-import { drainOnSignals, onFault } from '../operations/drain.ts'
+import { type Answer, drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
 import type { Health } from '../operations/health.ts'
 import { createLog } from '../operations/log.ts'
 import { createMetrics } from '../operations/metrics.ts'
@@ -38,31 +38,45 @@ export const serve: Command = {
 
 const flagsOf = (given: Given) => Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, given.text(name)]))
 
-/** Opens, listens, prints where, and stays until a signal drains it (promises 8). */
+/** Takes the folder, then the port, so that what is taken is said before anything else happens. */
 async function start(config: Config): Promise<void> {
-  const lock = lockFolder(config.data)
-  const store = await openStore(config.data, { threads: true })
-  const http = listen(config)
+  const undo: (() => unknown)[] = []
+  try {
+    const lock = lockFolder(config.data)
+    undo.unshift(lock.release)
+    const http = listen(config)
+    undo.unshift(() => http.stop(true))
+    const store = await openStore(config.data, { threads: true })
+    undo.unshift(store.close)
+    await run(config, { lock, http, store })
+  } catch (error) {
+    for (const step of undo) await step()
+    throw error
+  }
+}
+
+type Opened = Pick<Stopping, 'lock' | 'http' | 'store'>
+
+/** Answers requests, prints where, and stays until a signal drains it (promises 8). */
+async function run(config: Config, { lock, http, store }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? `http://${hostOf(config.host)}:${http.port}`
   const parts = await createParts(store, baseUrl)
   const log = createLog(systemClock.now)
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const { handle } = await createServer({ ...parts, ...config, baseUrl, log, metrics, health })
-  http.reload({
-    fetch: (request, server) => handle(request, server.requestIP(request)?.address),
-    error: () => new Response('{"ok":false,"error":"internal_error"}', { status: 500, headers: JSON_TYPE }),
-  })
+  const answer: Answer = (request, server) => handle(request, () => server.requestIP(request)?.address)
+  http.reload({ fetch: answer, error: answerError })
   store.onCommit(metrics.countCommit)
   store.onForeignWrite(parts.access.forget)
-  const chores = startChores(parts, log)
-  const stopping = { http, health, log, chores, store, lock, parts }
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
-  drainOnSignals(stopping)
+  const chores = startChores(parts, log)
+  drainOnSignals({ http, answer, health, log, chores, store, lock, parts })
   await announce(store, baseUrl)
 }
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
+const answerError = () => new Response('{"ok":false,"error":"internal_error"}', { status: 500, headers: JSON_TYPE })
 
 const hostOf = (host: string): string => {
   const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host
@@ -86,7 +100,7 @@ async function createParts(store: Store, baseUrl: string): Promise<Parts> {
   return parts
 }
 
-/** Takes the port first, so that a taken one is said before anything else happens. */
+/** Listens, and answers 503 until the store is open. */
 function listen({ host, port }: Config): Server<undefined> {
   try {
     return Bun.serve({

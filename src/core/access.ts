@@ -32,8 +32,11 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
   }
 
   return {
-    /** null for a missing, malformed, wrong or revoked key; one that cannot be a key does not reach the store. */
-    async find(key: string | null): Promise<Access | null> {
+    /**
+     * null for a missing, malformed, wrong or revoked key; one that cannot be a key does not reach the store. A promise
+     * only where the store must be asked.
+     */
+    find(key: string | null): Access | null | Promise<Access | null> {
       if (key === null || !hasApiKeyShape(key)) return null
       const keyHash = hashApiKey(key)
       return known.get(keyHash) ?? look(keyHash)

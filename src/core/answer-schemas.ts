@@ -96,10 +96,12 @@ const pageOf = <S extends TSchema>(item: S) =>
   })
 
 export const ContactPage = pageOf(ContactRecord)
+/** 200 of GET /contacts: one person with `email`, else a page. */
+export const ContactFoundOrPage = Type.Union([ContactFoundAnswer, ContactPage])
 export const EventPage = pageOf(EventRecord)
 
 /** The codes of the HTTP API, by status. The table of refusals holds more: those of the dashboard and the command line. */
-const ERROR_CODES = [
+export const ERROR_CODES = [
   'invalid_json',
   'invalid_field',
   'invalid_api_key',

@@ -25,6 +25,8 @@ export const MAX_BATCH_EVENTS = 100
 
 export const MAX_NAME_CHARACTERS = 200
 export const MAX_TAGS = 50
+/** What a person may have after merging; the custom fields of a person have the limits of one call. */
+export const MAX_STORED_TAGS = 200
 export const MAX_TAG_CHARACTERS = 64
 export const MAX_CUSTOM_FIELDS = 100
 export const MAX_CUSTOM_FIELD_KEY_CHARACTERS = 64

@@ -3,7 +3,7 @@
  * What it cannot accept it adds to `errors`, gives a stand-in and lets its caller go on, so that one answer names every
  * field that fails. Readers take values as parseJsonObject gives them: whole Unicode characters, finite numbers.
  */
-import { isIPv4, isIPv6 } from 'node:net'
+import { foldAddress } from './addresses.ts'
 import { type EmailAddress, readEmail } from './email.ts'
 import * as limits from './field-limits.ts'
 import { EVENT_NAME_PATTERN, NO_CONTROL_PATTERN, TIME_PATTERN } from './field-patterns.ts'
@@ -130,20 +130,10 @@ export function parseTime(text: string): number | null {
 /** An IP address in its one spelling: IPv4 dotted, also when it came mapped into IPv6; IPv6 as in RFC 5952. */
 export function readIp(value: unknown, errors: FieldError[]): string | null {
   if (value === undefined) return null
-  const ip = typeof value === 'string' ? foldIp(value) : null
+  // a zone names an interface of the sender's own machine
+  const ip = typeof value === 'string' && !value.includes('%') ? foldAddress(value) : null
   if (ip === null) addError(errors, 'ip', 'invalid', "Send the visitor's IPv4 or IPv6 address, without port or zone.")
   return ip
-}
-
-/** The one spelling of an IP literal, or null when the text is none. */
-export function foldIp(text: string): string | null {
-  if (isIPv4(text)) return text
-  if (!isIPv6(text) || text.includes('%')) return null
-  const compressed = new URL(`http://[${text}]`).hostname.slice(1, -1)
-  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(compressed) ?? []
-  if (high === undefined || low === undefined) return compressed
-  const [first, second] = [Number.parseInt(high, 16), Number.parseInt(low, 16)]
-  return [first >> 8, first & 255, second >> 8, second & 255].join('.')
 }
 
 /** A warning for each field that the call does not know, up to MAX_UNKNOWN_FIELD_WARNINGS. */

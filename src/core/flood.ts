@@ -16,6 +16,8 @@ export type Flooded = { scope: 'ip' | 'key'; limit: number; retryAfter: number }
 export type FloodGuard = {
   countRefusal(address: string, keyId: string | null): void
   check(address: string, keyId: string | null): Flooded | null
+  /** Whether anyone was refused of late: without that, nothing needs to be asked. */
+  isQuiet(): boolean
   forgetIdle(): void
   addressCount(): number
 }
@@ -42,6 +44,7 @@ export function createFloodGuard({ clock }: { clock: MonotonicClock }): FloodGua
       // The longer wait, so that nobody who waited for it is told to wait again.
       return byAddress && byKey && byKey.retryAfter < byAddress.retryAfter ? byAddress : (byKey ?? byAddress)
     },
+    isQuiet: () => addresses.bucketCount() === 0,
     forgetIdle() {
       addresses.forgetIdle()
       keys.forgetIdle()

@@ -21,8 +21,19 @@ export function readAppHost(text: string): string | null {
   return getPublicSuffix(host, { allowPrivateDomains: true }) === host ? null : host
 }
 
+/** Verdicts kept, because every event with a URL asks about the same few hosts. */
+const KNOWN_HOSTS = 10_000
+const knownHosts = new Map<string, boolean>()
+
 /** Whether `host` is already in the form that readAppHost gives. */
-export const isAppHost = (host: string): boolean => readAppHost(host) === host
+export function isAppHost(host: string): boolean {
+  const known = knownHosts.get(host)
+  if (known !== undefined) return known
+  if (knownHosts.size >= KNOWN_HOSTS) knownHosts.clear()
+  const verdict = readAppHost(host) === host
+  knownHosts.set(host, verdict)
+  return verdict
+}
 
 /**
  * The URL when mail may link to it, else null. `hosts` are the app's own, as readAppHost gives them; hosts below them

@@ -31,7 +31,7 @@ export function readEventsQuery(query: Query): Read<EventsQuery> {
   const errors: FieldError[] = []
   const input: EventsQuery = {
     app: readers.readAppId(query, 'app', errors),
-    email: query.email === undefined ? null : readers.readAddress(query.email, errors).email,
+    email: readQueryEmail(query.email, errors),
     event: query.event === undefined ? null : readers.readEventName(query.event, errors),
     before: query.cursor === undefined ? null : readEventCursor(query.cursor, errors),
     limit: readLimit(query.limit, errors),
@@ -43,7 +43,7 @@ export function readEventsQuery(query: Query): Read<EventsQuery> {
 export function readContactsQuery(query: Query): Read<ContactsQuery> {
   const errors: FieldError[] = []
   const app = readers.readAppId(query, 'app', errors)
-  const email = query.email === undefined ? null : readers.readAddress(query.email, errors).email
+  const email = readQueryEmail(query.email, errors)
   const updatedAfter = query.updatedAfter === undefined ? null : readTime(query.updatedAfter, errors)
   const input: ContactsQuery = {
     app,
@@ -62,7 +62,8 @@ export const writeContactCursor = ({ id, updatedAt }: ContactCursor): string =>
 
 export const writeEventCursor = (id: number): string => id.toString(36)
 
-const readNumber = (text: string | undefined): number | null => readPublicId('evt', `evt_${(text ?? '').padStart(11, '0')}`)
+const readNumber = (text: string | undefined): number | null =>
+  text === undefined || text === '' ? null : readPublicId('evt', `evt_${text.padStart(11, '0')}`)
 
 function readEventCursor(text: string, errors: FieldError[]): number | null {
   const id = readNumber(text)
@@ -71,14 +72,24 @@ function readEventCursor(text: string, errors: FieldError[]): number | null {
 }
 
 function readContactCursor(text: string, byChange: boolean, errors: FieldError[]): ContactCursor | null {
-  const [id, updatedAt] = text.split('.').map((part) => readNumber(part))
-  if (typeof id === 'number' && byChange === (typeof updatedAt === 'number')) return { id, updatedAt: updatedAt ?? null }
+  const numbers = text.split('.').map((part) => readNumber(part))
+  const [id = null, updatedAt = null] = numbers
+  if (id !== null && (updatedAt !== null) === byChange && numbers.length === (byChange ? 2 : 1))
+    return { id, updatedAt }
   addCursorError(errors)
   return null
 }
 
 const addCursorError = (errors: FieldError[]): void =>
   readers.addError(errors, 'cursor', 'invalid', 'Send `nextCursor` of the page before, with the same filters.')
+
+/** In a query a plus means a space, and many a client forgets to write it as %2B. */
+function readQueryEmail(text: string | undefined, errors: FieldError[]): string | null {
+  if (text === undefined) return null
+  if (!text.trim().includes(' ')) return readers.readAddress(text, errors).email
+  readers.addError(errors, 'email', 'invalid', 'Send one plain email address, with each `+` in it written as `%2B`.')
+  return null
+}
 
 function readLimit(text: string | undefined, errors: FieldError[]): number {
   if (text === undefined) return limits.DEFAULT_PAGE_ITEMS

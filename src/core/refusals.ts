@@ -1,9 +1,14 @@
+import { MAX_CUSTOM_FIELDS, MAX_STORED_TAGS } from './field-limits.ts'
+
 /**
  * Every reason for which the service says no, once: its HTTP status and the sentence a person reads.
  * The codes are the `error` of the API (spec 7) and of MCP; doors turn a refusal into an answer through this table.
  */
 export const REFUSALS = {
-  invalid_json: { status: 400, message: 'The body must be one JSON object, encoded as UTF-8 without a byte order mark.' },
+  invalid_json: {
+    status: 400,
+    message: 'The body must be one JSON object, encoded as UTF-8 without a byte order mark.',
+  },
   invalid_field: { status: 400, message: 'A field is missing or invalid.' },
   invalid_api_key: { status: 401, message: 'Invalid API key' },
   insufficient_scope: {
@@ -12,7 +17,8 @@ export const REFUSALS = {
   },
   plan_limit_reached: {
     status: 403,
-    message: "The plan's number of new people for this calendar month (UTC) is used up. Raise it, or send this again next month.",
+    message:
+      "The plan's number of new people for this calendar month (UTC) is used up. Raise it, or send this again next month.",
   },
   not_found: { status: 404, message: 'There is nothing at this address. The calls are listed at /api/v1/docs.' },
   app_not_found: {
@@ -30,11 +36,28 @@ export const REFUSALS = {
   },
   idempotency_mismatch: {
     status: 422,
-    message: 'This Idempotency-Key was used for another request within the last 24 hours. Use a new key for a new request.',
+    message:
+      'This Idempotency-Key was used for another request within the last 24 hours. Use a new key for a new request.',
   },
   too_large: { status: 413, message: 'The body is too large. Send at most 64 KB, or 256 KB to the batch call.' },
   unsupported_media_type: { status: 415, message: 'Send JSON, with the header Content-Type: application/json.' },
-  rate_limited: { status: 429, message: 'Too many requests. Wait for the time that Retry-After says, then send this again.' },
+  rate_limited: {
+    status: 429,
+    message: 'Too many requests. Wait for the time that Retry-After says, then send this again.',
+  },
+  /** What a person would hold after merging; one call alone stays within its own limits. */
+  tags_full: {
+    status: 400,
+    error: 'invalid_field',
+    field: 'tags',
+    message: `This person would have more than ${MAX_STORED_TAGS} tags. Remove some first, with PATCH and \`removeTags\`.`,
+  },
+  fields_full: {
+    status: 400,
+    error: 'invalid_field',
+    field: 'fields',
+    message: `This person would have more than ${MAX_CUSTOM_FIELDS} keys or 16 KB in \`fields\`. Remove some first, by sending them as null.`,
+  },
   internal_error: {
     status: 500,
     message: 'Something broke on our side. The requestId finds it in the log; please report it.',
@@ -50,9 +73,15 @@ export const REFUSALS = {
     message:
       'The service could not confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.',
   },
-  already_set_up: { status: 409, message: 'This installation is set up already. Sign in, or use `eventpost account create`.' },
+  already_set_up: {
+    status: 409,
+    message: 'This installation is set up already. Sign in, or use `eventpost account create`.',
+  },
   email_taken: { status: 409, message: 'A member with this email exists already. Use another email.' },
-} as const satisfies Record<string, { status: number; message: string; error?: string }>
+} as const satisfies Record<string, Row>
+
+/** `error` is the code outside where it differs, `field` the field that is named without asking. */
+type Row = { status: number; message: string; error?: string; field?: string }
 
 export type RefusalCode = keyof typeof REFUSALS
 
@@ -77,11 +106,13 @@ export const refuse = (refusal: RefusalCode, more: Omit<Refusal, 'refusal'> = {}
 export const isRefusal = <T extends object>(value: T): value is Extract<T, { refusal: RefusalCode }> =>
   'refusal' in value
 
+const rowOf = (refusal: RefusalCode): Row => REFUSALS[refusal]
+
 /** The code that callers see. */
-export function errorCode(refusal: RefusalCode): string {
-  const row: { status: number; error?: string } = REFUSALS[refusal]
-  return row.error ?? refusal
-}
+export const errorCode = (refusal: RefusalCode): string => rowOf(refusal).error ?? refusal
+
+/** The field that a refusal names. */
+export const refusedField = ({ refusal, field }: Refusal): string | undefined => field ?? rowOf(refusal).field
 
 /** A 400 that names one field or lists several (api.md, Errors). */
 export function refuseFields(errors: FieldError[]): Refusal {

@@ -7,7 +7,7 @@ import type { Access } from './access.ts'
 export type RequestFacts = {
   requestId: string
   /** the client's, behind trusted proxies */
-  address: string
+  address(): string
   access: Access | null
 }
 

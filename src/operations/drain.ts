@@ -5,11 +5,17 @@ import type { Chores } from './chores.ts'
 import type { Health } from './health.ts'
 import type { Log } from './log.ts'
 
-/** How long running requests may take to finish once the service is told to stop (promises 8). */
-const FINISH_MS = 10_000
+/** How long running requests may take to finish once the service is told to stop: all of it takes 10 s (promises 8). */
+const FINISH_MS = 9_000
+/** Nobody sends: no request came for so long. */
+const QUIET_MS = 20
+const QUIET_MOST_MS = 250
+
+export type Answer = (request: Request, server: Server<undefined>) => Promise<Response>
 
 export type Stopping = {
   http: Server<undefined>
+  answer: Answer
   health: Health
   log: Log
   chores: Chores
@@ -23,7 +29,10 @@ export function drainOnSignals(stopping: Stopping): void {
   const { log } = stopping
   let draining: Promise<void> | null = null
   const drainThenExit = (code: number): void => {
-    draining ??= drain(stopping).finally(() => process.exit(code))
+    draining ??= drain(stopping).then(
+      () => process.exit(code),
+      (error: unknown) => onFault(log, 'the service could not stop cleanly', nameOf(error)),
+    )
   }
   process.on('SIGTERM', () => drainThenExit(0))
   process.on('SIGINT', () => drainThenExit(0))
@@ -42,19 +51,50 @@ export function onFault(log: Log, message: string, reason: string): void {
 }
 
 /** Readiness red, no new connections, what runs is finished, what is accepted is on disk, the log is copied. */
-async function drain({ http, health, log, chores, store, lock, parts }: Stopping): Promise<void> {
+async function drain({ http, answer, health, log, chores, store, lock, parts }: Stopping): Promise<void> {
   log.write('info', 'stopping')
   health.isDraining = true
   chores.stop()
-  void http.stop()
-  const until = performance.now() + FINISH_MS
-  while (http.pendingRequests > 0 && performance.now() < until) await Bun.sleep(10)
+  await closeDoor(http, answer)
   await parts.access.saveUses()
   await store.close()
-  void http.stop(true)
   lock.release()
   log.write('info', 'stopped')
   log.flush()
+}
+
+/**
+ * Stops accepting without cutting anyone. To stop while clients send would reset those whose request is on its way: so
+ * answers are held back until nobody sends any more, which for clients that wait for their answers is at once. Then
+ * the door closes, and the answers go out with the word that the connection ends.
+ */
+async function closeDoor(http: Stopping['http'], answer: Answer): Promise<void> {
+  const closed = Promise.withResolvers<void>()
+  let came = 0
+  http.reload({
+    fetch: async (request, server) => {
+      came += 1
+      const response = await answer(request, server)
+      await closed.promise
+      response.headers.set('Connection', 'close')
+      return response
+    },
+  })
+  await untilQuiet(() => came)
+  const stopped = http.stop()
+  closed.resolve()
+  await Promise.race([stopped, Bun.sleep(FINISH_MS)])
+  void http.stop(true)
+}
+
+/** Waits until nothing more comes, but not for ever. */
+async function untilQuiet(came: () => number): Promise<void> {
+  const until = performance.now() + QUIET_MOST_MS
+  let before = -1
+  while (came() !== before && performance.now() < until) {
+    before = came()
+    await Bun.sleep(QUIET_MS)
+  }
 }
 
 const nameOf = (reason: unknown): string => (reason instanceof Error ? (reason.stack ?? reason.message) : String(reason))

@@ -144,6 +144,7 @@ export function createAccountWrites(db: Database) {
     },
 
     setPlan({ plan, ...change }: Change & { plan: Partial<Plan> }): Done {
+      if (Object.keys(plan).length === 0) return DONE
       orm.update(tables.accounts).set(plan).where(eq(tables.accounts.id, change.accountId)).run()
       audit(change, 'plan.set', Object.keys(plan).join(','))
       return DONE

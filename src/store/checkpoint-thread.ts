@@ -1,17 +1,42 @@
-/** The thread that copies a long log into the database, so that neither requests nor commits wait for it. */
+/** The thread that reads at length, so that neither requests nor commits wait: it copies a long log and looks for remains. */
+import { findStalePages } from './blanking.ts'
 import { copyLongLog } from './checkpoints.ts'
 import { openForReading } from './database.ts'
+import { isPassingFault } from './errors.ts'
+import type { FromThread } from './writer-thread.ts'
 
 declare const self: Worker
 
+/** Each is answered once, in order. */
+export type ToCheckpointer = { open: string } | { findStale: number } | { close: true }
+
 const LOOK_EVERY_MS = 100
 
-self.onmessage = ({ data: folder }: MessageEvent<string>) => {
+const post = (message: FromThread): void => self.postMessage(message)
+
+function open(folder: string): { close: () => void } {
   const db = openForReading(folder)
-  const look = setInterval(() => copyLongLog(db), LOOK_EVERY_MS)
-  self.onmessage = () => {
-    clearInterval(look)
-    db.close()
-    self.postMessage('closed')
+  const look = setInterval(() => {
+    try {
+      copyLongLog(db)
+    } catch (error) {
+      // a full disk passes; the log grows until then
+      if (!isPassingFault(error)) post({ broken: error instanceof Error ? error.message : String(error) })
+    }
+  }, LOOK_EVERY_MS)
+  return {
+    close: () => {
+      clearInterval(look)
+      db.close()
+    },
   }
+}
+
+let opened: { close: () => void } | null = null
+
+self.onmessage = ({ data }: MessageEvent<ToCheckpointer>) => {
+  if ('findStale' in data) return post({ answer: findStalePages(data.findStale) })
+  if ('open' in data) opened = open(data.open)
+  else opened?.close()
+  post({ answer: null })
 }

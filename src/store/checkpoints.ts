@@ -1,9 +1,12 @@
 import type { Database } from 'bun:sqlite'
+import { BUSY_TIMEOUT_MS } from './database.ts'
 
 /** 8,000 pages, 32 MB of log: long enough that a page changed often is copied once, short enough to recover from. */
 const LOG_PAGES = 8_000
 /** What the writing thread copies itself: a few milliseconds. */
 const REST_PAGES = 1_000
+/** How long the writing thread waits for a reader to let go of the log, while all writes wait for it. */
+const TRUNCATE_WAIT_MS = 100
 
 type Progress = { busy: number; log: number; checkpointed: number }
 
@@ -26,7 +29,12 @@ export function finishCheckpoint(db: Database): void {
   if (log >= LOG_PAGES && log - checkpointed < REST_PAGES) checkpoint(db, 'PASSIVE')
 }
 
-/** Empties the log, so that nothing erased stays in it. */
-export function truncateLog(db: Database): void {
-  checkpoint(db, 'TRUNCATE')
+/** Empties the log, so that nothing erased stays in it. @returns false while a reader holds on to it */
+export function truncateLog(db: Database): boolean {
+  db.run(`PRAGMA busy_timeout = ${TRUNCATE_WAIT_MS}`)
+  try {
+    return checkpoint(db, 'TRUNCATE').busy === 0
+  } finally {
+    db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  }
 }

@@ -17,6 +17,8 @@ export type ContactQuery = {
   limit: number
 }
 
+const isTagOf = eq(contactTags.contactId, contacts.id)
+
 /** Reads of people, newest first. Every row's `lastEventAt` counts events that the bulk update has not reached. */
 export function createContactReads(db: Database) {
   const orm = drizzle(db)
@@ -46,42 +48,43 @@ export function createContactReads(db: Database) {
   const inSnapshot = (find: () => ContactRow[]): ContactRow[] => db.transaction(() => complete(find()))()
   const one = (row: ContactRow | undefined): ContactRow[] => (row ? [row] : [])
 
-  const list = ({ appId, tag, updatedAfter, before, limit }: ContactQuery): ContactRow[] => {
-    const earlier = before?.id ?? NO_ID
-    const ofApp = eq(contacts.appId, appId)
-    const tagged = eq(contactTags.contactId, contacts.id)
-    if (updatedAfter !== null) {
-      const at = before?.updatedAt ?? NO_ID
-      const position = sql`(${contacts.updatedAt}, ${contacts.id}) < (${at}, ${earlier})`
-      const query = orm.select({ contact: contacts }).from(contacts).$dynamic()
-      if (tag !== null) {
-        query.innerJoin(contactTags, and(eq(contactTags.appId, appId), eq(contactTags.tag, tag), tagged))
-      }
-      return query
-        .where(and(ofApp, gt(contacts.updatedAt, updatedAfter), position))
-        .orderBy(desc(contacts.updatedAt), desc(contacts.id))
-        .limit(limit)
-        .all()
-        .map((row) => row.contact)
-    }
-    if (tag !== null) {
-      return orm
-        .select({ contact: contacts })
-        .from(contactTags)
-        .innerJoin(contacts, tagged)
-        .where(and(eq(contactTags.appId, appId), eq(contactTags.tag, tag), lt(contactTags.contactId, earlier)))
-        .orderBy(desc(contactTags.contactId))
-        .limit(limit)
-        .all()
-        .map((row) => row.contact)
-    }
-    return orm
+  const listUpdated = ({ appId, tag, before, limit }: ContactQuery, updatedAfter: number): ContactRow[] => {
+    const position = sql`(${contacts.updatedAt}, ${contacts.id}) < (${before?.updatedAt ?? NO_ID}, ${before?.id ?? NO_ID})`
+    const query = orm.select({ contact: contacts }).from(contacts).$dynamic()
+    const tagged = and(eq(contactTags.appId, appId), eq(contactTags.tag, tag ?? ''), isTagOf)
+    return (tag === null ? query : query.innerJoin(contactTags, tagged))
+      .where(and(eq(contacts.appId, appId), gt(contacts.updatedAt, updatedAfter), position))
+      .orderBy(desc(contacts.updatedAt), desc(contacts.id))
+      .limit(limit)
+      .all()
+      .map((row) => row.contact)
+  }
+
+  const listTagged = ({ appId, before, limit }: ContactQuery, tag: string): ContactRow[] =>
+    orm
+      .select({ contact: contacts })
+      .from(contactTags)
+      .innerJoin(contacts, isTagOf)
+      .where(
+        and(eq(contactTags.appId, appId), eq(contactTags.tag, tag), lt(contactTags.contactId, before?.id ?? NO_ID)),
+      )
+      .orderBy(desc(contactTags.contactId))
+      .limit(limit)
+      .all()
+      .map((row) => row.contact)
+
+  const listAll = ({ appId, before, limit }: ContactQuery): ContactRow[] =>
+    orm
       .select()
       .from(contacts)
-      .where(and(ofApp, lt(contacts.id, earlier)))
+      .where(and(eq(contacts.appId, appId), lt(contacts.id, before?.id ?? NO_ID)))
       .orderBy(desc(contacts.id))
       .limit(limit)
       .all()
+
+  const list = (query: ContactQuery): ContactRow[] => {
+    if (query.updatedAfter !== null) return listUpdated(query, query.updatedAfter)
+    return query.tag === null ? listAll(query) : listTagged(query, query.tag)
   }
 
   return {

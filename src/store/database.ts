@@ -3,12 +3,13 @@ import { accessSync, chmodSync, constants, existsSync, linkSync, mkdirSync, rmSy
 import { join } from 'node:path'
 import { StoreError } from './errors.ts'
 import { MIGRATIONS } from './migrations/index.ts'
+import { applyMigrations, upgrade } from './upgrades.ts'
 
 export const DATABASE_FILE = 'eventpost.db'
 /** "EVPT": tells our files from any other SQLite database. */
 const APPLICATION_ID = 0x45565054
 /** How long a command waits for the write lock of another process. */
-const BUSY_TIMEOUT_MS = 5_000
+export const BUSY_TIMEOUT_MS = 5_000
 /** 16 MB of pages: enough for the hot ends of the indexes, small beside the 120 MB the service may use. */
 const CACHE_KIB = 16_384
 /** A log that grew once is cut back to this when it starts over. */
@@ -40,7 +41,7 @@ export function openDatabase(folder: string, migrations: readonly string[] = MIG
   if (!existsSync(path)) createDatabase(path, migrations)
   const db = openFile(path)
   try {
-    migrate(db, path, migrations)
+    upgrade(db, path, migrations)
   } catch (error) {
     db.close()
     throw error
@@ -69,7 +70,7 @@ function createDatabase(path: string, migrations: readonly string[]): void {
   } catch (error) {
     db.close()
     // another process was faster: its database is as good as ours
-    if (!existsSync(path)) throw error
+    if (!existsSync(path)) throw toStoreError(error, path)
   } finally {
     removeDatabase(draft)
   }
@@ -80,43 +81,56 @@ function removeDatabase(path: string): void {
 }
 
 function openFile(path: string): Database {
-  const corrupt = new StoreError(
-    'corrupt',
-    `${path} is damaged or is no database. Nothing was changed. Move it away and bring back a backup: cp BACKUP ${path}`,
-  )
   let db: Database
   try {
     db = new Database(path, { create: false, readwrite: true, strict: true })
-  } catch {
-    throw new StoreError(
-      'folder_unwritable',
-      `${path} cannot be opened. Give this user the right to read and write it.`,
-    )
+  } catch (error) {
+    throw toStoreError(error, path)
   }
+  // statements that Drizzle and the hot paths prepare are the connection's own and end with it: an open one would keep
+  // the connection, its locks and the log alive after `close`
+  db.prepare = db.query as Database['prepare']
   try {
+    db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     const { application_id: id } = db.query<{ application_id: number }, []>('PRAGMA application_id').get() ?? {}
     const tables = db.query<{ n: number }, []>('SELECT count(*) AS n FROM sqlite_schema').get()?.n ?? 0
-    if (id !== APPLICATION_ID) throw tables > 0 ? foreignFile(path) : corrupt
+    if (id !== APPLICATION_ID) throw tables > 0 ? foreignFile(path) : corrupt(path)
     setPragmas(db, path)
     return db
   } catch (error) {
     db.close()
-    throw error instanceof StoreError ? error : isUnwritable(error) ? unwritable(path) : corrupt
+    throw toStoreError(error, path)
   }
 }
 
-const isUnwritable = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && /^SQLITE_(READONLY|CANTOPEN|PERM)/.test(String(error.code))
+/** What SQLite says about a file, in words; only damage is called damage, because its remedy gives up what is there. */
+function toStoreError(error: unknown, path: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return corrupt(path)
+  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) return locked(path)
+  return code.startsWith('SQLITE_') ? unusable(path, code) : error
+}
 
-const unwritable = (path: string): StoreError =>
-  new StoreError('folder_unwritable', `${path} cannot be written to. Give this user the right to read and write it.`)
+const corrupt = (path: string): StoreError =>
+  new StoreError(
+    'corrupt',
+    `${path} is damaged or is no database. Nothing was changed. Move it away and bring back a backup: cp BACKUP ${path}`,
+  )
+
+const locked = (path: string): StoreError =>
+  new StoreError('folder_in_use', `${path} is locked by another program. Stop that one first, then try again.`)
+
+const unusable = (path: string, code: string): StoreError =>
+  new StoreError(
+    'folder_unwritable',
+    `${path} cannot be opened for writing (${code}). Give this user the right to read and write it, and see that the disk is not full.`,
+  )
 
 const foreignFile = (path: string): StoreError =>
   new StoreError('foreign_file', `${path} is a database of another program. Choose another folder with --data.`)
 
 /** Sets what durability rests on and reads it back, because SQLite answers a refused pragma with silence (promises 1). */
 function setPragmas(db: Database, path: string): void {
-  db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   const mode = db.query<{ journal_mode: string }, []>('PRAGMA journal_mode = WAL').get()?.journal_mode
   if (mode !== 'wal') throw walRefused(path)
   db.run('PRAGMA synchronous = FULL')
@@ -139,40 +153,3 @@ const walRefused = (path: string): StoreError =>
     'wal_refused',
     `The file system of ${path} does not take SQLite's write-ahead log (network folders often refuse it). Choose a folder on a local disk with --data.`,
   )
-
-/** The schema version of an open database. */
-export const schemaVersion = (db: Database): number =>
-  db.query<{ user_version: number }, []>('PRAGMA user_version').get()?.user_version ?? 0
-
-function migrate(db: Database, path: string, migrations: readonly string[]): void {
-  const version = schemaVersion(db)
-  if (version > migrations.length) {
-    throw new StoreError(
-      'newer_schema',
-      `${path} has schema version ${version}; this executable knows up to ${migrations.length}. Start a newer executable.`,
-    )
-  }
-  if (version === migrations.length) return
-  backUpBefore(db, `${path}.before-${version + 1}`)
-  applyMigrations(db, version, migrations)
-}
-
-/** A whole copy beside the database, kept: the way back if an upgrade disappoints. */
-function backUpBefore(db: Database, copy: string): void {
-  rmSync(copy, { force: true })
-  db.run('VACUUM INTO ?', [copy])
-  chmodSync(copy, 0o600)
-}
-
-/** Each migration is one transaction with its version number, so a crash leaves the one before or the one after. */
-function applyMigrations(db: Database, from: number, migrations: readonly string[]): void {
-  for (const [index, sql] of migrations.slice(from).entries()) {
-    const target = from + index + 1
-    db.transaction(() => {
-      // another process may have migrated while this one waited for the lock
-      if (schemaVersion(db) >= target) return
-      db.run(sql)
-      db.run(`PRAGMA user_version = ${target}`)
-    }).immediate()
-  }
-}

@@ -34,7 +34,7 @@ function createWrites(db: Database, now: () => number) {
   const contacts = createContactWrites({ db, people, tallies })
   const writes = {
     ...createAccountWrites(db),
-    ...createErasure({ db, people, tallies }),
+    ...createErasure({ db, people }),
     ...createUpkeep(db),
     recordEvent: (write: EventWrite) => once(write, () => events.recordEvent(write)),
     addContact: (write: ContactWrite) => once(write, () => contacts.addContact(write)),
@@ -44,7 +44,13 @@ function createWrites(db: Database, now: () => number) {
     people.forget()
     names.forget()
   }
-  return { writes, tallies, forget }
+  /** After another process wrote: its ids and its events count as if they were ours. */
+  const catchUp = (): void => {
+    forget()
+    ids.passOver(last.get()?.id ?? 0)
+    tallies.catchUp()
+  }
+  return { writes, tallies, forget, catchUp }
 }
 
 export type Engine = ReturnType<typeof createEngine>
@@ -54,19 +60,10 @@ export type Engine = ReturnType<typeof createEngine>
  * bun:sqlite is, and because an async callback in a transaction does not roll back (promises 4).
  */
 export function createEngine(db: Database, now: () => number) {
-  const { writes, tallies, forget } = createWrites(db, now)
+  const { writes, tallies, forget, catchUp } = createWrites(db, now)
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((text) => db.prepare(text))
-  const dataVersion = db.prepare<{ data_version: number }, []>('PRAGMA data_version')
-  let seenVersion = dataVersion.get()?.data_version
-
-  /** True once after another process committed: what is cached may be stale. */
-  const hasForeignWrite = (): boolean => {
-    const version = dataVersion.get()?.data_version
-    if (version === seenVersion) return false
-    seenVersion = version
-    forget()
-    return true
-  }
+  const foreign = createForeignWatch(db, catchUp)
+  let broken: { cause: unknown } | null = null
 
   const runOne = <N extends WriteName>({ name, input }: Job<N>): Outcome<N> => {
     const write = writes[name] as (input: Job<N>['input']) => Outcome<N>
@@ -75,7 +72,7 @@ export function createEngine(db: Database, now: () => number) {
 
   const commitTogether = (jobs: Job[]): Outcome[] => {
     begin?.run()
-    hasForeignWrite()
+    foreign.look()
     const outcomes = jobs.map((job) => runOne(job))
     tallies.write(now())
     commit?.run()
@@ -84,32 +81,68 @@ export function createEngine(db: Database, now: () => number) {
   }
 
   const undo = (): void => {
-    if (db.inTransaction) rollback?.run()
     tallies.forget()
     forget()
+    if (db.inTransaction) rollback?.run()
+  }
+
+  /** What the disk holds is no longer known: nothing is acknowledged any more (promises 5). */
+  const stop = (cause: unknown): never => {
+    broken = { cause }
+    throw cause
   }
 
   /**
-   * Commits all jobs together; where one breaks the transaction, each is tried alone, so that no row fails another.
-   * @throws what the disk said when it can no longer be trusted (a failed fsync, a damaged file)
+   * Commits all jobs together; where one breaks the transaction, each half is tried by itself, so that no row fails
+   * another and 256 rows with a bad one take 16 commits.
+   * @throws what the disk said when it can no longer be trusted (a failed fsync, a damaged file), now and ever after
    */
   const run = (jobs: Job[]): Outcome[] => {
+    if (broken) throw broken.cause
     try {
       return commitTogether(jobs)
     } catch (error) {
-      undo()
-      if (isBrokenDisk(error)) throw error
+      try {
+        undo()
+      } catch (cause) {
+        return stop(cause)
+      }
+      if (isBrokenDisk(error)) return stop(error)
       if (isPassingFault(error)) return jobs.map(() => ({ refusal: 'unavailable' }))
-      if (jobs.length > 1) return jobs.flatMap((job) => run([job]))
-      onBrokenJob(jobs[0]?.name, error)
-      return [{ refusal: 'internal_error' }]
+      const half = jobs.length >> 1
+      if (half > 0) return [...run(jobs.slice(0, half)), ...run(jobs.slice(half))]
+      reportBrokenJob(jobs[0]?.name, error)
+      return jobs.map(() => ({ refusal: 'internal_error' }))
     }
   }
-  return { run, hasForeignWrite, hasWorkDue: () => tallies.isLastEventDue(now()) }
+  return { run, hasForeignWrite: foreign.take, hasWorkDue: () => tallies.isLastEventDue(now()) }
+}
+
+/** Notices commits of other processes, at the start of each transaction and whenever it is asked. */
+function createForeignWatch(db: Database, catchUp: () => void) {
+  const dataVersion = db.prepare<{ data_version: number }, []>('PRAGMA data_version')
+  let seen = dataVersion.get()?.data_version
+  let isNew = false
+
+  const look = (): void => {
+    const version = dataVersion.get()?.data_version
+    if (version === seen) return
+    catchUp()
+    seen = version
+    isNew = true
+  }
+  /** True once after another process committed, also when a transaction noticed it first. */
+  const take = (): boolean => {
+    look()
+    const was = isNew
+    isNew = false
+    return was
+  }
+  return { look, take }
 }
 
 /** A bug in a write: logged with its cause, answered as internal_error, and no neighbour's concern. */
-function onBrokenJob(name: string | undefined, error: unknown): void {
+function reportBrokenJob(name: string | undefined, error: unknown): void {
   const reason = error instanceof Error ? `${error.name}: ${error.message}` : 'unknown'
   console.error(JSON.stringify({ level: 'error', message: 'a write failed', write: name, reason }))
 }

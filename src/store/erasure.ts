@@ -1,17 +1,21 @@
 import type { Database } from 'bun:sqlite'
 import type { People } from './people.ts'
-import type { Tallies } from './tallies.ts'
 import type { Refused } from './types.ts'
 
-/** Removes a person with everything that holds them; `secure_delete` blanks the bytes (promises 20). */
-export function createErasure({ db, people, tallies }: { db: Database; people: People; tallies: Tallies }) {
+/**
+ * Removes a person with everything that holds them (promises 20). `secure_delete` blanks the bytes; of copies that it
+ * does not know, blanking.ts takes care, as the mark set here demands.
+ */
+export function createErasure({ db, people }: { db: Database; people: People }) {
   const tables = [
     'DELETE FROM events WHERE contact_id = ?',
     'DELETE FROM idempotency_records WHERE contact_id = ?',
     'DELETE FROM contact_tags WHERE app_id = ? AND contact_id = ? AND tag IN (SELECT value FROM json_each(?))',
     'DELETE FROM contacts WHERE id = ?',
+    `INSERT INTO install (name, value) VALUES ('blanking_due', '1')
+     ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1`,
   ] as const
-  const [events, records, tags, contact] = tables.map((text) => db.prepare(text))
+  const [events, records, tags, contact, due] = tables.map((text) => db.prepare(text))
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
 
   return {
@@ -23,7 +27,7 @@ export function createErasure({ db, people, tallies }: { db: Database; people: P
       tags?.run(appId, person.id, tagsOf.get(person.id)?.tags ?? '[]')
       contact?.run(person.id)
       people.drop(appId, email)
-      tallies.dropPerson(person.id)
+      due?.run()
       return { contactId: person.id }
     },
   }

@@ -11,7 +11,11 @@ const STEP = 16
 /** 36^11 > 2^53, so eleven digits hold every id and text order is number order. */
 const DIGITS = 11
 
-export type IdSequence = { next(): number }
+export type IdSequence = {
+  next(): number
+  /** goes on beyond an id that another process has used */
+  passOver(id: number): void
+}
 
 /**
  * Strictly ascending integers below 2^53. `after` is the highest id in use, so that a clock that was set back, or a
@@ -23,6 +27,9 @@ export function createIdSequence(now: () => number, after = 0): IdSequence {
     next() {
       last = Math.max((now() - EPOCH_MS) * PER_MS, last + STEP)
       return last
+    },
+    passOver(id) {
+      last = Math.max(last, id)
     },
   }
 }

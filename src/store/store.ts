@@ -1,11 +1,14 @@
 import type { Database } from 'bun:sqlite'
 import { createAccountReads } from './account-reads.ts'
+import { beginBlanking, blankPages, findStalePages } from './blanking.ts'
+import { createBlankingRuns } from './blanking-runs.ts'
 import { createContactReads } from './contact-reads.ts'
-import { databasePath, openDatabase, openForReading, schemaVersion } from './database.ts'
+import { databasePath, openDatabase, openForReading } from './database.ts'
 import { createEngine, type Job, type Outcome, type WriteName, type Writes } from './engine.ts'
 import { createEventReads } from './event-reads.ts'
-import { truncateLog } from './checkpoints.ts'
+import { holdFile } from './held-file.ts'
 import { startThreads } from './threads.ts'
+import { schemaVersion } from './upgrades.ts'
 import { createWriter, type Channel } from './writer.ts'
 
 type Async<T extends Record<string, (...args: never[]) => unknown>> = {
@@ -46,7 +49,17 @@ const createReads = (db: Database) => ({
  */
 export async function openStore(folder: string, { threads }: { threads: boolean }): Promise<Store> {
   const channel = threads ? await startThreads(folder) : openInline(folder)
+  try {
+    return createStore(folder, channel)
+  } catch (error) {
+    await channel.close()
+    throw error
+  }
+}
+
+function createStore(folder: string, channel: Channel): Store {
   const db = openForReading(folder)
+  const reads = createReads(db)
   const listeners: ((commit: { rows: number; ms: number }) => void)[] = []
   const writer = createWriter({
     commit: channel.commit,
@@ -55,28 +68,47 @@ export async function openStore(folder: string, { threads }: { threads: boolean 
   })
   const overdue = setInterval(writer.answerOverdue, 250)
   overdue.unref()
-  const path = databasePath(folder)
+  const writes = writesOf(writer.submit)
+  const blanking = createBlankingRuns(channel.blank)
+  const blankIfDue = (): void => {
+    if ((reads.installValue('blanking_due') ?? '0') !== '0') void blanking.run()
+  }
+  channel.onForeignWrite(blankIfDue)
+  blankIfDue()
 
-  const own = {
-    close: async () => {
-      clearInterval(overdue)
-      await writer.idle()
-      db.close()
-      await channel.close()
+  const closeAll = async (): Promise<void> => {
+    await writer.stop()
+    await blanking.stop()
+    clearInterval(overdue)
+    db.close()
+    await channel.close()
+  }
+  let closing: Promise<void> | null = null
+
+  return {
+    ...writes,
+    ...readsOf(reads),
+    // resolves when nothing of the person is in any file; where a long read holds the log, that follows (blanking.ts)
+    eraseContact: async (input) => {
+      const outcome = await writes.eraseContact(input)
+      if (!('refusal' in outcome)) await blanking.run()
+      return outcome
     },
+    close: () => (closing ??= closeAll()),
     onForeignWrite: channel.onForeignWrite,
     onBroken: channel.onBroken,
-    onCommit: (listener: (commit: { rows: number; ms: number }) => void) => void listeners.push(listener),
+    onCommit: (listener) => void listeners.push(listener),
     canCommit: async () => 'done' in (await writer.submit('touch', {})),
-    stats: () => ({
-      waiting: writer.waiting(),
-      databaseBytes: Bun.file(path).size,
-      logBytes: Bun.file(`${path}-wal`).size,
-    }),
+    stats: () => sizesOf(databasePath(folder), writer.waiting()),
     schemaVersion: schemaVersion(db),
   }
-  return { ...writesOf(writer.submit), ...readsOf(createReads(db)), ...own }
 }
+
+const sizesOf = (path: string, waiting: number) => ({
+  waiting,
+  databaseBytes: Bun.file(path).size,
+  logBytes: Bun.file(`${path}-wal`).size,
+})
 
 /** A record and not a list, so that the compiler misses a name that is left out. */
 const WRITE_NAMES: Record<WriteName, true> = {
@@ -114,17 +146,30 @@ const readsOf = (reads: Reads): Async<Reads> =>
     ]),
   ) as Async<Reads>
 
+/** In this thread, for a command that ends soon. */
 function openInline(folder: string): Channel {
   const db = openDatabase(folder)
+  const { file, release } = holdFile(databasePath(folder))
   const engine = createEngine(db, Date.now)
+  const broken: ((reason: string) => void)[] = []
   return {
     commit: async (jobs) => {
-      const outcomes = engine.run(jobs)
-      if (jobs.some((job) => job.name === 'eraseContact')) truncateLog(db)
-      return outcomes
+      try {
+        return engine.run(jobs)
+      } catch (error) {
+        for (const listener of broken) listener(error instanceof Error ? error.message : String(error))
+        throw error
+      }
     },
-    close: async () => db.close(),
+    blank: async () => {
+      const mark = beginBlanking(db)
+      return mark !== null && blankPages(db, file, { pages: findStalePages(file), mark })
+    },
+    close: async () => {
+      db.close()
+      release()
+    },
     onForeignWrite: () => {},
-    onBroken: () => {},
+    onBroken: (listener) => void broken.push(listener),
   }
 }

@@ -64,7 +64,7 @@ export function createTallies(db: Database) {
       lastEvents.forget()
     },
     isLastEventDue: lastEvents.isDue,
-    dropPerson: lastEvents.drop,
+    catchUp: lastEvents.catchUp,
   }
 }
 
@@ -73,7 +73,7 @@ const hourOf = (at: number): number => Math.floor(at / HOUR_MS)
 /**
  * `contacts.last_event_at`, brought up to date in bulk: one random page a person in every commit would cost a third of
  * the rate (measured). Up to which event that was done is kept in the same transaction, so readers add what came after
- * (reads.ts) and a start after a crash makes up for it.
+ * (contact-reads.ts) and a start after a crash makes up for it.
  */
 function createLastEvents(db: Database) {
   const update = db.prepare('UPDATE contacts SET last_event_at = max(ifnull(last_event_at, 0), ?) WHERE id = ?')
@@ -81,10 +81,11 @@ function createLastEvents(db: Database) {
     `INSERT INTO install (name, value) VALUES ('last_events_until', ?)
      ON CONFLICT DO UPDATE SET value = excluded.value`,
   )
+  // `+` keeps the index on people out of it, which would read all events ever kept at each start
   const missed = db.prepare<{ contact_id: number; at: number; id: number }, []>(
     `SELECT contact_id, max(ifnull(occurred_at, received_at)) AS at, max(id) AS id FROM events
      WHERE type = 0 AND id > (SELECT CAST(value AS INTEGER) FROM install WHERE name = 'last_events_until')
-     GROUP BY contact_id`,
+     GROUP BY +contact_id`,
   )
   let waiting = new Map<number, number>()
   let staged: { contactId: number; at: number; eventId: number }[] = []
@@ -96,7 +97,12 @@ function createLastEvents(db: Database) {
     waiting.set(contactId, Math.max(waiting.get(contactId) ?? 0, at))
     lastEventId = Math.max(lastEventId, eventId)
   }
-  for (const row of missed.all()) keep(row.contact_id, row.at, row.id)
+  /** From the database alone: what it holds and the mark has not passed. */
+  const catchUp = (): void => {
+    waiting = new Map()
+    for (const row of missed.all()) keep(row.contact_id, row.at, row.id)
+  }
+  catchUp()
 
   const isDue = (now: number): boolean => {
     const people = waiting.size + staged.length
@@ -124,6 +130,6 @@ function createLastEvents(db: Database) {
       staged = []
       isWritten = false
     },
-    drop: (contactId: number): void => void waiting.delete(contactId),
+    catchUp,
   }
 }

@@ -1,60 +1,117 @@
+import { dirname, join } from 'node:path'
+import type { ToCheckpointer } from './checkpoint-thread.ts'
+import { databasePath } from './database.ts'
 import type { Job, Outcome } from './engine.ts'
 import { StoreError } from './errors.ts'
-import type { FromWriter, ToWriter } from './writer-thread.ts'
+import { holdFile } from './held-file.ts'
+import type { Failure, FromThread, ToWriter } from './writer-thread.ts'
 import type { Channel } from './writer.ts'
 
 /** Starts the writing thread and the checkpointing one. @throws StoreError when the folder cannot be opened */
 export async function startThreads(folder: string): Promise<Channel> {
-  const writer = createThread('./writer-thread.ts')
-  const send = (message: ToWriter): void => writer.postMessage(message)
-  const foreignWrite: (() => void)[] = []
-  const broken: ((reason: string) => void)[] = []
-  let answer: ((outcomes: Outcome[]) => void) | null = null
-  let closed: (() => void) | null = null
-
-  await new Promise<void>((resolve, reject) => {
-    writer.onmessage = ({ data }: MessageEvent<FromWriter>) => {
-      if (typeof data === 'string') answer?.(JSON.parse(data) as Outcome[])
-      else if ('opened' in data) resolve()
-      else if ('failed' in data) reject(toError(data.failed))
-      else if ('foreignWrite' in data) foreignWrite.forEach((listener) => listener())
-      else if ('broken' in data) broken.forEach((listener) => listener(data.broken))
-      else closed?.()
+  const news = createNews()
+  const writer = createCaller<ToWriter>('writer-thread.ts', news)
+  const failure = await writer.ask<Failure | null>({ open: folder })
+  if (failure) {
+    writer.end()
+    throw failure.code ? new StoreError(failure.code, failure.message) : new Error(failure.message)
+  }
+  const { file, release } = holdFile(databasePath(folder))
+  const checkpointer = createCaller<ToCheckpointer>('checkpoint-thread.ts', news)
+  const close = async (): Promise<void> => {
+    for (const thread of [checkpointer, writer]) {
+      await thread.ask({ close: true }).catch(() => {})
+      thread.end()
     }
-    writer.onerror = (event) => {
-      reject(new Error(event.message))
-      broken.forEach((listener) => listener(event.message))
-    }
-    send({ open: folder })
+    release()
+  }
+  await checkpointer.ask({ open: folder }).catch(async (error: unknown) => {
+    await close()
+    throw error
   })
-  const checkpointer = createThread('./checkpoint-thread.ts')
-  checkpointer.postMessage(folder)
 
   return {
-    commit: (jobs: Job[]) =>
-      new Promise((resolve) => {
-        answer = resolve
-        send(JSON.stringify(jobs))
-      }),
-    close: async () => {
-      await new Promise((resolve) => {
-        checkpointer.onmessage = resolve
-        checkpointer.postMessage('close')
-      })
-      await new Promise<void>((resolve) => {
-        closed = resolve
-        send({ close: true })
-      })
-      checkpointer.terminate()
-      writer.terminate()
+    commit: async (jobs) => {
+      // what was never sent is certainly not saved
+      if (writer.hasFailed()) return jobs.map(() => ({ refusal: 'unavailable' }))
+      return JSON.parse(await writer.ask<string>(toText(jobs))) as Outcome[]
     },
-    onForeignWrite: (listener) => void foreignWrite.push(listener),
-    onBroken: (listener) => void broken.push(listener),
+    blank: async () => {
+      const mark = await writer.ask<string | null>({ beginBlanking: true })
+      if (mark === null) return false
+      const pages = await checkpointer.ask<number[]>({ findStale: file })
+      return writer.ask<boolean>({ blank: { pages, mark }, file })
+    },
+    close,
+    onForeignWrite: (listener) => void news.foreignWrite.push(listener),
+    onBroken: (listener) => void news.broken.push(listener),
   }
 }
 
-/** `smol`: these threads hold little, and a small heap keeps the service under its 120 MB. */
-const createThread = (file: string): Worker => new Worker(new URL(file, import.meta.url).href, { smol: true })
+type News = ReturnType<typeof createNews>
 
-const toError = ({ code, message }: { code: StoreError['code'] | null; message: string }): Error =>
-  code ? new StoreError(code, message) : new Error(message)
+const createNews = () => ({ foreignWrite: [] as (() => void)[], broken: [] as ((reason: string) => void)[] })
+
+type Call = { resolve: (answer: never) => void; reject: (error: Error) => void }
+
+/** Beside this file in a checkout; in the executable where the build puts its further entry points. */
+const threadPath = (file: string): string =>
+  Bun.isStandaloneExecutable ? join(dirname(Bun.main), 'store', file) : join(import.meta.dir, file)
+
+/** A thread that answers in order. Once it has failed, every call rejects and the listeners know. */
+function createCaller<Message>(file: string, news: News) {
+  // smol: these threads hold little, and a small heap keeps the service under its 120 MB
+  const worker = new Worker(threadPath(file), { smol: true })
+  let calls: Call[] = []
+  let failure: Error | null = null
+
+  const refuse = (reason: string): void => {
+    const error = new Error(reason)
+    failure = error
+    for (const { reject } of calls) reject(error)
+    calls = []
+  }
+  const fail = (reason: string): void => {
+    if (failure) return
+    refuse(reason)
+    for (const listener of news.broken) listener(reason)
+  }
+  worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
+    if (typeof data === 'string') calls.shift()?.resolve(data as never)
+    else if ('answer' in data) calls.shift()?.resolve(data.answer as never)
+    else if ('broken' in data) fail(data.broken)
+    else for (const listener of news.foreignWrite) listener()
+  }
+  worker.onerror = (event) => fail(event.message)
+
+  return {
+    ask: <Answer>(message: Message): Promise<Answer> =>
+      new Promise((resolve, reject) => {
+        if (failure) return reject(failure)
+        worker.postMessage(message)
+        calls.push({ resolve, reject })
+      }),
+    hasFailed: (): boolean => failure !== null,
+    end: (): void => {
+      refuse('closed')
+      worker.terminate()
+    },
+  }
+}
+
+/** A job that is no JSON (a bigint, a loop) becomes one that the engine fails, and its neighbours are saved. */
+function toText(jobs: Job[]): string {
+  try {
+    return JSON.stringify(jobs)
+  } catch {
+    return `[${jobs.map(toJobText).join(',')}]`
+  }
+}
+
+function toJobText(job: Job): string {
+  try {
+    return JSON.stringify(job)
+  } catch {
+    return JSON.stringify({ name: job.name, input: null })
+  }
+}

@@ -2,54 +2,70 @@
  * The thread that owns the writing connection: bun:sqlite is synchronous, and here no request waits for an fsync that
  * is not its own (promises 4). Batches come and outcomes go as JSON text, which crosses threads cheaper than objects.
  */
+import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
+import { beginBlanking, blankPages } from './blanking.ts'
+import { finishCheckpoint, truncateLog } from './checkpoints.ts'
 import { databasePath, openDatabase } from './database.ts'
 import { createEngine, type Engine, type Job } from './engine.ts'
-import { StoreError } from './errors.ts'
-import { finishCheckpoint, truncateLog } from './checkpoints.ts'
+import { isPassingFault, StoreError } from './errors.ts'
 
 declare const self: Worker
 
-export type ToWriter = { open: string } | { close: true } | string
-export type FromWriter =
-  | { opened: true }
-  | { failed: { code: StoreError['code'] | null; message: string } }
-  | { foreignWrite: true }
-  | { closed: true }
-  | { broken: string }
+/** Each is answered once, in order; text is a batch of jobs. */
+export type ToWriter =
   | string
+  | { open: string }
+  | { beginBlanking: true }
+  | { blank: { pages: number[]; mark: string }; file: number }
+  | { close: true }
+export type Failure = { code: StoreError['code'] | null; message: string }
+/** Text and `answer` are answers, the others are news. */
+export type FromThread = string | { answer: unknown } | { foreignWrite: true } | { broken: string }
 
 /** How soon another process's change, a replaced file or a long log is noticed. */
 const LOOK_EVERY_MS = 200
 
-const post = (message: FromWriter): void => self.postMessage(message)
+const post = (message: FromThread): void => self.postMessage(message)
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-function open(folder: string): void {
+type Open = { db: Database; engine: Engine; isReplaced: () => boolean; stopLooking: () => void }
+
+function open(folder: string): Open {
+  const db = openDatabase(folder)
+  const engine = createEngine(db, Date.now)
+  const path = databasePath(folder)
+  const file = inodeOf(path)
+  let isReplaced = false
+  const look = setInterval(() => {
+    isReplaced = inodeOf(path) !== file
+    if (!isReplaced) guard(() => lookAround(db, engine))
+  }, LOOK_EVERY_MS)
+  return { db, engine, isReplaced: () => isReplaced, stopLooking: () => clearInterval(look) }
+}
+
+function lookAround(db: Database, engine: Engine): void {
+  if (engine.hasForeignWrite()) post({ foreignWrite: true })
+  if (engine.hasWorkDue()) engine.run([])
+  finishCheckpoint(db)
+}
+
+let isBroken = false
+
+/** After a fault that does not pass no commit can be trusted, and the log stays as it is for the next start. */
+function stop(error: unknown): void {
+  isBroken = true
+  post({ broken: reasonOf(error) })
+}
+
+/** A full disk passes, and a busy one. */
+function guard(step: () => void): void {
+  if (isBroken) return
   try {
-    const db = openDatabase(folder)
-    const engine = createEngine(db, Date.now)
-    const path = databasePath(folder)
-    const file = statSync(path).ino
-    let isReplaced = false
-    const look = setInterval(() => {
-      isReplaced = inodeOf(path) !== file
-      if (isReplaced) return
-      if (engine.hasForeignWrite()) post({ foreignWrite: true })
-      if (engine.hasWorkDue()) engine.run([])
-      finishCheckpoint(db)
-    }, LOOK_EVERY_MS)
-    self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
-      if (typeof data === 'string') return runBatch(engine, data, isReplaced, () => truncateLog(db))
-      clearInterval(look)
-      truncateLog(db)
-      db.close()
-      post({ closed: true })
-    }
-    post({ opened: true })
+    step()
   } catch (error) {
-    post({ failed: { code: error instanceof StoreError ? error.code : null, message: reasonOf(error) } })
+    if (!isPassingFault(error)) stop(error)
   }
 }
 
@@ -61,19 +77,48 @@ const inodeOf = (path: string): number | null => {
   }
 }
 
-function runBatch(engine: Engine, text: string, isReplaced: boolean, truncate: () => void): void {
+function runBatch({ engine, isReplaced }: Open, text: string): void {
   const jobs = JSON.parse(text) as Job[]
-  if (isReplaced) return post(JSON.stringify(jobs.map(() => ({ refusal: 'unavailable' }))))
+  if (isReplaced()) return post(JSON.stringify(jobs.map(() => ({ refusal: 'unavailable' }))))
   try {
-    const outcomes = engine.run(jobs)
-    // an erased person is gone from the log too before anyone is told so
-    if (jobs.some((job) => job.name === 'eraseContact')) truncate()
-    post(JSON.stringify(outcomes))
+    post(JSON.stringify(engine.run(jobs)))
   } catch (error) {
-    post({ broken: reasonOf(error) })
+    stop(error)
+  }
+}
+
+function close({ db, stopLooking }: Open): void {
+  stopLooking()
+  guard(() => void truncateLog(db))
+  db.close()
+  post({ answer: null })
+}
+
+/** @returns what `step` returns, or `otherwise` when the disk is full or busy */
+function attempt<T>(step: () => T, otherwise: T): T {
+  let result = otherwise
+  guard(() => {
+    result = step()
+  })
+  return result
+}
+
+function serve(store: Open): void {
+  self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
+    if (typeof data === 'string') runBatch(store, data)
+    else if ('close' in data) close(store)
+    else if ('beginBlanking' in data) post({ answer: attempt(() => beginBlanking(store.db), null) })
+    else if ('blank' in data) post({ answer: attempt(() => blankPages(store.db, data.file, data.blank), false) })
   }
 }
 
 self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
-  if (typeof data === 'object' && 'open' in data) open(data.open)
+  if (typeof data !== 'object' || !('open' in data)) return
+  try {
+    serve(open(data.open))
+    post({ answer: null })
+  } catch (error) {
+    const failure: Failure = { code: error instanceof StoreError ? error.code : null, message: reasonOf(error) }
+    post({ answer: failure })
+  }
 }

@@ -12,6 +12,8 @@ type Waiting = { job: Job; since: number; resolve: (outcome: Outcome) => void; i
 /** How a store reaches the engine: in a thread of its own for `serve`, in line for a command. */
 export type Channel = {
   commit: (jobs: Job[]) => Promise<Outcome[]>
+  /** Blanks what erased people left in unused space; false when someone else holds on to the log. */
+  blank: () => Promise<boolean>
   close: () => Promise<void>
   onForeignWrite: (listener: () => void) => void
   onBroken: (listener: (reason: string) => void) => void
@@ -35,6 +37,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   let inFlight: Waiting[] = []
   let isScheduled = false
   let whenIdle: (() => void)[] = []
+  let isStopped = false
 
   const answer = (entry: Waiting, outcome: Outcome): void => {
     if (entry.isAnswered) return
@@ -56,7 +59,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
     const batch = inFlight
     const startedAt = monotonicMs()
     const outcomes = await commit(batch.map((entry) => entry.job)).catch((): Outcome[] => [])
-    onCommit({ rows: batch.length, ms: monotonicMs() - startedAt })
+    const ms = monotonicMs() - startedAt
     inFlight = []
     // the next batch is on its way before this one's answers are written
     if (waiting.length > 0) void flush()
@@ -65,6 +68,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
       for (const resolve of whenIdle) resolve()
       whenIdle = []
     }
+    onCommit({ rows: batch.length, ms })
   }
 
   const isFull = (now: number): boolean =>
@@ -74,7 +78,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
     /** The outcome arrives after COMMIT; `unavailable` at once when too much waits already. */
     submit<N extends WriteName>(name: N, input: Job<N>['input']): Promise<Outcome<N>> {
       const now = monotonicMs()
-      if (isFull(now)) return Promise.resolve({ refusal: 'unavailable' })
+      if (isStopped || isFull(now)) return Promise.resolve({ refusal: 'unavailable' })
       return new Promise((resolve) => {
         const job = { name, input } as Job
         waiting.push({ job, since: now, resolve: resolve as (outcome: Outcome) => void, isAnswered: false })
@@ -92,8 +96,12 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
       for (const entry of inFlight) if (entry.since < limit) answer(entry, { refusal: 'commit_unconfirmed' })
     },
     waiting: (): number => waiting.length + inFlight.length,
-    idle: (): Promise<void> =>
-      waiting.length + inFlight.length === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve)),
+    /** Takes no more writes. @returns when those that were taken have their outcome */
+    stop(): Promise<void> {
+      isStopped = true
+      if (waiting.length + inFlight.length === 0) return Promise.resolve()
+      return new Promise((resolve) => whenIdle.push(resolve))
+    },
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { foldIp, isLongerThan, parseTime, warnOfUnknown } from '../../src/core/field-readers.ts'
+import { isLongerThan, parseTime, readIp, warnOfUnknown } from '../../src/core/field-readers.ts'
 
 describe('parseTime', () => {
   test.each([
@@ -46,7 +46,7 @@ describe('parseTime', () => {
   })
 })
 
-describe('foldIp', () => {
+describe('readIp', () => {
   test.each([
     ['203.0.113.7', '203.0.113.7'],
     ['2001:DB8:0:0::1', '2001:db8::1'],
@@ -61,7 +61,7 @@ describe('foldIp', () => {
     ['::ffff:0:203.0.113.7', '::ffff:0:cb00:7107'],
     ['64:ff9b::203.0.113.7', '64:ff9b::cb00:7107'],
   ])('%s is %s', (text, ip) => {
-    expect(foldIp(text)).toBe(ip)
+    expect(readIp(text, [])).toBe(ip)
   })
   test.each([
     '',
@@ -86,7 +86,7 @@ describe('foldIp', () => {
     '2001:db8::/32',
     'unknown',
   ])('refuses %j', (text) => {
-    expect(foldIp(text)).toBeNull()
+    expect(readIp(text, [])).toBeNull()
   })
 })
 

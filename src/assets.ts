@@ -1,0 +1,43 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { staticPlugin } from '@elysiajs/static'
+
+const ASSET_PREFIX = '/assets'
+
+/**
+ * `--asset dist/assets` embeds the folder by its last name, beside the executable's entry. `import.meta.dir` is no
+ * guide there: with CommonJS bytecode it is the folder of the source on the machine that built the executable.
+ */
+const ASSET_FOLDER = Bun.isStandaloneExecutable
+  ? join(dirname(Bun.main), 'assets')
+  : join(import.meta.dir, '../dist/assets')
+
+/** Every page names an asset with its hash, so what was fetched once never needs asking for again. */
+const FOREVER = 'public, max-age=31536000, immutable'
+
+/** Serves the built stylesheet. @throws Error when it was not built */
+export async function assetRoutes() {
+  if (!existsSync(ASSET_FOLDER)) throw new Error('the assets are not built; run `bun run assets`')
+  return staticPlugin({
+    assets: ASSET_FOLDER,
+    prefix: ASSET_PREFIX,
+    alwaysStatic: true,
+    silent: true,
+    indexHTML: false,
+    // its ETags lack their quotes, and its cache of them starts a timer that keeps the process from ending
+    etag: false,
+    headers: { 'Cache-Control': FOREVER },
+  })
+}
+
+const urls = new Map<string, string>()
+
+/** Where an asset is served; the query changes with its content. @throws when there is no such asset */
+export function assetUrl(name: string): string {
+  const known = urls.get(name)
+  if (known !== undefined) return known
+  const hash = Bun.SHA256.hash(readFileSync(join(ASSET_FOLDER, name)), 'base64url').slice(0, 12)
+  const url = `${ASSET_PREFIX}/${name}?v=${hash}`
+  urls.set(name, url)
+  return url
+}

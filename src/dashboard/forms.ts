@@ -1,0 +1,24 @@
+/** The largest form taken; every field of ours together is far below it. */
+const FORM_BYTES = 32 * 1024
+
+const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
+
+/** A missing field is an empty one; of a field sent twice the first counts. */
+export type Form = { text(name: string): string }
+
+/** Reads what a plain HTML form sends. Refused before the rest of it is read when it is too large. */
+export async function readForm(request: Request): Promise<Form | { refusal: 'unsupported_form' | 'large_form' }> {
+  if (!FORM_TYPE.test(request.headers.get('content-type') ?? '')) return { refusal: 'unsupported_form' }
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength
+    if (size > FORM_BYTES) return { refusal: 'large_form' }
+    chunks.push(chunk)
+  }
+  const fields = new URLSearchParams(Buffer.concat(chunks).toString('utf8'))
+  return { text: (name) => fields.get(name) ?? '' }
+}
+
+/** The one-time token of a link that was opened. */
+export const tokenOf = (request: Request): string => new URL(request.url).searchParams.get('token') ?? ''

@@ -1,0 +1,111 @@
+import type { ComponentChildren } from 'preact'
+import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
+import { factsOf } from '../core/request-facts.ts'
+import { pageAnswer } from './answers.ts'
+import type { GuardRefusal } from './guard.ts'
+import { Layout } from './layout.tsx'
+import { CodeBlock } from './parts.tsx'
+
+type Problem = { status: number; title: string; lead: ComponentChildren; remedy?: ComponentChildren }
+
+type ProblemCode =
+  GuardRefusal | 'unsupported_form' | 'large_form' | 'link_used' | 'setup_link_unknown' | 'password_link_unknown'
+
+/** Everything that a page says no to: what happened, then what to do. */
+const PROBLEMS: Record<ProblemCode, Problem> = {
+  unknown_host: {
+    status: 403,
+    title: 'Unknown address',
+    lead: 'Eventpost was reached at an address it does not know, so it shows nothing here.',
+    remedy: (
+      <p>
+        Use the address that is printed in the terminal where the server was started. If this one is right, start the
+        server with it: <code>--base-url https://post.example.com</code>.
+      </p>
+    ),
+  },
+  foreign_origin: {
+    status: 403,
+    title: 'This form came from another site',
+    lead: 'Nothing was changed.',
+    remedy: <p>Open the link again in this browser, and send the form from there.</p>,
+  },
+  unsupported_form: {
+    status: 415,
+    title: 'This is not a form that Eventpost can read',
+    lead: 'Nothing was changed.',
+    remedy: <p>Open the link again, and send the form from there.</p>,
+  },
+  large_form: {
+    status: 413,
+    title: 'This form is too large',
+    lead: 'Nothing was changed.',
+    remedy: <p>Go back, and shorten what you typed.</p>,
+  },
+  link_used: {
+    status: 409,
+    title: 'This link has been used',
+    lead: 'Eventpost is set up, and a set-up link works once. The API key was shown on the page that followed.',
+    remedy: (
+      <>
+        <p>
+          If nobody stored the key, make another one in the terminal, on the machine and in the folder where the server
+          was started:
+        </p>
+        <CodeBlock label="Command for another key">{'eventpost key create --name "Second key"'}</CodeBlock>
+        <p>The same for the identity secret; the one before keeps working for 24 hours:</p>
+        <CodeBlock label="Command for another identity secret">eventpost secret rotate</CodeBlock>
+      </>
+    ),
+  },
+  setup_link_unknown: {
+    status: 404,
+    title: 'This link does not work',
+    lead: 'A set-up link works for a day, and only the one that was printed last.',
+    remedy: <p>Start the server again, and open the link that it prints in the terminal.</p>,
+  },
+  password_link_unknown: {
+    status: 404,
+    title: 'This link does not work any more',
+    lead: 'It has been used, or it is older than a day.',
+    remedy: (
+      <p>
+        If you set your password with it, there is nothing left to do. Otherwise ask the person who runs this server for
+        a new link.
+      </p>
+    ),
+  },
+}
+
+const ProblemPage = ({ title, lead, remedy }: Problem) => (
+  <Layout title={title} lead={lead}>
+    {remedy}
+  </Layout>
+)
+
+/** The page that says why nothing was done, and what to do. */
+export const problemAnswer = (code: ProblemCode): Response =>
+  pageAnswer(PROBLEMS[code].status, <ProblemPage {...PROBLEMS[code]} />)
+
+const TITLES: Partial<Record<RefusalCode, string>> = {
+  not_found: 'There is nothing here',
+  internal_error: 'Something broke',
+}
+
+/** A refusal for someone who looks through a browser; null for a program, which gets JSON. */
+export function refusalPage(request: Request, refusal: RefusalCode): Response | null {
+  const isForPerson = request.headers.get('accept')?.includes('text/html')
+  if (!isForPerson || new URL(request.url).pathname.startsWith('/api/')) return null
+  const { status, message } = REFUSALS[refusal]
+  const { requestId } = factsOf(request)
+  return pageAnswer(
+    status,
+    <Layout title={TITLES[refusal] ?? 'This did not work'} lead={message}>
+      {status === 500 && (
+        <p>
+          The requestId is <code>{requestId}</code>.
+        </p>
+      )}
+    </Layout>,
+  )
+}

@@ -1,0 +1,70 @@
+import type { Begun } from '../core/accounts.ts'
+import { Layout } from './layout.tsx'
+import { CodeBlock, Notice, Value, Values } from './parts.tsx'
+
+type SetupDoneProps = { begun: Begun; baseUrl: string; email: string; domain: string }
+
+/** The only page that ever shows the first key (spec 2.2, 2.3, 5.5). */
+export const SetupDonePage = (props: SetupDoneProps) => (
+  <Layout title="Eventpost is set up" lead="Store these values, then send a first event.">
+    <Notice kind="caution">
+      The API key is shown once, on this page; only a hash of it is kept. Reloading does not bring it back.
+    </Notice>
+    <ValuesSection {...props.begun} />
+    <EnvironmentSection {...props.begun} />
+    <section>
+      <h2>Send a first event</h2>
+      <p>
+        Paste this into a terminal. It adds you as the first person, and answers with <code>"ok":true</code>.
+      </p>
+      <CodeBlock label="Command that sends an event">{curlCommand(props)}</CodeBlock>
+    </section>
+  </Layout>
+)
+
+const ValuesSection = ({ appId, siteId, apiKey, identitySecret }: Begun) => (
+  <section>
+    <h2>Your values</h2>
+    <p class="hint">A click on a value selects all of it.</p>
+    <Values>
+      <Value name="App ID">{appId}</Value>
+      <Value name="Site ID">{siteId}</Value>
+      <Value name="API key">{apiKey}</Value>
+      <Value name="Identity secret">{identitySecret}</Value>
+    </Values>
+  </section>
+)
+
+const EnvironmentSection = (begun: Begun) => (
+  <section>
+    <h2>For the environment of your server</h2>
+    <p>
+      Keep both on the server. Never put them into code that runs in a browser, into variables with a public prefix such
+      as <code>NEXT_PUBLIC_</code> or <code>VITE_</code>, or into an AI chat.
+    </p>
+    <CodeBlock label="Environment variables">{environmentLines(begun)}</CodeBlock>
+  </section>
+)
+
+const environmentLines = ({ apiKey, identitySecret }: Begun): string =>
+  `SERVICE_API_KEY=${apiKey}\nSERVICE_IDENTITY_SECRET=${identitySecret}`
+
+function curlCommand({ begun, baseUrl, email, domain }: SetupDoneProps): string {
+  const scheme = domain === 'localhost' ? 'http' : 'https'
+  const event = {
+    app: begun.appId,
+    email,
+    event: 'results_ready',
+    createContact: true,
+    properties: { url: `${scheme}://${domain}/results/1`, headline: 'Your results are ready.' },
+  }
+  return [
+    `curl ${quote(`${baseUrl}/api/v1/events`)}`,
+    `-H ${quote(`Authorization: Bearer ${begun.apiKey}`)}`,
+    `-H ${quote('Content-Type: application/json')}`,
+    `-d ${quote(JSON.stringify(event, null, 2).replaceAll('\n', '\n  '))}`,
+  ].join(' \\\n  ')
+}
+
+/** One word for a POSIX shell; an email may hold an apostrophe. */
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -1,0 +1,73 @@
+import { Elysia } from 'elysia'
+import { type Begun, createAccount, hasLink } from '../core/accounts.ts'
+import { readBeginning } from '../core/beginnings.ts'
+import type { Parts } from '../core/parts.ts'
+import { findPasswordFault, hashPassword } from '../core/passwords.ts'
+import { type FieldError, REFUSALS } from '../core/refusals.ts'
+import { pageAnswer } from './answers.ts'
+import { type Form, readForm, tokenOf } from './forms.ts'
+import { problemAnswer } from './problems.tsx'
+import { SetupDonePage } from './setup-done.tsx'
+import { EMPTY_SETUP, type SetupInput, SetupPage } from './setup-page.tsx'
+
+/** Makes the first account through the printed link; opening it does not use it up (promises 14). */
+export const setupRoutes = (parts: Parts) =>
+  new Elysia()
+    .get('/setup', async ({ request }) => {
+      const token = tokenOf(request)
+      if (!(await isValid(parts, token))) return refuseLink(parts)
+      return pageAnswer(200, <SetupPage token={token} input={EMPTY_SETUP} />)
+    })
+    .post(
+      '/setup',
+      async ({ request }) => {
+        const form = await readForm(request)
+        if ('refusal' in form) return problemAnswer(form.refusal)
+        // first the link, then the rest: nobody without it may have a password hashed
+        if (!(await isValid(parts, form.text('token')))) return refuseLink(parts)
+        return setUp(parts, form)
+      },
+      { parse: 'none' },
+    )
+
+const isValid = ({ store, clock }: Parts, token: string): Promise<boolean> =>
+  hasLink({ store, now: clock.now() }, 'setup', token)
+
+const refuseLink = async ({ store }: Parts): Promise<Response> =>
+  problemAnswer((await store.isSetUp()) ? 'link_used' : 'setup_link_unknown')
+
+async function setUp(parts: Parts, form: Form): Promise<Response> {
+  const token = form.text('token')
+  const input = { email: form.text('email'), app: form.text('app'), domain: form.text('domain') }
+  const reading = readSetup(input, form.text('password'))
+  if ('errors' in reading) return pageAnswer(400, <SetupPage token={token} input={input} errors={reading.errors} />)
+  const { store, clock } = parts
+  const passwordHash = await hashPassword(form.text('password'))
+  const begun = await createAccount(
+    { store, now: clock.now(), actor: 'setup' },
+    { ...reading.input, passwordHash },
+    { onlyFirst: true, setupToken: token },
+  )
+  if ('refusal' in begun) return refuseSetup(parts, begun.refusal, { token, input })
+  parts.access.forget()
+  return showBegun(parts, begun, reading.input)
+}
+
+function readSetup(input: SetupInput, password: string) {
+  const domains = input.domain.trim() === '' ? [] : [input.domain]
+  const reading = readBeginning({ email: input.email, appName: input.app, domains, home: null })
+  const fault = findPasswordFault(password)
+  if (!fault) return reading
+  const error: FieldError = { field: 'password', code: 'invalid', message: fault }
+  return { errors: 'errors' in reading ? [...reading.errors, error] : [error] }
+}
+
+/** Someone else may have been faster, or the disk may be full; what was typed is kept where it can be sent again. */
+function refuseSetup(parts: Parts, refusal: keyof typeof REFUSALS, page: { token: string; input: SetupInput }) {
+  if (refusal === 'already_set_up' || refusal === 'not_found') return refuseLink(parts)
+  const { status, message } = REFUSALS[refusal]
+  return pageAnswer(status, <SetupPage {...page} notice={message} />)
+}
+
+const showBegun = ({ baseUrl }: Parts, begun: Begun, { email, domains }: { email: string; domains: string[] }) =>
+  pageAnswer(200, <SetupDonePage begun={begun} baseUrl={baseUrl} email={email} domain={domains[0] ?? 'example.com'} />)

@@ -1,0 +1,58 @@
+import { Database } from 'bun:sqlite'
+import { chmodSync, renameSync, rmSync } from 'node:fs'
+import { StoreError } from './errors.ts'
+
+/** The schema version of an open database. */
+export const schemaVersion = (db: Database): number =>
+  db.query<{ user_version: number }, []>('PRAGMA user_version').get()?.user_version ?? 0
+
+/**
+ * Brings an older database up to date, after a whole copy of it was put beside it.
+ * @throws StoreError `newer_schema`
+ */
+export function upgrade(db: Database, path: string, migrations: readonly string[]): void {
+  const version = schemaVersion(db)
+  if (version > migrations.length) {
+    throw new StoreError(
+      'newer_schema',
+      `${path} has schema version ${version}; this executable knows up to ${migrations.length}. Start a newer executable.`,
+    )
+  }
+  if (version === migrations.length) return
+  backUpBefore(db, path, version)
+  applyMigrations(db, version, migrations)
+}
+
+/** The way back if an upgrade disappoints; it is kept. */
+function backUpBefore(db: Database, path: string, version: number): void {
+  const draft = `${path}.${process.pid}.copy`
+  rmSync(draft, { force: true })
+  try {
+    db.run('VACUUM INTO ?', [draft])
+    chmodSync(draft, 0o600)
+    // a copy of what another process has upgraded meanwhile must not replace that one's copy of the old version
+    if (versionOf(draft) === version) renameSync(draft, `${path}.before-${version + 1}`)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+function versionOf(path: string): number {
+  const copy = new Database(path, { readonly: true })
+  const version = schemaVersion(copy)
+  copy.close()
+  return version
+}
+
+/** Each migration is one transaction with its version number, so a crash leaves the one before or the one after. */
+export function applyMigrations(db: Database, from: number, migrations: readonly string[]): void {
+  for (const [index, sql] of migrations.slice(from).entries()) {
+    const target = from + index + 1
+    db.transaction(() => {
+      // another process may have migrated while this one waited for the lock
+      if (schemaVersion(db) >= target) return
+      db.run(sql)
+      db.run(`PRAGMA user_version = ${target}`)
+    }).immediate()
+  }
+}

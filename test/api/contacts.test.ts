@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Answer, CONTACTS, createTestServer, EVENTS, HOUR, NOW, type TestServer } from '../helper.ts'
+import { expectRefusal, no, PERSON_ID, wrongField } from './expected.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await createTestServer()
+})
+afterAll(() => server.close())
+
+const AT = new Date(NOW).toISOString()
+const UNKNOWN = 'Nobody with this email is known to the app. Check the email, or add the person first.'
+let people = 0
+const newEmail = (): string => `p${(people += 1)}@example.com`
+
+const send = (method: string, email: string, more: object = {}): Promise<Answer> =>
+  server.call(method, CONTACTS, { body: { newsletter: server.first.appId, email, ...more } })
+const add = (email: string, more: object = {}) => send('POST', email, more)
+const patch = (email: string, more: object = {}) => send('PATCH', email, more)
+const find = (email: string) =>
+  server.call('GET', `${CONTACTS}?app=${server.first.appId}&email=${encodeURIComponent(email)}`)
+
+const contact = (email: string, more: object = {}) => ({
+  id: PERSON_ID,
+  app: server.first.appId,
+  email,
+  firstName: null,
+  lastName: null,
+  tags: [],
+  fields: {},
+  source: null,
+  status: 'subscribed',
+  createdAt: AT,
+  updatedAt: AT,
+  firstSeenAt: null,
+  lastSeenAt: null,
+  lastEventAt: null,
+  ...more,
+})
+const saved = (created: boolean, record: object, more: object = {}) => ({
+  ok: true,
+  contactId: PERSON_ID,
+  created,
+  contact: record,
+  ...more,
+})
+/** What is stored of a person, as GET shows it. */
+const stored = async (email: string) => (await find(email)).body.contact as Record<string, unknown>
+
+describe('201', () => {
+  test('a new person with everything', async () => {
+    const email = newEmail()
+    const all = { firstName: 'Ada', lastName: 'Lovelace', tags: ['a', 'b', 'a'], fields: { n: 1, t: 'x', b: true } }
+    const { status, body, headers } = await add(` ${email.toUpperCase()} `, { ...all, source: 'page', ip: '::1' })
+    const expected = contact(email, { ...all, tags: ['a', 'b'], source: 'page' })
+    expect([status, body]).toEqual([201, saved(true, expected)])
+    expect(body.contactId).toBe((body.contact as Record<string, unknown>).id)
+    expect(headers.get('ratelimit-policy')).toBe('600;w=3600')
+    expect(await stored(email)).toEqual(expected)
+  })
+
+  test('app and newsletter are one field', async () => {
+    const body = { app: server.first.appId, email: newEmail() }
+    expect((await server.call('POST', CONTACTS, { body })).status).toBe(201)
+  })
+
+  test('fields named like parts of JavaScript are plain data, also after a merge', async () => {
+    const email = newEmail()
+    const body = (fields: string) => `{"app":"${server.first.appId}","email":"${email}","fields":${fields}}`
+    await server.call('POST', CONTACTS, { body: body('{"__proto__":"x","constructor":1}') })
+    const { text } = await server.call('POST', CONTACTS, { body: body('{"toString":"y","constructor":null}') })
+    expect(text).toContain('"fields":{"__proto__":"x","toString":"y"}')
+  })
+})
+
+describe('200 of POST', () => {
+  test('merges: absent stays, null clears, tags are added, source and status stay', async () => {
+    const email = newEmail()
+    const before = { firstName: 'Ada', lastName: 'L', tags: ['a'], fields: { x: 1, y: 2 }, source: 'first' }
+    await add(email, before)
+    expect((await add(email)).body).toEqual(saved(false, contact(email, before)))
+    server.clock.tick(HOUR)
+    const changes = { lastName: null, tags: ['b'], fields: { x: null, z: 'new' }, source: 'second' }
+    const { status, body } = await add(email, changes)
+    const after = { firstName: 'Ada', tags: ['a', 'b'], fields: { y: 2, z: 'new' }, source: 'first' }
+    const record = { ...contact(email, after), updatedAt: new Date(NOW + HOUR).toISOString() }
+    expect([status, body]).toEqual([200, saved(false, record)])
+    server.clock.tick(-HOUR)
+  })
+
+  test('removeTags is ignored with a warning', async () => {
+    const email = newEmail()
+    await add(email, { tags: ['a'] })
+    const { status, body } = await add(email, { removeTags: ['a'] })
+    const message = 'Tags are removed with PATCH only, so this was ignored.'
+    const warnings = [{ field: 'removeTags', code: 'ignored_field', message }]
+    expect([status, body]).toEqual([200, saved(false, contact(email, { tags: ['a'] }), { warnings })])
+  })
+})
+
+describe('200 of PATCH', () => {
+  test('changes what is sent and nothing else', async () => {
+    const email = newEmail()
+    await add(email, { firstName: 'Ada', tags: ['a', 'b'], fields: { x: 1 }, source: 'first' })
+    const { status, body } = await patch(email, { tags: ['c'], removeTags: ['a', 'z'], source: 'second' })
+    const record = contact(email, { firstName: 'Ada', tags: ['b', 'c'], fields: { x: 1 }, source: 'second' })
+    expect([status, body]).toEqual([200, saved(false, record)])
+  })
+
+  test('an unknown field is warned of', async () => {
+    const email = newEmail()
+    await add(email)
+    expect((await patch(email, { removetags: ['a'] })).body.warnings).toEqual([
+      {
+        field: 'removetags',
+        code: 'unknown_field',
+        message: 'This field is not known here and was ignored. Check its spelling.',
+      },
+    ])
+  })
+})
+
+describe('DELETE', () => {
+  test('erases the person and their events; a second time there is nobody', async () => {
+    const email = newEmail()
+    await add(email, { tags: ['gone'] })
+    await server.call('POST', EVENTS, { body: { app: server.first.appId, email, event: 'e' } })
+    const { status, body, headers } = await send('DELETE', email.toUpperCase(), { reason: 1 })
+    expect([status, body]).toEqual([
+      200,
+      {
+        ok: true,
+        warnings: [
+          {
+            field: 'reason',
+            code: 'unknown_field',
+            message: 'This field is not known here and was ignored. Check its spelling.',
+          },
+        ],
+      },
+    ])
+    expect(headers.has('ratelimit-limit')).toBe(false)
+    for (const path of [CONTACTS, EVENTS]) {
+      const gone = await server.call('GET', `${path}?app=${server.first.appId}&email=${email}`)
+      expectRefusal(gone, [404, no('contact_not_found', { message: UNKNOWN })])
+    }
+    const tagged = await server.call('GET', `${CONTACTS}?app=${server.first.appId}&tag=gone`)
+    expect(tagged.body).toEqual({ ok: true, data: [], nextCursor: null })
+    expectRefusal(await send('DELETE', email), [404, no('contact_not_found', { message: UNKNOWN })])
+  })
+
+  test('a person who comes back is a new one', async () => {
+    const email = newEmail()
+    const before = await add(email, { firstName: 'Ada' })
+    expect((await send('DELETE', email)).body).toEqual({ ok: true })
+    const after = await add(email)
+    expect([after.status, after.body]).toEqual([201, saved(true, contact(email))])
+    expect(after.body.contactId).not.toBe(before.body.contactId)
+  })
+
+  test('has no use for an Idempotency-Key', async () => {
+    const body = { newsletter: server.first.appId, email: newEmail() }
+    const answer = await server.call('DELETE', CONTACTS, { body, headers: { 'Idempotency-Key': 'é' } })
+    expect(answer.status).toBe(404)
+  })
+})
+
+describe('404', () => {
+  test('PATCH never creates anyone', async () => {
+    const email = newEmail()
+    expectRefusal(await patch(email, { firstName: 'A' }), [404, no('contact_not_found', { message: UNKNOWN })])
+    expect((await find(email)).status).toBe(404)
+  })
+
+  test.each(['POST', 'PATCH', 'DELETE'])("%s: another account's app is as one that does not exist", async (method) => {
+    const [others, nobodys] = await Promise.all(
+      [server.second.appId, 'app_none'].map((newsletter) => send(method, 'ada@example.com', { newsletter })),
+    )
+    expectRefusal(others as Answer, [404, no('app_not_found')])
+    expectRefusal(nobodys as Answer, [404, no('app_not_found')])
+  })
+
+  test("another account's person is nobody", async () => {
+    const email = newEmail()
+    const body = { newsletter: server.second.appId, email }
+    expect((await server.call('POST', CONTACTS, { body, key: server.second.apiKey })).status).toBe(201)
+    expect((await find(email)).status).toBe(404)
+    const listed = await server.call('GET', `${CONTACTS}?app=${server.second.appId}`)
+    expectRefusal(listed, [404, no('app_not_found')])
+  })
+})
+
+describe('400', () => {
+  const TEXT = 'Send each tag as a string of 1 to 64 characters, without control characters.'
+  test.each<[string, unknown, string]>([
+    ['email', 'ada', 'Send one plain email address, without name, brackets or quotes.'],
+    ['newsletter', 7, 'Send the app ID as the Activation screen shows it.'],
+    ['firstName', 1, 'Send a name of up to 200 characters, without control characters.'],
+    ['tags', 'a', 'Send an array of strings.'],
+    ['tags', [''], TEXT],
+    ['tags', ['x'.repeat(65)], TEXT],
+    ['tags', Array.from({ length: 51 }, (_, i) => `t${i}`), 'Send at most 50 tags at a time.'],
+    ['fields', [], 'Send a JSON object.'],
+    ['fields', { a: {} }, 'Send strings, numbers, true, false or null as values.'],
+    ['fields', { 'a b': 1 }, 'Name each key with 1 to 64 of the letters A to Z and a to z, digits, `_`, `.` and `-`.'],
+    ['fields', { a: 'x'.repeat(1001) }, 'Send values of up to 1,000 characters.'],
+    ['fields', Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`k${i}`, 1])), 'Send at most 100 keys.'],
+    ['source', '', 'Send a string of 1 to 64 characters, without control characters.'],
+    ['ip', '203.0.113.7:80', "Send the visitor's IPv4 or IPv6 address, without port or zone."],
+  ])('%s %#', async (name, value, message) => {
+    for (const method of ['POST', 'PATCH']) {
+      expectRefusal(await send(method, 'ada@example.com', { [name]: value }), [400, wrongField(name, message)])
+    }
+  })
+
+  test('the same tag to add and to remove, on PATCH', async () => {
+    const message = 'A tag is in both `tags` and `removeTags`. Send it in one of them.'
+    const answer = await patch('ada@example.com', { tags: ['a', 'b'], removeTags: ['b'] })
+    expectRefusal(answer, [400, wrongField('removeTags', message)])
+  })
+
+  test.each(['POST', 'PATCH', 'DELETE'])('%s names newsletter when the app ID is missing', async (method) => {
+    const message = 'Send the app ID from the Activation screen as `newsletter`.'
+    const answer = await send(method, 'ada@example.com', { newsletter: undefined })
+    expectRefusal(answer, [400, wrongField('newsletter', message)])
+  })
+})
+
+test('the visitor ip is stored nowhere', async () => {
+  const email = newEmail()
+  await add(email, { ip: '203.0.113.99' })
+  expect((await find(email)).text).not.toContain('203.0.113.99')
+  const files = [`${server.folder}/eventpost.db`, `${server.folder}/eventpost.db-wal`]
+  for (const file of files) expect((await Bun.file(file).text()).includes('203.0.113.99')).toBe(false)
+  expect(server.logged()).not.toContain('203.0.113.99')
+})

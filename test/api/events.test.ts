@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestServer, EVENTS, NOW, type TestServer } from '../helper.ts'
+import { expectRefusal, no, PERSON_ID, wrongField } from './expected.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await createTestServer()
+})
+afterAll(() => server.close())
+
+const event = (more: Record<string, unknown> = {}) => ({
+  app: server.first.appId,
+  email: 'ada@example.com',
+  event: 'results_ready',
+  createContact: true,
+  ...more,
+})
+const post = (more: Record<string, unknown> = {}) => server.call('POST', EVENTS, { body: event(more) })
+const without = (name: string) => server.call('POST', EVENTS, { body: { ...event(), [name]: undefined } })
+
+describe('202', () => {
+  test('a new person, then a known one', async () => {
+    const first = await post({ email: 'New@Example.com' })
+    expect([first.status, first.body]).toEqual([202, { ok: true, contactId: PERSON_ID, created: true }])
+    const again = await post({ email: ' new@example.COM ', createContact: false })
+    expect([again.status, again.body]).toEqual([202, { ok: true, contactId: first.body.contactId, created: false }])
+    expect(Object.fromEntries(again.headers)).toEqual({
+      'cache-control': 'no-store',
+      'content-type': 'application/json; charset=utf-8',
+      'ratelimit-limit': '6000',
+      'ratelimit-policy': '6000;w=3600',
+      'ratelimit-remaining': '5998',
+      'ratelimit-reset': '3600',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.stringMatching(/^req_/),
+    })
+  })
+
+  test.each([
+    ['app', {}],
+    ['newsletter', { app: undefined, newsletter: 'FIRST' }],
+    ['both, when they agree', { newsletter: 'FIRST' }],
+  ])('the app ID as %s', async (_name, more: Record<string, unknown>) => {
+    const named = 'newsletter' in more ? { ...more, newsletter: server.first.appId } : more
+    expect((await post(named)).status).toBe(202)
+  })
+
+  test.each<[string, Record<string, unknown>]>([
+    ['one character', { event: 'a' }],
+    ['64 of every kind', { event: 'Az09_.:-'.repeat(8) }],
+    ['properties of 2,047 bytes', { properties: { a: 'x'.repeat(2_039) } }],
+    ['2,047 bytes in characters of three', { properties: { a: `${'€'.repeat(679)}xx` } }],
+    ['names', { firstName: 'Zoë', lastName: 'x'.repeat(200) }],
+    ['names cleared', { firstName: null, lastName: '' }],
+    ['an hour ago', { occurredAt: new Date(NOW - 3_600_000).toISOString() }],
+    ['ten minutes ahead', { occurredAt: new Date(NOW + 600_000).toISOString() }],
+    ['four days ago', { occurredAt: new Date(NOW - 4 * 86_400_000).toISOString() }],
+    ['a URL that can be linked', { properties: { url: 'https://app.first.example/r/1', headline: 'Ready.' } }],
+    ['any url with another event', { event: 'other', properties: { url: 7 } }],
+  ])('%s', async (_name, more) => {
+    const { status, body } = await post(more)
+    expect([status, body]).toEqual([202, { ok: true, contactId: PERSON_ID, created: expect.any(Boolean) }])
+  })
+
+  test('properties are measured as compact JSON', async () => {
+    const spaces = ' '.repeat(3_000)
+    const body = JSON.stringify(event({ properties: { a: 1 } })).replace('{"a":1}', `{${spaces}"a":1}`)
+    expect((await server.call('POST', EVENTS, { body })).status).toBe(202)
+  })
+
+  test('fields named like parts of JavaScript are unknown fields, and data inside properties', async () => {
+    const body = `{"app":"${server.first.appId}","email":"proto@example.com","event":"e","createContact":true,
+      "__proto__":{"event":"x"},"constructor":1,"properties":{"__proto__":{"a":1},"toString":"b"}}`
+    const saved = await server.call('POST', EVENTS, { body })
+    expect(saved.status).toBe(202)
+    expect(saved.body.warnings?.map(({ field, code }) => `${String(field)} ${String(code)}`)).toEqual([
+      '__proto__ unknown_field',
+      'constructor unknown_field',
+    ])
+    const listed = await server.call('GET', `${EVENTS}?app=${server.first.appId}&email=proto@example.com`)
+    expect(listed.text).toContain('"properties":{"__proto__":{"a":1},"toString":"b"}')
+  })
+})
+
+describe('202 with warnings', () => {
+  test('an unknown field, and a url that will not be linked', async () => {
+    const { status, body } = await post({ evnt: 'typo', properties: { url: 'http://elsewhere.example/x' } })
+    expect([status, body]).toEqual([
+      202,
+      {
+        ok: true,
+        contactId: PERSON_ID,
+        created: false,
+        warnings: [
+          {
+            field: 'evnt',
+            code: 'unknown_field',
+            message: 'This field is not known here and was ignored. Check its spelling.',
+          },
+          {
+            field: 'properties',
+            code: 'url_not_linkable',
+            message: "The property `url` is not an https address on the app's own domain, so mails will not link to it.",
+          },
+        ],
+      },
+    ])
+  })
+})
+
+describe('names', () => {
+  const names = async (email: string) => {
+    const { body } = await server.call('GET', `/api/v1/contacts?app=${server.first.appId}&email=${email}`)
+    const { firstName, lastName } = body.contact as Record<string, unknown>
+    return [firstName, lastName]
+  }
+  test('set those of a new person, fill empty ones of a known one, never overwrite', async () => {
+    const email = 'names@example.com'
+    await post({ email, firstName: 'Ada' })
+    expect(await names(email)).toEqual(['Ada', null])
+    await post({ email, firstName: 'Other', lastName: 'Lovelace' })
+    expect(await names(email)).toEqual(['Ada', 'Lovelace'])
+    await post({ email, firstName: null, lastName: 'Byron' })
+    expect(await names(email)).toEqual(['Ada', 'Lovelace'])
+  })
+})
+
+describe('400', () => {
+  test.each([
+    ['app', 'Send the app ID from the Activation screen as `app`.'],
+    ['email', "Send the person's email address."],
+    ['event', 'Send the name of the event, such as `results_ready`.'],
+  ])('%s is missing', async (name, message) => {
+    expectRefusal(await without(name), [400, wrongField(name, message)])
+  })
+
+  const NAME = 'Send 1 to 64 of the letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.'
+  const OBJECT = 'Send a JSON object.'
+  const TIME = 'Send an ISO 8601 time with a timezone, such as 2026-03-01T12:00:00Z.'
+  const LARGE = 'Send less than 2 KB (2,048 bytes of compact JSON).'
+  const TEXTS = 'With results_ready, send `url` and `headline` as strings, or leave them out.'
+  const EMAIL = 'Send one plain email address, without name, brackets or quotes.'
+  const PERSON = 'Send a name of up to 200 characters, without control characters.'
+  test.each<[string, unknown, string]>([
+    ['app', 7, 'Send the app ID as the Activation screen shows it.'],
+    ['app', '', 'Send the app ID as the Activation screen shows it.'],
+    ['email', 'Ada <ada@example.com>', EMAIL],
+    ['email', 'a@example.com,b@example.com', EMAIL],
+    ['email', 'ada@localhost', EMAIL],
+    ['email', null, EMAIL],
+    ['event', '', NAME],
+    ['event', '$page', NAME],
+    ['event', 'two words', NAME],
+    ['event', 'x'.repeat(65), 'Send a name of 1 to 64 characters.'],
+    ['properties', [], OBJECT],
+    ['properties', null, OBJECT],
+    ['properties', 'text', OBJECT],
+    ['properties', { a: 'x'.repeat(2_040) }, LARGE],
+    ['properties', { a: '€'.repeat(680) }, LARGE],
+    ['properties', { url: 1 }, TEXTS],
+    ['properties', { headline: null }, TEXTS],
+    ['createContact', 'true', 'Send true or false.'],
+    ['createContact', 1, 'Send true or false.'],
+    ['firstName', 'x'.repeat(201), PERSON],
+    ['lastName', 'a\nb', PERSON],
+    ['occurredAt', 'yesterday', TIME],
+    ['occurredAt', NOW, TIME],
+    [
+      'occurredAt',
+      new Date(NOW + 600_001).toISOString(),
+      'This is more than 10 minutes ahead. Check the clock and the timezone.',
+    ],
+  ])('%s %#', async (name, value, message) => {
+    expectRefusal(await post({ [name]: value }), [400, wrongField(name, message)])
+  })
+
+  test('app and newsletter that differ name app', async () => {
+    const message = '`app` and `newsletter` are two names of one field. Send one, or the same in both.'
+    expectRefusal(await post({ newsletter: server.second.appId }), [400, wrongField('app', message)])
+  })
+
+  test('several fields are named at once, the first one on top', async () => {
+    const { status, body } = await server.call('POST', EVENTS, { body: { email: 'ada', createContact: 1 } })
+    const errors = [
+      { field: 'app', code: 'missing', message: 'Send the app ID from the Activation screen as `app`.' },
+      { field: 'email', code: 'invalid', message: EMAIL },
+      { field: 'event', code: 'missing', message: 'Send the name of the event, such as `results_ready`.' },
+      { field: 'createContact', code: 'invalid', message: 'Send true or false.' },
+    ]
+    expect([status, body]).toEqual([400, no('invalid_field', { field: 'app', message: errors[0]?.message, errors })])
+  })
+
+  const RAW: [string, string, string][] = [
+    ['a number beyond 2^53', '{"a":9007199254740993}', 'A number in this field is too large to be kept exactly. Send it as a string.'],
+    ['a number beyond all', '{"a":1e999}', 'A number in this field is too large to be kept exactly. Send it as a string.'],
+    ['half of a pair', '{"a":"\\ud83d"}', 'Text in this field holds half of a surrogate pair. Send whole Unicode characters.'],
+    [
+      '33 levels',
+      `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`,
+      'There are too many levels of objects and arrays in this field. Send it flatter.',
+    ],
+  ]
+  test.each(RAW)('%s is 400 naming the field it is in', async (_name, properties, message) => {
+    const body = `{"app":"${server.first.appId}","email":"ada@example.com","event":"e","properties":${properties}}`
+    expectRefusal(await server.call('POST', EVENTS, { body }), [400, wrongField('properties', message)])
+  })
+
+  test('nothing that was sent is echoed', async () => {
+    const canary = 'canary-7f3a'
+    const bodies = ['app', 'email', 'event', 'firstName', 'occurredAt', 'createContact', 'properties'].map((name) => ({
+      ...event(),
+      [name]: name === 'properties' ? [canary] : `${canary}\u0007`,
+    }))
+    for (const body of bodies) {
+      const { status, text } = await server.call('POST', EVENTS, { body })
+      expect([status < 500, status >= 400, text.includes(canary)]).toEqual([true, true, false])
+    }
+  })
+})
+
+describe('404', () => {
+  test('an unknown person without createContact', async () => {
+    const message =
+      'Nobody with this email is known to the app. Send `createContact: true` with the event to add the person.'
+    const expected = no('contact_not_found', { message })
+    expectRefusal(await post({ email: 'nobody@example.com', createContact: false }), [404, expected])
+    expectRefusal(await post({ email: 'nobody@example.com', createContact: undefined }), [404, expected])
+  })
+
+  test("another account's app and one that does not exist answer alike", async () => {
+    const [others, nobodys] = [await post({ app: server.second.appId }), await post({ app: 'app_none' })]
+    expectRefusal(others, [404, no('app_not_found')])
+    const plain = ({ text, body }: typeof others) => text.replace(String(body.requestId), '')
+    expect(plain(others)).toBe(plain(nobodys))
+    expect([...others.headers.keys()]).toEqual([...nobodys.headers.keys()])
+  })
+})

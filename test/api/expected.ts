@@ -1,0 +1,29 @@
+import { expect } from 'bun:test'
+import { type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
+import type { Answer } from '../helper.ts'
+
+export const REQUEST_ID = expect.stringMatching(/^req_[0-9a-z]{18}$/)
+export const PERSON_ID = expect.stringMatching(/^con_[0-9a-z]{11}$/)
+export const EVENT_ID = expect.stringMatching(/^evt_[0-9a-z]{11}$/)
+
+/** The whole body of a refusal; the sentence is the table's unless another is given. */
+export const no = (error: RefusalCode, more: Record<string, unknown> = {}) => ({
+  ok: false,
+  error,
+  message: REFUSALS[error].message,
+  requestId: REQUEST_ID,
+  ...more,
+})
+
+/** The whole body of a 400 that names one field. */
+export const wrongField = (field: string, message: string) => no('invalid_field', { field, message })
+
+/** An answer that says no in the one shape that refusals have, and nothing more than it should. */
+export function expectRefusal({ status, body, headers, text }: Answer, expected: [number, Record<string, unknown>]) {
+  expect([status, body]).toEqual(expected)
+  expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+  expect(headers.get('x-request-id')).toBe(String(body.requestId))
+  expect(text).not.toMatch(/node_modules|\.ts\b|at .*:\d+|\/work\/|\/tmp\//)
+}
+
+export const codeOf = ({ status, body }: Answer): string => `${status} ${String(body.error ?? body.ok)}`

@@ -1,0 +1,61 @@
+import { join } from 'node:path'
+
+/** One run of load: rate in requests a second, latencies in milliseconds. */
+export type Load = { requestsPerSecond: number; p50Ms: number; p99Ms: number; failed: number; client: 'wrk' | 'built-in' }
+
+export type Target = { url: string; app: string; key: string; run: string }
+type Result = { requests: number; microseconds: number; failed: number; errors: number; p50Ms: number; p99Ms: number }
+
+export const hasWrk = (): boolean => Bun.which('wrk') !== null
+
+/** Sends events over `connections` for some seconds; by wrk where it is installed, else by our own client, which is slower. */
+export async function sendLoad(target: Target, connections: number, seconds: number): Promise<Load> {
+  const result = await (hasWrk() ? sendByWrk : sendByFetch)(target, connections, seconds)
+  const requestsPerSecond = Math.round((result.requests / result.microseconds) * 1e6)
+  const failed = result.failed + result.errors
+  return { requestsPerSecond, p50Ms: result.p50Ms, p99Ms: result.p99Ms, failed, client: hasWrk() ? 'wrk' : 'built-in' }
+}
+
+async function sendByWrk({ url, app, key, run }: Target, connections: number, seconds: number): Promise<Result> {
+  const script = join(import.meta.dir, 'post.lua')
+  const args = ['wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script, url]
+  const env = { ...process.env, BENCH_APP: app, BENCH_KEY: key, BENCH_RUN: run }
+  const text = await new Response(Bun.spawn(args, { env, stdout: 'pipe', stderr: 'inherit' }).stdout).text()
+  const line = text.split('\n').find((one) => one.startsWith('RESULT '))
+  if (!line) throw new Error(`wrk gave no result:\n${text}`)
+  return JSON.parse(line.slice('RESULT '.length)) as Result
+}
+
+async function sendByFetch({ url, app, key, run }: Target, connections: number, seconds: number): Promise<Result> {
+  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
+  const startedAt = performance.now()
+  const latencies: number[] = []
+  let [count, failed] = [0, 0]
+  const client = async (): Promise<void> => {
+    while (performance.now() - startedAt < seconds * 1000) {
+      count += 1
+      const sentAt = performance.now()
+      const response = await fetch(`${url}/api/v1/events`, { method: 'POST', headers, body: makeBody(app, run, count) })
+      await response.text()
+      latencies.push(performance.now() - sentAt)
+      if (response.status !== 202) failed += 1
+    }
+  }
+  await Promise.all(Array.from({ length: connections }, client))
+  latencies.sort((a, b) => a - b)
+  const at = (share: number): number => latencies[Math.floor(latencies.length * share)] ?? 0
+  const microseconds = (performance.now() - startedAt) * 1000
+  return { requests: latencies.length, microseconds, failed, errors: 0, p50Ms: at(0.5), p99Ms: at(0.99) }
+}
+
+/** The same mix as post.lua. */
+function makeBody(app: string, run: string, count: number): string {
+  const person = Math.floor(Math.random() * 20_000)
+  const email = count % 10 === 0 ? `new${run}.${count}@example.com` : `person${person}@example.com`
+  const number = String(count).padStart(10, '0')
+  const properties = {
+    url: `https://app.example.com/results/${number}`,
+    headline: `Your results number ${number} are ready now`,
+  }
+  return JSON.stringify({ app, email, event: 'results_ready', createContact: true, properties })
+}

@@ -1,0 +1,148 @@
+/**
+ * `bun run bench`: durable events a second beside a bare Bun.serve, in one run and interleaved, because machines are
+ * noisy; memory, cold start, bytes an event. Prints ratios, writes results.json, exits 1 when a bar is missed.
+ */
+import { statSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { hasWrk, type Load, sendLoad, type Target } from './load.ts'
+import { createFolder, EXECUTABLE, residentMb, runJson, type Service, startService } from './service.ts'
+
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
+const COLD_STARTS = 9
+const EVENTS_FOR_SIZE = 100_000
+
+type Round = { bare: Load; ours: Load; ratio: number }
+type Figure = { name: string; asked: string; reached: number | null; isReached: boolean | null }
+
+const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+const round = (value: number, digits = 2): number => Number(value.toFixed(digits))
+
+async function compare(bare: Target, ours: Target, connections: number, memory: () => void): Promise<Round[]> {
+  const rounds: Round[] = []
+  for (let index = 0; index < ROUNDS; index += 1) {
+    const run = `${connections}.${index}`
+    const base = await sendLoad({ ...bare, run }, connections, SECONDS)
+    const load = await sendLoad({ ...ours, run }, connections, SECONDS)
+    memory()
+    const ratio = load.requestsPerSecond / base.requestsPerSecond
+    rounds.push({ bare: base, ours: load, ratio: round(ratio, 3) })
+    console.log(
+      `${connections} connections: bare ${base.requestsPerSecond}/s, durable ${load.requestsPerSecond}/s, ratio ${round(ratio)}, p50 ${round(load.p50Ms)} ms, p99 ${round(load.p99Ms)} ms, refused ${load.failed}`,
+    )
+  }
+  return rounds
+}
+
+async function measureColdStart(command: string[], folder: string): Promise<number> {
+  const times: number[] = []
+  for (let index = 0; index < COLD_STARTS; index += 1) {
+    const port = 20_000 + Math.floor(Math.random() * 20_000)
+    const startedAt = performance.now()
+    const child = Bun.spawn([...command, '--port', String(port)], { cwd: folder, stdout: 'ignore', stderr: 'inherit' })
+    while (!(await answers(port))) await Bun.sleep(1)
+    times.push(performance.now() - startedAt)
+    child.kill('SIGTERM')
+    await child.exited
+  }
+  return median(times)
+}
+
+const answers = (port: number): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/healthz`).then(
+    (response) => response.status === 200,
+    () => false,
+  )
+
+/** Bytes an event in the database file, with 110 bytes of properties, of people who are known already. */
+async function measureBytes(service: Service, target: Target, file: string, restart: () => Promise<Service>) {
+  await sendBatches(service.url, target, 20_000)
+  await service.stop()
+  const before = statSync(file).size
+  const again = await restart()
+  await sendBatches(again.url, target, EVENTS_FOR_SIZE)
+  await again.stop()
+  return (statSync(file).size - before) / EVENTS_FOR_SIZE
+}
+
+async function sendBatches(url: string, { app, key }: Target, count: number): Promise<void> {
+  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
+  for (let start = 0; start < count; start += 100) {
+    const events = Array.from({ length: 100 }, (_, index) => makeEvent(app, start + index))
+    const body = JSON.stringify({ events })
+    const response = await fetch(`${url}/api/v1/events/batch`, { method: 'POST', headers, body })
+    const { accepted } = (await response.json()) as { accepted: number }
+    if (accepted !== 100) throw new Error(`a batch of 100 had ${accepted} accepted`)
+  }
+}
+
+/** Every person once, then at random as in life: the index of timelines is not filled in order. */
+function makeEvent(app: string, index: number) {
+  const person = index < 20_000 ? index : Math.floor(Math.random() * 20_000)
+  const number = String(index).padStart(10, '0')
+  const properties = {
+    url: `https://app.example.com/results/${number}`,
+    headline: `Your results number ${number} are ready now`,
+  }
+  return { app, email: `person${person}@example.com`, event: 'results_ready', createContact: true, properties }
+}
+
+function judge(rounds: Record<'64' | '256', Round[]>, mb: number, coldMs: number, bytes: number): Figure[] {
+  const at64 = median(rounds['64'].map((one) => one.ratio))
+  const at256 = median(rounds['256'].map((one) => one.ratio))
+  const best = (pick: (load: Load) => number): number => Math.min(...rounds['64'].map((one) => pick(one.ours)))
+  const atLeast = (name: string, bar: number, reached: number): Figure => ({
+    name,
+    asked: `at least ${bar}`,
+    reached: round(reached),
+    isReached: reached >= bar,
+  })
+  const atMost = (name: string, bar: number, reached: number): Figure => ({
+    name,
+    asked: `at most ${bar}`,
+    reached: round(reached),
+    isReached: reached <= bar,
+  })
+  return [
+    atLeast('ratio to bare Bun.serve at 64 connections (median)', 0.3, at64),
+    atLeast('ratio to bare Bun.serve at 256 connections (median)', 0.4, at256),
+    atMost('median latency at 64, ms (best round)', 3, best((load) => load.p50Ms)),
+    atMost('p99 latency at 64, ms (best round)', 20, best((load) => load.p99Ms)),
+    atMost('resident memory under load, MB (highest)', 120, mb),
+    atMost('cold start to the first answer, ms (median)', 150, coldMs),
+    atMost('bytes an event on disk', 200, bytes),
+  ]
+}
+
+const folder = createFolder()
+try {
+  const data = join(folder.path, 'data')
+  const made = await runJson([EXECUTABLE, 'init', '--data', data, '--email', 'bench@example.com', '--app', 'Bench', '--domain', 'example.com', '--json'], folder.path)
+  await runJson([EXECUTABLE, 'plan', 'set', '--data', data, '--events-per-hour', '1000000000', '--json'], folder.path)
+  const serve = [EXECUTABLE, 'serve', '--data', data]
+  const start = (): Promise<Service> => startService([...serve, '--port', '0'], folder.path)
+  const bareService = await startService([process.execPath, join(import.meta.dir, 'bare.ts'), '0'], folder.path)
+  const service = await start()
+  const ours: Target = { url: service.url, app: made.appId ?? '', key: made.apiKey ?? '', run: '0' }
+  const bare: Target = { ...ours, url: bareService.url }
+  let mb = 0
+  const memory = (): void => {
+    mb = Math.max(mb, residentMb(service.pid) ?? 0)
+  }
+  console.log(hasWrk() ? 'client: wrk, one thread' : 'client: built-in (install wrk for figures that count)')
+  await sendBatches(service.url, ours, 20_000)
+  await sendLoad({ ...ours, run: 'warm' }, 64, 3)
+  const rounds = { '64': await compare(bare, ours, 64, memory), '256': await compare(bare, ours, 256, memory) }
+  await bareService.stop()
+  const bytes = await measureBytes(service, ours, join(data, 'eventpost.db'), start)
+  const coldMs = await measureColdStart(serve, folder.path)
+  const figures = judge(rounds, mb, coldMs, bytes)
+  const machine = { cores: cpus().length, model: cpus()[0]?.model ?? 'unknown', bun: Bun.version }
+  const results = { date: new Date().toISOString(), machine, client: hasWrk() ? 'wrk' : 'built-in', figures, rounds }
+  await Bun.write(join(import.meta.dir, 'results.json'), `${JSON.stringify(results, null, 2)}\n`)
+  for (const { name, asked, reached, isReached } of figures) console.log(`${isReached ? 'reached' : 'MISSED '}  ${name}: ${reached} (${asked})`)
+  process.exitCode = figures.every((figure) => figure.isReached) ? 0 : 1
+} finally {
+  folder.remove()
+}

@@ -1,0 +1,121 @@
+/** The command line as a process of its own: from the sources, or the built executable. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dir, '../..')
+const FROM_SOURCE = [process.execPath, join(ROOT, 'src/main.ts')]
+/** Far beyond what any test takes; a process that hangs must not outlive its test. */
+const PROCESS_MS = 120_000
+const READY_MS = 20_000
+
+export type Environment = Record<string, string | undefined>
+export type Ran = { code: number; out: string; err: string }
+export type How = { program?: string[]; cwd?: string; env?: Environment }
+export type ServeHow = How & { data: string; words?: string[] }
+export type Running = Awaited<ReturnType<typeof startServer>>
+
+/** A folder of the test's own; `remove` takes it away. */
+export function makeFolder(): { folder: string; remove: () => void } {
+  const folder = mkdtempSync(join(tmpdir(), 'eventpost-'))
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+function spawn(words: string[], { program = FROM_SOURCE, cwd = ROOT, env = {} }: How) {
+  return Bun.spawn([...program, ...words], {
+    cwd,
+    // nothing of the developer's own settings
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: PROCESS_MS,
+    killSignal: 'SIGKILL',
+  })
+}
+
+const readAll = (stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string> => new Response(stream).text()
+
+/** Runs a command to its end. */
+export async function eventpost(words: string[], how: How = {}): Promise<Ran> {
+  const child = spawn(words, how)
+  const [out, err, code] = await Promise.all([readAll(child.stdout), readAll(child.stderr), child.exited])
+  return { code, out, err }
+}
+
+/** Runs a command with --json. @throws Error with what it said when it does not exit 0 */
+export async function eventpostJson<T>(words: string[], how: How = {}): Promise<T> {
+  const { code, out, err } = await eventpost([...words, '--json'], how)
+  if (code !== 0) throw new Error(`exit ${code}: ${err}`)
+  return JSON.parse(out) as T
+}
+
+export type Begun = {
+  accountId: string
+  appId: string
+  siteId: string
+  apiKey: string
+  identitySecret: string
+  signInUrl: string
+}
+
+/** Sets a data folder up, with limits that no load in these tests meets. */
+export async function setUp(data: string, how: How = {}): Promise<Begun> {
+  const begun = await eventpostJson<Begun>(['init', '--data', data, '--email', 'owner@example.com', '--app', 'Demo'], how)
+  const lifted = ['--events-per-hour', '1000000000', '--updates-per-hour', '1000000000']
+  await eventpostJson(['plan', 'set', '--data', data, ...lifted], how)
+  return begun
+}
+
+async function collect(stream: ReadableStream<Uint8Array>, add: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder()
+  for await (const chunk of stream) add(decoder.decode(chunk, { stream: true }))
+}
+
+/** Starts a server on a free port. @throws Error with its output when it ends before it listens */
+export async function startServer({ data, words = [], ...how }: ServeHow) {
+  const child = spawn(['serve', '--port', '0', '--data', data, ...words], how)
+  const said = { out: '', err: '' }
+  const ready = Promise.withResolvers<string>()
+  const reading = Promise.all([
+    collect(child.stdout, (text) => {
+      said.out += text
+      const url = /^listening on (.*)$/m.exec(said.out)?.[1]
+      if (url) ready.resolve(url)
+    }),
+    collect(child.stderr, (text) => void (said.err += text)),
+  ])
+  void child.exited.then((code) => ready.reject(new Error(`the server ended with ${code}: ${said.err}${said.out}`)))
+  const late = setTimeout(() => ready.reject(new Error(`the server does not listen: ${said.err}`)), READY_MS)
+  const url = await ready.promise.finally(() => clearTimeout(late))
+  return {
+    url,
+    pid: child.pid,
+    said,
+    /** Its exit code, once it has ended and everything it said was read. */
+    ended: async (): Promise<number | null> => {
+      await reading
+      await child.exited
+      return child.signalCode === null ? child.exitCode : null
+    },
+    /** Ends it and tells how: null where the signal did it. */
+    async stop(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' = 'SIGTERM'): Promise<{ code: number | null; ms: number }> {
+      const from = performance.now()
+      child.kill(signal)
+      await child.exited
+      const ms = performance.now() - from
+      await reading
+      return { code: child.signalCode === null ? child.exitCode : null, ms }
+    },
+  }
+}
+
+/** A call with a key; the body, where there is one, goes as JSON. */
+export async function call(url: string, key: string, method: string, path: string, body?: object) {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  return { status: response.status, body: (await response.json()) as Record<string, unknown>, headers: response.headers }
+}

@@ -1,0 +1,75 @@
+/** What the tests of the pages share: a server of the dashboard alone, over a real store in a folder of its own. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Elysia } from 'elysia'
+import { createAccess } from '../../src/core/access.ts'
+import { createFloodGuard } from '../../src/core/flood.ts'
+import { createLimits } from '../../src/core/limits.ts'
+import type { Parts } from '../../src/core/parts.ts'
+import { dashboardRoutes } from '../../src/dashboard/index.ts'
+import { openStore } from '../../src/store/store.ts'
+
+export const BASE = 'http://localhost:8080'
+const NOW = Date.UTC(2026, 4, 3, 12)
+export const DAY = 86_400_000
+
+export const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>'&lt;{{event.x}}</textarea></title>`
+
+type Options = { baseUrl?: string; host?: string }
+
+export async function openPages({ baseUrl = BASE, host }: Options = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'eventpost-pages-'))
+  const store = await openStore(folder, { threads: false })
+  const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms }
+  const parts: Parts = {
+    store,
+    clock,
+    baseUrl,
+    addressKey: 'k',
+    access: createAccess({ store, clock }),
+    limits: createLimits({ clock }),
+    flood: createFloodGuard({ clock }),
+  }
+  const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
+  const handle = (path: string, init: RequestInit = {}) => app.handle(new Request(`${baseUrl}${path}`, init))
+  return {
+    ...parts,
+    parts,
+    clock,
+    handle,
+    get: (path: string, headers: Record<string, string> = {}) => handle(path, { headers }),
+    post: (path: string, fields: Record<string, string>, headers: Record<string, string> = SAME_ORIGIN) =>
+      handle(path, { method: 'POST', headers, body: new URLSearchParams(fields) }),
+    close: async () => {
+      await store.close()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+export type Pages = Awaited<ReturnType<typeof openPages>>
+
+export const SAME_ORIGIN = { 'Sec-Fetch-Site': 'same-origin' }
+
+/** The texts of all elements that a selector finds, as a browser shows them. */
+export async function textOf(html: string, selector: string): Promise<string[]> {
+  const texts: string[] = []
+  const rewriter = new HTMLRewriter()
+    .on(selector, { element: () => void texts.push('') })
+    .on(selector, { text: (chunk) => void texts.push((texts.pop() ?? '') + chunk.text) })
+  await rewriter.transform(new Response(html)).text()
+  return texts.map(unescape)
+}
+
+export async function attributesOf(html: string, selector: string, name: string): Promise<(string | null)[]> {
+  const values: (string | null)[] = []
+  const rewriter = new HTMLRewriter().on(selector, {
+    element: (element) => void values.push(element.getAttribute(name)),
+  })
+  await rewriter.transform(new Response(html)).text()
+  return values.map((value) => (value === null ? null : unescape(value)))
+}
+
+const unescape = (text: string): string =>
+  text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')

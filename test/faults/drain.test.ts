@@ -1,0 +1,105 @@
+/** SIGTERM (promises 8): no accepted request is cut, what was acknowledged is there, the log is copied, exit 0. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Begun, makeFolder, setUp, startServer } from '../commands/process.ts'
+import { createClient, type Sent } from './client.ts'
+import { readBack, sendEvent, startLoad } from './load.ts'
+
+const { folder, remove } = makeFolder()
+let begun: Begun
+
+beforeAll(async () => {
+  begun = await setUp(folder)
+})
+afterAll(remove)
+
+const serve = async () => {
+  const server = await startServer({ data: folder })
+  return { server, target: { url: server.url, key: begun.apiKey, app: begun.appId } }
+}
+
+const logBytes = (): number => {
+  const log = join(folder, 'eventpost.db-wal')
+  return existsSync(log) ? statSync(log).size : 0
+}
+
+describe('SIGTERM', () => {
+  test('in the middle of a load: every request has a whole answer or is refused', async () => {
+    const { server, target } = await serve()
+    const load = startLoad(target, { clients: 200, round: 1 })
+    await Bun.sleep(700)
+    const { code, ms } = await server.stop()
+    await load.ended
+    const { answered, ...others } = load.tally.counts
+    expect(others).toEqual({ refused: 200, unanswered: 0, cut: 0, other_status: 0 })
+    expect([code, server.said.err, logBytes()]).toEqual([0, '', 0])
+    expect(ms).toBeLessThan(10_000)
+
+    const again = await serve()
+    const stored = await readBack(again.target)
+    expect(answered).toBeGreaterThan(200)
+    expect(stored.sort()).toEqual(load.tally.acknowledged.sort())
+    await again.server.stop()
+  }, 30_000)
+
+  test('while a body is on its way: it is waited for, and nobody else gets in', async () => {
+    const { server, target } = await serve()
+    const body = JSON.stringify({ app: target.app, email: 'slow@example.com', event: 'slow', createContact: true })
+    const head = `POST /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${target.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+    let got = ''
+    const ended = Promise.withResolvers<void>()
+    const { hostname, port } = new URL(target.url)
+    const socket = await Bun.connect({
+      hostname,
+      port: Number(port),
+      socket: { data: (_, data) => void (got += data.toString()), close: () => ended.resolve() },
+    })
+    socket.write(head + body.slice(0, 20))
+    await Bun.sleep(50)
+    const stopping = server.stop()
+    await Bun.sleep(400)
+    const late = await createClient(target.url, target.key).send('GET /healthz')
+    socket.write(body.slice(20))
+    await ended.promise
+    expect(late).toEqual({ is: 'refused' })
+    expect(got).toStartWith('HTTP/1.1 202 Accepted\r\n')
+    expect((await stopping).code).toBe(0)
+  })
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`${signal} when idle ends it at once, whoever keeps a connection open`, async () => {
+      const { server, target } = await serve()
+      const { hostname, port } = new URL(target.url)
+      const silent = await Bun.connect({ hostname, port: Number(port), socket: { data: () => {} } })
+      const kept = createClient(target.url, target.key)
+      expect(await sendEvent(kept, target.app, `${signal}@example.com`)).toMatchObject({ status: 202 })
+      expect(kept.isOpen()).toBe(true)
+      const { code, ms } = await server.stop(signal)
+      expect(code).toBe(0)
+      expect(ms).toBeLessThan(1_000)
+      expect(logBytes()).toBe(0)
+      expect(server.said.out).toContain('"message":"stopped"')
+      silent.end()
+      kept.close()
+    })
+  }
+
+  test('readiness turns red while it waits', async () => {
+    const { server, target } = await serve()
+    const clients = [createClient(target.url, target.key), createClient(target.url, target.key)] as const
+    expect(await clients[0].send('GET /readyz')).toMatchObject({ status: 200 })
+    // requests keep coming, so it keeps listening for a moment
+    const coming = Array.from({ length: 20 }, async (_, number): Promise<Sent> => {
+      await Bun.sleep(number * 5)
+      return createClient(target.url, target.key).send('GET /readyz')
+    })
+    await Bun.sleep(20)
+    const stopping = server.stop()
+    const answers = await Promise.all(coming)
+    await stopping
+    const seen = answers.map((sent) => (sent.is === 'answered' ? sent.status : sent.is))
+    expect(new Set(seen)).toContain(503)
+    expect(seen.filter((one) => ![200, 503, 'refused'].includes(one))).toEqual([])
+  })
+})

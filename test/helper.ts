@@ -1,0 +1,195 @@
+/** A whole server on a fresh data folder, reached through its door, with a clock that tests move. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createAccess } from '../src/core/access.ts'
+import { type Begun, createAccount, createKey, type KeyScope, type Plan } from '../src/core/accounts.ts'
+import { createFloodGuard } from '../src/core/flood.ts'
+import { createLimits } from '../src/core/limits.ts'
+import type { Parts } from '../src/core/parts.ts'
+import { restoreLimits } from '../src/core/write-limits.ts'
+import type { Health } from '../src/operations/health.ts'
+import { createLog } from '../src/operations/log.ts'
+import { createMetrics } from '../src/operations/metrics.ts'
+import { createServer } from '../src/server.ts'
+import { openStore, type Store } from '../src/store/store.ts'
+
+/** Noon in the middle of a month (UTC). */
+export const NOW = Date.UTC(2026, 4, 15, 12)
+export const HOUR = 3_600_000
+export const DAY = 24 * HOUR
+
+export const BASE_URL = 'http://localhost:8080'
+export const API = '/api/v1'
+export const EVENTS = `${API}/events`
+export const BATCH = `${API}/events/batch`
+export const CONTACTS = `${API}/contacts`
+
+export type Given = {
+  /** an object is sent as JSON; texts, bytes and streams as they are */
+  body?: object | string
+  /** the first account's where it is left out; null sends none */
+  key?: string | null
+  headers?: Record<string, string>
+  /** of the socket */
+  address?: string
+}
+
+export type Answer = { status: number; body: Body; headers: Headers; text: string }
+type Body = Record<string, unknown> & { [name in 'data' | 'results' | 'warnings']?: Record<string, unknown>[] }
+
+export type Account = Begun & { keyId: string }
+
+export type Options = {
+  /** stands before the real store: what it throws or refuses is what the doors see */
+  wrapStore?: (store: Store) => Store
+  metricsToken?: string
+  trustedProxies?: string[]
+}
+
+export type TestServer = Awaited<ReturnType<typeof createTestServer>>
+
+/** `wallMs` may be set to anything; `tick` lets time go by on both clocks. */
+export function createTestClock() {
+  const clock = {
+    wallMs: NOW,
+    elapsedMs: 1_000,
+    now: (): number => clock.wallMs,
+    monotonicMs: (): number => clock.elapsedMs,
+    tick(ms: number): void {
+      clock.wallMs += ms
+      clock.elapsedMs += ms
+    },
+  }
+  return clock
+}
+
+export async function createTestServer(options: Options = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'eventpost-test-'))
+  const clock = createTestClock()
+  const lines: string[] = []
+  const log = createLog(clock.now, (text) => void lines.push(text))
+  const metrics = createMetrics()
+  const health: Health = { isDraining: false }
+  const start = async () => {
+    const real = await openStore(folder, { threads: false })
+    real.onCommit(metrics.countCommit)
+    const parts = await createParts(options.wrapStore?.(real) ?? real, clock)
+    const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
+    const { handle } = await createServer({ ...parts, ...common, trustedProxies: options.trustedProxies ?? [] })
+    return { real, parts, handle }
+  }
+  let running = await start()
+  const first = await addAccount(running.real, clock.now(), 'first')
+  const second = await addAccount(running.real, clock.now(), 'second')
+
+  const send = (request: Request, address?: string): Promise<Response> => running.handle(request, () => address)
+  const accountOf = (account: Account) => ({ accountId: account.accountId, actor: 'test', at: clock.now() })
+  return {
+    folder,
+    clock,
+    health,
+    first,
+    second,
+    send,
+    parts: () => running.parts,
+    call: async (method: string, path: string, given: Given = {}): Promise<Answer> =>
+      toAnswer(await send(toRequest(method, path, given, first.apiKey), given.address)),
+    /** What was logged until now. */
+    logged(): string {
+      log.flush()
+      return lines.join('')
+    },
+    async setPlan(plan: Partial<Plan>, account: Account = first): Promise<void> {
+      await running.real.setPlan({ ...accountOf(account), plan })
+      running.parts.access.forget()
+    },
+    async makeKey(scope: KeyScope = 'standard', account: Account = first) {
+      const made = await createKey({ store: running.real, now: clock.now(), actor: 'test' }, account.accountId, {
+        name: 'Another key',
+        scope,
+      })
+      if ('refusal' in made) throw new Error(made.refusal)
+      return made
+    },
+    async revokeKey(keyId: string, account: Account = first): Promise<void> {
+      await running.real.revokeKey({ ...accountOf(account), keyId })
+      running.parts.access.forget()
+    },
+    /** Stops and starts again on the same folder; the monotonic clock begins anew, as after a reboot. */
+    async restart(): Promise<void> {
+      await running.real.close()
+      clock.elapsedMs = 0
+      running = await start()
+    },
+    async close(): Promise<void> {
+      await running.real.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function createParts(store: Store, clock: Parts['clock']): Promise<Parts> {
+  const parts: Parts = {
+    store,
+    clock,
+    baseUrl: BASE_URL,
+    addressKey: 'address-key',
+    access: createAccess({ store, clock }),
+    limits: createLimits({ clock }),
+    flood: createFloodGuard({ clock }),
+  }
+  await restoreLimits(parts)
+  return parts
+}
+
+async function addAccount(store: Store, now: number, name: string): Promise<Account> {
+  const beginning = {
+    email: `${name}@owner.example`,
+    passwordHash: null,
+    appName: name,
+    domains: [`${name}.example`],
+    home: null,
+  }
+  const begun = await createAccount({ store, now, actor: 'test' }, beginning, { onlyFirst: false, setupToken: null })
+  if ('refusal' in begun) throw new Error(begun.refusal)
+  const [key] = await store.listKeys(begun.accountId)
+  return { ...begun, keyId: key?.id ?? '' }
+}
+
+function toRequest(method: string, path: string, { body, key, headers }: Given, ownKey: string): Request {
+  const isJson = body !== undefined
+  const sent = key === undefined ? ownKey : key
+  return new Request(BASE_URL + path, {
+    method,
+    headers: {
+      ...(isJson ? { 'Content-Type': 'application/json' } : {}),
+      ...(sent === null ? {} : { Authorization: `Bearer ${sent}` }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: isRaw(body) ? body : JSON.stringify(body) }),
+  })
+}
+
+const isRaw = (body: object | string): body is string | Uint8Array<ArrayBuffer> | ReadableStream | FormData =>
+  typeof body === 'string' ||
+  body instanceof Uint8Array ||
+  body instanceof ReadableStream ||
+  body instanceof FormData ||
+  body instanceof URLSearchParams
+
+async function toAnswer(response: Response): Promise<Answer> {
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
+  return { status: response.status, body: isJson ? JSON.parse(text) : {}, headers: response.headers, text }
+}
+
+/** Many calls, a few hundred at a time, so that they share commits and none is turned away for the queue. */
+export async function inTurns<T>(count: number, call: (index: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = []
+  while (results.length < count) {
+    const turn = Array.from({ length: Math.min(500, count - results.length) }, (_, i) => call(results.length + i))
+    results.push(...(await Promise.all(turn)))
+  }
+  return results
+}

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe } from 'bun:test'
+import type { Store } from '../../src/store/store.ts'
+import { testAccounts } from './conformance/accounts.ts'
+import { testBatches } from './conformance/batches.ts'
+import { testContacts } from './conformance/contacts.ts'
+import { testEvents } from './conformance/events.ts'
+import { testIdempotency } from './conformance/idempotency.ts'
+import { testLastEvents } from './conformance/last-events.ts'
+import { testLists } from './conformance/lists.ts'
+import { testPlan } from './conformance/plan.ts'
+import type { Opened, OpenStore } from './samples.ts'
+
+/** A store with nothing in it, made for one group of tests. */
+export type Fresh = { (): Store; reopen: () => Promise<void> }
+
+const GROUPS: Record<string, (store: Fresh) => void> = {
+  'events of people': testEvents,
+  'people written by name': testContacts,
+  'the plan': testPlan,
+  'idempotency keys': testIdempotency,
+  batches: testBatches,
+  lists: testLists,
+  'the time of the last event': testLastEvents,
+  'accounts and what they own': testAccounts,
+}
+
+/** What every store must do, whatever it keeps its rows in. Each group has a store of its own, each test people of its own. */
+export function describeStore(name: string, open: OpenStore): void {
+  describe(name, () => {
+    for (const [group, defineTests] of Object.entries(GROUPS)) {
+      describe(group, () => {
+        let opened: Opened
+        let store: Store
+        beforeAll(async () => {
+          opened = await open()
+          store = opened.store
+        })
+        afterAll(async () => {
+          await store.close()
+          await opened.drop()
+        })
+        const reopen = async (): Promise<void> => {
+          store = await opened.reopen()
+        }
+        defineTests(Object.assign(() => store, { reopen }))
+      })
+    }
+  })
+}

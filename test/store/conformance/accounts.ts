@@ -1,0 +1,173 @@
+import { expect, test } from 'bun:test'
+import type { Plan } from '../../../src/store/types.ts'
+import type { Fresh } from '../conformance.ts'
+import { AT, DAY, eventWrite, newAccount } from '../samples.ts'
+
+const DONE = { done: true as const }
+const change = { accountId: 'acc_1', actor: 'mem_1', at: AT + 100 }
+const FREE: Plan = {
+  newPeoplePerMonth: null,
+  eventsPerHour: null,
+  addsPerHour: null,
+  updatesPerHour: null,
+  mcpCallsPerMinute: null,
+  snippetLimits: true,
+}
+const app = (number: number) => ({
+  ...newAccount(number).app,
+  id: number,
+  accountId: `acc_${number}`,
+  createdAt: AT + number,
+})
+const firstKey = {
+  id: 'key_1',
+  accountId: 'acc_1',
+  name: 'First key',
+  scope: 'standard' as const,
+  createdAt: AT + 1,
+  lastUsedAt: null,
+  revokedAt: null,
+  seenInBrowserAt: null,
+}
+
+/** One account's life, in order. */
+export function testAccounts(store: Fresh): void {
+  test('at first there is nothing', async () => {
+    expect(await store().isSetUp()).toBe(false)
+    expect(await store().findAccount(null)).toBeNull()
+    expect(await store().findAccess('hash_1')).toBeNull()
+  })
+
+  test('the first account by the set-up link, which works once and until its time', async () => {
+    const link = (tokenHash: string) => ({ link: { tokenHash, purpose: 'setup' as const, expiresAt: AT + 10 }, at: AT })
+    await store().makeSetupLink(link('old'))
+    await store().makeSetupLink(link('token'))
+    expect(await store().hasLink('old', 'setup', AT)).toBe(false)
+    expect([await store().hasLink('token', 'setup', AT + 9), await store().hasLink('token', 'setup', AT + 10)]).toEqual(
+      [true, false],
+    )
+    expect(await store().hasLink('token', 'password', AT)).toBe(false)
+    const wanted = newAccount(1, { onlyFirst: true, setupToken: 'old' })
+    expect(await store().createAccount(wanted)).toEqual({ refusal: 'not_found' })
+    expect(await store().isSetUp()).toBe(false)
+    expect(await store().createAccount({ ...wanted, setupToken: 'token' })).toEqual(DONE)
+    expect(await store().isSetUp()).toBe(true)
+    expect(await store().hasLink('token', 'setup', AT)).toBe(false)
+  })
+
+  test('a second one: refused where only the first is wanted, or with a taken email', async () => {
+    expect(await store().createAccount(newAccount(2, { onlyFirst: true }))).toEqual({ refusal: 'already_set_up' })
+    const taken = newAccount(2, { member: newAccount(1).member })
+    expect(await store().createAccount(taken)).toEqual({ refusal: 'email_taken' })
+    expect(await store().createAccount(newAccount(2))).toEqual(DONE)
+    const account = { id: 'acc_1', name: 'Account 1', plan: FREE }
+    expect([await store().findAccount(null), await store().findAccount('acc_1')]).toEqual([account, account])
+    expect((await store().findAccount('acc_2'))?.name).toBe('Account 2')
+    expect(await store().findAccount('acc_3')).toBeNull()
+  })
+
+  test('apps are numbered on and belong to one account', async () => {
+    const hosts = ['b.example.com', 'a.example.com', 'a.example.com']
+    const third = { publicId: 'app_3', siteId: 'site_3', name: 'Third', homeUrl: 'https://b.example.com', hosts }
+    expect(await store().createApp({ ...change, app: third })).toEqual(DONE)
+    expect(await store().listApps('acc_1')).toEqual([
+      app(1),
+      { ...third, id: 3, accountId: 'acc_1', createdAt: AT + 100, hosts: ['a.example.com', 'b.example.com'] },
+    ])
+    expect(await store().listApps('acc_2')).toEqual([app(2)])
+  })
+
+  test('a key lets in until it is revoked', async () => {
+    const key = { id: 'key_b', name: 'First key', scope: 'ingest' as const, keyHash: 'hash_b' }
+    expect(await store().createKey({ ...change, key })).toEqual(DONE)
+    expect(await store().findAccess('hash_1')).toEqual({
+      key: firstKey,
+      plan: FREE,
+      apps: await store().listApps('acc_1'),
+    })
+    expect((await store().findAccess('hash_b'))?.key.scope).toBe('ingest')
+    expect(await store().revokeKey({ ...change, accountId: 'acc_2', keyId: 'key_b' })).toEqual({ refusal: 'not_found' })
+    expect(await store().findAccess('hash_b')).not.toBeNull()
+    expect(await store().revokeKey({ ...change, at: AT + 200, keyId: 'key_b' })).toEqual(DONE)
+    expect(await store().revokeKey({ ...change, at: AT + 300, keyId: 'key_b' })).toEqual(DONE)
+    expect(await store().findAccess('hash_b')).toBeNull()
+    const keys = await store().listKeys('acc_1')
+    expect(keys.map((row) => [row.id, row.revokedAt])).toEqual([
+      ['key_b', AT + 200],
+      ['key_1', null],
+    ])
+    expect(JSON.stringify(keys)).not.toContain('hash')
+  })
+
+  test('the use of keys is noted', async () => {
+    await store().noteKeyUse([{ keyId: 'key_1', lastUsedAt: AT + 1, seenInBrowserAt: AT + 2 }])
+    await store().noteKeyUse([{ keyId: 'key_1', lastUsedAt: AT + 3, seenInBrowserAt: null }])
+    expect((await store().listKeys('acc_1'))[1]).toEqual({ ...firstKey, lastUsedAt: AT + 3, seenInBrowserAt: AT + 2 })
+  })
+
+  test('a rotated secret is listed for as long as it is asked for', async () => {
+    expect(await store().rotateSecret({ ...change, secret: { id: 'sec_b', secret: 'new' } })).toEqual(DONE)
+    const current = { id: 'sec_b', secret: 'new', createdAt: AT + 100, retiredAt: null }
+    const previous = { id: 'sec_1', secret: 'secret_1', createdAt: AT + 1, retiredAt: AT + 100 }
+    const listed = (at: number) => store().listSecrets('acc_1', at - DAY)
+    expect(await listed(AT + 100 + DAY - 1)).toEqual([current, previous])
+    expect(await listed(AT + 100 + DAY)).toEqual([current])
+    expect((await store().listSecrets('acc_2', 0)).map((row) => row.secret)).toEqual(['secret_2'])
+  })
+
+  test('a plan is set in parts, for one account', async () => {
+    await store().setPlan({ ...change, plan: { newPeoplePerMonth: 5, snippetLimits: false } })
+    await store().setPlan({ ...change, plan: { eventsPerHour: 9 } })
+    await store().setPlan({ ...change, plan: {} })
+    const plan = { ...FREE, newPeoplePerMonth: 5, snippetLimits: false, eventsPerHour: 9 }
+    expect((await store().findAccess('hash_1'))?.plan).toEqual(plan)
+    await store().setPlan({ ...change, plan: { newPeoplePerMonth: null } })
+    expect((await store().findAccount('acc_1'))?.plan).toEqual({ ...plan, newPeoplePerMonth: null })
+    expect((await store().findAccount('acc_2'))?.plan).toEqual(FREE)
+  })
+
+  test('a password link works once and until its time', async () => {
+    const link = (tokenHash: string) => ({ tokenHash, purpose: 'password' as const, expiresAt: AT + 10 })
+    await store().createAccount(newAccount(4, { passwordLink: link('late') }))
+    await store().createAccount(newAccount(5, { passwordLink: link('good') }))
+    const use = (tokenHash: string, at: number) => store().setPasswordByLink({ tokenHash, passwordHash: 'argon', at })
+    expect(await use('late', AT + 10)).toEqual({ refusal: 'not_found' })
+    expect(await use('good', AT + 9)).toEqual(DONE)
+    expect(await use('good', AT + 9)).toEqual({ refusal: 'not_found' })
+    expect(await use('none', AT)).toEqual({ refusal: 'not_found' })
+  })
+
+  test('values of the installation are kept as first set', async () => {
+    expect(await store().installValue('salt')).toBeNull()
+    await store().keepInstallValue({ name: 'salt', value: 'one' })
+    await store().keepInstallValue({ name: 'salt', value: 'two' })
+    expect(await store().installValue('salt')).toBe('one')
+  })
+
+  test('what limits counted is listed by second, refused writes too, and cleaned up after an hour', async () => {
+    const record = (at: number, buckets: string[], createContact: boolean) =>
+      store().recordEvent(eventWrite({ email: `${createContact}@example.com`, at, buckets, createContact }))
+    await Promise.all([
+      record(AT, ['events:key_1'], true),
+      record(AT + 999, ['events:key_1', 'flood:x'], true),
+      record(AT + 1_000, ['events:key_1'], false),
+    ])
+    await record(AT + 100, ['events:key_1'], true)
+    const second = AT / 1_000
+    const last = { bucket: 'events:key_1', second: second + 1, count: 1 }
+    const all = [{ bucket: 'events:key_1', second, count: 3 }, { bucket: 'flood:x', second, count: 1 }, last]
+    expect(await store().listUsage(second - 1)).toEqual(all)
+    expect(await store().listUsage(second)).toEqual([last])
+    await store().cleanUp({ at: AT + 3_600_999 })
+    expect(await store().listUsage(0)).toEqual(all)
+    await store().cleanUp({ at: AT + 3_601_000 })
+    expect(await store().listUsage(0)).toEqual([last])
+  })
+
+  test('all of it is there after a stop', async () => {
+    await store.reopen()
+    expect((await store().findAccess('hash_1'))?.apps.map((row) => row.publicId)).toEqual(['app_1', 'app_3'])
+    expect(await store().installValue('salt')).toBe('one')
+    expect(store().schemaVersion).toBeGreaterThan(0)
+  })
+}

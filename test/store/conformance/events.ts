@@ -1,0 +1,115 @@
+import { expect, test } from 'bun:test'
+import { EVENT_TYPES, VIAS, type EventRow } from '../../../src/store/types.ts'
+import type { Fresh } from '../conformance.ts'
+import { AT, done, eventWrite, HOUR } from '../samples.ts'
+
+const query = { contactId: null, name: null, before: null, limit: 100 }
+
+export function testEvents(store: Fresh): void {
+  const eventsOf = async (email: string): Promise<EventRow[]> =>
+    (await store().listEvents({ ...query, appId: 1 })).filter((event) => event.email === email)
+
+  test('an unknown person is refused, and nothing of them is kept', async () => {
+    const email = 'nobody@example.com'
+    expect(await store().recordEvent(eventWrite({ email, createContact: false }))).toEqual({
+      refusal: 'contact_not_found',
+    })
+    expect(await store().findContact(1, email)).toBeNull()
+    expect(await eventsOf(email)).toEqual([])
+  })
+
+  test('a person is made with what the event says, once', async () => {
+    const email = 'new@example.com'
+    const write = eventWrite({ email, shownEmail: 'New@Example.com', firstName: 'Ada', lastName: null })
+    const first = done(await store().recordEvent(write))
+    expect(first).toEqual({ contactId: expect.any(Number), created: true })
+    expect(await store().recordEvent(write)).toEqual({ contactId: first.contactId, created: false })
+    expect(await store().findContact(1, email)).toEqual({
+      id: first.contactId,
+      appId: 1,
+      email,
+      shownEmail: 'New@Example.com',
+      firstName: 'Ada',
+      lastName: null,
+      source: null,
+      status: 'subscribed',
+      tags: null,
+      fields: null,
+      createdAt: AT,
+      updatedAt: AT,
+      firstSeenAt: null,
+      lastSeenAt: null,
+      lastEventAt: AT,
+    })
+  })
+
+  test('a known person needs no createContact', async () => {
+    const email = 'known@example.com'
+    await store().addContact({ ...eventWrite({ email }), tags: [], removeTags: [], fields: null, source: null })
+    const outcome = await store().recordEvent(eventWrite({ email, createContact: false }))
+    expect(outcome).toEqual({ contactId: expect.any(Number), created: false })
+  })
+
+  test('the same email in another app is another person', async () => {
+    const email = 'both@example.com'
+    const one = done(await store().recordEvent(eventWrite({ email })))
+    expect(await store().recordEvent(eventWrite({ email, appId: 2, createContact: false }))).toEqual({
+      refusal: 'contact_not_found',
+    })
+    const other = done(await store().recordEvent(eventWrite({ email, appId: 2 })))
+    expect(other.contactId).not.toBe(one.contactId)
+    expect(await store().listEvents({ ...query, appId: 2, contactId: one.contactId })).toEqual([])
+  })
+
+  test('names fill what is empty and overwrite nothing', async () => {
+    const email = 'names@example.com'
+    const names = async (firstName: string | null, lastName: string | null, at: number) => {
+      await store().recordEvent(eventWrite({ email, firstName, lastName, at }))
+      const row = await store().findContact(1, email)
+      return [row?.firstName, row?.lastName, row?.updatedAt]
+    }
+    expect(await names(null, null, AT)).toEqual([null, null, AT])
+    expect(await names('Ada', null, AT + 1)).toEqual(['Ada', null, AT + 1])
+    expect(await names('Eve', null, AT + 2)).toEqual(['Ada', null, AT + 1])
+    expect(await names('Eve', 'Lovelace', AT + 3)).toEqual(['Ada', 'Lovelace', AT + 3])
+    expect(await names('Eve', 'Smith', AT + 4)).toEqual(['Ada', 'Lovelace', AT + 3])
+  })
+
+  test('a name that was cleared is filled again', async () => {
+    const email = 'cleared@example.com'
+    await store().recordEvent(eventWrite({ email, firstName: 'Ada', lastName: 'Lovelace' }))
+    const cleared = { ...eventWrite({ email }), tags: [], removeTags: [], fields: null, source: null }
+    await store().updateContact({ ...cleared, firstName: null, lastName: undefined })
+    await store().recordEvent(eventWrite({ email, firstName: 'Augusta', lastName: 'King' }))
+    expect(await store().findContact(1, email)).toMatchObject({ firstName: 'Augusta', lastName: 'Lovelace' })
+  })
+
+  test.each(EVENT_TYPES.flatMap((type) => VIAS.map((via) => [type, via] as const)))('a %s by %s', async (type, via) => {
+    const email = `${type}-${via}@example.com`
+    const path = type === 'event' ? null : '/projects/7'
+    const properties = type === 'page' ? null : '{"url":"https://example.com/ü"}'
+    const write = eventWrite({ email, shownEmail: `Shown-${email}`, type, via, path, properties, name: `${type}.x` })
+    const { contactId } = done(await store().recordEvent({ ...write, at: AT + 5, occurredAt: AT - HOUR }))
+    expect(await store().listEvents({ ...query, appId: 1, contactId })).toEqual([
+      {
+        id: expect.any(Number),
+        contactId,
+        email: `Shown-${email}`,
+        type,
+        name: `${type}.x`,
+        properties,
+        path,
+        via,
+        receivedAt: AT + 5,
+        occurredAt: AT - HOUR,
+      },
+    ])
+  })
+
+  test('without a time of its own an event happened when it came', async () => {
+    const email = 'now@example.com'
+    await store().recordEvent(eventWrite({ email, at: AT + 7 }))
+    await store().recordEvent(eventWrite({ email, at: AT + 8, occurredAt: AT + 8 }))
+    expect((await eventsOf(email)).map((event) => event.occurredAt)).toEqual([AT + 8, AT + 7])
+  })
+}

@@ -1,0 +1,91 @@
+import { expect, test } from 'bun:test'
+import type { Fresh } from '../conformance.ts'
+import { AT, contactWrite, DAY, done, eventWrite, idempotency } from '../samples.ts'
+
+export function testIdempotency(store: Fresh): void {
+  const countEvents = async (email: string): Promise<number> =>
+    (await store().listEvents({ appId: 1, contactId: null, name: null, before: null, limit: 100 })).filter(
+      (event) => event.email === email,
+    ).length
+
+  test('the same request is answered with the first outcome and done once', async () => {
+    const write = eventWrite({ email: 'same@example.com', idempotency: idempotency({ key: 'same' }) })
+    const first = done(await store().recordEvent(write))
+    expect(first).toEqual({ contactId: first.contactId, created: true })
+    expect(await store().recordEvent({ ...write, at: AT + DAY - 1 })).toEqual({ ...first, replayed: true })
+    expect(await countEvents('same@example.com')).toBe(1)
+  })
+
+  test('twice in one batch is done once', async () => {
+    const write = eventWrite({ email: 'pair@example.com', idempotency: idempotency({ key: 'pair' }) })
+    const outcomes = await Promise.all([store().recordEvent(write), store().recordEvent(write)])
+    expect(outcomes.map((outcome) => 'replayed' in outcome)).toEqual([false, true])
+    expect(await countEvents('pair@example.com')).toBe(1)
+  })
+
+  test('the stored answer holds the person as they were', async () => {
+    const email = 'was@example.com'
+    const write = contactWrite({ email, firstName: 'Ada', tags: ['x'], idempotency: idempotency({ key: 'was' }) })
+    const first = done(await store().addContact(write))
+    await store().updateContact(contactWrite({ email, firstName: 'Eve', at: AT + 1 }))
+    expect(await store().addContact(write)).toEqual({ ...first, replayed: true })
+    expect((await store().findContact(1, email))?.firstName).toBe('Eve')
+  })
+
+  test('another body is refused', async () => {
+    const email = 'other@example.com'
+    await store().recordEvent(eventWrite({ email, idempotency: idempotency({ key: 'other' }) }))
+    const other = idempotency({ key: 'other', bodyHash: 'another' })
+    expect(await store().recordEvent(eventWrite({ email, idempotency: other }))).toEqual({
+      refusal: 'idempotency_mismatch',
+    })
+    expect(await countEvents(email)).toBe(1)
+  })
+
+  test('keys are of one API key', async () => {
+    const email = 'keys@example.com'
+    await store().recordEvent(eventWrite({ email, idempotency: idempotency({ key: 'k' }) }))
+    const other = idempotency({ key: 'k', keyId: 'key_2', bodyHash: 'another' })
+    expect(await store().recordEvent(eventWrite({ email, idempotency: other }))).not.toHaveProperty('refusal')
+  })
+
+  test('after 24 hours the key is free again, with any body', async () => {
+    const email = 'free@example.com'
+    const first = eventWrite({ email, idempotency: idempotency({ key: 'free' }) })
+    await store().recordEvent(first)
+    const other = idempotency({ key: 'free', bodyHash: 'another' })
+    expect(await store().recordEvent(eventWrite({ email, at: AT + DAY - 1, idempotency: other }))).toHaveProperty(
+      'refusal',
+    )
+    const next = done(await store().recordEvent(eventWrite({ email, at: AT + DAY, idempotency: other })))
+    expect(next).toEqual({ contactId: next.contactId, created: false })
+    expect(await store().recordEvent({ ...first, at: AT + DAY + 1 })).toEqual({ refusal: 'idempotency_mismatch' })
+  })
+
+  test('a refusal is not kept', async () => {
+    const email = 'refused@example.com'
+    const write = eventWrite({ email, createContact: false, idempotency: idempotency({ key: 'refused' }) })
+    expect(await store().recordEvent(write)).toEqual({ refusal: 'contact_not_found' })
+    await store().addContact(contactWrite({ email }))
+    expect(await store().recordEvent(write)).toEqual({ contactId: expect.any(Number), created: false })
+    expect(await store().recordEvent(write)).toMatchObject({ replayed: true })
+  })
+
+  test('the clean-up takes what is past its time and nothing else', async () => {
+    const clean = async (at: number) => done(await store().cleanUp({ at })).deleted
+    const base = AT + 10 * DAY
+    await clean(base)
+    const write = eventWrite({ email: 'age@example.com', idempotency: idempotency({ key: 'age' }), at: base })
+    await store().recordEvent(write)
+    expect(await clean(base + DAY - 1)).toBe(0)
+    expect(await store().recordEvent({ ...write, at: base + DAY - 1 })).toMatchObject({ replayed: true })
+    expect(await clean(base + DAY)).toBe(1)
+  })
+
+  test('kept over a stop', async () => {
+    const write = eventWrite({ email: 'stop@example.com', idempotency: idempotency({ key: 'stop' }) })
+    const first = done(await store().recordEvent(write))
+    await store.reopen()
+    expect(await store().recordEvent(write)).toEqual({ ...first, replayed: true })
+  })
+}

@@ -1,0 +1,59 @@
+import { expect, test } from 'bun:test'
+import type { Fresh } from '../conformance.ts'
+import { AT, contactWrite, done, eventWrite } from '../samples.ts'
+
+export function testLastEvents(store: Fresh): void {
+  const lastEventAt = async (email: string): Promise<number | null | undefined> =>
+    (await store().findContact(1, email))?.lastEventAt
+
+  test('exact at once, everywhere a person is shown', async () => {
+    const email = 'once@example.com'
+    for (const at of [AT, AT + 1, AT + 2]) {
+      await store().recordEvent(eventWrite({ email, at }))
+      expect(await lastEventAt(email)).toBe(at)
+    }
+    const listed = await store().listContacts({ appId: 1, tag: null, updatedAfter: null, before: null, limit: 100 })
+    expect(listed.find((row) => row.email === email)?.lastEventAt).toBe(AT + 2)
+    const saved = done(await store().updateContact(contactWrite({ email, firstName: 'Ada' })))
+    expect(saved.contact.lastEventAt).toBe(AT + 2)
+    expect(done(await store().updateContact(contactWrite({ email }))).contact.lastEventAt).toBe(AT + 2)
+  })
+
+  test('the time it happened counts, and the latest of them', async () => {
+    const email = 'happened@example.com'
+    await store().recordEvent(eventWrite({ email, at: AT + 50, occurredAt: AT + 9 }))
+    expect(await lastEventAt(email)).toBe(AT + 9)
+    await store().recordEvent(eventWrite({ email, at: AT + 60, occurredAt: AT + 3 }))
+    expect(await lastEventAt(email)).toBe(AT + 9)
+  })
+
+  test('page views and actions do not count', async () => {
+    const email = 'views@example.com'
+    await store().recordEvent(eventWrite({ email, type: 'page', path: '/' }))
+    await store().recordEvent(eventWrite({ email, type: 'action' }))
+    expect(await lastEventAt(email)).toBeNull()
+    await store().recordEvent(eventWrite({ email, at: AT + 1 }))
+    await store().recordEvent(eventWrite({ email, at: AT + 2, type: 'page', path: '/' }))
+    expect(await lastEventAt(email)).toBe(AT + 1)
+  })
+
+  test('exact for thousands, after the bulk update too', async () => {
+    const emails = Array.from({ length: 1_500 }, (_, index) => `bulk${index}@example.com`)
+    for (const at of [AT, AT + 1]) {
+      const writes = emails.map((email, index) => store().recordEvent(eventWrite({ email, at: at + index * 10 })))
+      for (const outcome of await Promise.all(writes)) expect(outcome).not.toHaveProperty('refusal')
+    }
+    for (const index of [0, 1, 255, 256, 999, 1_000, 1_499]) {
+      expect(await lastEventAt(emails[index] ?? '')).toBe(AT + 1 + index * 10)
+    }
+  })
+
+  test('exact after a stop before the bulk update', async () => {
+    const email = 'stop@example.com'
+    for (const at of [AT, AT + 1, AT + 2]) await store().recordEvent(eventWrite({ email, at }))
+    await store.reopen()
+    expect(await lastEventAt(email)).toBe(AT + 2)
+    await store().recordEvent(eventWrite({ email: 'someone-else@example.com', at: AT + 3 }))
+    expect(await lastEventAt(email)).toBe(AT + 2)
+  })
+}

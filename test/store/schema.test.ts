@@ -1,0 +1,171 @@
+import type { Database } from 'bun:sqlite'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { getTableConfig, type SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { createContactReads } from '../../src/store/contact-reads.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { createEventReads } from '../../src/store/event-reads.ts'
+import * as schema from '../../src/store/schema.ts'
+import { createTallies } from '../../src/store/tallies.ts'
+import { makeFolder } from './samples.ts'
+
+const { folder, remove } = makeFolder()
+const db = openDatabase(folder)
+afterAll(() => {
+  db.close()
+  remove()
+})
+
+const tables: SQLiteTable[] = Object.values(schema)
+
+type Column = { name: string; type: string; notnull: number; pk: number }
+type Index = { name: string; unique: number; origin: string }
+
+const columnsOf = (table: string): Column[] =>
+  db.query<Column, [string]>('SELECT name, type, "notnull", pk FROM pragma_table_info(?) ORDER BY cid').all(table)
+
+/** Indexes that a statement made, and the unique constraints, each with its columns. */
+const indexesOf = (table: string) =>
+  db
+    .query<Index, [string]>(`SELECT name, "unique", origin FROM pragma_index_list(?) WHERE origin <> 'pk'`)
+    .all(table)
+    .map((index) => ({
+      name: index.origin === 'c' ? index.name : null,
+      unique: index.unique === 1,
+      columns: db.query('SELECT name FROM pragma_index_info(?) ORDER BY seqno').values(index.name).flat().map(String),
+    }))
+
+const byColumns = (a: { columns: unknown[] }, b: { columns: unknown[] }): number =>
+  String(a.columns) < String(b.columns) ? -1 : 1
+
+/** The same of Drizzle's view. A unique constraint has a name only where the migration gives its index one. */
+function describedBy(table: SQLiteTable) {
+  const { name, columns, primaryKeys, indexes, uniqueConstraints } = getTableConfig(table)
+  const composite = primaryKeys.flatMap((key) => key.columns.map((column) => column.name))
+  const made = new Set(db.query(`SELECT name FROM sqlite_schema WHERE type = 'index'`).values().flat())
+  return {
+    name,
+    columns: columns.map((column) => ({
+      name: column.name,
+      type: column.getSQLType().toUpperCase(),
+      notnull: Number(column.notNull && !(column.primary && column.getSQLType() === 'integer')),
+      pk: column.primary ? 1 : composite.indexOf(column.name) + 1,
+    })),
+    indexes: [
+      ...indexes.map(({ config }) => ({
+        name: config.name as string | null,
+        unique: config.unique,
+        columns: config.columns.map((column) => ('name' in column ? String(column.name) : '')),
+      })),
+      ...uniqueConstraints.map((constraint) => ({
+        name: made.has(constraint.getName() ?? '') ? (constraint.getName() ?? null) : null,
+        unique: true,
+        columns: constraint.columns.map((column) => column.name),
+      })),
+      ...columns
+        .filter((column) => column.isUnique)
+        .map((column) => ({ name: null, unique: true, columns: [column.name] })),
+    ].toSorted(byColumns),
+  }
+}
+
+describe('schema.ts is what the migrations make', () => {
+  test('the same tables, all of them strict', () => {
+    const made = db.query(
+      `SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite_%'`,
+    )
+    const names = tables.map((table) => getTableConfig(table).name)
+    expect(made.values().toSorted()).toEqual(names.toSorted().map((name) => [name, 1]))
+  })
+
+  test.each(tables.map((table) => [getTableConfig(table).name, table] as const))('%s', (name, table) => {
+    const { columns, indexes } = describedBy(table)
+    expect(columns).toEqual(columnsOf(name))
+    expect(indexes).toEqual(indexesOf(name).toSorted(byColumns))
+  })
+})
+
+/** The plans of every statement that `read` makes. */
+function plansOf(create: (db: Database) => () => unknown): string[] {
+  const texts = new Set<string>()
+  const watched = Object.create(db) as Database
+  watched.prepare = ((text: string) => {
+    texts.add(text)
+    return db.query(text)
+  }) as Database['prepare']
+  watched.transaction = db.transaction.bind(db)
+  const read = create(watched)
+  texts.clear()
+  read()
+  return Array.from(texts, (text) =>
+    db
+      .query<{ detail: string }, null[]>(`EXPLAIN QUERY PLAN ${text}`)
+      .all(...Array.from(text.matchAll(/\?/g), () => null))
+      .map((row) => row.detail)
+      .join('; '),
+  )
+}
+
+describe('lists use their index, and none sorts', () => {
+  const people = { appId: 1, tag: null, updatedAfter: null, before: null, limit: 50 }
+  const events = { appId: 1, contactId: null, name: null, before: null, limit: 50 }
+  const listContacts =
+    (query: Parameters<ReturnType<typeof createContactReads>['listContacts']>[0]) => (db: Database) => {
+      const { listContacts: list } = createContactReads(db)
+      return () => list(query)
+    }
+  const listEvents = (query: Parameters<ReturnType<typeof createEventReads>['listEvents']>[0]) => (db: Database) => {
+    const { listEvents: list } = createEventReads(db)
+    return () => list(query)
+  }
+  db.run(`INSERT INTO event_names VALUES (1, 1, 'known')`)
+  db.run('INSERT INTO rollups VALUES (1, 1, 1, 1, 1, 9)')
+
+  test.each([
+    ['people of an app', listContacts(people), 'contacts_by_app (app_id=? AND rowid<?)'],
+    [
+      'people with a tag',
+      listContacts({ ...people, tag: 'x' }),
+      'contact_tags USING PRIMARY KEY (app_id=? AND tag=? AND contact_id<?)',
+    ],
+    [
+      'people by their change',
+      listContacts({ ...people, updatedAfter: 1 }),
+      'contacts_by_update (app_id=? AND updated_at>? AND updated_at<?)',
+    ],
+    [
+      'people by their change with a tag',
+      listContacts({ ...people, updatedAfter: 1, tag: 'x' }),
+      'contacts_by_update (app_id=? AND updated_at>? AND updated_at<?)',
+    ],
+    ['the newest events of an app', listEvents(events), 'events_by_app (app_id=? AND rowid>? AND rowid<?)'],
+    [
+      "a person's timeline",
+      listEvents({ ...events, contactId: 5 }),
+      'events_by_contact (contact_id=? AND rowid>? AND rowid<?)',
+    ],
+    [
+      "a person's timeline by name",
+      listEvents({ ...events, contactId: 5, name: 'known' }),
+      'events_by_contact (contact_id=? AND rowid>? AND rowid<?)',
+    ],
+    ['events by name', listEvents({ ...events, name: 'known' }), 'events_by_app (app_id=? AND rowid>? AND rowid<?)'],
+  ])('%s', (_, create, index) => {
+    const plans = plansOf(create)
+    expect(plans.some((plan) => plan.includes(index))).toBe(true)
+    for (const plan of plans) {
+      expect(plan).not.toContain('SCAN')
+      // the hours of one name are sorted by event: a few thousand short rows
+      if (!plan.includes('rollups')) expect(plan).not.toContain('TEMP B-TREE')
+    }
+  })
+
+  test('a start reads only the events after the mark', () => {
+    const texts: string[] = []
+    const watched = Object.create(db) as Database
+    watched.prepare = ((text: string) => (texts.push(text), db.query(text))) as Database['prepare']
+    createTallies(watched)
+    const missed = texts.find((text) => text.includes('GROUP BY')) ?? ''
+    const plan = db.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${missed}`).all()
+    expect(plan[0]?.detail).toBe('SEARCH events USING INTEGER PRIMARY KEY (rowid>?)')
+  })
+})

@@ -1,0 +1,169 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import type { Job, Outcome } from '../../src/store/engine.ts'
+import { createWriter } from '../../src/store/writer.ts'
+import type { RecordedEvent } from '../../src/store/types.ts'
+import { createBlankingRuns } from '../../src/store/blanking-runs.ts'
+import { eventWrite } from './samples.ts'
+
+type Sent = { jobs: Job[]; answer: (outcomes: Outcome[]) => void; fail: () => void }
+
+let now = 0
+let sent: Sent[] = []
+let commits: number[] = []
+
+function openWriter() {
+  return createWriter({
+    commit: (jobs) =>
+      new Promise((resolve, reject) => sent.push({ jobs, answer: resolve, fail: () => reject(new Error('broken')) })),
+    monotonicMs: () => now,
+    onCommit: ({ rows }) => commits.push(rows),
+  })
+}
+
+beforeEach(() => {
+  now = 0
+  sent = []
+  commits = []
+})
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+const outcome = (number: number): RecordedEvent => ({ contactId: number, created: true })
+const answerAll = async (): Promise<void> => {
+  sent.at(-1)?.answer(sent.at(-1)?.jobs.map((_, index) => outcome(index)) ?? [])
+  await turn()
+}
+const emails = (batch: Sent | undefined): string[] =>
+  batch?.jobs.map((job) => (job.input as { email: string }).email) ?? []
+
+describe('createWriter', () => {
+  const submit = (writer: ReturnType<typeof openWriter>, email = 'a@example.com', appId = 1) =>
+    writer.submit('recordEvent', eventWrite({ email, appId }))
+
+  test('gathers while a commit is on its way, up to 256, and sorts by app and email', async () => {
+    const writer = openWriter()
+    const first = submit(writer, 'z@example.com')
+    await turn()
+    const later = Array.from({ length: 300 }, (_, index) =>
+      submit(writer, `p${299 - index}@example.com`, 2 - (index % 2)),
+    )
+    await turn()
+    expect(sent.map((batch) => batch.jobs.length)).toEqual([1])
+    await answerAll()
+    expect(await first).toEqual(outcome(0))
+    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 256])
+    const order = sent[1]?.jobs.map(
+      (job) => `${(job.input as { appId: number }).appId} ${(job.input as { email: string }).email}`,
+    )
+    expect(order).toEqual(order?.toSorted())
+    await answerAll()
+    await answerAll()
+    expect((await Promise.all(later)).every((one) => 'created' in one)).toBe(true)
+    expect([commits, writer.waiting()]).toEqual([[1, 256, 44], 0])
+  })
+
+  test('the outcome is of the row it belongs to, and writes of one person keep their order', async () => {
+    const writer = openWriter()
+    const writes = ['b', 'a', 'c', 'a'].map((name) => submit(writer, name))
+    await turn()
+    expect(emails(sent[0])).toEqual(['a', 'a', 'b', 'c'])
+    await answerAll()
+    expect(await Promise.all(writes)).toEqual([2, 0, 3, 1].map(outcome))
+  })
+
+  test('refuses when the oldest waits for more than a second', async () => {
+    const writer = openWriter()
+    void submit(writer)
+    await turn()
+    const waits = submit(writer)
+    now = 1_000
+    const alsoWaits = submit(writer)
+    now = 1_001
+    expect(await submit(writer)).toEqual({ refusal: 'unavailable' })
+    await answerAll()
+    await answerAll()
+    expect([await waits, await alsoWaits]).toEqual([outcome(0), outcome(1)])
+    expect(writer.waiting()).toBe(0)
+  })
+
+  test('after 8 seconds: what waits was not saved, of what is on its way it is not known', async () => {
+    const writer = openWriter()
+    const onItsWay = submit(writer)
+    await turn()
+    const waits = submit(writer)
+    now = 8_000
+    writer.answerOverdue()
+    expect(writer.waiting()).toBe(2)
+    now = 8_001
+    writer.answerOverdue()
+    expect([await onItsWay, await waits]).toEqual([{ refusal: 'commit_unconfirmed' }, { refusal: 'unavailable' }])
+    expect(writer.waiting()).toBe(1)
+    await answerAll()
+    expect([sent.length, writer.waiting()]).toEqual([1, 0])
+  })
+
+  test('a commit that breaks leaves it unconfirmed, and the next one is tried', async () => {
+    const writer = openWriter()
+    const first = submit(writer)
+    await turn()
+    const second = submit(writer)
+    sent[0]?.fail()
+    await turn()
+    expect(await first).toEqual({ refusal: 'commit_unconfirmed' })
+    await answerAll()
+    expect(await second).toEqual(outcome(0))
+  })
+
+  test('a stop waits for all that was taken and takes no more', async () => {
+    const writer = openWriter()
+    const first = submit(writer)
+    await turn()
+    const second = submit(writer)
+    let isStopped = false
+    const stopped = writer.stop().then(() => (isStopped = true))
+    expect(await submit(writer)).toEqual({ refusal: 'unavailable' })
+    await answerAll()
+    expect([await first, isStopped]).toEqual([outcome(0), false])
+    await answerAll()
+    await stopped
+    expect(await second).toEqual(outcome(0))
+    await writer.stop()
+  })
+})
+
+describe('createBlankingRuns', () => {
+  test('demands during a run share the next one, and one that comes after a stop is none', async () => {
+    const ends: ((isDone: boolean) => void)[] = []
+    const runs = createBlankingRuns(() => new Promise((resolve) => ends.push(resolve)))
+    const first = runs.run()
+    await turn()
+    const [second, third] = [runs.run(), runs.run()]
+    await turn()
+    expect(ends).toHaveLength(1)
+    ends[0]?.(true)
+    await first
+    await turn()
+    expect(ends).toHaveLength(2)
+    const stopped = runs.stop()
+    void runs.run()
+    ends[1]?.(true)
+    await Promise.all([second, third, stopped])
+    await turn()
+    expect(ends).toHaveLength(2)
+  })
+
+  test('a run that fails lets the demand go and is repeated', async () => {
+    let count = 0
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const runs = createBlankingRuns(async () => {
+      count++
+      if (count === 1) throw new Error('disk')
+      resolve()
+      return true
+    }, 1)
+    await runs.run()
+    expect(count).toBe(1)
+    await promise
+    expect(count).toBe(2)
+    await runs.stop()
+  })
+})
