@@ -1,9 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { contacts, contactTags, events, install } from './schema.ts'
-import type { ContactRow } from './types.ts'
+import { contacts, contactTags, events } from './schema.ts'
+import { type ContactRow, EVENT_TYPES, type EventType } from './types.ts'
 
+/** Events may come late: the first or last of this many that came decides when somebody was seen. */
+const RECENT = 16
 /** Beyond every id. */
 const NO_ID = Number.MAX_SAFE_INTEGER
 
@@ -19,7 +21,9 @@ export type ContactQuery = {
 
 const isTagOf = eq(contactTags.contactId, contacts.id)
 
-/** Reads of people, newest first. Every row's `lastEventAt` counts events that the bulk update has not reached. */
+type Stored = typeof contacts.$inferSelect
+
+/** Reads of people, newest first. */
 export function createContactReads(db: Database) {
   const orm = drizzle(db)
   const id = sql.placeholder('id')
@@ -29,26 +33,28 @@ export function createContactReads(db: Database) {
     .from(contacts)
     .where(and(eq(contacts.appId, sql.placeholder('appId')), eq(contacts.email, sql.placeholder('email'))))
     .prepare()
-  const mark = orm.select().from(install).where(eq(install.name, 'last_events_until')).prepare()
-  const lastEvent = orm
-    .select({ at: sql<number | null>`max(ifnull(${events.occurredAt}, ${events.receivedAt}))` })
-    .from(events)
-    .where(and(eq(events.contactId, id), gt(events.id, sql.placeholder('mark')), eq(events.type, 0)))
-    .prepare()
+  const ofType = (type: EventType) =>
+    orm
+      .select({ receivedAt: events.receivedAt, occurredAt: events.occurredAt })
+      .from(events)
+      .where(and(eq(events.contactId, id), eq(events.type, EVENT_TYPES.indexOf(type))))
+      .limit(RECENT)
+  const lastEvents = ofType('event').orderBy(desc(events.id)).prepare()
+  const lastViews = ofType('page').orderBy(desc(events.id)).prepare()
+  const firstViews = ofType('page').orderBy(asc(events.id)).prepare()
 
-  const complete = (rows: ContactRow[]): ContactRow[] => {
-    if (rows.length === 0) return rows
-    const until = Number(mark.get()?.value ?? 0)
-    return rows.map((row) => {
-      const at = lastEvent.get({ id: row.id, mark: until })?.at ?? null
-      return at === null ? row : { ...row, lastEventAt: Math.max(at, row.lastEventAt ?? 0) }
-    })
-  }
-  // one snapshot for the rows and for what came after them
-  const inSnapshot = (find: () => ContactRow[]): ContactRow[] => db.transaction(() => complete(find()))()
-  const one = (row: ContactRow | undefined): ContactRow[] => (row ? [row] : [])
+  /** Each time is a look at one end of an index, and costs the writing of an event nothing. */
+  const complete = (row: Stored): ContactRow => ({
+    ...row,
+    firstSeenAt: pickTime(Math.min, firstViews.all({ id: row.id })),
+    lastSeenAt: pickTime(Math.max, lastViews.all({ id: row.id })),
+    lastEventAt: pickTime(Math.max, lastEvents.all({ id: row.id })),
+  })
+  // one snapshot for the rows and for their events
+  const inSnapshot = (find: () => Stored[]): ContactRow[] => db.transaction(() => find().map(complete))()
+  const one = (row: Stored | undefined): Stored[] => (row ? [row] : [])
 
-  const listUpdated = ({ appId, tag, before, limit }: ContactQuery, updatedAfter: number): ContactRow[] => {
+  const listUpdated = ({ appId, tag, before, limit }: ContactQuery, updatedAfter: number): Stored[] => {
     const position = sql`(${contacts.updatedAt}, ${contacts.id}) < (${before?.updatedAt ?? NO_ID}, ${before?.id ?? NO_ID})`
     const query = orm.select({ contact: contacts }).from(contacts).$dynamic()
     const tagged = and(eq(contactTags.appId, appId), eq(contactTags.tag, tag ?? ''), isTagOf)
@@ -60,7 +66,7 @@ export function createContactReads(db: Database) {
       .map((row) => row.contact)
   }
 
-  const listTagged = ({ appId, before, limit }: ContactQuery, tag: string): ContactRow[] =>
+  const listTagged = ({ appId, before, limit }: ContactQuery, tag: string): Stored[] =>
     orm
       .select({ contact: contacts })
       .from(contactTags)
@@ -73,7 +79,7 @@ export function createContactReads(db: Database) {
       .all()
       .map((row) => row.contact)
 
-  const listAll = ({ appId, before, limit }: ContactQuery): ContactRow[] =>
+  const listAll = ({ appId, before, limit }: ContactQuery): Stored[] =>
     orm
       .select()
       .from(contacts)
@@ -82,15 +88,21 @@ export function createContactReads(db: Database) {
       .limit(limit)
       .all()
 
-  const list = (query: ContactQuery): ContactRow[] => {
+  const list = (query: ContactQuery): Stored[] => {
     if (query.updatedAfter !== null) return listUpdated(query, query.updatedAfter)
     return query.tag === null ? listAll(query) : listTagged(query, query.tag)
   }
 
   return {
-    byId: (contactId: number): ContactRow | null => complete(one(oneById.get({ id: contactId })))[0] ?? null,
+    byId: (contactId: number): ContactRow | null => one(oneById.get({ id: contactId })).map(complete)[0] ?? null,
     findContact: (appId: number, email: string): ContactRow | null =>
       inSnapshot(() => one(oneByEmail.get({ appId, email })))[0] ?? null,
     listContacts: (query: ContactQuery): ContactRow[] => inSnapshot(() => list(query)),
   }
 }
+
+type Times = { receivedAt: number; occurredAt: number | null }
+
+/** By when things happened, not by when they came. */
+const pickTime = (pick: (...times: number[]) => number, rows: Times[]): number | null =>
+  rows.length === 0 ? null : pick(...rows.map(({ receivedAt, occurredAt }) => occurredAt ?? receivedAt))

@@ -44,11 +44,10 @@ function createWrites(db: Database, now: () => number) {
     people.forget()
     names.forget()
   }
-  /** After another process wrote: its ids and its events count as if they were ours. */
+  /** After another process wrote: its ids count as if they were ours. */
   const catchUp = (): void => {
     forget()
     ids.passOver(last.get()?.id ?? 0)
-    tallies.catchUp()
   }
   return { writes, tallies, forget, catchUp }
 }
@@ -74,7 +73,7 @@ export function createEngine(db: Database, now: () => number) {
     begin?.run()
     foreign.look()
     const outcomes = jobs.map((job) => runOne(job))
-    tallies.write(now())
+    tallies.write()
     commit?.run()
     tallies.settle()
     return outcomes
@@ -115,7 +114,7 @@ export function createEngine(db: Database, now: () => number) {
       return jobs.map(() => ({ refusal: 'internal_error' }))
     }
   }
-  return { run, hasForeignWrite: foreign.take, hasWorkDue: () => tallies.isLastEventDue(now()) }
+  return { run, hasForeignWrite: foreign.take }
 }
 
 /** Notices commits of other processes, at the start of each transaction and whenever it is asked. */

@@ -16,18 +16,18 @@ export type EventQuery = {
   limit: number
 }
 
-type Range = { from: number; before: number }
+/** Of one type, where the index of people is asked: it holds each type by itself. */
+type Range = { from: number; before: number; type?: number }
 
 /** Reads of events, newest first. */
 export function createEventReads(db: Database) {
   const orm = drizzle(db)
 
-  const page = ({ appId, contactId, limit }: EventQuery, nameId: number | null, { from, before }: Range): EventRow[] =>
+  const page = ({ appId, contactId, limit }: EventQuery, nameId: number | null, range: Range): EventRow[] =>
     orm
       .select({
         event: events,
         email: contacts.email,
-        shownEmail: contacts.shownEmail,
         name: eventNames.name,
       })
       .from(events)
@@ -39,8 +39,9 @@ export function createEventReads(db: Database) {
           contactId === null
             ? eq(events.appId, appId)
             : and(eq(events.contactId, contactId), sql`+${events.appId} = ${appId}`),
-          gte(events.id, from),
-          lt(events.id, before),
+          range.type === undefined ? undefined : eq(events.type, range.type),
+          gte(events.id, range.from),
+          lt(events.id, range.before),
           nameId === null ? undefined : eq(events.nameId, nameId),
         ),
       )
@@ -48,6 +49,11 @@ export function createEventReads(db: Database) {
       .limit(limit)
       .all()
       .map(toEventRow)
+
+  const ofPerson = (query: EventQuery, nameId: number | null, before: number): EventRow[] =>
+    EVENT_TYPES.flatMap((_, type) => page(query, nameId, { from: 0, before, type }))
+      .sort((a, b) => b.id - a.id)
+      .slice(0, query.limit)
 
   const findName = (appId: number, name: string): number | null =>
     orm
@@ -90,18 +96,18 @@ export function createEventReads(db: Database) {
       const before = query.before ?? Number.MAX_SAFE_INTEGER
       const nameId = query.name === null ? null : findName(query.appId, query.name)
       if (query.name !== null && nameId === null) return []
-      if (nameId === null || query.contactId !== null) return page(query, nameId, { from: 0, before })
-      return byName(query, nameId, before)
+      if (query.contactId !== null) return ofPerson(query, nameId, before)
+      return nameId === null ? page(query, null, { from: 0, before }) : byName(query, nameId, before)
     },
   }
 }
 
-type Joined = { event: typeof events.$inferSelect; email: string; shownEmail: string | null; name: string }
+type Joined = { event: typeof events.$inferSelect; email: string; name: string }
 
-const toEventRow = ({ event, email, shownEmail, name }: Joined): EventRow => ({
+const toEventRow = ({ event, email, name }: Joined): EventRow => ({
   id: event.id,
   contactId: event.contactId,
-  email: shownEmail ?? email,
+  email,
   type: EVENT_TYPES[event.type] ?? 'event',
   name,
   properties: event.properties,

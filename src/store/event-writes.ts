@@ -40,7 +40,6 @@ export function createEventWrites({ db, ids, people, names, tallies }: Parts) {
       const [typeCode, viaCode] = [EVENT_TYPES.indexOf(type), VIAS.indexOf(write.via)]
       insert.run(eventId, appId, person.id, nameId, typeCode, viaCode, write.properties, write.path, at, happened)
       tallies.countEvent({ appId, nameId, eventId, receivedAt: at })
-      if (type === 'event') tallies.noteLastEvent(person.id, happened ?? at, eventId)
       return { contactId: person.id, created: known === null }
     },
   }

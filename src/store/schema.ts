@@ -100,9 +100,6 @@ export const contacts = sqliteTable(
     fields: text('fields', { mode: 'json' }).$type<Record<string, string | number | boolean>>(),
     createdAt: integer('created_at').notNull(),
     updatedAt: integer('updated_at').notNull(),
-    firstSeenAt: integer('first_seen_at'),
-    lastSeenAt: integer('last_seen_at'),
-    lastEventAt: integer('last_event_at'),
   },
   (t) => [
     unique('contacts_by_email').on(t.appId, t.email),
@@ -141,7 +138,7 @@ export const events = sqliteTable(
     receivedAt: integer('received_at').notNull(),
     occurredAt: integer('occurred_at'),
   },
-  (t) => [index('events_by_contact').on(t.contactId), index('events_by_app').on(t.appId)],
+  (t) => [index('events_by_contact').on(t.contactId, t.type), index('events_by_app').on(t.appId)],
 )
 
 export const rollups = sqliteTable(

@@ -47,7 +47,6 @@ function open(folder: string): Open {
 
 function lookAround(db: Database, engine: Engine): void {
   if (engine.hasForeignWrite()) post({ foreignWrite: true })
-  if (engine.hasWorkDue()) engine.run([])
   finishCheckpoint(db)
 }
 

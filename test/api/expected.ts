@@ -23,7 +23,7 @@ export function expectRefusal({ status, body, headers, text }: Answer, expected:
   expect([status, body]).toEqual(expected)
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
   expect(headers.get('x-request-id')).toBe(String(body.requestId))
-  expect(text).not.toMatch(/node_modules|\.ts\b|at .*:\d+|\/work\/|\/tmp\//)
+  expect(text).not.toMatch(/node_modules|\.tsx?\b|\\n\s+at |\/work\/|\/tmp\//)
 }
 
 export const codeOf = ({ status, body }: Answer): string => `${status} ${String(body.error ?? body.ok)}`

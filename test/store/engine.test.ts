@@ -213,53 +213,18 @@ describe('another process beside', () => {
   })
 })
 
-describe('times of last events', () => {
-  const stored = (db: Database, email: string) =>
-    db.query<{ at: number | null }, [string]>('SELECT last_event_at AS at FROM contacts WHERE email = ?').get(email)?.at
-
-  test('wait for a second or 1,000 people, are exact meanwhile, and survive a crash', () => {
-    const one = openOne()
-    one.engine.run([record({ email: 'first@example.com' })])
-    for (const at of [AT + 1, AT + 2]) one.engine.run([record({ email: 'a@example.com', at })])
-    expect(stored(one.db, 'a@example.com')).toBeNull()
-    expect(one.findContact(1, 'a@example.com')?.lastEventAt).toBe(AT + 2)
-    expect(one.engine.hasWorkDue()).toBe(false)
-    now += 999
-    expect(one.engine.hasWorkDue()).toBe(false)
-    now += 1
-    expect(one.engine.hasWorkDue()).toBe(true)
-    one.engine.run([])
-    expect([stored(one.db, 'a@example.com'), one.engine.hasWorkDue()]).toEqual([AT + 2, false])
-
-    one.engine.run([record({ email: 'a@example.com', at: AT + 9 })])
-    const two = openOne()
-    expect(two.findContact(1, 'a@example.com')?.lastEventAt).toBe(AT + 9)
-    two.engine.run([])
-    expect(stored(two.db, 'a@example.com')).toBe(AT + 9)
-  })
-
-  test('an older event does not take the time back', () => {
-    const { engine, db } = openOne()
-    for (const occurredAt of [AT, AT - HOUR]) {
-      now += 2_000
-      engine.run([record({ email: 'a@example.com', occurredAt })])
-      expect(stored(db, 'a@example.com')).toBe(AT)
-    }
-  })
-
-  test('an erasure that is rolled back takes no waiting time with it', () => {
-    const { db, findContact } = openOne()
-    const commit = failing(db, 'COMMIT', 'SQLITE_FULL')
-    const engine = createEngine(db, () => now)
-    engine.run([record({ email: 'first@example.com' })])
-    engine.run([record({ email: 'a@example.com', at: AT + 7 })])
-    commit.failNext()
-    const erased = engine.run([{ name: 'eraseContact', input: { appId: 1, email: 'a@example.com' } }])
-    expect(erased).toEqual([{ refusal: 'unavailable' }])
-    now += 2_000
-    engine.run([])
-    expect(findContact(1, 'a@example.com')?.lastEventAt).toBe(AT + 7)
-  })
+test('an erasure that is rolled back takes nothing with it', () => {
+  const { db, findContact } = openOne()
+  const commit = failing(db, 'COMMIT', 'SQLITE_FULL')
+  const engine = createEngine(db, () => now)
+  engine.run([record({ email: 'first@example.com' })])
+  engine.run([record({ email: 'a@example.com', at: AT + 7 })])
+  commit.failNext()
+  const erased = engine.run([{ name: 'eraseContact', input: { appId: 1, email: 'a@example.com' } }])
+  expect(erased).toEqual([{ refusal: 'unavailable' }])
+  now += 2_000
+  engine.run([])
+  expect(findContact(1, 'a@example.com')?.lastEventAt).toBe(AT + 7)
 })
 
 test('rollups count by app, name and hour, and lead to the events', () => {

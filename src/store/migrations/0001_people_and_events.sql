@@ -93,10 +93,7 @@ CREATE TABLE contacts (
   tags TEXT,
   fields TEXT,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL,
-  first_seen_at INTEGER,
-  last_seen_at INTEGER,
-  last_event_at INTEGER
+  updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX contacts_by_email ON contacts (app_id, email);
 -- (app_id, id): the newest people of an app
@@ -135,8 +132,9 @@ CREATE TABLE events (
   -- null = when it was received, which costs no byte
   occurred_at INTEGER
 ) STRICT;
--- Both end in the rowid: (contact_id, id) is a person's timeline, (app_id, id) the newest events of an app.
-CREATE INDEX events_by_contact ON events (contact_id);
+-- Both end in the rowid: (contact_id, type, id) is a person's timeline and answers when they were first and last seen
+-- and had their last event, (app_id, id) the newest events of an app.
+CREATE INDEX events_by_contact ON events (contact_id, type);
 CREATE INDEX events_by_app ON events (app_id);
 
 -- Counts by hour, so that no page scans raw events. first and last id lead a search by name to the right stretch.
@@ -193,9 +191,8 @@ CREATE TABLE audit_entries (
 ) STRICT;
 CREATE INDEX audit_entries_by_account ON audit_entries (account_id, created_at);
 
--- Facts of this installation: keys that blind addresses, and how far contacts.last_event_at has been brought up to date.
+-- Facts of this installation: keys that blind addresses.
 CREATE TABLE install (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-INSERT INTO install (name, value) VALUES ('last_events_until', '0');

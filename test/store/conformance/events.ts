@@ -94,7 +94,7 @@ export function testEvents(store: Fresh): void {
       {
         id: expect.any(Number),
         contactId,
-        email: `Shown-${email}`,
+        email,
         type,
         name: `${type}.x`,
         properties,

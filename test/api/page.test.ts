@@ -1,0 +1,192 @@
+/** Lists and their cursors (api.md, Answers). */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Answer, BATCH, CONTACTS, createTestServer, EVENTS, HOUR, NOW, type TestServer } from '../helper.ts'
+import { EVENT_ID, expectRefusal, no, PERSON_ID, wrongField } from './expected.ts'
+
+let server: TestServer
+const PEOPLE = Array.from({ length: 7 }, (_, i) => `p${i}@example.com`)
+
+/** Seven people, made an hour apart; the even ones tagged, the second one changed last. Eight events. */
+beforeAll(async () => {
+  server = await createTestServer()
+  const newsletter = server.first.appId
+  for (const [index, email] of PEOPLE.entries()) {
+    const tags = index % 2 === 0 ? ['even'] : []
+    await server.call('POST', CONTACTS, { body: { newsletter, email, tags } })
+    await server.call('POST', EVENTS, { body: { app: newsletter, email, event: index < 3 ? 'a' : 'b' } })
+    server.clock.tick(HOUR)
+  }
+  await server.call('PATCH', CONTACTS, { body: { newsletter, email: PEOPLE[1], firstName: 'Ada' } })
+  const properties = { n: 1 }
+  const occurredAt = '2026-05-15T11:00:00+02:00'
+  await server.call('POST', EVENTS, { body: { app: newsletter, email: PEOPLE[0], event: 'a', properties, occurredAt } })
+})
+afterAll(() => server.close())
+
+const get = (path: string, query: Record<string, string> = {}): Promise<Answer> =>
+  server.call('GET', `${path}?${new URLSearchParams({ app: server.first.appId, ...query })}`)
+const emails = ({ body }: Answer) => body.data?.map((item) => String(item.email))
+/** All pages of a list, each one's emails. */
+async function walk(path: string, query: Record<string, string>): Promise<string[][]> {
+  const pages: string[][] = []
+  let cursor: string | null = null
+  do {
+    const page: Answer = await get(path, cursor === null ? query : { ...query, cursor })
+    expect(page.status).toBe(200)
+    pages.push(emails(page) ?? [])
+    cursor = page.body.nextCursor as string | null
+  } while (cursor !== null && pages.length < 20)
+  return pages
+}
+const newestFirst = PEOPLE.toReversed()
+
+describe('GET /contacts', () => {
+  test('one person by email, in any spelling', async () => {
+    const { status, body, headers } = await get(CONTACTS, { email: ' P0@Example.com' })
+    const at = new Date(NOW).toISOString()
+    const contact = {
+      id: PERSON_ID,
+      app: server.first.appId,
+      email: PEOPLE[0],
+      firstName: null,
+      lastName: null,
+      tags: ['even'],
+      fields: {},
+      source: null,
+      status: 'subscribed',
+      createdAt: at,
+      updatedAt: at,
+      firstSeenAt: null,
+      lastSeenAt: null,
+      lastEventAt: at,
+    }
+    expect([status, body]).toEqual([200, { ok: true, contact }])
+    expect(headers.get('cache-control')).toBe('no-store')
+  })
+
+  test('all people, newest first, page by page', async () => {
+    expect(await walk(CONTACTS, {})).toEqual([newestFirst])
+    expect(await walk(CONTACTS, { limit: '3' })).toEqual([newestFirst.slice(0, 3), newestFirst.slice(3, 6), newestFirst.slice(6)])
+    expect(await walk(CONTACTS, { limit: '7' })).toEqual([newestFirst])
+  })
+
+  test('people with a tag', async () => {
+    const even = newestFirst.filter((_, index) => index % 2 === 0)
+    expect((await walk(CONTACTS, { tag: 'even', limit: '2' })).flat()).toEqual(even)
+    expect((await get(CONTACTS, { tag: 'none' })).body).toEqual({ ok: true, data: [], nextCursor: null })
+  })
+
+  test('people changed after a time, the last changed first', async () => {
+    const updatedAfter = new Date(NOW + 4 * HOUR).toISOString()
+    const changed = [PEOPLE[1], PEOPLE[6], PEOPLE[5]] as string[]
+    expect(await walk(CONTACTS, { updatedAfter, limit: '1' })).toEqual(changed.map((email) => [email]))
+    expect((await walk(CONTACTS, { updatedAfter, tag: 'even', limit: '1' })).flat()).toEqual([PEOPLE[6] as string])
+  })
+
+  test('who comes while one reads is not shifted in', async () => {
+    const first = await get(CONTACTS, { limit: '4' })
+    const body = { newsletter: server.first.appId, email: 'late@example.com' }
+    await server.call('POST', CONTACTS, { body })
+    const second = await get(CONTACTS, { limit: '4', cursor: String(first.body.nextCursor) })
+    expect([...(emails(first) ?? []), ...(emails(second) ?? [])]).toEqual(newestFirst)
+    await server.call('DELETE', CONTACTS, { body })
+  })
+})
+
+describe('GET /events', () => {
+  test('whole items, newest first', async () => {
+    const { status, body } = await get(EVENTS, { limit: '1' })
+    const item = {
+      id: EVENT_ID,
+      type: 'event',
+      event: 'a',
+      path: null,
+      email: PEOPLE[0],
+      contactId: PERSON_ID,
+      properties: { n: 1 },
+      occurredAt: '2026-05-15T09:00:00.000Z',
+      receivedAt: new Date(NOW + 7 * HOUR).toISOString(),
+      via: 'api',
+    }
+    expect([status, body]).toEqual([200, { ok: true, data: [item], nextCursor: expect.stringMatching(/^[0-9a-z]+$/) }])
+  })
+
+  const all = [PEOPLE[0] as string, ...newestFirst]
+  test.each<[string, Record<string, string>, string[]]>([
+    ['all', {}, all],
+    ['one person', { email: PEOPLE[0] as string }, [all[0] as string, all[0] as string]],
+    ['one name', { event: 'a' }, [0, 2, 1, 0].map((index) => PEOPLE[index] as string)],
+    ['both', { event: 'b', email: PEOPLE[4] as string }, [PEOPLE[4] as string]],
+    ['a name that nobody sent', { event: 'none' }, []],
+  ])('%s', async (_name, query, expected) => {
+    for (const limit of ['1', '3', '100']) {
+      expect((await walk(EVENTS, { ...query, limit })).flat()).toEqual(expected)
+    }
+  })
+
+  test('50 without a limit, at most 100', async () => {
+    const events = Array.from({ length: 60 }, () => ({
+      app: server.second.appId,
+      email: 'ada@example.com',
+      event: 'e',
+      createContact: true,
+    }))
+    const key = server.second.apiKey
+    for (let i = 0; i < 2; i++) await server.call('POST', BATCH, { body: { events }, key })
+    const list = (more = '') => server.call('GET', `${EVENTS}?app=${server.second.appId}${more}`, { key })
+    expect([(await list()).body.data?.length, (await list('&limit=100')).body.data?.length]).toEqual([50, 100])
+  })
+
+  test('nothing of another account', async () => {
+    const texts = [await get(EVENTS, { limit: '100' }), await get(CONTACTS, { limit: '100' })].map(({ text }) => text)
+    for (const text of texts) expect(text).not.toContain(server.second.appId)
+  })
+})
+
+describe('400', () => {
+  const CURSOR = 'Send `nextCursor` of the page before, with the same filters.'
+  const LIMIT = 'Send a whole number from 1 to 100.'
+  const EMAIL = 'Send one plain email address, without name, brackets or quotes.'
+  const cases: [string, string, string][] = [
+    ...['', '!', 'ABC', 'z'.repeat(12), '-1', '1.', '.1', '1.1.1'].map((text): [string, string, string] => ['cursor', text, CURSOR]),
+    ...['', '0', '101', '-1', '1.5', '1e1', ' 5', 'ten', '1000'].map((text): [string, string, string] => ['limit', text, LIMIT]),
+    ['email', 'ada', EMAIL],
+    ['email', '', EMAIL],
+    ['email', 'ada x@example.com', 'Send one plain email address, with each `+` in it written as `%2B`.'],
+  ]
+  test.each(cases)('%s=%j', async (field, text, message) => {
+    for (const path of [EVENTS, CONTACTS]) {
+      expectRefusal(await get(path, { [field]: text }), [400, wrongField(field, message)])
+    }
+  })
+  test('the cursor of a list in another order', async () => {
+    const updatedAfter = new Date(NOW).toISOString()
+    const { body } = await get(CONTACTS, { updatedAfter, limit: '1' })
+    expectRefusal(await get(CONTACTS, { cursor: String(body.nextCursor) }), [400, wrongField('cursor', CURSOR)])
+    expectRefusal(await get(EVENTS, { cursor: String(body.nextCursor) }), [400, wrongField('cursor', CURSOR)])
+    const plain = String((await get(CONTACTS, { limit: '1' })).body.nextCursor)
+    expectRefusal(await get(CONTACTS, { cursor: plain, updatedAfter }), [400, wrongField('cursor', CURSOR)])
+  })
+  test.each([
+    ['updatedAfter', 'yesterday', 'Send ISO 8601 with a timezone, such as 2026-03-01T12:00:00Z.'],
+    ['tag', '', 'Send a tag of 1 to 64 characters.'],
+    ['tag', 'x'.repeat(65), 'Send a tag of 1 to 64 characters.'],
+  ])('%s of people %#', async (field, text, message) => {
+    expectRefusal(await get(CONTACTS, { [field]: text }), [400, wrongField(field, message)])
+  })
+  test('a name of ours, and a missing app', async () => {
+    const name = 'Send 1 to 64 of the letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.'
+    expectRefusal(await get(EVENTS, { event: '$page' }), [400, wrongField('event', name)])
+    const missing = wrongField('app', 'Send the app ID from the Activation screen as `app`.')
+    for (const path of [EVENTS, CONTACTS]) expectRefusal(await server.call('GET', path), [400, missing])
+  })
+})
+
+describe('404', () => {
+  const UNKNOWN = 'Nobody with this email is known to the app. Check the email, or add the person first.'
+  test.each([EVENTS, CONTACTS])('%s of a person nobody knows, and of a foreign app', async (path) => {
+    const nobody = await get(path, { email: 'nobody@example.com' })
+    expectRefusal(nobody, [404, no('contact_not_found', { message: UNKNOWN })])
+    expectRefusal(await get(path, { app: server.second.appId }), [404, no('app_not_found')])
+  })
+})
