@@ -62,6 +62,12 @@ export type Config = {
 type Environment = Record<string, string | undefined>
 export type Flags = Partial<Record<string, string>>
 
+/** The address of a server that listens there, as a browser on the same machine would call it. */
+export function addressOf(host: string, port: number | undefined): string {
+  const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`
+}
+
 /** Resolves all settings. @throws UsageError naming the setting that cannot be used */
 export function readConfig(flags: Flags, env: Environment): Config {
   const text = (name: SettingName): string => readSetting(SETTINGS[name], flags, env)
@@ -79,19 +85,24 @@ export function readConfig(flags: Flags, env: Environment): Config {
 }
 
 function readSetting(setting: Setting, flags: Flags, env: Environment): string {
-  const file = setting.isSecret ? env[`${setting.env}_FILE`] : undefined
+  // one that is set to nothing counts as not set
+  const given = (name: string): string | undefined => env[name] || undefined
+  const file = setting.isSecret ? given(`${setting.env}_FILE`) : undefined
   const fromFile = file === undefined ? undefined : readSecret(`${setting.env}_FILE`, file)
-  const customary = setting.env === 'EVENTPOST_PORT' ? env.PORT : undefined
-  return flags[setting.flag] ?? env[setting.env] ?? fromFile ?? customary ?? setting.default
+  const customary = setting.env === 'EVENTPOST_PORT' ? given('PORT') : undefined
+  return flags[setting.flag] ?? given(setting.env) ?? fromFile ?? customary ?? setting.default
 }
 
-/** The first line of a file that holds a secret. @throws UsageError */
+/** The first line of a file that holds a secret. An empty one would leave a door open. @throws UsageError */
 export function readSecret(name: string, path: string): string {
+  let line: string | undefined
   try {
-    return readFileSync(path, 'utf8').split(/\r?\n/)[0] ?? ''
+    line = readFileSync(path, 'utf8').split(/\r?\n/)[0]
   } catch {
     throw new UsageError(`${name} names a file that cannot be read.`)
   }
+  if (!line) throw new UsageError(`${name} names a file whose first line is empty.`)
+  return line
 }
 
 function readPort(text: string): number {

@@ -60,7 +60,7 @@ function readWords(command: Command, words: string[]): Given {
     const all = (name: string): string[] => [values[name] ?? []].flat().filter((value) => typeof value === 'string')
     return { all, text: (name) => all(name)[0], isSet: (name) => values[name] === true, words: positionals }
   } catch (error) {
-    const reason = error instanceof Error ? (error.message.split('. ')[0] ?? '') : ''
+    const reason = error instanceof Error ? (error.message.split(/\.\s/)[0] ?? '') : ''
     throw new UsageError(`${reason}. Run eventpost ${command.name} --help.`)
   }
 }

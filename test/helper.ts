@@ -19,7 +19,7 @@ export const NOW = Date.UTC(2026, 4, 15, 12)
 export const HOUR = 3_600_000
 export const DAY = 24 * HOUR
 
-export const BASE_URL = 'http://localhost:8080'
+const BASE_URL = 'http://localhost:8080'
 export const API = '/api/v1'
 export const EVENTS = `${API}/events`
 export const BATCH = `${API}/events/batch`
@@ -50,7 +50,7 @@ export type Options = {
 export type TestServer = Awaited<ReturnType<typeof createTestServer>>
 
 /** `wallMs` may be set to anything; `tick` lets time go by on both clocks. */
-export function createTestClock() {
+function createTestClock() {
   const clock = {
     wallMs: NOW,
     elapsedMs: 1_000,
@@ -76,7 +76,8 @@ export async function createTestServer(options: Options = {}) {
     real.onCommit(metrics.countCommit)
     const parts = await createParts(options.wrapStore?.(real) ?? real, clock)
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
-    const { handle } = await createServer({ ...parts, ...common, trustedProxies: options.trustedProxies ?? [] })
+    const { trustedProxies = [] } = options
+    const { handle } = await createServer({ ...parts, ...common, trustedProxies, host: '127.0.0.1' })
     return { real, parts, handle }
   }
   let running = await start()
@@ -180,7 +181,8 @@ const isRaw = (body: object | string): body is string | Uint8Array<ArrayBuffer> 
 
 async function toAnswer(response: Response): Promise<Answer> {
   const text = await response.text()
-  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
+  // the answer to HEAD has a type and no body
+  const isJson = text !== '' && response.headers.get('content-type')?.startsWith('application/json')
   return { status: response.status, body: isJson ? JSON.parse(text) : {}, headers: response.headers, text }
 }
 

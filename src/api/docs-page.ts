@@ -10,7 +10,7 @@ nav ul{list-style:none;margin:0;padding:0}nav a{display:block;padding:4px 0;colo
 main{min-width:0}main>*+*{margin-top:12px}main>h2{margin-top:64px;scroll-margin-top:24px}main>h3{margin:24px 0 0;font-size:var(--size-lead);font-weight:600}
 table{display:block;overflow-x:auto;border-collapse:collapse}th,td{padding:8px 24px 8px 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 th{color:var(--quiet);font-weight:400}td:first-child{white-space:nowrap}td:nth-child(2){min-width:9rem}td:nth-child(3){min-width:16rem}
-@media(max-width:799px){.docs{display:block;padding:16px}nav{position:static;max-height:none;padding:40px 0 0}nav a{padding:12px 0}main{padding:24px 0}}
+@media(max-width:799px){.docs{display:block;padding:16px}nav{position:static;max-height:none;padding:24px 0 0}nav ul{columns:2}nav a{padding:12px 0}main{padding:24px 0}}
 @media print{nav{display:none}.docs{display:block}}`
 
 /** Its own hash lets this style through a policy that forbids every other in a page (promises 15). */

@@ -1,4 +1,4 @@
-import { readSecret, UsageError } from '../config.ts'
+import { addressOf, readConfig, readSecret, UsageError } from '../config.ts'
 import { createAccount } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
@@ -12,7 +12,7 @@ const BEGINNING: Options = {
   domain: { type: 'string', value: 'HOST', multiple: true, meaning: "the app's own domain; may be repeated" },
   home: { type: 'string', value: 'URL', meaning: 'its home page (default: https:// and the first domain)' },
   'password-file': { type: 'string', value: 'F', meaning: 'file with the password; without it a link sets one' },
-  'base-url': { type: 'string', value: 'URL', meaning: 'where the service is reached', default: 'http://127.0.0.1:8080' },
+  'base-url': { type: 'string', value: 'URL', meaning: 'where the service is reached, for the printed link' },
 }
 
 async function readPasswordHash(given: Given): Promise<string | null> {
@@ -34,8 +34,9 @@ async function begin(given: Given, env: Record<string, string | undefined>, only
   }
   const reading = readBeginning(text)
   if ('errors' in reading) throw new UsageError(reading.errors.map(({ field, message }) => `--${field}: ${message}`).join(' '))
+  const config = readConfig({ 'base-url': given.text('base-url') }, env)
+  const baseUrl = config.baseUrl ?? addressOf(config.host, config.port)
   const passwordHash = await readPasswordHash(given)
-  const baseUrl = (given.text('base-url') ?? env.EVENTPOST_BASE_URL ?? 'http://127.0.0.1:8080').replace(/\/+$/, '')
   return withStore(given, env, { mayCreate: onlyFirst }, async (store) => {
     const maker = { store, now: Date.now(), actor: 'cli' }
     const made = expectDone(

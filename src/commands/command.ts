@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { UsageError } from '../config.ts'
+import { readConfig, SETTINGS, UsageError } from '../config.ts'
 import { databasePath } from '../store/database.ts'
 import { StoreError } from '../store/errors.ts'
 import { openStore, type Store } from '../store/store.ts'
@@ -34,7 +34,7 @@ export type Command = {
 export type Printed = Record<string, unknown> | Record<string, unknown>[]
 
 export const DATA: Options = {
-  data: { type: 'string', value: 'DIR', meaning: 'folder of the database', default: './data' },
+  data: { type: 'string', value: 'DIR', meaning: 'folder of the database', default: SETTINGS.data.default },
 }
 export const JSON_OUTPUT: Options = { json: { type: 'boolean', meaning: 'print JSON' } }
 export const ACCOUNT: Options = {
@@ -58,8 +58,8 @@ export function required(given: Given, name: string): string {
   return text
 }
 
-const folderOf = (given: Given, env: Record<string, string | undefined>): string =>
-  given.text('data') ?? env.EVENTPOST_DATA ?? './data'
+const folderOf = (given: Given, { EVENTPOST_DATA }: Record<string, string | undefined>): string =>
+  readConfig({ data: given.text('data') }, { EVENTPOST_DATA }).data
 
 /** Opens the store, does the work, closes it. Works beside a running server, which notices within a second. */
 export async function withStore<T>(

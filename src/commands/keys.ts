@@ -67,8 +67,8 @@ export const keyRevoke: Command = {
   summary: 'revokes a key; a running server refuses it within a second',
   options: COMMON,
   run: async (given, env) => {
-    const [keyId] = given.words
-    if (keyId === undefined) throw new UsageError('Name the key to revoke: eventpost key revoke KEYID.')
+    const [keyId, ...more] = given.words
+    if (keyId === undefined || more.length > 0) throw new UsageError('Name one key to revoke: eventpost key revoke KEYID.')
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const accountId = await findAccount(store, given)
       const outcome = await store.revokeKey({ accountId, actor: 'cli', at: Date.now(), keyId })

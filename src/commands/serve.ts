@@ -1,5 +1,5 @@
 import type { Server } from 'bun'
-import { type Config, readConfig, SETTINGS } from '../config.ts'
+import { addressOf, type Config, readConfig, SETTINGS } from '../config.ts'
 import { createAccess } from '../core/access.ts'
 import { createSetupToken } from '../core/accounts.ts'
 import { randomBase62 } from '../core/base62.ts'
@@ -59,7 +59,7 @@ type Opened = Pick<Stopping, 'lock' | 'http' | 'store'>
 
 /** Answers requests, prints where, and stays until a signal drains it (promises 8). */
 async function run(config: Config, { lock, http, store }: Opened): Promise<void> {
-  const baseUrl = config.baseUrl ?? `http://${hostOf(config.host)}:${http.port}`
+  const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
   const parts = await createParts(store, baseUrl)
   const log = createLog(systemClock.now)
   const metrics = createMetrics()
@@ -77,11 +77,6 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const answerError = () => new Response('{"ok":false,"error":"internal_error"}', { status: 500, headers: JSON_TYPE })
-
-const hostOf = (host: string): string => {
-  const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host
-  return shown.includes(':') ? `[${shown}]` : shown
-}
 
 async function createParts(store: Store, baseUrl: string): Promise<Parts> {
   const clock = systemClock

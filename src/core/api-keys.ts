@@ -1,8 +1,8 @@
+import type { KeyScope } from '../store/types.ts'
 import { randomBase62, toBase62, type RandomBytes } from './base62.ts'
 
 /** What a key may do: `standard` is what the specification gives every key; the others are the owner's choice (mcp.md). */
-export const KEY_SCOPES = ['standard', 'ingest', 'manage'] as const
-export type KeyScope = (typeof KEY_SCOPES)[number]
+export const KEY_SCOPES = ['standard', 'ingest', 'manage'] as const satisfies readonly KeyScope[]
 
 /** How every key begins (spec 2.2). */
 const KEY_PREFIX = 'mc_'

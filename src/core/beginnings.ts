@@ -9,7 +9,9 @@ export type BeginningText = { email: string; appName: string; domains: string[];
 const APP_NAME_CHARACTERS = 100
 
 /** Checks what someone typed to begin; both doors say the same sentences. Domains may be none. */
-export function readBeginning(text: BeginningText): { input: Omit<Beginning, 'passwordHash'> } | { errors: FieldError[] } {
+export function readBeginning(
+  text: BeginningText,
+): { input: Omit<Beginning, 'passwordHash'> } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
   const email = readEmail(text.email)

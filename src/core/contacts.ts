@@ -22,11 +22,8 @@ export const updateContact = (
 ): Promise<SavedContact | Refused> => parts.store.updateContact(toWrite(parts, context, fields))
 
 /** Erases a person with all that is held about them, also from the log, before it resolves (promises 20). */
-export const eraseContact = (
-  { store }: Parts,
-  app: AppRow,
-  email: string,
-): Promise<{ contactId: number } | Refused> => store.eraseContact({ appId: app.id, email })
+export const eraseContact = ({ store }: Parts, app: AppRow, email: string): Promise<{ contactId: number } | Refused> =>
+  store.eraseContact({ appId: app.id, email })
 
 export const findContact = ({ store }: Parts, app: AppRow, email: string): Promise<ContactRow | null> =>
   store.findContact(app.id, email)

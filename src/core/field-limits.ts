@@ -6,8 +6,8 @@
 
 /** Levels of object or array inside one top-level field; a plain value has none, `{}` has one. */
 export const MAX_FIELD_DEPTH = 32
-/** The batch call wraps each event in an array and an object of its own. */
-export const MAX_BATCH_FIELD_DEPTH = MAX_FIELD_DEPTH + 2
+/** Of a batch, so that an event which is too deep fails alone, and only what is absurd fails as a whole. */
+export const MAX_BATCH_FIELD_DEPTH = 2 * MAX_FIELD_DEPTH
 
 export const MAX_APP_ID_CHARACTERS = 64
 

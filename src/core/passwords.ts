@@ -19,7 +19,8 @@ export function findPasswordFault(password: string): string | null {
   const length = [...password].length
   if (length < PASSWORD_MIN_CHARACTERS) return `Choose a password of at least ${PASSWORD_MIN_CHARACTERS} characters.`
   if (length > PASSWORD_MAX_CHARACTERS) return `Choose a password of at most ${PASSWORD_MAX_CHARACTERS} characters.`
-  if (COMMON.has(password.toLowerCase())) return 'This password is one of the first that others would try. Choose another.'
+  if (COMMON.has(password.toLowerCase()))
+    return 'This password is one of the first that others would try. Choose another.'
   return null
 }
 

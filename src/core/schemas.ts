@@ -25,7 +25,8 @@ const EMAIL = Type.String({
 })
 
 const EVENT = Type.String({
-  description: 'The name of the event. `results_ready` when results are ready for the first time.',
+  description:
+    'The name of the event: 1 to 64 letters, digits, `_`, `.`, `:` and `-`. `results_ready` when results are ready for the first time.',
   pattern: patterns.EVENT_NAME_PATTERN,
   examples: ['results_ready'],
 })
@@ -66,7 +67,8 @@ const FIELDS = Type.Record(
     Type.Null(),
   ]),
   {
-    description: "The customer's own data about the person, 16 KB in all. What is not sent stays; null removes.",
+    description:
+      "The customer's own data about the person: up to 100 keys and 16 KB in all, texts of up to 1,000 characters. What is not sent stays; null removes.",
     additionalProperties: false,
     maxProperties: limits.MAX_CUSTOM_FIELDS,
     examples: [{ plan: 'pro', seats: 3 }],
@@ -117,7 +119,7 @@ const CONTACT_FIELDS = {
 export const ContactInput = Type.Object(
   {
     ...CONTACT_FIELDS,
-    tags: Type.Optional(tags('Tags to add.')),
+    tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in all.')),
     fields: Type.Optional(FIELDS),
     source: Type.Optional(source('Where the person came from. The first one stays.')),
     ip: Type.Optional(IP),
@@ -129,7 +131,7 @@ export const ContactInput = Type.Object(
 export const ContactUpdateInput = Type.Object(
   {
     ...CONTACT_FIELDS,
-    tags: Type.Optional(tags('Tags to add.')),
+    tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in all.')),
     removeTags: Type.Optional(tags('Tags to remove; none that `tags` adds.')),
     fields: Type.Optional(FIELDS),
     source: Type.Optional(source('Where the person came from; replaces what is stored.')),

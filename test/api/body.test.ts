@@ -90,12 +90,15 @@ describe('413', () => {
   })
   test('an announced size is believed before anything is read', async () => {
     let isRead = false
-    const body = new ReadableStream({
-      pull(controller) {
-        isRead = true
-        controller.close()
+    const body = new ReadableStream(
+      {
+        pull(controller) {
+          isRead = true
+          controller.close()
+        },
       },
-    }, { highWaterMark: 0 })
+      { highWaterMark: 0 },
+    )
     const answer = await post({ body, headers: { 'Content-Length': String(64 * KB + 1) } })
     expect([answer.status, isRead]).toEqual([413, false])
   })

@@ -63,8 +63,13 @@ describe('401', () => {
   test('a revoked and a wrong key answer byte for byte alike, but for the requestId', async () => {
     const { keyId, apiKey } = await server.makeKey()
     await server.revokeKey(keyId)
-    const [revoked, wrong] = [await server.call('GET', EVENTS, { key: apiKey }), await server.call('GET', EVENTS, { key: makeApiKey() })]
-    expect(revoked.text.replace(String(revoked.body.requestId), '')).toBe(wrong.text.replace(String(wrong.body.requestId), ''))
+    const [revoked, wrong] = [
+      await server.call('GET', EVENTS, { key: apiKey }),
+      await server.call('GET', EVENTS, { key: makeApiKey() }),
+    ]
+    expect(revoked.text.replace(String(revoked.body.requestId), '')).toBe(
+      wrong.text.replace(String(wrong.body.requestId), ''),
+    )
     expect([...revoked.headers.keys()]).toEqual([...wrong.headers.keys()])
   })
 })
@@ -105,7 +110,9 @@ describe('the order of checks', () => {
   test('404 app before 429, 429 before 404 contact, 404 contact before 403 plan', async () => {
     const full = await createTestServer()
     const post = (more: Given['body']) =>
-      full.call('POST', EVENTS, { body: { app: full.first.appId, email: 'ada@example.com', event: 'e', ...Object(more) } })
+      full.call('POST', EVENTS, {
+        body: { app: full.first.appId, email: 'ada@example.com', event: 'e', ...Object(more) },
+      })
     await full.setPlan({ newPeoplePerMonth: 0 })
     expect(codeOf(await post({}))).toBe('404 contact_not_found')
     expect(codeOf(await post({ createContact: true }))).toBe('403 plan_limit_reached')

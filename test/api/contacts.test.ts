@@ -226,6 +226,27 @@ describe('400', () => {
   })
 })
 
+describe('400 for what a person would hold after merging', () => {
+  test.each([
+    ['tags_full', 'tags', 'This person would have more than 200 tags. Remove some first, with PATCH and `removeTags`.'],
+    [
+      'fields_full',
+      'fields',
+      'This person would have more than 100 keys or 16 KB in `fields`. Remove some first, by sending them as null.',
+    ],
+  ])('%s', async (refusal, field, message) => {
+    const refuse = async () => ({ refusal: refusal as 'internal_error' })
+    const full = await createTestServer({
+      wrapStore: (store) => ({ ...store, addContact: refuse, updateContact: refuse }),
+    })
+    for (const method of ['POST', 'PATCH']) {
+      const body = { newsletter: full.first.appId, email: 'ada@example.com' }
+      expectRefusal(await full.call(method, CONTACTS, { body }), [400, wrongField(field, message)])
+    }
+    await full.close()
+  })
+})
+
 test('the visitor ip is stored nowhere', async () => {
   const email = newEmail()
   await add(email, { ip: '203.0.113.99' })

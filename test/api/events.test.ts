@@ -100,7 +100,8 @@ describe('202 with warnings', () => {
           {
             field: 'properties',
             code: 'url_not_linkable',
-            message: "The property `url` is not an https address on the app's own domain, so mails will not link to it.",
+            message:
+              "The property `url` is not an https address on the app's own domain, so mails will not link to it.",
           },
         ],
       },
@@ -191,9 +192,21 @@ describe('400', () => {
   })
 
   const RAW: [string, string, string][] = [
-    ['a number beyond 2^53', '{"a":9007199254740993}', 'A number in this field is too large to be kept exactly. Send it as a string.'],
-    ['a number beyond all', '{"a":1e999}', 'A number in this field is too large to be kept exactly. Send it as a string.'],
-    ['half of a pair', '{"a":"\\ud83d"}', 'Text in this field holds half of a surrogate pair. Send whole Unicode characters.'],
+    [
+      'a number beyond 2^53',
+      '{"a":9007199254740993}',
+      'A number in this field is too large to be kept exactly. Send it as a string.',
+    ],
+    [
+      'a number beyond all',
+      '{"a":1e999}',
+      'A number in this field is too large to be kept exactly. Send it as a string.',
+    ],
+    [
+      'half of a pair',
+      '{"a":"\\ud83d"}',
+      'Text in this field holds half of a surrogate pair. Send whole Unicode characters.',
+    ],
     [
       '33 levels',
       `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`,

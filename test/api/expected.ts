@@ -2,7 +2,7 @@ import { expect } from 'bun:test'
 import { type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
 import type { Answer } from '../helper.ts'
 
-export const REQUEST_ID = expect.stringMatching(/^req_[0-9a-z]{18}$/)
+const REQUEST_ID = expect.stringMatching(/^req_[0-9a-z]{18}$/)
 export const PERSON_ID = expect.stringMatching(/^con_[0-9a-z]{11}$/)
 export const EVENT_ID = expect.stringMatching(/^evt_[0-9a-z]{11}$/)
 

@@ -27,7 +27,12 @@ const post = (more: object = {}, key?: string) =>
   })
 const contact = (method: string, more: object = {}, key?: string) =>
   server.call(method, CONTACTS, { body: { newsletter: server.first.appId, email: 'ada@example.com', ...more }, key })
-const statuses = (answers: Answer[]) => Object.fromEntries(Map.groupBy(answers, (one) => one.status).entries().map(([status, all]) => [status, all.length]))
+const statuses = (answers: Answer[]) =>
+  Object.fromEntries(
+    Map.groupBy(answers, (one) => one.status)
+      .entries()
+      .map(([status, all]) => [status, all.length]),
+  )
 const limitHeaders = ({ headers }: Answer) =>
   ['limit', 'remaining', 'reset', 'policy'].map((name) => headers.get(`ratelimit-${name}`))
 const limited = (limit: number, retryAfter: number, scope = 'key') => no('rate_limited', { scope, limit, retryAfter })

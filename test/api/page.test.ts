@@ -66,7 +66,11 @@ describe('GET /contacts', () => {
 
   test('all people, newest first, page by page', async () => {
     expect(await walk(CONTACTS, {})).toEqual([newestFirst])
-    expect(await walk(CONTACTS, { limit: '3' })).toEqual([newestFirst.slice(0, 3), newestFirst.slice(3, 6), newestFirst.slice(6)])
+    expect(await walk(CONTACTS, { limit: '3' })).toEqual([
+      newestFirst.slice(0, 3),
+      newestFirst.slice(3, 6),
+      newestFirst.slice(6),
+    ])
     expect(await walk(CONTACTS, { limit: '7' })).toEqual([newestFirst])
   })
 
@@ -148,8 +152,16 @@ describe('400', () => {
   const LIMIT = 'Send a whole number from 1 to 100.'
   const EMAIL = 'Send one plain email address, without name, brackets or quotes.'
   const cases: [string, string, string][] = [
-    ...['', '!', 'ABC', 'z'.repeat(12), '-1', '1.', '.1', '1.1.1'].map((text): [string, string, string] => ['cursor', text, CURSOR]),
-    ...['', '0', '101', '-1', '1.5', '1e1', ' 5', 'ten', '1000'].map((text): [string, string, string] => ['limit', text, LIMIT]),
+    ...['', '!', 'ABC', 'z'.repeat(12), '-1', '1.', '.1', '1.1.1'].map((text): [string, string, string] => [
+      'cursor',
+      text,
+      CURSOR,
+    ]),
+    ...['', '0', '101', '-1', '1.5', '1e1', ' 5', 'ten', '1000'].map((text): [string, string, string] => [
+      'limit',
+      text,
+      LIMIT,
+    ]),
     ['email', 'ada', EMAIL],
     ['email', '', EMAIL],
     ['email', 'ada x@example.com', 'Send one plain email address, with each `+` in it written as `%2B`.'],

@@ -112,8 +112,8 @@ describe('parseJsonObject names the top-level field that cannot be kept', () => 
     })
   })
   test('within the depth that is asked for', () => {
-    expect(refusedField(parse(`{"events":${nest(34)}}`, MAX_BATCH_FIELD_DEPTH))).toBe('accepted')
-    expect(refusedField(parse(`{"events":${nest(35)}}`, MAX_BATCH_FIELD_DEPTH))).toBe('events')
+    expect(refusedField(parse(`{"events":${nest(64)}}`, MAX_BATCH_FIELD_DEPTH))).toBe('accepted')
+    expect(refusedField(parse(`{"events":${nest(65)}}`, MAX_BATCH_FIELD_DEPTH))).toBe('events')
   })
 })
 

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { docsPage } from '../../src/api/docs-page.ts'
+import type { OpenApi } from '../../src/api/openapi.ts'
+import { ERROR_CODES } from '../../src/core/answer-schemas.ts'
+import { noteFacts } from '../../src/core/request-facts.ts'
+import * as schemas from '../../src/core/schemas.ts'
+import { API, type Answer, createTestServer, type TestServer } from '../helper.ts'
+
+let server: TestServer
+let page: Answer
+let document: OpenApi
+beforeAll(async () => {
+  server = await createTestServer()
+  page = await server.call('GET', `${API}/docs`, { key: null })
+  document = (await server.call('GET', `${API}/openapi.json`, { key: null })).body as unknown as OpenApi
+})
+afterAll(() => server.close())
+
+/** The page's words, without its tags. */
+const words = (html: string): string =>
+  html
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&amp;', '&')
+
+describe('the page', () => {
+  test('needs no key, and is bound by a policy', () => {
+    expect(page.status).toBe(200)
+    expect(Object.fromEntries(page.headers)).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.stringMatching(/^req_/),
+      'content-security-policy': expect.stringMatching(
+        /^default-src 'none'; style-src 'self' 'sha256-[\w+/]{43}='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+      ),
+    })
+    expect(page.text).not.toMatch(/<script|javascript:| on\w+=| style=/i)
+  })
+
+  test('its one style is the one that the policy lets through', () => {
+    const [style, ...others] = Array.from(page.text.matchAll(/<style>([^]*?)<\/style>/g), ([, text]) => text ?? '')
+    const hash = new Bun.CryptoHasher('sha256').update(style ?? '').digest('base64')
+    expect(page.headers.get('content-security-policy')).toContain(`'sha256-${hash}'`)
+    expect(others).toEqual([])
+  })
+
+  test('its stylesheet is served', async () => {
+    const [, href = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(page.text) ?? []
+    expect((await server.call('GET', href, { key: null })).headers.get('content-type')).toStartWith('text/css')
+  })
+
+  test('renders every call with its fields and answers, and leads to each', () => {
+    const said = words(page.text)
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        const [, id] = new RegExp(`<h2 id="([^"]+)">${method.toUpperCase()} ${path}</h2>`).exec(page.text) ?? []
+        expect(id).toBeString()
+        expect(page.text).toContain(`<a href="#${id}">`)
+        expect(said).toContain(`${operation.summary}.`)
+      }
+    }
+    for (const schema of Object.values(schemas)) {
+      for (const [name, { description }] of Object.entries<{ description?: string }>(schema.properties)) {
+        expect(page.text).toContain(`<code>${name}</code>`)
+        expect(said.replaceAll(/\s+/g, ' ')).toContain(
+          (description ?? '?').replaceAll('`', '').split(/[.:;]/)[0] ?? '?',
+        )
+      }
+    }
+  })
+
+  test('says every error and every limit of the specification', () => {
+    for (const code of ERROR_CODES) expect(page.text).toContain(`<code>${code}</code>`)
+    const said = words(page.text).replaceAll(/\s+/g, ' ')
+    const limits = [
+      'per key 6,000 hour',
+      'per key 600 hour',
+      'visitor 5 10 minutes',
+      'under 2 KB',
+      '1 to 64',
+      '64 KB',
+      '256 KB',
+    ]
+    for (const limit of limits) expect(said).toContain(limit)
+    expect(said).toContain('Use a timeout of 10 seconds and log failures')
+    expect(said).not.toMatch(/undefined|NaN|\[object|!/)
+  })
+
+  test('every heading has an id of its own among those that are linked', () => {
+    const ids = Array.from(page.text.matchAll(/<h2 id="([^"]*)"/g), ([, id]) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids.length).toBeGreaterThan(10)
+  })
+})
+
+test('hostile text in a setting stays text', async () => {
+  const hostile = '</code></pre><script>alert(1)</script>"\n```\n<img src=x onerror=alert(1)>'
+  const request = new Request('http://localhost/api/v1/docs')
+  noteFacts(request, { requestId: 'req_x', address: () => '127.0.0.1', access: null })
+  const info = { ...document.info, summary: hostile }
+  const html = await docsPage(request, { ...document, info, servers: [{ url: hostile }] }, {}).text()
+  expect(html).not.toMatch(/<script|<img/)
+  expect(html).toContain('&lt;script&gt;')
+})

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { FormatRegistry, type TSchema } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { EXAMPLES } from '../../src/api/examples.ts'
+import * as answers from '../../src/core/answer-schemas.ts'
+import { errorCode, type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
+import * as schemas from '../../src/core/schemas.ts'
+import { API, BATCH, CONTACTS, createTestServer, EVENTS, type TestServer } from '../helper.ts'
+
+if (!FormatRegistry.Has('date-time')) FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)))
+
+type Media = { 'application/json': { schema: Record<string, unknown>; example?: unknown } }
+type Operation = {
+  operationId: string
+  summary: string
+  security: unknown[]
+  parameters: { name: string; in: string; schema: object; description: string }[]
+  requestBody?: { required: boolean; content: Media }
+  responses: Record<string, { description: string; headers: object; content: Media }>
+}
+type Document = {
+  openapi: string
+  info: Record<string, string>
+  servers: { url: string }[]
+  components: { securitySchemes: object; schemas: Record<string, unknown> }
+  paths: Record<string, Record<string, Operation>>
+}
+
+let server: TestServer
+let document: Document
+let operations: [name: string, operation: Operation][]
+beforeAll(async () => {
+  server = await createTestServer()
+  const answer = await server.call('GET', `${API}/openapi.json`, { key: null })
+  document = answer.body as unknown as Document
+  operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, one]): [string, Operation] => [`${method.toUpperCase()} ${path}`, one]),
+  )
+})
+afterAll(() => server.close())
+
+describe('the document', () => {
+  test('is public JSON of OpenAPI 3.1', async () => {
+    const { status, headers } = await server.call('GET', `${API}/openapi.json`, { key: null })
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+    expect([headers.get('cache-control'), headers.get('x-request-id')]).toEqual([
+      'public, max-age=300',
+      expect.stringMatching(/^req_/),
+    ])
+    expect(Object.keys(document)).toEqual(['openapi', 'info', 'servers', 'components', 'paths'])
+    expect(document.openapi).toBe('3.1.0')
+    expect(document.servers).toEqual([{ url: 'http://localhost:8080' }])
+    expect(document.info).toMatchObject({ title: 'Eventpost', version: expect.stringMatching(/^\d+\.\d+\.\d+/) })
+    expect(document.components.securitySchemes).toEqual({
+      apiKey: { type: 'http', scheme: 'bearer', description: expect.any(String) },
+    })
+  })
+
+  test('describes every call, and none that is not there', async () => {
+    const names = operations.map(([name]) => name).sort()
+    expect(names).toEqual(
+      [
+        `DELETE ${CONTACTS}`,
+        `GET ${CONTACTS}`,
+        `GET ${EVENTS}`,
+        `PATCH ${CONTACTS}`,
+        `POST ${BATCH}`,
+        `POST ${CONTACTS}`,
+        `POST ${EVENTS}`,
+      ].sort(),
+    )
+    for (const path of [EVENTS, BATCH, CONTACTS]) {
+      const { headers } = await server.call('PUT', path)
+      const methods = headers
+        .get('allow')
+        ?.split(', ')
+        .filter((method) => method !== 'HEAD')
+        .sort()
+      expect(methods).toEqual(
+        Object.keys(document.paths[path] ?? {})
+          .map((method) => method.toUpperCase())
+          .sort(),
+      )
+    }
+  })
+
+  test('every reference leads somewhere, and every id is its own', () => {
+    const text = JSON.stringify(document)
+    for (const [, name] of text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)) {
+      expect(document.components.schemas).toHaveProperty(name as string)
+    }
+    const ids = operations.map(([, { operationId }]) => operationId)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids).toContain('postEventsBatch')
+  })
+})
+
+describe('each call', () => {
+  test('has what OpenAPI asks for', () => {
+    for (const [name, operation] of operations) {
+      const { summary, security, parameters, requestBody, responses } = operation
+      expect(summary).toMatch(/^[A-Z].*[^.]$/)
+      expect(security).toEqual([{ apiKey: [] }])
+      for (const parameter of parameters) {
+        expect([parameter.in, parameter.schema]).toEqual([
+          expect.stringMatching(/^(query|header)$/),
+          expect.any(Object),
+        ])
+        expect(parameter.description).not.toBe('')
+      }
+      expect(requestBody?.required ?? false).toBe(!name.startsWith('GET'))
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '401', '404', '429', '500']))
+      for (const [status, { description, headers, content }] of Object.entries(responses)) {
+        expect([status, description]).toEqual([expect.stringMatching(/^[2-5]\d\d$/), expect.stringMatching(/./)])
+        expect(headers).toHaveProperty('X-Request-Id')
+        const ref = { $ref: '#/components/schemas/Error' }
+        const { schema } = content['application/json']
+        if (Number(status) >= 400) expect(schema).toEqual(ref)
+        else expect(schema).not.toHaveProperty('$ref')
+      }
+    }
+  })
+
+  test('takes an Idempotency-Key where it heeds one', () => {
+    const taking = operations.filter(([, { parameters }]) => parameters.some(({ name }) => name === 'Idempotency-Key'))
+    expect(taking.map(([name]) => name)).toEqual([
+      `POST ${EVENTS}`,
+      `POST ${BATCH}`,
+      `POST ${CONTACTS}`,
+      `PATCH ${CONTACTS}`,
+    ])
+    for (const [, { responses }] of taking) expect(responses).toContainKeys(['409', '422'])
+  })
+
+  test('names each refusal of the table, and the guide explains all', () => {
+    const said = JSON.stringify(operations)
+    // an address or a method that is no call's belongs to none
+    const ofNoCall: RefusalCode[] = ['not_found', 'method_not_allowed']
+    for (const code of answers.ERROR_CODES) {
+      const { status, message } = REFUSALS[code]
+      expect(document.info.description).toContain(`| ${status} | \`${code}\` | ${message} |`)
+      if (!ofNoCall.includes(code)) expect(said).toContain(`\`${errorCode(code)}\`: `)
+    }
+  })
+})
+
+describe('examples', () => {
+  const PAIRS: [keyof typeof EXAMPLES, TSchema, TSchema][] = [
+    ['postEvent', schemas.EventInput, answers.EventAnswer],
+    ['postBatch', schemas.BatchInput, answers.BatchAnswer],
+    ['getEvents', schemas.EventQuery, answers.EventPage],
+    ['postContact', schemas.ContactInput, answers.ContactAnswer],
+    ['patchContact', schemas.ContactUpdateInput, answers.ContactAnswer],
+    ['getContacts', schemas.ContactQuery, answers.ContactFoundOrPage],
+    ['deleteContact', schemas.ContactErase, answers.ContactEraseAnswer],
+  ]
+  test.each(PAIRS)('%s has the shape of its schemas', (name, sent, answered) => {
+    const { send, answer } = EXAMPLES[name]
+    const query = 'limit' in send ? { ...send, limit: Number(send.limit) } : send
+    expect([...TypeCompiler.Compile(sent).Errors(query)]).toEqual([])
+    expect([...TypeCompiler.Compile(answered).Errors(answer)]).toEqual([])
+  })
+
+  /** Ids and times are the service's own. */
+  const shapeOf = (answer: object, appId: string): string =>
+    JSON.stringify(answer)
+      .replaceAll(/\b(con|evt)_[0-9a-z]{11}/g, '$1_')
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'time')
+      .replaceAll(appId, 'app')
+      .replaceAll('app.first.example', 'app.example.com')
+
+  test('what they send is answered as they say', async () => {
+    const app = EXAMPLES.postEvent.send.app
+    await server.call('POST', CONTACTS, { body: { app: server.first.appId, email: 'grace@example.com' } })
+    await server.call('DELETE', CONTACTS, { body: { app: server.first.appId, email: 'grace@example.com' } })
+    const calls: [keyof typeof EXAMPLES, string, string, number][] = [
+      ['postEvent', 'POST', EVENTS, 202],
+      ['getEvents', 'GET', EVENTS, 200],
+      ['deleteContact', 'DELETE', CONTACTS, 200],
+      ['postContact', 'POST', CONTACTS, 201],
+      ['deleteContact', 'DELETE', CONTACTS, 200],
+      ['postBatch', 'POST', BATCH, 207],
+      ['postContact', 'POST', CONTACTS, 200],
+      ['patchContact', 'PATCH', CONTACTS, 200],
+      ['getContacts', 'GET', CONTACTS, 200],
+    ]
+    for (const [name, method, path, status] of calls) {
+      const text = JSON.stringify(EXAMPLES[name].send).replaceAll(app, server.first.appId)
+      const send = JSON.parse(text.replaceAll('app.example.com', 'app.first.example'))
+      const query = method === 'GET' ? `?${new URLSearchParams(send)}` : ''
+      const given = method === 'GET' ? {} : { body: send }
+      const answer = await server.call(method, path + query, given)
+      expect([name, answer.status]).toEqual([name, status])
+      const isExact = !(name === 'postContact' && status === 200) && name !== 'getContacts' && name !== 'patchContact'
+      if (isExact) expect(shapeOf(answer.body, server.first.appId)).toBe(shapeOf(EXAMPLES[name].answer, app))
+    }
+  })
+})

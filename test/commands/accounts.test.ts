@@ -1,0 +1,124 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, startServer } from './process.ts'
+import { refused, wrongUse } from './refused.ts'
+
+const { folder, remove } = makeFolder()
+const data = join(folder, 'data')
+const passwordFile = join(folder, 'password')
+const OWNER = ['--email', 'Owner@Example.com', '--app', 'Demo']
+let begun: Begun
+let server: Running
+
+beforeAll(async () => {
+  writeFileSync(passwordFile, 'a long walk home\nand a second line\n')
+  const words = ['--domain', 'app.example.com', '--domain', 'www.example.com']
+  begun = await eventpostJson<Begun>(['init', '--data', data, ...OWNER, ...words])
+  server = await startServer({ data })
+})
+afterAll(async () => {
+  await server.stop('SIGKILL')
+  remove()
+})
+
+const SHAPE = {
+  accountId: expect.stringMatching(/^acc_[0-9a-z]{21}$/),
+  appId: expect.stringMatching(/^app_[0-9a-z]{21}$/),
+  siteId: expect.stringMatching(/^site_[0-9a-z]{21}$/),
+  apiKey: expect.stringMatching(/^mc_[0-9A-Za-z]{36}$/),
+  identitySecret: expect.stringMatching(/^\S{32,}$/),
+  signInUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:8080\/password\?token=[0-9A-Za-z]{43}$/),
+}
+
+const post = (key: string, app: string, email = 'ada@example.com') =>
+  call(server.url, key, 'POST', '/api/v1/events', { app, email, event: 'results_ready', createContact: true })
+
+const passwordHashes = (): unknown[] => {
+  const db = new Database(join(data, 'eventpost.db'), { readonly: true })
+  const hashes = db.query('SELECT password_hash FROM members ORDER BY created_at, id').values().flat()
+  db.close()
+  return hashes
+}
+
+describe('init', () => {
+  test('prints all that a server needs, and the key works', async () => {
+    expect(begun).toEqual(SHAPE)
+    expect((await post(begun.apiKey, begun.appId)).status).toBe(202)
+  })
+
+  test('keeps what it makes from others', () => {
+    expect(statSync(data).mode & 0o777).toBe(0o700)
+    expect(statSync(join(data, 'eventpost.db')).mode & 0o777).toBe(0o600)
+  })
+
+  test('prints names and values for people', async () => {
+    const { code, out, err } = await eventpost(['init', '--data', join(folder, 'text'), ...OWNER])
+    expect([code, err]).toEqual([0, ''])
+    const rows = out.trimEnd().split('\n').map((line) => line.split(/ {2,}/))
+    expect(Object.fromEntries(rows)).toEqual(SHAPE)
+  })
+
+  test('is done once: a second time changes nothing', async () => {
+    const again = await eventpost(['init', '--data', data, '--email', 'other@example.com', '--app', 'Other'])
+    expect(again).toEqual(refused('is set up already.*eventpost account create'))
+    expect(passwordHashes()).toHaveLength(1)
+  })
+
+  test('prints the link for where the service is reached', async () => {
+    const signInUrl = async (name: string, words: string[], env = {}): Promise<string> =>
+      (await eventpostJson<Begun>(['init', '--data', join(folder, name), ...OWNER, ...words], { env })).signInUrl
+    expect(await signInUrl('u1', ['--base-url', 'https://post.example.com/'])).toStartWith('https://post.example.com/password?')
+    const env = { EVENTPOST_BASE_URL: 'https://env.example.com' }
+    expect(await signInUrl('u2', [], env)).toStartWith('https://env.example.com/password?')
+    expect(await signInUrl('u3', [], { PORT: '9000' })).toStartWith('http://127.0.0.1:9000/password?')
+    expect(await eventpost(['init', ...OWNER, '--base-url', 'post'])).toEqual(wrongUse('--base-url takes an address'))
+  })
+
+  test('takes a password from a file, and never shows it', async () => {
+    const inText = join(folder, 'with-password')
+    const { code, out, err } = await eventpost(['init', '--data', inText, ...OWNER, '--password-file', passwordFile, '--json'])
+    expect([code, err]).toEqual([0, ''])
+    expect(JSON.parse(out).signInUrl).toBe('http://127.0.0.1:8080/')
+    expect(out).not.toContain('walk')
+    const bytes = readFileSync(join(inText, 'eventpost.db')).toString('latin1')
+    expect(bytes).toContain('$argon2id$v=19$m=19456,t=2,p=1$')
+    expect(bytes).not.toContain('walk')
+  })
+
+  test.each([
+    ['short', 'at least 8 characters'],
+    ['', 'first line is empty'],
+    ['password', 'one of the first that others would try'],
+    ['x'.repeat(129), 'at most 128 characters'],
+  ])('refuses the password %p and makes nothing', async (password, says) => {
+    const [file, target] = [join(folder, 'bad-password'), join(folder, 'not-made')]
+    writeFileSync(file, password)
+    expect(await eventpost(['init', '--data', target, ...OWNER, '--password-file', file])).toEqual(wrongUse(says))
+    expect(existsSync(target)).toBe(false)
+  })
+})
+
+describe('account create', () => {
+  test('makes another account beside the running server, which sees nothing of the first', async () => {
+    const words = ['--email', 'second@example.com', '--app', 'Second', '--password-file', passwordFile]
+    const second = await eventpostJson<Begun>(['account', 'create', '--data', data, ...words])
+    expect(second).toEqual({ ...SHAPE, signInUrl: 'http://127.0.0.1:8080/' })
+    expect(second.accountId).not.toBe(begun.accountId)
+    expect((await post(second.apiKey, second.appId)).status).toBe(202)
+    expect(await post(second.apiKey, begun.appId)).toMatchObject({ status: 404, body: { error: 'app_not_found' } })
+    expect(passwordHashes()).toEqual([null, expect.stringContaining('$argon2id$')])
+  })
+
+  test('refuses an email that a member has', async () => {
+    const words = ['--email', 'owner@example.com', '--app', 'Twin']
+    expect(await eventpost(['account', 'create', '--data', data, ...words])).toEqual(refused('email exists already'))
+  })
+
+  test('needs a database', async () => {
+    const nowhere = join(folder, 'nowhere')
+    expect(await eventpost(['account', 'create', '--data', nowhere, ...OWNER])).toEqual(refused('no database in'))
+    expect(existsSync(nowhere)).toBe(false)
+  })
+})

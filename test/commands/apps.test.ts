@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, setUp, startServer } from './process.ts'
+import { refused, wrongUse } from './refused.ts'
+
+const { folder, remove } = makeFolder()
+let first: Begun
+let second: Begun
+let server: Running
+
+beforeAll(async () => {
+  first = await setUp(folder)
+  const words = ['--email', 'second@example.com', '--app', 'Second']
+  second = await eventpostJson<Begun>(['account', 'create', '--data', folder, ...words])
+  server = await startServer({ data: folder })
+})
+afterAll(async () => {
+  await server.stop('SIGKILL')
+  remove()
+})
+
+const create = (...words: string[]) =>
+  eventpostJson<{ appId: string; siteId: string }>(['app', 'create', '--data', folder, ...words])
+
+/** Until the running server knows: within a second (product.md). */
+async function statusOf(key: string, app: string, wanted: number): Promise<number> {
+  const until = performance.now() + 1_000
+  for (;;) {
+    const { status } = await call(server.url, key, 'GET', `/api/v1/events?app=${app}`)
+    if (status === wanted || performance.now() > until) return status
+    await Bun.sleep(20)
+  }
+}
+
+describe('app create', () => {
+  test('makes an app of the first account; its key may use it within a second', async () => {
+    expect(await statusOf(first.apiKey, first.appId, 200)).toBe(200)
+    const made = await create('--name', 'Shop', '--domain', 'shop.example.com', '--home', 'https://shop.example.com/start')
+    expect(made).toEqual({ appId: expect.stringMatching(/^app_/), siteId: expect.stringMatching(/^site_/) })
+    expect(await statusOf(first.apiKey, made.appId, 200)).toBe(200)
+    expect(await statusOf(second.apiKey, made.appId, 404)).toBe(404)
+  })
+
+  test('makes it for the account that --account names', async () => {
+    const { appId } = await create('--name', 'Other', '--account', second.accountId)
+    expect(await statusOf(second.apiKey, appId, 200)).toBe(200)
+    expect(await statusOf(first.apiKey, appId, 404)).toBe(404)
+  })
+
+  test('refuses an unknown account, and a domain that is none', async () => {
+    const words = ['app', 'create', '--data', folder, '--name', 'Shop']
+    expect(await eventpost([...words, '--account', 'acc_nobody'])).toEqual(refused('no account with this ID'))
+    expect(await eventpost([...words, '--domain', 'https://shop'])).toEqual(wrongUse('a domain of your own'))
+    expect(await eventpost([...words, '--home', 'ftp://shop.example.com'])).toEqual(wrongUse('home page'))
+  })
+})

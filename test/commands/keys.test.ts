@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, setUp, startServer } from './process.ts'
+import { refused } from './refused.ts'
+
+type Listed = Record<'keyId' | 'name' | 'scope', string> & Record<'createdAt' | 'lastUsedAt' | 'revokedAt', string | null>
+type Made = { keyId: string; apiKey: string }
+
+const { folder, remove } = makeFolder()
+let first: Begun
+let second: Begun
+let server: Running
+
+beforeAll(async () => {
+  first = await setUp(folder)
+  const words = ['--email', 'second@example.com', '--app', 'Second']
+  second = await eventpostJson<Begun>(['account', 'create', '--data', folder, ...words])
+  server = await startServer({ data: folder })
+})
+afterAll(async () => {
+  await server.stop('SIGKILL')
+  remove()
+})
+
+const key = <T>(...words: string[]): Promise<T> => eventpostJson<T>(['key', ...words, '--data', folder])
+const listed = async (keyId: string): Promise<Listed | undefined> =>
+  (await key<Listed[]>('list')).find((row) => row.keyId === keyId)
+
+const ask = (apiKey: string) => call(server.url, apiKey, 'GET', `/api/v1/events?app=${first.appId}`)
+
+/** Until the running server answers so: within a second (product.md). */
+async function statusOf(apiKey: string, wanted: number): Promise<number> {
+  const until = performance.now() + 1_000
+  for (;;) {
+    const { status } = await ask(apiKey)
+    if (status === wanted || performance.now() > until) return status
+    await Bun.sleep(20)
+  }
+}
+
+describe('key create', () => {
+  test('shows a key once, which works on a running server within a second', async () => {
+    const made = await key<Made>('create', '--name', 'CI')
+    expect(made).toEqual({
+      keyId: expect.stringMatching(/^key_[0-9a-z]{21}$/),
+      apiKey: expect.stringMatching(/^mc_[0-9A-Za-z]{36}$/),
+    })
+    expect(await statusOf(made.apiKey, 200)).toBe(200)
+    expect(JSON.stringify(await key('list'))).not.toContain(made.apiKey)
+  })
+
+  test('names may repeat', async () => {
+    const [one, other] = [await key<Made>('create', '--name', 'Twin'), await key<Made>('create', '--name', 'Twin')]
+    expect(one.keyId).not.toBe(other.keyId)
+  })
+
+  test('a write-only key may not read', async () => {
+    const { keyId, apiKey } = await key<Made>('create', '--name', 'Writer', '--scope', 'write')
+    expect(await listed(keyId)).toMatchObject({ name: 'Writer', scope: 'write' })
+    expect(await ask(apiKey)).toMatchObject({ status: 403, body: { error: 'insufficient_scope' } })
+  })
+
+  test('belongs to the account that --account names', async () => {
+    const { keyId, apiKey } = await key<Made>('create', '--name', 'Theirs', '--account', second.accountId)
+    expect(await ask(apiKey)).toMatchObject({ status: 404, body: { error: 'app_not_found' } })
+    expect(await listed(keyId)).toBeUndefined()
+    expect(await eventpost(['key', 'create', '--data', folder, '--name', 'N', '--account', 'acc_nobody'])).toEqual(
+      refused('no account with this ID'),
+    )
+  })
+})
+
+describe('key list', () => {
+  test('lists the keys of an account, newest first, as JSON and as a table', async () => {
+    const keys = await key<Listed[]>('list', '--account', second.accountId)
+    expect(keys.at(-1)).toEqual({
+      keyId: expect.stringMatching(/^key_/),
+      name: 'First key',
+      scope: 'standard',
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      lastUsedAt: null,
+      revokedAt: null,
+      seenInBrowserAt: null,
+    } as Listed)
+    const { code, out, err } = await eventpost(['key', 'list', '--data', folder, '--account', second.accountId])
+    expect([code, err]).toEqual([0, ''])
+    const [head, ...rows] = out.trimEnd().split('\n')
+    expect(head).toMatch(/^keyId +name +scope +createdAt +lastUsedAt +revokedAt +seenInBrowserAt$/)
+    expect(rows).toHaveLength(keys.length)
+  })
+})
+
+describe('key revoke', () => {
+  test('a running server refuses the key within a second', async () => {
+    const { keyId, apiKey } = await key<Made>('create', '--name', 'Leaked')
+    expect(await statusOf(apiKey, 200)).toBe(200)
+    expect(await key<object>('revoke', keyId)).toEqual({ keyId, revoked: true })
+    expect(await statusOf(apiKey, 401)).toBe(401)
+    expect((await ask(apiKey)).body).toMatchObject({ error: 'invalid_api_key', message: 'Invalid API key' })
+    expect((await listed(keyId))?.revokedAt).toMatch(/Z$/)
+    expect((await ask(first.apiKey)).status).toBe(200)
+  })
+
+  test('a second time changes nothing', async () => {
+    const { keyId } = await key<Made>('create', '--name', 'Twice')
+    await key('revoke', keyId)
+    const before = await listed(keyId)
+    await key('revoke', keyId)
+    expect(await listed(keyId)).toEqual(before)
+  })
+
+  test("refuses a key that does not exist, and one of another account's in the same words", async () => {
+    const [theirs] = await key<Listed[]>('list', '--account', second.accountId)
+    for (const keyId of ['key_nothing', theirs?.keyId ?? '']) {
+      expect(await eventpost(['key', 'revoke', keyId, '--data', folder])).toEqual(refused('no key with this ID.*key list'))
+    }
+    expect((await key<Listed[]>('list', '--account', second.accountId))[0]?.revokedAt).toBeNull()
+  })
+})
+
+describe('secret rotate', () => {
+  test('prints the new secret and until when the one before is valid: 24 hours', async () => {
+    const from = Date.now()
+    const made = await eventpostJson<{ identitySecret: string; previousValidUntil: string }>(['secret', 'rotate', '--data', folder])
+    expect(made).toEqual({ identitySecret: expect.stringMatching(/^\S{32,}$/), previousValidUntil: expect.any(String) })
+    expect(made.identitySecret).not.toBe(first.identitySecret)
+    const validMs = Date.parse(made.previousValidUntil) - 24 * 3_600_000
+    expect(validMs).toBeWithin(from, Date.now() + 1)
+  })
+})

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, startServer } from './process.ts'
+import { refused } from './refused.ts'
+
+const { folder, remove } = makeFolder()
+let begun: Begun
+let server: Running
+
+beforeAll(async () => {
+  begun = await eventpostJson<Begun>(['init', '--data', folder, '--email', 'owner@example.com', '--app', 'Demo'])
+  server = await startServer({ data: folder })
+})
+afterAll(async () => {
+  await server.stop('SIGKILL')
+  remove()
+})
+
+const set = (...words: string[]) => eventpostJson<Record<string, unknown>>(['plan', 'set', '--data', folder, ...words])
+
+let count = 0
+const post = (email = `p${++count}@example.com`) =>
+  call(server.url, begun.apiKey, 'POST', '/api/v1/events', { app: begun.appId, email, event: 'x', createContact: true })
+
+/** Asks until the running server answers so, for a second. */
+async function until(isSo: () => Promise<boolean>): Promise<boolean> {
+  const end = performance.now() + 1_000
+  while (performance.now() < end) if (await isSo()) return true
+  return false
+}
+
+const DEFAULTS = {
+  newPeoplePerMonth: null,
+  eventsPerHour: null,
+  addsPerHour: null,
+  updatesPerHour: null,
+  mcpCallsPerMinute: null,
+  snippetLimits: true,
+}
+
+describe('plan set', () => {
+  test('changes what it names, prints all of it, and takes words that undo it', async () => {
+    const { accountId } = begun
+    const words = ['--adds-per-hour', '5', '--updates-per-hour', '7', '--mcp-calls-per-minute', '9', '--snippet-limits', 'off']
+    const changed = { addsPerHour: 5, updatesPerHour: 7, mcpCallsPerMinute: 9, snippetLimits: false }
+    expect(await set(...words)).toEqual({ accountId, ...DEFAULTS, ...changed })
+    expect(await set('--adds-per-hour', 'default')).toEqual({ accountId, ...DEFAULTS, ...changed, addsPerHour: null })
+    const undo = ['--updates-per-hour', 'default', '--mcp-calls-per-minute', 'default', '--snippet-limits', 'on']
+    expect(await set(...undo)).toEqual({ accountId, ...DEFAULTS })
+  })
+
+  test('a lower limit of events holds on a running server within a second', async () => {
+    expect((await post()).headers.get('ratelimit-limit')).toBe('6000')
+    await set('--events-per-hour', '3')
+    expect(await until(async () => (await post()).status === 429)).toBe(true)
+    expect((await post()).body).toMatchObject({ error: 'rate_limited', scope: 'key', limit: 3 })
+    await set('--events-per-hour', 'default')
+    expect(await until(async () => (await post()).status === 202)).toBe(true)
+  })
+
+  test('no new people: 403, while known ones go on', async () => {
+    await post('known@example.com')
+    await set('--new-people-per-month', '0')
+    expect(await until(async () => (await post()).status === 403)).toBe(true)
+    expect((await post()).body).toMatchObject({ error: 'plan_limit_reached' })
+    expect((await post('known@example.com')).status).toBe(202)
+    await set('--new-people-per-month', 'unlimited')
+    expect(await until(async () => (await post()).status === 202)).toBe(true)
+  })
+
+  test('prints names and values for people; refuses an unknown account', async () => {
+    const words = ['plan', 'set', '--data', folder, '--snippet-limits', 'on']
+    const { code, out, err } = await eventpost([...words, '--account', begun.accountId])
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(/^newPeoplePerMonth +-$/m)
+    expect(out).toMatch(/^snippetLimits +true$/m)
+    expect(await eventpost([...words, '--account', 'acc_nobody'])).toEqual(refused('no account with this ID'))
+  })
+})

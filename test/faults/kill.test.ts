@@ -1,0 +1,41 @@
+/** kill -9 in the middle of a load (promises 6): what was acknowledged is there after a restart, and nothing is half. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Begun, makeFolder, setUp, startServer } from '../commands/process.ts'
+import { readBack, startLoad } from './load.ts'
+
+const ROUNDS = 3
+const CLIENTS = 300
+
+const { folder, remove } = makeFolder()
+let begun: Begun
+
+beforeAll(async () => {
+  begun = await setUp(folder)
+})
+afterAll(remove)
+
+test('a killed server loses nothing that it acknowledged', async () => {
+  const acknowledged: string[] = []
+  const unanswered: string[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const server = await startServer({ data: folder })
+    const load = startLoad({ url: server.url, key: begun.apiKey, app: begun.appId }, { clients: CLIENTS, round })
+    await Bun.sleep(300 + Math.random() * 400)
+    expect((await server.stop('SIGKILL')).code).toBeNull()
+    await load.ended
+    expect(load.tally.counts.other_status).toBe(0)
+    expect(load.tally.acknowledged.length).toBeGreaterThan(CLIENTS / 2)
+    acknowledged.push(...load.tally.acknowledged)
+    unanswered.push(...load.tally.unanswered)
+
+    const again = await startServer({ data: folder })
+    const stored = await readBack({ url: again.url, key: begun.apiKey, app: begun.appId })
+    const kept = new Set(stored)
+    expect(acknowledged.filter((email) => !kept.has(email))).toEqual([])
+    expect(kept.size).toBe(stored.length)
+    // what nobody was told about may be there, and nothing else
+    const known = new Set([...acknowledged, ...unanswered])
+    expect(stored.filter((email) => !known.has(email))).toEqual([])
+    expect((await again.stop()).code).toBe(0)
+  }
+}, 60_000)

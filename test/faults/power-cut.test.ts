@@ -1,0 +1,136 @@
+/**
+ * Power cuts (promises 1 and 6): at many moments of a load, the disk as it would then be is opened by a fresh process.
+ * It must open clean, hold every event that had been acknowledged, and nothing half. `bun run power-cut` does it longer.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readPublicId } from '../../src/store/ids.ts'
+import { type Begun, makeFolder, setUp, startServer } from '../commands/process.ts'
+import type { Found } from './check-disk.ts'
+import { createDisk, type Entry, type Random, readRecord } from './disk.ts'
+import { startLoad } from './load.ts'
+import { canMakeFaults, createShim, type Fault } from './shim.ts'
+
+const CUTS = Number(process.env.POWER_CUTS ?? 24)
+const SEED = Number(process.env.POWER_CUT_SEED ?? Date.now() % 1_000_000)
+const LOAD_MS = Number(process.env.POWER_CUT_LOAD_MS ?? 1_200)
+/** A cut takes about a tenth of a second. */
+const TEST_MS = 20_000 + CUTS * 1_000
+
+const { folder, remove } = makeFolder()
+const [data, before, after] = ['data', 'before', 'after'].map((name) => join(folder, name)) as [string, string, string]
+let begun: Begun
+let shim: ReturnType<typeof createShim>
+
+beforeAll(async () => {
+  if (!canMakeFaults) return
+  begun = await setUp(data)
+  cpSync(data, before, { recursive: true })
+  shim = createShim(folder, data)
+})
+afterAll(remove)
+
+/** mulberry32: a failure names its seed, and the seed brings back its cuts. */
+function createRandom(seed: number): Random {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** Runs a server under load, from the same beginning each time, and kills it. @returns what its disk was asked to do */
+async function record(...faults: Fault[]): Promise<Entry[]> {
+  rmSync(data, { recursive: true })
+  cpSync(before, data, { recursive: true })
+  const server = await startServer({ data, env: shim.recordingEnv(...faults) })
+  const load = startLoad({ url: server.url, key: begun.apiKey, app: begun.appId }, { clients: 64, round: 0 })
+  await Bun.sleep(LOAD_MS)
+  await server.stop('SIGKILL')
+  await load.ended
+  const entries = readRecord(shim.record)
+  rmSync(shim.record)
+  return entries
+}
+
+/** Moments of the record, in order: anywhere, around each kind of sync, and while the log is copied. */
+function chooseMoments(entries: Entry[], random: Random): number[] {
+  const pick = <T>(list: T[]): T | undefined => list[Math.floor(random() * list.length)]
+  const all = Array.from(entries.keys())
+  const syncs = all.filter((index) => entries[index]?.kind === 'sync')
+  const database = entries.find((entry) => entry.kind === 'name' && entry.data.toString().endsWith('.db'))?.file
+  const copies = all.filter((index) => entries[index]?.kind === 'write' && entries[index].file === database)
+  return Array.from({ length: CUTS }, (_, number) => {
+    const near = pick(number % 3 === 0 ? all : number % 3 === 1 || copies.length === 0 ? syncs : copies) ?? 0
+    return Math.max(0, near - Math.floor(random() * 3))
+  }).sort((a, b) => a - b)
+}
+
+const acknowledgedIn = ({ kind, data: answer }: Entry): number[] =>
+  kind !== 'answer' ? [] : [...answer.toString().matchAll(/con_[0-9a-z]{11}/g)].map(([id]) => readPublicId('con', id) ?? 0)
+
+const readBase = (): Record<string, Buffer> =>
+  Object.fromEntries(readdirSync(before).map((name) => [name, readFileSync(join(before, name))]))
+
+async function open(files: Map<string, Buffer>): Promise<Found | string> {
+  rmSync(after, { recursive: true, force: true })
+  mkdirSync(after)
+  for (const [name, bytes] of files) if (name.startsWith('eventpost.db')) writeFileSync(join(after, name), bytes)
+  const program = [process.execPath, join(import.meta.dir, 'check-disk.ts'), after]
+  const child = Bun.spawn(program, { stdout: 'pipe', stderr: 'pipe' })
+  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  return (await child.exited) === 0 ? (JSON.parse(out) as Found) : err
+}
+
+/** Cuts the power at many moments of a record. @returns what was wrong with the disks, and how many were told how much */
+async function cutPower(entries: Entry[]) {
+  const random = createRandom(SEED)
+  const disk = createDisk(data, readBase())
+  const acknowledged: number[] = []
+  const told: number[] = []
+  const [damaged, lost]: [string[], number[]] = [[], []]
+  let next = 0
+  for (const moment of chooseMoments(entries, random)) {
+    for (; next < moment; next++) {
+      const entry = entries[next] as Entry
+      disk.advance(entry)
+      acknowledged.push(...acknowledgedIn(entry))
+    }
+    const found = await open(disk.cut(random))
+    told.push(acknowledged.length)
+    if (typeof found === 'string') damaged.push(found)
+    else {
+      if (found.integrity !== 'ok' || found.differences.some((n) => n !== 0)) damaged.push(JSON.stringify(found))
+      const kept = new Set(found.people)
+      lost.push(acknowledged.filter((id) => !kept.has(id)).length)
+    }
+  }
+  return { damaged, lost: lost.filter((count) => count > 0), most: Math.max(...told) }
+}
+
+describe.skipIf(!canMakeFaults)(`a power cut (seed ${SEED})`, () => {
+  test(
+    'loses nothing that was acknowledged and leaves nothing half',
+    async () => {
+      const entries = await record()
+      const { damaged, lost, most } = await cutPower(entries)
+      expect(damaged).toEqual([])
+      expect(lost).toEqual([])
+      expect(most).toBeGreaterThan(200)
+    },
+    TEST_MS,
+  )
+
+  // or the test above could not fail
+  test(
+    'is noticed where fsync does nothing',
+    async () => {
+      const { damaged, lost } = await cutPower(await record('FAULT_NO_SYNC'))
+      expect(damaged.length + lost.length).toBeGreaterThan(CUTS / 4)
+    },
+    TEST_MS,
+  )
+})

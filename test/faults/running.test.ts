@@ -1,0 +1,107 @@
+/** Disks that fail under a running server (promises 5). */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { copyFileSync, cpSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Begun, call, makeFolder, type Running, setUp, startServer } from '../commands/process.ts'
+import { readBack } from './load.ts'
+import { canMakeFaults, createShim, type Shim } from './shim.ts'
+
+let folder = ''
+let remove = (): void => {}
+let data = ''
+let begun: Begun
+let server: Running
+let count = 0
+
+beforeEach(async () => {
+  ;({ folder, remove } = makeFolder())
+  data = join(folder, 'data')
+  begun = await setUp(data)
+})
+afterEach(async () => {
+  await server.stop('SIGKILL')
+  remove()
+})
+
+const target = () => ({ url: server.url, key: begun.apiKey, app: begun.appId })
+
+async function post() {
+  count += 1
+  const email = `p${count}@example.com`
+  const body = { app: begun.appId, email, event: 'results_ready', createContact: true }
+  const { status, body: answer, headers } = await call(server.url, begun.apiKey, 'POST', '/api/v1/events', body)
+  return { email, status, error: answer.error, retryAfter: headers.get('retry-after') }
+}
+
+const readiness = async (): Promise<number> => (await fetch(`${server.url}/readyz`)).status
+
+/** Asks again and again. @returns milliseconds until it was so. @throws Error when it takes longer than `mostMs` */
+async function until(mostMs: number, isSo: () => Promise<boolean>): Promise<number> {
+  const from = performance.now()
+  while (!(await isSo())) {
+    if (performance.now() - from > mostMs) throw new Error(`not within ${mostMs} ms`)
+    await Bun.sleep(50)
+  }
+  return performance.now() - from
+}
+
+describe('the data file', () => {
+  const accidents = {
+    removed: (file: string) => rmSync(file),
+    replaced: (file: string) => {
+      copyFileSync(file, `${file}.other`)
+      renameSync(`${file}.other`, file)
+    },
+    'gone with its folder': () => {
+      cpSync(data, `${data}.moved`, { recursive: true })
+      rmSync(data, { recursive: true })
+    },
+  }
+  for (const [what, happen] of Object.entries(accidents)) {
+    test(`${what}: readiness red and writes refused within 2 s`, async () => {
+      server = await startServer({ data })
+      expect([(await post()).status, await readiness()]).toEqual([202, 200])
+      happen(join(data, 'eventpost.db'))
+      const unavailable = { status: 503, error: 'unavailable', retryAfter: '2' }
+      await until(2_000, async () => (await post()).status === 503 && (await readiness()) === 503)
+      expect(await post()).toMatchObject(unavailable)
+    })
+  }
+})
+
+describe.skipIf(!canMakeFaults)('the disk', () => {
+  let shim: Shim
+  beforeEach(() => {
+    shim = createShim(folder, data)
+  })
+
+  test('full: 503, reads go on, and it heals within 5 s', async () => {
+    server = await startServer({ data, env: shim.env('FAULT_FULL') })
+    const first = await post()
+    expect(first.status).toBe(202)
+    shim.set('FAULT_FULL')
+    for (let turn = 0; turn < 5; turn++) {
+      expect(await post()).toMatchObject({ status: 503, error: 'unavailable', retryAfter: '2' })
+      expect(await readBack(target())).toEqual([first.email])
+    }
+    await until(2_000, async () => (await readiness()) === 503)
+    shim.clear('FAULT_FULL')
+    await until(5_000, async () => (await post()).status === 202 && (await readiness()) === 200)
+    expect((await server.stop()).code).toBe(0)
+  })
+
+  test('that fails an fsync: that write is not acknowledged, and the process ends', async () => {
+    server = await startServer({ data, env: shim.env('FAULT_SYNC_FAILS') })
+    const first = await post()
+    expect(first.status).toBe(202)
+    shim.set('FAULT_SYNC_FAILS')
+    const second = await post().catch(() => ({ status: 0 }))
+    expect([0, 503]).toContain(second.status)
+    expect(await server.ended()).toBe(1)
+    expect(server.said.out).toContain('the disk can no longer be trusted')
+
+    server = await startServer({ data })
+    expect(await readBack(target())).toContain(first.email)
+    expect((await post()).status).toBe(202)
+  })
+})

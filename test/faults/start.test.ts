@@ -1,0 +1,116 @@
+/** A data folder that cannot be used (promises 5): one line that says what to do, exit 1, and nothing is changed. */
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SCHEMA_VERSION } from '../../src/store/migrations/index.ts'
+import { eventpost, makeFolder, type Ran, setUp, startServer } from '../commands/process.ts'
+import { canMakeFaults, createShim } from './shim.ts'
+
+const { folder, remove } = makeFolder()
+const good = join(folder, 'good')
+const bad = join(folder, 'bad')
+const database = join(bad, 'eventpost.db')
+
+beforeAll(async () => {
+  await setUp(good)
+})
+afterAll(remove)
+
+const serve = (data: string, env = {}): Promise<Ran> => eventpost(['serve', '--port', '0', '--data', data], { env })
+
+const refusedWith = (words: string) => ({
+  code: 1,
+  out: '',
+  err: expect.stringMatching(new RegExp(`^eventpost: [^\\n]*${words}[^\\n]*\\n$`)),
+})
+
+const changeDatabase = (sql: string): void => {
+  const db = new Database(database)
+  db.run(sql)
+  db.close()
+}
+
+/** What is done to a copy of a good folder, and what is said about it. */
+const BAD: { what: string; make: () => void; says: string }[] = [
+  { what: 'a file of nothing', make: () => truncateSync(database), says: 'is damaged or is no database.*cp BACKUP' },
+  { what: 'noise', make: () => writeFileSync(database, Buffer.alloc(50_000, 0xa5)), says: 'is damaged' },
+  { what: 'text', make: () => writeFileSync(database, 'Dear diary,\n'.repeat(500)), says: 'is damaged' },
+  { what: 'half a file', make: () => truncateSync(database, 30_000), says: 'is damaged' },
+  {
+    what: "another program's database",
+    make: () => {
+      rmSync(database)
+      changeDatabase('CREATE TABLE songs (title TEXT)')
+    },
+    says: 'is a database of another program',
+  },
+  {
+    what: 'a newer database',
+    make: () => changeDatabase('PRAGMA user_version = 9999'),
+    says: `has schema version 9999; this executable knows up to ${SCHEMA_VERSION}`,
+  },
+]
+
+describe('serve refuses', () => {
+  for (const { what, make, says } of BAD) {
+    test(what, async () => {
+      rmSync(bad, { recursive: true, force: true })
+      cpSync(good, bad, { recursive: true })
+      make()
+      const bytes = readFileSync(database)
+      expect(await serve(bad)).toEqual(refusedWith(says))
+      expect(readFileSync(database).equals(bytes)).toBe(true)
+      // the other commands say the same
+      expect(await eventpost(['key', 'list', '--data', bad])).toEqual(refusedWith(says))
+      expect(readFileSync(database).equals(bytes)).toBe(true)
+      expect(readdirSync(bad).filter((name) => /\.(new|copy|before)/.test(name))).toEqual([])
+    })
+  }
+
+  test('a folder that another one serves, which goes on', async () => {
+    const first = await startServer({ data: good })
+    expect(await serve(good)).toEqual(refusedWith('Another eventpost serves .* choose another folder with --data'))
+    expect((await fetch(`${first.url}/readyz`)).status).toBe(200)
+    expect((await first.stop()).code).toBe(0)
+  })
+
+  test('a port that is taken', async () => {
+    const taken = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
+    const ran = await eventpost(['serve', '--port', String(taken.port), '--data', good])
+    expect(ran).toEqual(refusedWith('cannot be used.*--port'))
+    await taken.stop(true)
+  })
+
+  // root may write anywhere, so a folder that forbids it would prove nothing
+  for (const data of ['/proc/eventpost', '/dev/null', '/dev/null/data']) {
+    test(`the folder ${data}`, async () => {
+      expect(await serve(data)).toEqual(refusedWith('cannot be written to.*--data'))
+    })
+  }
+
+  describe.skipIf(!canMakeFaults)('a file system without shared memory', () => {
+    test('for a new database, of which nothing stays', async () => {
+      const fresh = join(folder, 'fresh')
+      const shim = createShim(folder, fresh)
+      expect(await serve(fresh, shim.env('FAULT_NO_SHM'))).toEqual(refusedWith('write-ahead log.*local disk'))
+      expect(readdirSync(fresh).filter((name) => name.startsWith('eventpost'))).toEqual([])
+    })
+
+    test('for an existing one, which is left as it is', async () => {
+      rmSync(bad, { recursive: true, force: true })
+      cpSync(good, bad, { recursive: true })
+      const bytes = readFileSync(database)
+      const shim = createShim(folder, bad)
+      expect(await serve(bad, shim.env('FAULT_NO_SHM'))).toEqual(refusedWith('write-ahead log.*local disk'))
+      expect(readFileSync(database).equals(bytes)).toBe(true)
+    })
+  })
+})
+
+test('a command other than serve and init makes no database', async () => {
+  const empty = join(folder, 'empty')
+  mkdirSync(empty)
+  expect(await eventpost(['key', 'list', '--data', empty])).toEqual(refusedWith('There is no database in'))
+  expect(existsSync(join(empty, 'eventpost.db'))).toBe(false)
+})

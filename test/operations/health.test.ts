@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createTestServer, type TestServer } from '../helper.ts'
+
+let server: TestServer
+let canCommit = true
+let asked = 0
+beforeEach(async () => {
+  canCommit = true
+  asked = 0
+  server = await createTestServer({
+    wrapStore: (store) => ({
+      ...store,
+      canCommit: async () => {
+        asked += 1
+        return canCommit && (await store.canCommit())
+      },
+    }),
+  })
+})
+afterEach(() => server.close())
+
+const get = async (path: string) => {
+  const { status, body, headers } = await server.call('GET', path, { key: null })
+  expect([headers.get('cache-control'), headers.get('content-type')]).toEqual([
+    'no-store',
+    expect.stringMatching(/^application\/json/),
+  ])
+  return [status, body]
+}
+const NOT_SAVED = [503, { ok: false, reason: 'Nothing can be saved now. The log says why.' }]
+const STOPPING = [503, { ok: false, reason: 'The service is stopping.' }]
+const FINE = [200, { ok: true }]
+
+describe('/healthz', () => {
+  test('is 200 as long as the process answers', async () => {
+    canCommit = false
+    server.health.isDraining = true
+    expect(await get('/healthz')).toEqual(FINE)
+  })
+})
+
+describe('/readyz', () => {
+  test('is 200 when a commit reaches the disk, 503 when not, and heals by itself', async () => {
+    expect(await get('/readyz')).toEqual(FINE)
+    canCommit = false
+    server.clock.tick(1_000)
+    expect(await get('/readyz')).toEqual(NOT_SAVED)
+    canCommit = true
+    server.clock.tick(1_000)
+    expect(await get('/readyz')).toEqual(FINE)
+  })
+  test('asks the disk once a second at most, by a clock that nobody sets', async () => {
+    for (let i = 0; i < 50; i++) await get('/readyz')
+    server.clock.wallMs += 86_400_000
+    await get('/readyz')
+    expect(asked).toBe(1)
+    server.clock.tick(1_000)
+    await get('/readyz')
+    expect(asked).toBe(2)
+  })
+  test('is 503 while it stops, whatever the disk says', async () => {
+    server.health.isDraining = true
+    expect(await get('/readyz')).toEqual(STOPPING)
+    expect(asked).toBe(0)
+  })
+})
