@@ -71,7 +71,10 @@ export function addressOf(host: string, port: number | undefined): string {
 /** Resolves all settings. @throws UsageError naming the setting that cannot be used */
 export function readConfig(flags: Flags, env: Environment): Config {
   const text = (name: SettingName): string => readSetting(SETTINGS[name], flags, env)
-  const trustedProxies = text('trustedProxies').split(',').map((range) => range.trim()).filter((range) => range !== '')
+  const trustedProxies = text('trustedProxies')
+    .split(',')
+    .map((range) => range.trim())
+    .filter((range) => range !== '')
   const wrong = trustedProxies.find((range) => !isProxyRange(range))
   if (wrong !== undefined) throw new UsageError('--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.')
   return {

@@ -29,7 +29,7 @@ export type Handle = (request: Request, socketAddress?: () => string | undefined
  */
 export async function createServer(parts: ServerParts): Promise<{ handle: Handle }> {
   // without it, paths under a host name of three letters are not found
-  const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
+  const app = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
   app.onError(({ error, code, request }) => {
     if (code === 'NOT_FOUND') return refuseAddress(app, request)
     const { requestId } = factsOf(request)
@@ -71,8 +71,8 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     if (status >= 400 && status < 500 && status !== 429 && path.startsWith(API_PREFIX)) {
       parts.flood.countRefusal(address(), access?.key.id ?? null)
     }
-    const fields = { requestId, method: request.method, route, status, ms: Math.round(ms * 10) / 10, keyId: access?.key.id ?? null }
-    parts.log.write('info', 'request', fields)
+    const { method } = request
+    parts.log.request({ requestId, method, route, status, ms: Math.round(ms * 10) / 10, keyId: access?.key.id ?? null })
   }
 
   return { handle }
@@ -81,7 +81,8 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
 /** 405 where the path exists for another method, else 404. */
 function refuseAddress(app: AnyElysia, request: Request): Response {
   const path = pathOf(request.url)
-  const methods = app.routes.filter((route) => route.path === path).map((route) => route.method)
+  const found = app.routes.filter((route) => route.path === path).map((route) => route.method)
+  const methods = found.includes('GET') ? [...found, 'HEAD'] : found
   if (methods.length === 0) return refusalPage(request, 'not_found') ?? refusalAnswer(request, { refusal: 'not_found' })
   return refusalAnswer(request, { refusal: 'method_not_allowed' }, { Allow: methods.join(', ') })
 }

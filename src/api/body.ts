@@ -1,4 +1,4 @@
-import { parseJsonObject } from '../core/json.ts'
+import { type ParsedObject, parseJsonObject } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
 /** The largest bodies taken (api.md, Errors). */
@@ -14,14 +14,23 @@ const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
 export async function readJson(
   request: Request,
   { maxBytes, maxDepth }: { maxBytes: number; maxDepth?: number },
-): Promise<{ object: Record<string, unknown> } | { refused: Refusal }> {
+): Promise<ParsedObject> {
+  const bytes = startReading(request, maxBytes)
+  if ('refused' in bytes) return bytes
+  return parseBody(await bytes, maxDepth)
+}
+
+/** Begins to read, or refuses by what the headers say. null: larger than allowed. */
+export function startReading(request: Request, maxBytes: number): Promise<Uint8Array | null> | { refused: Refusal } {
   const { headers } = request
   if (!JSON_TYPE.test(headers.get('content-type') ?? '')) return { refused: refuse('unsupported_media_type') }
   const announced = headers.get('content-length')
-  if (Number(announced) > maxBytes) return { refused: refuse('too_large') }
-  const bytes = announced === null ? await readChunks(request, maxBytes) : await request.bytes()
-  return bytes === null ? { refused: refuse('too_large') } : parseJsonObject(bytes, maxDepth)
+  if (announced === null) return readChunks(request, maxBytes)
+  return Number(announced) > maxBytes ? { refused: refuse('too_large') } : request.bytes()
 }
+
+export const parseBody = (bytes: Uint8Array | null, maxDepth?: number): ParsedObject =>
+  bytes === null ? { refused: refuse('too_large') } : parseJsonObject(bytes, maxDepth)
 
 /** A body that does not say how long it is. null when it is larger than allowed; the rest is left unread. */
 async function readChunks(request: Request, maxBytes: number): Promise<Uint8Array | null> {

@@ -4,7 +4,7 @@ import type { Reading } from '../core/field-readers.ts'
 import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
-import { BODY_BYTES, readJson } from './body.ts'
+import { BODY_BYTES, parseBody, startReading } from './body.ts'
 import { findKeyFault } from './once.ts'
 
 /** A call that was let in and understood. */
@@ -51,7 +51,9 @@ export async function readCall<T extends { app: string }>(
   const admission = authenticate(parts, request, 'write')
   const allowed = admission instanceof Promise ? await admission : admission
   if ('refused' in allowed) return allowed
-  const body = await readJson(request, { maxBytes: BODY_BYTES })
+  const bytes = startReading(request, BODY_BYTES)
+  if ('refused' in bytes) return bytes
+  const body = parseBody(await bytes)
   if ('refused' in body) return body
   const fault = findKeyFault(request)
   if (fault) return { refused: fault }
@@ -66,5 +68,6 @@ export function readItem<T extends { app: string }>(
 ): Call<T> | Refused {
   if ('errors' in reading) return { refused: refuseFields(reading.errors) }
   const app = findApp(access, reading.input.app)
-  return app ? { access, app, ...reading, body } : { refused: refuse('app_not_found') }
+  if (!app) return { refused: refuse('app_not_found') }
+  return { access, app, input: reading.input, warnings: reading.warnings, body }
 }

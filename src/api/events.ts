@@ -39,11 +39,9 @@ export const eventRoutes = (parts: Parts, once: Once) =>
           const headers = settleLimit(parts, counted, outcome)
           if (isRefusal(outcome)) return refusalAnswer(request, outcome, headers)
           const body = { ok: true, contactId: publicId('con', outcome.contactId), created: outcome.created }
-          const replayed = outcome.replayed ? REPLAYED : {}
-          return answer(request, 202, withWarnings(body, [...call.warnings, ...warnOfLink(input, app)]), {
-            ...headers,
-            ...replayed,
-          })
+          if (outcome.replayed) Object.assign(headers, REPLAYED)
+          call.warnings.push(...warnOfLink(input, app))
+          return answer(request, 202, withWarnings(body, call.warnings), headers)
         } finally {
           begun.release()
         }

@@ -2,7 +2,16 @@ import { addressOf, readConfig, readSecret, UsageError } from '../config.ts'
 import { createAccount } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
-import { DATA, expectDone, type Given, JSON_OUTPUT, type Command, type Options, required, withStore } from './command.ts'
+import {
+  DATA,
+  expectDone,
+  type Given,
+  JSON_OUTPUT,
+  type Command,
+  type Options,
+  required,
+  withStore,
+} from './command.ts'
 
 const BEGINNING: Options = {
   ...DATA,
@@ -33,7 +42,8 @@ async function begin(given: Given, env: Record<string, string | undefined>, only
     home: given.text('home') ?? null,
   }
   const reading = readBeginning(text)
-  if ('errors' in reading) throw new UsageError(reading.errors.map(({ field, message }) => `--${field}: ${message}`).join(' '))
+  if ('errors' in reading)
+    throw new UsageError(reading.errors.map(({ field, message }) => `--${field}: ${message}`).join(' '))
   const config = readConfig({ 'base-url': given.text('base-url') }, env)
   const baseUrl = config.baseUrl ?? addressOf(config.host, config.port)
   const passwordHash = await readPasswordHash(given)

@@ -7,7 +7,13 @@ import { REFUSALS } from '../core/refusals.ts'
 import type { Refused } from '../store/types.ts'
 
 /** The options of a command line, as `parseArgs` takes them, with a word for the help. */
-export type Option = { type: 'string' | 'boolean'; multiple?: boolean; value?: string; meaning: string; default?: string }
+export type Option = {
+  type: 'string' | 'boolean'
+  multiple?: boolean
+  value?: string
+  meaning: string
+  default?: string
+}
 export type Options = Record<string, Option>
 
 export type Given = {
@@ -70,7 +76,10 @@ export async function withStore<T>(
 ): Promise<T> {
   const folder = folderOf(given, env)
   if (!mayCreate && !existsSync(databasePath(folder))) {
-    throw new StoreError('missing', `There is no database in ${folder}. Start with eventpost init, or name its folder with --data.`)
+    throw new StoreError(
+      'missing',
+      `There is no database in ${folder}. Start with eventpost init, or name its folder with --data.`,
+    )
   }
   const store = await openStore(folder, { threads: false })
   try {
@@ -85,7 +94,9 @@ export async function findAccount(store: Store, given: Given): Promise<string> {
   const account = await store.findAccount(given.text('account') ?? null)
   if (!account) {
     const isSetUp = await store.isSetUp()
-    throw new CommandRefused(isSetUp ? 'There is no account with this ID.' : 'There is no account yet. Run eventpost init.')
+    throw new CommandRefused(
+      isSetUp ? 'There is no account with this ID.' : 'There is no account yet. Run eventpost init.',
+    )
   }
   return account.id
 }

@@ -68,7 +68,8 @@ export const keyRevoke: Command = {
   options: COMMON,
   run: async (given, env) => {
     const [keyId, ...more] = given.words
-    if (keyId === undefined || more.length > 0) throw new UsageError('Name one key to revoke: eventpost key revoke KEYID.')
+    if (keyId === undefined || more.length > 0)
+      throw new UsageError('Name one key to revoke: eventpost key revoke KEYID.')
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const accountId = await findAccount(store, given)
       const outcome = await store.revokeKey({ accountId, actor: 'cli', at: Date.now(), keyId })

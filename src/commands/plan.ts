@@ -1,6 +1,16 @@
 import { UsageError } from '../config.ts'
 import type { Plan } from '../core/accounts.ts'
-import { ACCOUNT, type Command, DATA, expectDone, findAccount, type Given, JSON_OUTPUT, type Options, withStore } from './command.ts'
+import {
+  ACCOUNT,
+  type Command,
+  DATA,
+  expectDone,
+  findAccount,
+  type Given,
+  JSON_OUTPUT,
+  type Options,
+  withStore,
+} from './command.ts'
 
 const RATES = {
   'events-per-hour': 'eventsPerHour',
@@ -29,7 +39,8 @@ function readChanges(given: Given): Partial<Plan> {
     if (text !== undefined) plan[field] = readCount(option, text, 'default')
   }
   const snippet = given.text('snippet-limits')
-  if (snippet !== undefined && snippet !== 'on' && snippet !== 'off') throw new UsageError('--snippet-limits takes on or off.')
+  if (snippet !== undefined && snippet !== 'on' && snippet !== 'off')
+    throw new UsageError('--snippet-limits takes on or off.')
   if (snippet !== undefined) plan.snippetLimits = snippet === 'on'
   if (Object.keys(plan).length === 0) throw new UsageError('Say what to set, such as --new-people-per-month 1000.')
   return plan

@@ -55,7 +55,7 @@ async function start(config: Config): Promise<void> {
   }
 }
 
-type Opened = Pick<Stopping, 'lock' | 'http' | 'store'>
+type Opened = Pick<Stopping, 'lock' | 'http'> & { store: Store }
 
 /** Answers requests, prints where, and stays until a signal drains it (promises 8). */
 async function run(config: Config, { lock, http, store }: Opened): Promise<void> {
@@ -71,7 +71,7 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
   store.onForeignWrite(parts.access.forget)
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
   const chores = startChores(parts, log)
-  drainOnSignals({ http, answer, health, log, chores, store, lock, parts })
+  drainOnSignals({ http, answer, health, log, chores, lock, parts })
   await announce(store, baseUrl)
 }
 
@@ -108,7 +108,9 @@ function listen({ host, port }: Config): Server<undefined> {
       fetch: () => new Response('{"ok":false,"error":"unavailable"}', { status: 503, headers: JSON_TYPE }),
     })
   } catch {
-    throw new CommandRefused(`Port ${port} on ${host} cannot be used. Stop what listens there, or choose another with --port.`)
+    throw new CommandRefused(
+      `Port ${port} on ${host} cannot be used. Stop what listens there, or choose another with --port.`,
+    )
   }
 }
 

@@ -2,7 +2,7 @@ import type { EventQuery } from '../store/event-reads.ts'
 import type { EventRow, Idempotency, RecordedEvent, Refused, Via } from '../store/types.ts'
 import type { Access, AppRow } from './access.ts'
 import { type EventFields, RESULTS_READY } from './event-input.ts'
-import { linkableUrl } from './links.ts'
+import { isLinkable } from './links.ts'
 import type { Parts } from './parts.ts'
 import type { Warning } from './refusals.ts'
 
@@ -49,7 +49,7 @@ export function recordEvent(
 
 /** Said once, here, for every door: the event is kept, the mail will carry no link to it (messages.md, Link rule). */
 export function warnOfLink({ event, url }: EventFields, app: AppRow): Warning[] {
-  if (event !== RESULTS_READY || url === null || linkableUrl(url, app.hosts) !== null) return []
+  if (event !== RESULTS_READY || url === null || isLinkable(url, app.hosts)) return []
   const message = "The property `url` is not an https address on the app's own domain, so mails will not link to it."
   return [{ field: 'properties', code: 'url_not_linkable', message }]
 }

@@ -52,6 +52,16 @@ export function linkableUrl(raw: string, hosts: readonly string[]): URL | null {
   return url?.hostname === host ? url : null
 }
 
+/** https, a plain host, and visible ASCII without a backslash: two readers cannot differ about it. */
+const PLAIN_URL = /^https:\/\/([a-z0-9.-]+)(?:[/?#][!-[\]-~]*)?$/
+
+/** Whether mail may link to it. Most URLs are plain and on the app's own host, and are known without being taken apart. */
+export function isLinkable(raw: string, hosts: readonly string[]): boolean {
+  const host = PLAIN_URL.exec(raw)?.[1]
+  const isPlainlyOwn = host !== undefined && hosts.includes(host) && isAppHost(host)
+  return isPlainlyOwn || linkableUrl(raw, hosts) !== null
+}
+
 const foldHost = (text: string): string | null => {
   const lower = text.toLowerCase()
   return lower === LOCALHOST ? lower : foldDomain(lower)

@@ -1,15 +1,15 @@
 import type { Server } from 'bun'
 import type { Parts } from '../core/parts.ts'
-import type { Store } from '../store/store.ts'
 import type { Chores } from './chores.ts'
 import type { Health } from './health.ts'
 import type { Log } from './log.ts'
 
 /** How long running requests may take to finish once the service is told to stop: all of it takes 10 s (promises 8). */
 const FINISH_MS = 9_000
-/** Nobody sends: no request came for so long. */
-const QUIET_MS = 20
-const QUIET_MOST_MS = 250
+/** How often one looks whether requests still come, how often in a row there must be none, and how often at most. */
+const LOOK_MS = 10
+const QUIET_LOOKS = 15
+const LOOKS_MAX = 60
 
 export type Answer = (request: Request, server: Server<undefined>) => Promise<Response>
 
@@ -19,7 +19,6 @@ export type Stopping = {
   health: Health
   log: Log
   chores: Chores
-  store: Store
   lock: { release(): void }
   parts: Parts
 }
@@ -51,13 +50,13 @@ export function onFault(log: Log, message: string, reason: string): void {
 }
 
 /** Readiness red, no new connections, what runs is finished, what is accepted is on disk, the log is copied. */
-async function drain({ http, answer, health, log, chores, store, lock, parts }: Stopping): Promise<void> {
+async function drain({ http, answer, health, log, chores, lock, parts }: Stopping): Promise<void> {
   log.write('info', 'stopping')
   health.isDraining = true
   chores.stop()
   await closeDoor(http, answer)
   await parts.access.saveUses()
-  await store.close()
+  await parts.store.close()
   lock.release()
   log.write('info', 'stopped')
   log.flush()
@@ -66,7 +65,7 @@ async function drain({ http, answer, health, log, chores, store, lock, parts }: 
 /**
  * Stops accepting without cutting anyone. To stop while clients send would reset those whose request is on its way: so
  * answers are held back until nobody sends any more, which for clients that wait for their answers is at once. Then
- * the door closes, and the answers go out with the word that the connection ends.
+ * the door closes, and the answers go out.
  */
 async function closeDoor(http: Stopping['http'], answer: Answer): Promise<void> {
   const closed = Promise.withResolvers<void>()
@@ -75,8 +74,8 @@ async function closeDoor(http: Stopping['http'], answer: Answer): Promise<void> 
     fetch: async (request, server) => {
       came += 1
       const response = await answer(request, server)
-      await closed.promise
       response.headers.set('Connection', 'close')
+      await closed.promise
       return response
     },
   })
@@ -87,14 +86,19 @@ async function closeDoor(http: Stopping['http'], answer: Answer): Promise<void> 
   void http.stop(true)
 }
 
-/** Waits until nothing more comes, but not for ever. */
+/**
+ * Waits until nothing more comes, but not for ever. It looks often, because a process that was kept waiting for the
+ * processor sees its timer before it sees the requests that came meanwhile.
+ */
 async function untilQuiet(came: () => number): Promise<void> {
-  const until = performance.now() + QUIET_MOST_MS
-  let before = -1
-  while (came() !== before && performance.now() < until) {
+  let before = came()
+  let quietLooks = 0
+  for (let looks = 0; looks < LOOKS_MAX && quietLooks < QUIET_LOOKS; looks++) {
+    await Bun.sleep(LOOK_MS)
+    quietLooks = came() === before ? quietLooks + 1 : 0
     before = came()
-    await Bun.sleep(QUIET_MS)
   }
 }
 
-const nameOf = (reason: unknown): string => (reason instanceof Error ? (reason.stack ?? reason.message) : String(reason))
+const nameOf = (reason: unknown): string =>
+  reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
 import type { Parts } from '../core/parts.ts'
 import type { Metrics } from './metrics.ts'
@@ -6,6 +7,10 @@ import type { Metrics } from './metrics.ts'
 const ASK_EVERY_MS = 1_000
 
 export type Health = { isDraining: boolean }
+
+/** Hashed first, so that the comparison takes as long for any length. */
+const isSame = (given: string, expected: string): boolean =>
+  timingSafeEqual(Bun.SHA256.hash(given), Bun.SHA256.hash(expected))
 
 const plain = (status: number, body: object): Response => Response.json(body, { status, headers: NO_STORE })
 const NO_STORE = { 'Cache-Control': 'no-store' }
@@ -36,7 +41,7 @@ export function healthRoutes(
         : plain(503, { ok: false, reason: 'Nothing can be saved now. The log says why.' })
     })
     .get('/metrics', ({ request }) => {
-      if (metricsToken !== null && request.headers.get('authorization') !== `Bearer ${metricsToken}`) {
+      if (metricsToken !== null && !isSame(request.headers.get('authorization') ?? '', `Bearer ${metricsToken}`)) {
         return plain(401, { ok: false, reason: 'Send the metrics token as a bearer token.' })
       }
       const text = metrics.print(store.stats())

@@ -2,7 +2,16 @@ import type { Database } from 'bun:sqlite'
 import { createContactReads } from './contact-reads.ts'
 import type { People } from './people.ts'
 import type { Tallies } from './tallies.ts'
-import type { ContactRow, ContactWrite, FieldValue, Refused, SavedContact } from './types.ts'
+import {
+  type ContactRow,
+  type ContactWrite,
+  type FieldValue,
+  type Refused,
+  type SavedContact,
+  STORED_FIELDS_BYTES,
+  STORED_FIELDS_MAX,
+  STORED_TAGS_MAX,
+} from './types.ts'
 
 type Parts = { db: Database; people: People; tallies: Tallies }
 
@@ -22,7 +31,7 @@ export function createContactWrites({ db, people, tallies }: Parts) {
   }
 
   /** Merges into the stored row; a row that stays the same is not written. */
-  const merge = (id: number, write: ContactWrite, source: string | null): ContactRow => {
+  const merge = (id: number, write: ContactWrite, source: string | null): ContactRow | Refused => {
     const old = read(id)
     const next = {
       firstName: write.firstName === undefined ? old.firstName : write.firstName,
@@ -30,6 +39,8 @@ export function createContactWrites({ db, people, tallies }: Parts) {
       tags: mergeTags(old.tags ?? [], write),
       fields: mergeFields(old.fields ?? {}, write.fields ?? {}),
     }
+    const overfull = findOverfull(old, next)
+    if (overfull) return overfull
     const columns = [next.firstName, next.lastName, source, toJson(next.tags), toJson(next.fields)] as const
     const before = [old.firstName, old.lastName, old.source, toJson(old.tags ?? []), toJson(old.fields ?? {})]
     if (columns.every((value, index) => value === before[index])) return old
@@ -53,7 +64,8 @@ export function createContactWrites({ db, people, tallies }: Parts) {
       const person = known ?? people.add({ ...write, ...names })
       if ('refusal' in person) return person
       const source = known ? read(known.id).source : write.source
-      return { contactId: person.id, created: known === null, contact: merge(person.id, write, source) }
+      const contact = merge(person.id, write, source)
+      return 'refusal' in contact ? contact : { contactId: person.id, created: known === null, contact }
     },
 
     /** Never makes anyone. */
@@ -62,7 +74,8 @@ export function createContactWrites({ db, people, tallies }: Parts) {
       const known = people.find(write.appId, write.email)
       if (!known) return { refusal: 'contact_not_found' }
       const source = write.source ?? read(known.id).source
-      return { contactId: known.id, created: false, contact: merge(known.id, write, source) }
+      const contact = merge(known.id, write, source)
+      return 'refusal' in contact ? contact : { contactId: known.id, created: false, contact }
     },
   }
 }
@@ -79,3 +92,19 @@ function mergeFields(old: Record<string, FieldValue>, changes: Record<string, Fi
   const kept = Array.from(merged).filter((entry): entry is [string, FieldValue] => entry[1] !== null)
   return Object.fromEntries(kept)
 }
+
+type Held = { tags: string[] | null; fields: Record<string, FieldValue> | null }
+
+/** Refuses what makes a full row fuller; removing always works. */
+function findOverfull(old: Held, next: Held): Refused | null {
+  const [tagsBefore, tags] = [old.tags?.length ?? 0, next.tags?.length ?? 0]
+  if (tags > STORED_TAGS_MAX && tags > tagsBefore) return { refusal: 'tags_full' }
+  const [before, after] = [sizeOf(old.fields), sizeOf(next.fields)]
+  if (after.keys > STORED_FIELDS_MAX && after.keys > before.keys) return { refusal: 'fields_full' }
+  return after.bytes > STORED_FIELDS_BYTES && after.bytes > before.bytes ? { refusal: 'fields_full' } : null
+}
+
+const sizeOf = (fields: Held['fields']) => ({
+  keys: Object.keys(fields ?? {}).length,
+  bytes: Buffer.byteLength(JSON.stringify(fields ?? {})),
+})

@@ -6,6 +6,11 @@ export type EventType = (typeof EVENT_TYPES)[number]
 export const VIAS = ['api', 'browser', 'mcp', 'import'] as const
 export type Via = (typeof VIAS)[number]
 
+/** What one person may hold after any number of merges; their row must not grow without end. */
+export const STORED_TAGS_MAX = 200
+export const STORED_FIELDS_MAX = 100
+export const STORED_FIELDS_BYTES = 16 * 1024
+
 export type ContactStatus = 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'
 export type KeyScope = 'standard' | 'ingest' | 'manage'
 
@@ -18,6 +23,8 @@ export type WriteRefusal =
   | 'already_set_up'
   | 'email_taken'
   | 'not_found'
+  | 'tags_full'
+  | 'fields_full'
   | 'unavailable'
   | 'commit_unconfirmed'
   | 'internal_error'

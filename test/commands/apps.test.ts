@@ -34,7 +34,14 @@ async function statusOf(key: string, app: string, wanted: number): Promise<numbe
 describe('app create', () => {
   test('makes an app of the first account; its key may use it within a second', async () => {
     expect(await statusOf(first.apiKey, first.appId, 200)).toBe(200)
-    const made = await create('--name', 'Shop', '--domain', 'shop.example.com', '--home', 'https://shop.example.com/start')
+    const made = await create(
+      '--name',
+      'Shop',
+      '--domain',
+      'shop.example.com',
+      '--home',
+      'https://shop.example.com/start',
+    )
     expect(made).toEqual({ appId: expect.stringMatching(/^app_/), siteId: expect.stringMatching(/^site_/) })
     expect(await statusOf(first.apiKey, made.appId, 200)).toBe(200)
     expect(await statusOf(second.apiKey, made.appId, 404)).toBe(404)

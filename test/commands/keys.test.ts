@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, setUp, startServer } from './process.ts'
 import { refused } from './refused.ts'
 
-type Listed = Record<'keyId' | 'name' | 'scope', string> & Record<'createdAt' | 'lastUsedAt' | 'revokedAt', string | null>
+type Listed = Record<'keyId' | 'name' | 'scope', string> &
+  Record<'createdAt' | 'lastUsedAt' | 'revokedAt', string | null>
 type Made = { keyId: string; apiKey: string }
 
 const { folder, remove } = makeFolder()
@@ -54,8 +55,8 @@ describe('key create', () => {
   })
 
   test('a write-only key may not read', async () => {
-    const { keyId, apiKey } = await key<Made>('create', '--name', 'Writer', '--scope', 'write')
-    expect(await listed(keyId)).toMatchObject({ name: 'Writer', scope: 'write' })
+    const { keyId, apiKey } = await key<Made>('create', '--name', 'Writer', '--scope', 'ingest')
+    expect(await listed(keyId)).toMatchObject({ name: 'Writer', scope: 'ingest' })
     expect(await ask(apiKey)).toMatchObject({ status: 403, body: { error: 'insufficient_scope' } })
   })
 
@@ -111,7 +112,9 @@ describe('key revoke', () => {
   test("refuses a key that does not exist, and one of another account's in the same words", async () => {
     const [theirs] = await key<Listed[]>('list', '--account', second.accountId)
     for (const keyId of ['key_nothing', theirs?.keyId ?? '']) {
-      expect(await eventpost(['key', 'revoke', keyId, '--data', folder])).toEqual(refused('no key with this ID.*key list'))
+      expect(await eventpost(['key', 'revoke', keyId, '--data', folder])).toEqual(
+        refused('no key with this ID.*key list'),
+      )
     }
     expect((await key<Listed[]>('list', '--account', second.accountId))[0]?.revokedAt).toBeNull()
   })
@@ -120,7 +123,12 @@ describe('key revoke', () => {
 describe('secret rotate', () => {
   test('prints the new secret and until when the one before is valid: 24 hours', async () => {
     const from = Date.now()
-    const made = await eventpostJson<{ identitySecret: string; previousValidUntil: string }>(['secret', 'rotate', '--data', folder])
+    const made = await eventpostJson<{ identitySecret: string; previousValidUntil: string }>([
+      'secret',
+      'rotate',
+      '--data',
+      folder,
+    ])
     expect(made).toEqual({ identitySecret: expect.stringMatching(/^\S{32,}$/), previousValidUntil: expect.any(String) })
     expect(made.identitySecret).not.toBe(first.identitySecret)
     const validMs = Date.parse(made.previousValidUntil) - 24 * 3_600_000

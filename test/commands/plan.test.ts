@@ -40,7 +40,16 @@ const DEFAULTS = {
 describe('plan set', () => {
   test('changes what it names, prints all of it, and takes words that undo it', async () => {
     const { accountId } = begun
-    const words = ['--adds-per-hour', '5', '--updates-per-hour', '7', '--mcp-calls-per-minute', '9', '--snippet-limits', 'off']
+    const words = [
+      '--adds-per-hour',
+      '5',
+      '--updates-per-hour',
+      '7',
+      '--mcp-calls-per-minute',
+      '9',
+      '--snippet-limits',
+      'off',
+    ]
     const changed = { addsPerHour: 5, updatesPerHour: 7, mcpCallsPerMinute: 9, snippetLimits: false }
     expect(await set(...words)).toEqual({ accountId, ...DEFAULTS, ...changed })
     expect(await set('--adds-per-hour', 'default')).toEqual({ accountId, ...DEFAULTS, ...changed, addsPerHour: null })

@@ -12,7 +12,8 @@ const READY_MS = 20_000
 export type Environment = Record<string, string | undefined>
 export type Ran = { code: number; out: string; err: string }
 export type How = { program?: string[]; cwd?: string; env?: Environment }
-export type ServeHow = How & { data: string; words?: string[] }
+/** `port` is a free one unless it is said, and left to the environment where it is null. */
+export type ServeHow = How & { data: string; port?: number | null; words?: string[] }
 export type Running = Awaited<ReturnType<typeof startServer>>
 
 /** A folder of the test's own; `remove` takes it away. */
@@ -61,7 +62,10 @@ export type Begun = {
 
 /** Sets a data folder up, with limits that no load in these tests meets. */
 export async function setUp(data: string, how: How = {}): Promise<Begun> {
-  const begun = await eventpostJson<Begun>(['init', '--data', data, '--email', 'owner@example.com', '--app', 'Demo'], how)
+  const begun = await eventpostJson<Begun>(
+    ['init', '--data', data, '--email', 'owner@example.com', '--app', 'Demo'],
+    how,
+  )
   const lifted = ['--events-per-hour', '1000000000', '--updates-per-hour', '1000000000']
   await eventpostJson(['plan', 'set', '--data', data, ...lifted], how)
   return begun
@@ -72,9 +76,10 @@ async function collect(stream: ReadableStream<Uint8Array>, add: (text: string) =
   for await (const chunk of stream) add(decoder.decode(chunk, { stream: true }))
 }
 
-/** Starts a server on a free port. @throws Error with its output when it ends before it listens */
-export async function startServer({ data, words = [], ...how }: ServeHow) {
-  const child = spawn(['serve', '--port', '0', '--data', data, ...words], how)
+/** Starts a server. @throws Error with its output when it ends before it listens */
+export async function startServer({ data, port = 0, words = [], ...how }: ServeHow) {
+  const listen = port === null ? [] : ['--port', String(port)]
+  const child = spawn(['serve', '--data', data, ...listen, ...words], how)
   const said = { out: '', err: '' }
   const ready = Promise.withResolvers<string>()
   const reading = Promise.all([
@@ -117,5 +122,9 @@ export async function call(url: string, key: string, method: string, path: strin
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
-  return { status: response.status, body: (await response.json()) as Record<string, unknown>, headers: response.headers }
+  return {
+    status: response.status,
+    body: (await response.json()) as Record<string, unknown>,
+    headers: response.headers,
+  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { isAppHost, linkableUrl, readAppHost } from '../../src/core/links.ts'
+import { isAppHost, isLinkable, linkableUrl, readAppHost } from '../../src/core/links.ts'
 
 const HOSTS = ['example.com', 'xn--bcher-kva.de', 'me.github.io']
 
@@ -230,4 +230,16 @@ describe('readAppHost', () => {
     expect(isAppHost('Example.com')).toBe(false)
     expect(isAppHost('bücher.de')).toBe(false)
   })
+})
+
+test('isLinkable says what linkableUrl says, for plain and for strange ones', () => {
+  const paths = ['', '/', '/a?b#c', '?x', '#y', '/~(!)', '/\\evil', '/a b', '/\u00fc', ':443/', '@evil.example/', '.evil.example/']
+  const origins = ['https://example.com', 'https://app.example.com', 'http://example.com', 'https://evil.example', 'https://EXAMPLE.com', 'https://github.io', '//example.com', 'https:/example.com']
+  for (const origin of origins) {
+    for (const path of paths) {
+      const raw = origin + path
+      expect([raw, isLinkable(raw, HOSTS)]).toEqual([raw, linkableUrl(raw, HOSTS) !== null])
+    }
+  }
+  expect(isLinkable('https://github.io/x', ['github.io'])).toBe(false)
 })

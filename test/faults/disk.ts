@@ -28,11 +28,11 @@ export function readRecord(path: string): Entry[] {
   const head = Buffer.alloc(8)
   readSync(file, head, 0, 8, 0)
   const text = Buffer.alloc(Number(head.readBigUInt64LE()))
-  for (let at = 0; at < text.length; ) at += readSync(file, text, at, text.length - at, at) || text.length
+  for (let at = 0; at < text.length;) at += readSync(file, text, at, text.length - at, at) || text.length
   closeSync(file)
 
   const entries: Entry[] = []
-  for (let at = START; at + HEADER_BYTES <= text.length; ) {
+  for (let at = START; at + HEADER_BYTES <= text.length;) {
     const kind = KINDS[text.readUInt32LE(at)]
     if (kind === undefined || kind === 'none') break
     const length = Number(text.readBigUInt64LE(at + 16))
@@ -48,7 +48,6 @@ type FileState = { bytes: Bytes; pending: Entry[]; isLinked: boolean; linkedAt: 
 type Bytes = { buffer: Buffer; length: number }
 
 export type Random = () => number
-export type Disk = ReturnType<typeof createDisk>
 
 /** `base` is what lay on the disk, safely, when the record began; `folder` the name under which it was opened. */
 export function createDisk(folder: string, base: Record<string, Buffer>) {
@@ -63,7 +62,12 @@ export function createDisk(folder: string, base: Record<string, Buffer>) {
     const path = data.toString()
     names.set(file, path === folder ? '' : basename(path))
     if (!isNew) return
-    files.set(basename(path), { bytes: { buffer: Buffer.alloc(0), length: 0 }, pending: [], isLinked: false, linkedAt: at })
+    files.set(basename(path), {
+      bytes: { buffer: Buffer.alloc(0), length: 0 },
+      pending: [],
+      isLinked: false,
+      linkedAt: at,
+    })
   }
   const sync = (entry: Entry): void => {
     if (names.get(entry.file) === '') {
@@ -121,7 +125,7 @@ function applyPart(bytes: Bytes, entry: Entry, choose: () => boolean): void {
     return
   }
   const end = entry.offset + entry.data.length
-  for (let from = entry.offset; from < end; ) {
+  for (let from = entry.offset; from < end;) {
     const to = Math.min(end, from - (from % SECTOR) + SECTOR)
     if (choose()) writeAt(bytes, from, entry.data.subarray(from - entry.offset, to - entry.offset))
     from = to

@@ -58,12 +58,13 @@ describe('SIGTERM', () => {
     socket.write(head + body.slice(0, 20))
     await Bun.sleep(50)
     const stopping = server.stop()
-    await Bun.sleep(400)
+    await Bun.sleep(700)
     const late = await createClient(target.url, target.key).send('GET /healthz')
     socket.write(body.slice(20))
     await ended.promise
     expect(late).toEqual({ is: 'refused' })
     expect(got).toStartWith('HTTP/1.1 202 Accepted\r\n')
+    expect(got).toMatch(/^connection: close\r$/im)
     expect((await stopping).code).toBe(0)
   })
 

@@ -58,19 +58,22 @@ async function record(...faults: Fault[]): Promise<Entry[]> {
 
 /** Moments of the record, in order: anywhere, around each kind of sync, and while the log is copied. */
 function chooseMoments(entries: Entry[], random: Random): number[] {
-  const pick = <T>(list: T[]): T | undefined => list[Math.floor(random() * list.length)]
+  const database = entries.find((entry) => entry.kind === 'name' && entry.data.toString().endsWith('.db'))?.file
   const all = Array.from(entries.keys())
   const syncs = all.filter((index) => entries[index]?.kind === 'sync')
-  const database = entries.find((entry) => entry.kind === 'name' && entry.data.toString().endsWith('.db'))?.file
   const copies = all.filter((index) => entries[index]?.kind === 'write' && entries[index].file === database)
+  const kinds = [all, syncs, copies].filter((list) => list.length > 0)
   return Array.from({ length: CUTS }, (_, number) => {
-    const near = pick(number % 3 === 0 ? all : number % 3 === 1 || copies.length === 0 ? syncs : copies) ?? 0
+    const list = kinds[number % kinds.length] ?? all
+    const near = list[Math.floor(random() * list.length)] ?? 0
     return Math.max(0, near - Math.floor(random() * 3))
   }).sort((a, b) => a - b)
 }
 
 const acknowledgedIn = ({ kind, data: answer }: Entry): number[] =>
-  kind !== 'answer' ? [] : [...answer.toString().matchAll(/con_[0-9a-z]{11}/g)].map(([id]) => readPublicId('con', id) ?? 0)
+  kind !== 'answer'
+    ? []
+    : [...answer.toString().matchAll(/con_[0-9a-z]{11}/g)].map(([id]) => readPublicId('con', id) ?? 0)
 
 const readBase = (): Record<string, Buffer> =>
   Object.fromEntries(readdirSync(before).map((name) => [name, readFileSync(join(before, name))]))

@@ -1,0 +1,97 @@
+import { afterAll, afterEach, describe, expect, test } from 'bun:test'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { eventpost, makeFolder, type Running, type ServeHow, setUp, startServer } from './process.ts'
+
+const { folder, remove } = makeFolder()
+const data = join(folder, 'data')
+let running: Running[] = []
+
+const serve = async (how: Partial<ServeHow> = {}): Promise<Running> => {
+  const server = await startServer({ data, ...how })
+  running.push(server)
+  return server
+}
+afterEach(async () => {
+  for (const server of running) await server.stop('SIGKILL')
+  running = []
+})
+afterAll(remove)
+
+const statusOf = async (url: string, headers: Record<string, string> = {}): Promise<number> =>
+  (await fetch(url, { headers, redirect: 'manual' })).status
+
+describe('serve', () => {
+  test('on an empty folder prints a set-up link that works, and a new one each time', async () => {
+    const server = await serve()
+    const link = /^set up at (\S+)$/m.exec(server.said.out)?.[1] ?? ''
+    expect(link).toMatch(new RegExp(`^${server.url}/setup\\?token=[0-9A-Za-z]{43}$`))
+    expect(await statusOf(link)).toBe(200)
+    expect(server.said.out.indexOf('set up at')).toBeLessThan(server.said.out.indexOf('listening on'))
+    await server.stop()
+    const again = await serve()
+    const token = new URL(link).search
+    expect(again.said.out).not.toContain(token)
+    expect(await statusOf(`${again.url}/setup${token}`)).not.toBe(200)
+  })
+
+  test('once it is set up prints no link', async () => {
+    await setUp(data)
+    const server = await serve()
+    expect(server.said.out).toMatch(/^listening on http:\/\/127\.0\.0\.1:\d+\n/)
+    expect(server.said.err).toBe('')
+  })
+
+  test('keeps its files from others', async () => {
+    await serve()
+    for (const name of readdirSync(data)) expect([name, statSync(join(data, name)).mode & 0o077]).toEqual([name, 0])
+  })
+
+  test('prints the base URL it was given', async () => {
+    const server = await serve({ words: ['--base-url', 'https://post.example.com/'] })
+    expect(server.url).toBe('https://post.example.com')
+  })
+
+  test('logs JSON lines, without what was sent', async () => {
+    const server = await serve()
+    await fetch(`${server.url}/api/v1/events?secret=hush`, { headers: { Authorization: 'Bearer mc_hush' } })
+    await server.stop()
+    const lines = server.said.out.trimEnd().split('\n').slice(1)
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ time: expect.any(String), level: 'info' })
+    expect(lines.map((line) => JSON.parse(line).message)).toEqual(['request', 'stopping', 'stopped'])
+    expect(server.said.out).not.toContain('hush')
+  })
+})
+
+describe('settings', () => {
+  const errorOf = (env: Record<string, string>, words: string[] = []): Promise<string> =>
+    eventpost(['serve', '--data', '/proc/nowhere', ...words], { env }).then(({ err }) => err)
+
+  test('a wrong PORT is wrong use, until EVENTPOST_PORT or --port is set', async () => {
+    expect(await errorOf({ PORT: 'none' })).toContain('--port takes a number')
+    expect(await errorOf({ PORT: 'none', EVENTPOST_PORT: '0' })).toContain('/proc/nowhere')
+  })
+
+  test('PORT is where it listens', async () => {
+    const free = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
+    const port = String(free.port)
+    await free.stop(true)
+    const server = await serve({ port: null, env: { PORT: port } })
+    expect(server.url).toBe(`http://127.0.0.1:${port}`)
+  })
+
+  test('EVENTPOST_METRICS_TOKEN_FILE closes /metrics', async () => {
+    const file = join(folder, 'token')
+    writeFileSync(file, 'a-metrics-token\n')
+    const server = await serve({ env: { EVENTPOST_METRICS_TOKEN_FILE: file } })
+    expect(await statusOf(`${server.url}/metrics`)).toBe(401)
+    expect(await statusOf(`${server.url}/metrics`, { Authorization: 'Bearer a-metrics-token' })).toBe(200)
+  })
+
+  test('EVENTPOST_DATA is where the data lies', async () => {
+    const elsewhere = join(folder, 'elsewhere')
+    await setUp(elsewhere)
+    const { code, out } = await eventpost(['key', 'list'], { env: { EVENTPOST_DATA: elsewhere } })
+    expect([code, out]).toEqual([0, expect.stringContaining('First key')])
+  })
+})

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { addressOf, readConfig, UsageError } from '../src/config.ts'
+
+let folder = ''
+let file = ''
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'eventpost-config-'))
+  file = join(folder, 'token')
+  writeFileSync(file, 'from the file\r\nnot this\n')
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe('readConfig', () => {
+  test('has a default for everything', () => {
+    expect(readConfig({}, {})).toEqual({
+      data: './data',
+      host: '127.0.0.1',
+      port: 8080,
+      baseUrl: null,
+      trustedProxies: [],
+      metricsToken: null,
+    })
+  })
+
+  test('flags win over the environment, it over a file, that over the default', () => {
+    const env = { EVENTPOST_METRICS_TOKEN_FILE: file }
+    expect(readConfig({}, env).metricsToken).toBe('from the file')
+    const both = { ...env, EVENTPOST_METRICS_TOKEN: 'from the environment' }
+    expect(readConfig({}, both).metricsToken).toBe('from the environment')
+    expect(readConfig({ 'metrics-token': 'from the flag' }, both).metricsToken).toBe('from the flag')
+  })
+
+  test('PORT counts where nothing of our own is said', () => {
+    expect(readConfig({}, { PORT: '9000' }).port).toBe(9000)
+    expect(readConfig({}, { PORT: '9000', EVENTPOST_PORT: '9001' }).port).toBe(9001)
+    expect(readConfig({ port: '0' }, { PORT: '9000', EVENTPOST_PORT: '9001' }).port).toBe(0)
+  })
+
+  test('a variable that is set to nothing counts as not set', () => {
+    expect(
+      readConfig({}, { EVENTPOST_PORT: '', PORT: '', EVENTPOST_DATA: '', EVENTPOST_METRICS_TOKEN_FILE: '' }),
+    ).toEqual(readConfig({}, {}))
+  })
+
+  test.each([
+    ['https://post.example.com/', 'https://post.example.com'],
+    ['http://localhost:8080/post/', 'http://localhost:8080/post'],
+  ])('the base URL %s', (given, read) => {
+    expect(readConfig({ 'base-url': given }, {}).baseUrl).toBe(read)
+  })
+
+  test('trusted proxies are a list', () => {
+    const env = { EVENTPOST_TRUSTED_PROXIES: ' 10.0.0.0/8, ::1 ,192.0.2.7,' }
+    expect(readConfig({}, env).trustedProxies).toEqual(['10.0.0.0/8', '::1', '192.0.2.7'])
+  })
+
+  test.each([
+    [{ EVENTPOST_PORT: '65536' }, '--port takes a number from 0 to 65535.'],
+    [{ PORT: '80 ' }, '--port takes a number from 0 to 65535.'],
+    [{ EVENTPOST_BASE_URL: 'https://a.example/?b=c' }, '--base-url takes an address such as https://post.example.com.'],
+    [
+      { EVENTPOST_BASE_URL: 'https://me:pw@a.example' },
+      '--base-url takes an address such as https://post.example.com.',
+    ],
+    [{ EVENTPOST_TRUSTED_PROXIES: 'all' }, '--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.'],
+    [{ EVENTPOST_METRICS_TOKEN_FILE: '/nowhere' }, 'EVENTPOST_METRICS_TOKEN_FILE names a file that cannot be read.'],
+    [
+      { EVENTPOST_METRICS_TOKEN_FILE: '/dev/null' },
+      'EVENTPOST_METRICS_TOKEN_FILE names a file whose first line is empty.',
+    ],
+  ])('%p is wrong use', (env, message) => {
+    expect(() => readConfig({}, env)).toThrow(new UsageError(message))
+  })
+})
+
+describe('addressOf', () => {
+  test.each([
+    ['127.0.0.1', 'http://127.0.0.1:8080'],
+    ['0.0.0.0', 'http://localhost:8080'],
+    ['::', 'http://localhost:8080'],
+    ['::1', 'http://[::1]:8080'],
+  ])('%s', (host, url) => {
+    expect(addressOf(host, 8080)).toBe(url)
+  })
+})
