@@ -58,6 +58,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       response.headers.set('X-Request-Id', requestId)
       response.headers.set('X-Content-Type-Options', 'nosniff')
     }
+    if (parts.health.isDraining) response.headers.set('Connection', 'close')
     record(request, path, response.status, startedAt)
     return response
   }

@@ -128,10 +128,12 @@ describe('the README', () => {
       section
         .split('\n## ')[0]
         ?.split('\n')
-        .filter((line) => line.startsWith('| `--')) ?? []
+        .filter((line) => line.startsWith('| `--'))
+        // columns are aligned with spaces
+        .map((line) => line.replaceAll(/ +/g, ' ')) ?? []
     const settings = Object.values(SETTINGS).map((setting) => {
       const shown = setting.default === '' ? '' : `\`${setting.default}\``
-      return `| \`--${setting.flag}\` / \`${setting.env}\` | ${shown} | ${setting.meaning} |`
+      return `| \`--${setting.flag}\` / \`${setting.env}\` | ${shown} | ${setting.meaning} |`.replaceAll(/ +/g, ' ')
     })
     expect(rows).toEqual(settings)
   })

@@ -1,12 +1,11 @@
 import type { Store } from '../store/store.ts'
-import type { KeyRow, KeyScope, NewApp, NewLink, Plan, Refused } from '../store/types.ts'
-import type { AppRow } from './access.ts'
+import type { KeyScope, NewApp, NewLink, Plan, Refused } from '../store/types.ts'
 import { hashApiKey, makeApiKey } from './api-keys.ts'
 import { randomBase62 } from './base62.ts'
 import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { makeTextId } from './public-ids.ts'
 
-export type { KeyRow, KeyScope, Plan }
+export type { KeyScope, Plan }
 
 type Maker = { store: Store; now: number; actor: string }
 
@@ -119,8 +118,6 @@ export const hasLink = ({ store, now }: Omit<Maker, 'actor'>, purpose: NewLink['
 
 export const setPasswordByLink = ({ store, now }: Omit<Maker, 'actor'>, token: string, passwordHash: string) =>
   store.setPasswordByLink({ tokenHash: hashToken(token), passwordHash, at: now })
-
-export type AppSummary = Pick<AppRow, 'publicId' | 'siteId' | 'name' | 'hosts'>
 
 /** 256 bits and more, so a plain hash keeps it safe at rest. */
 function makeLink(purpose: NewLink['purpose'], now: number): { token: string; row: NewLink } {

@@ -74,7 +74,6 @@ async function closeDoor(http: Stopping['http'], answer: Answer): Promise<void> 
     fetch: async (request, server) => {
       came += 1
       const response = await answer(request, server)
-      response.headers.set('Connection', 'close')
       await closed.promise
       return response
     },

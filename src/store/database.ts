@@ -5,7 +5,7 @@ import { StoreError } from './errors.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { applyMigrations, upgrade } from './upgrades.ts'
 
-export const DATABASE_FILE = 'eventpost.db'
+const DATABASE_FILE = 'eventpost.db'
 /** "EVPT": tells our files from any other SQLite database. */
 const APPLICATION_ID = 0x45565054
 /** How long a command waits for the write lock of another process. */
@@ -108,6 +108,7 @@ function toStoreError(error: unknown, path: string): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return corrupt(path)
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) return locked(path)
+  if (code.startsWith('SQLITE_IOERR_SHM')) return walRefused(path)
   return code.startsWith('SQLITE_') ? unusable(path, code) : error
 }
 

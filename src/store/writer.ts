@@ -6,8 +6,9 @@ const WAITING_MS = 1_000
 /** A write that has no outcome by then is answered without one. */
 const ANSWER_MS = 8_000
 const BATCH_MAX = 256
-/** While one batch is being written, a second may wait in the writing thread once it holds this many. */
-const AHEAD_MIN = 16
+/** While one batch is being written, others may wait in the writing thread, each of at least so many rows. */
+const AHEAD_MIN = 32
+const AHEAD_BATCHES = 4
 
 type Waiting = { job: Job; since: number; resolve: (outcome: Outcome) => void; isAnswered: boolean }
 
@@ -27,8 +28,6 @@ type Parts = {
   monotonicMs: () => number
   onCommit: (commit: { rows: number; ms: number }) => void
 }
-
-export type Writer = ReturnType<typeof createWriter>
 
 /**
  * Group commit: a batch leaves as soon as nothing is in flight, so it holds what came while the last one was being
@@ -57,7 +56,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   const rowsHeld = (): number => inFlight.reduce((sum, batch) => sum + batch.length, waiting.length)
 
   const isDue = (): boolean =>
-    inFlight.length === 0 ? waiting.length > 0 : inFlight.length === 1 && waiting.length >= AHEAD_MIN
+    inFlight.length === 0 ? waiting.length > 0 : inFlight.length < AHEAD_BATCHES && waiting.length >= AHEAD_MIN
 
   const flush = async (): Promise<void> => {
     isScheduled = false
@@ -90,6 +89,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
         const job = { name, input } as Job
         waiting.push({ job, since: now, resolve: resolve as (outcome: Outcome) => void, isAnswered: false })
         if (isScheduled || !isDue()) return
+        if (inFlight.length > 0) return void flush()
         isScheduled = true
         // after this turn of the loop, so that requests read together are written together
         setImmediate(() => void flush())

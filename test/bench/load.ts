@@ -1,7 +1,13 @@
 import { join } from 'node:path'
 
 /** One run of load: rate in requests a second, latencies in milliseconds. */
-export type Load = { requestsPerSecond: number; p50Ms: number; p99Ms: number; failed: number; client: 'wrk' | 'built-in' }
+export type Load = {
+  requestsPerSecond: number
+  p50Ms: number
+  p99Ms: number
+  failed: number
+  client: 'wrk' | 'built-in'
+}
 
 export type Target = { url: string; app: string; key: string; run: string }
 type Result = { requests: number; microseconds: number; failed: number; errors: number; p50Ms: number; p99Ms: number }

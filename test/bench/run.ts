@@ -107,8 +107,16 @@ function judge(rounds: Record<'64' | '256', Round[]>, mb: number, coldMs: number
   return [
     atLeast('ratio to bare Bun.serve at 64 connections (median)', 0.3, at64),
     atLeast('ratio to bare Bun.serve at 256 connections (median)', 0.4, at256),
-    atMost('median latency at 64, ms (best round)', 3, best((load) => load.p50Ms)),
-    atMost('p99 latency at 64, ms (best round)', 20, best((load) => load.p99Ms)),
+    atMost(
+      'median latency at 64, ms (best round)',
+      3,
+      best((load) => load.p50Ms),
+    ),
+    atMost(
+      'p99 latency at 64, ms (best round)',
+      20,
+      best((load) => load.p99Ms),
+    ),
     atMost('resident memory under load, MB (highest)', 120, mb),
     atMost('cold start to the first answer, ms (median)', 150, coldMs),
     atMost('bytes an event on disk', 200, bytes),
@@ -118,7 +126,22 @@ function judge(rounds: Record<'64' | '256', Round[]>, mb: number, coldMs: number
 const folder = createFolder()
 try {
   const data = join(folder.path, 'data')
-  const made = await runJson([EXECUTABLE, 'init', '--data', data, '--email', 'bench@example.com', '--app', 'Bench', '--domain', 'example.com', '--json'], folder.path)
+  const made = await runJson(
+    [
+      EXECUTABLE,
+      'init',
+      '--data',
+      data,
+      '--email',
+      'bench@example.com',
+      '--app',
+      'Bench',
+      '--domain',
+      'example.com',
+      '--json',
+    ],
+    folder.path,
+  )
   await runJson([EXECUTABLE, 'plan', 'set', '--data', data, '--events-per-hour', '1000000000', '--json'], folder.path)
   const serve = [EXECUTABLE, 'serve', '--data', data]
   const start = (): Promise<Service> => startService([...serve, '--port', '0'], folder.path)
@@ -141,7 +164,8 @@ try {
   const machine = { cores: cpus().length, model: cpus()[0]?.model ?? 'unknown', bun: Bun.version }
   const results = { date: new Date().toISOString(), machine, client: hasWrk() ? 'wrk' : 'built-in', figures, rounds }
   await Bun.write(join(import.meta.dir, 'results.json'), `${JSON.stringify(results, null, 2)}\n`)
-  for (const { name, asked, reached, isReached } of figures) console.log(`${isReached ? 'reached' : 'MISSED '}  ${name}: ${reached} (${asked})`)
+  for (const { name, asked, reached, isReached } of figures)
+    console.log(`${isReached ? 'reached' : 'MISSED '}  ${name}: ${reached} (${asked})`)
   process.exitCode = figures.every((figure) => figure.isReached) ? 0 : 1
 } finally {
   folder.remove()

@@ -233,8 +233,30 @@ describe('readAppHost', () => {
 })
 
 test('isLinkable says what linkableUrl says, for plain and for strange ones', () => {
-  const paths = ['', '/', '/a?b#c', '?x', '#y', '/~(!)', '/\\evil', '/a b', '/\u00fc', ':443/', '@evil.example/', '.evil.example/']
-  const origins = ['https://example.com', 'https://app.example.com', 'http://example.com', 'https://evil.example', 'https://EXAMPLE.com', 'https://github.io', '//example.com', 'https:/example.com']
+  const paths = [
+    '',
+    '/',
+    '/a?b#c',
+    '?x',
+    '#y',
+    '/~(!)',
+    '/\\evil',
+    '/a b',
+    '/\u00fc',
+    ':443/',
+    '@evil.example/',
+    '.evil.example/',
+  ]
+  const origins = [
+    'https://example.com',
+    'https://app.example.com',
+    'http://example.com',
+    'https://evil.example',
+    'https://EXAMPLE.com',
+    'https://github.io',
+    '//example.com',
+    'https:/example.com',
+  ]
   for (const origin of origins) {
     for (const path of paths) {
       const raw = origin + path

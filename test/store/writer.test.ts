@@ -10,6 +10,7 @@ type Sent = { jobs: Job[]; answer: (outcomes: Outcome[]) => void; fail: () => vo
 let now = 0
 let sent: Sent[] = []
 let commits: number[] = []
+let answered = 0
 
 function openWriter() {
   return createWriter({
@@ -22,6 +23,7 @@ function openWriter() {
 
 beforeEach(() => {
   now = 0
+  answered = 0
   sent = []
   commits = []
 })
@@ -30,6 +32,13 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 const outcome = (number: number): RecordedEvent => ({ contactId: number, created: true })
 const answerAll = async (): Promise<void> => {
   sent.at(-1)?.answer(sent.at(-1)?.jobs.map((_, index) => outcome(index)) ?? [])
+  await turn()
+}
+/** Answers the batch that was sent first of those not answered yet. */
+const answerNext = async (): Promise<void> => {
+  const batch = sent[answered]
+  answered += 1
+  batch?.answer(batch.jobs.map((_, index) => outcome(index)))
   await turn()
 }
 const emails = (batch: Sent | undefined): string[] =>
@@ -47,18 +56,29 @@ describe('createWriter', () => {
       submit(writer, `p${299 - index}@example.com`, 2 - (index % 2)),
     )
     await turn()
-    expect(sent.map((batch) => batch.jobs.length)).toEqual([1])
-    await answerAll()
+    // three batches are sent ahead as soon as each is worth a commit; the rest waits for the first outcome
+    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 32, 32, 32])
+    await answerNext()
     expect(await first).toEqual(outcome(0))
-    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 256])
-    const order = sent[1]?.jobs.map(
-      (job) => `${(job.input as { appId: number }).appId} ${(job.input as { email: string }).email}`,
-    )
-    expect(order).toEqual(order?.toSorted())
-    await answerAll()
-    await answerAll()
+    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 32, 32, 32, 204])
+    for (const { jobs } of sent) {
+      const order = jobs.map(
+        (job) => `${(job.input as { appId: number }).appId} ${(job.input as { email: string }).email}`,
+      )
+      expect(order).toEqual(order.toSorted())
+    }
+    for (let batch = 0; batch < 4; batch += 1) await answerNext()
     expect((await Promise.all(later)).every((one) => 'created' in one)).toBe(true)
-    expect([commits, writer.waiting()]).toEqual([[1, 256, 44], 0])
+    expect([commits, writer.waiting()]).toEqual([[1, 32, 32, 32, 204], 0])
+  })
+
+  test('a batch holds up to 256, also when far more wait', async () => {
+    const writer = openWriter()
+    const writes = Array.from({ length: 600 }, (_, index) => submit(writer, `p${index}@example.com`))
+    await turn()
+    while (writer.waiting() > 0) await answerNext()
+    expect((await Promise.all(writes)).every((one) => 'created' in one)).toBe(true)
+    expect(commits).toEqual([256, 256, 88])
   })
 
   test('the outcome is of the row it belongs to, and writes of one person keep their order', async () => {
