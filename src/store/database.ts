@@ -10,8 +10,8 @@ const DATABASE_FILE = 'eventpost.db'
 const APPLICATION_ID = 0x45565054
 /** How long a command waits for the write lock of another process. */
 export const BUSY_TIMEOUT_MS = 5_000
-/** 16 MB of pages: enough for the hot ends of the indexes, small beside the 120 MB the service may use. */
-const CACHE_KIB = 16_384
+/** 12 MB of pages: enough for the hot ends of the indexes, small beside the 120 MB the service may use. */
+const CACHE_KIB = 12_288
 /** A log that grew once is cut back to this when it starts over. */
 const LOG_BYTES_KEPT = 64 * 1024 * 1024
 
