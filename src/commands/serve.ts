@@ -10,6 +10,7 @@ import { restoreLimits } from '../core/write-limits.ts'
 import { startChores } from '../operations/chores.ts'
 import { type Answer, drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
 import type { Health } from '../operations/health.ts'
+import { keepHeapSmall } from '../operations/heap.ts'
 import { createLog } from '../operations/log.ts'
 import { createMetrics } from '../operations/metrics.ts'
 import { createServer } from '../server.ts'
@@ -33,7 +34,11 @@ export const serve: Command = {
   name: 'serve',
   summary: 'runs the service; prints a set-up link on an empty data folder',
   options: OPTIONS,
-  run: async (given, env) => start(readConfig(flagsOf(given), env)),
+  run: async (given, env) => {
+    const config = readConfig(flagsOf(given), env)
+    keepHeapSmall(env)
+    await start(config)
+  },
 }
 
 const flagsOf = (given: Given) => Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, given.text(name)]))
