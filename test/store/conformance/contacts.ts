@@ -107,6 +107,25 @@ export function testContacts(store: Fresh): void {
     expect(await tagged(text, email)).toBe(true)
   })
 
+  test('many merges fill a person up to a bound, and removing always works', async () => {
+    const email = newEmail()
+    const some = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
+    for (const prefix of ['a', 'b', 'c', 'd']) {
+      done(await store().addContact(contactWrite({ email, tags: some(prefix, 50) })))
+    }
+    expect(await store().updateContact(contactWrite({ email, tags: ['one-more'] }))).toEqual({ refusal: 'tags_full' })
+    expect(await store().updateContact(contactWrite({ email, tags: ['a0'] }))).not.toHaveProperty('refusal')
+    done(await store().updateContact(contactWrite({ email, tags: ['one-more'], removeTags: ['a0'] })))
+    const fields = (prefix: string, text = '') => Object.fromEntries(some(prefix, 60).map((name) => [name, text]))
+    done(await store().updateContact(contactWrite({ email, fields: fields('x') })))
+    expect(await store().updateContact(contactWrite({ email, fields: fields('y') }))).toEqual({
+      refusal: 'fields_full',
+    })
+    const large = contactWrite({ email, fields: fields('x', 'x'.repeat(300)) })
+    expect(await store().updateContact(large)).toEqual({ refusal: 'fields_full' })
+    expect((await store().findContact(1, email))?.fields).toEqual(fields('x'))
+  })
+
   test('erased: person, events, tags and stored answers are gone, the neighbour stays', async () => {
     const [email, neighbour] = [newEmail(), newEmail()]
     const once = { keyId: 'key_1', key: 'erased', bodyHash: 'body' }
