@@ -27,4 +27,5 @@ export const isBrokenDisk = (error: unknown): boolean =>
 
 /** The store cannot commit now and may later: full disk, a lock held by another process, a failed read or write. */
 export const isPassingFault = (error: unknown): boolean =>
+  !isBrokenDisk(error) &&
   /^(SQLITE_(FULL|BUSY|LOCKED|IOERR|CANTOPEN|READONLY|PROTOCOL)|ENOSPC|EDQUOT)/.test(codeOf(error))
