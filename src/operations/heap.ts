@@ -1,6 +1,6 @@
 /**
  * How much memory the JavaScript engine believes to have. It sizes its heap by it: on a machine with much, it lets
- * garbage grow to 150 MB before it collects; with this it stays under 120 MB, for a tenth of the rate (measured).
+ * garbage grow to 150 MB before it collects; with this it stays under 120 MB, for up to a fifth of the rate (measured).
  */
 const ENGINE_SETTING = 'BUN_JSC_forceRAMSize'
 const BELIEVED_BYTES = 100 * 1024 * 1024

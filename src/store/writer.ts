@@ -32,7 +32,7 @@ type Parts = {
 /**
  * Group commit: a batch leaves as soon as nothing is in flight, so it holds what came while the last one was being
  * written, up to 256. No timer delays a lone write (promises 2). Under load the next batch is sent ahead, so that the
- * writing thread need not wait for this one to look up from its requests (measured: a third more events).
+ * writing thread need not wait for this one to look up from its requests (measured: 8 to 18 % more events).
  */
 export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   let waiting: Waiting[] = []
