@@ -21,7 +21,7 @@ export type ServerParts = Parts & {
 }
 
 /** `socketAddress` is asked only where it matters: for most requests nobody needs to know it. */
-export type Handle = (request: Request, socketAddress?: () => string | undefined) => Promise<Response>
+export type Handle = (request: Request, socketAddress?: () => string | undefined) => Response | Promise<Response>
 
 /**
  * Everything between a request and its answer: who asks (address, request id), the doors, and what every answer has in
@@ -45,17 +45,24 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   const nextId = createRequestIds()
   const routes = new Set(app.routes.map((route) => route.path))
 
-  const handle: Handle = async (request, socketAddress = () => '127.0.0.1') => {
+  // no async function: each costs every request a promise and a turn of the queue
+  const handle: Handle = (request, socketAddress = () => '127.0.0.1') => {
     const startedAt = performance.now()
     const requestId = nextId()
     const address = (): string =>
       clientAddress(socketAddress() ?? '', request.headers.get('x-forwarded-for'), parts.trustedProxies)
     noteFacts(request, { requestId, address, access: null })
-    const response = await app.handle(request)
+    const answered = app.fetch(request)
+    return answered instanceof Promise
+      ? answered.then((response) => finish(request, response, startedAt))
+      : finish(request, answered, startedAt)
+  }
+
+  const finish = (request: Request, response: Response, startedAt: number): Response => {
     const path = pathOf(request.url)
     // answers of the API carry them from the start
     if (!path.startsWith(API_PREFIX)) {
-      response.headers.set('X-Request-Id', requestId)
+      response.headers.set('X-Request-Id', factsOf(request).requestId)
       response.headers.set('X-Content-Type-Options', 'nosniff')
     }
     if (parts.health.isDraining) response.headers.set('Connection', 'close')

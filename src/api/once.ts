@@ -26,7 +26,7 @@ export function createOnce() {
     /** `release` belongs in a `finally`. Refused with idempotency_in_progress. */
     begin(request: Request, { access, body }: Pick<Call<unknown>, 'access' | 'body'>): Begun | { refused: Refusal } {
       const key = request.headers.get(HEADER)
-      if (key === null) return { idempotency: null, release: () => {} }
+      if (key === null) return WITHOUT_KEY
       const id = `${access.key.id}:${key}`
       if (running.has(id)) return { refused: refuse('idempotency_in_progress') }
       running.add(id)
@@ -36,6 +36,8 @@ export function createOnce() {
     },
   }
 }
+
+const WITHOUT_KEY: Begun = { idempotency: null, release: () => {} }
 
 export type Begun = { idempotency: WriteContext['idempotency']; release: () => void }
 

@@ -1,6 +1,6 @@
 /** The link rule (messages.md): which URL of an event may become a link in a mail (spec 1.5, 6). */
 import { getPublicSuffix } from 'tldts'
-import { foldDomain } from './domains.ts'
+import { DOTTED_DOMAIN, foldDomain, MAX_DOMAIN_CHARACTERS } from './domains.ts'
 
 const LOCALHOST = 'localhost'
 
@@ -44,7 +44,7 @@ export function linkableUrl(raw: string, hosts: readonly string[]): URL | null {
   const [, scheme, rawHost, port] = RAW_URL.exec(raw) ?? []
   const host = rawHost === undefined ? null : foldHost(rawHost)
   if (host === null) return null
-  const own = hosts.find((one) => (host === one || host.endsWith(`.${one}`)) && isAppHost(one))
+  const own = findOwner(host, hosts)
   if (own === undefined) return null
   if (own !== LOCALHOST && (scheme?.toLowerCase() !== 'https' || (port ?? '443') !== '443')) return null
   const url = URL.parse(raw)
@@ -53,14 +53,19 @@ export function linkableUrl(raw: string, hosts: readonly string[]): URL | null {
 }
 
 /** https, a plain host, and visible ASCII without a backslash: two readers cannot differ about it. */
-const PLAIN_URL = /^https:\/\/([a-z0-9.-]+)(?:[/?#][!-[\]-~]*)?$/
+const PLAIN_URL = new RegExp(`^https://(${DOTTED_DOMAIN})(?:[/?#][!-[\\]-~]*)?$`)
+const PUNYCODE = 'xn--'
 
-/** Whether mail may link to it. Most URLs are plain and on the app's own host, and are known without being taken apart. */
+/** Whether mail may link to it. Most URLs are plain, and are judged without being taken apart. */
 export function isLinkable(raw: string, hosts: readonly string[]): boolean {
   const host = PLAIN_URL.exec(raw)?.[1]
-  const isPlainlyOwn = host !== undefined && hosts.includes(host) && isAppHost(host)
-  return isPlainlyOwn || linkableUrl(raw, hosts) !== null
+  const isPlain = host !== undefined && host.length <= MAX_DOMAIN_CHARACTERS && !host.includes(PUNYCODE)
+  return isPlain ? findOwner(host, hosts) !== undefined : linkableUrl(raw, hosts) !== null
 }
+
+/** The app's own host that this one equals or is below. */
+const findOwner = (host: string, hosts: readonly string[]): string | undefined =>
+  hosts.find((one) => (host === one || host.endsWith(`.${one}`)) && isAppHost(one))
 
 const foldHost = (text: string): string | null => {
   const lower = text.toLowerCase()

@@ -11,7 +11,7 @@ const LOOK_MS = 10
 const QUIET_LOOKS = 15
 const LOOKS_MAX = 60
 
-export type Answer = (request: Request, server: Server<undefined>) => Promise<Response>
+export type Answer = (request: Request, server: Server<undefined>) => Response | Promise<Response>
 
 export type Stopping = {
   http: Server<undefined>

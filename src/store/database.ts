@@ -11,7 +11,7 @@ const APPLICATION_ID = 0x45565054
 /** How long a command waits for the write lock of another process. */
 export const BUSY_TIMEOUT_MS = 5_000
 /** 12 MB of pages: enough for the hot ends of the indexes, small beside the 120 MB the service may use. */
-const CACHE_KIB = 12_288
+const CACHE_KIB = 6_144
 /** A log that grew once is cut back to this when it starts over. */
 const LOG_BYTES_KEPT = 64 * 1024 * 1024
 
