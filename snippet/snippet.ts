@@ -58,7 +58,6 @@ const readPath = (): string => location.pathname.slice(0, PATH_CHARACTERS)
 
 function add(type: Item['type'], path: string, name?: string): void {
   waiting.push({ type, name, path, age: performance.now() })
-  waiting = waiting.slice(-WAITING_ITEMS)
 }
 
 /** Reports the page, if it is another than the one reported last. */
@@ -179,8 +178,9 @@ function forget(): void {
 }
 
 function track(name: unknown): void {
-  if (isText(name, /^[\w.:-]{1,64}$/)) add('track', readPath(), name)
-  else warn('track needs 1 to 64 letters, digits, _ . : -')
+  if (!isText(name, /^[\w.:-]{1,64}$/)) return warn('track needs 1 to 64 letters, digits, _ . : -')
+  waiting = waiting.slice(1 - WAITING_ITEMS)
+  add('track', readPath(), name)
 }
 
 function answer(given: unknown): void {
@@ -197,7 +197,7 @@ function callService(name: unknown, given?: unknown): void {
   try {
     const call = CALLS.get(name)
     if (call) call(given)
-    else warn('there is identify, track, consent and reset')
+    else warn('no such call')
     lookSoon()
   } catch {
     // an argument, or a console, that throws
