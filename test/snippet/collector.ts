@@ -17,7 +17,8 @@ type Item = { type: string; name?: string; path: string; age: number }
 export type Sent = { v: number; site: string; email: string; signature: string; id: string; events: Item[] }
 export type Recorded = { method: string; url: string; headers: IncomingMessage['headers']; text: string; at: number }
 /** `lost` takes the request and breaks the connection. */
-export type Reply = 'lost' | { status: number; headers?: Record<string, string>; body?: object | string }
+export type Reply =
+  'lost' | { status: number; headers?: Record<string, string>; body?: object | string; after?: Promise<unknown> }
 
 export type Collector = Awaited<ReturnType<typeof startCollector>>
 
@@ -33,7 +34,7 @@ export async function startCollector() {
       const { method = '', url = '', headers } = request
       recorded.push({ method, url, headers, text, at: performance.now() })
       if (isScript(url)) answer(response, { status: 200, headers: { 'Content-Type': 'text/javascript' } }, SCRIPT)
-      else reply(response, replies.length > 1 ? replies.shift() : replies[0])
+      else void reply(response, replies.length > 1 ? replies.shift() : replies[0])
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -65,9 +66,10 @@ export async function startCollector() {
 
 const isScript = (url: string): boolean => url.endsWith('/s.js') || url.endsWith(pinnedScriptPath(SCRIPT))
 
-function reply(response: ServerResponse, given: Reply = KEPT): void {
-  if (given === 'lost') response.destroy()
-  else answer(response, given, typeof given.body === 'string' ? given.body : JSON.stringify(given.body ?? {}))
+async function reply(response: ServerResponse, given: Reply = KEPT): Promise<void> {
+  if (given === 'lost') return void response.destroy()
+  await given.after
+  answer(response, given, typeof given.body === 'string' ? given.body : JSON.stringify(given.body ?? {}))
 }
 
 function answer(response: ServerResponse, { status, headers }: Exclude<Reply, 'lost'>, body: string | Buffer): void {

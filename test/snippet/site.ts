@@ -110,6 +110,8 @@ function startSite(baseUrl: () => string) {
     url: `http://localhost:${server.port}`,
     /** The same pages on the service's host: another origin of the same site. */
     nearUrl: `http://127.0.0.1:${server.port}`,
+    /** The tag, for pages that put it elsewhere than first. */
+    tag: (options: Partial<SnippetTag> = {}): string => tagOf(baseUrl(), options),
     /** What is served on a path, or on all others. */
     serve: (served: Served, path = '*'): void => void pages.set(path, served),
     clear: (): void => void (pages = new Map()),
