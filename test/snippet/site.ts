@@ -84,6 +84,23 @@ export function useBench() {
       await one.page.goto(new URL(url, site.url).href)
       return one
     },
+    /** An empty tab in front of the others. */
+    async openBlank(): Promise<Page> {
+      const page = await browser.window.newPage()
+      opened.push({ close: () => page.close() })
+      await page.bringToFront()
+      return page
+    },
+    /** A tab behind the one in front, as a middle click opens it. */
+    async openBehind(url: string): Promise<Page> {
+      const front = await this.openBlank()
+      const session = await browser.window.newCDPSession(front)
+      const coming = browser.window.waitForEvent('page')
+      await session.send('Target.createTarget', { url: new URL(url, site.url).href, background: true })
+      const page = await coming
+      opened.push({ close: () => page.close() })
+      return page
+    },
     /** Waits for what came, and a little longer so that what must not come is seen too. */
     async expectTold(expected: string[]): Promise<void> {
       await until(() => collector.told().length >= expected.length, collector.told)
