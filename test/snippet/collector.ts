@@ -27,11 +27,15 @@ const KEPT: Reply = { status: 202, body: { ok: true } }
 export async function startCollector() {
   const recorded: Recorded[] = []
   let replies: Reply[] = []
+  let run = 0
   const server = createServer((request, response) => {
     let text = ''
     request.on('data', (chunk: Buffer) => (text += chunk.toString()))
     request.on('end', () => {
-      const { method = '', url = '', headers } = request
+      const { method = '', headers } = request
+      const [, ofRun, url = ''] = /^\/(\d+)(\/.*)$/.exec(request.url ?? '') ?? []
+      // what a page of the test before said as it was closed
+      if (ofRun !== String(run)) return void response.destroy()
       recorded.push({ method, url, headers, text, at: performance.now() })
       if (isScript(url)) answer(response, { status: 200, headers: { 'Content-Type': 'text/javascript' } }, SCRIPT)
       else void reply(response, replies.length > 1 ? replies.shift() : replies[0])
@@ -43,8 +47,8 @@ export async function startCollector() {
   const bodies = (): Sent[] => calls().map(({ text }) => JSON.parse(text) as Sent)
 
   return {
-    url: `http://127.0.0.1:${port}`,
-    port,
+    /** Another path for each test. */
+    url: (): string => `http://127.0.0.1:${port}/${run}`,
     /** Everything that was asked for, scripts included. */
     recorded,
     calls,
@@ -53,9 +57,13 @@ export async function startCollector() {
     told: (): string[] => bodies().flatMap(describeEvents),
     /** Answers with these in turn, and with the last of them for good. */
     replyWith: (...given: Reply[]): void => void (replies = given),
+    /** Forgets what came until now. */
+    forget: (): void => void (recorded.length = 0),
+    /** Forgets everything, for the next test. */
     clear(): void {
       replies = [KEPT]
       recorded.length = 0
+      run++
     },
     close: (): void => {
       server.closeAllConnections()

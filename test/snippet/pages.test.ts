@@ -21,7 +21,7 @@ async function openIdentified(url = '/a', prepare: (context: BrowserContext) => 
   const opened = await bench.openPage(url, {}, prepare)
   const [path] = url.split(/[?#]/)
   await bench.expectTold([`ada page ${path}`])
-  bench.collector().clear()
+  bench.collector().forget()
   return opened
 }
 

@@ -11,17 +11,14 @@ const PRERENDER_MS = 20_000
 const told = (): string[] => bench.collector().told()
 const expectOnly = async (...expected: string[]): Promise<void> => {
   await bench.expectTold(expected)
-  bench.collector().clear()
+  bench.collector().forget()
 }
 
-/** Presence by arrival and age, as the service reckons it: what was true last. */
-function lastThing(): string | undefined {
-  const calls = bench.collector().calls()
-  const things = bench
-    .collector()
-    .bodies()
-    .flatMap(({ events }, index) => events.map((event) => ({ ...event, at: (calls[index]?.at ?? 0) - event.age })))
-  return things.sort((one, other) => one.at - other.at).at(-1)?.type
+/** Paths of which the last that was told is that the person is there; one tab knows nothing of another. */
+function whereabouts(): string[] {
+  const last = new Map<string, string>()
+  for (const { events } of bench.collector().bodies()) for (const { type, path } of events) last.set(path, type)
+  return [...last].filter(([, type]) => type === 'page').map(([path]) => path)
 }
 
 describe.skipIf(!FOUND?.isWhole)('a tab', () => {
@@ -113,20 +110,16 @@ describe.skipIf(!FOUND?.isWhole)('two tabs', () => {
     const one = await bench.openTab('/a')
     const two = await bench.openTab('/b')
     await bench.expectTold(['ada page /a', 'ada leave /a', 'ada page /b'])
-    expect(lastThing()).toBe('page')
-    for (const { page } of [one, two, one]) {
-      await page.bringToFront()
-      await until(() => told().length % 2 === 1, told)
-      await quiet()
-      expect(lastThing()).toBe('page')
-    }
+    expect(whereabouts()).toEqual(['/b'])
+    await one.page.bringToFront()
+    await until(() => told().length === 5, told)
+    expect(whereabouts()).toEqual(['/a'])
     await one.page.close({ runBeforeUnload: true })
-    await until(() => told().at(-1) === 'ada page /b', told)
-    await quiet()
-    expect(lastThing()).toBe('page')
+    await until(() => told().length === 7, told)
+    expect(whereabouts()).toEqual(['/b'])
     await two.page.close({ runBeforeUnload: true })
-    await until(() => told().at(-1) === 'ada leave /b', told)
-    expect(lastThing()).toBe('leave')
+    await until(() => told().length === 8, told)
+    expect(whereabouts()).toEqual([])
   })
 })
 

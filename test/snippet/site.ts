@@ -40,7 +40,7 @@ export function useBench() {
   beforeAll(async () => {
     if (!FOUND) return
     ;[browser, collector] = await Promise.all([openChromium(), startCollector()])
-    site = startSite(() => collector.url)
+    site = startSite(collector.url)
   }, START_MS)
   afterAll(async () => {
     await browser?.close()
