@@ -8,7 +8,7 @@ type Person = { email: string; signature: string }
 /** `age` holds when it happened, on the page's own clock; each sending turns it into the milliseconds since then. */
 type Item = { type: 'page' | 'leave' | 'track'; name?: string; path: string; age: number }
 
-/** The id stays the same however often it is sent, so that the service keeps it once. */
+/** The id stays the same however often it is sent, so that the service keeps it once; before its dot is the page load. */
 type Batch = { person: Person; id: string; events: Item[]; tries: number }
 
 const PATH_CHARACTERS = 1024
@@ -45,6 +45,9 @@ let retryTimer = 0
 /** The service said when to come back, and not earlier. */
 let isHeld = false
 const warned: unknown[] = []
+/** Begins the id of every batch, so that the service can tell one tab of a person from another. */
+const pageLoad = crypto.getRandomValues(new Uint32Array(3)).join('-')
+let packed = 0
 
 function warn(text: unknown): void {
   if (warned.includes(text)) return
@@ -88,7 +91,7 @@ function pack(): void {
   while (isOpen && person && waiting[0])
     batches.push({
       person,
-      id: crypto.getRandomValues(new Uint32Array(4)).join(),
+      id: pageLoad + '.' + ++packed,
       events: waiting.splice(0, BATCH_ITEMS),
       tries: 0,
     })
@@ -102,44 +105,41 @@ function send(): void {
   for (const batch of batches.splice(0)) if (batch.person != refused) void deliver(batch)
 }
 
+const encode = ({ person, id, events }: Batch): string =>
+  JSON.stringify({ v: 1, site, ...person, id, events }, (key, value) =>
+    key == 'age' ? Math.min(DAY_MS, performance.now() - value) | 0 : value,
+  )
+
 async function deliver(batch: Batch): Promise<void> {
-  const { person, id, events } = batch
-  // another one once consent was withdrawn, so that a batch which comes back then is dropped
+  // another one once consent was withdrawn, so that what comes back then is dropped
   const queue = batches
   let status = 0
   let retryAfterS = 0
   let reason: unknown
   try {
+    // a text, for which the browser asks no permission; and no referrer, which a page's own policy may let hold the query
     const response = await fetch(address, {
       method: 'POST',
-      // text/plain, for which the browser asks no permission beforehand
-      body: JSON.stringify({ v: 1, site, ...person, id, events }, (key, value) =>
-        key == 'age' ? Math.min(DAY_MS, performance.now() - value) | 0 : value,
-      ),
+      body: encode(batch),
       keepalive: true,
       credentials: 'omit',
-      // the page's own policy may let the query through
       referrerPolicy: 'no-referrer',
     })
     status = response.status
     retryAfterS = Number(response.headers.get('Retry-After')) || 0
     reason = (await response.json()).message
-  } catch {
-    // no network, or an answer that is not the service's
-  }
-  const kind = Math.floor(status / 100)
+  } catch {} // no network, or an answer that is not the service's
+  const kind = (status / 100) | 0
   if (kind == 2) return
-  if (kind == 4 && status != 429) refused = person
+  if (kind == 4 && status != 429) refused = batch.person
   // what never left the machine is kept until it is online again
-  else if (++batch.tries < TRIES || !(status || navigator.onLine)) {
-    queue.push(batch)
-    return retryIn(retryAfterS, batch.tries)
-  }
-  warn(reason || status)
+  else if (++batch.tries < TRIES || !(status || navigator.onLine))
+    return (queue.push(batch), retryIn(retryAfterS, batch.tries))
+  warn(reason || status || 'no answer')
 }
 
 function retryIn(retryAfterS: number, tries: number): void {
-  if (isHeld || tries >= TRIES) return
+  if (isHeld) return
   isHeld = retryAfterS > 0
   clearTimeout(retryTimer)
   retryTimer = setTimeout(
@@ -156,7 +156,7 @@ const isText = (value: unknown, shape: RegExp): value is string => typeof value 
 function identify(given: unknown): void {
   const { email, signature } = Object(given)
   if (!isText(email, /\S/) || !isText(signature, /^[0-9a-f]{64}$/))
-    return warn('identify needs an email and its signature in lowercase hex')
+    return warn('identify needs email and signature (lowercase hex)')
   const next = { email, signature }
   if (person) {
     if (keyOf(person) == keyOf(next)) return
@@ -197,7 +197,7 @@ function callService(name: unknown, given?: unknown): void {
   try {
     const call = CALLS.get(name)
     if (call) call(given)
-    else warn('no such call')
+    else warn('unknown call')
     lookSoon()
   } catch {
     // an argument, or a console, that throws
@@ -237,8 +237,8 @@ function takeOver(): void {
 }
 
 if (script && !window.service?.v) {
-  takeOver()
-  followPages()
   for (const name of ['visibilitychange', 'pageshow', 'pagehide', 'online']) addEventListener(name, follow)
   follow({})
+  followPages()
+  takeOver()
 }

@@ -1,7 +1,7 @@
 /** The two lines that customers paste into their pages, and what their Content-Security-Policy needs (spec 4.5). */
 
-/** Of the hash in a fixed copy's name: 12 characters of base64url are 72 bits. */
-const HASH_CHARACTERS = 12
+/** Of the hash in a fixed copy's name: 16 characters of hex are 64 bits. */
+const HASH_CHARACTERS = 16
 
 export type SnippetTag = {
   /** where browsers reach the service, without a slash at its end */
@@ -17,9 +17,9 @@ export type SnippetTag = {
   pinned?: Uint8Array
 }
 
-/** Path of the copy of the script that never changes: `/s.` and 12 characters of its hash and `.js`. */
+/** Path of the copy of the script that never changes: `/s.`, 16 characters of its hash, and `.js`. */
 export const pinnedScriptPath = (script: Uint8Array): string =>
-  `/s.${Bun.SHA256.hash(script, 'base64url').slice(0, HASH_CHARACTERS)}.js`
+  `/s.${Bun.SHA256.hash(script, 'hex').slice(0, HASH_CHARACTERS)}.js`
 
 /** HTML of the tag: the stub, which keeps calls until the script is there, and the script. */
 export function makeSnippetTag(tag: SnippetTag): string {

@@ -5,7 +5,7 @@ import { makeSnippetPolicy, makeSnippetTag, pinnedScriptPath, stubHash } from '.
 const STUB = 'window.service=window.service||function(){}'
 const SCRIPT = Buffer.from('console.log("ü")')
 const TAG = { baseUrl: 'https://post.example.com', siteId: 'site_abc', stub: STUB }
-const hash = (algorithm: string, value: string | Buffer, encoding: 'base64' | 'base64url') =>
+const hash = (algorithm: string, value: string | Buffer, encoding: 'base64' | 'hex') =>
   createHash(algorithm).update(value).digest(encoding)
 
 describe('makeSnippetTag', () => {
@@ -22,7 +22,7 @@ describe('makeSnippetTag', () => {
   })
 
   test('pinned names the copy that never changes and what its bytes must be', () => {
-    const path = `/s.${hash('sha256', SCRIPT, 'base64url').slice(0, 12)}.js`
+    const path = `/s.${hash('sha256', SCRIPT, 'hex').slice(0, 16)}.js`
     const integrity = `sha384-${hash('sha384', SCRIPT, 'base64')}`
     const after = `" data-site="site_abc" referrerpolicy="strict-origin" integrity="${integrity}" crossorigin="anonymous"></script>`
     expect(pinnedScriptPath(SCRIPT)).toBe(path)

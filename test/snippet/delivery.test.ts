@@ -113,6 +113,16 @@ describe.skipIf(!FOUND)('what was not taken', () => {
     expect(said).toEqual(['service: Try again.'])
   })
 
+  test('and never gets an answer is given up, and the page says so', async () => {
+    const { page, said } = await openAgainst('lost')
+    for (let seconds = 0; seconds < 300 && said.length === 0; seconds++) {
+      await page.clock.runFor(1_000)
+      await Bun.sleep(5)
+    }
+    expect(said).toEqual(['service: no answer'])
+    expect(new Set(ids()).size).toBe(1)
+  })
+
   test('is tried at times that differ by chance', async () => {
     const { page } = await openAgainst({ status: 503 })
     await page.evaluate(`window.waits = []; window.setTimeout = new Proxy(setTimeout, { apply(real, self, given) {

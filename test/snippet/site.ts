@@ -21,7 +21,6 @@ export type Served = {
   headers?: Record<string, string>
 }
 
-export type Bench = ReturnType<typeof useBench>
 export type Opened = { page: Page; said: string[] }
 
 /** `service("identify", ...)` as a page writes it. */
