@@ -16,6 +16,7 @@ const PREFLIGHT = {
   'Access-Control-Allow-Methods': 'POST',
   'Access-Control-Allow-Headers': 'Content-Type',
   'Access-Control-Max-Age': '86400',
+  'X-Content-Type-Options': 'nosniff',
 }
 const METHODS = { Allow: 'POST, OPTIONS' }
 const TOO_LARGE = refuse('too_large', { message: 'The body is too large. Send at most 32 KB.' })
@@ -32,7 +33,10 @@ export const collectRoutes = (parts: Parts) =>
       },
       { parse: 'none' },
     )
-    .options(COLLECT_PATH, () => new Response(null, { status: 204, headers: { ...COLLECT_CORS, ...PREFLIGHT } }))
+    .options(COLLECT_PATH, ({ request }) => {
+      const headers = { ...COLLECT_CORS, ...PREFLIGHT, 'X-Request-Id': factsOf(request).requestId }
+      return new Response(null, { status: 204, headers })
+    })
     .all(COLLECT_PATH, ({ request }) =>
       refusalAnswer(request, refuse('method_not_allowed'), { ...COLLECT_CORS, ...METHODS }),
     )
