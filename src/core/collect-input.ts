@@ -1,5 +1,5 @@
 /** From the body of POST /c to a clean batch (snippet.md; spec 2.6, 4.5, 6). */
-import { type ReportedItem } from '../store/snippet-types.ts'
+import type { ReportedItem } from '../store/snippet-types.ts'
 import { readEmail } from './email.ts'
 import { MAX_EVENT_NAME_CHARACTERS } from './field-limits.ts'
 import { EVENT_NAME_PATTERN } from './field-patterns.ts'
@@ -7,11 +7,11 @@ import type { Body } from './field-readers.ts'
 import { isJsonObject } from './json.ts'
 import type { FieldError } from './refusals.ts'
 
-export const COLLECT_VERSION = 1
-export const MAX_BATCH_ITEMS = 20
-export const MAX_PATH_CHARACTERS = 1024
+const COLLECT_VERSION = 1
+const MAX_BATCH_ITEMS = 20
+const MAX_PATH_CHARACTERS = 1024
 /** How long something may have waited in the browser. */
-export const MAX_AGE_MS = 86_400_000
+const MAX_AGE_MS = 86_400_000
 const MAX_BATCH_ID_CHARACTERS = 64
 
 export type BatchFields = {

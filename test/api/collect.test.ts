@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { rotateIdentitySecret } from '../../src/core/accounts.ts'
 import { signEmail } from '../../src/core/identity.ts'
-import { saveSnippetSettings } from '../../src/core/snippet-settings.ts'
+import { readSnippetSettings, saveSnippetSettings } from '../../src/core/snippet-settings.ts'
 import { type Answer, createTestServer, DAY, NOW, type Options, type TestServer } from '../helper.ts'
 import { codeOf, EVENT_ID, no, PERSON_ID, wrongField } from './expected.ts'
 import { addPerson, appOf, leave, listEvents, newBatchId, ORIGIN, page, report, send, track } from './reports.ts'
@@ -335,6 +335,17 @@ describe('the hosts of a site', () => {
   })
 })
 
+test.each(['', 'https://app.first.example', '203.0.113.1', 'co.uk', 'first.example:443'])(
+  'hosts like %j are refused and change nothing',
+  async (host) => {
+    const app = await appOf(server)
+    const message = 'Give hosts of your own, such as app.example.com, without https:// and port.'
+    const outcome = await saveSnippetSettings(server.parts(), app, { hosts: [host], addsPeople: true, actor: 'test' })
+    expect(outcome).toEqual({ refusal: 'invalid_field', field: 'hosts', message })
+    expect(await readSnippetSettings(server.parts(), app)).toEqual({ hosts: [], addsPeople: false })
+  },
+)
+
 describe('adding people', () => {
   test('is off until the owner says so, and then the plan counts them', async () => {
     const one = await open()
@@ -343,6 +354,7 @@ describe('adding people', () => {
     await post('new@example.com')
     expect(await listEvents(one)).toEqual([])
     await saveSnippetSettings(one.parts(), app, { hosts: [], addsPeople: true, actor: 'test' })
+    expect(await readSnippetSettings(one.parts(), app)).toEqual({ hosts: [], addsPeople: true })
     await one.setPlan({ newPeoplePerMonth: 2 })
     expect(codeOf(await post('new@example.com'))).toBe('202 true')
     expectNo(await post('third@example.com'), 403, no('plan_limit_reached'))
