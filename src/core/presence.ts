@@ -40,11 +40,10 @@ export async function readPresence(
 }
 
 function lastOfEachPage(reports: ReportRow[]): ReportRow[] {
-  const byPage = new Map<string, ReportRow>()
+  const byPage = new Map<number | null, ReportRow>()
   for (const report of reports) {
-    const page = report.batchId.slice(0, Math.max(0, report.batchId.indexOf('.')))
-    const known = byPage.get(page)
-    if (!known || isLater(report, known)) byPage.set(page, report)
+    const known = byPage.get(report.pageLoad)
+    if (!known || isLater(report, known)) byPage.set(report.pageLoad, report)
   }
   return [...byPage.values()]
 }

@@ -9,18 +9,20 @@ type Parts = { db: Database; people: People; addEvent: AddEvent }
 /** Batches of the browser script: page views and actions as events, leaves as presence (spec 4.5, 6). */
 export function createBatchWrites({ db, people, addEvent }: Parts) {
   const insert = db.prepare(
-    `INSERT INTO snippet_batches (app_id, contact_id, batch_id, received_at, items, reported_at, path, is_here)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO snippet_batches (app_id, contact_id, batch, received_at, items, page_load, age, path, is_here)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET received_at = excluded.received_at, items = excluded.items,
-       reported_at = excluded.reported_at, path = excluded.path, is_here = excluded.is_here
+       age = excluded.age, path = excluded.path, is_here = excluded.is_here
      WHERE received_at <= excluded.received_at - ${BATCH_MS}`,
   )
 
   /** False when the person sent a batch with this id within 48 hours. */
   const addBatch = (contactId: number, { appId, batchId, at, items }: BatchWrite): boolean => {
     const last = findLastReport(items)
-    const report = [last?.occurredAt ?? null, last?.path ?? null, last && Number(last.type === 'page')] as const
-    return insert.run(appId, contactId, batchId, at, items.length, ...report).changes > 0
+    const [age, path] = last ? [at - last.occurredAt, last.path] : [null, null]
+    const isHere = last && Number(last.type === 'page')
+    const ids = [appId, contactId, hashBatchId(batchId)] as const
+    return insert.run(...ids, at, items.length, hashPageLoad(batchId), age, path, isHere).changes > 0
   }
 
   const addItem = (contactId: number, { appId, at }: BatchWrite, item: ReportedItem): void => {
@@ -51,4 +53,13 @@ function findLastReport(items: ReportedItem[]): ReportedItem | null {
     if (item.type !== 'action' && (last === null || item.occurredAt >= last.occurredAt)) last = item
   }
   return last
+}
+
+/** 53 bits, as many as a number holds exactly: of 28,800 batches, the most of a person in 48 hours, no two are alike. */
+const hashBatchId = (id: string): number => (Bun.hash.xxHash32(id, 1) >>> 11) * 2 ** 32 + Bun.hash.xxHash32(id, 0)
+
+/** A batch id may begin with the name of its page load and a dot. */
+function hashPageLoad(id: string): number | null {
+  const end = id.indexOf('.')
+  return end < 1 ? null : Bun.hash.xxHash32(id.slice(0, end))
 }

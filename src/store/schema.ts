@@ -218,14 +218,15 @@ export const snippetBatches = sqliteTable(
   {
     appId: integer('app_id').notNull(),
     contactId: integer('contact_id').notNull(),
-    batchId: text('batch_id').notNull(),
+    batch: integer('batch').notNull(),
     receivedAt: integer('received_at').notNull(),
     items: integer('items').notNull(),
-    reportedAt: integer('reported_at'),
+    pageLoad: integer('page_load'),
+    age: integer('age'),
     path: text('path'),
     isHere: integer('is_here', { mode: 'boolean' }),
   },
-  (t) => [primaryKey({ columns: [t.appId, t.contactId, t.batchId] }), index('snippet_batches_by_age').on(t.receivedAt)],
+  (t) => [primaryKey({ columns: [t.appId, t.contactId, t.batch] }), index('snippet_batches_by_age').on(t.receivedAt)],
 )
 
 export const activationNotes = sqliteTable(

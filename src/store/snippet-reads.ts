@@ -44,8 +44,8 @@ export function createSnippetReads(db: Database) {
     listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
       orm
         .select({
-          batchId: snippetBatches.batchId,
-          reportedAt: sql<number>`${snippetBatches.reportedAt}`,
+          pageLoad: snippetBatches.pageLoad,
+          reportedAt: sql<number>`${snippetBatches.receivedAt} - ${snippetBatches.age}`,
           path: sql<string>`${snippetBatches.path}`,
           isHere: sql<number>`${snippetBatches.isHere}`.mapWith(Boolean),
         })
@@ -55,7 +55,7 @@ export function createSnippetReads(db: Database) {
             eq(snippetBatches.appId, appId),
             eq(snippetBatches.contactId, contactId),
             gt(snippetBatches.receivedAt, receivedAfter),
-            isNotNull(snippetBatches.reportedAt),
+            isNotNull(snippetBatches.age),
           ),
         )
         .all(),

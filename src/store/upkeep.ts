@@ -18,8 +18,8 @@ export function createUpkeep(db: Database) {
        (SELECT bucket, second FROM limit_usage WHERE second < ? LIMIT ${ROWS_A_RUN})`,
   )
   const batches = db.prepare(
-    `DELETE FROM snippet_batches WHERE (app_id, contact_id, batch_id) IN
-       (SELECT app_id, contact_id, batch_id FROM snippet_batches WHERE received_at <= ? LIMIT ${ROWS_A_RUN})`,
+    `DELETE FROM snippet_batches WHERE (app_id, contact_id, batch) IN
+       (SELECT app_id, contact_id, batch FROM snippet_batches WHERE received_at <= ? LIMIT ${ROWS_A_RUN})`,
   )
   const links = db.prepare('DELETE FROM one_time_links WHERE expires_at <= ?')
 

@@ -11,16 +11,18 @@ CREATE TABLE snippet_settings (
 CREATE TABLE snippet_batches (
   app_id INTEGER NOT NULL,
   contact_id INTEGER NOT NULL,
-  -- the sender's own; what stands before a dot names the page load
-  batch_id TEXT NOT NULL,
+  -- 53 bits of a hash of the sender's id, which may be 64 characters long
+  batch INTEGER NOT NULL,
   received_at INTEGER NOT NULL,
   -- how many items it held: what the limits counted
   items INTEGER NOT NULL,
-  -- its last page view or leave: when it happened, on which path, 1 for a view and 0 for a leave; null = it held neither
-  reported_at INTEGER,
+  -- 32 bits of a hash of the page load it came from; null = its id names none
+  page_load INTEGER,
+  -- its last page view or leave: milliseconds before it was received, path, 1 for a view and 0 for a leave; null = none
+  age INTEGER,
   path TEXT,
   is_here INTEGER,
-  PRIMARY KEY (app_id, contact_id, batch_id)
+  PRIMARY KEY (app_id, contact_id, batch)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX snippet_batches_by_age ON snippet_batches (received_at);
 

@@ -77,11 +77,28 @@ export function testBrowserBatches(store: Fresh): void {
     await send({ email, batchId: 'silent', at: AT + 2, items: [action('x', '/one')] })
     const reports = await store().listReports(1, contactId, AT - 1)
     expect(reports.toSorted((a, b) => a.reportedAt - b.reportedAt)).toEqual([
-      { batchId: 'late', reportedAt: AT - 1, path: '/two', isHere: true },
-      { batchId: 'equal', reportedAt: AT, path: '/one', isHere: false },
+      { pageLoad: null, reportedAt: AT - 1, path: '/two', isHere: true },
+      { pageLoad: null, reportedAt: AT, path: '/one', isHere: false },
     ])
     expect(await store().listReports(1, contactId, AT)).toHaveLength(1)
     expect(await store().listReports(2, contactId, 0)).toEqual([])
+  })
+
+  test('page loads are told apart by what stands before the dot', async () => {
+    const email = 'loads@example.com'
+    const contactId = await know(email)
+    for (const batchId of ['a.1', 'a.2', 'b.1', 'a', '.1', 'b']) await send({ email, batchId })
+    const loads = (await store().listReports(1, contactId, 0)).map(({ pageLoad }) => pageLoad)
+    expect(loads).toHaveLength(6)
+    const counts = Array.from(
+      Map.groupBy(loads, (load) => load),
+      ([load, all]) => [load !== null, all.length],
+    )
+    expect(counts.toSorted()).toEqual([
+      [false, 3],
+      [true, 1],
+      [true, 2],
+    ])
   })
 
   test('sizes of the last hour are told by app and person', async () => {
@@ -104,11 +121,11 @@ export function testBrowserBatches(store: Fresh): void {
     const email = 'clean@example.com'
     const contactId = await know(email)
     const at = AT + 90 * DAY
-    for (let i = 0; i < 1_200; i += 1) await send({ email, batchId: `old${i}`, at: at - 1 })
-    await send({ email, batchId: 'young', at })
+    for (let i = 0; i < 1_200; i += 1) await send({ email, batchId: `old${i}`, at: at - 1, items: [page('/', at - 1)] })
+    await send({ email, batchId: 'young', at, items: [page('/', at)] })
     let deleted = 1
     while (deleted > 0) deleted = done(await store().cleanUp({ at: at + 2 * DAY - 1 })).deleted
-    expect((await store().listReports(1, contactId, 0)).map((row) => row.batchId)).toEqual(['young'])
+    expect((await store().listReports(1, contactId, 0)).map((row) => row.reportedAt)).toEqual([at])
   })
 
   test('erasing a person takes their batches', async () => {
