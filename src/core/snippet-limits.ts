@@ -2,6 +2,7 @@ import { addressBucket } from './addresses.ts'
 import { MOST_ADDRESSES } from './flood.ts'
 import { createLimits, type Limit, type MonotonicClock, type Taken, type TakenAgo } from './limits.ts'
 import { type Refusal, refuse } from './refusals.ts'
+import type { BatchSize } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
 import type { Clock } from './parts.ts'
 
@@ -22,8 +23,8 @@ export type SnippetLimits = {
   countBadSignature(address: string): void
   /** All of the items or none; `giveBack` for those that were stored before, or could not be stored. */
   take(asked: Asked): { refused: Refusal } | { giveBack(): void }
-  /** At start: what a person sent some milliseconds ago. */
-  restore(appId: number, email: string, takenAgo: TakenAgo): void
+  /** At start: what was taken at `receivedAt`, oldest first, on the clock that says `now` (ms UTC). */
+  restore(sizes: BatchSize[], now: number): void
   forgetIdle(): void
 }
 
@@ -69,11 +70,13 @@ export function createSnippetLimits({ clock }: { clock: MonotonicClock }): Snipp
       }
       return { giveBack }
     },
-    restore(appId, email, takenAgo) {
-      const names = namesOf(appId, email)
-      for (const scope of ['person', 'site'] as const) {
-        senders.restore(names[scope], SNIPPET_LIMITS[scope], takenAgo)
+    restore(sizes, now) {
+      const restoreBy = (scope: 'person' | 'site'): void => {
+        const groups = Map.groupBy(sizes, ({ appId, email }) => namesOf(appId, email)[scope])
+        for (const [name, batches] of groups) senders.restore(name, SNIPPET_LIMITS[scope], agesOf(batches, now))
       }
+      restoreBy('person')
+      restoreBy('site')
     },
     forgetIdle() {
       senders.forgetIdle()
@@ -88,17 +91,11 @@ export async function restoreSnippetLimits(
   { store, clock }: { store: Store; clock: Clock },
 ): Promise<void> {
   const now = clock.now()
-  const sizes = await store.listBatchSizes(now - SNIPPET_LIMITS.person.windowMs)
-  const byPerson = Map.groupBy(sizes, ({ appId, email }) => `${appId}:${email}`)
-  for (const batches of byPerson.values()) {
-    const [{ appId, email } = { appId: 0, email: '' }] = batches
-    limits.restore(
-      appId,
-      email,
-      batches.map(({ receivedAt, items }) => [Math.max(0, now - receivedAt), items] as const),
-    )
-  }
+  limits.restore(await store.listBatchSizes(now - SNIPPET_LIMITS.person.windowMs), now)
 }
+
+const agesOf = (batches: BatchSize[], now: number): TakenAgo =>
+  batches.map(({ receivedAt, items }) => [Math.max(0, now - receivedAt), items] as const)
 
 const SCOPES = { person: 'person', site: 'site', address: 'ip', badSignatures: 'ip' } as const satisfies Record<
   Scope,

@@ -226,7 +226,10 @@ export const snippetBatches = sqliteTable(
     path: text('path'),
     isHere: integer('is_here', { mode: 'boolean' }),
   },
-  (t) => [primaryKey({ columns: [t.appId, t.contactId, t.batch] }), index('snippet_batches_by_age').on(t.receivedAt)],
+  (t) => [
+    primaryKey({ columns: [t.appId, t.contactId, t.batch] }),
+    index('snippet_batches_by_age').on(t.receivedAt, t.items),
+  ],
 )
 
 export const activationNotes = sqliteTable(

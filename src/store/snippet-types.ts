@@ -48,3 +48,6 @@ export type NoteRow = {
   reason: string | null
   origin: string | null
 }
+
+/** One batch, as the limits count it. */
+export type BatchSize = { appId: number; email: string; receivedAt: number; items: number }

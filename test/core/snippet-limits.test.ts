@@ -106,12 +106,13 @@ test('what could not be stored takes none', async () => {
   await full.close()
 })
 
-test('60,000 items of a site in an hour; a refusal takes nothing of the person', async () => {
+test('60,000 items of a site in an hour, also over a restart; a refusal takes nothing of the person', async () => {
   const people = Array.from({ length: 100 }, (_, index) => `p${index}@example.com`)
   const sendAll = (index: number) => post({ email: people[index % 100], ...items(20) }, `198.51.${index % 100}.1`)
   const fresh = () => post({ email: 'fresh@example.com', ...items(20) })
   expect(codes(await inTurns(3_000, sendAll))).toEqual({ '202 true': 3_000 })
   server.clock.tick(MINUTE)
+  await server.restart()
   expectLimited(await fresh(), 'site', 60_000, 3_540)
   expect(codes(await inTurns(30, fresh))).toEqual({ '429 rate_limited': 30 })
   server.clock.tick(HOUR - MINUTE)

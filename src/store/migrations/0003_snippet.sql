@@ -24,7 +24,8 @@ CREATE TABLE snippet_batches (
   is_here INTEGER,
   PRIMARY KEY (app_id, contact_id, batch)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX snippet_batches_by_age ON snippet_batches (received_at);
+-- With the sizes and, by its end, whose they are: at start the limits are filled from the last hour of it alone.
+CREATE INDEX snippet_batches_by_age ON snippet_batches (received_at, items);
 
 -- What went by without leaving an event, counted for the Activation screen. Nobody's data: a code and a site's origin.
 CREATE TABLE activation_notes (

@@ -101,22 +101,6 @@ export function testBrowserBatches(store: Fresh): void {
     ])
   })
 
-  test('sizes of the last hour are told by app and person', async () => {
-    const at = AT + 30 * DAY
-    for (const [appId, email, when] of [
-      [1, 'size1@example.com', at - HOUR],
-      [1, 'size1@example.com', at - HOUR + 1],
-      [2, 'size2@example.com', at],
-    ] as const) {
-      await know(email, appId)
-      await send({ email, appId, at: when, batchId: `${when}`, items: [page('/'), leave('/')] })
-    }
-    expect(await store().listBatchSizes(at - HOUR)).toEqual([
-      { appId: 1, email: 'size1@example.com', receivedAt: at - HOUR + 1, items: 2 },
-      { appId: 2, email: 'size2@example.com', receivedAt: at, items: 2 },
-    ])
-  })
-
   test('the clean-up deletes what is 48 hours old, and no more', async () => {
     const email = 'clean@example.com'
     const contactId = await know(email)
@@ -178,6 +162,28 @@ export function testSites(store: Fresh): void {
     const app = { ...newAccount(3).app, hosts: ['app1.example.com'], snippet }
     done(await store().createApp({ ...change(1), app }))
     expect((await store().findSite('site_3', AT))?.settings).toEqual(snippet)
+  })
+
+  test('sizes of the last hour are told, but of accounts without the limits', async () => {
+    const at = AT + 30 * DAY
+    for (const [appId, email, when] of [
+      [1, 'size1@example.com', at],
+      [1, 'size1@example.com', at - HOUR],
+      [1, 'size1@example.com', at - HOUR + 1],
+      [2, 'size2@example.com', at],
+    ] as const) {
+      const person = { accountId: `acc_${appId}`, appId, email, at: when, createContact: true }
+      done(await store().recordBatch(batchWrite({ ...person, batchId: `${when}`, items: [leave('/'), leave('/')] })))
+    }
+    done(await store().setPlan({ ...change(2), plan: { snippetLimits: false } }))
+    const size = { appId: 1, email: 'size1@example.com', items: 2 }
+    expect(await store().listBatchSizes(at - HOUR)).toEqual([
+      { ...size, receivedAt: at - HOUR + 1 },
+      { ...size, receivedAt: at },
+    ])
+    done(await store().setPlan({ ...change(2), plan: { snippetLimits: true } }))
+    expect(await store().listBatchSizes(at - HOUR)).toHaveLength(3)
+    for (const appId of [1, 2]) done(await store().eraseContact({ appId, email: `size${appId}@example.com` }))
   })
 
   test('apps are found by their hosts', async () => {
