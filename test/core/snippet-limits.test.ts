@@ -1,8 +1,9 @@
 /** What the browser script may send, through its door (snippet.md, POST /c). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { SNIPPET_LIMITS } from '../../src/core/snippet-limits.ts'
+import { saveSnippetSettings } from '../../src/core/snippet-settings.ts'
 import { codeOf, no } from '../api/expected.ts'
-import { addPerson, leave, listEvents, page, report, send } from '../api/reports.ts'
+import { addPerson, appOf, leave, listEvents, page, report, send } from '../api/reports.ts'
 import { type Answer, createTestServer, DAY, HOUR, inTurns, type TestServer } from '../helper.ts'
 
 let server: TestServer
@@ -107,6 +108,8 @@ test('what could not be stored takes none', async () => {
 })
 
 test('60,000 items of a site in an hour, also over a restart; a refusal takes nothing of the person', async () => {
+  const adding = { hosts: [], addsPeople: true, actor: 'test' }
+  await saveSnippetSettings(server.parts(), await appOf(server), adding)
   const people = Array.from({ length: 100 }, (_, index) => `p${index}@example.com`)
   const sendAll = (index: number) => post({ email: people[index % 100], ...items(20) }, `198.51.${index % 100}.1`)
   const fresh = () => post({ email: 'fresh@example.com', ...items(20) })
