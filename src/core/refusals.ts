@@ -15,6 +15,12 @@ export const REFUSALS = {
     status: 403,
     message: 'This key may only write. Make a key with the standard scope to read.',
   },
+  invalid_signature: { status: 401, message: 'Invalid signature' },
+  origin_not_allowed: {
+    status: 403,
+    message:
+      "Pages of this host may not report to this site. Add it to the site's hosts, or remove them all to allow any.",
+  },
   plan_limit_reached: {
     status: 403,
     message:
@@ -24,6 +30,10 @@ export const REFUSALS = {
   app_not_found: {
     status: 404,
     message: 'No app with this ID belongs to the account of this key. Copy the app ID from the Activation screen.',
+  },
+  site_not_found: {
+    status: 404,
+    message: 'There is no site with this ID. Copy the script tag from the Activation screen.',
   },
   contact_not_found: {
     status: 404,
@@ -98,7 +108,7 @@ export type Refusal = {
   field?: string
   errors?: FieldError[]
   /** Only with `rate_limited`: whose limit it is, how many it lets through, and the seconds until the next may come. */
-  limited?: { scope: 'key' | 'ip'; limit: number; retryAfter: number }
+  limited?: { scope: 'key' | 'ip' | 'person' | 'site'; limit: number; retryAfter: number }
 }
 
 export const refuse = (refusal: RefusalCode, more: Omit<Refusal, 'refusal'> = {}): Refusal => ({ refusal, ...more })

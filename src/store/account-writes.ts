@@ -3,6 +3,8 @@ import { and, eq, isNull, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { makeTextId } from './ids.ts'
 import * as tables from './schema.ts'
+import type { SnippetSettings } from './snippet-types.ts'
+import { createSnippetWrites } from './snippet-writes.ts'
 import type { NewAccount, NewApp, NewKey, NewLink, Plan, Refused } from './types.ts'
 
 type Done = { done: true }
@@ -14,6 +16,7 @@ type Change = { accountId: string; actor: string; at: number }
 /** The quiet writes: accounts, members, apps, keys, secrets, plans and the links that work once. */
 export function createAccountWrites(db: Database) {
   const orm = drizzle(db)
+  const { setSnippet } = createSnippetWrites(db)
 
   const audit = ({ accountId, actor, at }: Change, action: string, subject: string): void => {
     orm
@@ -27,13 +30,14 @@ export function createAccountWrites(db: Database) {
       .select({ id: sql<number>`ifnull(max(${tables.apps.id}), 0)` })
       .from(tables.apps)
       .get()
-    const { hosts, ...row } = app
+    const { hosts, snippet, ...row } = app
     const id = (largest?.id ?? 0) + 1
     orm
       .insert(tables.apps)
       .values({ ...row, id, accountId, createdAt: at })
       .run()
     for (const host of hosts) orm.insert(tables.appHosts).values({ appId: id, host }).onConflictDoNothing().run()
+    if (snippet) setSnippet(id, snippet)
   }
 
   const addKey = (accountId: string, key: NewKey, at: number): void => {
@@ -95,6 +99,16 @@ export function createAccountWrites(db: Database) {
     createApp({ app, ...change }: Change & { app: NewApp }): Done {
       addApp(change.accountId, app, change.at)
       audit(change, 'app.create', app.publicId)
+      return DONE
+    },
+
+    /** What the browser script may do; an app of another account does not exist. */
+    setSnippet({ appId, settings, ...change }: Change & { appId: number; settings: SnippetSettings }): Done | Refused {
+      const own = and(eq(tables.apps.id, appId), eq(tables.apps.accountId, change.accountId))
+      const app = orm.select({ publicId: tables.apps.publicId }).from(tables.apps).where(own).get()
+      if (!app) return { refusal: 'app_not_found' }
+      setSnippet(appId, settings)
+      audit(change, 'snippet.set', app.publicId)
       return DONE
     },
 

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createAccountWrites } from './account-writes.ts'
+import { createBatchWrites } from './batch-writes.ts'
 import { createContactWrites } from './contact-writes.ts'
 import { createErasure } from './erasure.ts'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
@@ -9,6 +10,7 @@ import { createIdSequence } from './ids.ts'
 import { createOnce } from './idempotency.ts'
 import { createPeople } from './people.ts'
 import { createTallies } from './tallies.ts'
+import { createSnippetWrites } from './snippet-writes.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
 import { createUpkeep } from './upkeep.ts'
 
@@ -35,6 +37,8 @@ function createWrites(db: Database, now: () => number) {
   const writes = {
     ...createAccountWrites(db),
     ...createErasure({ db, people }),
+    ...createBatchWrites({ db, people, addEvent: events.addEvent }),
+    addNotes: createSnippetWrites(db).addNotes,
     ...createUpkeep(db),
     recordEvent: (write: EventWrite) => once(write, () => events.recordEvent(write)),
     addContact: (write: ContactWrite) => once(write, () => contacts.addContact(write)),

@@ -1,8 +1,9 @@
 /**
  * The tables as Drizzle sees them, for the quiet paths. The migrations create them; a test holds the two together.
- * What a column means stands in migrations/0001_people_and_events.sql.
+ * What a column means stands in the migrations.
  */
 import { index, integer, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
+import { NOTE_KINDS } from './snippet-types.ts'
 
 export const accounts = sqliteTable('accounts', {
   id: text('id').primaryKey(),
@@ -54,7 +55,7 @@ export const apps = sqliteTable(
 export const appHosts = sqliteTable(
   'app_hosts',
   { appId: integer('app_id').notNull(), host: text('host').notNull() },
-  (t) => [primaryKey({ columns: [t.appId, t.host] })],
+  (t) => [primaryKey({ columns: [t.appId, t.host] }), index('app_hosts_by_host').on(t.host)],
 )
 
 export const apiKeys = sqliteTable(
@@ -205,3 +206,41 @@ export const auditEntries = sqliteTable(
 )
 
 export const install = sqliteTable('install', { name: text('name').primaryKey(), value: text('value').notNull() })
+
+export const snippetSettings = sqliteTable('snippet_settings', {
+  appId: integer('app_id').primaryKey(),
+  hosts: text('hosts', { mode: 'json' }).$type<string[]>(),
+  addsPeople: integer('adds_people', { mode: 'boolean' }).notNull(),
+})
+
+export const snippetBatches = sqliteTable(
+  'snippet_batches',
+  {
+    appId: integer('app_id').notNull(),
+    contactId: integer('contact_id').notNull(),
+    batch: integer('batch').notNull(),
+    receivedAt: integer('received_at').notNull(),
+    items: integer('items').notNull(),
+    pageLoad: integer('page_load'),
+    age: integer('age'),
+    path: text('path'),
+    isHere: integer('is_here', { mode: 'boolean' }),
+  },
+  (t) => [
+    primaryKey({ columns: [t.appId, t.contactId, t.batch] }),
+    index('snippet_batches_by_age').on(t.receivedAt, t.items),
+  ],
+)
+
+export const activationNotes = sqliteTable(
+  'activation_notes',
+  {
+    appId: integer('app_id').notNull(),
+    kind: text('kind', { enum: NOTE_KINDS }).notNull(),
+    count: integer('count').notNull(),
+    lastAt: integer('last_at').notNull(),
+    reason: text('reason'),
+    origin: text('origin'),
+  },
+  (t) => [primaryKey({ columns: [t.appId, t.kind] })],
+)

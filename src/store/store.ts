@@ -7,6 +7,7 @@ import { databasePath, openDatabase, openForReading } from './database.ts'
 import { createEngine, type Job, type Outcome, type WriteName, type Writes } from './engine.ts'
 import { createEventReads } from './event-reads.ts'
 import { holdFile } from './held-file.ts'
+import { createSnippetReads } from './snippet-reads.ts'
 import { startThreads } from './threads.ts'
 import { schemaVersion } from './upgrades.ts'
 import { createWriter, type Channel } from './writer.ts'
@@ -40,6 +41,7 @@ const createReads = (db: Database) => ({
   ...createAccountReads(db),
   ...createContactReads(db),
   ...createEventReads(db),
+  ...createSnippetReads(db),
 })
 
 /**
@@ -113,11 +115,13 @@ const sizesOf = (path: string, waiting: number) => ({
 /** A record and not a list, so that the compiler misses a name that is left out. */
 const WRITE_NAMES: Record<WriteName, true> = {
   recordEvent: true,
+  recordBatch: true,
   addContact: true,
   updateContact: true,
   eraseContact: true,
   createAccount: true,
   createApp: true,
+  setSnippet: true,
   createKey: true,
   revokeKey: true,
   noteKeyUse: true,
@@ -125,6 +129,7 @@ const WRITE_NAMES: Record<WriteName, true> = {
   setPlan: true,
   makeSetupLink: true,
   setPasswordByLink: true,
+  addNotes: true,
   keepInstallValue: true,
   cleanUp: true,
   touch: true,

@@ -1,4 +1,5 @@
 /** What goes into the store and what comes back. Times are milliseconds UTC. */
+import type { SnippetSettings } from './snippet-types.ts'
 
 export const EVENT_TYPES = ['event', 'page', 'action'] as const
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -35,7 +36,7 @@ export type Refused = { refusal: WriteRefusal }
 export type Idempotency = { keyId: string; key: string; bodyHash: string }
 
 /** What every write about a person carries. */
-type PersonWrite = {
+export type PersonWrite = {
   accountId: string
   appId: number
   /** normalised: the identity */
@@ -149,7 +150,14 @@ export type SecretRow = { id: string; secret: string; createdAt: number; retired
 export type Access = { key: KeyRow; plan: Plan; apps: AppRow[] }
 
 export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string }
-export type NewApp = { publicId: string; siteId: string; name: string; homeUrl: string | null; hosts: string[] }
+export type NewApp = {
+  publicId: string
+  siteId: string
+  name: string
+  homeUrl: string | null
+  hosts: string[]
+  snippet?: SnippetSettings
+}
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expiresAt: number }
 
 export type NewAccount = {
