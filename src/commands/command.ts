@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
 import { readConfig, SETTINGS, UsageError } from '../config.ts'
-import { databasePath } from '../store/database.ts'
+import { hasDatabase } from '../store/database.ts'
 import { StoreError } from '../store/errors.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { REFUSALS } from '../core/refusals.ts'
@@ -75,7 +74,7 @@ export async function withStore<T>(
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   const folder = folderOf(given, env)
-  if (!mayCreate && !existsSync(databasePath(folder))) {
+  if (!mayCreate && !hasDatabase(folder)) {
     throw new StoreError(
       'missing',
       `There is no database in ${folder}. Start with eventpost init, or name its folder with --data.`,

@@ -1,12 +1,7 @@
 import type { Server } from 'bun'
 import { addressOf, type Config, readConfig, SETTINGS } from '../config.ts'
-import { createAccess } from '../core/access.ts'
 import { createSetupToken } from '../core/accounts.ts'
-import { randomBase62 } from '../core/base62.ts'
-import { createFloodGuard } from '../core/flood.ts'
-import { createLimits } from '../core/limits.ts'
-import { type Parts, systemClock } from '../core/parts.ts'
-import { restoreLimits } from '../core/write-limits.ts'
+import { createParts, systemClock } from '../core/parts.ts'
 import { startChores } from '../operations/chores.ts'
 import { type Answer, drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
 import type { Health } from '../operations/health.ts'
@@ -48,7 +43,7 @@ async function start(config: Config): Promise<void> {
   const undo: (() => unknown)[] = []
   try {
     const lock = lockFolder(config.data)
-    undo.unshift(lock.release)
+    undo.unshift(lock.abandon)
     const http = listen(config)
     undo.unshift(() => http.stop(true))
     const store = await openStore(config.data, { threads: true })
@@ -65,7 +60,7 @@ type Opened = Pick<Stopping, 'lock' | 'http'> & { store: Store }
 /** Answers requests, prints where, and stays until a signal drains it (promises 8). */
 async function run(config: Config, { lock, http, store }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
-  const parts = await createParts(store, baseUrl)
+  const parts = await createParts({ store, clock: systemClock, baseUrl })
   const log = createLog(systemClock.now)
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
@@ -83,23 +78,6 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const answerError = () => new Response('{"ok":false,"error":"internal_error"}', { status: 500, headers: JSON_TYPE })
 
-async function createParts(store: Store, baseUrl: string): Promise<Parts> {
-  const clock = systemClock
-  await store.keepInstallValue({ name: 'address_key', value: randomBase62(43) })
-  const addressKey = (await store.installValue('address_key')) ?? ''
-  const parts: Parts = {
-    store,
-    clock,
-    baseUrl,
-    addressKey,
-    access: createAccess({ store, clock }),
-    limits: createLimits({ clock }),
-    flood: createFloodGuard({ clock }),
-  }
-  await restoreLimits(parts)
-  return parts
-}
-
 /** Listens, and answers 503 until the store is open. */
 function listen({ host, port }: Config): Server<undefined> {
   try {
@@ -110,13 +88,21 @@ function listen({ host, port }: Config): Server<undefined> {
       maxRequestBodySize: WALL_BYTES,
       // without it an exception would be answered with a page of source code
       development: false,
+      // which lets others listen on the same port too, unless it is told not to
+      reusePort: false,
       fetch: () => new Response('{"ok":false,"error":"unavailable"}', { status: 503, headers: JSON_TYPE }),
     })
-  } catch {
-    throw new CommandRefused(
-      `Port ${port} on ${host} cannot be used. Stop what listens there, or choose another with --port.`,
-    )
+  } catch (error) {
+    throw new CommandRefused(whyNotListening(host, port, error))
   }
+}
+
+function whyNotListening(host: string, port: number, error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EADDRINUSE')
+    return `Port ${port} on ${host} is in use. Stop what listens there, or choose another with --port.`
+  if (code === 'EACCES') return `This user may not listen on port ${port}. Choose one above 1023 with --port.`
+  return `The address ${host} cannot be used. Give one of this machine with --host, such as 127.0.0.1 or 0.0.0.0.`
 }
 
 async function announce(store: Store, baseUrl: string): Promise<void> {

@@ -191,7 +191,7 @@ describe('what is refused, and left as it was', () => {
     const error = await refusalOf(where())
     expect([error.code, error.message]).toEqual([
       'folder_unwritable',
-      `The data folder ${where()} cannot be written to. Give this user the right to, or choose another with --data.`,
+      `The data folder ${where()} cannot be read and written. Give this user the right to, or choose another with --data.`,
     ])
     expect(readFileSync(join(folder, 'file'), 'utf8')).toBe('mine')
   })
