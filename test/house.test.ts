@@ -109,6 +109,15 @@ describe('the rooms', () => {
   })
 })
 
+describe('the pages', () => {
+  // Bun reads the tsconfig.json of the folder it is started in, and of no other
+  test('name their JSX runtime, so that the service starts from any folder', () => {
+    const pages = SOURCES.filter((path) => path.endsWith('.tsx'))
+    expect(pages.filter((path) => !read(path).startsWith('/** @jsxImportSource preact */\n'))).toEqual([])
+    expect(pages.length).toBeGreaterThan(5)
+  })
+})
+
 describe('the folders', () => {
   test('at the top are those of the house', () => {
     const found = readdirSync(ROOT).filter((name) => !IGNORED.includes(name))

@@ -1,5 +1,6 @@
 /** What the command line does with words it does not know, and how it helps. */
 import { describe, expect, test } from 'bun:test'
+import { tmpdir } from 'node:os'
 import { eventpost } from './process.ts'
 import { wrongUse } from './refused.ts'
 
@@ -62,6 +63,12 @@ const WRONG: [words: string[], says: string][] = [
   [['plan', 'set', '--new-people-per-month', '2.5'], '--new-people-per-month takes a number.*unlimited'],
   [['plan', 'set', '--snippet-limits', 'perhaps'], '--snippet-limits takes on or off'],
 ]
+
+test('it works from any folder', async () => {
+  const { code, out, err } = await eventpost([], { cwd: tmpdir() })
+  expect([code, err]).toEqual([0, ''])
+  expect(out).toContain('  serve')
+})
 
 describe('wrong use', () => {
   test.each(WRONG)('%p', async (words, says) => {
