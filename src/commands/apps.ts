@@ -1,7 +1,24 @@
 import { UsageError } from '../config.ts'
 import { createApp } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'
-import { ACCOUNT, type Command, DATA, expectDone, findAccount, JSON_OUTPUT, required, withStore } from './command.ts'
+import {
+  ACCOUNT,
+  type Command,
+  DATA,
+  expectDone,
+  findAccount,
+  JSON_OUTPUT,
+  type Options,
+  required,
+  toIso,
+  withStore,
+} from './command.ts'
+
+/** What `init` and `app create` ask for alike. */
+export const APP_ADDRESSES: Options = {
+  domain: { type: 'string', value: 'HOST', multiple: true, meaning: "The app's own domain; may be repeated." },
+  home: { type: 'string', value: 'URL', meaning: 'Its home page.', default: 'https:// and the first domain' },
+}
 
 export const appCreate: Command = {
   name: 'app create',
@@ -10,9 +27,8 @@ export const appCreate: Command = {
     ...DATA,
     ...ACCOUNT,
     ...JSON_OUTPUT,
-    name: { type: 'string', value: 'NAME', meaning: 'name of the app' },
-    domain: { type: 'string', value: 'HOST', multiple: true, meaning: "the app's own domain; may be repeated" },
-    home: { type: 'string', value: 'URL', meaning: 'its home page (default: https:// and the first domain)' },
+    name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
+    ...APP_ADDRESSES,
   },
   run: async (given, env) => {
     const text = { appName: required(given, 'name'), domains: given.all('domain'), home: given.text('home') ?? null }
@@ -24,4 +40,22 @@ export const appCreate: Command = {
       return expectDone(await createApp({ store, now: Date.now(), actor: 'cli' }, accountId, { name, domains, home }))
     })
   },
+}
+
+export const appList: Command = {
+  name: 'app list',
+  summary: 'lists the apps with their appId and siteId, the first made first',
+  options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
+  run: (given, env) =>
+    withStore(given, env, { mayCreate: false }, async (store) => {
+      const apps = await store.listApps(await findAccount(store, given))
+      return apps.map(({ publicId, siteId, name, hosts, homeUrl, createdAt }) => ({
+        appId: publicId,
+        siteId,
+        name,
+        domains: hosts,
+        home: homeUrl,
+        createdAt: toIso(createdAt),
+      }))
+    }),
 }

@@ -1,5 +1,5 @@
 import type { Server } from 'bun'
-import { addressOf, type Config, readConfig, SETTINGS } from '../config.ts'
+import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../core/accounts.ts'
 import { createParts, systemClock } from '../core/parts.ts'
 import { startChores } from '../operations/chores.ts'
@@ -9,21 +9,25 @@ import { keepHeapSmall } from '../operations/heap.ts'
 import { createLog } from '../operations/log.ts'
 import { createMetrics } from '../operations/metrics.ts'
 import { createServer } from '../server.ts'
-import { lockFolder } from '../store/folder-lock.ts'
+import { hasDatabase } from '../store/database.ts'
+import { type FolderLock, lockFolder } from '../store/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
-import { type Command, CommandRefused, type Given, type Options } from './command.ts'
+import {
+  type Command,
+  CommandRefused,
+  createdLine,
+  type Given,
+  optionOf,
+  type Options,
+  warnOfUnknownSettings,
+} from './command.ts'
 
 /** A connection that is silent this long is closed (promises 13). */
 const IDLE_S = 10
 /** Bodies are bounded by each door, which answers in JSON; this is only the wall behind them. */
 const WALL_BYTES = 1024 * 1024 * 1024
 
-const OPTIONS: Options = Object.fromEntries(
-  Object.values(SETTINGS).map((setting) => [
-    setting.flag,
-    { type: 'string', value: setting.flag.toUpperCase(), meaning: setting.meaning, default: setting.default },
-  ]),
-)
+const OPTIONS: Options = Object.assign({}, ...(Object.keys(SETTINGS) as SettingName[]).map(optionOf))
 
 export const serve: Command = {
   name: 'serve',
@@ -31,7 +35,9 @@ export const serve: Command = {
   options: OPTIONS,
   run: async (given, env) => {
     const config = readConfig(flagsOf(given), env)
+    // begins again, so whatever is said comes after it
     keepHeapSmall(env)
+    warnOfUnknownSettings(env)
     await start(config)
   },
 }
@@ -46,8 +52,10 @@ async function start(config: Config): Promise<void> {
     undo.unshift(lock.abandon)
     const http = listen(config)
     undo.unshift(() => http.stop(true))
+    const isNew = !hasDatabase(config.data)
     const store = await openStore(config.data, { threads: true })
     undo.unshift(store.close)
+    if (isNew) console.log(createdLine(config.data))
     await run(config, { lock, http, store })
   } catch (error) {
     for (const step of undo) await step()
@@ -55,7 +63,7 @@ async function start(config: Config): Promise<void> {
   }
 }
 
-type Opened = Pick<Stopping, 'lock' | 'http'> & { store: Store }
+type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store }
 
 /** Answers requests, prints where, and stays until a signal drains it (promises 8). */
 async function run(config: Config, { lock, http, store }: Opened): Promise<void> {
@@ -72,6 +80,7 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
   const chores = startChores(parts, log)
   drainOnSignals({ http, answer, health, log, chores, lock, parts })
+  lock.noteAddress(baseUrl)
   await announce(store, baseUrl)
 }
 
@@ -109,6 +118,7 @@ async function announce(store: Store, baseUrl: string): Promise<void> {
   if (!(await store.isSetUp())) {
     const token = await createSetupToken({ store, now: systemClock.now() })
     console.log(`set up at ${baseUrl}/setup?token=${token}`)
+    console.log('(works once, for a day; if it is lost, start the server again: it prints a new one)')
   }
   console.log(`listening on ${baseUrl}`)
 }

@@ -60,3 +60,38 @@ describe('app create', () => {
     expect(await eventpost([...words, '--home', 'ftp://shop.example.com'])).toEqual(wrongUse('home page'))
   })
 })
+
+describe('app list', () => {
+  const list = (...words: string[]) =>
+    eventpostJson<Record<string, unknown>[]>(['app', 'list', '--data', folder, ...words])
+
+  test('gives back what was made, of the account that is asked for', async () => {
+    const own = ['--account', second.accountId]
+    const shop = await create('--name', 'Listed', '--domain', 'a.example.com', '--domain', 'b.example.com', ...own)
+    const apps = await list(...own)
+    expect(apps[0]).toEqual({
+      appId: second.appId,
+      siteId: second.siteId,
+      name: 'Second',
+      domains: [],
+      home: null,
+      createdAt: expect.stringMatching(/Z$/),
+    })
+    expect(apps.at(-1)).toMatchObject({
+      ...shop,
+      name: 'Listed',
+      domains: ['a.example.com', 'b.example.com'],
+      home: 'https://a.example.com',
+    })
+    expect((await list()).map(({ appId }) => appId)).toContain(first.appId)
+    expect((await list()).map(({ appId }) => appId)).not.toContain(second.appId)
+  })
+
+  test('prints a table for people', async () => {
+    const { code, out, err } = await eventpost(['app', 'list', '--data', folder, '--account', second.accountId])
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(/^appId +siteId +name +domains +home +createdAt\n/)
+    expect(out).toMatch(/^app_\w+ +site_\w+ +Second +- +- +\S+Z$/m)
+    expect(out).toContain('a.example.com, b.example.com')
+  })
+})
