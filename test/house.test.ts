@@ -3,6 +3,8 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { SETTINGS } from '../src/config.ts'
+import { FLOOD_LIMITS } from '../src/core/flood.ts'
+import { type Limit, RATE_LIMITS } from '../src/core/limits.ts'
 
 const ROOT = join(import.meta.dir, '..')
 
@@ -131,6 +133,25 @@ describe('the folders', () => {
 })
 
 describe('the README', () => {
+  test('quotes the limits as they are', () => {
+    const rows = read('README.md')
+      .split('\n')
+      .filter((line) => line.startsWith('|'))
+      .map((line) => line.split('|').map((cell) => cell.trim()))
+    const said = (what: string) => rows.find(([, name]) => name === what)?.[2]
+    const quote = ({ max, windowMs }: Limit) => {
+      const minutes = windowMs / 60_000
+      const window = minutes === 60 ? 'hour' : minutes === 1 ? 'minute' : `${minutes} minutes`
+      return `${max.toLocaleString('en')} in any ${window}`
+    }
+    expect(said('events, per key')).toBe(quote(RATE_LIMITS.events))
+    expect(said('contact adds, per key')).toBe(quote(RATE_LIMITS.contactAdds))
+    expect(said("contact adds with a visitor's `ip`, per app and address")).toBe(quote(RATE_LIMITS.addsPerVisitor))
+    expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
+    expect(said('requests refused for other reasons, per key')).toBe(quote(FLOOD_LIMITS.key))
+    expect(said('requests refused for other reasons, per address')).toBe(quote(FLOOD_LIMITS.ip))
+  })
+
   test('lists the settings as they are', () => {
     const [, section = ''] = read('README.md').split('\n## Settings\n')
     const rows =

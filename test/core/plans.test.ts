@@ -24,13 +24,13 @@ test("where a plan says nothing, the specification's limits hold", () => {
 })
 
 test('what a plan says holds, also when it is nothing at all', () => {
-  const said: Plan = {
+  const said = {
     newPeoplePerMonth: 0,
     eventsPerHour: 1,
     addsPerHour: 2,
     updatesPerHour: 3,
     mcpCallsPerMinute: 4,
     snippetLimits: false,
-  }
+  } satisfies Plan
   expect(effectivePlan(said)).toEqual(said)
 })
