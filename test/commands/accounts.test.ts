@@ -2,7 +2,16 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, startServer } from './process.ts'
+import {
+  type Begun,
+  call,
+  eventpost,
+  eventpostJson,
+  MANY_MS,
+  makeFolder,
+  type Running,
+  startServer,
+} from './process.ts'
 import { refused, wrongUse } from './refused.ts'
 
 const { folder, remove } = makeFolder()
@@ -132,25 +141,29 @@ describe('account create', () => {
     )
   })
 
-  test('prints a link to where the server listens, also after it stopped, unless it is told where', async () => {
-    const linkOf = async (name: string, words: string[] = [], env = {}): Promise<string> => {
-      const owner = ['--email', `${name}@example.com`, '--app', name]
-      return (await eventpostJson<Begun>(['account', 'create', '--data', own, ...owner, ...words], { env })).signInUrl
-    }
-    const own = join(folder, 'own')
-    const first = await startServer({ data: own })
-    const origin = first.url
-    // beside a server that is not set up yet
-    const inside = await eventpostJson<Begun>(['init', '--data', own, ...OWNER], { env: { PORT: '9000' } })
-    expect(inside.signInUrl).toStartWith(`${origin}/password?token=`)
-    expect(await linkOf('told', ['--base-url', 'https://a.example'])).toStartWith('https://a.example/password?')
-    expect(await linkOf('set', [], { EVENTPOST_BASE_URL: 'https://b.example' })).toStartWith('https://b.example/')
-    await first.stop()
-    expect(await linkOf('later')).toStartWith(`${origin}/password?`)
-    const second = await startServer({ data: own, words: ['--base-url', 'https://post.example.com'] })
-    expect(await linkOf('proxied')).toStartWith('https://post.example.com/password?')
-    await second.stop('SIGKILL')
-  })
+  test(
+    'prints a link to where the server listens, also after it stopped, unless it is told where',
+    async () => {
+      const linkOf = async (name: string, words: string[] = [], env = {}): Promise<string> => {
+        const owner = ['--email', `${name}@example.com`, '--app', name]
+        return (await eventpostJson<Begun>(['account', 'create', '--data', own, ...owner, ...words], { env })).signInUrl
+      }
+      const own = join(folder, 'own')
+      const first = await startServer({ data: own })
+      const origin = first.url
+      // beside a server that is not set up yet
+      const inside = await eventpostJson<Begun>(['init', '--data', own, ...OWNER], { env: { PORT: '9000' } })
+      expect(inside.signInUrl).toStartWith(`${origin}/password?token=`)
+      expect(await linkOf('told', ['--base-url', 'https://a.example'])).toStartWith('https://a.example/password?')
+      expect(await linkOf('set', [], { EVENTPOST_BASE_URL: 'https://b.example' })).toStartWith('https://b.example/')
+      await first.stop()
+      expect(await linkOf('later')).toStartWith(`${origin}/password?`)
+      const second = await startServer({ data: own, words: ['--base-url', 'https://post.example.com'] })
+      expect(await linkOf('proxied')).toStartWith('https://post.example.com/password?')
+      await second.stop('SIGKILL')
+    },
+    MANY_MS,
+  )
 
   test('needs a database', async () => {
     const nowhere = join(folder, 'nowhere')

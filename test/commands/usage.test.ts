@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { tmpdir } from 'node:os'
 import { SETTINGS } from '../../src/config.ts'
-import { eventpost } from './process.ts'
+import { eventpost, MANY_MS } from './process.ts'
 import { wrongUse } from './refused.ts'
 
 const COMMANDS = {
@@ -29,15 +29,19 @@ describe('help', () => {
     expect(out).toContain('Exit: 0 done, 1 refused, 2 wrong use.')
   })
 
-  test.each(['account', 'app', 'key', 'secret', 'plan'])('%s alone lists what begins with it', async (word) => {
-    for (const words of [[word], [word, '--help'], ['help', word]]) {
-      const { code, out, err } = await eventpost(words)
-      expect([code, err]).toEqual([0, ''])
-      for (const name of Object.keys(COMMANDS)) {
-        expect(new RegExp(`^(eventpost)? +?${name}( |$)`, 'm').test(out)).toBe(name.startsWith(`${word} `))
+  test.each(['account', 'app', 'key', 'secret', 'plan'])(
+    '%s alone lists what begins with it',
+    async (word) => {
+      for (const words of [[word], [word, '--help'], ['help', word]]) {
+        const { code, out, err } = await eventpost(words)
+        expect([code, err]).toEqual([0, ''])
+        for (const name of Object.keys(COMMANDS)) {
+          expect(new RegExp(`^(eventpost)? +?${name}( |$)`, 'm').test(out)).toBe(name.startsWith(`${word} `))
+        }
       }
-    }
-  })
+    },
+    MANY_MS,
+  )
 
   test('says where a setting comes from, and what a key may do', async () => {
     const serve = (await eventpost(['serve', '--help'])).out
@@ -49,12 +53,16 @@ describe('help', () => {
     expect(create).toMatch(/--scope SCOPE .*standard \(reads and writes\), ingest \(only writes\), manage \(.+\)/)
   })
 
-  test('the value of every option is a word in capitals, or the words to choose from', async () => {
-    for (const name of Object.keys(COMMANDS)) {
-      const { out } = await eventpost([...name.split(' '), '--help'])
-      for (const [, value] of out.matchAll(/^  --[a-z-]+ (\S+) /gm)) expect(value).toMatch(/^([A-Z]{2,}|on\|off)$/)
-    }
-  })
+  test(
+    'the value of every option is a word in capitals, or the words to choose from',
+    async () => {
+      const helps = Object.keys(COMMANDS).map((name) => eventpost([...name.split(' '), '--help']))
+      for (const { out } of await Promise.all(helps)) {
+        for (const [, value] of out.matchAll(/^  --[a-z-]+ (\S+) /gm)) expect(value).toMatch(/^([A-Z]{2,}|on\|off)$/)
+      }
+    },
+    MANY_MS,
+  )
 
   test.each(Object.entries(COMMANDS))('of %s names its options', async (name, options) => {
     const { code, out, err } = await eventpost([...name.split(' '), '--help'])

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { SCHEMA_VERSION } from '../../src/store/migrations/index.ts'
-import { eventpost, makeFolder, type Ran, setUp, startServer } from '../commands/process.ts'
+import { eventpost, MANY_MS, makeFolder, type Ran, setUp, startServer } from '../commands/process.ts'
 import { canMakeFaults, createShim } from './shim.ts'
 
 const { folder, remove } = makeFolder()
@@ -94,15 +94,19 @@ describe('serve refuses', () => {
     expect((await first.stop()).code).toBe(0)
   })
 
-  test('a port that another one listens on, with another folder', async () => {
-    const first = await startServer({ data: good })
-    const { port } = new URL(first.url)
-    const other = join(folder, 'other')
-    const ran = await eventpost(['serve', '--port', port, '--data', other])
-    expect(ran).toEqual(refusedWith(`Port ${port} on 127.0.0.1 is in use.*--port`))
-    expect(existsSync(other)).toBe(false)
-    expect((await first.stop()).code).toBe(0)
-  })
+  test(
+    'a port that another one listens on, with another folder',
+    async () => {
+      const first = await startServer({ data: good })
+      const { port } = new URL(first.url)
+      const other = join(folder, 'other')
+      const ran = await eventpost(['serve', '--port', port, '--data', other])
+      expect(ran).toEqual(refusedWith(`Port ${port} on 127.0.0.1 is in use.*--port`))
+      expect(existsSync(other)).toBe(false)
+      expect((await first.stop()).code).toBe(0)
+    },
+    MANY_MS,
+  )
 
   for (const host of ['nonsense', '203.0.113.7']) {
     test(`the address ${host}`, async () => {
@@ -111,42 +115,54 @@ describe('serve refuses', () => {
     })
   }
 
-  test('and leaves no folder behind that it made, nor touches one that was there', async () => {
-    const [above, empty] = [join(folder, 'above'), join(folder, 'was-there')]
-    mkdirSync(empty)
-    for (const data of [join(above, 'below'), empty]) {
-      expect((await eventpost(['serve', '--host', 'nonsense', '--data', data])).code).toBe(1)
-    }
-    expect([existsSync(above), existsSync(empty)]).toEqual([false, true])
-  })
+  test(
+    'and leaves no folder behind that it made, nor touches one that was there',
+    async () => {
+      const [above, empty] = [join(folder, 'above'), join(folder, 'was-there')]
+      mkdirSync(empty)
+      for (const data of [join(above, 'below'), empty]) {
+        expect((await eventpost(['serve', '--host', 'nonsense', '--data', data])).code).toBe(1)
+      }
+      expect([existsSync(above), existsSync(empty)]).toEqual([false, true])
+    },
+    MANY_MS,
+  )
 
   // root may write anywhere, so a folder that forbids it would prove nothing
   test('a folder that cannot be made', async () => {
     expect(await serve('/proc/eventpost')).toEqual(refusedWith('cannot be read and written.*--data'))
   })
 
-  test('what is no folder; the other commands say the same', async () => {
-    for (const data of ['/dev/null', '/dev/null/data']) {
-      const says = refusedWith(`${data} is not a folder.*--data`)
-      expect(await serve(data)).toEqual(says)
-      expect(await eventpost(['key', 'list', '--data', data])).toEqual(says)
-    }
-  })
+  test(
+    'what is no folder; the other commands say the same',
+    async () => {
+      for (const data of ['/dev/null', '/dev/null/data']) {
+        const says = refusedWith(`${data} is not a folder.*--data`)
+        expect(await serve(data)).toEqual(says)
+        expect(await eventpost(['key', 'list', '--data', data])).toEqual(says)
+      }
+    },
+    MANY_MS,
+  )
 
-  test.skipIf(!canBeNobody)('a folder that others may not read; the other commands say the same', async () => {
-    const closed = join(folder, 'closed')
-    cpSync(good, closed, { recursive: true })
-    chmodSync(closed, 0o000)
-    const says = refusedWith('closed cannot be read and written.*--data')
-    for (const words of [
-      ['serve', '--port', '0'],
-      ['key', 'list'],
-      ['init', '--email', 'a@b.example', '--app', 'Demo'],
-    ]) {
-      expect(await eventpost([...words, '--data', closed], { program: nobody })).toEqual(says)
-    }
-    chmodSync(closed, 0o700)
-  })
+  test.skipIf(!canBeNobody)(
+    'a folder that others may not read; the other commands say the same',
+    async () => {
+      const closed = join(folder, 'closed')
+      cpSync(good, closed, { recursive: true })
+      chmodSync(closed, 0o000)
+      const says = refusedWith('closed cannot be read and written.*--data')
+      for (const words of [
+        ['serve', '--port', '0'],
+        ['key', 'list'],
+        ['init', '--email', 'a@b.example', '--app', 'Demo'],
+      ]) {
+        expect(await eventpost([...words, '--data', closed], { program: nobody })).toEqual(says)
+      }
+      chmodSync(closed, 0o700)
+    },
+    MANY_MS,
+  )
 
   describe.skipIf(!canMakeFaults)('a file system without shared memory', () => {
     test('for a new database, of which nothing stays', async () => {
