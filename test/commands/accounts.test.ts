@@ -26,7 +26,7 @@ beforeAll(async () => {
   const words = ['--domain', 'app.example.com', '--domain', 'www.example.com']
   begun = await eventpostJson<Begun>(['init', '--data', data, ...OWNER, ...words])
   server = await startServer({ data })
-})
+}, MANY_MS)
 afterAll(async () => {
   await server.stop('SIGKILL')
   remove()

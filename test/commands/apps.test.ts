@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, setUp, startServer } from './process.ts'
+import {
+  type Begun,
+  call,
+  eventpost,
+  eventpostJson,
+  makeFolder,
+  MANY_MS,
+  type Running,
+  setUp,
+  startServer,
+} from './process.ts'
 import { refused, wrongUse } from './refused.ts'
 
 const { folder, remove } = makeFolder()
@@ -12,7 +22,7 @@ beforeAll(async () => {
   const words = ['--email', 'second@example.com', '--app', 'Second']
   second = await eventpostJson<Begun>(['account', 'create', '--data', folder, ...words])
   server = await startServer({ data: folder })
-})
+}, MANY_MS)
 afterAll(async () => {
   await server.stop('SIGKILL')
   remove()

@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, startServer } from './process.ts'
+import {
+  type Begun,
+  call,
+  eventpost,
+  eventpostJson,
+  makeFolder,
+  MANY_MS,
+  type Running,
+  startServer,
+} from './process.ts'
 import { refused } from './refused.ts'
 
 const { folder, remove } = makeFolder()
@@ -9,7 +18,7 @@ let server: Running
 beforeAll(async () => {
   begun = await eventpostJson<Begun>(['init', '--data', folder, '--email', 'owner@example.com', '--app', 'Demo'])
   server = await startServer({ data: folder })
-})
+}, MANY_MS)
 afterAll(async () => {
   await server.stop('SIGKILL')
   remove()
