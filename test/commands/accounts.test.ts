@@ -20,6 +20,7 @@ const passwordFile = join(folder, 'password')
 const OWNER = ['--email', 'Owner@Example.com', '--app', 'Demo']
 let begun: Begun
 let server: Running
+const others: Running[] = []
 
 beforeAll(async () => {
   writeFileSync(passwordFile, 'a long walk home\nand a second line\n')
@@ -28,7 +29,7 @@ beforeAll(async () => {
   server = await startServer({ data })
 }, MANY_MS)
 afterAll(async () => {
-  await server.stop('SIGKILL')
+  for (const one of [server, ...others]) await one.stop('SIGKILL')
   remove()
 })
 
@@ -150,6 +151,7 @@ describe('account create', () => {
       }
       const own = join(folder, 'own')
       const first = await startServer({ data: own })
+      others.push(first)
       const origin = first.url
       // beside a server that is not set up yet
       const inside = await eventpostJson<Begun>(['init', '--data', own, ...OWNER], { env: { PORT: '9000' } })
@@ -159,8 +161,8 @@ describe('account create', () => {
       await first.stop()
       expect(await linkOf('later')).toStartWith(`${origin}/password?`)
       const second = await startServer({ data: own, words: ['--base-url', 'https://post.example.com'] })
+      others.push(second)
       expect(await linkOf('proxied')).toStartWith('https://post.example.com/password?')
-      await second.stop('SIGKILL')
     },
     MANY_MS,
   )
