@@ -12,6 +12,10 @@ const ASSET_FOLDER = Bun.isStandaloneExecutable
   ? join(dirname(Bun.main), 'assets')
   : join(import.meta.dir, '../dist/assets')
 
+/** In the page itself, so that a browser does not ask for /favicon.ico. */
+export const ICON =
+  "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><rect width='16' height='16' rx='4' fill='%232b4acb'/><path d='M4 5h8M4 8h5M4 11h8' stroke='white' stroke-width='1.5'/></svg>"
+
 /** Every page names an asset with its hash, so what was fetched once never needs asking for again. */
 const FOREVER = 'public, max-age=31536000, immutable'
 

@@ -10,6 +10,8 @@ type Setting = {
   /** also the flag of `serve`, with two dashes */
   flag: string
   env: string
+  /** what stands for its value in the help */
+  value: string
   default: string
   meaning: string
   /** may be given as a file: EVENTPOST_..._FILE */
@@ -18,29 +20,45 @@ type Setting = {
 
 /** Every setting once; the README's table is checked against this one. Flags win over the environment. */
 export const SETTINGS = {
-  data: { flag: 'data', env: 'EVENTPOST_DATA', default: './data', meaning: 'Folder of the database.' },
-  host: { flag: 'host', env: 'EVENTPOST_HOST', default: '127.0.0.1', meaning: 'Address to listen on.' },
+  data: {
+    flag: 'data',
+    env: 'EVENTPOST_DATA',
+    value: 'DIR',
+    default: './data',
+    meaning: 'Folder of the database.',
+  },
+  host: {
+    flag: 'host',
+    env: 'EVENTPOST_HOST',
+    value: 'ADDRESS',
+    default: '127.0.0.1',
+    meaning: 'Address to listen on.',
+  },
   port: {
     flag: 'port',
     env: 'EVENTPOST_PORT',
+    value: 'PORT',
     default: '8080',
     meaning: 'Port to listen on; `PORT` is honoured too, 0 takes a free one.',
   },
   baseUrl: {
     flag: 'base-url',
     env: 'EVENTPOST_BASE_URL',
+    value: 'URL',
     default: '',
     meaning: 'Address at which people reach the service; by default the one it listens on.',
   },
   trustedProxies: {
     flag: 'trusted-proxies',
     env: 'EVENTPOST_TRUSTED_PROXIES',
+    value: 'RANGES',
     default: '',
     meaning: 'Addresses or ranges, comma-separated, whose X-Forwarded-For is believed.',
   },
   metricsToken: {
     flag: 'metrics-token',
     env: 'EVENTPOST_METRICS_TOKEN',
+    value: 'TOKEN',
     default: '',
     meaning: 'When set, /metrics asks for it as a bearer token.',
     isSecret: true,
@@ -87,13 +105,29 @@ export function readConfig(flags: Flags, env: Environment): Config {
   }
 }
 
+/** Names that look like settings and are none: misspelt ones would have no effect, and nobody would know. */
+export function findUnknownSettings(env: Environment): string[] {
+  const known = Object.values<Setting>(SETTINGS).flatMap(({ env: name, isSecret }) =>
+    isSecret ? [name, `${name}_FILE`] : [name],
+  )
+  return Object.keys(env).filter((name) => name.startsWith('EVENTPOST_') && !known.includes(name))
+}
+
 function readSetting(setting: Setting, flags: Flags, env: Environment): string {
+  refuseEmpty(setting, flags, env)
   // one that is set to nothing counts as not set
   const given = (name: string): string | undefined => env[name] || undefined
   const file = setting.isSecret ? given(`${setting.env}_FILE`) : undefined
   const fromFile = file === undefined ? undefined : readSecret(`${setting.env}_FILE`, file)
   const customary = setting.env === 'EVENTPOST_PORT' ? given('PORT') : undefined
   return flags[setting.flag] ?? given(setting.env) ?? fromFile ?? customary ?? setting.default
+}
+
+/** A secret that is set to nothing would leave a door open; an option with nothing behind it is a slip. */
+function refuseEmpty({ flag, env: name, isSecret }: Setting, flags: Flags, env: Environment): void {
+  const secrets = isSecret ? [name, `${name}_FILE`] : []
+  const empty = flags[flag] === '' ? `--${flag}` : secrets.find((secret) => env[secret] === '')
+  if (empty !== undefined) throw new UsageError(`${empty} is empty. Give it a value, or leave it out.`)
 }
 
 /** The first line of a file that holds a secret. An empty one would leave a door open. @throws UsageError */
@@ -118,5 +152,8 @@ function readBaseUrl(text: string): string {
   const url = URL.parse(text)
   const isPlain = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === ''
   if (!isPlain) throw new UsageError('--base-url takes an address such as https://post.example.com.')
-  return url.href.replace(/\/+$/, '')
+  if (!/^\/*$/.test(url.pathname)) {
+    throw new UsageError('--base-url takes an address without a path: the pages do not work below one.')
+  }
+  return url.origin
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bun
-import { parseArgs } from 'node:util'
-import { accountCreate, init } from './commands/accounts.ts'
-import { appCreate } from './commands/apps.ts'
-import { type Command, CommandRefused, type Given } from './commands/command.ts'
+import { accountCreate, accountList, init } from './commands/accounts.ts'
+import { appCreate, appList } from './commands/apps.ts'
+import { type Command, CommandRefused } from './commands/command.ts'
 import { printHelp, printResult } from './commands/print.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './commands/keys.ts'
-import { planSet } from './commands/plan.ts'
+import { planSet, planShow } from './commands/plan.ts'
 import { serve } from './commands/serve.ts'
 import { version } from './commands/version.ts'
+import { readWords } from './commands/words.ts'
 import { UsageError } from './config.ts'
 import { StoreError } from './store/errors.ts'
 
@@ -15,11 +15,14 @@ const COMMANDS: Command[] = [
   serve,
   init,
   accountCreate,
+  accountList,
   appCreate,
+  appList,
   keyCreate,
   keyList,
   keyRevoke,
   secretRotate,
+  planShow,
   planSet,
   version,
 ]
@@ -28,41 +31,35 @@ const COMMANDS: Command[] = [
 const REFUSED = 1
 const WRONG_USE = 2
 
+const HELP = ['--help', '-h']
+const VERSION = ['--version', '-v']
+
 async function main(words: string[]): Promise<number> {
   // files and folders of this service are its user's alone
   process.umask(0o077)
+  const [first = '', ...others] = words
+  if (first === 'help') return main([...others, '--help'])
+  if (VERSION.includes(first)) return main([version.name, ...others])
   const command = COMMANDS.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '))
   if (!command) return helpFor(words)
   const rest = words.slice(command.name.split(' ').length)
-  if (rest.includes('--help') || rest.includes('-h')) return say(printHelp([command]))
+  if (rest.some((word) => HELP.includes(word))) return say(printHelp([command]))
   const given = readWords(command, rest)
   const printed = await command.run(given, process.env)
   return printed === undefined ? 0 : say(printResult(printed, given.isSet('json')))
 }
 
+/** All commands, or those that begin with the same word: `eventpost key`. */
 function helpFor(words: string[]): number {
-  const isAsked = words.length === 0 || words.some((word) => ['help', '--help', '-h'].includes(word))
-  if (isAsked) return say(printHelp(COMMANDS))
+  const begun = words.filter((word) => !HELP.includes(word)).map((word) => `${word} `)
+  const found = COMMANDS.filter(({ name }) => name.startsWith(begun.join('')))
+  if (found.length > 0) return say(printHelp(found))
   throw new UsageError('There is no such command. Run eventpost for the list.')
 }
 
 function say(text: string): number {
   console.log(text)
   return 0
-}
-
-function readWords(command: Command, words: string[]): Given {
-  const options = Object.fromEntries(
-    Object.entries(command.options).map(([name, { type, multiple = false }]) => [name, { type, multiple }]),
-  )
-  try {
-    const { values, positionals } = parseArgs({ args: words, options, allowPositionals: command.words !== undefined })
-    const all = (name: string): string[] => [values[name] ?? []].flat().filter((value) => typeof value === 'string')
-    return { all, text: (name) => all(name)[0], isSet: (name) => values[name] === true, words: positionals }
-  } catch (error) {
-    const reason = error instanceof Error ? (error.message.split(/\.\s/)[0] ?? '') : ''
-    throw new UsageError(`${reason}. Run eventpost ${command.name} --help.`)
-  }
 }
 
 /** Known refusals print one line; anything else is a bug and shows itself. */

@@ -47,6 +47,8 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     .use(scriptRoutes(parts, readScript()))
     .use(dashboardRoutes(parts))
     .use(await assetRoutes())
+    // where people look first
+    .get('/docs', () => new Response(null, { status: 302, headers: { Location: `${API_PREFIX}/docs` } }))
   const nextId = createRequestIds()
   const routes = new Set(app.routes.map((route) => route.path))
 

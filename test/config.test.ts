@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { addressOf, readConfig, UsageError } from '../src/config.ts'
+import { addressOf, findUnknownSettings, readConfig, SETTINGS, UsageError } from '../src/config.ts'
 
 let folder = ''
 let file = ''
@@ -40,14 +40,12 @@ describe('readConfig', () => {
   })
 
   test('a variable that is set to nothing counts as not set', () => {
-    expect(
-      readConfig({}, { EVENTPOST_PORT: '', PORT: '', EVENTPOST_DATA: '', EVENTPOST_METRICS_TOKEN_FILE: '' }),
-    ).toEqual(readConfig({}, {}))
+    expect(readConfig({}, { EVENTPOST_PORT: '', PORT: '', EVENTPOST_DATA: '' })).toEqual(readConfig({}, {}))
   })
 
   test.each([
     ['https://post.example.com/', 'https://post.example.com'],
-    ['http://localhost:8080/post/', 'http://localhost:8080/post'],
+    ['HTTP://LocalHost:8080//', 'http://localhost:8080'],
   ])('the base URL %s', (given, read) => {
     expect(readConfig({ 'base-url': given }, {}).baseUrl).toBe(read)
   })
@@ -65,6 +63,13 @@ describe('readConfig', () => {
       { EVENTPOST_BASE_URL: 'https://me:pw@a.example' },
       '--base-url takes an address such as https://post.example.com.',
     ],
+    [
+      { EVENTPOST_BASE_URL: 'https://example.com/post/' },
+      '--base-url takes an address without a path: the pages do not work below one.',
+    ],
+    // an open door would be the other way to read it
+    [{ EVENTPOST_METRICS_TOKEN: '' }, 'EVENTPOST_METRICS_TOKEN is empty. Give it a value, or leave it out.'],
+    [{ EVENTPOST_METRICS_TOKEN_FILE: '' }, 'EVENTPOST_METRICS_TOKEN_FILE is empty. Give it a value, or leave it out.'],
     [{ EVENTPOST_TRUSTED_PROXIES: 'all' }, '--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.'],
     [{ EVENTPOST_METRICS_TOKEN_FILE: '/nowhere' }, 'EVENTPOST_METRICS_TOKEN_FILE names a file that cannot be read.'],
     [
@@ -74,6 +79,24 @@ describe('readConfig', () => {
   ])('%p is wrong use', (env, message) => {
     expect(() => readConfig({}, env)).toThrow(new UsageError(message))
   })
+})
+
+test.each(Object.values(SETTINGS).map(({ flag }) => flag))('--%s with nothing behind it is wrong use', (flag) => {
+  expect(() => readConfig({ [flag]: '' }, {})).toThrow(
+    new UsageError(`--${flag} is empty. Give it a value, or leave it out.`),
+  )
+})
+
+test('a name that looks like a setting and is none is found', () => {
+  const settings = Object.fromEntries(Object.values(SETTINGS).map(({ env }) => [env, 'x']))
+  const env = {
+    ...settings,
+    EVENTPOST_METRICS_TOKEN_FILE: 'x',
+    PORT: 'x',
+    EVENTPOST_PROT: 'x',
+    EVENTPOST_DATA_FILE: '',
+  }
+  expect(findUnknownSettings(env)).toEqual(['EVENTPOST_PROT', 'EVENTPOST_DATA_FILE'])
 })
 
 describe('addressOf', () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Begun, call, eventpost, eventpostJson, makeFolder, startServer } from './commands/process.ts'
+import { type Begun, call, eventpost, eventpostJson, makeFolder, MANY_MS, startServer } from './commands/process.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const EXECUTABLE = join(ROOT, 'dist/eventpost')
@@ -72,6 +72,35 @@ describe('the executable', () => {
     expect((await server.stop()).code).toBe(0)
     expect(server.said.err).toBe('')
   })
+
+  test(
+    'does what the README pastes into a terminal',
+    async () => {
+      const free = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
+      const port = String(free.port)
+      await free.stop(true)
+      const readme = await Bun.file(join(ROOT, 'README.md')).text()
+      const [, steps = ''] = /## The first event\n[^]*?```sh\n([^]*?)```/.exec(readme) ?? []
+      const script = steps
+        .replace(/^npx -y bun run build.*$/m, '')
+        .replaceAll('dist/eventpost', EXECUTABLE)
+        .replaceAll(':8080', `:${port}`)
+      const { folder: cwd, remove: removeFolder } = makeFolder()
+      const child = Bun.spawn(['sh', '-c', `${script}\nkill $!; wait $!`], {
+        cwd,
+        env: { PATH: process.env.PATH, EVENTPOST_PORT: port },
+        stderr: 'ignore',
+        timeout: MANY_MS,
+      })
+      const out = await new Response(child.stdout).text()
+      const code = await child.exited
+      removeFolder()
+      expect([code, out]).toEqual([0, expect.stringMatching(/^appId +app_/m)])
+      expect(out).toMatch(/\{"ok":true,"contactId":"con_\w+","created":true\}/)
+      expect(out).toMatch(/\{"ok":true,"data":\[\{.*"event":"results_ready".*"email":"ada@example.com"/)
+    },
+    MANY_MS,
+  )
 
   // with CommonJS bytecode it would start its threads from the sources where they still lie, and nowhere else
   test('does not know where it was built', async () => {

@@ -2,14 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createAccess } from '../src/core/access.ts'
-import { createNotes } from '../src/core/activation.ts'
 import { type Begun, createAccount, createKey, type KeyScope, type Plan } from '../src/core/accounts.ts'
-import { createFloodGuard } from '../src/core/flood.ts'
-import { createLimits } from '../src/core/limits.ts'
-import type { Parts } from '../src/core/parts.ts'
-import { createSnippetLimits, restoreSnippetLimits } from '../src/core/snippet-limits.ts'
-import { restoreLimits } from '../src/core/write-limits.ts'
+import { createParts } from '../src/core/parts.ts'
 import type { Health } from '../src/operations/health.ts'
 import { createLog } from '../src/operations/log.ts'
 import { createMetrics } from '../src/operations/metrics.ts'
@@ -76,7 +70,7 @@ export async function createTestServer(options: Options = {}) {
   const start = async () => {
     const real = await openStore(folder, { threads: false })
     real.onCommit(metrics.countCommit)
-    const parts = await createParts(options.wrapStore?.(real) ?? real, clock)
+    const parts = await createParts({ store: options.wrapStore?.(real) ?? real, clock, baseUrl: BASE_URL })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [] } = options
     const { handle } = await createServer({ ...parts, ...common, trustedProxies, host: '127.0.0.1' })
@@ -130,23 +124,6 @@ export async function createTestServer(options: Options = {}) {
       rmSync(folder, { recursive: true, force: true })
     },
   }
-}
-
-async function createParts(store: Store, clock: Parts['clock']): Promise<Parts> {
-  const parts: Parts = {
-    store,
-    clock,
-    baseUrl: BASE_URL,
-    addressKey: 'address-key',
-    access: createAccess({ store, clock }),
-    limits: createLimits({ clock }),
-    flood: createFloodGuard({ clock }),
-    snippetLimits: createSnippetLimits({ clock }),
-    notes: createNotes({ store, clock }),
-  }
-  await restoreLimits(parts)
-  await restoreSnippetLimits(parts.snippetLimits, parts)
-  return parts
 }
 
 async function addAccount(store: Store, now: number, name: string): Promise<Account> {

@@ -3,6 +3,8 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { SETTINGS } from '../src/config.ts'
+import { FLOOD_LIMITS } from '../src/core/flood.ts'
+import { type Limit, RATE_LIMITS } from '../src/core/limits.ts'
 
 const ROOT = join(import.meta.dir, '..')
 
@@ -114,6 +116,15 @@ describe('the rooms', () => {
   })
 })
 
+describe('the pages', () => {
+  // Bun reads the tsconfig.json of the folder it is started in, and of no other
+  test('name their JSX runtime, so that the service starts from any folder', () => {
+    const pages = SOURCES.filter((path) => path.endsWith('.tsx'))
+    expect(pages.filter((path) => !read(path).startsWith('/** @jsxImportSource preact */\n'))).toEqual([])
+    expect(pages.length).toBeGreaterThan(5)
+  })
+})
+
 describe('the folders', () => {
   test('at the top are those of the house', () => {
     const found = readdirSync(ROOT).filter((name) => !IGNORED.includes(name))
@@ -127,6 +138,25 @@ describe('the folders', () => {
 })
 
 describe('the README', () => {
+  test('quotes the limits as they are', () => {
+    const rows = read('README.md')
+      .split('\n')
+      .filter((line) => line.startsWith('|'))
+      .map((line) => line.split('|').map((cell) => cell.trim()))
+    const said = (what: string) => rows.find(([, name]) => name === what)?.[2]
+    const quote = ({ max, windowMs }: Limit) => {
+      const minutes = windowMs / 60_000
+      const window = minutes === 60 ? 'hour' : minutes === 1 ? 'minute' : `${minutes} minutes`
+      return `${max.toLocaleString('en')} in any ${window}`
+    }
+    expect(said('events, per key')).toBe(quote(RATE_LIMITS.events))
+    expect(said('contact adds, per key')).toBe(quote(RATE_LIMITS.contactAdds))
+    expect(said("contact adds with a visitor's `ip`, per app and address")).toBe(quote(RATE_LIMITS.addsPerVisitor))
+    expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
+    expect(said('requests refused for other reasons, per key')).toBe(quote(FLOOD_LIMITS.key))
+    expect(said('requests refused for other reasons, per address')).toBe(quote(FLOOD_LIMITS.ip))
+  })
+
   test('lists the settings as they are', () => {
     const [, section = ''] = read('README.md').split('\n## Settings\n')
     const rows =

@@ -122,6 +122,11 @@ describe('every answer', () => {
   })
 })
 
+test('/docs leads to the description of the API', async () => {
+  const { status, headers } = await server.call('GET', '/docs', { key: null })
+  expect([status, headers.get('location')]).toEqual([302, `${API}/docs`])
+})
+
 describe('500', () => {
   const FAULT = 'SELECT secret FROM x WHERE canary = 7'
   const fail = (): never => {

@@ -1,32 +1,23 @@
-import { assetUrl } from '../assets.ts'
+import { assetUrl, ICON } from '../assets.ts'
 import { factsOf } from '../core/request-facts.ts'
 import { callMarkdown, type Operation } from './docs-calls.ts'
+import { STYLE } from './docs-style.ts'
 import type { OpenApi } from './openapi.ts'
-
-/** What the pages' stylesheet does not have: tables, and a list of contents that stays in sight. */
-const STYLE = `.docs{display:grid;grid-template-columns:224px minmax(0,1fr);gap:0 64px;max-width:1120px;margin:0 auto;padding:24px}
-.docs>header{grid-column:1/-1}nav{position:sticky;top:0;align-self:start;max-height:100vh;overflow-y:auto;padding:64px 0 24px}
-nav ul{list-style:none;margin:0;padding:0}nav a{display:block;padding:4px 0;color:var(--quiet);text-decoration:none}nav a:hover{color:var(--accent-strong)}
-main{min-width:0}main>*+*{margin-top:12px}main>h2{margin-top:64px;scroll-margin-top:24px}main>h3{margin:24px 0 0;font-size:var(--size-lead);font-weight:600}
-table{display:block;overflow-x:auto;border-collapse:collapse}th,td{padding:8px 24px 8px 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
-th{color:var(--quiet);font-weight:400}td:first-child{white-space:nowrap}td:nth-child(2){min-width:9rem}td:nth-child(3){min-width:16rem}
-@media(max-width:799px){.docs{display:block;padding:16px}nav{position:static;max-height:none;padding:24px 0 0}nav ul{columns:2}nav a{padding:12px 0}main{padding:24px 0}}
-@media print{nav{display:none}.docs{display:block}}`
 
 /** Its own hash lets this style through a policy that forbids every other in a page (promises 15). */
 const STYLE_HASH = new Bun.CryptoHasher('sha256').update(STYLE).digest('base64')
-const POLICY = `default-src 'none'; style-src 'self' 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+const POLICY = `default-src 'none'; style-src 'self' 'sha256-${STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 /** No HTML is taken from Markdown, so nothing that a setting or a description holds can be more than text. */
 const MARKDOWN = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true }
 
 /** The API for a person, made from the same description as openapi.json. */
 export function docsPage(request: Request, openApi: OpenApi, headers: Record<string, string>): Response {
-  const content = Bun.markdown.html(toMarkdown(openApi), MARKDOWN)
+  const content = labelCells(Bun.markdown.html(toMarkdown(openApi), MARKDOWN))
   const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>API - Eventpost</title><link rel="icon" href="data:,">
+<meta name="color-scheme" content="light dark"><title>API - Eventpost</title><link rel="icon" href="${ICON}">
 <link rel="stylesheet" href="${assetUrl('style.css')}"><style>${STYLE}</style></head><body><div class="docs">
-<header class="brand">Eventpost</header><nav aria-label="Contents"><ul>${contents(content)}</ul></nav><main>${content}</main></div></body></html>`
+<header class="brand"><a href="/">Eventpost</a></header><nav aria-label="Contents"><ul>${contents(content)}</ul></nav><main>${content}</main></div></body></html>`
   return new Response(page, {
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
@@ -37,6 +28,16 @@ export function docsPage(request: Request, openApi: OpenApi, headers: Record<str
     },
   })
 }
+
+/** Each cell carries the name of its column: on a phone, where columns do not fit, it stands before what the cell says. */
+const labelCells = (html: string): string =>
+  html.replaceAll(/<table>[^]*?<\/table>/g, (table) => {
+    const names = Array.from(table.matchAll(/<th>(.*?)<\/th>/g), ([, name = '']) => name)
+    return table.replaceAll(/<tr>(<td>.*?)<\/tr>/g, (row) => {
+      let column = 0
+      return row.replaceAll('<td>', () => `<td data-label="${names[column++] ?? ''}">`)
+    })
+  })
 
 /** A link to each heading; paths without what they share. */
 const contents = (html: string): string =>
@@ -54,7 +55,7 @@ function toMarkdown({ info, servers, paths }: OpenApi): string {
     '# API',
     `Version ${info.version}. ${info.summary} The same for machines: [openapi.json](openapi.json).`,
     '## The first event',
-    'Most need one call: the event `results_ready`, sent the first time the results of a user are ready. The key is from the API keys page, the app ID from the Activation screen.',
+    'Most need one call: the event `results_ready`, sent the first time the results of a user are ready. The key is from the API keys page or `eventpost key create`, the app ID from the Activation screen or `eventpost app list`.',
     `\`\`\`sh\n${firstEvent(base)}\n\`\`\``,
     'Send JSON with `Content-Type: application/json` and the key as `Authorization: Bearer mc_...`, from your server only: whoever reads the key can write in your name. Use a timeout of 10 seconds and log failures, so that this service never slows or breaks your own.',
     ...calls,

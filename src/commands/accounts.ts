@@ -1,28 +1,36 @@
-import { addressOf, readConfig, readSecret, UsageError } from '../config.ts'
+import { readSecret, UsageError } from '../config.ts'
 import { createAccount } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
+import { APP_ADDRESSES } from './apps.ts'
 import {
+  BASE_URL,
+  CommandRefused,
   DATA,
+  type Environment,
   expectDone,
   type Given,
   JSON_OUTPUT,
   type Command,
   type Options,
+  reachedAt,
   required,
+  toIso,
   withStore,
 } from './command.ts'
 
 const BEGINNING: Options = {
   ...DATA,
   ...JSON_OUTPUT,
-  email: { type: 'string', value: 'E', meaning: "the owner's email" },
-  app: { type: 'string', value: 'NAME', meaning: 'name of the app' },
-  domain: { type: 'string', value: 'HOST', multiple: true, meaning: "the app's own domain; may be repeated" },
-  home: { type: 'string', value: 'URL', meaning: 'its home page (default: https:// and the first domain)' },
-  'password-file': { type: 'string', value: 'F', meaning: 'file with the password; without it a link sets one' },
-  'base-url': { type: 'string', value: 'URL', meaning: 'where the service is reached, for the printed link' },
+  ...BASE_URL,
+  email: { type: 'string', value: 'EMAIL', meaning: "The owner's email." },
+  app: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
+  ...APP_ADDRESSES,
+  'password-file': { type: 'string', value: 'FILE', meaning: 'File with the password; without it a link sets one.' },
 }
+
+const EMAIL_TAKEN =
+  'A member with this email exists already. Use another email, or make a further app of their account: eventpost app create.'
 
 async function readPasswordHash(given: Given): Promise<string | null> {
   const path = given.text('password-file')
@@ -34,7 +42,7 @@ async function readPasswordHash(given: Given): Promise<string | null> {
 }
 
 /** The same set-up as in the browser, without one (product.md, Command line). */
-async function begin(given: Given, env: Record<string, string | undefined>, onlyFirst: boolean) {
+async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   const text = {
     email: required(given, 'email'),
     appName: required(given, 'app'),
@@ -44,15 +52,13 @@ async function begin(given: Given, env: Record<string, string | undefined>, only
   const reading = readBeginning(text)
   if ('errors' in reading)
     throw new UsageError(reading.errors.map(({ field, message }) => `--${field}: ${message}`).join(' '))
-  const config = readConfig({ 'base-url': given.text('base-url') }, env)
-  const baseUrl = config.baseUrl ?? addressOf(config.host, config.port)
+  const baseUrl = reachedAt(given, env)
   const passwordHash = await readPasswordHash(given)
   return withStore(given, env, { mayCreate: onlyFirst }, async (store) => {
     const maker = { store, now: Date.now(), actor: 'cli' }
-    const made = expectDone(
-      await createAccount(maker, { ...reading.input, passwordHash }, { onlyFirst, setupToken: null }),
-    )
-    const { passwordToken, ...printed } = made
+    const outcome = await createAccount(maker, { ...reading.input, passwordHash }, { onlyFirst, setupToken: null })
+    if ('refusal' in outcome && outcome.refusal === 'email_taken') throw new CommandRefused(EMAIL_TAKEN)
+    const { passwordToken, ...printed } = expectDone(outcome)
     const signInUrl = passwordToken === null ? `${baseUrl}/` : `${baseUrl}/password?token=${passwordToken}`
     return { ...printed, signInUrl }
   })
@@ -70,4 +76,15 @@ export const accountCreate: Command = {
   summary: 'makes a further account, with the options and the output of init',
   options: BEGINNING,
   run: (given, env) => begin(given, env, false),
+}
+
+export const accountList: Command = {
+  name: 'account list',
+  summary: 'lists the accounts, the first made first',
+  options: { ...DATA, ...JSON_OUTPUT },
+  run: (given, env) =>
+    withStore(given, env, { mayCreate: false }, async (store) => {
+      const accounts = await store.listAccounts()
+      return accounts.map(({ id, name, createdAt }) => ({ accountId: id, name, createdAt: toIso(createdAt) }))
+    }),
 }

@@ -2,7 +2,24 @@ import { UsageError } from '../config.ts'
 import { createApp } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'
 import { readSnippetHosts } from '../core/snippet-settings.ts'
-import { ACCOUNT, type Command, DATA, expectDone, findAccount, JSON_OUTPUT, required, withStore } from './command.ts'
+import {
+  ACCOUNT,
+  type Command,
+  DATA,
+  expectDone,
+  findAccount,
+  JSON_OUTPUT,
+  type Options,
+  required,
+  toIso,
+  withStore,
+} from './command.ts'
+
+/** What `init` and `app create` ask for alike. */
+export const APP_ADDRESSES: Options = {
+  domain: { type: 'string', value: 'HOST', multiple: true, meaning: "The app's own domain; may be repeated." },
+  home: { type: 'string', value: 'URL', meaning: 'Its home page.', default: 'https:// and the first domain' },
+}
 
 export const appCreate: Command = {
   name: 'app create',
@@ -11,16 +28,16 @@ export const appCreate: Command = {
     ...DATA,
     ...ACCOUNT,
     ...JSON_OUTPUT,
-    name: { type: 'string', value: 'NAME', meaning: 'name of the app' },
-    domain: { type: 'string', value: 'HOST', multiple: true, meaning: "the app's own domain; may be repeated" },
-    home: { type: 'string', value: 'URL', meaning: 'its home page (default: https:// and the first domain)' },
+    name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
+    ...APP_ADDRESSES,
     'snippet-host': {
       type: 'string',
       value: 'HOST',
       multiple: true,
-      meaning: 'host whose pages may report; may be repeated (default: any)',
+      meaning: 'Host whose pages may report; may be repeated.',
+      default: 'any',
     },
-    'snippet-adds-people': { type: 'boolean', meaning: 'adds people whom a page reports and the app does not know' },
+    'snippet-adds-people': { type: 'boolean', meaning: 'Adds people whom a page reports and the app does not know.' },
   },
   run: async (given, env) => {
     const text = { appName: required(given, 'name'), domains: given.all('domain'), home: given.text('home') ?? null }
@@ -37,4 +54,22 @@ export const appCreate: Command = {
       )
     })
   },
+}
+
+export const appList: Command = {
+  name: 'app list',
+  summary: 'lists the apps with their appId and siteId, the first made first',
+  options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
+  run: (given, env) =>
+    withStore(given, env, { mayCreate: false }, async (store) => {
+      const apps = await store.listApps(await findAccount(store, given))
+      return apps.map(({ publicId, siteId, name, hosts, homeUrl, createdAt }) => ({
+        appId: publicId,
+        siteId,
+        name,
+        domains: hosts,
+        home: homeUrl,
+        createdAt: toIso(createdAt),
+      }))
+    }),
 }

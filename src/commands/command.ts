@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs'
-import { readConfig, SETTINGS, UsageError } from '../config.ts'
-import { databasePath } from '../store/database.ts'
+import { addressOf, findUnknownSettings, readConfig, SETTINGS, type SettingName, UsageError } from '../config.ts'
+import { databasePath, hasDatabase } from '../store/database.ts'
 import { StoreError } from '../store/errors.ts'
+import { readAddress } from '../store/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import type { Refused } from '../store/types.ts'
@@ -10,9 +10,12 @@ import type { Refused } from '../store/types.ts'
 export type Option = {
   type: 'string' | 'boolean'
   multiple?: boolean
+  /** what stands for its value in the help: a word in capitals, or the words to choose from */
   value?: string
   meaning: string
   default?: string
+  /** the variable of the environment that it wins over */
+  env?: string
 }
 export type Options = Record<string, Option>
 
@@ -33,18 +36,31 @@ export type Command = {
   summary: string
   options: Options
   /** Prints what it returns; nothing for one that runs on. */
-  run(given: Given, env: Record<string, string | undefined>): Promise<Printed | void>
+  run(given: Given, env: Environment): Promise<Printed | void>
 }
+
+export type Environment = Record<string, string | undefined>
 
 /** Rows print as a table, an object as names and values; with --json both as they are. */
 export type Printed = Record<string, unknown> | Record<string, unknown>[]
 
-export const DATA: Options = {
-  data: { type: 'string', value: 'DIR', meaning: 'folder of the database', default: SETTINGS.data.default },
+/** A setting as the option of a command. */
+export function optionOf(name: SettingName): Options {
+  const { flag, env, value, meaning, default: fallback } = SETTINGS[name]
+  return { [flag]: { type: 'string', value, meaning, default: fallback, env } }
 }
-export const JSON_OUTPUT: Options = { json: { type: 'boolean', meaning: 'print JSON' } }
+
+export const DATA: Options = optionOf('data')
+/** For commands that print a link. */
+export const BASE_URL: Options = optionOf('baseUrl')
+export const JSON_OUTPUT: Options = { json: { type: 'boolean', meaning: 'Print JSON.' } }
 export const ACCOUNT: Options = {
-  account: { type: 'string', value: 'ID', meaning: 'which account, where there are several (default: the first)' },
+  account: {
+    type: 'string',
+    value: 'ID',
+    meaning: 'Which account, where there are several; see account list.',
+    default: 'the first',
+  },
 }
 
 /** The command was understood and not done: exit 1, with this line. */
@@ -58,36 +74,58 @@ export function expectDone<T extends object>(outcome: T | Refused): Exclude<T, R
   return outcome as Exclude<T, Refused>
 }
 
+/** ISO 8601 UTC of milliseconds. */
+export const toIso = (at: number): string => new Date(at).toISOString()
+
 export function required(given: Given, name: string): string {
   const text = given.text(name)
   if (text === undefined || text === '') throw new UsageError(`--${name} is missing.`)
   return text
 }
 
-const folderOf = (given: Given, { EVENTPOST_DATA }: Record<string, string | undefined>): string =>
+const folderOf = (given: Given, { EVENTPOST_DATA }: Environment): string =>
   readConfig({ data: given.text('data') }, { EVENTPOST_DATA }).data
+
+/** Where the service is reached, for a link: what is said, else where the folder's server is or last was. */
+export function reachedAt(given: Given, env: Environment): string {
+  const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url') }, env)
+  return config.baseUrl ?? readAddress(config.data) ?? addressOf(config.host, config.port)
+}
+
+/** One line for all settings of the environment that do not exist. */
+export function warnOfUnknownSettings(env: Environment): void {
+  const unknown = findUnknownSettings(env)
+  if (unknown.length > 0) console.error(`eventpost: no such setting, so without effect: ${unknown.join(', ')}`)
+}
 
 /** Opens the store, does the work, closes it. Works beside a running server, which notices within a second. */
 export async function withStore<T>(
   given: Given,
-  env: Record<string, string | undefined>,
+  env: Environment,
   { mayCreate }: { mayCreate: boolean },
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   const folder = folderOf(given, env)
-  if (!mayCreate && !existsSync(databasePath(folder))) {
+  warnOfUnknownSettings(env)
+  const isNew = !hasDatabase(folder)
+  if (!mayCreate && isNew) {
     throw new StoreError(
       'missing',
       `There is no database in ${folder}. Start with eventpost init, or name its folder with --data.`,
     )
   }
   const store = await openStore(folder, { threads: false })
+  // beside what the command prints, which a program may read
+  if (isNew) console.error(createdLine(folder))
   try {
     return await work(store)
   } finally {
     await store.close()
   }
 }
+
+/** Someone who named the wrong folder must see it. */
+export const createdLine = (folder: string): string => `created ${databasePath(folder)}`
 
 /** The account that a command is about. */
 export async function findAccount(store: Store, given: Given): Promise<string> {

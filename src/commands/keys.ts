@@ -10,6 +10,7 @@ import {
   findAccount,
   JSON_OUTPUT,
   required,
+  toIso,
   withStore,
 } from './command.ts'
 
@@ -18,15 +19,24 @@ const NAME_CHARACTERS = 100
 
 const isScope = (text: string): text is KeyScope => (KEY_SCOPES as readonly string[]).includes(text)
 
-const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
+const iso = (at: number | null): string | null => (at === null ? null : toIso(at))
+
+/** What a key may do (mcp.md, Key scopes). */
+const SCOPE_MEANINGS: Record<KeyScope, string> = {
+  standard: 'reads and writes',
+  ingest: 'only writes',
+  manage: 'as standard, and changes messages over MCP',
+}
+
+const scopeHelp = KEY_SCOPES.map((scope) => `${scope} (${SCOPE_MEANINGS[scope]})`).join(', ')
 
 export const keyCreate: Command = {
   name: 'key create',
   summary: 'makes a key and shows it once; prints keyId and apiKey',
   options: {
     ...COMMON,
-    name: { type: 'string', value: 'N', meaning: 'what the key is for; names may repeat' },
-    scope: { type: 'string', value: 'S', meaning: KEY_SCOPES.join(', '), default: 'standard' },
+    name: { type: 'string', value: 'NAME', meaning: 'What the key is for; names may repeat.' },
+    scope: { type: 'string', value: 'SCOPE', meaning: `One of ${scopeHelp}.`, default: 'standard' },
   },
   run: async (given, env) => {
     const name = required(given, 'name').trim()
@@ -72,12 +82,12 @@ export const keyRevoke: Command = {
       throw new UsageError('Name one key to revoke: eventpost key revoke KEYID.')
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const accountId = await findAccount(store, given)
-      const outcome = await store.revokeKey({ accountId, actor: 'cli', at: Date.now(), keyId })
-      if ('refusal' in outcome && outcome.refusal === 'not_found') {
-        throw new CommandRefused('There is no key with this ID. List them with eventpost key list.')
-      }
-      expectDone(outcome)
-      return { keyId, revoked: true }
+      const key = (await store.listKeys(accountId)).find(({ id }) => id === keyId)
+      if (!key) throw new CommandRefused('There is no key with this ID. List them with eventpost key list.')
+      const at = Date.now()
+      if (key.revokedAt === null) expectDone(await store.revokeKey({ accountId, actor: 'cli', at, keyId }))
+      const wasRevokedBefore = key.revokedAt !== null
+      return { keyId, revoked: true, revokedAt: toIso(key.revokedAt ?? at), wasRevokedBefore }
     })
   },
 }
@@ -90,6 +100,6 @@ export const secretRotate: Command = {
     withStore(given, env, { mayCreate: false }, async (store) => {
       const accountId = await findAccount(store, given)
       const made = expectDone(await rotateIdentitySecret({ store, now: Date.now(), actor: 'cli' }, accountId))
-      return { identitySecret: made.identitySecret, previousValidUntil: iso(made.previousValidUntil) }
+      return { identitySecret: made.identitySecret, previousValidUntil: toIso(made.previousValidUntil) }
     }),
 }

@@ -1,5 +1,7 @@
 import { UsageError } from '../config.ts'
 import type { Plan } from '../core/accounts.ts'
+import { effectivePlan } from '../core/plans.ts'
+import type { Store } from '../store/store.ts'
 import {
   ACCOUNT,
   type Command,
@@ -19,24 +21,32 @@ const RATES = {
   'mcp-calls-per-minute': 'mcpCallsPerMinute',
 } as const satisfies Record<string, keyof Plan>
 
-const rate = (meaning: string): Options[string] => ({ type: 'string', value: 'N', meaning: `${meaning}, or default` })
+const rate = (meaning: string): Options[string] => ({
+  type: 'string',
+  value: 'NUMBER',
+  meaning: `${meaning}, or default.`,
+})
 
 const MOST = 1_000_000_000
 
-function readCount(option: string, text: string, word: string): number | null {
+/** `least` is 0 where that means something: no new people. A rate of 0 is none; to stop a key, it is revoked. */
+function readCount(option: string, text: string, { word, least }: { word: string; least: 0 | 1 }): number | null {
   if (text === word) return null
   const count = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
-  if (!(count <= MOST)) throw new UsageError(`--${option} takes a number up to ${MOST}, or ${word}.`)
+  if (!(count >= least && count <= MOST)) {
+    throw new UsageError(`--${option} takes a number from ${least} to ${MOST}, or ${word}.`)
+  }
   return count
 }
 
 function readChanges(given: Given): Partial<Plan> {
   const plan: Partial<Plan> = {}
   const people = given.text('new-people-per-month')
-  if (people !== undefined) plan.newPeoplePerMonth = readCount('new-people-per-month', people, 'unlimited')
+  if (people !== undefined)
+    plan.newPeoplePerMonth = readCount('new-people-per-month', people, { word: 'unlimited', least: 0 })
   for (const [option, field] of Object.entries(RATES)) {
     const text = given.text(option)
-    if (text !== undefined) plan[field] = readCount(option, text, 'default')
+    if (text !== undefined) plan[field] = readCount(option, text, { word: 'default', least: 1 })
   }
   const snippet = given.text('snippet-limits')
   if (snippet !== undefined && snippet !== 'on' && snippet !== 'off')
@@ -46,27 +56,44 @@ function readChanges(given: Given): Partial<Plan> {
   return plan
 }
 
+/** The numbers that hold, also where the plan says nothing; `unlimited` is null in JSON. */
+async function readPlan(store: Store, accountId: string) {
+  const account = await store.findAccount(accountId)
+  return { accountId, ...(account && effectivePlan(account.plan)) }
+}
+
+export const planShow: Command = {
+  name: 'plan show',
+  summary: "prints an account's plan, the defaults included",
+  options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
+  run: (given, env) =>
+    withStore(given, env, { mayCreate: false }, async (store) => readPlan(store, await findAccount(store, given))),
+}
+
 export const planSet: Command = {
   name: 'plan set',
-  summary: "sets an account's plan; prints all of it",
+  summary: "changes an account's plan; prints all of it",
   options: {
     ...DATA,
     ...ACCOUNT,
     ...JSON_OUTPUT,
-    'new-people-per-month': { type: 'string', value: 'N', meaning: 'new people in a calendar month, or unlimited' },
-    'events-per-hour': rate('events per key'),
-    'adds-per-hour': rate('contact adds per key'),
-    'updates-per-hour': rate('contact updates per key'),
+    'new-people-per-month': {
+      type: 'string',
+      value: 'NUMBER',
+      meaning: 'New people in a calendar month, or unlimited.',
+    },
+    'events-per-hour': rate('Events per key'),
+    'adds-per-hour': rate('Contact adds per key'),
+    'updates-per-hour': rate('Contact updates per key'),
     'mcp-calls-per-minute': rate('MCP calls per key'),
-    'snippet-limits': { type: 'string', value: 'on|off', meaning: 'off lifts the limits of the browser script' },
+    'snippet-limits': { type: 'string', value: 'on|off', meaning: 'Off lifts the limits of the browser script.' },
   },
   run: async (given, env) => {
     const plan = readChanges(given)
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const accountId = await findAccount(store, given)
       expectDone(await store.setPlan({ accountId, actor: 'cli', at: Date.now(), plan }))
-      const account = await store.findAccount(accountId)
-      return { accountId, ...account?.plan }
+      return readPlan(store, accountId)
     })
   },
 }

@@ -1,5 +1,5 @@
 import { VERSION } from '../core/version.ts'
-import type { Command, Printed } from './command.ts'
+import type { Command, Option, Printed } from './command.ts'
 
 /** What a command answers: JSON for programs, aligned text for people. */
 export function printResult(printed: Printed, asJson: boolean): string {
@@ -10,7 +10,12 @@ export function printResult(printed: Printed, asJson: boolean): string {
   return alignColumns([Object.keys(first), ...printed.map((row) => Object.values(row).map(show))])
 }
 
-const show = (value: unknown): string => (value === null || value === undefined ? '-' : String(value))
+/** Infinity is null in JSON. */
+function show(value: unknown): string {
+  if (Array.isArray(value)) return value.map(show).join(', ') || '-'
+  if (value === Infinity) return 'unlimited'
+  return value === null || value === undefined ? '-' : String(value)
+}
 
 function alignColumns(rows: string[][]): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
@@ -41,8 +46,14 @@ const usage = ({ name, words }: Command): string => (words === undefined ? name 
 
 const optionLines = ({ options }: Command): string =>
   alignColumns(
-    Object.entries(options).map(([name, { value, meaning, default: fallback }]) => [
-      `  --${name}${value === undefined ? '' : ` ${value}`}`,
-      fallback ? `${meaning} (default ${fallback})` : meaning,
+    Object.entries(options).map(([name, option]) => [
+      `  --${name}${option.value === undefined ? '' : ` ${option.value}`}`,
+      `${option.meaning}${originsOf(option)}`,
     ]),
   )
+
+/** Where its value comes from when it is not given. */
+function originsOf({ env, default: fallback }: Option): string {
+  const origins = [...(fallback ? [`default ${fallback}`] : []), ...(env ? [env] : [])]
+  return origins.length === 0 ? '' : ` (${origins.join('; ')})`
+}

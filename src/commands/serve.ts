@@ -1,14 +1,7 @@
 import type { Server } from 'bun'
-import { addressOf, type Config, readConfig, SETTINGS } from '../config.ts'
-import { createAccess } from '../core/access.ts'
-import { createNotes } from '../core/activation.ts'
+import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../core/accounts.ts'
-import { randomBase62 } from '../core/base62.ts'
-import { createFloodGuard } from '../core/flood.ts'
-import { createLimits } from '../core/limits.ts'
-import { type Parts, systemClock } from '../core/parts.ts'
-import { createSnippetLimits, restoreSnippetLimits } from '../core/snippet-limits.ts'
-import { restoreLimits } from '../core/write-limits.ts'
+import { createParts, systemClock } from '../core/parts.ts'
 import { startChores } from '../operations/chores.ts'
 import { type Answer, drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
 import type { Health } from '../operations/health.ts'
@@ -16,21 +9,25 @@ import { keepHeapSmall } from '../operations/heap.ts'
 import { createLog } from '../operations/log.ts'
 import { createMetrics } from '../operations/metrics.ts'
 import { createServer } from '../server.ts'
-import { lockFolder } from '../store/folder-lock.ts'
+import { hasDatabase } from '../store/database.ts'
+import { type FolderLock, lockFolder } from '../store/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
-import { type Command, CommandRefused, type Given, type Options } from './command.ts'
+import {
+  type Command,
+  CommandRefused,
+  createdLine,
+  type Given,
+  optionOf,
+  type Options,
+  warnOfUnknownSettings,
+} from './command.ts'
 
 /** A connection that is silent this long is closed (promises 13). */
 const IDLE_S = 10
 /** Bodies are bounded by each door, which answers in JSON; this is only the wall behind them. */
 const WALL_BYTES = 1024 * 1024 * 1024
 
-const OPTIONS: Options = Object.fromEntries(
-  Object.values(SETTINGS).map((setting) => [
-    setting.flag,
-    { type: 'string', value: setting.flag.toUpperCase(), meaning: setting.meaning, default: setting.default },
-  ]),
-)
+const OPTIONS: Options = Object.assign({}, ...(Object.keys(SETTINGS) as SettingName[]).map(optionOf))
 
 export const serve: Command = {
   name: 'serve',
@@ -38,7 +35,9 @@ export const serve: Command = {
   options: OPTIONS,
   run: async (given, env) => {
     const config = readConfig(flagsOf(given), env)
+    // begins again, so whatever is said comes after it
     keepHeapSmall(env)
+    warnOfUnknownSettings(env)
     await start(config)
   },
 }
@@ -50,11 +49,13 @@ async function start(config: Config): Promise<void> {
   const undo: (() => unknown)[] = []
   try {
     const lock = lockFolder(config.data)
-    undo.unshift(lock.release)
+    undo.unshift(lock.abandon)
     const http = listen(config)
     undo.unshift(() => http.stop(true))
+    const isNew = !hasDatabase(config.data)
     const store = await openStore(config.data, { threads: true })
     undo.unshift(store.close)
+    if (isNew) console.log(createdLine(config.data))
     await run(config, { lock, http, store })
   } catch (error) {
     for (const step of undo) await step()
@@ -62,12 +63,12 @@ async function start(config: Config): Promise<void> {
   }
 }
 
-type Opened = Pick<Stopping, 'lock' | 'http'> & { store: Store }
+type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store }
 
 /** Answers requests, prints where, and stays until a signal drains it (promises 8). */
 async function run(config: Config, { lock, http, store }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
-  const parts = await createParts(store, baseUrl)
+  const parts = await createParts({ store, clock: systemClock, baseUrl })
   const log = createLog(systemClock.now)
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
@@ -79,31 +80,12 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
   const chores = startChores(parts, log)
   drainOnSignals({ http, answer, health, log, chores, lock, parts })
+  lock.noteAddress(baseUrl)
   await announce(store, baseUrl)
 }
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const answerError = () => new Response('{"ok":false,"error":"internal_error"}', { status: 500, headers: JSON_TYPE })
-
-async function createParts(store: Store, baseUrl: string): Promise<Parts> {
-  const clock = systemClock
-  await store.keepInstallValue({ name: 'address_key', value: randomBase62(43) })
-  const addressKey = (await store.installValue('address_key')) ?? ''
-  const parts: Parts = {
-    store,
-    clock,
-    baseUrl,
-    addressKey,
-    access: createAccess({ store, clock }),
-    limits: createLimits({ clock }),
-    flood: createFloodGuard({ clock }),
-    snippetLimits: createSnippetLimits({ clock }),
-    notes: createNotes({ store, clock }),
-  }
-  await restoreLimits(parts)
-  await restoreSnippetLimits(parts.snippetLimits, parts)
-  return parts
-}
 
 /** Listens, and answers 503 until the store is open. */
 function listen({ host, port }: Config): Server<undefined> {
@@ -115,19 +97,28 @@ function listen({ host, port }: Config): Server<undefined> {
       maxRequestBodySize: WALL_BYTES,
       // without it an exception would be answered with a page of source code
       development: false,
+      // which lets others listen on the same port too, unless it is told not to
+      reusePort: false,
       fetch: () => new Response('{"ok":false,"error":"unavailable"}', { status: 503, headers: JSON_TYPE }),
     })
-  } catch {
-    throw new CommandRefused(
-      `Port ${port} on ${host} cannot be used. Stop what listens there, or choose another with --port.`,
-    )
+  } catch (error) {
+    throw new CommandRefused(whyNotListening(host, port, error))
   }
+}
+
+function whyNotListening(host: string, port: number, error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EADDRINUSE')
+    return `Port ${port} on ${host} is in use. Stop what listens there, or choose another with --port.`
+  if (code === 'EACCES') return `This user may not listen on port ${port}. Choose one above 1023 with --port.`
+  return `The address ${host} cannot be used. Give one of this machine with --host, such as 127.0.0.1 or 0.0.0.0.`
 }
 
 async function announce(store: Store, baseUrl: string): Promise<void> {
   if (!(await store.isSetUp())) {
     const token = await createSetupToken({ store, now: systemClock.now() })
     console.log(`set up at ${baseUrl}/setup?token=${token}`)
+    console.log('(works once, for a day; if it is lost, start the server again: it prints a new one)')
   }
   console.log(`listening on ${baseUrl}`)
 }

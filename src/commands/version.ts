@@ -1,10 +1,11 @@
 import { VERSION } from '../core/version.ts'
 import { SCHEMA_VERSION } from '../store/migrations/index.ts'
-import { type Command, JSON_OUTPUT } from './command.ts'
+import { type Command, DATA, JSON_OUTPUT } from './command.ts'
 
 export const version: Command = {
   name: 'version',
   summary: 'prints the version and the schema version',
-  options: JSON_OUTPUT,
+  // of this executable; it opens no database, and takes --data as every command does
+  options: { ...DATA, ...JSON_OUTPUT },
   run: async () => ({ version: VERSION, schemaVersion: SCHEMA_VERSION }),
 }

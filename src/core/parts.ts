@@ -1,9 +1,11 @@
 import type { Store } from '../store/store.ts'
-import type { KeyAccess } from './access.ts'
-import type { Notes } from './activation.ts'
-import type { FloodGuard } from './flood.ts'
-import type { Limits } from './limits.ts'
-import type { SnippetLimits } from './snippet-limits.ts'
+import { createAccess, type KeyAccess } from './access.ts'
+import { createNotes, type Notes } from './activation.ts'
+import { randomBase62 } from './base62.ts'
+import { createFloodGuard, type FloodGuard } from './flood.ts'
+import { createLimits, type Limits } from './limits.ts'
+import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './snippet-limits.ts'
+import { restoreLimits } from './write-limits.ts'
 
 /** `now` is the wall clock (ms UTC) for what is stored; intervals run on `monotonicMs`, which nobody can set. */
 export type Clock = { now(): number; monotonicMs(): number }
@@ -24,3 +26,22 @@ export type Parts = {
 }
 
 export const systemClock: Clock = { now: Date.now, monotonicMs: () => Math.floor(performance.now()) }
+
+/** The parts of a service on this store, its limits filled with what was counted before a restart. */
+export async function createParts({ store, clock, baseUrl }: Pick<Parts, 'store' | 'clock' | 'baseUrl'>) {
+  await store.keepInstallValue({ name: 'address_key', value: randomBase62(43) })
+  const parts: Parts = {
+    store,
+    clock,
+    baseUrl,
+    addressKey: (await store.installValue('address_key')) ?? '',
+    access: createAccess({ store, clock }),
+    limits: createLimits({ clock }),
+    flood: createFloodGuard({ clock }),
+    snippetLimits: createSnippetLimits({ clock }),
+    notes: createNotes({ store, clock }),
+  }
+  await restoreLimits(parts)
+  await restoreSnippetLimits(parts.snippetLimits, parts)
+  return parts
+}

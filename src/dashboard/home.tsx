@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import type { Parts } from '../core/parts.ts'
 import { pageAnswer } from './answers.ts'

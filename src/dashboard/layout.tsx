@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { assetUrl } from '../assets.ts'
 import { VERSION } from '../core/version.ts'

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { hasLink, setPasswordByLink } from '../core/accounts.ts'
 import type { Parts } from '../core/parts.ts'

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { Begun } from '../core/accounts.ts'
 import { Layout } from './layout.tsx'
 import { CodeBlock, Notice, Value, Values } from './parts.tsx'

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { FieldError } from '../core/refusals.ts'
 import { Layout } from './layout.tsx'
 import { Field, Notice, PrimaryButton } from './parts.tsx'

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { type Begun, createAccount, hasLink } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'

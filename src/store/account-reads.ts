@@ -37,6 +37,14 @@ export function createAccountReads(db: Database) {
     listApps,
     isSetUp: (): boolean => orm.select({ id: accounts.id }).from(accounts).limit(1).get() !== undefined,
 
+    /** The first made first. */
+    listAccounts: (): { id: string; name: string; createdAt: number }[] =>
+      orm
+        .select({ id: accounts.id, name: accounts.name, createdAt: accounts.createdAt })
+        .from(accounts)
+        .orderBy(asc(accounts.createdAt), asc(accounts.id))
+        .all(),
+
     /** The account with this id, or without one the first that was made. */
     findAccount(id: string | null): { id: string; name: string; plan: Plan } | null {
       const query = orm.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)).limit(1).$dynamic()

@@ -1,7 +1,8 @@
 import { Database } from 'bun:sqlite'
-import { accessSync, chmodSync, constants, existsSync, linkSync, mkdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, linkSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from './errors.ts'
+import { ensureFolder, folderFault } from './folder.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { applyMigrations, upgrade } from './upgrades.ts'
 
@@ -17,16 +18,12 @@ const LOG_BYTES_KEPT = 64 * 1024 * 1024
 
 export const databasePath = (folder: string): string => join(folder, DATABASE_FILE)
 
-/** Makes the folder if it is missing. @throws StoreError `folder_unwritable` */
-export function ensureFolder(folder: string): void {
+/** Whether a data folder holds a database. @throws StoreError `folder_unwritable` where nobody can tell */
+export function hasDatabase(folder: string): boolean {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
-  } catch {
-    throw new StoreError(
-      'folder_unwritable',
-      `The data folder ${folder} cannot be written to. Give this user the right to, or choose another with --data.`,
-    )
+    return statSync(databasePath(folder), { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    throw folderFault(folder, error)
   }
 }
 
@@ -115,7 +112,7 @@ function toStoreError(error: unknown, path: string): unknown {
 const corrupt = (path: string): StoreError =>
   new StoreError(
     'corrupt',
-    `${path} is damaged or is no database. Nothing was changed. Move it away and bring back a backup: cp BACKUP ${path}`,
+    `${path} is damaged or is no database. Nothing was changed. Move it away, with ${path}-wal and ${path}-shm where they exist, and bring back a backup: cp BACKUP ${path}`,
   )
 
 const locked = (path: string): StoreError =>

@@ -33,7 +33,7 @@ describe('the page', () => {
       'x-content-type-options': 'nosniff',
       'x-request-id': expect.stringMatching(/^req_/),
       'content-security-policy': expect.stringMatching(
-        /^default-src 'none'; style-src 'self' 'sha256-[\w+/]{43}='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+        /^default-src 'none'; style-src 'self' 'sha256-[\w+/]{43}='; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
       ),
     })
     expect(page.text).not.toMatch(/<script|javascript:| on\w+=| style=/i)
@@ -44,6 +44,23 @@ describe('the page', () => {
     const hash = new Bun.CryptoHasher('sha256').update(style ?? '').digest('base64')
     expect(page.headers.get('content-security-policy')).toContain(`'sha256-${hash}'`)
     expect(others).toEqual([])
+  })
+
+  test('its icon is a picture that the policy lets through', () => {
+    const [, icon = ''] = /<link rel="icon" href="([^"]+)">/.exec(page.text) ?? []
+    expect(icon).toStartWith('data:image/svg+xml,<svg ')
+  })
+
+  test('leads to the start page', () => {
+    expect(page.text).toContain('<a href="/">Eventpost</a>')
+  })
+
+  test('every cell carries the name of its column, for screens where columns do not fit', () => {
+    const [fields = ''] = /<table>[^]*?<\/table>/.exec(page.text.slice(page.text.indexOf('POST /api/v1/events<'))) ?? []
+    const names = Array.from(fields.matchAll(/<td data-label="([^"]*)">/g), ([, name]) => name)
+    expect(names.slice(0, 6)).toEqual(['Field', 'Type', 'Meaning', 'Field', 'Type', 'Meaning'])
+    expect(page.text).not.toContain('<td>')
+    expect(page.text).not.toContain('data-label=""')
   })
 
   test('its stylesheet is served', async () => {

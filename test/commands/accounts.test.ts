@@ -2,7 +2,16 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, startServer } from './process.ts'
+import {
+  type Begun,
+  call,
+  eventpost,
+  eventpostJson,
+  MANY_MS,
+  makeFolder,
+  type Running,
+  startServer,
+} from './process.ts'
 import { refused, wrongUse } from './refused.ts'
 
 const { folder, remove } = makeFolder()
@@ -11,15 +20,16 @@ const passwordFile = join(folder, 'password')
 const OWNER = ['--email', 'Owner@Example.com', '--app', 'Demo']
 let begun: Begun
 let server: Running
+const others: Running[] = []
 
 beforeAll(async () => {
   writeFileSync(passwordFile, 'a long walk home\nand a second line\n')
   const words = ['--domain', 'app.example.com', '--domain', 'www.example.com']
   begun = await eventpostJson<Begun>(['init', '--data', data, ...OWNER, ...words])
   server = await startServer({ data })
-})
+}, MANY_MS)
 afterAll(async () => {
-  await server.stop('SIGKILL')
+  for (const one of [server, ...others]) await one.stop('SIGKILL')
   remove()
 })
 
@@ -54,8 +64,9 @@ describe('init', () => {
   })
 
   test('prints names and values for people', async () => {
-    const { code, out, err } = await eventpost(['init', '--data', join(folder, 'text'), ...OWNER])
-    expect([code, err]).toEqual([0, ''])
+    const fresh = join(folder, 'text')
+    const { code, out, err } = await eventpost(['init', '--data', fresh, ...OWNER])
+    expect([code, err]).toEqual([0, `created ${fresh}/eventpost.db\n`])
     const rows = out
       .trimEnd()
       .split('\n')
@@ -92,7 +103,7 @@ describe('init', () => {
       passwordFile,
       '--json',
     ])
-    expect([code, err]).toEqual([0, ''])
+    expect([code, err]).toEqual([0, `created ${inText}/eventpost.db\n`])
     expect(JSON.parse(out).signInUrl).toBe('http://127.0.0.1:8080/')
     expect(out).not.toContain('walk')
     const bytes = readFileSync(join(inText, 'eventpost.db')).toString('latin1')
@@ -117,7 +128,7 @@ describe('account create', () => {
   test('makes another account beside the running server, which sees nothing of the first', async () => {
     const words = ['--email', 'second@example.com', '--app', 'Second', '--password-file', passwordFile]
     const second = await eventpostJson<Begun>(['account', 'create', '--data', data, ...words])
-    expect(second).toEqual({ ...SHAPE, signInUrl: 'http://127.0.0.1:8080/' })
+    expect(second).toEqual({ ...SHAPE, signInUrl: `${server.url}/` })
     expect(second.accountId).not.toBe(begun.accountId)
     expect((await post(second.apiKey, second.appId)).status).toBe(202)
     expect(await post(second.apiKey, begun.appId)).toMatchObject({ status: 404, body: { error: 'app_not_found' } })
@@ -126,12 +137,52 @@ describe('account create', () => {
 
   test('refuses an email that a member has', async () => {
     const words = ['--email', 'owner@example.com', '--app', 'Twin']
-    expect(await eventpost(['account', 'create', '--data', data, ...words])).toEqual(refused('email exists already'))
+    expect(await eventpost(['account', 'create', '--data', data, ...words])).toEqual(
+      refused('email exists already.*eventpost app create'),
+    )
   })
+
+  test(
+    'prints a link to where the server listens, also after it stopped, unless it is told where',
+    async () => {
+      const linkOf = async (name: string, words: string[] = [], env = {}): Promise<string> => {
+        const owner = ['--email', `${name}@example.com`, '--app', name]
+        return (await eventpostJson<Begun>(['account', 'create', '--data', own, ...owner, ...words], { env })).signInUrl
+      }
+      const own = join(folder, 'own')
+      const first = await startServer({ data: own })
+      others.push(first)
+      const origin = first.url
+      // beside a server that is not set up yet
+      const inside = await eventpostJson<Begun>(['init', '--data', own, ...OWNER], { env: { PORT: '9000' } })
+      expect(inside.signInUrl).toStartWith(`${origin}/password?token=`)
+      expect(await linkOf('told', ['--base-url', 'https://a.example'])).toStartWith('https://a.example/password?')
+      expect(await linkOf('set', [], { EVENTPOST_BASE_URL: 'https://b.example' })).toStartWith('https://b.example/')
+      await first.stop()
+      expect(await linkOf('later')).toStartWith(`${origin}/password?`)
+      const second = await startServer({ data: own, words: ['--base-url', 'https://post.example.com'] })
+      others.push(second)
+      expect(await linkOf('proxied')).toStartWith('https://post.example.com/password?')
+    },
+    MANY_MS,
+  )
 
   test('needs a database', async () => {
     const nowhere = join(folder, 'nowhere')
     expect(await eventpost(['account', 'create', '--data', nowhere, ...OWNER])).toEqual(refused('no database in'))
     expect(existsSync(nowhere)).toBe(false)
+  })
+})
+
+describe('account list', () => {
+  test('lists them, the first made first, as JSON and as a table', async () => {
+    const accounts = await eventpostJson<Record<string, string>[]>(['account', 'list', '--data', data])
+    const createdAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+    expect(accounts).toEqual([
+      { accountId: begun.accountId, name: 'Demo', createdAt },
+      { accountId: expect.stringMatching(/^acc_/), name: 'Second', createdAt },
+    ])
+    const { code, out } = await eventpost(['account', 'list', '--data', data])
+    expect([code, out]).toEqual([0, expect.stringMatching(/^accountId +name +createdAt\nacc_\w+ +Demo .+\nacc_/)])
   })
 })

@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, setUp, startServer } from './process.ts'
+import {
+  type Begun,
+  call,
+  eventpost,
+  eventpostJson,
+  makeFolder,
+  MANY_MS,
+  type Running,
+  setUp,
+  startServer,
+} from './process.ts'
 import { signEmail } from '../../src/core/identity.ts'
 import { refused, wrongUse } from './refused.ts'
 
@@ -13,7 +23,7 @@ beforeAll(async () => {
   const words = ['--email', 'second@example.com', '--app', 'Second']
   second = await eventpostJson<Begun>(['account', 'create', '--data', folder, ...words])
   server = await startServer({ data: folder })
-})
+}, MANY_MS)
 afterAll(async () => {
   await server.stop('SIGKILL')
   remove()
@@ -87,5 +97,40 @@ describe('app create', () => {
     expect(await eventpost([...words, '--account', 'acc_nobody'])).toEqual(refused('no account with this ID'))
     expect(await eventpost([...words, '--domain', 'https://shop'])).toEqual(wrongUse('a domain of your own'))
     expect(await eventpost([...words, '--home', 'ftp://shop.example.com'])).toEqual(wrongUse('home page'))
+  })
+})
+
+describe('app list', () => {
+  const list = (...words: string[]) =>
+    eventpostJson<Record<string, unknown>[]>(['app', 'list', '--data', folder, ...words])
+
+  test('gives back what was made, of the account that is asked for', async () => {
+    const own = ['--account', second.accountId]
+    const shop = await create('--name', 'Listed', '--domain', 'a.example.com', '--domain', 'b.example.com', ...own)
+    const apps = await list(...own)
+    expect(apps[0]).toEqual({
+      appId: second.appId,
+      siteId: second.siteId,
+      name: 'Second',
+      domains: [],
+      home: null,
+      createdAt: expect.stringMatching(/Z$/),
+    })
+    expect(apps.at(-1)).toMatchObject({
+      ...shop,
+      name: 'Listed',
+      domains: ['a.example.com', 'b.example.com'],
+      home: 'https://a.example.com',
+    })
+    expect((await list()).map(({ appId }) => appId)).toContain(first.appId)
+    expect((await list()).map(({ appId }) => appId)).not.toContain(second.appId)
+  })
+
+  test('prints a table for people', async () => {
+    const { code, out, err } = await eventpost(['app', 'list', '--data', folder, '--account', second.accountId])
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(/^appId +siteId +name +domains +home +createdAt\n/)
+    expect(out).toMatch(/^app_\w+ +site_\w+ +Second +- +- +\S+Z$/m)
+    expect(out).toContain('a.example.com, b.example.com')
   })
 })

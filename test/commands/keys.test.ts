@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, setUp, startServer } from './process.ts'
+import {
+  type Begun,
+  call,
+  eventpost,
+  eventpostJson,
+  makeFolder,
+  MANY_MS,
+  type Running,
+  setUp,
+  startServer,
+} from './process.ts'
 import { refused } from './refused.ts'
 
 type Listed = Record<'keyId' | 'name' | 'scope', string> &
@@ -16,7 +26,7 @@ beforeAll(async () => {
   const words = ['--email', 'second@example.com', '--app', 'Second']
   second = await eventpostJson<Begun>(['account', 'create', '--data', folder, ...words])
   server = await startServer({ data: folder })
-})
+}, MANY_MS)
 afterAll(async () => {
   await server.stop('SIGKILL')
   remove()
@@ -94,18 +104,20 @@ describe('key revoke', () => {
   test('a running server refuses the key within a second', async () => {
     const { keyId, apiKey } = await key<Made>('create', '--name', 'Leaked')
     expect(await statusOf(apiKey, 200)).toBe(200)
-    expect(await key<object>('revoke', keyId)).toEqual({ keyId, revoked: true })
+    const revoked = { keyId, revoked: true, revokedAt: expect.stringMatching(/Z$/), wasRevokedBefore: false }
+    expect(await key<object>('revoke', keyId)).toEqual(revoked)
     expect(await statusOf(apiKey, 401)).toBe(401)
     expect((await ask(apiKey)).body).toMatchObject({ error: 'invalid_api_key', message: 'Invalid API key' })
     expect((await listed(keyId))?.revokedAt).toMatch(/Z$/)
     expect((await ask(first.apiKey)).status).toBe(200)
   })
 
-  test('a second time changes nothing', async () => {
+  test('a second time changes nothing, and says so', async () => {
     const { keyId } = await key<Made>('create', '--name', 'Twice')
     await key('revoke', keyId)
     const before = await listed(keyId)
-    await key('revoke', keyId)
+    const { revokedAt = null } = before ?? {}
+    expect(await key<object>('revoke', keyId)).toEqual({ keyId, revoked: true, revokedAt, wasRevokedBefore: true })
     expect(await listed(keyId)).toEqual(before)
   })
 

@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, startServer } from './process.ts'
+import {
+  type Begun,
+  call,
+  eventpost,
+  eventpostJson,
+  makeFolder,
+  MANY_MS,
+  type Running,
+  startServer,
+} from './process.ts'
 import { refused } from './refused.ts'
 
 const { folder, remove } = makeFolder()
@@ -9,7 +18,7 @@ let server: Running
 beforeAll(async () => {
   begun = await eventpostJson<Begun>(['init', '--data', folder, '--email', 'owner@example.com', '--app', 'Demo'])
   server = await startServer({ data: folder })
-})
+}, MANY_MS)
 afterAll(async () => {
   await server.stop('SIGKILL')
   remove()
@@ -28,14 +37,34 @@ async function until(isSo: () => Promise<boolean>): Promise<boolean> {
   return false
 }
 
+/** The specification's limits; null is unlimited. */
 const DEFAULTS = {
   newPeoplePerMonth: null,
-  eventsPerHour: null,
-  addsPerHour: null,
-  updatesPerHour: null,
-  mcpCallsPerMinute: null,
+  eventsPerHour: 6_000,
+  addsPerHour: 600,
+  updatesPerHour: 6_000,
+  mcpCallsPerMinute: 1_200,
   snippetLimits: true,
 }
+
+describe('plan show', () => {
+  test('prints the numbers that hold, as JSON and for people, and changes none', async () => {
+    const { accountId } = begun
+    const show = ['plan', 'show', '--data', folder]
+    expect(await eventpostJson<object>(show)).toEqual({ accountId, ...DEFAULTS })
+    await set('--events-per-hour', '70')
+    expect(await eventpostJson<object>([...show, '--account', accountId])).toEqual({
+      accountId,
+      ...DEFAULTS,
+      eventsPerHour: 70,
+    })
+    await set('--events-per-hour', 'default')
+    const { out } = await eventpost(show)
+    expect(out).toMatch(/^newPeoplePerMonth +unlimited$/m)
+    expect(out).toMatch(/^eventsPerHour +6000$/m)
+    expect(await eventpost([...show, '--account', 'acc_nobody'])).toEqual(refused('no account with this ID'))
+  })
+})
 
 describe('plan set', () => {
   test('changes what it names, prints all of it, and takes words that undo it', async () => {
@@ -52,7 +81,7 @@ describe('plan set', () => {
     ]
     const changed = { addsPerHour: 5, updatesPerHour: 7, mcpCallsPerMinute: 9, snippetLimits: false }
     expect(await set(...words)).toEqual({ accountId, ...DEFAULTS, ...changed })
-    expect(await set('--adds-per-hour', 'default')).toEqual({ accountId, ...DEFAULTS, ...changed, addsPerHour: null })
+    expect(await set('--adds-per-hour', 'default')).toEqual({ accountId, ...DEFAULTS, ...changed, addsPerHour: 600 })
     const undo = ['--updates-per-hour', 'default', '--mcp-calls-per-minute', 'default', '--snippet-limits', 'on']
     expect(await set(...undo)).toEqual({ accountId, ...DEFAULTS })
   })
@@ -80,7 +109,7 @@ describe('plan set', () => {
     const words = ['plan', 'set', '--data', folder, '--snippet-limits', 'on']
     const { code, out, err } = await eventpost([...words, '--account', begun.accountId])
     expect([code, err]).toEqual([0, ''])
-    expect(out).toMatch(/^newPeoplePerMonth +-$/m)
+    expect(out).toMatch(/^newPeoplePerMonth +unlimited$/m)
     expect(out).toMatch(/^snippetLimits +true$/m)
     expect(await eventpost([...words, '--account', 'acc_nobody'])).toEqual(refused('no account with this ID'))
   })

@@ -8,6 +8,8 @@ const FROM_SOURCE = [process.execPath, join(ROOT, 'src/main.ts')]
 /** Far beyond what any test takes; a process that hangs must not outlive its test. */
 const PROCESS_MS = 120_000
 const READY_MS = 20_000
+/** For a test that starts many processes, on a machine that has other work. */
+export const MANY_MS = 30_000
 
 export type Environment = Record<string, string | undefined>
 export type Ran = { code: number; out: string; err: string }

@@ -27,6 +27,8 @@ describe('serve', () => {
     const link = /^set up at (\S+)$/m.exec(server.said.out)?.[1] ?? ''
     expect(link).toMatch(new RegExp(`^${server.url}/setup\\?token=[0-9A-Za-z]{43}$`))
     expect(await statusOf(link)).toBe(200)
+    expect(server.said.out).toStartWith(`created ${data}/eventpost.db\n`)
+    expect(server.said.out).toMatch(/^\(works once, for a day; if it is lost, start the server again.*\)$/m)
     expect(server.said.out.indexOf('set up at')).toBeLessThan(server.said.out.indexOf('listening on'))
     await server.stop()
     const again = await serve()
@@ -70,6 +72,16 @@ describe('settings', () => {
   test('a wrong PORT is wrong use, until EVENTPOST_PORT or --port is set', async () => {
     expect(await errorOf({ PORT: 'none' })).toContain('--port takes a number')
     expect(await errorOf({ PORT: 'none', EVENTPOST_PORT: '0' })).toContain('/proc/nowhere')
+  })
+
+  test('one that does not exist has no effect, and is named in one line', async () => {
+    const env = { EVENTPOST_PROT: '1', EVENTPOST_PORT_FILE: '/x', EVENTPOST_HOST: '127.0.0.1' }
+    const warning = 'eventpost: no such setting, so without effect: EVENTPOST_PROT, EVENTPOST_PORT_FILE\n'
+    const server = await serve({ env })
+    const listed = await eventpost(['account', 'list', '--data', data, '--json'], { env })
+    await server.stop()
+    expect(server.said.err).toBe(warning)
+    expect([listed.err, JSON.parse(listed.out)]).toEqual([warning, expect.any(Array)])
   })
 
   test('PORT is where it listens', async () => {

@@ -1,19 +1,24 @@
 /** What the command line does with words it does not know, and how it helps. */
 import { describe, expect, test } from 'bun:test'
-import { eventpost } from './process.ts'
+import { tmpdir } from 'node:os'
+import { SETTINGS } from '../../src/config.ts'
+import { eventpost, MANY_MS } from './process.ts'
 import { wrongUse } from './refused.ts'
 
 const COMMANDS = {
   serve: ['--data', '--host', '--port', '--base-url', '--trusted-proxies', '--metrics-token'],
   init: ['--data', '--json', '--email', '--app', '--domain', '--home', '--password-file'],
   'account create': ['--data', '--json', '--email', '--app', '--domain', '--home', '--password-file'],
+  'account list': ['--data', '--json'],
   'app create': ['--data', '--account', '--json', '--name', '--domain', '--home'],
+  'app list': ['--data', '--account', '--json'],
   'key create': ['--data', '--account', '--json', '--name', '--scope'],
   'key list': ['--data', '--account', '--json'],
   'key revoke': ['--data', '--account', '--json'],
   'secret rotate': ['--data', '--account', '--json'],
+  'plan show': ['--data', '--account', '--json'],
   'plan set': ['--data', '--account', '--json', '--new-people-per-month', '--events-per-hour', '--snippet-limits'],
-  version: ['--json'],
+  version: ['--data', '--json'],
 }
 
 describe('help', () => {
@@ -23,6 +28,41 @@ describe('help', () => {
     for (const name of Object.keys(COMMANDS)) expect(out).toMatch(new RegExp(`^  ${name} .*\\w`, 'm'))
     expect(out).toContain('Exit: 0 done, 1 refused, 2 wrong use.')
   })
+
+  test.each(['account', 'app', 'key', 'secret', 'plan'])(
+    '%s alone lists what begins with it',
+    async (word) => {
+      for (const words of [[word], [word, '--help'], ['help', word]]) {
+        const { code, out, err } = await eventpost(words)
+        expect([code, err]).toEqual([0, ''])
+        for (const name of Object.keys(COMMANDS)) {
+          expect(new RegExp(`^(eventpost)? +?${name}( |$)`, 'm').test(out)).toBe(name.startsWith(`${word} `))
+        }
+      }
+    },
+    MANY_MS,
+  )
+
+  test('says where a setting comes from, and what a key may do', async () => {
+    const serve = (await eventpost(['serve', '--help'])).out
+    for (const { flag, env, value, default: fallback } of Object.values(SETTINGS)) {
+      const origins = fallback === '' ? env : `default ${fallback}; ${env}`
+      expect(serve).toMatch(new RegExp(`^  --${flag} ${value} .*\\(${origins}\\)$`, 'm'))
+    }
+    const create = (await eventpost(['key', 'create', '--help'])).out
+    expect(create).toMatch(/--scope SCOPE .*standard \(reads and writes\), ingest \(only writes\), manage \(.+\)/)
+  })
+
+  test(
+    'the value of every option is a word in capitals, or the words to choose from',
+    async () => {
+      const helps = Object.keys(COMMANDS).map((name) => eventpost([...name.split(' '), '--help']))
+      for (const { out } of await Promise.all(helps)) {
+        for (const [, value] of out.matchAll(/^  --[a-z-]+ (\S+) /gm)) expect(value).toMatch(/^([A-Z]{2,}|on\|off)$/)
+      }
+    },
+    MANY_MS,
+  )
 
   test.each(Object.entries(COMMANDS))('of %s names its options', async (name, options) => {
     const { code, out, err } = await eventpost([...name.split(' '), '--help'])
@@ -34,7 +74,9 @@ describe('help', () => {
 
 const WRONG: [words: string[], says: string][] = [
   [['launch'], 'no such command'],
-  [['key'], 'no such command'],
+  [['bogus', '--help'], 'no such command'],
+  [['help', 'bogus'], 'no such command'],
+  [['ke'], 'no such command'],
   [['key', 'destroy'], 'no such command'],
   [['serve', '--colour', 'red'], '--colour.*serve --help'],
   [['serve', 'now'], 'now.*serve --help'],
@@ -43,6 +85,11 @@ const WRONG: [words: string[], says: string][] = [
   [['serve', '--port', 'http'], '--port takes a number'],
   [['serve', '--base-url', 'post.example.com'], '--base-url takes an address'],
   [['serve', '--base-url', 'ftp://post.example.com'], '--base-url takes an address'],
+  [['serve', '--base-url', 'https://example.com/post'], '--base-url takes an address without a path'],
+  [['serve', '--metrics-token', ''], '--metrics-token is empty'],
+  [['serve', '--port', '1', '--port', '2'], '--port is given twice'],
+  [['init', '--email', 'a@example.com', '--json', '--app', 'Demo', '--json'], '--json is given twice'],
+  [['key', 'list', '--data='], '--data is empty'],
   [['serve', '--trusted-proxies', '10.0.0.0/8,proxy'], '--trusted-proxies takes'],
   [['version', '--json=yes'], '--json'],
   [['init'], '--email is missing'],
@@ -58,10 +105,17 @@ const WRONG: [words: string[], says: string][] = [
   [['key', 'revoke'], 'key revoke KEYID'],
   [['plan', 'set'], 'Say what to set'],
   [['plan', 'set', '--events-per-hour', 'many'], '--events-per-hour takes a number'],
-  [['plan', 'set', '--events-per-hour', '-1'], '--events-per-hour'],
+  [['plan', 'set', '--events-per-hour', '-1'], '--events-per-hour takes a number from 1 to'],
+  [['plan', 'set', '--mcp-calls-per-minute', '0'], '--mcp-calls-per-minute takes a number from 1 to'],
   [['plan', 'set', '--new-people-per-month', '2.5'], '--new-people-per-month takes a number.*unlimited'],
   [['plan', 'set', '--snippet-limits', 'perhaps'], '--snippet-limits takes on or off'],
 ]
+
+test('it works from any folder', async () => {
+  const { code, out, err } = await eventpost([], { cwd: tmpdir() })
+  expect([code, err]).toEqual([0, ''])
+  expect(out).toContain('  serve')
+})
 
 describe('wrong use', () => {
   test.each(WRONG)('%p', async (words, says) => {

@@ -3,6 +3,12 @@ import { version } from '../../package.json'
 import { SCHEMA_VERSION } from '../../src/store/migrations/index.ts'
 import { eventpost, eventpostJson } from './process.ts'
 
+test('-v and --version are the same command, and --data is taken as everywhere', async () => {
+  for (const words of [['-v'], ['--version'], ['version', '--data', '/proc/nowhere']]) {
+    expect(await eventpostJson<object>(words)).toEqual({ version, schemaVersion: SCHEMA_VERSION })
+  }
+})
+
 test('version prints both versions, as JSON and for people, and needs no data folder', async () => {
   const env = { EVENTPOST_DATA: '/proc/nowhere' }
   expect(await eventpostJson<object>(['version'], { env })).toEqual({ version, schemaVersion: SCHEMA_VERSION })

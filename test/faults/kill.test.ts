@@ -20,11 +20,12 @@ test('a killed server loses nothing that it acknowledged', async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const server = await startServer({ data: folder })
     const load = startLoad({ url: server.url, key: begun.apiKey, app: begun.appId }, { clients: CLIENTS, round })
+    // in the middle of the load, however slow the machine is
+    while (load.tally.acknowledged.length === 0) await Bun.sleep(10)
     await Bun.sleep(300 + Math.random() * 400)
     expect((await server.stop('SIGKILL')).code).toBeNull()
     await load.ended
     expect(load.tally.counts.other_status).toBe(0)
-    expect(load.tally.acknowledged.length).toBeGreaterThan(0)
     acknowledged.push(...load.tally.acknowledged)
     unanswered.push(...load.tally.unanswered)
 

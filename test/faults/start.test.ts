@@ -1,10 +1,20 @@
 /** A data folder that cannot be used (promises 5): one line that says what to do, exit 1, and nothing is changed. */
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { SCHEMA_VERSION } from '../../src/store/migrations/index.ts'
-import { eventpost, makeFolder, type Ran, setUp, startServer } from '../commands/process.ts'
+import { eventpost, MANY_MS, makeFolder, type Ran, setUp, startServer } from '../commands/process.ts'
 import { canMakeFaults, createShim } from './shim.ts'
 
 const { folder, remove } = makeFolder()
@@ -18,6 +28,11 @@ beforeAll(async () => {
 afterAll(remove)
 
 const serve = (data: string, env = {}): Promise<Ran> => eventpost(['serve', '--port', '0', '--data', data], { env })
+
+/** The program as a user without rights: root may read everything. */
+const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--clear-groups'] : []
+const nobody = [...asNobody, process.execPath, join(import.meta.dir, '../../src/main.ts')]
+const canBeNobody = process.platform === 'linux' && Bun.which('setpriv') !== null && Bun.spawnSync(nobody).success
 
 const refusedWith = (words: string) => ({
   code: 1,
@@ -33,7 +48,11 @@ const changeDatabase = (sql: string): void => {
 
 /** What is done to a copy of a good folder, and what is said about it. */
 const BAD: { what: string; make: () => void; says: string }[] = [
-  { what: 'a file of nothing', make: () => truncateSync(database), says: 'is damaged or is no database.*cp BACKUP' },
+  {
+    what: 'a file of nothing',
+    make: () => truncateSync(database),
+    says: 'is damaged or is no database.*eventpost\\.db-wal.*cp BACKUP',
+  },
   { what: 'noise', make: () => writeFileSync(database, Buffer.alloc(50_000, 0xa5)), says: 'is damaged' },
   { what: 'text', make: () => writeFileSync(database, 'Dear diary,\n'.repeat(500)), says: 'is damaged' },
   { what: 'half a file', make: () => truncateSync(database, 30_000), says: 'is damaged' },
@@ -75,26 +94,82 @@ describe('serve refuses', () => {
     expect((await first.stop()).code).toBe(0)
   })
 
-  test('a port that is taken', async () => {
-    const taken = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
-    const ran = await eventpost(['serve', '--port', String(taken.port), '--data', good])
-    expect(ran).toEqual(refusedWith('cannot be used.*--port'))
-    await taken.stop(true)
-  })
+  test(
+    'a port that another one listens on, with another folder',
+    async () => {
+      const first = await startServer({ data: good })
+      const { port } = new URL(first.url)
+      const other = join(folder, 'other')
+      const ran = await eventpost(['serve', '--port', port, '--data', other])
+      expect(ran).toEqual(refusedWith(`Port ${port} on 127.0.0.1 is in use.*--port`))
+      expect(existsSync(other)).toBe(false)
+      expect((await first.stop()).code).toBe(0)
+    },
+    MANY_MS,
+  )
 
-  // root may write anywhere, so a folder that forbids it would prove nothing
-  for (const data of ['/proc/eventpost', '/dev/null', '/dev/null/data']) {
-    test(`the folder ${data}`, async () => {
-      expect(await serve(data)).toEqual(refusedWith('cannot be written to.*--data'))
+  for (const host of ['nonsense', '203.0.113.7']) {
+    test(`the address ${host}`, async () => {
+      const ran = await eventpost(['serve', '--port', '0', '--host', host, '--data', good])
+      expect(ran).toEqual(refusedWith(`The address ${host} cannot be used.*--host`))
     })
   }
+
+  test(
+    'and leaves no folder behind that it made, nor touches one that was there',
+    async () => {
+      const [above, empty] = [join(folder, 'above'), join(folder, 'was-there')]
+      mkdirSync(empty)
+      for (const data of [join(above, 'below'), empty]) {
+        expect((await eventpost(['serve', '--host', 'nonsense', '--data', data])).code).toBe(1)
+      }
+      expect([existsSync(above), existsSync(empty)]).toEqual([false, true])
+    },
+    MANY_MS,
+  )
+
+  // root may write anywhere, so a folder that forbids it would prove nothing
+  test('a folder that cannot be made', async () => {
+    expect(await serve('/proc/eventpost')).toEqual(refusedWith('cannot be read and written.*--data'))
+  })
+
+  test(
+    'what is no folder; the other commands say the same',
+    async () => {
+      for (const data of ['/dev/null', '/dev/null/data']) {
+        const says = refusedWith(`${data} is not a folder.*--data`)
+        expect(await serve(data)).toEqual(says)
+        expect(await eventpost(['key', 'list', '--data', data])).toEqual(says)
+      }
+    },
+    MANY_MS,
+  )
+
+  test.skipIf(!canBeNobody)(
+    'a folder that others may not read; the other commands say the same',
+    async () => {
+      const closed = join(folder, 'closed')
+      cpSync(good, closed, { recursive: true })
+      chmodSync(closed, 0o000)
+      const says = refusedWith('closed cannot be read and written.*--data')
+      for (const words of [
+        ['serve', '--port', '0'],
+        ['key', 'list'],
+        ['init', '--email', 'a@b.example', '--app', 'Demo'],
+      ]) {
+        expect(await eventpost([...words, '--data', closed], { program: nobody })).toEqual(says)
+      }
+      chmodSync(closed, 0o700)
+    },
+    MANY_MS,
+  )
 
   describe.skipIf(!canMakeFaults)('a file system without shared memory', () => {
     test('for a new database, of which nothing stays', async () => {
       const fresh = join(folder, 'fresh')
       const shim = createShim(folder, fresh)
       expect(await serve(fresh, shim.env('FAULT_NO_SHM'))).toEqual(refusedWith('write-ahead log.*local disk'))
-      expect(readdirSync(fresh).filter((name) => name.startsWith('eventpost'))).toEqual([])
+      expect(existsSync(fresh)).toBe(false)
     })
 
     test('for an existing one, which is left as it is', async () => {

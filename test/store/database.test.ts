@@ -181,21 +181,6 @@ describe('what is refused, and left as it was', () => {
     expect(readdirSync(folder).filter((file) => !/^eventpost\.db(-wal|-shm)?$/.test(file))).toEqual([])
   })
 
-  // Tests run as root, whom permission bits do not bind; a file in the way and /proc bind root too.
-  test.each([
-    ['a file', () => join(folder, 'file')],
-    ['under a file', () => join(folder, 'file', 'data')],
-    ['/proc', () => '/proc/eventpost'],
-  ])('a folder that cannot be: %s', async (_, where) => {
-    writeFileSync(join(folder, 'file'), 'mine')
-    const error = await refusalOf(where())
-    expect([error.code, error.message]).toEqual([
-      'folder_unwritable',
-      `The data folder ${where()} cannot be written to. Give this user the right to, or choose another with --data.`,
-    ])
-    expect(readFileSync(join(folder, 'file'), 'utf8')).toBe('mine')
-  })
-
   test('a database that another program holds is called locked and not damaged', () => {
     openDatabase(folder).close()
     const path = databasePath(folder)

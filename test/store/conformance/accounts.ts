@@ -64,6 +64,10 @@ export function testAccounts(store: Fresh): void {
     expect([await store().findAccount(null), await store().findAccount('acc_1')]).toEqual([account, account])
     expect((await store().findAccount('acc_2'))?.name).toBe('Account 2')
     expect(await store().findAccount('acc_3')).toBeNull()
+    expect(await store().listAccounts()).toEqual([
+      { id: 'acc_1', name: 'Account 1', createdAt: AT + 1 },
+      { id: 'acc_2', name: 'Account 2', createdAt: AT + 2 },
+    ])
   })
 
   test('apps are numbered on and belong to one account', async () => {

@@ -1,7 +1,7 @@
 /** src/assets.ts; the tests run after `bun run assets`. */
 import { expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
-import { assetRoutes, assetUrl } from '../../src/assets.ts'
+import { assetRoutes, assetUrl } from '../src/assets.ts'
 
 const ORIGIN = 'http://localhost:8080'
 
