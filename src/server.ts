@@ -1,8 +1,9 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { refusalAnswer } from './api/answers.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
-import { clientAddress } from './core/addresses.ts'
+import { clientAddress, isTrustedProxy } from './core/addresses.ts'
 import type { Parts } from './core/parts.ts'
+import { isEarlyRefusal } from './core/refusals.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
 import { dashboardRoutes, refusalPage } from './dashboard/index.ts'
 import { assetRoutes } from './assets.ts'
@@ -44,14 +45,14 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     .use(await assetRoutes())
   const nextId = createRequestIds()
   const routes = new Set(app.routes.map((route) => route.path))
+  const findAddress = createAddressFinder(parts)
 
   // no async function: each costs every request a promise and a turn of the queue
   const handle: Handle = (request, socketAddress = () => '127.0.0.1') => {
     const startedAt = performance.now()
     const requestId = nextId()
-    const address = (): string =>
-      clientAddress(socketAddress() ?? '', request.headers.get('x-forwarded-for'), parts.trustedProxies)
-    noteFacts(request, { requestId, address, access: null })
+    const address = (): string => findAddress(socketAddress() ?? '', request.headers.get('x-forwarded-for'))
+    noteFacts(request, { requestId, address, access: null, refusal: null })
     const answered = app.fetch(request)
     return answered instanceof Promise
       ? answered.then((response) => finish(request, response, startedAt))
@@ -73,17 +74,27 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
   const record = (request: Request, path: string, status: number, startedAt: number): void => {
     const route = routes.has(path) ? path : path.startsWith('/assets/') ? '/assets/*' : 'other'
-    const { requestId, address, access } = factsOf(request)
+    const { requestId, address, access, refusal } = factsOf(request)
     const ms = performance.now() - startedAt
     parts.metrics.countRequest(request.method, route, status, ms / 1000)
-    if (status >= 400 && status < 500 && status !== 429 && path.startsWith(API_PREFIX)) {
-      parts.flood.countRefusal(address(), access?.key.id ?? null)
-    }
+    if (access && refusal && isEarlyRefusal(refusal)) parts.flood.countRefusal(address(), access.key.id)
     const { method } = request
     parts.log.request({ requestId, method, route, status, ms: Math.round(ms * 10) / 10, keyId: access?.key.id ?? null })
   }
 
   return { handle }
+}
+
+/** Asked where an address matters: of who was refused with a key. Says once that a proxy is not believed. */
+function createAddressFinder({ log, trustedProxies }: Pick<ServerParts, 'log' | 'trustedProxies'>) {
+  let hasWarned = false
+  return (socketAddress: string, forwardedFor: string | null): string => {
+    if (forwardedFor !== null && !hasWarned && !isTrustedProxy(socketAddress, trustedProxies)) {
+      hasWarned = true
+      log.write('warn', 'X-Forwarded-For is not believed: it came from an address outside --trusted-proxies')
+    }
+    return clientAddress(socketAddress, forwardedFor, trustedProxies)
+  }
 }
 
 /** 405 where the path exists for another method, else 404. */

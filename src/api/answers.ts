@@ -44,7 +44,9 @@ export function refusalBody(refused: Refusal) {
 /** The answer to a refusal, in the one shape that every error has. */
 export function refusalAnswer(request: Request, refusal: Refusal, headers: Record<string, string> = {}): Response {
   const { status } = REFUSALS[refusal.refusal]
-  const body = { ...refusalBody(refusal), requestId: factsOf(request).requestId }
+  const facts = factsOf(request)
+  facts.refusal = refusal.refusal
+  const body = { ...refusalBody(refusal), requestId: facts.requestId }
   return answer(request, status, body, { ...refusalHeaders(refusal), ...headers })
 }
 
