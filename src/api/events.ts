@@ -64,13 +64,11 @@ export const eventRoutes = (parts: Parts, once: Once) =>
         const call = await readPage(parts, request, readEventsQuery)
         if ('refused' in call) return refusalAnswer(request, call.refused)
         const { app, input } = call
-        const query = { email: input.email, name: input.event, before: input.before, limit: input.limit + 1 }
-        const rows = await listEvents(parts, app, query)
-        if (!rows) return refusalAnswer(request, { refusal: 'contact_not_found', message: UNKNOWN_PERSON })
-        const data = rows.slice(0, input.limit)
-        const last = data.at(-1)
-        const nextCursor = rows.length > input.limit && last ? writeEventCursor(last.id) : null
-        return answer(request, 200, { ok: true, data: data.map(eventView), nextCursor })
+        const { email, event: name, before, limit } = input
+        const page = await listEvents(parts, app, { email, name, before, limit })
+        if (!page) return refusalAnswer(request, { refusal: 'contact_not_found', message: UNKNOWN_PERSON })
+        const nextCursor = page.next === null ? null : writeEventCursor(page.next)
+        return answer(request, 200, { ok: true, data: page.rows.map(eventView), nextCursor })
       },
       {
         detail: describeCall({

@@ -91,8 +91,8 @@ export const ContactEraseAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS })
 const pageOf = <S extends TSchema>(item: S) =>
   Type.Object({
     ok: TRUE,
-    data: Type.Array(item, { description: 'Newest first.' }),
-    nextCursor: orNull(Type.String(), 'Send it as `cursor` for the next page; null on the last.'),
+    data: Type.Array(item, { description: 'Newest first. A page may hold fewer than `limit` and not be the last.' }),
+    nextCursor: orNull(Type.String(), 'Send it as `cursor` for the next page; null on the last, and only there.'),
   })
 
 export const ContactPage = pageOf(ContactRecord)

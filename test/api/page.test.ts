@@ -128,6 +128,25 @@ describe('GET /events', () => {
     }
   })
 
+  test('a rare name among many: its page may be short and not the last, and no page reads for long', async () => {
+    const { apiKey: key, appId } = server.second
+    await server.setPlan({ eventsPerHour: 100_000 }, server.second)
+    const body = (event: string) => ({ app: appId, email: 'rare@example.com', event, createContact: true })
+    const common = { body: { events: Array.from({ length: 100 }, () => body('common')) }, key }
+    await server.call('POST', EVENTS, { body: body('rare'), key })
+    for (let i = 0; i < 80; i++) expect((await server.call('POST', BATCH, common)).body.accepted).toBe(100)
+    await server.call('POST', EVENTS, { body: body('rare'), key })
+    const pages: number[] = []
+    for (let cursor = ''; pages.length < 20;) {
+      const page = await server.call('GET', `${EVENTS}?app=${appId}&event=rare&limit=50${cursor}`, { key })
+      pages.push(page.body.data?.length ?? -1)
+      if (page.body.nextCursor === null) break
+      cursor = `&cursor=${String(page.body.nextCursor)}`
+    }
+    expect([pages[0], pages.at(-1), pages.reduce((sum, count) => sum + count)]).toEqual([1, 1, 2])
+    expect(pages.length).toBeGreaterThan(1)
+  })
+
   test('50 without a limit, at most 100', async () => {
     const events = Array.from({ length: 60 }, () => ({
       app: server.second.appId,

@@ -137,7 +137,7 @@ export function testContacts(store: Fresh): void {
     expect(await store().findContact(1, email)).toBeNull()
     expect([await tagged('erased', email), await tagged('erased', neighbour)]).toEqual([false, true])
     const events = await store().listEvents({ appId: 1, contactId: null, name: 'erased', before: null, limit: 9 })
-    expect(events.map((event) => event.email)).toEqual([neighbour])
+    expect(events.rows.map((event) => event.email)).toEqual([neighbour])
     expect(await store().eraseContact({ appId: 1, email })).toEqual({ refusal: 'contact_not_found' })
     const again = done(await store().addContact(contactWrite({ email, idempotency: once })))
     expect(again).toMatchObject({ created: true, contact: { tags: null } })

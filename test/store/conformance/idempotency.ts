@@ -4,7 +4,7 @@ import { AT, contactWrite, DAY, done, eventWrite, idempotency } from '../samples
 
 export function testIdempotency(store: Fresh): void {
   const countEvents = async (email: string): Promise<number> =>
-    (await store().listEvents({ appId: 1, contactId: null, name: null, before: null, limit: 100 })).filter(
+    (await store().listEvents({ appId: 1, contactId: null, name: null, before: null, limit: 100 })).rows.filter(
       (event) => event.email === email,
     ).length
 
