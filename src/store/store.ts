@@ -24,6 +24,11 @@ type Reads = ReturnType<typeof createReads>
 export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outcome<N>> } & Async<Reads> & {
     /** Resolves when what was accepted is on disk and the log is copied. */
     close(): Promise<void>
+    /**
+     * An erasure is committed when it resolves; what SQLite leaves of the person in its files is blanked after that, as
+     * the mark in the commit demands (blanking.ts). Resolves when that is done for all erasures until now.
+     */
+    whenBlanked(): Promise<void>
     /** Calls back after another process changed something: drop what is cached. */
     onForeignWrite(listener: () => void): void
     /** Calls back when commits can no longer be trusted; the process must stop (promises 5). */
@@ -71,7 +76,7 @@ function createStore(folder: string, channel: Channel): Store {
   const writes = writesOf(writer.submit)
   const blanking = createBlankingRuns(channel.blank)
   const blankIfDue = (): void => {
-    if ((reads.installValue('blanking_due') ?? '0') !== '0') void blanking.run()
+    if ((reads.installValue('blanking_due') ?? '0') !== '0') blanking.run()
   }
   channel.onForeignWrite(blankIfDue)
   blankIfDue()
@@ -88,12 +93,12 @@ function createStore(folder: string, channel: Channel): Store {
   return {
     ...writes,
     ...readsOf(reads),
-    // resolves when nothing of the person is in any file; where a long read holds the log, that follows (blanking.ts)
     eraseContact: async (input) => {
       const outcome = await writes.eraseContact(input)
-      if (!('refusal' in outcome)) await blanking.run()
+      if (!('refusal' in outcome)) blanking.run()
       return outcome
     },
+    whenBlanked: blanking.done,
     close: () => (closing ??= closeAll()),
     onForeignWrite: channel.onForeignWrite,
     onBroken: channel.onBroken,
