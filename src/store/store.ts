@@ -6,6 +6,7 @@ import { createContactReads } from './contact-reads.ts'
 import { databasePath, openDatabase, openForReading } from './database.ts'
 import { createEngine, type Job, type Outcome, type WriteName, type Writes } from './engine.ts'
 import { createEventReads } from './event-reads.ts'
+import { createFaultWatch, type FaultListener } from './fault-watch.ts'
 import { holdFile } from './held-file.ts'
 import { startThreads } from './threads.ts'
 import { schemaVersion } from './upgrades.ts'
@@ -33,6 +34,8 @@ export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outc
     onForeignWrite(listener: () => void): void
     /** Calls back when commits can no longer be trusted; the process must stop (promises 5). */
     onBroken(listener: (reason: string) => void): void
+    /** Calls back when commits begin to fail and may heal, and when they are made again. */
+    onFault(listener: FaultListener): void
     onCommit(listener: (commit: { rows: number; ms: number }) => void): void
     /** Whether a commit reaches the disk now. */
     canCommit(): Promise<boolean>
@@ -66,8 +69,9 @@ function createStore(folder: string, channel: Channel): Store {
   const db = openForReading(folder)
   const reads = createReads(db)
   const listeners: ((commit: { rows: number; ms: number }) => void)[] = []
+  const faults = createFaultWatch()
   const writer = createWriter({
-    commit: channel.commit,
+    commit: faults.watch(channel.commit),
     monotonicMs: () => performance.now(),
     onCommit: (commit) => listeners.forEach((listener) => listener(commit)),
   })
@@ -103,7 +107,12 @@ function createStore(folder: string, channel: Channel): Store {
     onForeignWrite: channel.onForeignWrite,
     onBroken: channel.onBroken,
     onCommit: (listener) => void listeners.push(listener),
-    canCommit: async () => 'done' in (await writer.submit('touch', {})),
+    onFault: faults.onFault,
+    canCommit: async () => {
+      const outcome = await writer.submit('touch', {})
+      faults.note(outcome)
+      return 'done' in outcome
+    },
     stats: () => sizesOf(databasePath(folder), writer.waiting()),
     schemaVersion: schemaVersion(db),
   }

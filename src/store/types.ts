@@ -29,7 +29,8 @@ export type WriteRefusal =
   | 'commit_unconfirmed'
   | 'internal_error'
 
-export type Refused = { refusal: WriteRefusal }
+/** `reason`, with `unavailable`: what the disk said, for the log. */
+export type Refused = { refusal: WriteRefusal; reason?: string }
 
 /** `key` is the caller's Idempotency-Key; `bodyHash` tells the same request from another one. */
 export type Idempotency = { keyId: string; key: string; bodyHash: string }
