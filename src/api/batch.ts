@@ -1,8 +1,9 @@
 import { Elysia } from 'elysia'
 import { BatchAnswer } from '../core/answer-schemas.ts'
 import { readEventInput } from '../core/event-input.ts'
-import { recordEvent, warnOfLink } from '../core/events.ts'
+import { recordEvent, type RecordedEvent, warnOfLink } from '../core/events.ts'
 import { MAX_BATCH_EVENTS, MAX_BATCH_FIELD_DEPTH } from '../core/field-limits.ts'
+import { replayOf } from '../core/idempotency.ts'
 import { isJsonObject } from '../core/json.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
@@ -10,13 +11,13 @@ import { publicId } from '../core/public-ids.ts'
 import { isRefusal, type Refusal, type RefusalCode, refuse, refuseFields } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
 import { BatchInput } from '../core/schemas.ts'
-import { peekForKey, takeForKey, type TakenFor } from '../core/write-limits.ts'
+import { takeForKey, type TakenFor } from '../core/write-limits.ts'
 import { answer, refusalAnswer, refusalBody, withWarnings } from './answers.ts'
 import { BATCH_BYTES, readJson } from './body.ts'
 import { authenticate, type Call, readItem, type Refused } from './call.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
-import { settleLimit, uncountedAnswer } from './limited.ts'
+import { remainingHeaders, settleLimit, uncountedAnswer } from './limited.ts'
 import { type Begun, findKeyFault, type Once, REPLAYED } from './once.ts'
 
 type Event = Call<Extract<ReturnType<typeof readEventInput>, { input: unknown }>['input']>
@@ -31,7 +32,7 @@ export const batchRoutes = (parts: Parts, once: Once) =>
     async ({ request }) => {
       const batch = await readBatch(parts, request)
       if ('refused' in batch) return uncountedAnswer(parts, request, 'events', batch.refused)
-      const begun = once.begin(request, batch)
+      const begun = await once.begin(request, batch)
       if ('refused' in begun) return uncountedAnswer(parts, request, 'events', begun.refused)
       try {
         return await recordBatch(parts, request, batch, begun)
@@ -85,14 +86,16 @@ function readEvent(parts: Parts, access: Event['access'], event: unknown): Item 
 
 async function recordBatch(parts: Parts, request: Request, batch: Batch, begun: Begun): Promise<Response> {
   const { access, items } = batch
-  const wanted = items.filter((item) => 'call' in item).length
+  const wanted = items.filter((item, index) => 'call' in item && !begun.earlier.has(index)).length
   const counted = takeForKey(parts, 'events', access, wanted)
   const { limit, taken } = counted
-  if (wanted > 0 && counted.refused) return refusalAnswer(request, counted.refused, rateLimitHeaders(limit, taken))
-  // such a batch is not counted by the hourly limit, and its 207 would not be seen as the refusal it is
-  if (wanted === 0) parts.flood.countRefusal(factsOf(request).address(), access.key.id)
+  if (begun.earlier.size === 0) {
+    if (wanted > 0 && counted.refused) return refusalAnswer(request, counted.refused, rateLimitHeaders(limit, taken))
+    // such a batch is not counted by the hourly limit, and its 207 would not be seen as the refusal it is
+    if (wanted === 0) parts.flood.countRefusal(factsOf(request).address(), access.key.id)
+  }
   const results = await recordAll(parts, items, counted, begun)
-  const headers = rateLimitHeaders(limit, peekForKey(parts, 'events', access).taken)
+  const headers = remainingHeaders(parts, 'events', access)
   const refusedWhole = findWholeRefusal(results)
   if (refusedWhole) return refusalAnswer(request, refuse(refusedWhole), headers)
   if (taken.retryAfterSeconds > 0) headers['Retry-After'] = String(taken.retryAfterSeconds)
@@ -105,6 +108,8 @@ function recordAll(parts: Parts, items: Item[], counted: TakenFor, begun: Begun)
   return Promise.all(
     items.map((item, index) => {
       if ('refused' in item) return refused(index, item.refused)
+      const replay = replayOf<RecordedEvent>(begun.earlier, index)
+      if (replay) return recorded(index, item.call, replay)
       if (left === 0) return refused(index, tooMany(counted))
       left -= 1
       return recordOne(parts, item.call, index, counted, begun)
@@ -114,15 +119,20 @@ function recordAll(parts: Parts, items: Item[], counted: TakenFor, begun: Begun)
 
 async function recordOne(parts: Parts, call: Event, index: number, counted: TakenFor, begun: Begun): Promise<Result> {
   const { access, app, input } = call
-  // a tab stands in no key that a caller can send
-  const idempotency = begun.idempotency && { ...begun.idempotency, key: `${begun.idempotency.key}\t${index}` }
+  const idempotency = begun.idempotency && { ...begun.idempotency, part: index }
   const context = { access, app, via: 'api', buckets: counted.buckets, idempotency } as const
   const outcome = await recordEvent(parts, context, input)
   settleLimit(parts, { ...counted, taken: { ...counted.taken, allowed: 1 } }, outcome)
-  if (isRefusal(outcome)) return refused(index, outcome)
-  const body = { index, ok: true, contactId: publicId('con', outcome.contactId), created: outcome.created }
-  const warnings = [...call.warnings, ...warnOfLink(input, app)]
-  return { ok: true, isReplayed: outcome.replayed === true, body: withWarnings(body, warnings) }
+  return isRefusal(outcome) ? refused(index, outcome) : recorded(index, call, outcome)
+}
+
+function recorded(
+  index: number,
+  { app, input, warnings }: Event,
+  { contactId, created, replayed }: RecordedEvent,
+): Result {
+  const body = { index, ok: true, contactId: publicId('con', contactId), created }
+  return { ok: true, isReplayed: replayed === true, body: withWarnings(body, [...warnings, ...warnOfLink(input, app)]) }
 }
 
 const refused = (index: number, refusal: Refusal): Result => ({

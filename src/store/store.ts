@@ -8,6 +8,7 @@ import { createEngine, type Job, type Outcome, type WriteName, type Writes } fro
 import { createEventReads } from './event-reads.ts'
 import { createFaultWatch, type FaultListener } from './fault-watch.ts'
 import { holdFile } from './held-file.ts'
+import { createOutcomeReads } from './idempotency.ts'
 import { startThreads } from './threads.ts'
 import { schemaVersion } from './upgrades.ts'
 import { createWriter, type Channel } from './writer.ts'
@@ -48,6 +49,7 @@ const createReads = (db: Database) => ({
   ...createAccountReads(db),
   ...createContactReads(db),
   ...createEventReads(db),
+  ...createOutcomeReads(db),
 })
 
 /**

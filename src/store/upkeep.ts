@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { IDEMPOTENCY_MS } from './idempotency.ts'
+import { expiredUntil } from './idempotency.ts'
 
 /** Usage older than every window is of no limit's concern. */
 const USAGE_KEPT_S = 3_600
@@ -36,7 +36,7 @@ export function createUpkeep(db: Database) {
       return { done: true }
     },
     cleanUp({ at }: { at: number }): { deleted: number } {
-      const runs = [records.run(at - IDEMPOTENCY_MS), usage.run(Math.floor(at / 1000) - USAGE_KEPT_S), links.run(at)]
+      const runs = [records.run(expiredUntil(at)), usage.run(Math.floor(at / 1000) - USAGE_KEPT_S), links.run(at)]
       return { deleted: runs.reduce((sum, run) => sum + run.changes, 0) }
     },
   }
