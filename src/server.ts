@@ -5,6 +5,7 @@ import { clientAddress, isTrustedProxy } from './core/addresses.ts'
 import type { Parts } from './core/parts.ts'
 import { isEarlyRefusal } from './core/refusals.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
+import { createRequestIds } from './core/request-ids.ts'
 import { dashboardRoutes, refusalPage } from './dashboard/index.ts'
 import { assetRoutes } from './assets.ts'
 import { type Health, healthRoutes } from './operations/health.ts'
@@ -21,6 +22,9 @@ export type ServerParts = Parts & {
   host: string
 }
 
+/** As web servers call it in their logs: the client closed the connection before it was answered. */
+const HUNG_UP = 499
+
 /** `socketAddress` is asked only where it matters: for most requests nobody needs to know it. */
 export type Handle = (request: Request, socketAddress?: () => string | undefined) => Response | Promise<Response>
 
@@ -33,6 +37,8 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   const app = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
   app.onError(({ error, code, request }) => {
     if (code === 'NOT_FOUND') return refuseAddress(app, request)
+    // nobody reads it: for the log and the counters
+    if (isHangUp(request, error)) return new Response(null, { status: HUNG_UP })
     const { requestId } = factsOf(request)
     const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
     parts.log.write('error', 'a request failed', { requestId, reason })
@@ -85,6 +91,10 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   return { handle }
 }
 
+/** The client went away while its body was still to come. */
+const isHangUp = (request: Request, error: unknown): boolean =>
+  request.signal.aborted && error instanceof Error && error.name === 'AbortError'
+
 /** Asked where an address matters: of who was refused with a key. Says once that a proxy is not believed. */
 function createAddressFinder({ log, trustedProxies }: Pick<ServerParts, 'log' | 'trustedProxies'>) {
   let hasWarned = false
@@ -112,14 +122,4 @@ function pathOf(url: string): string {
   if (start < 0) return '/'
   const end = url.slice(start).search(/[?#]/)
   return end < 0 ? url.slice(start) : url.slice(start, start + end)
-}
-
-/** Unique among processes by its random beginning, and cheap: a counter follows. */
-function createRequestIds(): () => string {
-  const start = crypto.randomUUID().slice(0, 13).replace('-', '')
-  let count = 0
-  return () => {
-    count += 1
-    return `req_${start}${count.toString(36).padStart(6, '0')}`
-  }
 }

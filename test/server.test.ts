@@ -174,6 +174,39 @@ describe('500', () => {
   })
 })
 
+describe('499', () => {
+  test.each([
+    ['a body of a known length', 'Content-Length: 100\r\n\r\n{"app":'],
+    ['one in chunks', 'Transfer-Encoding: chunked\r\n\r\n7\r\n{"app":\r\n'],
+  ])('a client that hangs up in the middle of %s is no fault of ours', async (_name, rest) => {
+    const one = await open({})
+    const answered = Promise.withResolvers<Response>()
+    const http = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: async (request) => {
+        const response = await one.send(request)
+        answered.resolve(response)
+        return response
+      },
+    })
+    const head = `POST ${EVENTS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${one.first.apiKey}\r\nContent-Type: application/json\r\n`
+    const socket = await Bun.connect({ hostname: '127.0.0.1', port: http.port ?? 0, socket: { data: () => {} } })
+    socket.write(head + rest)
+    await Bun.sleep(20)
+    socket.end()
+    expect((await answered.promise).status).toBe(499)
+    await http.stop(true)
+    const lines = one.logged().trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: 'info', message: 'request', method: 'POST', route: EVENTS, status: 499 },
+    ])
+    const metrics = (await one.call('GET', '/metrics')).text
+    expect(metrics).toContain(`method="POST",route="${EVENTS}",status="499"} 1`)
+    expect(metrics).not.toContain('status="5')
+  })
+})
+
 describe('503', () => {
   test.each([
     ['unavailable', 'The service cannot save right now, and nothing was saved. Send this again after Retry-After.'],

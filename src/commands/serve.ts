@@ -1,4 +1,5 @@
 import type { Server } from 'bun'
+import { unservedAnswer } from '../api/answers.ts'
 import { addressOf, type Config, readConfig, SETTINGS } from '../config.ts'
 import { createAccess } from '../core/access.ts'
 import { createSetupToken } from '../core/accounts.ts'
@@ -80,8 +81,9 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
   await announce(store, baseUrl)
 }
 
-const JSON_TYPE = { 'Content-Type': 'application/json' }
-const answerError = () => new Response('{"ok":false,"error":"internal_error"}', { status: 500, headers: JSON_TYPE })
+const answerError = () => unservedAnswer({ refusal: 'internal_error' })
+const answerEarly = () =>
+  unservedAnswer({ refusal: 'unavailable', message: 'The service is starting. Send this again after Retry-After.' })
 
 async function createParts(store: Store, baseUrl: string): Promise<Parts> {
   const clock = systemClock
@@ -110,7 +112,7 @@ function listen({ host, port }: Config): Server<undefined> {
       maxRequestBodySize: WALL_BYTES,
       // without it an exception would be answered with a page of source code
       development: false,
-      fetch: () => new Response('{"ok":false,"error":"unavailable"}', { status: 503, headers: JSON_TYPE }),
+      fetch: answerEarly,
     })
   } catch {
     throw new CommandRefused(
