@@ -95,7 +95,7 @@ export const contactRoutes = (parts: Parts, once: Once) =>
     .delete(
       '/contacts',
       async ({ request }) => {
-        const call = await readCall(parts, request, readContactErase)
+        const call = await readCall(parts, request, readContactErase, 'erase')
         if ('refused' in call) return refusalAnswer(request, call.refused)
         const outcome = await contacts.eraseContact(parts, call.app, call.input.email)
         if (isRefusal(outcome)) return refusalAnswer(request, explain(outcome))
@@ -108,7 +108,7 @@ export const contactRoutes = (parts: Parts, once: Once) =>
           example: EXAMPLES.deleteContact,
           body: ContactErase,
           answers: { 200: answers.ContactEraseAnswer },
-          refusals: ['contact_not_found'],
+          refusals: ['contact_not_found', 'insufficient_scope'],
           takesKey: false,
         }),
       },
@@ -152,11 +152,13 @@ async function save(
 
 function savedAnswer(
   request: Request,
-  { app, warnings }: Call<ContactFields>,
+  { access, app, warnings }: Call<ContactFields>,
   { contactId, created, contact, replayed }: contacts.SavedContact,
   headers: Record<string, string>,
 ): Response {
-  const body = { ok: true, contactId: publicId('con', contactId), created, contact: contactView(contact, app) }
+  // a key that may not read is not told what was known before
+  const shown = access.key.scope === 'ingest' ? {} : { contact: contactView(contact, app) }
+  const body = { ok: true, contactId: publicId('con', contactId), created, ...shown }
   if (replayed) Object.assign(headers, REPLAYED)
   return answer(request, created ? 201 : 200, withWarnings(body, warnings), headers)
 }

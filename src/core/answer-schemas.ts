@@ -78,7 +78,11 @@ export const ContactAnswer = Type.Object({
   ok: TRUE,
   contactId: CONTACT_ID,
   created: Type.Boolean({ description: 'Whether this call added the person.' }),
-  contact: ContactRecord,
+  contact: Type.Optional(
+    Type.Object(ContactRecord.properties, {
+      description: 'The person as they are now. Absent for a key of scope `ingest`, which may not read.',
+    }),
+  ),
   warnings: WARNINGS,
 })
 

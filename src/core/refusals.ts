@@ -13,7 +13,7 @@ export const REFUSALS = {
   invalid_api_key: { status: 401, message: 'Invalid API key' },
   insufficient_scope: {
     status: 403,
-    message: 'This key may only write. Make a key with the standard scope to read.',
+    message: 'This key may only add and update. Make a key with the standard scope to read or to erase.',
   },
   plan_limit_reached: {
     status: 403,
@@ -42,7 +42,10 @@ export const REFUSALS = {
       'This Idempotency-Key was used for another request within the last 24 hours. Use a new key for a new request.',
   },
   too_large: { status: 413, message: 'The body is too large. Send at most 64 KB, or 256 KB to the batch call.' },
-  unsupported_media_type: { status: 415, message: 'Send JSON, with the header Content-Type: application/json.' },
+  unsupported_media_type: {
+    status: 415,
+    message: 'Send the fields as one JSON object in the body, with the header Content-Type: application/json.',
+  },
   rate_limited: {
     status: 429,
     message: 'Too many requests. Wait for the time that Retry-After says, then send this again.',
