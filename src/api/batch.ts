@@ -2,7 +2,8 @@ import { Elysia } from 'elysia'
 import { BatchAnswer } from '../core/answer-schemas.ts'
 import { readEventInput } from '../core/event-input.ts'
 import { recordEvent, type RecordedEvent, warnOfLink } from '../core/events.ts'
-import { MAX_BATCH_EVENTS, MAX_BATCH_FIELD_DEPTH } from '../core/field-limits.ts'
+import { warnOfUnknown } from '../core/field-readers.ts'
+import { MAX_BATCH_EVENTS } from '../core/field-limits.ts'
 import { replayOf } from '../core/idempotency.ts'
 import { isJsonObject } from '../core/json.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
@@ -13,7 +14,7 @@ import { factsOf } from '../core/request-facts.ts'
 import { BatchInput } from '../core/schemas.ts'
 import { takeForKey, type TakenFor } from '../core/write-limits.ts'
 import { answer, refusalAnswer, refusalBody, withWarnings } from './answers.ts'
-import { BATCH_BYTES, readJson } from './body.ts'
+import { BATCH_BYTES, readJsonList } from './body.ts'
 import { authenticate, type Call, readItem, type Refused } from './call.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
@@ -21,7 +22,7 @@ import { remainingHeaders, settleLimit, uncountedAnswer } from './limited.ts'
 import { type Begun, findKeyFault, type Once, REPLAYED } from './once.ts'
 
 type Event = Call<Extract<ReturnType<typeof readEventInput>, { input: unknown }>['input']>
-type Batch = { access: Event['access']; body: Record<string, unknown>; items: Item[] }
+type Batch = Pick<Event, 'access' | 'body' | 'warnings'> & { items: Item[] }
 type Item = { call: Event } | Refused
 type Result = { body: object } & ({ ok: true; isReplayed: boolean } | { ok: false; refusal: RefusalCode })
 
@@ -57,7 +58,7 @@ export const batchRoutes = (parts: Parts, once: Once) =>
 async function readBatch(parts: Parts, request: Request): Promise<Batch | Refused> {
   const allowed = await authenticate(parts, request, 'write')
   if ('refused' in allowed) return allowed
-  const body = await readJson(request, { maxBytes: BATCH_BYTES, maxDepth: MAX_BATCH_FIELD_DEPTH })
+  const body = await readJsonList(request, 'events', BATCH_BYTES)
   if ('refused' in body) return body
   const fault = findKeyFault(request)
   if (fault) return { refused: fault }
@@ -65,9 +66,14 @@ async function readBatch(parts: Parts, request: Request): Promise<Batch | Refuse
   if (!Array.isArray(events) || events.length < 1 || events.length > MAX_BATCH_EVENTS) {
     return { refused: notABatch(events) }
   }
-  const items = events.map((event: unknown) => readEvent(parts, allowed.access, event))
-  return { access: allowed.access, body: body.object, items }
+  const items = events.map((event: unknown, index) => {
+    const fault = body.faults[index]
+    return fault ? { refused: fault } : readEvent(parts, allowed.access, event)
+  })
+  return { access: allowed.access, body: body.object, items, warnings: warnOfUnknown(body.object, KNOWN) }
 }
+
+const KNOWN = new Set(['events'])
 
 const notABatch = (events: unknown): Refusal =>
   refuseFields([
@@ -99,7 +105,7 @@ async function recordBatch(parts: Parts, request: Request, batch: Batch, begun: 
   const refusedWhole = findWholeRefusal(results)
   if (refusedWhole) return refusalAnswer(request, refuse(refusedWhole), headers)
   if (taken.retryAfterSeconds > 0) headers['Retry-After'] = String(taken.retryAfterSeconds)
-  return batchAnswer(request, results, headers)
+  return batchAnswer(request, batch, results, headers)
 }
 
 /** Records all at once, so that they share commits; what the limit does not let through is refused where it stands. */
@@ -153,7 +159,12 @@ const findWholeRefusal = (results: Result[]): RefusalCode | undefined =>
     ? undefined
     : WHOLE.find((code) => results.some((result) => !result.ok && result.refusal === code))
 
-function batchAnswer(request: Request, results: Result[], headers: Record<string, string>): Response {
+function batchAnswer(
+  request: Request,
+  { warnings }: Batch,
+  results: Result[],
+  headers: Record<string, string>,
+): Response {
   const accepted = results.filter((result) => result.ok)
   const isReplayed = accepted.length > 0 && accepted.every((result) => result.isReplayed)
   const body = {
@@ -161,5 +172,5 @@ function batchAnswer(request: Request, results: Result[], headers: Record<string
     accepted: accepted.length,
     results: results.map((result) => result.body),
   }
-  return answer(request, 207, body, { ...headers, ...(isReplayed ? REPLAYED : {}) })
+  return answer(request, 207, withWarnings(body, warnings), { ...headers, ...(isReplayed ? REPLAYED : {}) })
 }

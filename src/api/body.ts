@@ -1,4 +1,4 @@
-import { type ParsedObject, parseJsonObject } from '../core/json.ts'
+import { type ParsedList, type ParsedObject, parseJsonList, parseJsonObject } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
 /** The largest bodies taken (api.md, Errors). */
@@ -8,16 +8,14 @@ export const BATCH_BYTES = 256 * 1024
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
 
 /**
- * Reads a body as one JSON object. Refused with unsupported_media_type, too_large (before the rest of it is read),
- * invalid_json, or invalid_field for values that JSON allows and we cannot keep.
+ * Reads a body with a list of objects. Refused with unsupported_media_type, too_large (before the rest of it is read) and
+ * invalid_json; what JSON allows and we cannot keep is the fault of the item that holds it.
  */
-export async function readJson(
-  request: Request,
-  { maxBytes, maxDepth }: { maxBytes: number; maxDepth?: number },
-): Promise<ParsedObject> {
+export async function readJsonList(request: Request, name: string, maxBytes: number): Promise<ParsedList> {
   const bytes = startReading(request, maxBytes)
   if ('refused' in bytes) return bytes
-  return parseBody(await bytes, maxDepth)
+  const body = await bytes
+  return body === null ? { refused: refuse('too_large') } : parseJsonList(body, name)
 }
 
 /** Begins to read, or refuses by what the headers say. null: larger than allowed. */
@@ -29,8 +27,8 @@ export function startReading(request: Request, maxBytes: number): Promise<Uint8A
   return Number(announced) > maxBytes ? { refused: refuse('too_large') } : request.bytes()
 }
 
-export const parseBody = (bytes: Uint8Array | null, maxDepth?: number): ParsedObject =>
-  bytes === null ? { refused: refuse('too_large') } : parseJsonObject(bytes, maxDepth)
+export const parseBody = (bytes: Uint8Array | null): ParsedObject =>
+  bytes === null ? { refused: refuse('too_large') } : parseJsonObject(bytes)
 
 /** A body that does not say how long it is. null when it is larger than allowed; the rest is left unread. */
 async function readChunks(request: Request, maxBytes: number): Promise<Uint8Array | null> {
