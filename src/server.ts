@@ -3,7 +3,7 @@ import { refusalAnswer } from './api/answers.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
 import { clientAddress, isTrustedProxy } from './core/addresses.ts'
 import type { Parts } from './core/parts.ts'
-import { isEarlyRefusal } from './core/refusals.ts'
+import { isEarlyRefusal, refuse } from './core/refusals.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
 import { createRequestIds } from './core/request-ids.ts'
 import { dashboardRoutes, refusalPage } from './dashboard/index.ts'
@@ -21,6 +21,12 @@ export type ServerParts = Parts & {
   /** the address it listens on */
   host: string
 }
+
+/** Requests in progress at once (promises 13); beyond it the API says 503 and looks at nothing. */
+export const MOST_REQUESTS = 10_000
+const CROWDED = refuse('unavailable', {
+  message: 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.',
+})
 
 /** As web servers call it in their logs: the client closed the connection before it was answered. */
 const HUNG_UP = 499
@@ -53,19 +59,29 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   const routes = new Set(app.routes.map((route) => route.path))
   const findAddress = createAddressFinder(parts)
 
+  let inProgress = 0
+
+  const ask = (request: Request): Response | Promise<Response> => {
+    inProgress += 1
+    const isCrowded = inProgress > MOST_REQUESTS && pathOf(request.url).startsWith(API_PREFIX)
+    return isCrowded ? refusalAnswer(request, CROWDED) : app.fetch(request)
+  }
+
   // no async function: each costs every request a promise and a turn of the queue
   const handle: Handle = (request, socketAddress = () => '127.0.0.1') => {
     const startedAt = performance.now()
     const requestId = nextId()
     const address = (): string => findAddress(socketAddress() ?? '', request.headers.get('x-forwarded-for'))
     noteFacts(request, { requestId, address, access: null, refusal: null })
-    const answered = app.fetch(request)
+    const answered = ask(request)
     return answered instanceof Promise
       ? answered.then((response) => finish(request, response, startedAt))
       : finish(request, answered, startedAt)
   }
 
+  /** Every request comes here once: what a door throws has become an answer. */
   const finish = (request: Request, response: Response, startedAt: number): Response => {
+    inProgress -= 1
     const path = pathOf(request.url)
     // answers of the API carry them from the start
     if (!path.startsWith(API_PREFIX)) {

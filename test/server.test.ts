@@ -1,5 +1,6 @@
 /** What every answer has in common, whatever the door: the shape of refusals, headers, ids, faults. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { MOST_REQUESTS } from '../src/server.ts'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
 import {
   API,
@@ -240,6 +241,27 @@ describe('503', () => {
     }
     expect((await one.call('GET', `${CONTACTS}?app=${one.first.appId}`)).status).toBe(200)
   })
+
+  test('more requests at once than are taken are refused, until others are answered', async () => {
+    const held = Promise.withResolvers<[]>()
+    const one = await open({
+      wrapStore: (store) => ({
+        ...store,
+        listContacts: () => held.promise,
+      }),
+    })
+    const read = () => one.call('GET', `${CONTACTS}?app=${one.first.appId}`)
+    const waiting = Array.from({ length: MOST_REQUESTS }, read)
+    await Bun.sleep(1)
+    const message = 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.'
+    const refused = await read()
+    expectRefusal(refused, [503, no('unavailable', { message })])
+    expect(refused.headers.get('retry-after')).toBe('2')
+    expect((await one.call('GET', '/healthz')).status).toBe(200)
+    held.resolve([])
+    for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200)
+    expect((await read()).status).toBe(200)
+  }, 30_000)
 
   test('what was not saved uses up no limit', async () => {
     let isFull = true
