@@ -3,9 +3,11 @@ import { refusalAnswer } from './api/answers.ts'
 import { COLLECT_CORS, COLLECT_PATH, collectRoutes } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
 import { scriptRoutes } from './api/script.ts'
-import { clientAddress } from './core/addresses.ts'
+import { clientAddress, isTrustedProxy } from './core/addresses.ts'
 import type { Parts } from './core/parts.ts'
+import { isEarlyRefusal, refuse } from './core/refusals.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
+import { createRequestIds } from './core/request-ids.ts'
 import { dashboardRoutes, refusalPage } from './dashboard/index.ts'
 import { assetRoutes, readScript } from './assets.ts'
 import { type Health, healthRoutes } from './operations/health.ts'
@@ -22,6 +24,15 @@ export type ServerParts = Parts & {
   host: string
 }
 
+/** Requests in progress at once (promises 13); beyond it the API says 503 and looks at nothing. */
+export const MOST_REQUESTS = 10_000
+const CROWDED = refuse('unavailable', {
+  message: 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.',
+})
+
+/** As web servers call it in their logs: the client closed the connection before it was answered. */
+const HUNG_UP = 499
+
 /** `socketAddress` is asked only where it matters: for most requests nobody needs to know it. */
 export type Handle = (request: Request, socketAddress?: () => string | undefined) => Response | Promise<Response>
 
@@ -34,6 +45,8 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   const app = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
   app.onError(({ error, code, request }) => {
     if (code === 'NOT_FOUND') return refuseAddress(app, request)
+    // nobody reads it: for the log and the counters
+    if (isHangUp(request, error)) return new Response(null, { status: HUNG_UP })
     const { requestId } = factsOf(request)
     const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
     parts.log.write('error', 'a request failed', { requestId, reason })
@@ -51,21 +64,31 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     .get('/docs', () => new Response(null, { status: 302, headers: { Location: `${API_PREFIX}/docs` } }))
   const nextId = createRequestIds()
   const routes = new Set(app.routes.map((route) => route.path))
+  const findAddress = createAddressFinder(parts)
+
+  let inProgress = 0
+
+  const ask = (request: Request): Response | Promise<Response> => {
+    inProgress += 1
+    const isCrowded = inProgress > MOST_REQUESTS && pathOf(request.url).startsWith(API_PREFIX)
+    return isCrowded ? refusalAnswer(request, CROWDED) : app.fetch(request)
+  }
 
   // no async function: each costs every request a promise and a turn of the queue
   const handle: Handle = (request, socketAddress = () => '127.0.0.1') => {
     const startedAt = performance.now()
     const requestId = nextId()
-    const address = (): string =>
-      clientAddress(socketAddress() ?? '', request.headers.get('x-forwarded-for'), parts.trustedProxies)
-    noteFacts(request, { requestId, address, access: null })
-    const answered = app.fetch(request)
+    const address = (): string => findAddress(socketAddress() ?? '', request.headers.get('x-forwarded-for'))
+    noteFacts(request, { requestId, address, access: null, refusal: null })
+    const answered = ask(request)
     return answered instanceof Promise
       ? answered.then((response) => finish(request, response, startedAt))
       : finish(request, answered, startedAt)
   }
 
+  /** Every request comes here once: what a door throws has become an answer. */
   const finish = (request: Request, response: Response, startedAt: number): Response => {
+    inProgress -= 1
     const path = pathOf(request.url)
     // answers of the API carry them from the start
     if (!path.startsWith(API_PREFIX) && path !== COLLECT_PATH) {
@@ -80,17 +103,31 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
   const record = (request: Request, path: string, status: number, startedAt: number): void => {
     const route = routes.has(path) ? path : path.startsWith('/assets/') ? '/assets/*' : 'other'
-    const { requestId, address, access } = factsOf(request)
+    const { requestId, address, access, refusal } = factsOf(request)
     const ms = performance.now() - startedAt
     parts.metrics.countRequest(request.method, route, status, ms / 1000)
-    if (status >= 400 && status < 500 && status !== 429 && path.startsWith(API_PREFIX)) {
-      parts.flood.countRefusal(address(), access?.key.id ?? null)
-    }
+    if (access && refusal && isEarlyRefusal(refusal)) parts.flood.countRefusal(address(), access.key.id)
     const { method } = request
     parts.log.request({ requestId, method, route, status, ms: Math.round(ms * 10) / 10, keyId: access?.key.id ?? null })
   }
 
   return { handle }
+}
+
+/** The client went away while its body was still to come. */
+const isHangUp = (request: Request, error: unknown): boolean =>
+  request.signal.aborted && error instanceof Error && error.name === 'AbortError'
+
+/** Asked where an address matters: of who was refused with a key. Says once that a proxy is not believed. */
+function createAddressFinder({ log, trustedProxies }: Pick<ServerParts, 'log' | 'trustedProxies'>) {
+  let hasWarned = false
+  return (socketAddress: string, forwardedFor: string | null): string => {
+    if (forwardedFor !== null && !hasWarned && !isTrustedProxy(socketAddress, trustedProxies)) {
+      hasWarned = true
+      log.write('warn', 'X-Forwarded-For is not believed: it came from an address outside --trusted-proxies')
+    }
+    return clientAddress(socketAddress, forwardedFor, trustedProxies)
+  }
 }
 
 /** 405 where the path exists for another method, else 404. */
@@ -108,14 +145,4 @@ function pathOf(url: string): string {
   if (start < 0) return '/'
   const end = url.slice(start).search(/[?#]/)
   return end < 0 ? url.slice(start) : url.slice(start, start + end)
-}
-
-/** Unique among processes by its random beginning, and cheap: a counter follows. */
-function createRequestIds(): () => string {
-  const start = crypto.randomUUID().slice(0, 13).replace('-', '')
-  let count = 0
-  return () => {
-    count += 1
-    return `req_${start}${count.toString(36).padStart(6, '0')}`
-  }
 }

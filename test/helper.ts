@@ -50,8 +50,11 @@ function createTestClock() {
   const clock = {
     wallMs: NOW,
     elapsedMs: 1_000,
+    /** what `steadyNow` began with, when the monotonic clock did */
+    startedAtMs: NOW - 1_000,
     now: (): number => clock.wallMs,
     monotonicMs: (): number => clock.elapsedMs,
+    steadyNow: (): number => clock.startedAtMs + clock.elapsedMs,
     tick(ms: number): void {
       clock.wallMs += ms
       clock.elapsedMs += ms
@@ -117,6 +120,7 @@ export async function createTestServer(options: Options = {}) {
     async restart(): Promise<void> {
       await running.real.close()
       clock.elapsedMs = 0
+      clock.startedAtMs = clock.wallMs
       running = await start()
     },
     async close(): Promise<void> {

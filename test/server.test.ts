@@ -1,7 +1,18 @@
 /** What every answer has in common, whatever the door: the shape of refusals, headers, ids, faults. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { MOST_REQUESTS } from '../src/server.ts'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
-import { API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type Options, type TestServer } from './helper.ts'
+import {
+  API,
+  BATCH,
+  CONTACTS,
+  createTestServer,
+  EVENTS,
+  type Given,
+  inTurns,
+  type Options,
+  type TestServer,
+} from './helper.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -169,6 +180,39 @@ describe('500', () => {
   })
 })
 
+describe('499', () => {
+  test.each([
+    ['a body of a known length', 'Content-Length: 100\r\n\r\n{"app":'],
+    ['one in chunks', 'Transfer-Encoding: chunked\r\n\r\n7\r\n{"app":\r\n'],
+  ])('a client that hangs up in the middle of %s is no fault of ours', async (_name, rest) => {
+    const one = await open({})
+    const answered = Promise.withResolvers<Response>()
+    const http = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: async (request) => {
+        const response = await one.send(request)
+        answered.resolve(response)
+        return response
+      },
+    })
+    const head = `POST ${EVENTS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${one.first.apiKey}\r\nContent-Type: application/json\r\n`
+    const socket = await Bun.connect({ hostname: '127.0.0.1', port: http.port ?? 0, socket: { data: () => {} } })
+    socket.write(head + rest)
+    await Bun.sleep(20)
+    socket.end()
+    expect((await answered.promise).status).toBe(499)
+    await http.stop(true)
+    const lines = one.logged().trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: 'info', message: 'request', method: 'POST', route: EVENTS, status: 499 },
+    ])
+    const metrics = (await one.call('GET', '/metrics')).text
+    expect(metrics).toContain(`method="POST",route="${EVENTS}",status="499"} 1`)
+    expect(metrics).not.toContain('status="5')
+  })
+})
+
 describe('503', () => {
   test.each([
     ['unavailable', 'The service cannot save right now, and nothing was saved. Send this again after Retry-After.'],
@@ -203,6 +247,27 @@ describe('503', () => {
     expect((await one.call('GET', `${CONTACTS}?app=${one.first.appId}`)).status).toBe(200)
   })
 
+  test('more requests at once than are taken are refused, until others are answered', async () => {
+    const held = Promise.withResolvers<[]>()
+    const one = await open({
+      wrapStore: (store) => ({
+        ...store,
+        listContacts: () => held.promise,
+      }),
+    })
+    const read = () => one.call('GET', `${CONTACTS}?app=${one.first.appId}`)
+    const waiting = Array.from({ length: MOST_REQUESTS }, read)
+    await Bun.sleep(1)
+    const message = 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.'
+    const refused = await read()
+    expectRefusal(refused, [503, no('unavailable', { message })])
+    expect(refused.headers.get('retry-after')).toBe('2')
+    expect((await one.call('GET', '/healthz')).status).toBe(200)
+    held.resolve([])
+    for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200)
+    expect((await read()).status).toBe(200)
+  }, 30_000)
+
   test('what was not saved uses up no limit', async () => {
     let isFull = true
     const one = await open({
@@ -219,25 +284,31 @@ describe('503', () => {
 })
 
 describe('who asks', () => {
-  const refuseMany = (one: TestServer, headers: Record<string, string>) =>
-    Promise.all(
-      Array.from({ length: 1_200 }, () => one.call('POST', EVENTS, { key: null, headers, address: '10.0.0.1' })),
-    )
+  /** As many refusals as an address has a minute, by keys that stay below their own limit. */
+  const refuseMany = async (one: TestServer, forwarded: string): Promise<void> => {
+    const keys = [(await one.makeKey()).apiKey, (await one.makeKey()).apiKey, (await one.makeKey()).apiKey]
+    const headers = { 'X-Forwarded-For': forwarded }
+    await inTurns(1_200, (i) => one.call('POST', EVENTS, { body: '{', key: keys[i % 3], headers, address: '10.0.0.1' }))
+  }
   const read = (one: TestServer, forwarded: string) =>
     one.call('GET', `${EVENTS}?app=${one.first.appId}`, {
       headers: { 'X-Forwarded-For': forwarded },
       address: '10.0.0.1',
     })
+  const warnings = (one: TestServer) => one.logged().match(/"level":"warn","message":"X-Forwarded-For[^"]*"/g) ?? []
 
   test('behind a trusted proxy it is who the proxy says', async () => {
     const one = await open({ trustedProxies: ['10.0.0.0/8'] })
-    await refuseMany(one, { 'X-Forwarded-For': '198.51.100.1, 203.0.113.1' })
+    await refuseMany(one, '198.51.100.1, 203.0.113.1')
     expect(codeOf(await read(one, '203.0.113.1'))).toBe('429 rate_limited')
     expect(codeOf(await read(one, '198.51.100.1'))).toBe('200 true')
+    expect(warnings(one)).toEqual([])
   })
-  test('without one, nobody believes X-Forwarded-For', async () => {
+  test('without one, nobody believes X-Forwarded-For, and the log says so once', async () => {
     const one = await open({})
-    await refuseMany(one, { 'X-Forwarded-For': '203.0.113.1' })
+    await refuseMany(one, '203.0.113.1')
     expect(codeOf(await read(one, '203.0.113.2'))).toBe('429 rate_limited')
+    expect(warnings(one).length).toBe(1)
+    expect(one.logged()).not.toContain('203.0.113')
   })
 })

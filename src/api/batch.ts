@@ -2,8 +2,10 @@ import { Elysia } from 'elysia'
 import { noteEventWithoutEmail } from '../core/activation.ts'
 import { BatchAnswer } from '../core/answer-schemas.ts'
 import { readEventInput } from '../core/event-input.ts'
-import { recordEvent, warnOfLink } from '../core/events.ts'
-import { MAX_BATCH_EVENTS, MAX_BATCH_FIELD_DEPTH } from '../core/field-limits.ts'
+import { recordEvent, type RecordedEvent, warnOfLink } from '../core/events.ts'
+import { warnOfUnknown } from '../core/field-readers.ts'
+import { MAX_BATCH_EVENTS } from '../core/field-limits.ts'
+import { replayOf } from '../core/idempotency.ts'
 import { isJsonObject } from '../core/json.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
@@ -11,17 +13,17 @@ import { publicId } from '../core/public-ids.ts'
 import { isRefusal, type Refusal, type RefusalCode, refuse, refuseFields } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
 import { BatchInput } from '../core/schemas.ts'
-import { peekForKey, takeForKey, type TakenFor } from '../core/write-limits.ts'
+import { takeForKey, type TakenFor } from '../core/write-limits.ts'
 import { answer, refusalAnswer, refusalBody, withWarnings } from './answers.ts'
-import { BATCH_BYTES, readJson } from './body.ts'
+import { BATCH_BYTES, readJsonList } from './body.ts'
 import { authenticate, type Call, readItem, type Refused } from './call.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
-import { settleLimit, uncountedAnswer } from './limited.ts'
+import { remainingHeaders, settleLimit, uncountedAnswer } from './limited.ts'
 import { type Begun, findKeyFault, type Once, REPLAYED } from './once.ts'
 
 type Event = Call<Extract<ReturnType<typeof readEventInput>, { input: unknown }>['input']>
-type Batch = { access: Event['access']; body: Record<string, unknown>; items: Item[] }
+type Batch = Pick<Event, 'access' | 'body' | 'warnings'> & { items: Item[] }
 type Item = { call: Event } | Refused
 type Result = { body: object } & ({ ok: true; isReplayed: boolean } | { ok: false; refusal: RefusalCode })
 
@@ -32,7 +34,7 @@ export const batchRoutes = (parts: Parts, once: Once) =>
     async ({ request }) => {
       const batch = await readBatch(parts, request)
       if ('refused' in batch) return uncountedAnswer(parts, request, 'events', batch.refused)
-      const begun = once.begin(request, batch)
+      const begun = await once.begin(request, batch)
       if ('refused' in begun) return uncountedAnswer(parts, request, 'events', begun.refused)
       try {
         return await recordBatch(parts, request, batch, begun)
@@ -57,7 +59,7 @@ export const batchRoutes = (parts: Parts, once: Once) =>
 async function readBatch(parts: Parts, request: Request): Promise<Batch | Refused> {
   const allowed = await authenticate(parts, request, 'write')
   if ('refused' in allowed) return allowed
-  const body = await readJson(request, { maxBytes: BATCH_BYTES, maxDepth: MAX_BATCH_FIELD_DEPTH })
+  const body = await readJsonList(request, 'events', BATCH_BYTES)
   if ('refused' in body) return body
   const fault = findKeyFault(request)
   if (fault) return { refused: fault }
@@ -65,9 +67,14 @@ async function readBatch(parts: Parts, request: Request): Promise<Batch | Refuse
   if (!Array.isArray(events) || events.length < 1 || events.length > MAX_BATCH_EVENTS) {
     return { refused: notABatch(events) }
   }
-  const items = events.map((event: unknown) => readEvent(parts, allowed.access, event))
-  return { access: allowed.access, body: body.object, items }
+  const items = events.map((event: unknown, index) => {
+    const fault = body.faults[index]
+    return fault ? { refused: fault } : readEvent(parts, allowed.access, event)
+  })
+  return { access: allowed.access, body: body.object, items, warnings: warnOfUnknown(body.object, KNOWN) }
 }
+
+const KNOWN = new Set(['events'])
 
 const notABatch = (events: unknown): Refusal =>
   refuseFields([
@@ -87,18 +94,20 @@ function readEvent(parts: Parts, access: Event['access'], event: unknown): Item 
 
 async function recordBatch(parts: Parts, request: Request, batch: Batch, begun: Begun): Promise<Response> {
   const { access, items } = batch
-  const wanted = items.filter((item) => 'call' in item).length
+  const wanted = items.filter((item, index) => 'call' in item && !begun.earlier.has(index)).length
   const counted = takeForKey(parts, 'events', access, wanted)
   const { limit, taken } = counted
-  if (wanted > 0 && counted.refused) return refusalAnswer(request, counted.refused, rateLimitHeaders(limit, taken))
-  // such a batch is not counted by the hourly limit, and its 207 would not be seen as the refusal it is
-  if (wanted === 0) parts.flood.countRefusal(factsOf(request).address(), access.key.id)
+  if (begun.earlier.size === 0) {
+    if (wanted > 0 && counted.refused) return refusalAnswer(request, counted.refused, rateLimitHeaders(limit, taken))
+    // such a batch is not counted by the hourly limit, and its 207 would not be seen as the refusal it is
+    if (wanted === 0) parts.flood.countRefusal(factsOf(request).address(), access.key.id)
+  }
   const results = await recordAll(parts, items, counted, begun)
-  const headers = rateLimitHeaders(limit, peekForKey(parts, 'events', access).taken)
+  const headers = remainingHeaders(parts, 'events', access)
   const refusedWhole = findWholeRefusal(results)
   if (refusedWhole) return refusalAnswer(request, refuse(refusedWhole), headers)
   if (taken.retryAfterSeconds > 0) headers['Retry-After'] = String(taken.retryAfterSeconds)
-  return batchAnswer(request, results, headers)
+  return batchAnswer(request, batch, results, headers)
 }
 
 /** Records all at once, so that they share commits; what the limit does not let through is refused where it stands. */
@@ -107,6 +116,8 @@ function recordAll(parts: Parts, items: Item[], counted: TakenFor, begun: Begun)
   return Promise.all(
     items.map((item, index) => {
       if ('refused' in item) return refused(index, item.refused)
+      const replay = replayOf<RecordedEvent>(begun.earlier, index)
+      if (replay) return recorded(index, item.call, replay)
       if (left === 0) return refused(index, tooMany(counted))
       left -= 1
       return recordOne(parts, item.call, index, counted, begun)
@@ -116,15 +127,20 @@ function recordAll(parts: Parts, items: Item[], counted: TakenFor, begun: Begun)
 
 async function recordOne(parts: Parts, call: Event, index: number, counted: TakenFor, begun: Begun): Promise<Result> {
   const { access, app, input } = call
-  // a tab stands in no key that a caller can send
-  const idempotency = begun.idempotency && { ...begun.idempotency, key: `${begun.idempotency.key}\t${index}` }
+  const idempotency = begun.idempotency && { ...begun.idempotency, part: index }
   const context = { access, app, via: 'api', buckets: counted.buckets, idempotency } as const
   const outcome = await recordEvent(parts, context, input)
   settleLimit(parts, { ...counted, taken: { ...counted.taken, allowed: 1 } }, outcome)
-  if (isRefusal(outcome)) return refused(index, outcome)
-  const body = { index, ok: true, contactId: publicId('con', outcome.contactId), created: outcome.created }
-  const warnings = [...call.warnings, ...warnOfLink(input, app)]
-  return { ok: true, isReplayed: outcome.replayed === true, body: withWarnings(body, warnings) }
+  return isRefusal(outcome) ? refused(index, outcome) : recorded(index, call, outcome)
+}
+
+function recorded(
+  index: number,
+  { app, input, warnings }: Event,
+  { contactId, created, replayed }: RecordedEvent,
+): Result {
+  const body = { index, ok: true, contactId: publicId('con', contactId), created }
+  return { ok: true, isReplayed: replayed === true, body: withWarnings(body, [...warnings, ...warnOfLink(input, app)]) }
 }
 
 const refused = (index: number, refusal: Refusal): Result => ({
@@ -145,7 +161,12 @@ const findWholeRefusal = (results: Result[]): RefusalCode | undefined =>
     ? undefined
     : WHOLE.find((code) => results.some((result) => !result.ok && result.refusal === code))
 
-function batchAnswer(request: Request, results: Result[], headers: Record<string, string>): Response {
+function batchAnswer(
+  request: Request,
+  { warnings }: Batch,
+  results: Result[],
+  headers: Record<string, string>,
+): Response {
   const accepted = results.filter((result) => result.ok)
   const isReplayed = accepted.length > 0 && accepted.every((result) => result.isReplayed)
   const body = {
@@ -153,5 +174,5 @@ function batchAnswer(request: Request, results: Result[], headers: Record<string
     accepted: accepted.length,
     results: results.map((result) => result.body),
   }
-  return answer(request, 207, body, { ...headers, ...(isReplayed ? REPLAYED : {}) })
+  return answer(request, 207, withWarnings(body, warnings), { ...headers, ...(isReplayed ? REPLAYED : {}) })
 }

@@ -1,28 +1,41 @@
-import { type ParsedObject, parseJsonObject } from '../core/json.ts'
+import { type ParsedList, type ParsedObject, parseJsonList, parseJsonObject } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
 /** The largest bodies taken (api.md, Errors). */
 export const BODY_BYTES = 64 * 1024
 export const BATCH_BYTES = 256 * 1024
 
+/** Other parameters than the charset mean nothing to JSON. */
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
+const JSON_IN_UTF8 =
+  /^application\/(?:[\w.+-]+\+)?json\s*(?:;(?!.*\bcharset\s*=)|;.*\bcharset\s*=\s*"?utf-?8"?\s*(?:;|$)|$)/i
+
+const COMPRESSED = refuse('unsupported_media_type', {
+  message: 'Send the body as it is, not compressed: leave the header Content-Encoding out.',
+})
+const NOT_UTF8 = refuse('unsupported_media_type', {
+  message: 'Encode the body as UTF-8, with the header Content-Type: application/json.',
+})
 
 /**
- * Reads a body as one JSON object. Refused with unsupported_media_type, too_large (before the rest of it is read),
- * invalid_json, or invalid_field for values that JSON allows and we cannot keep.
+ * Reads a body with a list of objects. Refused with unsupported_media_type, too_large (before the rest of it is read) and
+ * invalid_json; what JSON allows and we cannot keep is the fault of the item that holds it.
  */
-export async function readJson(
-  request: Request,
-  { maxBytes, maxDepth }: { maxBytes: number; maxDepth?: number },
-): Promise<ParsedObject> {
+export async function readJsonList(request: Request, name: string, maxBytes: number): Promise<ParsedList> {
   const bytes = startReading(request, maxBytes)
   if ('refused' in bytes) return bytes
-  return parseBody(await bytes, maxDepth)
+  const body = await bytes
+  return body === null ? { refused: refuse('too_large') } : parseJsonList(body, name)
 }
 
 /** Begins to read, or refuses by what the headers say. null: larger than allowed. */
 export function startReading(request: Request, maxBytes: number): Promise<Uint8Array | null> | { refused: Refusal } {
-  if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) return { refused: refuse('unsupported_media_type') }
+  const { headers } = request
+  const type = headers.get('content-type') ?? ''
+  if (type !== 'application/json' && !JSON_IN_UTF8.test(type))
+    return { refused: JSON_TYPE.test(type) ? NOT_UTF8 : refuse('unsupported_media_type') }
+  const encoding = headers.get('content-encoding')
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') return { refused: COMPRESSED }
   return readBytes(request, maxBytes) ?? { refused: refuse('too_large') }
 }
 
@@ -33,8 +46,8 @@ export function readBytes(request: Request, maxBytes: number): Promise<Uint8Arra
   return Number(announced) > maxBytes ? null : request.bytes()
 }
 
-export const parseBody = (bytes: Uint8Array | null, maxDepth?: number): ParsedObject =>
-  bytes === null ? { refused: refuse('too_large') } : parseJsonObject(bytes, maxDepth)
+export const parseBody = (bytes: Uint8Array | null): ParsedObject =>
+  bytes === null ? { refused: refuse('too_large') } : parseJsonObject(bytes)
 
 /** A body that does not say how long it is. null when it is larger than allowed; the rest is left unread. */
 async function readChunks(request: Request, maxBytes: number): Promise<Uint8Array | null> {

@@ -12,8 +12,8 @@ export type Call<T> = { access: Access; app: AppRow; input: T; warnings: Warning
 /** `read`: what was in the body, and whose it was, where only its fields were refused. */
 export type Refused = { refused: Refusal; read?: { access: Access; body: Record<string, unknown> } }
 
-/** Whether the key may read. A key of scope `ingest` only writes (mcp.md, Key scopes). */
-type Need = 'read' | 'write'
+/** What a call does. A key of scope `ingest` only writes (mcp.md, Key scopes). */
+type Need = 'read' | 'write' | 'erase'
 
 /** The key's access, or 401; then the flood guard; then the scope (api.md, Errors: the order of checks). */
 export function authenticate(parts: Parts, request: Request, need: Need): Admission | Promise<Admission> {
@@ -33,7 +33,7 @@ function admit(parts: Parts, request: Request, need: Need, access: Access | null
   parts.access.noteUse(access, isFromBrowser(request.headers))
   const flooded = parts.flood.isQuiet() ? null : parts.flood.check(facts.address(), access.key.id)
   if (flooded) return { refused: refuse('rate_limited', { limited: flooded }) }
-  if (need === 'read' && access.key.scope === 'ingest') return { refused: refuse('insufficient_scope') }
+  if (need !== 'write' && access.key.scope === 'ingest') return { refused: refuse('insufficient_scope') }
   return { access }
 }
 
@@ -48,8 +48,9 @@ export async function readCall<T extends { app: string }>(
   parts: Parts,
   request: Request,
   read: Reader<T>,
+  need: Need = 'write',
 ): Promise<Call<T> | Refused> {
-  const admission = authenticate(parts, request, 'write')
+  const admission = authenticate(parts, request, need)
   const allowed = admission instanceof Promise ? await admission : admission
   if ('refused' in allowed) return allowed
   const bytes = startReading(request, BODY_BYTES)

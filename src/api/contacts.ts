@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import * as answers from '../core/answer-schemas.ts'
 import { type ContactFields, readContactErase, readContactInput, readContactUpdate } from '../core/contact-input.ts'
 import * as contacts from '../core/contacts.ts'
+import { replayOf } from '../core/idempotency.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
@@ -14,7 +15,7 @@ import { type Call, readCall } from './call.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
 import { UNKNOWN_PERSON } from './events.ts'
-import { settleLimit, uncountedAnswer } from './limited.ts'
+import { remainingHeaders, settleLimit, uncountedAnswer } from './limited.ts'
 import { type Once, REPLAYED } from './once.ts'
 import { readPage } from './page.ts'
 import { contactView } from './views.ts'
@@ -94,7 +95,7 @@ export const contactRoutes = (parts: Parts, once: Once) =>
     .delete(
       '/contacts',
       async ({ request }) => {
-        const call = await readCall(parts, request, readContactErase)
+        const call = await readCall(parts, request, readContactErase, 'erase')
         if ('refused' in call) return refusalAnswer(request, call.refused)
         const outcome = await contacts.eraseContact(parts, call.app, call.input.email)
         if (isRefusal(outcome)) return refusalAnswer(request, explain(outcome))
@@ -107,7 +108,7 @@ export const contactRoutes = (parts: Parts, once: Once) =>
           example: EXAMPLES.deleteContact,
           body: ContactErase,
           answers: { 200: answers.ContactEraseAnswer },
-          refusals: ['contact_not_found'],
+          refusals: ['contact_not_found', 'insufficient_scope'],
           takesKey: false,
         }),
       },
@@ -126,10 +127,12 @@ async function save(
   request: Request,
   { call, write }: { call: Call<ContactFields>; write: Write },
 ): Promise<Response> {
-  const begun = once.begin(request, call)
+  const begun = await once.begin(request, call)
   if ('refused' in begun) return uncountedAnswer(parts, request, write, begun.refused)
   try {
-    const { access, app, input, warnings } = call
+    const { access, app, input } = call
+    const replay = replayOf<contacts.SavedContact>(begun.earlier, null)
+    if (replay) return savedAnswer(request, call, replay, remainingHeaders(parts, write, access))
     const counted = take(parts, call, write)
     if (counted.refused) return refusalAnswer(request, counted.refused, counted.headers)
     const context = { access, app, via: 'api', buckets: counted.buckets, idempotency: begun.idempotency } as const
@@ -139,18 +142,25 @@ async function save(
       input,
     )
     const headers = counted.settle(outcome)
-    if (isRefusal(outcome)) return refusalAnswer(request, explain(outcome), headers)
-    const body = {
-      ok: true,
-      contactId: publicId('con', outcome.contactId),
-      created: outcome.created,
-      contact: contactView(outcome.contact, app),
-    }
-    const replayed = outcome.replayed ? REPLAYED : {}
-    return answer(request, outcome.created ? 201 : 200, withWarnings(body, warnings), { ...headers, ...replayed })
+    return isRefusal(outcome)
+      ? refusalAnswer(request, explain(outcome), headers)
+      : savedAnswer(request, call, outcome, headers)
   } finally {
     begun.release()
   }
+}
+
+function savedAnswer(
+  request: Request,
+  { access, app, warnings }: Call<ContactFields>,
+  { contactId, created, contact, replayed }: contacts.SavedContact,
+  headers: Record<string, string>,
+): Response {
+  // a key that may not read is not told what was known before
+  const shown = access.key.scope === 'ingest' ? {} : { contact: contactView(contact, app) }
+  const body = { ok: true, contactId: publicId('con', contactId), created, ...shown }
+  if (replayed) Object.assign(headers, REPLAYED)
+  return answer(request, created ? 201 : 200, withWarnings(body, warnings), headers)
 }
 
 /** Takes from the key's hour and, for an add with `ip`, from the visitor's ten minutes; from both or from neither. */

@@ -23,8 +23,9 @@ const EVERY_CALL: RefusalCode[] = [
   'app_not_found',
   'rate_limited',
   'internal_error',
+  'unavailable',
 ]
-const WITH_BODY: RefusalCode[] = ['invalid_json', 'unsupported_media_type', 'too_large', 'unavailable']
+const WITH_BODY: RefusalCode[] = ['invalid_json', 'unsupported_media_type', 'too_large']
 const WITH_KEY: RefusalCode[] = ['idempotency_in_progress', 'idempotency_mismatch']
 
 const TITLES: Record<number, string> = { 200: 'Done.', 201: 'Added.', 202: 'Saved.', 207: 'One result for each item.' }
@@ -35,10 +36,9 @@ export function describeCall(call: Described) {
   const codes = [...EVERY_CALL, ...(body ? WITH_BODY : []), ...(takesKey ? WITH_KEY : []), ...refusals]
   return {
     summary,
-    security: [{ apiKey: [] }],
     parameters: [...(query ? queryParameters(query, example) : []), ...(takesKey ? [IDEMPOTENCY_KEY] : [])],
     ...(body ? { requestBody: { required: true, content: json(body, example.send) } } : {}),
-    responses: { ...successes(call), ...failures(codes) },
+    responses: { ...successes(call), ...failures(codes, call) },
   }
 }
 
@@ -60,13 +60,14 @@ const headers = (meanings: Record<string, string>) =>
 
 const REQUEST_ID = headers({ 'X-Request-Id': 'Finds this request in the log.' })
 const RATE_LIMIT = headers({
-  'RateLimit-Limit': 'How many the window lets through.',
+  'RateLimit-Limit': 'How many the window lets through. Absent with all four where no hourly limit was looked at.',
   'RateLimit-Remaining': 'How many are left.',
   'RateLimit-Reset': 'Seconds until the oldest token returns.',
   'RateLimit-Policy': 'Limit and window in seconds, such as 6000;w=3600.',
 })
 const REPLAYED = headers({ 'Idempotency-Replayed': '`true` when this is the answer of an earlier request.' })
 const RETRY_AFTER = headers({ 'Retry-After': 'Seconds to wait before sending this again.' })
+const BEARER = headers({ 'WWW-Authenticate': '`Bearer`.' })
 
 /** TypeBox's symbols mean nothing in JSON. */
 export const plainSchema = (schema: TSchema) => JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
@@ -96,14 +97,20 @@ const successes = ({ answers, example, isLimited = false, takesKey, body }: Desc
   )
 
 /** By status; each code with its sentence. */
-function failures(codes: RefusalCode[]) {
+function failures(codes: RefusalCode[], { isLimited = false }: Described) {
   const byStatus = Map.groupBy(codes, (code) => REFUSALS[code].status)
   return Object.fromEntries(
     Array.from(byStatus, ([status, all]) => [
       status,
       {
         description: all.map((code) => `\`${errorCode(code)}\`: ${REFUSALS[code].message}`).join('\n\n'),
-        headers: status === 429 || status === 503 ? { ...REQUEST_ID, ...RETRY_AFTER } : REQUEST_ID,
+        headers: {
+          ...REQUEST_ID,
+          ...(status === 401 ? BEARER : {}),
+          ...(status === 429 || status === 503 ? RETRY_AFTER : {}),
+          // a 401 knows no limit, a 500 nothing
+          ...(isLimited && status !== 401 && status !== 500 ? RATE_LIMIT : {}),
+        },
         content: errorContent,
       },
     ]),

@@ -1,8 +1,9 @@
 import { Elysia } from 'elysia'
 import { noteEventWithoutEmail } from '../core/activation.ts'
 import { EventAnswer, EventPage } from '../core/answer-schemas.ts'
-import { readEventInput } from '../core/event-input.ts'
-import { listEvents, recordEvent, warnOfLink } from '../core/events.ts'
+import { type EventFields, readEventInput } from '../core/event-input.ts'
+import { listEvents, recordEvent, type RecordedEvent, warnOfLink } from '../core/events.ts'
+import { replayOf } from '../core/idempotency.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
@@ -11,10 +12,10 @@ import { isRefusal } from '../core/refusals.ts'
 import { EventInput, EventQuery } from '../core/schemas.ts'
 import { takeForKey } from '../core/write-limits.ts'
 import { answer, refusalAnswer, withWarnings } from './answers.ts'
-import { readCall } from './call.ts'
+import { type Call, readCall } from './call.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
-import { settleLimit, uncountedAnswer } from './limited.ts'
+import { remainingHeaders, settleLimit, uncountedAnswer } from './limited.ts'
 import { type Once, REPLAYED } from './once.ts'
 import { readPage } from './page.ts'
 import { eventView } from './views.ts'
@@ -30,10 +31,13 @@ export const eventRoutes = (parts: Parts, once: Once) =>
           noteEventWithoutEmail(parts, call)
           return uncountedAnswer(parts, request, 'events', call.refused)
         }
-        const begun = once.begin(request, call)
+        const beginning = once.begin(request, call)
+        const begun = beginning instanceof Promise ? await beginning : beginning
         if ('refused' in begun) return uncountedAnswer(parts, request, 'events', begun.refused)
         try {
           const { access, app, input } = call
+          const replay = replayOf<RecordedEvent>(begun.earlier, null)
+          if (replay) return recordedAnswer(request, call, replay, remainingHeaders(parts, 'events', access))
           const counted = takeForKey(parts, 'events', access)
           if (counted.refused) {
             return refusalAnswer(request, counted.refused, rateLimitHeaders(counted.limit, counted.taken))
@@ -41,11 +45,9 @@ export const eventRoutes = (parts: Parts, once: Once) =>
           const context = { access, app, via: 'api', buckets: counted.buckets, idempotency: begun.idempotency } as const
           const outcome = await recordEvent(parts, context, input)
           const headers = settleLimit(parts, counted, outcome)
-          if (isRefusal(outcome)) return refusalAnswer(request, outcome, headers)
-          const body = { ok: true, contactId: publicId('con', outcome.contactId), created: outcome.created }
-          if (outcome.replayed) Object.assign(headers, REPLAYED)
-          call.warnings.push(...warnOfLink(input, app))
-          return answer(request, 202, withWarnings(body, call.warnings), headers)
+          return isRefusal(outcome)
+            ? refusalAnswer(request, outcome, headers)
+            : recordedAnswer(request, call, outcome, headers)
         } finally {
           begun.release()
         }
@@ -68,13 +70,11 @@ export const eventRoutes = (parts: Parts, once: Once) =>
         const call = await readPage(parts, request, readEventsQuery)
         if ('refused' in call) return refusalAnswer(request, call.refused)
         const { app, input } = call
-        const query = { email: input.email, name: input.event, before: input.before, limit: input.limit + 1 }
-        const rows = await listEvents(parts, app, query)
-        if (!rows) return refusalAnswer(request, { refusal: 'contact_not_found', message: UNKNOWN_PERSON })
-        const data = rows.slice(0, input.limit)
-        const last = data.at(-1)
-        const nextCursor = rows.length > input.limit && last ? writeEventCursor(last.id) : null
-        return answer(request, 200, { ok: true, data: data.map(eventView), nextCursor })
+        const { email, event: name, before, limit } = input
+        const page = await listEvents(parts, app, { email, name, before, limit })
+        if (!page) return refusalAnswer(request, { refusal: 'contact_not_found', message: UNKNOWN_PERSON })
+        const nextCursor = page.next === null ? null : writeEventCursor(page.next)
+        return answer(request, 200, { ok: true, data: page.rows.map(eventView), nextCursor })
       },
       {
         detail: describeCall({
@@ -86,5 +86,17 @@ export const eventRoutes = (parts: Parts, once: Once) =>
         }),
       },
     )
+
+function recordedAnswer(
+  request: Request,
+  { app, input, warnings }: Call<EventFields>,
+  { contactId, created, replayed }: RecordedEvent,
+  headers: Record<string, string>,
+): Response {
+  const body = { ok: true, contactId: publicId('con', contactId), created }
+  if (replayed) Object.assign(headers, REPLAYED)
+  warnings.push(...warnOfLink(input, app))
+  return answer(request, 202, withWarnings(body, warnings), headers)
+}
 
 export const UNKNOWN_PERSON = 'Nobody with this email is known to the app. Check the email, or add the person first.'

@@ -15,7 +15,7 @@ const PUBLIC = { 'Cache-Control': 'public, max-age=300' }
 
 /** The HTTP API (spec 4). No CORS header anywhere: it is for servers. */
 export function apiRoutes(parts: Parts) {
-  const once = createOnce()
+  const once = createOnce(parts)
   const calls = new Elysia({ prefix: API_PREFIX })
     .use(eventRoutes(parts, once))
     .use(batchRoutes(parts, once))

@@ -1,4 +1,5 @@
 /** What the hourly limits add to answers (api.md, Limits). */
+import type { Access } from '../core/access.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
 import type { Refusal } from '../core/refusals.ts'
@@ -11,8 +12,13 @@ export function uncountedAnswer(parts: Parts, request: Request, write: LimitedWr
   const { access } = factsOf(request)
   // the flood guard's limit is another one, and its answer must not speak of two
   if (!access || refusal.refusal === 'rate_limited') return refusalAnswer(request, refusal)
+  return refusalAnswer(request, refusal, remainingHeaders(parts, write, access))
+}
+
+/** What the key has left, for an answer that was not counted. */
+export function remainingHeaders(parts: Parts, write: LimitedWrite, access: Access): Record<string, string> {
   const { limit, taken } = peekForKey(parts, write, access)
-  return refusalAnswer(request, refusal, rateLimitHeaders(limit, taken))
+  return rateLimitHeaders(limit, taken)
 }
 
 /** Gives back what was taken for nothing, and answers the headers that are true then. */

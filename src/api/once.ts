@@ -1,5 +1,6 @@
-import type { WriteContext } from '../core/events.ts'
-import { type Refusal, refuse, refuseFields } from '../core/refusals.ts'
+import { type Earlier, findEarlier, type Idempotency, NOTHING_EARLIER } from '../core/idempotency.ts'
+import type { Parts } from '../core/parts.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 import type { Call } from './call.ts'
 
 const HEADER = 'Idempotency-Key'
@@ -16,29 +17,48 @@ export function findKeyFault(request: Request): Refusal | null {
 
 /**
  * Lets a write with an Idempotency-Key run once (api.md, Fields). The store keeps the record with the write itself; here
- * only a second request that comes while the first still runs is told so.
+ * a second request that comes while the first still runs is told so, and one that was done before is known in time to
+ * be answered again, or refused, before any limit is looked at.
  */
 export type Once = ReturnType<typeof createOnce>
 
-export function createOnce() {
+export function createOnce({ store, clock }: Pick<Parts, 'store' | 'clock'>) {
   const running = new Set<string>()
+
+  const look = async (idempotency: Idempotency): Promise<Beginning> => {
+    const id = `${idempotency.keyId}:${idempotency.key}`
+    if (running.has(id)) return { refused: refuse('idempotency_in_progress') }
+    running.add(id)
+    const release = (): void => void running.delete(id)
+    try {
+      const earlier = await findEarlier({ store }, idempotency)
+      if (!isRefusal(earlier)) return { idempotency, earlier, release }
+      release()
+      return { refused: earlier }
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
   return {
-    /** `release` belongs in a `finally`. Refused with idempotency_in_progress. */
-    begin(request: Request, { access, body }: Pick<Call<unknown>, 'access' | 'body'>): Begun | { refused: Refusal } {
+    /**
+     * `release` belongs in a `finally`. A promise only where there is such a key. Refused with idempotency_in_progress
+     * and idempotency_mismatch.
+     */
+    begin(request: Request, { access, body }: Pick<Call<unknown>, 'access' | 'body'>): Beginning | Promise<Beginning> {
       const key = request.headers.get(HEADER)
       if (key === null) return WITHOUT_KEY
-      const id = `${access.key.id}:${key}`
-      if (running.has(id)) return { refused: refuse('idempotency_in_progress') }
-      running.add(id)
       const text = `${request.method} ${new URL(request.url).pathname} ${JSON.stringify(body)}`
       const bodyHash = new Bun.CryptoHasher('sha256').update(text).digest('base64url')
-      return { idempotency: { keyId: access.key.id, key, bodyHash }, release: () => void running.delete(id) }
+      return look({ keyId: access.key.id, key, bodyHash, part: null, at: clock.steadyNow() })
     },
   }
 }
 
-const WITHOUT_KEY: Begun = { idempotency: null, release: () => {} }
+export type Begun = { idempotency: Idempotency | null; earlier: Earlier; release: () => void }
+type Beginning = Begun | { refused: Refusal }
 
-export type Begun = { idempotency: WriteContext['idempotency']; release: () => void }
+const WITHOUT_KEY: Begun = { idempotency: null, earlier: NOTHING_EARLIER, release: () => {} }
 
 export const REPLAYED = { 'Idempotency-Replayed': 'true' }

@@ -9,6 +9,7 @@ export type OpenApi = {
   openapi: string
   info: { title: string; version: string; summary: string; description: string; license: { name: string } }
   servers: { url: string }[]
+  security: object[]
   components: object
   paths: Record<string, Record<string, Operation>>
 }
@@ -36,6 +37,7 @@ export function createOpenApi(routes: AnyElysia['routes'], baseUrl: string): Ope
       license: { name: 'MIT' },
     },
     servers: [{ url: baseUrl }],
+    security: [{ apiKey: [] }],
     components: { securitySchemes: SECURITY, schemas: { [ERROR_SCHEMA]: plainSchema(ErrorAnswer) } },
     paths,
   }

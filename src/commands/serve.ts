@@ -1,4 +1,5 @@
 import type { Server } from 'bun'
+import { unservedAnswer } from '../api/answers.ts'
 import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../core/accounts.ts'
 import { createParts, systemClock } from '../core/parts.ts'
@@ -84,8 +85,9 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
   await announce(store, baseUrl)
 }
 
-const JSON_TYPE = { 'Content-Type': 'application/json' }
-const answerError = () => new Response('{"ok":false,"error":"internal_error"}', { status: 500, headers: JSON_TYPE })
+const answerError = () => unservedAnswer({ refusal: 'internal_error' })
+const answerEarly = () =>
+  unservedAnswer({ refusal: 'unavailable', message: 'The service is starting. Send this again after Retry-After.' })
 
 /** Listens, and answers 503 until the store is open. */
 function listen({ host, port }: Config): Server<undefined> {
@@ -99,7 +101,7 @@ function listen({ host, port }: Config): Server<undefined> {
       development: false,
       // which lets others listen on the same port too, unless it is told not to
       reusePort: false,
-      fetch: () => new Response('{"ok":false,"error":"unavailable"}', { status: 503, headers: JSON_TYPE }),
+      fetch: answerEarly,
     })
   } catch (error) {
     throw new CommandRefused(whyNotListening(host, port, error))

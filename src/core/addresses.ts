@@ -55,6 +55,12 @@ export function clientAddress(
   return client
 }
 
+/** Whether X-Forwarded-For is believed when it comes from this socket. */
+export const isTrustedProxy = (socketAddress: string, trustedProxies: readonly string[]): boolean => {
+  const address = foldAddress(socketAddress)
+  return address !== null && trustedProxies.length > 0 && isListed(readProxies(trustedProxies), address)
+}
+
 /** Whether a text can stand in `trustedProxies`: an IP literal, or one with a prefix length. */
 export function isProxyRange(text: string): boolean {
   const [address = '', prefix, ...more] = text.split('/')

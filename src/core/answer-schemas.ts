@@ -78,7 +78,11 @@ export const ContactAnswer = Type.Object({
   ok: TRUE,
   contactId: CONTACT_ID,
   created: Type.Boolean({ description: 'Whether this call added the person.' }),
-  contact: ContactRecord,
+  contact: Type.Optional(
+    Type.Object(ContactRecord.properties, {
+      description: 'The person as they are now. Absent for a key of scope `ingest`, which may not read.',
+    }),
+  ),
   warnings: WARNINGS,
 })
 
@@ -91,8 +95,8 @@ export const ContactEraseAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS })
 const pageOf = <S extends TSchema>(item: S) =>
   Type.Object({
     ok: TRUE,
-    data: Type.Array(item, { description: 'Newest first.' }),
-    nextCursor: orNull(Type.String(), 'Send it as `cursor` for the next page; null on the last.'),
+    data: Type.Array(item, { description: 'Newest first. A page may hold fewer than `limit` and not be the last.' }),
+    nextCursor: orNull(Type.String(), 'Send it as `cursor` for the next page; null on the last, and only there.'),
   })
 
 export const ContactPage = pageOf(ContactRecord)
@@ -121,6 +125,15 @@ export const ERROR_CODES = [
 ] as const satisfies readonly RefusalCode[]
 const ERROR_CODE = oneOf(ERROR_CODES, 'A stable code for machines.')
 
+/** Of a refusal by a limit. */
+const LIMITED = {
+  scope: Type.Optional(oneOf(['key', 'ip'], 'With `rate_limited`: whose limit it is.')),
+  limit: Type.Optional(Type.Integer({ description: 'With `rate_limited`: how many the limit lets through.' })),
+  retryAfter: Type.Optional(Type.Integer({ description: 'With `rate_limited`: seconds until the next may come.' })),
+}
+
+const BATCH_INDEX = Type.Integer({ description: 'The place of the event among those that were sent.', minimum: 0 })
+
 /** 207 of POST /events/batch: one result for each event, in the order they were sent. */
 export const BatchAnswer = Type.Object({
   ok: Type.Boolean({ description: 'Whether every event was accepted.' }),
@@ -128,22 +141,24 @@ export const BatchAnswer = Type.Object({
   results: Type.Array(
     Type.Union([
       Type.Object({
-        index: Type.Integer({ minimum: 0 }),
+        index: BATCH_INDEX,
         ok: TRUE,
         contactId: CONTACT_ID,
         created: Type.Boolean(),
         warnings: WARNINGS,
       }),
       Type.Object({
-        index: Type.Integer({ minimum: 0 }),
+        index: BATCH_INDEX,
         ok: FALSE,
         error: ERROR_CODE,
         message: ISSUE.message,
         field: Type.Optional(ISSUE.field),
         errors: Type.Optional(Type.Array(FieldErrorItem)),
+        ...LIMITED,
       }),
     ]),
   ),
+  warnings: WARNINGS,
 })
 
 /** Every answer that says no (spec 7). */
@@ -154,7 +169,5 @@ export const ErrorAnswer = Type.Object({
   field: Type.Optional(ISSUE.field),
   errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'When several fields fail.' })),
   requestId: Type.String({ description: 'Also in the header X-Request-Id; the log knows it.' }),
-  scope: Type.Optional(oneOf(['key', 'ip'], 'On 429: whose limit it is.')),
-  limit: Type.Optional(Type.Integer({ description: 'On 429: how many the limit lets through.' })),
-  retryAfter: Type.Optional(Type.Integer({ description: 'On 429: seconds until the next may come.' })),
+  ...LIMITED,
 })

@@ -5,7 +5,7 @@ import { type BatchFields, lacksEmail, readBatchInput } from './collect-input.ts
 import type { Body } from './field-readers.ts'
 import { verifyIdentity } from './identity.ts'
 import { isOriginOf, readOrigin } from './origins.ts'
-import type { Parts } from './parts.ts'
+import { expiryNow, type Parts } from './parts.ts'
 import { isRefusal, type Refusal, REFUSALS, refuse, refuseFields } from './refusals.ts'
 
 /** `origin` is the header of that name. */
@@ -51,7 +51,7 @@ function proveIdentity(parts: Parts, site: Site, input: BatchFields, caller: Cal
   const held = isLimited ? parts.snippetLimits.checkSignatures(caller.address()) : null
   if (held) return held
   const { emailShown: email, signature } = input
-  const verified = verifyIdentity({ email, signature, secrets: site.secrets, now: parts.clock.now() })
+  const verified = verifyIdentity({ email, signature, secrets: site.secrets, now: expiryNow(parts.clock) })
   if (verified.ok) {
     if (verified.isPrevious) parts.notes.add(site.app.id, 'old_secret', originOf(caller))
     return null

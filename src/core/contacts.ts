@@ -21,7 +21,7 @@ export const updateContact = (
   fields: ContactFields,
 ): Promise<SavedContact | Refused> => parts.store.updateContact(toWrite(parts, context, fields))
 
-/** Erases a person with all that is held about them, also from the log, before it resolves (promises 20). */
+/** Erases a person with all that is held about them; the last bytes in the files follow the answer (promises 20). */
 export const eraseContact = ({ store }: Parts, app: AppRow, email: string): Promise<{ contactId: number } | Refused> =>
   store.eraseContact({ appId: app.id, email })
 

@@ -1,7 +1,7 @@
 /** From the body of POST /events, or an item of the batch, to a clean event (spec 2.4; api.md, Fields). */
 import { PROPERTIES_BYTES_BOUND, MAX_FIELD_DEPTH } from './field-limits.ts'
 import * as readers from './field-readers.ts'
-import { isJsonObject } from './json.ts'
+import { isDeeperThan, isJsonObject } from './json.ts'
 import type { FieldError } from './refusals.ts'
 
 export type EventFields = {
@@ -69,6 +69,7 @@ function readProperties(value: unknown, event: string, errors: FieldError[]): Pr
     return NO_PROPERTIES
   }
   if (!isJsonObject(value)) return add('invalid', 'Send a JSON object.')
+  // a body's depth is judged when it is parsed; this is for items of a batch and for other doors
   if (isDeeperThan(value, MAX_FIELD_DEPTH)) return add('invalid', `Send at most ${MAX_FIELD_DEPTH} levels of objects.`)
   const text = JSON.stringify(value)
   if (isTooLarge(text)) return add('too_large', 'Send less than 2 KB (2,048 bytes of compact JSON).')
@@ -84,9 +85,3 @@ const isTooLarge = (text: string): boolean =>
   text.length * 3 >= PROPERTIES_BYTES_BOUND && Buffer.byteLength(text) >= PROPERTIES_BYTES_BOUND
 
 const isTextOrAbsent = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'
-
-/** The body's depth is judged when it is parsed; this is for items of a batch and for other doors. */
-const isDeeperThan = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1)))

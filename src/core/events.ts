@@ -1,4 +1,4 @@
-import type { EventQuery } from '../store/event-reads.ts'
+import type { EventPage, EventQuery } from '../store/event-reads.ts'
 import type { EventRow, Idempotency, RecordedEvent, Refused, Via } from '../store/types.ts'
 import type { Access, AppRow } from './access.ts'
 import { type EventFields, RESULTS_READY } from './event-input.ts'
@@ -54,12 +54,15 @@ export function warnOfLink({ event, url }: EventFields, app: AppRow): Warning[] 
   return [{ field: 'properties', code: 'url_not_linkable', message }]
 }
 
-/** Stored events, newest first. A person who is unknown has none: null. */
+/**
+ * Stored events, newest first, and where the page after begins; there may be fewer than `limit` and still such a page
+ * (the store looks through so many at a time). A person who is unknown has none: null.
+ */
 export async function listEvents(
   { store }: Parts,
   app: AppRow,
   query: { email: string | null } & Pick<EventQuery, 'name' | 'before' | 'limit'>,
-): Promise<EventRow[] | null> {
+): Promise<EventPage | null> {
   const { email, ...rest } = query
   if (email === null) return store.listEvents({ ...rest, appId: app.id, contactId: null })
   const contact = await store.findContact(app.id, email)

@@ -111,6 +111,7 @@ export function readOccurredAt(value: unknown, now: number, errors: FieldError[]
   const at = typeof value === 'string' ? parseTime(value) : null
   if (at === null)
     addError(errors, 'occurredAt', 'invalid', 'Send an ISO 8601 time with a timezone, such as 2026-03-01T12:00:00Z.')
+  else if (at < 0) addError(errors, 'occurredAt', 'invalid', 'This is before 1970. Check the unit and the year.')
   else if (at > now + limits.MAX_OCCURRED_AHEAD_MS)
     addError(errors, 'occurredAt', 'future', 'This is more than 10 minutes ahead. Check the clock and the timezone.')
   return at

@@ -1,4 +1,4 @@
-import { addressBucket, foldAddress, UNKNOWN_ADDRESS } from './addresses.ts'
+import { foldAddress, UNKNOWN_ADDRESS } from './addresses.ts'
 import { createLimits, type Limit, type Limits, type MonotonicClock } from './limits.ts'
 
 /** Refused requests in any minute, per address and per key (api.md, Errors). */
@@ -14,8 +14,8 @@ export const MOST_ADDRESSES = 100_000
 export type Flooded = { scope: 'ip' | 'key'; limit: number; retryAfter: number }
 
 export type FloodGuard = {
-  countRefusal(address: string, keyId: string | null): void
-  check(address: string, keyId: string | null): Flooded | null
+  countRefusal(address: string, keyId: string): void
+  check(address: string, keyId: string): Flooded | null
   /** Whether anyone was refused of late: without that, nothing needs to be asked. */
   isQuiet(): boolean
   forgetIdle(): void
@@ -23,10 +23,12 @@ export type FloodGuard = {
 }
 
 /**
- * Bounds the requests that are refused before any hourly limit sees them (api.md, Errors). Count every refusal but the
- * 429s; check right after the key: above the limit, even a good request waits until the oldest refusal is a minute old.
- * `address` is what `clientAddress` answers. Without a key, IPv6 counts by its /64 (promises 12); with one by the
- * address itself, so that a stranger in the same network cannot shut a customer out.
+ * Bounds the requests that are refused before any hourly limit sees them (api.md, Errors). Count what `isEarlyRefusal`
+ * says; check right after the key: above the limit, even a good request waits until the oldest refusal is a minute old.
+ * `address` is what `clientAddress` answers.
+ *
+ * Without a key a request is a 401 whatever came before, so it is not counted: a stranger behind the same address, or
+ * behind a proxy that nobody declared as trusted, cannot shut customers out.
  *
  * Memory: at most 100,000 addresses, the oldest going first, and 4 B for each refusal of the last minute; keys are few.
  */
@@ -35,12 +37,12 @@ export function createFloodGuard({ clock }: { clock: MonotonicClock }): FloodGua
   const keys = createLimits({ clock })
   return {
     countRefusal(address, keyId) {
-      addresses.take(bucketOf(address, keyId), FLOOD_LIMITS.ip)
-      if (keyId !== null) keys.take(keyId, FLOOD_LIMITS.key)
+      addresses.take(bucketOf(address), FLOOD_LIMITS.ip)
+      keys.take(keyId, FLOOD_LIMITS.key)
     },
     check(address, keyId) {
-      const byAddress = readFlood(addresses, bucketOf(address, keyId), 'ip')
-      const byKey = keyId === null ? null : readFlood(keys, keyId, 'key')
+      const byAddress = readFlood(addresses, bucketOf(address), 'ip')
+      const byKey = readFlood(keys, keyId, 'key')
       // The longer wait, so that nobody who waited for it is told to wait again.
       return byAddress && byKey && byKey.retryAfter < byAddress.retryAfter ? byAddress : (byKey ?? byAddress)
     },
@@ -53,8 +55,7 @@ export function createFloodGuard({ clock }: { clock: MonotonicClock }): FloodGua
   }
 }
 
-const bucketOf = (address: string, keyId: string | null): string =>
-  keyId === null ? addressBucket(address) : (foldAddress(address) ?? UNKNOWN_ADDRESS)
+const bucketOf = (address: string): string => foldAddress(address) ?? UNKNOWN_ADDRESS
 
 function readFlood(limits: Limits, bucket: string, scope: 'ip' | 'key'): Flooded | null {
   const { allowed, retryAfterSeconds } = limits.peek(bucket, FLOOD_LIMITS[scope])

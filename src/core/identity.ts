@@ -23,9 +23,10 @@ export const signEmail = (email: string, secret: string): string => hmacOf(email
 
 /**
  * Whether a signature proves the email (spec 2.6, 5.6): made with the current secret, or with one rotated out less than
- * 24 hours before `now` (milliseconds UTC). Every candidate is computed and compared in full, so that the time taken
- * tells nothing about how near a guess came, nor which secret fitted. Refusals: `malformed` is not 64 hex characters,
- * `uppercase` has hex in capitals (right or not), `wrong` fits no secret.
+ * 24 hours before `now` (milliseconds UTC: `expiryNow`, so that no step of a clock ends the 24 hours early). Every
+ * candidate is computed and compared in full, so that the time taken tells nothing about how near a guess came, nor
+ * which secret fitted. Refusals: `malformed` is not 64 hex characters, `uppercase` has hex in capitals (right or not),
+ * `wrong` fits no secret.
  */
 export function verifyIdentity(claim: {
   email: string

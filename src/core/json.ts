@@ -1,20 +1,18 @@
 /** From the bytes of a body to one JSON object that can be stored and given back unchanged (api.md, Fields). */
-import { MAX_FIELD_DEPTH, MAX_QUOTED_NAME_CHARACTERS } from './field-limits.ts'
+import { MAX_BATCH_FIELD_DEPTH, MAX_FIELD_DEPTH, MAX_QUOTED_NAME_CHARACTERS } from './field-limits.ts'
+import { holdsLostNumber, inspectNumber, parseMarked } from './json-numbers.ts'
 import { type Refusal, refuse, refuseFields } from './refusals.ts'
 
 export type ParsedObject = { object: Record<string, unknown> } | { refused: Refusal }
+
+/** `faults`: of each item of the list, why it cannot be kept. */
+export type ParsedList = { object: Record<string, unknown>; faults: (Refusal | null)[] } | { refused: Refusal }
 
 /** `ignoreBOM` means "leave it in": JSON.parse then refuses it. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Bytes that are valid UTF-8 hold no surrogates, so a lone one can only have been written as an escape. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
-
-/** From here on a whole number may have been rounded on the way in: 2^53 + 1 reads as 2^53. */
-const WHOLE_NUMBERS_END = 2 ** 53
-
-/** Stands in for a number that JavaScript could not hold. */
-const LOST = Symbol('lost number')
 
 const PROBLEMS = {
   deep: 'There are too many levels of objects and arrays in this field. Send it flatter.',
@@ -38,27 +36,63 @@ export const quoteName = (name: string): string =>
         .slice(0, MAX_QUOTED_NAME_CHARACTERS)
         .join('')
 
+/** Whether there are more levels of objects and arrays than so many. */
+export const isDeeperThan = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1)))
+
 /**
- * Reads a body. `maxDepth` counts the levels inside one top-level field.
- * Refuses with `invalid_json` what is not UTF-8, begins with a byte order mark or is not one JSON object, and with
- * `invalid_field`, naming the top-level field, lone surrogates, numbers that JavaScript cannot hold (1e999, whole
- * numbers beyond 2^53) and too many levels. Of a key that is there twice the last wins. `__proto__` is an own property
- * like any other: hand the object on as it is, copy it with `Object.entries` and `Object.fromEntries` only (spec 4).
+ * Reads a body. Refuses with `invalid_json` what is not UTF-8, begins with a byte order mark or is not one JSON object,
+ * and with `invalid_field`, naming the top-level field, lone surrogates, numbers that JavaScript cannot hold (1e999, whole
+ * numbers beyond 2^53) and more than MAX_FIELD_DEPTH levels. Of a key that is there twice the last wins. `__proto__` is an
+ * own property like any other: hand the object on as it is, copy it with `Object.entries` and `Object.fromEntries` only
+ * (spec 4).
  */
-export function parseJsonObject(bytes: Uint8Array, maxDepth = MAX_FIELD_DEPTH): ParsedObject {
+export function parseJsonObject(bytes: Uint8Array): ParsedObject {
   const text = decodeText(bytes)
-  const value = text === null ? undefined : parseText(text)
-  if (text === null || !isJsonObject(value)) return { refused: refuse('invalid_json') }
+  const object = text === null ? undefined : parseText(text)
+  if (text === null || !isJsonObject(object)) return { refused: refuse('invalid_json') }
+  const found = findFault(object, MAX_FIELD_DEPTH, SURROGATE_ESCAPE.test(text))
+  const fault = found?.problem === 'perhaps' ? findLostNumber(parseMarked(text), found) : found
+  return fault ? { refused: refuseFault(fault) } : { object }
+}
+
+/**
+ * The same for a body with a list of objects under `name`, each of which is judged by itself: what is wrong with one is
+ * its fault and no other's. More than MAX_BATCH_FIELD_DEPTH levels are refused whole, and what is wrong with other fields.
+ */
+export function parseJsonList(bytes: Uint8Array, name: string): ParsedList {
+  const text = decodeText(bytes)
+  const object = text === null ? undefined : parseText(text)
+  if (text === null || !isJsonObject(object)) return { refused: refuse('invalid_json') }
+  const deep = Object.keys(object).find((field) => isDeeperThan(object[field], MAX_BATCH_FIELD_DEPTH))
+  if (deep !== undefined) return { refused: refuseFault({ field: deep, problem: 'deep' }) }
+  const judge = createJudge(text)
+  const others = Object.fromEntries(Object.entries(object).filter(([field]) => field !== name))
+  const refused = judge(others, (marked) => marked)
+  if (refused) return { refused }
+  const faults = listOf(object, name).map((item, index) =>
+    isJsonObject(item) ? judge(item, (marked) => listOf(marked, name)[index]) : null,
+  )
+  return { object, faults }
+}
+
+/** Judges objects of one text, which is parsed again where it must be, and once for all of them. */
+function createJudge(text: string) {
   const hasEscapes = SURROGATE_ESCAPE.test(text)
-  let suspect: string | undefined
-  for (const key of Object.keys(value)) {
-    if (hasEscapes && !key.isWellFormed()) return { refused: refuseField(key, 'surrogate') }
-    const found = inspect(value[key], maxDepth, hasEscapes)
-    if (found === 'perhaps') suspect ??= key
-    else if (found) return { refused: refuseField(key, found) }
+  let marked: { value: unknown } | undefined
+  return (object: Record<string, unknown>, pick: (marked: unknown) => unknown): Refusal | null => {
+    const found = findFault(object, MAX_BATCH_FIELD_DEPTH, hasEscapes)
+    if (found?.problem === 'perhaps') marked ??= { value: parseMarked(text) }
+    const fault = found?.problem === 'perhaps' ? findLostNumber(pick(marked?.value), found) : found
+    return fault ? refuseFault(fault) : null
   }
-  const lost = suspect === undefined ? undefined : findLostNumber(text, suspect)
-  return lost === undefined ? { object: value } : { refused: refuseField(lost, 'number') }
+}
+
+function listOf(object: unknown, name: string): unknown[] {
+  const list = isJsonObject(object) ? object[name] : undefined
+  return Array.isArray(list) ? list : []
 }
 
 function decodeText(bytes: Uint8Array): string | null {
@@ -77,6 +111,20 @@ function parseText(text: string): unknown {
   }
 }
 
+type Fault = { field: string; problem: Exclude<Finding, undefined> }
+
+/** The first field that cannot be kept; where that is certain of none, the first that perhaps cannot. */
+function findFault(object: Record<string, unknown>, levels: number, hasEscapes: boolean): Fault | undefined {
+  let suspect: Fault | undefined
+  for (const field of Object.keys(object)) {
+    if (hasEscapes && !field.isWellFormed()) return { field, problem: 'surrogate' }
+    const problem = inspect(object[field], levels, hasEscapes)
+    if (problem === 'perhaps') suspect ??= { field, problem }
+    else if (problem) return { field, problem }
+  }
+  return suspect
+}
+
 /** Looks for what cannot be kept, at most `levels` deep, so that a hostile body cannot exhaust the stack. */
 function inspect(value: unknown, levels: number, hasEscapes: boolean): Finding {
   if (typeof value === 'string') return hasEscapes && !value.isWellFormed() ? 'surrogate' : undefined
@@ -93,34 +141,15 @@ function inspect(value: unknown, levels: number, hasEscapes: boolean): Finding {
   return perhaps
 }
 
-function inspectNumber(value: number): Finding {
-  if (value < WHOLE_NUMBERS_END && value > -WHOLE_NUMBERS_END) return undefined
-  return Number.isFinite(value) ? 'perhaps' : 'number'
+/** The field of a marked object whose number was rounded; the suspect where nothing could be marked. */
+function findLostNumber(marked: unknown, suspect: Fault): Fault | undefined {
+  if (!isJsonObject(marked)) return suspect
+  const field = Object.keys(marked).find((name) => holdsLostNumber(marked[name]))
+  return field === undefined ? undefined : { field, problem: 'number' }
 }
 
-/**
- * The top-level field whose number was rounded, or undefined. The slow path: it parses again, with the source of every
- * number. `suspect` is named when even that fails, on a body whose repeated key hides a value thousands of levels deep.
- */
-function findLostNumber(text: string, suspect: string): string | undefined {
-  try {
-    const marked: unknown = JSON.parse(text, markLostNumber)
-    return isJsonObject(marked) ? Object.keys(marked).find((key) => holdsLostNumber(marked[key])) : suspect
-  } catch {
-    return suspect
-  }
+/** What is still only perhaps is a number that could not be looked at. */
+const refuseFault = ({ field, problem }: Fault): Refusal => {
+  const message = PROBLEMS[problem === 'perhaps' ? 'number' : problem]
+  return refuseFields([{ field: quoteName(field), code: 'invalid', message }])
 }
-
-function markLostNumber(_key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value !== 'number' || Math.abs(value) < WHOLE_NUMBERS_END) return value
-  const source = context?.source ?? ''
-  // A fraction or an exponent says that an approximate number was meant; 1e300 is as good as it ever was.
-  const isKept = /[.eE]/.test(source) || source.replace('-', '') === String(WHOLE_NUMBERS_END)
-  return isKept ? value : LOST
-}
-
-const holdsLostNumber = (value: unknown): boolean =>
-  value === LOST || (typeof value === 'object' && value !== null && Object.values(value).some(holdsLostNumber))
-
-const refuseField = (field: string, problem: Problem): Refusal =>
-  refuseFields([{ field: quoteName(field), code: 'invalid', message: PROBLEMS[problem] }])

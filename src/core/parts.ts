@@ -7,8 +7,12 @@ import { createLimits, type Limits } from './limits.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './snippet-limits.ts'
 import { restoreLimits } from './write-limits.ts'
 
-/** `now` is the wall clock (ms UTC) for what is stored; intervals run on `monotonicMs`, which nobody can set. */
-export type Clock = { now(): number; monotonicMs(): number }
+/**
+ * `now` is the wall clock (ms UTC) for what is stored; intervals run on `monotonicMs`, which nobody can set. `steadyNow`
+ * is the wall clock as it was at the start and what has passed since: it tells ages, also over a restart, and a step of
+ * the wall clock does not make anything older (promises 7).
+ */
+export type Clock = { now(): number; monotonicMs(): number; steadyNow(): number }
 
 /** What the rooms are made of, passed in and never global. */
 export type Parts = {
@@ -25,7 +29,17 @@ export type Parts = {
   addressKey: string
 }
 
-export const systemClock: Clock = { now: Date.now, monotonicMs: () => Math.floor(performance.now()) }
+export const systemClock: Clock = {
+  now: Date.now,
+  monotonicMs: () => Math.floor(performance.now()),
+  steadyNow: () => Math.floor(performance.timeOrigin + performance.now()),
+}
+
+/**
+ * By which what was stored with a wall clock, perhaps another process's, expires: the one of our clocks that is behind.
+ * A step forward ends nothing early, and what was stored after a step back is not taken for older than it is.
+ */
+export const expiryNow = ({ now, steadyNow }: Clock): number => Math.min(now(), steadyNow())
 
 /** The parts of a service on this store, its limits filled with what was counted before a restart. */
 export async function createParts({ store, clock, baseUrl }: Pick<Parts, 'store' | 'clock' | 'baseUrl'>) {

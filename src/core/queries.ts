@@ -1,8 +1,9 @@
 /** From the query of a GET to clean input (api.md, Answers). */
-import { readPublicId } from './public-ids.ts'
+import { publicId, readPublicId } from './public-ids.ts'
 import type { ContactCursor } from '../store/contact-reads.ts'
 import * as limits from './field-limits.ts'
 import * as readers from './field-readers.ts'
+import { quoteName } from './json.ts'
 import type { FieldError } from './refusals.ts'
 
 export type EventsQuery = {
@@ -26,9 +27,15 @@ export type ContactsQuery = {
 type Query = Record<string, string>
 type Read<T> = { input: T } | { errors: FieldError[] }
 
+const EVENTS_PARAMETERS = new Set(['app', 'newsletter', 'email', 'event', 'cursor', 'limit'])
+const CONTACTS_PARAMETERS = new Set(['app', 'newsletter', 'email', 'tag', 'updatedAfter', 'cursor', 'limit'])
+/** What has no effect beside the email of one person. */
+const OF_LISTS = ['tag', 'updatedAfter', 'cursor'] as const
+
 /** GET /events. */
 export function readEventsQuery(query: Query): Read<EventsQuery> {
   const errors: FieldError[] = []
+  refuseUnknown(query, EVENTS_PARAMETERS, errors)
   const input: EventsQuery = {
     app: readers.readAppId(query, 'app', errors),
     email: readQueryEmail(query.email, errors),
@@ -42,6 +49,8 @@ export function readEventsQuery(query: Query): Read<EventsQuery> {
 /** GET /contacts. */
 export function readContactsQuery(query: Query): Read<ContactsQuery> {
   const errors: FieldError[] = []
+  refuseUnknown(query, CONTACTS_PARAMETERS, errors)
+  refuseBesideEmail(query, errors)
   const app = readers.readAppId(query, 'app', errors)
   const email = readQueryEmail(query.email, errors)
   const updatedAfter = query.updatedAfter === undefined ? null : readTime(query.updatedAfter, errors)
@@ -56,14 +65,36 @@ export function readContactsQuery(query: Query): Read<ContactsQuery> {
   return errors.length > 0 ? { errors } : { input }
 }
 
+/** A filter that is mistyped would list everybody, so what is not known is refused, unlike in a body. */
+function refuseUnknown(query: Query, known: ReadonlySet<string>, errors: FieldError[]): void {
+  const unknown = Object.keys(query).filter((name) => !known.has(name))
+  for (const name of unknown.slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)) {
+    const message = `There is no such parameter here. Send ${[...known].map((one) => `\`${one}\``).join(', ')}.`
+    readers.addError(errors, quoteName(name), 'unknown', message)
+  }
+}
+
+function refuseBesideEmail(query: Query, errors: FieldError[]): void {
+  if (query.email === undefined) return
+  for (const name of OF_LISTS.filter((one) => query[one] !== undefined)) {
+    readers.addError(
+      errors,
+      name,
+      'conflict',
+      'This has no effect beside `email`, which finds one person. Leave one out.',
+    )
+  }
+}
+
 /** The cursor of a page of people; by the time of change where the list is in that order. */
 export const writeContactCursor = ({ id, updatedAt }: ContactCursor): string =>
-  updatedAt === null ? id.toString(36) : `${id.toString(36)}.${updatedAt.toString(36)}`
+  updatedAt === null ? writeNumber(id) : `${writeNumber(id)}.${writeNumber(updatedAt)}`
 
-export const writeEventCursor = (id: number): string => id.toString(36)
+export const writeEventCursor = (id: number): string => writeNumber(id)
 
-const readNumber = (text: string | undefined): number | null =>
-  text === undefined || text === '' ? null : readPublicId('evt', `evt_${text.padStart(11, '0')}`)
+/** As in a public ID, in whose whole length a mistyped one is noticed. */
+const writeNumber = (number: number): string => publicId('evt', number).slice('evt_'.length)
+const readNumber = (text: string): number | null => readPublicId('evt', `evt_${text}`)
 
 function readEventCursor(text: string, errors: FieldError[]): number | null {
   const id = readNumber(text)
@@ -72,7 +103,7 @@ function readEventCursor(text: string, errors: FieldError[]): number | null {
 }
 
 function readContactCursor(text: string, byChange: boolean, errors: FieldError[]): ContactCursor | null {
-  const numbers = text.split('.').map((part) => readNumber(part))
+  const numbers = text.split('.').map(readNumber)
   const [id = null, updatedAt = null] = numbers
   if (id !== null && (updatedAt !== null) === byChange && numbers.length === (byChange ? 2 : 1))
     return { id, updatedAt }
@@ -109,8 +140,10 @@ function readTag(text: string, errors: FieldError[]): string {
 
 function readTime(text: string, errors: FieldError[]): number | null {
   const time = readers.parseTime(text)
-  if (time === null) {
-    readers.addError(errors, 'updatedAfter', 'invalid', 'Send ISO 8601 with a timezone, such as 2026-03-01T12:00:00Z.')
-  }
-  return time
+  if (time !== null) return time
+  const message = text.trim().includes(' ')
+    ? 'Send ISO 8601 with a timezone, with the `+` in it written as `%2B`.'
+    : 'Send ISO 8601 with a timezone, such as 2026-03-01T12:00:00Z.'
+  readers.addError(errors, 'updatedAfter', 'invalid', message)
+  return null
 }

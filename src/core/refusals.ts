@@ -13,7 +13,7 @@ export const REFUSALS = {
   invalid_api_key: { status: 401, message: 'Invalid API key' },
   insufficient_scope: {
     status: 403,
-    message: 'This key may only write. Make a key with the standard scope to read.',
+    message: 'This key may only add and update. Make a key with the standard scope to read or to erase.',
   },
   invalid_signature: { status: 401, message: 'Invalid signature' },
   origin_not_allowed: {
@@ -23,6 +23,7 @@ export const REFUSALS = {
   },
   plan_limit_reached: {
     status: 403,
+    isLate: true,
     message:
       "The plan's number of new people for this calendar month (UTC) is used up. Raise it, or send this again next month.",
   },
@@ -37,6 +38,7 @@ export const REFUSALS = {
   },
   contact_not_found: {
     status: 404,
+    isLate: true,
     message: 'Nobody with this email is known to the app. Send `createContact: true` with the event to add the person.',
   },
   method_not_allowed: { status: 405, message: 'This address does not take that method. See the Allow header.' },
@@ -50,7 +52,10 @@ export const REFUSALS = {
       'This Idempotency-Key was used for another request within the last 24 hours. Use a new key for a new request.',
   },
   too_large: { status: 413, message: 'The body is too large. Send at most 64 KB, or 256 KB to the batch call.' },
-  unsupported_media_type: { status: 415, message: 'Send JSON, with the header Content-Type: application/json.' },
+  unsupported_media_type: {
+    status: 415,
+    message: 'Send the fields as one JSON object in the body, with the header Content-Type: application/json.',
+  },
   rate_limited: {
     status: 429,
     message: 'Too many requests. Wait for the time that Retry-After says, then send this again.',
@@ -58,12 +63,14 @@ export const REFUSALS = {
   /** What a person would hold after merging; one call alone stays within its own limits. */
   tags_full: {
     status: 400,
+    isLate: true,
     error: 'invalid_field',
     field: 'tags',
     message: `This person would have more than ${MAX_STORED_TAGS} tags. Remove some first, with PATCH and \`removeTags\`.`,
   },
   fields_full: {
     status: 400,
+    isLate: true,
     error: 'invalid_field',
     field: 'fields',
     message: `This person would have more than ${MAX_CUSTOM_FIELDS} keys or 16 KB in \`fields\`. Remove some first, by sending them as null.`,
@@ -90,8 +97,11 @@ export const REFUSALS = {
   email_taken: { status: 409, message: 'A member with this email exists already. Use another email.' },
 } as const satisfies Record<string, Row>
 
-/** `error` is the code outside where it differs, `field` the field that is named without asking. */
-type Row = { status: number; message: string; error?: string; field?: string }
+/**
+ * `error` is the code outside where it differs, `field` the field that is named without asking. `isLate`: it is said
+ * after the checks that cost the caller nothing, and a write has taken from its hourly limit by then.
+ */
+type Row = { status: number; message: string; error?: string; field?: string; isLate?: true }
 
 export type RefusalCode = keyof typeof REFUSALS
 
@@ -120,6 +130,12 @@ const rowOf = (refusal: RefusalCode): Row => REFUSALS[refusal]
 
 /** The code that callers see. */
 export const errorCode = (refusal: RefusalCode): string => rowOf(refusal).error ?? refusal
+
+/** Whether the flood guard counts it: a caller's fault that no other limit bounds (api.md, Errors). */
+export function isEarlyRefusal(refusal: RefusalCode): boolean {
+  const { status, isLate = false } = rowOf(refusal)
+  return status < 500 && status !== 429 && !isLate
+}
 
 /** The field that a refusal names. */
 export const refusedField = ({ refusal, field }: Refusal): string | undefined => field ?? rowOf(refusal).field

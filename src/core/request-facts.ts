@@ -1,4 +1,5 @@
 import type { Access } from './access.ts'
+import type { RefusalCode } from './refusals.ts'
 
 /**
  * What is known of a request besides its content. The server notes it before the doors are asked; a door adds who
@@ -9,6 +10,8 @@ export type RequestFacts = {
   /** the client's, behind trusted proxies */
   address(): string
   access: Access | null
+  /** what the answer says no with */
+  refusal: RefusalCode | null
 }
 
 const noted = new WeakMap<Request, RequestFacts>()

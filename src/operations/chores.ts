@@ -1,4 +1,4 @@
-import type { Parts } from '../core/parts.ts'
+import { expiryNow, type Parts } from '../core/parts.ts'
 import type { Log } from './log.ts'
 
 /** api.md, Keys: `lastUsedAt` is written at most this often. */
@@ -22,7 +22,7 @@ export function startChores({ access, limits, flood, snippetLimits, notes, store
       snippetLimits.forgetIdle()
       let deleted = 1
       while (deleted > 0) {
-        const outcome = await store.cleanUp({ at: clock.now() })
+        const outcome = await store.cleanUp({ at: expiryNow(clock) })
         deleted = 'deleted' in outcome ? outcome.deleted : 0
       }
     }),

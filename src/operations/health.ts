@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
 import type { Parts } from '../core/parts.ts'
+import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
 /** A commit a second is enough to know, however often one asks. */
@@ -17,12 +18,18 @@ const NO_STORE = { 'Cache-Control': 'no-store' }
 
 /**
  * For whoever runs the service: /healthz (the process answers), /readyz (a commit reaches the disk; red while it
- * stops), /metrics (Prometheus; with a token when one is set).
+ * stops), /metrics (Prometheus; with a token when one is set). The log says when commits begin to fail, why, and when they
+ * are made again.
  */
 export function healthRoutes(
   { store, clock }: Parts,
-  { metrics, health, metricsToken }: { metrics: Metrics; health: Health; metricsToken: string | null },
+  { metrics, health, metricsToken, log }: { metrics: Metrics; health: Health; metricsToken: string | null; log: Log },
 ) {
+  store.onFault((reason) =>
+    reason === null
+      ? log.write('info', 'writes are saved again')
+      : log.write('error', 'nothing can be saved', { reason }),
+  )
   let askedAt = Number.NEGATIVE_INFINITY
   let ready = Promise.resolve(false)
   const isReady = (): Promise<boolean> => {

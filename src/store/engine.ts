@@ -111,7 +111,7 @@ export function createEngine(db: Database, now: () => number) {
         return stop(cause)
       }
       if (isBrokenDisk(error)) return stop(error)
-      if (isPassingFault(error)) return jobs.map(() => ({ refusal: 'unavailable' }))
+      if (isPassingFault(error)) return jobs.map(() => ({ refusal: 'unavailable', reason: reasonOf(error) }))
       const half = jobs.length >> 1
       if (half > 0) return [...run(jobs.slice(0, half)), ...run(jobs.slice(half))]
       reportBrokenJob(jobs[0]?.name, error)
@@ -143,6 +143,8 @@ function createForeignWatch(db: Database, catchUp: () => void) {
   }
   return { look, take }
 }
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')
 
 /** A bug in a write: logged with its cause, answered as internal_error, and no neighbour's concern. */
 function reportBrokenJob(name: string | undefined, error: unknown): void {

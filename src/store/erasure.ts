@@ -9,6 +9,10 @@ import type { Refused } from './types.ts'
 export function createErasure({ db, people }: { db: Database; people: People }) {
   const tables = [
     'DELETE FROM events WHERE contact_id = ?',
+    // what is left of a batch without one of its items may be sent again, and must not tell what was in it
+    `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
+       (SELECT key_id, substr(idempotency_key, 1, instr(idempotency_key, char(9)) - 1)
+        FROM idempotency_records WHERE contact_id = ?)`,
     'DELETE FROM idempotency_records WHERE contact_id = ?',
     'DELETE FROM contact_tags WHERE app_id = ? AND contact_id = ? AND tag IN (SELECT value FROM json_each(?))',
     'DELETE FROM contacts WHERE id = ?',
@@ -16,7 +20,7 @@ export function createErasure({ db, people }: { db: Database; people: People }) 
     `INSERT INTO install (name, value) VALUES ('blanking_due', '1')
      ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1`,
   ] as const
-  const [events, records, tags, contact, batches, due] = tables.map((text) => db.prepare(text))
+  const [events, parents, records, tags, contact, batches, due] = tables.map((text) => db.prepare(text))
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
 
   return {
@@ -24,6 +28,7 @@ export function createErasure({ db, people }: { db: Database; people: People }) 
       const person = people.find(appId, email)
       if (!person) return { refusal: 'contact_not_found' }
       events?.run(person.id)
+      parents?.run(person.id)
       records?.run(person.id)
       tags?.run(appId, person.id, tagsOf.get(person.id)?.tags ?? '[]')
       contact?.run(person.id)

@@ -6,7 +6,9 @@ import { createContactReads } from './contact-reads.ts'
 import { databasePath, openDatabase, openForReading } from './database.ts'
 import { createEngine, type Job, type Outcome, type WriteName, type Writes } from './engine.ts'
 import { createEventReads } from './event-reads.ts'
+import { createFaultWatch, type FaultListener } from './fault-watch.ts'
 import { holdFile } from './held-file.ts'
+import { createOutcomeReads } from './idempotency.ts'
 import { createSnippetReads } from './snippet-reads.ts'
 import { startThreads } from './threads.ts'
 import { schemaVersion } from './upgrades.ts'
@@ -25,10 +27,17 @@ type Reads = ReturnType<typeof createReads>
 export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outcome<N>> } & Async<Reads> & {
     /** Resolves when what was accepted is on disk and the log is copied. */
     close(): Promise<void>
+    /**
+     * An erasure is committed when it resolves; what SQLite leaves of the person in its files is blanked after that, as
+     * the mark in the commit demands (blanking.ts). Resolves when that is done for all erasures until now.
+     */
+    whenBlanked(): Promise<void>
     /** Calls back after another process changed something: drop what is cached. */
     onForeignWrite(listener: () => void): void
     /** Calls back when commits can no longer be trusted; the process must stop (promises 5). */
     onBroken(listener: (reason: string) => void): void
+    /** Calls back when commits begin to fail and may heal, and when they are made again. */
+    onFault(listener: FaultListener): void
     onCommit(listener: (commit: { rows: number; ms: number }) => void): void
     /** Whether a commit reaches the disk now. */
     canCommit(): Promise<boolean>
@@ -42,6 +51,7 @@ const createReads = (db: Database) => ({
   ...createContactReads(db),
   ...createEventReads(db),
   ...createSnippetReads(db),
+  ...createOutcomeReads(db),
 })
 
 /**
@@ -63,8 +73,9 @@ function createStore(folder: string, channel: Channel): Store {
   const db = openForReading(folder)
   const reads = createReads(db)
   const listeners: ((commit: { rows: number; ms: number }) => void)[] = []
+  const faults = createFaultWatch()
   const writer = createWriter({
-    commit: channel.commit,
+    commit: faults.watch(channel.commit),
     monotonicMs: () => performance.now(),
     onCommit: (commit) => listeners.forEach((listener) => listener(commit)),
   })
@@ -73,7 +84,7 @@ function createStore(folder: string, channel: Channel): Store {
   const writes = writesOf(writer.submit)
   const blanking = createBlankingRuns(channel.blank)
   const blankIfDue = (): void => {
-    if ((reads.installValue('blanking_due') ?? '0') !== '0') void blanking.run()
+    if ((reads.installValue('blanking_due') ?? '0') !== '0') blanking.run()
   }
   channel.onForeignWrite(blankIfDue)
   blankIfDue()
@@ -90,17 +101,22 @@ function createStore(folder: string, channel: Channel): Store {
   return {
     ...writes,
     ...readsOf(reads),
-    // resolves when nothing of the person is in any file; where a long read holds the log, that follows (blanking.ts)
     eraseContact: async (input) => {
       const outcome = await writes.eraseContact(input)
-      if (!('refusal' in outcome)) await blanking.run()
+      if (!('refusal' in outcome)) blanking.run()
       return outcome
     },
+    whenBlanked: blanking.done,
     close: () => (closing ??= closeAll()),
     onForeignWrite: channel.onForeignWrite,
     onBroken: channel.onBroken,
     onCommit: (listener) => void listeners.push(listener),
-    canCommit: async () => 'done' in (await writer.submit('touch', {})),
+    onFault: faults.onFault,
+    canCommit: async () => {
+      const outcome = await writer.submit('touch', {})
+      faults.note(outcome)
+      return 'done' in outcome
+    },
     stats: () => sizesOf(databasePath(folder), writer.waiting()),
     schemaVersion: schemaVersion(db),
   }

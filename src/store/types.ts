@@ -30,10 +30,14 @@ export type WriteRefusal =
   | 'commit_unconfirmed'
   | 'internal_error'
 
-export type Refused = { refusal: WriteRefusal }
+/** `reason`, with `unavailable`: what the disk said, for the log. */
+export type Refused = { refusal: WriteRefusal; reason?: string }
 
-/** `key` is the caller's Idempotency-Key; `bodyHash` tells the same request from another one. */
-export type Idempotency = { keyId: string; key: string; bodyHash: string }
+/**
+ * `key` is the caller's Idempotency-Key; `bodyHash` tells the same request from another one; `part` is the number of an
+ * item of a batch. `at` is by a clock that no step of the wall clock moves, and tells the age of the record.
+ */
+export type Idempotency = { keyId: string; key: string; bodyHash: string; part: number | null; at: number }
 
 /** What every write about a person carries. */
 export type PersonWrite = {

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { IDEMPOTENCY_MS } from './idempotency.ts'
+import { expiredUntil } from './idempotency.ts'
 import { BATCH_MS } from './snippet-types.ts'
 
 /** Usage older than every window is of no limit's concern. */
@@ -42,7 +42,7 @@ export function createUpkeep(db: Database) {
     },
     cleanUp({ at }: { at: number }): { deleted: number } {
       const runs = [
-        records.run(at - IDEMPOTENCY_MS),
+        records.run(expiredUntil(at)),
         usage.run(Math.floor(at / 1000) - USAGE_KEPT_S),
         batches.run(at - BATCH_MS),
         links.run(at),

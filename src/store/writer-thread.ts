@@ -7,7 +7,7 @@ import { statSync } from 'node:fs'
 import { beginBlanking, blankPages } from './blanking.ts'
 import { finishCheckpoint, truncateLog } from './checkpoints.ts'
 import { databasePath, openDatabase } from './database.ts'
-import { createEngine, type Engine, type Job } from './engine.ts'
+import { createEngine, type Engine, type Job, type Outcome } from './engine.ts'
 import { isPassingFault, StoreError } from './errors.ts'
 
 declare const self: Worker
@@ -76,9 +76,11 @@ const inodeOf = (path: string): number | null => {
   }
 }
 
+const REPLACED: Outcome = { refusal: 'unavailable', reason: 'the database file was replaced or removed' }
+
 function runBatch({ engine, isReplaced }: Open, text: string): void {
   const jobs = JSON.parse(text) as Job[]
-  if (isReplaced()) return post(JSON.stringify(jobs.map(() => ({ refusal: 'unavailable' }))))
+  if (isReplaced()) return post(JSON.stringify(jobs.map(() => REPLACED)))
   try {
     post(JSON.stringify(engine.run(jobs)))
   } catch (error) {

@@ -100,6 +100,32 @@ describe('207', () => {
     expect(body.results).toMatchObject([{ ok: true }, { ok: false, error: 'invalid_field', field: 'properties' }])
   })
 
+  test('what cannot be kept of one event is no fault of its neighbours', async () => {
+    const text = (properties: string) =>
+      JSON.stringify(event({ properties: 'HERE' })).replace('"HERE"', `{"a":${properties}}`)
+    const items = [text('1'), text('"\\ud800"'), text('9007199254740993'), text('1e999'), text('2')]
+    const { status, body } = await server.call('POST', BATCH, { body: `{"events":[${items.join()}]}` })
+    const surrogate = 'Text in this field holds half of a surrogate pair. Send whole Unicode characters.'
+    const number = 'A number in this field is too large to be kept exactly. Send it as a string.'
+    expect([status, body.accepted, body.results?.[4]?.ok]).toEqual([207, 2, true])
+    expect(body.results?.slice(1, 4)).toEqual([
+      bad(1, 'invalid_field', { field: 'properties', message: surrogate }),
+      bad(2, 'invalid_field', { field: 'properties', message: number }),
+      bad(3, 'invalid_field', { field: 'properties', message: number }),
+    ])
+  })
+
+  test('a field beside `events` is ignored with a warning', async () => {
+    const { status, body } = await post([event()], { event: 'e', app: server.first.appId })
+    const message = 'This field is not known here and was ignored. Check its spelling.'
+    expect([status, body.accepted, body.warnings]).toEqual([
+      207,
+      1,
+      ['event', 'app'].map((field) => ({ field, code: 'unknown_field', message })),
+    ])
+    expect((await post([event()])).body).not.toHaveProperty('warnings')
+  })
+
   test('the same new person twice is made once', async () => {
     const { body } = await post([event({ event: 'a' }), event({ event: 'b' })])
     expect(body.results?.map(({ created }) => created)).toEqual([true, false])

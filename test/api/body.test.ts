@@ -26,6 +26,7 @@ const streamed = (text: string, onCancel = (): void => {}) => {
     cancel: onCancel,
   })
 }
+const JSON_ONLY = { 'Content-Type': 'application/json' }
 const post = (given: Given, path = EVENTS) => server.call('POST', path, given)
 
 describe('415', () => {
@@ -54,6 +55,21 @@ describe('415', () => {
     const multipart = await post({ body: form, headers: { 'Content-Type': type } })
     expect(codeOf(multipart)).toBe('415 unsupported_media_type')
   })
+  test.each(['gzip', 'br', 'deflate', 'identity, gzip', 'x'])('Content-Encoding: %s', async (encoding) => {
+    const message = 'Send the body as it is, not compressed: leave the header Content-Encoding out.'
+    const expected: Parameters<typeof expectRefusal>[1] = [415, no('unsupported_media_type', { message })]
+    const headers = { 'Content-Encoding': encoding }
+    expectRefusal(await post({ body: event(), headers }), expected)
+    const compressed = await post({ body: Bun.gzipSync(bodyOf(70_000, EVENTS)), headers: { ...headers, ...JSON_ONLY } })
+    expectRefusal(compressed, expected)
+  })
+  test.each(['iso-8859-1', 'utf-16', '"latin1"', 'utf-8x', ''])('charset=%s', async (charset) => {
+    const message = 'Encode the body as UTF-8, with the header Content-Type: application/json.'
+    for (const type of [`application/json; charset=${charset}`, `application/vnd.api+json;a=b; Charset=${charset}`]) {
+      const answer = await post({ body: event(), headers: { 'Content-Type': type } })
+      expectRefusal(answer, [415, no('unsupported_media_type', { message })])
+    }
+  })
   test('no Content-Type at all', async () => {
     const headers = { Authorization: `Bearer ${server.first.apiKey}` }
     const body = new TextEncoder().encode(bodyOf(200, EVENTS))
@@ -69,11 +85,18 @@ describe('taken as JSON', () => {
     'application/json; charset=utf-8',
     'application/json;charset=UTF-8',
     'application/json ; charset="utf-8"',
+    'application/json; version=1',
+    'application/json; version=1; charset=utf8; a=b',
     'application/vnd.api+json',
     'application/cloudevents+json; charset=utf-8',
   ])('%s', async (type) => {
     expect((await post({ body: event(), headers: { 'Content-Type': type } })).status).toBe(202)
   })
+})
+
+test('Content-Encoding: identity is none', async () => {
+  for (const encoding of ['identity', 'Identity'])
+    expect((await post({ body: event(), headers: { 'Content-Encoding': encoding } })).status).toBe(202)
 })
 
 describe('413', () => {

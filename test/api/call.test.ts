@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { makeApiKey } from '../../src/core/api-keys.ts'
 import { API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
-import { codeOf, expectRefusal, no } from './expected.ts'
+import { codeOf, expectRefusal, no, PERSON_ID } from './expected.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -133,7 +133,21 @@ describe('403 insufficient_scope', () => {
     }
     const body = { app: server.first.appId, email: 'ingest@example.com', event: 'e', createContact: true }
     expect((await server.call('POST', EVENTS, { body, key })).status).toBe(202)
-    expect((await server.call('POST', CONTACTS, { body, key })).status).toBe(200)
+    const known = { email: 'known@example.com', app: server.first.appId }
+    await server.call('POST', CONTACTS, { body: { ...known, firstName: 'Secret' } })
+    for (const method of ['POST', 'PATCH']) {
+      const { status, body: saved } = await server.call(method, CONTACTS, { body: { ...known, lastName: 'L' }, key })
+      expect([status, saved]).toEqual([200, { ok: true, contactId: PERSON_ID, created: false }])
+      expect(Object.keys((await server.call(method, CONTACTS, { body: known })).body)).toContain('contact')
+    }
+  })
+  test('a key that only writes cannot erase, and is told so before its body is judged', async () => {
+    const { apiKey: key } = await server.makeKey('ingest')
+    const body = { email: 'kept@example.com', app: server.first.appId }
+    await server.call('POST', CONTACTS, { body })
+    for (const sent of [body, '{'])
+      expectRefusal(await server.call('DELETE', CONTACTS, { body: sent, key }), [403, no('insufficient_scope')])
+    expect((await server.call('DELETE', CONTACTS, { body })).status).toBe(200)
   })
   test.each(['standard', 'manage'] as const)('a key of scope %s reads', async (scope) => {
     const { apiKey: key } = await server.makeKey(scope)

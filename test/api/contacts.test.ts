@@ -158,6 +158,12 @@ describe('DELETE', () => {
     expect(after.body.contactId).not.toBe(before.body.contactId)
   })
 
+  test('without a body it is told where the fields go', async () => {
+    const message = 'Send the fields as one JSON object in the body, with the header Content-Type: application/json.'
+    const answer = await server.call('DELETE', `${CONTACTS}?app=${server.first.appId}&email=ada@example.com`)
+    expectRefusal(answer, [415, no('unsupported_media_type', { message })])
+  })
+
   test('has no use for an Idempotency-Key', async () => {
     const body = { newsletter: server.first.appId, email: newEmail() }
     const answer = await server.call('DELETE', CONTACTS, { body, headers: { 'Idempotency-Key': 'é' } })

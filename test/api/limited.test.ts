@@ -199,13 +199,45 @@ describe('the flood guard', () => {
     expect((await good('203.0.113.2', apiKey)).status).toBe(200)
   })
 
-  test('1,200 refusals of an address, without a key too; other addresses are not held up', async () => {
-    expect(statuses(await refuseMany(1_199, null, '203.0.113.1'))).toEqual({ 401: 1_199 })
+  test('1,200 refusals of an address, whatever the key; other addresses are not held up', async () => {
+    const keys = [(await server.makeKey()).apiKey, (await server.makeKey()).apiKey, (await server.makeKey()).apiKey]
+    for (const key of keys.slice(0, 2)) await refuseMany(599, key, '203.0.113.1')
+    await refuseMany(1, keys[2] ?? '', '203.0.113.1')
     expect((await good('203.0.113.1')).status).toBe(200)
-    await refuseMany(1, null, '203.0.113.1')
+    await refuseMany(1, keys[2] ?? '', '203.0.113.1')
     expectRefusal(await good('203.0.113.1'), [429, limited(1_200, 60, 'ip')])
     expect((await good('203.0.113.2')).status).toBe(200)
-    expect(codeOf((await refuseMany(1, null, '203.0.113.1'))[0] as Answer)).toBe('401 invalid_api_key')
+  })
+
+  test('a flood without a key shuts out nobody who has one, at the same IPv4 or IPv6 address', async () => {
+    for (const address of ['203.0.113.1', '2001:db8::1']) {
+      expect(statuses(await refuseMany(1_300, null, address))).toEqual({ 401: 1_300 })
+      expect((await good(address)).status).toBe(200)
+    }
+  })
+
+  test('what took from the hourly limit, or only found nobody, is not counted', async () => {
+    const fill = (tags: string[]) => contact('PATCH', { tags })
+    await server.setPlan({ newPeoplePerMonth: 1 })
+    await contact('POST', { tags: ['x'] })
+    const some = (of: string) => Array.from({ length: 50 }, (_, n) => `${of}-${n}`)
+    for (const of of ['a', 'b', 'c']) await fill(some(of))
+    const late: [() => Promise<Answer>, string][] = [
+      [() => post({ email: 'nobody@example.com', createContact: false }), '404 contact_not_found'],
+      [() => post({ email: 'nobody@example.com' }), '403 plan_limit_reached'],
+      [() => contact('PATCH', { email: 'nobody@example.com' }), '404 contact_not_found'],
+      [() => contact('DELETE', { email: 'nobody@example.com' }), '404 contact_not_found'],
+      [() => fill(some('d')), '400 invalid_field'],
+      [
+        () => server.call('GET', `${CONTACTS}?app=${server.first.appId}&email=nobody@example.com`),
+        '404 contact_not_found',
+      ],
+    ]
+    for (const [call, expected] of late) {
+      const answers = await inTurns(601, call)
+      expect(new Set(answers.map(codeOf))).toEqual(new Set([expected]))
+    }
+    expect((await post()).status).toBe(202)
   })
 
   test('batches in which nothing can be counted are refusals too', async () => {

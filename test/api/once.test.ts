@@ -1,5 +1,6 @@
 /** Idempotency-Key (api.md, Fields). */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { expiryNow } from '../../src/core/parts.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, BATCH, CONTACTS, createTestServer, DAY, EVENTS, type TestServer } from '../helper.ts'
 import { expectRefusal, no, wrongField } from './expected.ts'
@@ -90,6 +91,41 @@ describe('a replay', () => {
     for (let i = 0; i < 7; i++) expect((await contact('POST', { once, more: { ip: '203.0.113.7' } })).status).toBe(200)
   })
 
+  test('is answered when the limit is used up, and takes nothing of it', async () => {
+    const keys = [newKey(), newKey(), newKey(), newKey()] as const
+    const calls = [
+      () => post({ once: keys[0] }),
+      () => contact('POST', { once: keys[1], more: { ip: '203.0.113.9' } }),
+      () => contact('PATCH', { once: keys[2] }),
+      () => batch(keys[3], [event('one'), event('two')]),
+    ]
+    const first = await Promise.all(calls.map((call) => call()))
+    await server.setPlan({ eventsPerHour: 0, addsPerHour: 0, updatesPerHour: 0 })
+    const again = await Promise.all(calls.map((call) => call()))
+    const fresh = [await post({ once: newKey() }), await batch(newKey(), [event('e')])]
+    await server.setPlan({ eventsPerHour: null, addsPerHour: null, updatesPerHour: null })
+    expect(again.map(({ status, body }) => [status, body])).toEqual(first.map(({ status, body }) => [status, body]))
+    expect(again.map(replayed)).toEqual(Array(4).fill('true'))
+    expect(again.map(({ headers }) => headers.get('ratelimit-remaining'))).toEqual(Array(4).fill('0'))
+    expect(fresh.map(({ status }) => status)).toEqual([429, 429])
+    const after = await Promise.all(calls.map((call) => call()))
+    const unused = [await post({ once: newKey() }), await contact('POST', { once: newKey() })].map(remaining)
+    expect(after.map(remaining).slice(0, 2)).toEqual(unused.map((count) => count + 1))
+    expect(remaining(after[3] as Answer)).toBe(remaining(after[0] as Answer))
+  })
+
+  test('steps of the wall clock by a day end it neither early nor late', async () => {
+    const once = newKey()
+    for (const step of [DAY, -2 * DAY, DAY]) {
+      await post({ once })
+      server.clock.wallMs += step
+      await server.parts().store.cleanUp({ at: expiryNow(server.clock) })
+      expect(replayed(await post({ once }))).toBe('true')
+    }
+    server.clock.tick(DAY)
+    expect(replayed(await post({ once }))).toBeNull()
+  })
+
   test('lasts 24 hours', async () => {
     const once = newKey()
     await post({ once })
@@ -136,6 +172,44 @@ describe('422', () => {
     expect(remaining(other)).toBe(remaining(first))
     expectRefusal(await contact('POST', { once }), [422, no('idempotency_mismatch')])
     expect(replayed(await post({ once }))).toBe('true')
+  })
+})
+
+describe('one key for a single event and a batch', () => {
+  const mismatch = [422, no('idempotency_mismatch')] as [number, Record<string, unknown>]
+
+  test('is 422, whichever came first', async () => {
+    const [once, other] = [newKey(), newKey()]
+    await post({ once })
+    expectRefusal(await batch(once, [event('e')]), mismatch)
+    await batch(
+      other,
+      [event('only in the batch')].map((one) => ({ ...one, event: 'only' })),
+    )
+    expectRefusal(await post({ once: other }), mismatch)
+    expectRefusal(await contact('PATCH', { once: other }), mismatch)
+    expect(await eventNames(`${other.replace(' ', '')}@example.com`)).toBeUndefined()
+  })
+
+  test('another body for a batch is refused whole, and nothing of it is written', async () => {
+    const once = newKey()
+    const email = `${once.replace(' ', '')}-batch@example.com`
+    const of = (name: string) => ({ ...event(name), email })
+    await batch(once, [of('a')])
+    const [before] = [await post({ once: newKey() })]
+    const longer = await batch(once, [of('b'), of('c'), of('d')])
+    expectRefusal(longer, mismatch)
+    expect(remaining(longer)).toBe(remaining(before))
+    expect(await eventNames(email)).toEqual(['a'])
+  })
+
+  test('is told before a limit that is used up', async () => {
+    const once = newKey()
+    await post({ once })
+    await server.setPlan({ eventsPerHour: 0 })
+    const answers = [await post({ once, more: { event: 'f' } }), await batch(once, [event('e')])]
+    await server.setPlan({ eventsPerHour: null })
+    for (const answer of answers) expectRefusal(answer, mismatch)
   })
 })
 

@@ -5,7 +5,7 @@ import { EXAMPLES } from '../../src/api/examples.ts'
 import * as answers from '../../src/core/answer-schemas.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
 import * as schemas from '../../src/core/schemas.ts'
-import { API, BATCH, CONTACTS, createTestServer, EVENTS, type TestServer } from '../helper.ts'
+import { API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
 
 if (!FormatRegistry.Has('date-time')) FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)))
 
@@ -13,7 +13,6 @@ type Media = { 'application/json': { schema: Record<string, unknown>; example?: 
 type Operation = {
   operationId: string
   summary: string
-  security: unknown[]
   parameters: { name: string; in: string; schema: object; description: string }[]
   requestBody?: { required: boolean; content: Media }
   responses: Record<string, { description: string; headers: object; content: Media }>
@@ -22,6 +21,7 @@ type Document = {
   openapi: string
   info: Record<string, string>
   servers: { url: string }[]
+  security: object[]
   components: { securitySchemes: object; schemas: Record<string, unknown> }
   paths: Record<string, Record<string, Operation>>
 }
@@ -47,8 +47,9 @@ describe('the document', () => {
       'public, max-age=300',
       expect.stringMatching(/^req_/),
     ])
-    expect(Object.keys(document)).toEqual(['openapi', 'info', 'servers', 'components', 'paths'])
+    expect(Object.keys(document)).toEqual(['openapi', 'info', 'servers', 'security', 'components', 'paths'])
     expect(document.openapi).toBe('3.1.0')
+    expect(document.security).toEqual([{ apiKey: [] }])
     expect(document.servers).toEqual([{ url: 'http://localhost:8080' }])
     expect(document.info).toMatchObject({ title: 'Eventpost', version: expect.stringMatching(/^\d+\.\d+\.\d+/) })
     expect(document.components.securitySchemes).toEqual({
@@ -98,9 +99,8 @@ describe('the document', () => {
 describe('each call', () => {
   test('has what OpenAPI asks for', () => {
     for (const [name, operation] of operations) {
-      const { summary, security, parameters, requestBody, responses } = operation
+      const { summary, parameters, requestBody, responses } = operation
       expect(summary).toMatch(/^[A-Z].*[^.]$/)
-      expect(security).toEqual([{ apiKey: [] }])
       for (const parameter of parameters) {
         expect([parameter.in, parameter.schema]).toEqual([
           expect.stringMatching(/^(query|header)$/),
@@ -109,7 +109,7 @@ describe('each call', () => {
         expect(parameter.description).not.toBe('')
       }
       expect(requestBody?.required ?? false).toBe(!name.startsWith('GET'))
-      expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '401', '404', '429', '500']))
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '401', '404', '429', '500', '503']))
       for (const [status, { description, headers, content }] of Object.entries(responses)) {
         expect([status, description]).toEqual([expect.stringMatching(/^[2-5]\d\d$/), expect.stringMatching(/./)])
         expect(headers).toHaveProperty('X-Request-Id')
@@ -118,6 +118,36 @@ describe('each call', () => {
         if (Number(status) >= 400) expect(schema).toEqual(ref)
         else expect(schema).not.toHaveProperty('$ref')
       }
+    }
+  })
+
+  test('declares the headers that its answers have', async () => {
+    const limits = ['RateLimit-Limit', 'RateLimit-Policy', 'RateLimit-Remaining', 'RateLimit-Reset']
+    const own = ['Idempotency-Replayed', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id', ...limits]
+    const body = { app: server.first.appId, email: 'headers@example.com', event: 'e' }
+    const given: [string, string, Given][] = [
+      ['POST', EVENTS, { body: { ...body, createContact: true } }],
+      ['POST', EVENTS, { body: { ...body, email: 'nobody@example.com' } }],
+      ['POST', EVENTS, { body: '{' }],
+      ['POST', EVENTS, { body, key: null }],
+      ['POST', BATCH, { body: { events: [body] } }],
+      ['POST', CONTACTS, { body }],
+      ['POST', CONTACTS, { body: '', headers: { 'Content-Type': 'text/plain' } }],
+      ['PATCH', CONTACTS, { body: { ...body, tags: 1 } }],
+      ['PATCH', CONTACTS, { body }],
+      ['GET', `${CONTACTS}?app=${server.first.appId}`, {}],
+      ['GET', `${EVENTS}?app=none`, {}],
+      ['DELETE', CONTACTS, { body }],
+      ['DELETE', CONTACTS, { body, key: null }],
+    ]
+    for (const [method, path, sent] of given) {
+      const { status, headers } = await server.call(method, path, sent)
+      const { headers: declared = {} } =
+        document.paths[path.split('?')[0] ?? '']?.[method.toLowerCase()]?.responses[status] ?? {}
+      const optional = status < 300 ? ['Idempotency-Replayed'] : []
+      const found = own.filter((name) => headers.has(name)).sort()
+      const promised = Object.keys(declared).filter((name) => !optional.includes(name))
+      expect([method, path, status, promised.sort()]).toEqual([method, path, status, found])
     }
   })
 

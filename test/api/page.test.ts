@@ -112,7 +112,10 @@ describe('GET /events', () => {
       receivedAt: new Date(NOW + 7 * HOUR).toISOString(),
       via: 'api',
     }
-    expect([status, body]).toEqual([200, { ok: true, data: [item], nextCursor: expect.stringMatching(/^[0-9a-z]+$/) }])
+    expect([status, body]).toEqual([
+      200,
+      { ok: true, data: [item], nextCursor: expect.stringMatching(/^[0-9a-z]{11}$/) },
+    ])
   })
 
   const all = [PEOPLE[0] as string, ...newestFirst]
@@ -126,6 +129,25 @@ describe('GET /events', () => {
     for (const limit of ['1', '3', '100']) {
       expect((await walk(EVENTS, { ...query, limit })).flat()).toEqual(expected)
     }
+  })
+
+  test('a rare name among many: its page may be short and not the last, and no page reads for long', async () => {
+    const { apiKey: key, appId } = server.second
+    await server.setPlan({ eventsPerHour: 100_000 }, server.second)
+    const body = (event: string) => ({ app: appId, email: 'rare@example.com', event, createContact: true })
+    const common = { body: { events: Array.from({ length: 100 }, () => body('common')) }, key }
+    await server.call('POST', EVENTS, { body: body('rare'), key })
+    for (let i = 0; i < 80; i++) expect((await server.call('POST', BATCH, common)).body.accepted).toBe(100)
+    await server.call('POST', EVENTS, { body: body('rare'), key })
+    const pages: number[] = []
+    for (let cursor = ''; pages.length < 20;) {
+      const page = await server.call('GET', `${EVENTS}?app=${appId}&event=rare&limit=50${cursor}`, { key })
+      pages.push(page.body.data?.length ?? -1)
+      if (page.body.nextCursor === null) break
+      cursor = `&cursor=${String(page.body.nextCursor)}`
+    }
+    expect([pages[0], pages.at(-1), pages.reduce((sum, count) => sum + count)]).toEqual([1, 1, 2])
+    expect(pages.length).toBeGreaterThan(1)
   })
 
   test('50 without a limit, at most 100', async () => {
@@ -152,11 +174,9 @@ describe('400', () => {
   const LIMIT = 'Send a whole number from 1 to 100.'
   const EMAIL = 'Send one plain email address, without name, brackets or quotes.'
   const cases: [string, string, string][] = [
-    ...['', '!', 'ABC', 'z'.repeat(12), '-1', '1.', '.1', '1.1.1'].map((text): [string, string, string] => [
-      'cursor',
-      text,
-      CURSOR,
-    ]),
+    ...['', '!', 'zzz', 'ABC', 'Z'.repeat(11), 'z'.repeat(11), 'z'.repeat(12), '-1', '1.', '.1', '1.1.1'].map(
+      (text): [string, string, string] => ['cursor', text, CURSOR],
+    ),
     ...['', '0', '101', '-1', '1.5', '1e1', ' 5', 'ten', '1000'].map((text): [string, string, string] => [
       'limit',
       text,
@@ -185,6 +205,35 @@ describe('400', () => {
     ['tag', 'x'.repeat(65), 'Send a tag of 1 to 64 characters.'],
   ])('%s of people %#', async (field, text, message) => {
     expectRefusal(await get(CONTACTS, { [field]: text }), [400, wrongField(field, message)])
+  })
+  test('a space in `updatedAfter`, where a plus was meant', async () => {
+    const answer = await get(CONTACTS, { updatedAfter: '2026-03-01T12:00:00 01:00' })
+    const message = 'Send ISO 8601 with a timezone, with the `+` in it written as `%2B`.'
+    expectRefusal(answer, [400, wrongField('updatedAfter', message)])
+    expect((await get(CONTACTS, { updatedAfter: '2026-03-01T12:00:00+01:00' })).status).toBe(200)
+  })
+  test('a parameter that is not known, so that a mistyped filter does not list everybody', async () => {
+    const ofEvents = 'There is no such parameter here. Send `app`, `newsletter`, `email`, `event`, `cursor`, `limit`.'
+    const ofPeople =
+      'There is no such parameter here. Send `app`, `newsletter`, `email`, `tag`, `updatedAfter`, `cursor`, `limit`.'
+    expectRefusal(await get(EVENTS, { tag: 'x' }), [400, wrongField('tag', ofEvents)])
+    expectRefusal(await get(CONTACTS, { tags: 'x' }), [400, wrongField('tags', ofPeople)])
+    expectRefusal(await get(CONTACTS, { Email: 'p0@example.com' }), [400, wrongField('Email', ofPeople)])
+    const long = await get(EVENTS, Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`x${i}`.repeat(99), ''])))
+    expect([long.status, (long.body.errors as { field: string }[]).map(({ field }) => field.length)]).toEqual([
+      400,
+      Array(20).fill(64),
+    ])
+  })
+  test.each([
+    ['tag', 'even'],
+    ['updatedAfter', '2026-03-01T12:00:00Z'],
+    ['cursor', '0029bh3swvls'.slice(1)],
+  ])('%s beside the email of one person', async (field, value) => {
+    const message = 'This has no effect beside `email`, which finds one person. Leave one out.'
+    const answer = await get(CONTACTS, { email: 'p0@example.com', [field]: value })
+    expect([answer.status, answer.body.field, answer.body.message]).toEqual([400, field, message])
+    expect((await get(CONTACTS, { email: 'p0@example.com', limit: '50' })).status).toBe(200)
   })
   test('a name of ours, and a missing app', async () => {
     const name = 'Send 1 to 64 of the letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.'

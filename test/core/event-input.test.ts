@@ -62,6 +62,8 @@ describe('readEventInput gives', () => {
     [{ properties: JSON.parse('{"__proto__":{"url":"x"}}') }, { properties: '{"__proto__":{"url":"x"}}' }],
     [{ occurredAt: '2026-03-01T13:00:00+01:00' }, { occurredAt: NOW }],
     [{ occurredAt: '2026-03-01T12:10:00Z' }, { occurredAt: NOW + 600_000 }],
+    [{ occurredAt: '1970-01-01T00:00:00Z' }, { occurredAt: 0 }],
+    [{ occurredAt: '1969-12-31T23:00:00-01:00' }, { occurredAt: 0 }],
     [{ occurredAt: '1999-01-01T00:00:00Z' }, { occurredAt: Date.UTC(1999, 0, 1) }],
   ]
   test.each(cases)('%j', (more, expected) => {
@@ -113,6 +115,9 @@ describe('readEventInput names the field', () => {
     [{ occurredAt: NOW }, 'occurredAt invalid'],
     [{ occurredAt: '2026-03-01T12:00:00' }, 'occurredAt invalid'],
     [{ occurredAt: '2026-03-01T12:10:00.001Z' }, 'occurredAt future'],
+    [{ occurredAt: '1969-12-31T23:59:59.999Z' }, 'occurredAt invalid'],
+    [{ occurredAt: '1970-01-01T00:00:00+01:00' }, 'occurredAt invalid'],
+    [{ occurredAt: '0000-01-01T00:00:00Z' }, 'occurredAt invalid'],
   ]
   test.each(cases)('%j', (more, fault) => {
     expect(faults({ ...BASE, ...more })).toEqual([fault])

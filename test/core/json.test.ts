@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { MAX_BATCH_FIELD_DEPTH } from '../../src/core/field-limits.ts'
-import { isJsonObject, type ParsedObject, parseJsonObject, quoteName } from '../../src/core/json.ts'
+import { isJsonObject, type ParsedObject, parseJsonList, parseJsonObject, quoteName } from '../../src/core/json.ts'
 import { refuse } from '../../src/core/refusals.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
-const parse = (text: string, maxDepth?: number) => parseJsonObject(encode(text), maxDepth)
+const parse = (text: string) => parseJsonObject(encode(text))
 const nest = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
 const refusedField = (parsed: ParsedObject) => {
   if (!('refused' in parsed)) return 'accepted'
@@ -27,6 +27,8 @@ describe('parseJsonObject gives the object', () => {
       '{"a":1e300,"b":-1.5E+20,"c":1e-999,"d":1234567890123456789.5}',
       { a: 1e300, b: -1.5e20, c: 0, d: 1234567890123456789.5 },
     ],
+    ['{"a":9007199254740994.0,"b":9007199254740994e0}', { a: 9007199254740994, b: 9007199254740994 }],
+    ['{"a":1.7976931348623157e308,"b":1.0000000000000001e+300}', { a: Number.MAX_VALUE, b: 1.0000000000000001e300 }],
     ['{"a":"9007199254740993","b":"1e999"}', { a: '9007199254740993', b: '1e999' }],
     [`{"a":${nest(32)}}`, JSON.parse(`{"a":${nest(32)}}`)],
   ]
@@ -88,6 +90,12 @@ describe('parseJsonObject names the top-level field that cannot be kept', () => 
     ['{"b":-1e999}', 'b'],
     [`{"b":${'9'.repeat(400)}}`, 'b'],
     ['{"b":9007199254740993}', 'b'],
+    ['{"b":9007199254740993.0}', 'b'],
+    ['{"b":-9007199254740993.00}', 'b'],
+    ['{"b":9007199254740993e0}', 'b'],
+    ['{"b":9.007199254740993E15}', 'b'],
+    ['{"b":90071992547409930000.0}', 'b'],
+    [`{"b":1${'0'.repeat(120)}.0}`, 'b'],
     ['{"b":-9007199254740993}', 'b'],
     ['{"b":9007199254740994}', 'b'],
     ['{"b":123456789012345678901234567890}', 'b'],
@@ -111,9 +119,42 @@ describe('parseJsonObject names the top-level field that cannot be kept', () => 
       },
     })
   })
-  test('within the depth that is asked for', () => {
-    expect(refusedField(parse(`{"events":${nest(64)}}`, MAX_BATCH_FIELD_DEPTH))).toBe('accepted')
-    expect(refusedField(parse(`{"events":${nest(65)}}`, MAX_BATCH_FIELD_DEPTH))).toBe('events')
+})
+
+describe('parseJsonList', () => {
+  const list = (text: string) => parseJsonList(encode(text), 'events')
+  const faultsOf = (text: string) => {
+    const parsed = list(text)
+    if ('refused' in parsed) return parsed.refused.field ?? parsed.refused.refusal
+    return parsed.faults.map((fault) => fault?.field ?? null)
+  }
+  test('each item is judged by itself', () => {
+    const items = [
+      '{"a":1}',
+      '{"b":"\\ud800"}',
+      '{"c":[9007199254740993]}',
+      '{"d":9007199254740992}',
+      '{"e":1e999}',
+      '"\\ud800"',
+      '{"\\ud800":1}',
+      '{"f":9007199254740993.0}',
+    ]
+    expect(faultsOf(`{"events":[${items.join()}]}`)).toEqual([null, 'b', 'c', null, 'e', null, '\ufffd', 'f'])
+  })
+  test('what is wrong beside the list is wrong with the whole', () => {
+    expect(faultsOf('{"events":[{}],"x":"\\ud800"}')).toBe('x')
+    expect(faultsOf('{"x":9007199254740993,"events":[{"y":9007199254740992}]}')).toBe('x')
+    expect(faultsOf('{"__proto__":9007199254740993,"events":[{}]}')).toBe('__proto__')
+    expect(faultsOf('[]')).toBe('invalid_json')
+  })
+  test('no list is for the caller to judge', () => {
+    for (const text of ['{}', '{"events":{"a":1}}', '{"events":null}']) expect(list(text)).toMatchObject({ faults: [] })
+  })
+  test('too many levels are refused whole, wherever they are', () => {
+    expect(faultsOf(`{"events":${nest(MAX_BATCH_FIELD_DEPTH)}}`)).toEqual([null])
+    expect(faultsOf(`{"events":${nest(MAX_BATCH_FIELD_DEPTH + 1)}}`)).toBe('events')
+    expect(faultsOf(`{"events":[{"a":1e999,"b":${nest(20_000)}}]}`)).toBe('events')
+    expect(faultsOf(`{"events":[1],"x":${nest(20_000)}}`)).toBe('x')
   })
 })
 

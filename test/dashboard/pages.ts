@@ -23,7 +23,7 @@ type Options = { baseUrl?: string; host?: string }
 export async function openPages({ baseUrl = BASE, host }: Options = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'eventpost-pages-'))
   const store = await openStore(folder, { threads: false })
-  const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms }
+  const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
   const parts: Parts = {
     store,
     clock,

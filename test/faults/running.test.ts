@@ -33,6 +33,16 @@ async function post() {
   return { email, status, error: answer.error, retryAfter: headers.get('retry-after') }
 }
 
+/** What was logged of commits that fail, and that they no longer do. */
+const linesOf = ({ said }: Running) =>
+  said.out
+    .split('\n')
+    .filter((line) => /"message":"(nothing can be|writes are)/.test(line))
+    .map((line) => {
+      const { time: _, ...fields } = JSON.parse(line) as Record<string, string>
+      return fields
+    })
+
 const readiness = async (): Promise<number> => (await fetch(`${server.url}/readyz`)).status
 
 /** Asks again and again. @returns milliseconds until it was so. @throws Error when it takes longer than `mostMs` */
@@ -65,6 +75,10 @@ describe('the data file', () => {
       const unavailable = { status: 503, error: 'unavailable', retryAfter: '2' }
       await until(2_000, async () => (await post()).status === 503 && (await readiness()) === 503)
       expect(await post()).toMatchObject(unavailable)
+      await server.stop()
+      expect(linesOf(server)).toEqual([
+        { level: 'error', message: 'nothing can be saved', reason: 'the database file was replaced or removed' },
+      ])
     })
   }
 })
@@ -88,6 +102,10 @@ describe.skipIf(!canMakeFaults)('the disk', () => {
     shim.clear('FAULT_FULL')
     await until(5_000, async () => (await post()).status === 202 && (await readiness()) === 200)
     expect((await server.stop()).code).toBe(0)
+    expect(linesOf(server)).toEqual([
+      { level: 'error', message: 'nothing can be saved', reason: expect.stringContaining('full') },
+      { level: 'info', message: 'writes are saved again' },
+    ])
   })
 
   test('that fails an fsync: that write is not acknowledged, and the process ends', async () => {

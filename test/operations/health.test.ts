@@ -39,6 +39,23 @@ describe('/healthz', () => {
   })
 })
 
+describe('the log', () => {
+  test('says when commits begin to fail, why, and when they are made again', async () => {
+    let tell: (reason: string | null) => void = () => {}
+    const one = await createTestServer({
+      wrapStore: (store) => ({ ...store, onFault: (listener) => (tell = listener) }),
+    })
+    tell('database or disk is full')
+    tell(null)
+    const lines = one.logged().trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: 'error', message: 'nothing can be saved', reason: 'database or disk is full' },
+      { level: 'info', message: 'writes are saved again' },
+    ])
+    await one.close()
+  })
+})
+
 describe('/readyz', () => {
   test('is 200 when a commit reaches the disk, 503 when not, and heals by itself', async () => {
     expect(await get('/readyz')).toEqual(FINE)

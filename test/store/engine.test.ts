@@ -116,7 +116,7 @@ describe('the disk', () => {
     db.run(`PRAGMA max_page_count = ${pages}`)
     const many = Array.from({ length: 300 }, (_, index) => record({ email: `p${index}@example.com` }))
     expect(new Set(engine.run(many).map((outcome) => JSON.stringify(outcome)))).toEqual(
-      new Set(['{"refusal":"unavailable"}']),
+      new Set(['{"refusal":"unavailable","reason":"database or disk is full"}']),
     )
     expect([countRows(db, 'events'), countRows(db, 'contacts'), db.inTransaction]).toEqual([1, 1, false])
     expect(findContact(1, known.email)).not.toBeNull()
@@ -130,7 +130,8 @@ describe('the disk', () => {
     db.run('PRAGMA busy_timeout = 1')
     const other = new Database(databasePath(folder))
     other.run('BEGIN IMMEDIATE')
-    expect(engine.run([record(), record()])).toEqual([{ refusal: 'unavailable' }, { refusal: 'unavailable' }])
+    const refused = { refusal: 'unavailable', reason: 'database is locked' } as const
+    expect(engine.run([record(), record()])).toEqual([refused, refused])
     other.run('ROLLBACK')
     other.close()
     expect(engine.run([record()])[0]).toMatchObject({ created: true })
@@ -221,7 +222,7 @@ test('an erasure that is rolled back takes nothing with it', () => {
   engine.run([record({ email: 'a@example.com', at: AT + 7 })])
   commit.failNext()
   const erased = engine.run([{ name: 'eraseContact', input: { appId: 1, email: 'a@example.com' } }])
-  expect(erased).toEqual([{ refusal: 'unavailable' }])
+  expect(erased).toEqual([{ refusal: 'unavailable', reason: 'disk' }])
   now += 2_000
   engine.run([])
   expect(findContact(1, 'a@example.com')?.lastEventAt).toBe(AT + 7)

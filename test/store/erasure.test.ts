@@ -115,14 +115,17 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     expect(remainsOf(readFolder(folder), erased)).toEqual(erased)
   })
 
-  test('is in no byte of any file as soon as the erasure is done', async () => {
+  test('is in no byte of any file as soon as the blanking that follows is done', async () => {
     const [first = 0, ...rest] = erased
     done(await store.eraseContact({ appId: 1, email: emailOf(first) }))
+    if (threads) expect(await store.installValue('blanking_due')).toBe('1')
+    await store.whenBlanked()
     expect(remainsOf(readFolder(folder), [first])).toEqual([])
     for (const outcome of await Promise.all(
       rest.map((number) => store.eraseContact({ appId: 1, email: emailOf(number) })),
     ))
       done(outcome)
+    await store.whenBlanked()
     expect(remainsOf(readFolder(folder), erased)).toEqual([])
     expect(await store.installValue('blanking_due')).toBe('0')
   })
@@ -165,10 +168,24 @@ describe('blanking', () => {
     expect(await store.installValue('blanking_due')).toBe('1')
     reader.run('COMMIT')
     reader.close()
-    done(await store.eraseContact({ appId: 1, email: emailOf(8) }))
+    await store.whenBlanked()
     expect(await store.installValue('blanking_due')).toBe('0')
-    expect(remainsOf(readFolder(folder), [7, 8])).toEqual([])
+    expect(remainsOf(readFolder(folder), [7])).toEqual([])
     await store.close()
+    remove()
+  })
+
+  test('a store that is closed at once is closed when the blanking is done', async () => {
+    const { folder, remove } = makeFolder()
+    const store = await openStore(folder, { threads: true })
+    await fill(store, PEOPLE.slice(0, 50), 2)
+    done(await store.eraseContact({ appId: 1, email: emailOf(7) }))
+    done(await store.eraseContact({ appId: 1, email: emailOf(8) }))
+    await store.close()
+    expect(remainsOf(readFolder(folder), PEOPLE.slice(0, 10))).toEqual([0, 1, 2, 3, 4, 5, 6, 9])
+    const again = openDatabase(folder)
+    expect(again.query("SELECT value FROM install WHERE name = 'blanking_due'").values()).toEqual([['0']])
+    again.close()
     remove()
   })
 
@@ -183,7 +200,7 @@ describe('blanking', () => {
     db.close()
     plant(folder, 'planted-remains')
     const store = await openStore(folder, { threads: true })
-    done(await store.eraseContact({ appId: 1, email: emailOf(8) }))
+    await store.whenBlanked()
     expect(await store.installValue('blanking_due')).toBe('0')
     expect(readFolder(folder)).not.toContain('planted-remains')
     await store.close()

@@ -71,6 +71,8 @@ export const idempotency = (changes: Partial<Idempotency> = {}): Idempotency => 
   keyId: 'key_1',
   key: 'once',
   bodyHash: 'body',
+  part: null,
+  at: AT,
   ...changes,
 })
 

@@ -152,7 +152,8 @@ describe('lists use their index, and none sorts', () => {
     const plans = plansOf(create)
     expect(plans.some((plan) => plan.includes(index))).toBe(true)
     for (const plan of plans) {
-      expect(plan).not.toContain('SCAN')
+      // but what a look at an index has given
+      expect(plan.replaceAll('SCAN newest', '')).not.toContain('SCAN')
       // the hours of one name are sorted by event: a few thousand short rows
       if (!plan.includes('rollups')) expect(plan).not.toContain('TEMP B-TREE')
     }

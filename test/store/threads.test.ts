@@ -49,14 +49,19 @@ describe('a store in threads', () => {
 
   test('refuses writes while its file is away, reads on, and heals when it is back', async () => {
     await store.recordEvent(eventWrite())
+    const faults: (string | null)[] = []
+    store.onFault((reason) => faults.push(reason))
     const away = join(folder, 'away.db')
     renameSync(databasePath(folder), away)
     await until(async () => !(await store.canCommit()))
-    expect(await store.recordEvent(eventWrite())).toEqual({ refusal: 'unavailable' })
+    const reason = 'the database file was replaced or removed'
+    expect(await store.recordEvent(eventWrite())).toEqual({ refusal: 'unavailable', reason })
     expect(await store.findContact(1, eventWrite().email)).not.toBeNull()
+    expect(faults).toEqual([reason])
     renameSync(away, databasePath(folder))
     await until(store.canCommit)
     expect(await store.recordEvent(eventWrite())).toMatchObject({ created: false })
+    expect(faults).toEqual([reason, null])
   })
 
   test('a damaged file: what is on its way is unconfirmed, nothing is taken any more, and it closes', async () => {

@@ -154,36 +154,36 @@ describe('createBlankingRuns', () => {
   test('demands during a run share the next one, and one that comes after a stop is none', async () => {
     const ends: ((isDone: boolean) => void)[] = []
     const runs = createBlankingRuns(() => new Promise((resolve) => ends.push(resolve)))
-    const first = runs.run()
+    runs.run()
     await turn()
-    const [second, third] = [runs.run(), runs.run()]
+    runs.run()
+    runs.run()
+    let isDone = false
+    void runs.done().then(() => (isDone = true))
     await turn()
     expect(ends).toHaveLength(1)
     ends[0]?.(true)
-    await first
     await turn()
-    expect(ends).toHaveLength(2)
+    expect([ends.length, isDone]).toEqual([2, false])
     const stopped = runs.stop()
-    void runs.run()
+    runs.run()
     ends[1]?.(true)
-    await Promise.all([second, third, stopped])
+    await stopped
     await turn()
-    expect(ends).toHaveLength(2)
+    expect([ends.length, isDone]).toEqual([2, true])
+    await runs.done()
   })
 
-  test('a run that fails lets the demand go and is repeated', async () => {
+  test('a run that fails is repeated, and the demand is done only then', async () => {
     let count = 0
-    const { promise, resolve } = Promise.withResolvers<void>()
     const runs = createBlankingRuns(async () => {
       count++
       if (count === 1) throw new Error('disk')
-      resolve()
-      return true
+      return count === 3
     }, 1)
-    await runs.run()
-    expect(count).toBe(1)
-    await promise
-    expect(count).toBe(2)
+    runs.run()
+    await runs.done()
+    expect(count).toBe(3)
     await runs.stop()
   })
 })

@@ -69,7 +69,7 @@ export function testBatches(store: Fresh): void {
     expect(outcomes[7]).toEqual({ refusal: 'internal_error' })
     expect(outcomes.filter((_, index) => index !== 7).every((one) => (one as { created?: boolean }).created)).toBe(true)
     const events = await store().listEvents({ appId: 1, contactId: null, name, before: null, limit: 100 })
-    expect(events).toHaveLength(19)
+    expect(events.rows).toHaveLength(19)
     expect(await store().findContact(1, emails[7] ?? '')).toBeNull()
   })
 

@@ -12,8 +12,8 @@ export function testBrowserBatches(store: Fresh): void {
     done(await store().recordEvent(eventWrite({ email, appId, name: 'known' }))).contactId
   const send = (changes: Partial<BatchWrite>) => store().recordBatch(batchWrite(changes))
   const list = async (contactId: number) => {
-    const events = await store().listEvents({ appId: 1, contactId, name: null, before: null, limit: 100 })
-    return events.map(({ type, name, path, via, receivedAt, occurredAt }) => [
+    const { rows } = await store().listEvents({ appId: 1, contactId, name: null, before: null, limit: 100 })
+    return rows.map(({ type, name, path, via, receivedAt, occurredAt }) => [
       type,
       name,
       path,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { ContactRow, ContactWrite } from '../../../src/store/types.ts'
 import type { Fresh } from '../conformance.ts'
-import { AT, contactWrite, done, eventWrite } from '../samples.ts'
+import { AT, contactWrite, done, eventWrite, idempotency } from '../samples.ts'
 
 const start = { firstName: 'Ada', lastName: 'Lovelace', tags: ['a', 'b'], fields: { plan: 'pro', seats: 3 } }
 
@@ -128,7 +128,7 @@ export function testContacts(store: Fresh): void {
 
   test('erased: person, events, tags and stored answers are gone, the neighbour stays', async () => {
     const [email, neighbour] = [newEmail(), newEmail()]
-    const once = { keyId: 'key_1', key: 'erased', bodyHash: 'body' }
+    const once = idempotency({ key: 'erased' })
     await store().addContact(contactWrite({ email, tags: ['erased'], idempotency: once }))
     await store().addContact(contactWrite({ email: neighbour, tags: ['erased'] }))
     for (const who of [email, neighbour]) await store().recordEvent(eventWrite({ email: who, name: 'erased' }))
@@ -137,7 +137,7 @@ export function testContacts(store: Fresh): void {
     expect(await store().findContact(1, email)).toBeNull()
     expect([await tagged('erased', email), await tagged('erased', neighbour)]).toEqual([false, true])
     const events = await store().listEvents({ appId: 1, contactId: null, name: 'erased', before: null, limit: 9 })
-    expect(events.map((event) => event.email)).toEqual([neighbour])
+    expect(events.rows.map((event) => event.email)).toEqual([neighbour])
     expect(await store().eraseContact({ appId: 1, email })).toEqual({ refusal: 'contact_not_found' })
     const again = done(await store().addContact(contactWrite({ email, idempotency: once })))
     expect(again).toMatchObject({ created: true, contact: { tags: null } })

@@ -7,7 +7,7 @@ const query = { contactId: null, name: null, before: null, limit: 100 }
 
 export function testEvents(store: Fresh): void {
   const eventsOf = async (email: string): Promise<EventRow[]> =>
-    (await store().listEvents({ ...query, appId: 1 })).filter((event) => event.email === email)
+    (await store().listEvents({ ...query, appId: 1 })).rows.filter((event) => event.email === email)
 
   test('an unknown person is refused, and nothing of them is kept', async () => {
     const email = 'nobody@example.com'
@@ -58,7 +58,7 @@ export function testEvents(store: Fresh): void {
     })
     const other = done(await store().recordEvent(eventWrite({ email, appId: 2 })))
     expect(other.contactId).not.toBe(one.contactId)
-    expect(await store().listEvents({ ...query, appId: 2, contactId: one.contactId })).toEqual([])
+    expect((await store().listEvents({ ...query, appId: 2, contactId: one.contactId })).rows).toEqual([])
   })
 
   test('names fill what is empty and overwrite nothing', async () => {
@@ -90,7 +90,7 @@ export function testEvents(store: Fresh): void {
     const properties = type === 'page' ? null : '{"url":"https://example.com/ü"}'
     const write = eventWrite({ email, shownEmail: `Shown-${email}`, type, via, path, properties, name: `${type}.x` })
     const { contactId } = done(await store().recordEvent({ ...write, at: AT + 5, occurredAt: AT - HOUR }))
-    expect(await store().listEvents({ ...query, appId: 1, contactId })).toEqual([
+    expect((await store().listEvents({ ...query, appId: 1, contactId })).rows).toEqual([
       {
         id: expect.any(Number),
         contactId,

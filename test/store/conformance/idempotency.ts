@@ -1,10 +1,17 @@
 import { expect, test } from 'bun:test'
+import type { EventWrite } from '../../../src/store/types.ts'
 import type { Fresh } from '../conformance.ts'
 import { AT, contactWrite, DAY, done, eventWrite, idempotency } from '../samples.ts'
 
+/** By the clock that tells the age of a record; the time of the write itself is of no concern. */
+const later = (write: EventWrite, at: number): EventWrite => ({
+  ...write,
+  idempotency: write.idempotency && { ...write.idempotency, at },
+})
+
 export function testIdempotency(store: Fresh): void {
   const countEvents = async (email: string): Promise<number> =>
-    (await store().listEvents({ appId: 1, contactId: null, name: null, before: null, limit: 100 })).filter(
+    (await store().listEvents({ appId: 1, contactId: null, name: null, before: null, limit: 100 })).rows.filter(
       (event) => event.email === email,
     ).length
 
@@ -12,7 +19,7 @@ export function testIdempotency(store: Fresh): void {
     const write = eventWrite({ email: 'same@example.com', idempotency: idempotency({ key: 'same' }) })
     const first = done(await store().recordEvent(write))
     expect(first).toEqual({ contactId: first.contactId, created: true })
-    expect(await store().recordEvent({ ...write, at: AT + DAY - 1 })).toEqual({ ...first, replayed: true })
+    expect(await store().recordEvent(later(write, AT + DAY - 1))).toEqual({ ...first, replayed: true })
     expect(await countEvents('same@example.com')).toBe(1)
   })
 
@@ -54,12 +61,49 @@ export function testIdempotency(store: Fresh): void {
     const first = eventWrite({ email, idempotency: idempotency({ key: 'free' }) })
     await store().recordEvent(first)
     const other = idempotency({ key: 'free', bodyHash: 'another' })
-    expect(await store().recordEvent(eventWrite({ email, at: AT + DAY - 1, idempotency: other }))).toHaveProperty(
-      'refusal',
-    )
-    const next = done(await store().recordEvent(eventWrite({ email, at: AT + DAY, idempotency: other })))
+    const second = eventWrite({ email, idempotency: other })
+    expect(await store().recordEvent(later(second, AT + DAY - 1))).toHaveProperty('refusal')
+    const next = done(await store().recordEvent(later(second, AT + DAY)))
     expect(next).toEqual({ contactId: next.contactId, created: false })
-    expect(await store().recordEvent({ ...first, at: AT + DAY + 1 })).toEqual({ refusal: 'idempotency_mismatch' })
+    expect(await store().recordEvent(later(first, AT + DAY + 1))).toEqual({ refusal: 'idempotency_mismatch' })
+  })
+
+  test('the parts of a request share its key, which is taken by the first that is done', async () => {
+    const email = 'parts@example.com'
+    const of = (part: number | null, bodyHash = 'whole') =>
+      eventWrite({ email, idempotency: idempotency({ key: 'parts', part, bodyHash }) })
+    const list = async () =>
+      (await store().listOutcomes({ keyId: 'key_1', key: 'parts', at: AT })).map(({ part, bodyHash }) => [
+        part,
+        bodyHash,
+      ])
+    expect(await list()).toEqual([])
+    expect(await store().recordEvent({ ...of(0), createContact: false })).toHaveProperty('refusal')
+    expect(await list()).toEqual([])
+    const first = done(await store().recordEvent(of(1)))
+    const second = done(await store().recordEvent(of(2)))
+    expect((await list()).sort()).toEqual(
+      [
+        [1, 'whole'],
+        [2, 'whole'],
+        [null, 'whole'],
+      ].sort(),
+    )
+    expect(await store().recordEvent(of(1))).toEqual({ ...first, replayed: true })
+    expect(await store().recordEvent(of(2))).toEqual({ ...second, replayed: true })
+    for (const part of [null, 0, 1, 3]) {
+      expect(await store().recordEvent(of(part, 'other'))).toEqual({ refusal: 'idempotency_mismatch' })
+    }
+    expect(await countEvents(email)).toBe(2)
+    await store().eraseContact({ appId: 1, email })
+    expect(await list()).toEqual([])
+  })
+
+  test('a longer key that begins with this one is another', async () => {
+    await store().recordEvent(eventWrite({ email: 'long@example.com', idempotency: idempotency({ key: 'long er' }) }))
+    expect(await store().listOutcomes({ keyId: 'key_1', key: 'long', at: AT })).toEqual([])
+    expect(await store().listOutcomes({ keyId: 'key_1', key: 'long er', at: AT + DAY - 1 })).toHaveLength(1)
+    expect(await store().listOutcomes({ keyId: 'key_1', key: 'long er', at: AT + DAY })).toEqual([])
   })
 
   test('a refusal is not kept', async () => {
@@ -75,10 +119,10 @@ export function testIdempotency(store: Fresh): void {
     const clean = async (at: number) => done(await store().cleanUp({ at })).deleted
     const base = AT + 10 * DAY
     await clean(base)
-    const write = eventWrite({ email: 'age@example.com', idempotency: idempotency({ key: 'age' }), at: base })
+    const write = later(eventWrite({ email: 'age@example.com', idempotency: idempotency({ key: 'age' }) }), base)
     await store().recordEvent(write)
     expect(await clean(base + DAY - 1)).toBe(0)
-    expect(await store().recordEvent({ ...write, at: base + DAY - 1 })).toMatchObject({ replayed: true })
+    expect(await store().recordEvent(later(write, base + DAY - 1))).toMatchObject({ replayed: true })
     expect(await clean(base + DAY)).toBe(1)
   })
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ContactQuery } from '../../../src/store/contact-reads.ts'
-import type { EventQuery } from '../../../src/store/event-reads.ts'
+import type { EventPage, EventQuery } from '../../../src/store/event-reads.ts'
 import type { ContactRow, EventRow } from '../../../src/store/types.ts'
 import type { Fresh } from '../conformance.ts'
 import { AT, contactWrite, done, eventWrite, HOUR } from '../samples.ts'
@@ -31,7 +31,7 @@ export function testLists(store: Fresh): void {
   const walkEvents = async (query: Partial<EventQuery>, between: (page: number) => Promise<unknown>) => {
     const found: EventRow[] = []
     for (let before: number | null = null, page = 1; ; page++) {
-      const rows: EventRow[] = await store().listEvents({
+      const { rows, next }: EventPage = await store().listEvents({
         appId: 1,
         contactId: null,
         name: null,
@@ -39,10 +39,10 @@ export function testLists(store: Fresh): void {
         ...query,
         before,
       })
+      expect(rows.length).toBeLessThanOrEqual(7)
       found.push(...rows)
-      const last = rows.at(-1)
-      if (!last || rows.length < 7) return found
-      before = last.id
+      if (next === null) return found
+      before = next
       await between(page)
     }
   }
@@ -134,9 +134,29 @@ export function testLists(store: Fresh): void {
     expect(await walkEvents({ appId: 18, name: 'common' }, async () => {})).toEqual([])
   })
 
+  test('a rare name among many events of one hour: a page looks through so many, and the next goes on', async () => {
+    const [many, email] = [6_000, 'often@example.com']
+    const names = Array.from({ length: many }, (_, n) => (n === 0 || n === 2_000 || n === many - 1 ? 'rare' : 'common'))
+    for (let from = 0; from < many; from += 1_000) {
+      const writes = names.slice(from, from + 1_000).map((name) => eventWrite({ appId: 19, email, name }))
+      for (const outcome of await Promise.all(writes.map((write) => store().recordEvent(write)))) done(outcome)
+    }
+    const [common] = (await store().listEvents({ appId: 19, contactId: null, name: 'common', before: null, limit: 1 }))
+      .rows
+    for (const contactId of [null, common?.contactId ?? 0]) {
+      const query = { appId: 19, contactId, name: 'rare', limit: 7 }
+      const first = await store().listEvents({ ...query, before: null })
+      expect(first.rows.length).toBeLessThan(3)
+      expect(first.next).toBeGreaterThan(0)
+      const all = await walkEvents(query, async () => {})
+      expect(all.map((row) => row.name)).toEqual(['rare', 'rare', 'rare'])
+      expect(newest(all)).toBe(true)
+    }
+  })
+
   test.each([1, 2, 100])('a page of %i', async (limit) => {
     const people = await store().listContacts({ appId: 11, tag: null, updatedAfter: null, before: null, limit })
     const events = await store().listEvents({ appId: 17, contactId: null, name: 'common', before: null, limit })
-    expect([people.length, events.length]).toEqual([Math.min(limit, 45), limit])
+    expect([people.length, events.rows.length]).toEqual([Math.min(limit, 45), limit])
   })
 }
