@@ -9,7 +9,7 @@ const ASSETS = join(import.meta.dir, '../../dist/assets')
 export const SCRIPT = readFileSync(join(ASSETS, 's.js'))
 export const STUB = readFileSync(join(ASSETS, 'stub.js'), 'utf8')
 
-const WAIT_MS = 8_000
+const WAIT_MS = 20_000
 /** Longer than a request takes to come. */
 const QUIET_MS = 150
 
