@@ -86,8 +86,7 @@ describe.skipIf(!FOUND?.isWhole)('a tab', () => {
   test('that was never visible waits, and tells where it is when it is looked at', async () => {
     bench.site().serve({ calls: `${IDENTIFY}; service('track', 'saved')` })
     const page = await bench.openBehind('/a')
-    await page.waitForFunction('window.service?.v === 1')
-    expect(await page.evaluate('document.visibilityState')).toBe('hidden')
+    expect(await page.evaluate('[document.visibilityState, service.v]')).toEqual(['hidden', 1])
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await expectOnly()
     await page.bringToFront()
@@ -97,7 +96,6 @@ describe.skipIf(!FOUND?.isWhole)('a tab', () => {
   test('that was never visible and is closed tells nothing', async () => {
     bench.site().serve({ calls: `${IDENTIFY}; service('track', 'saved')` })
     const page = await bench.openBehind('/a')
-    await page.waitForFunction('window.service?.v === 1')
     await page.close({ runBeforeUnload: true })
     await expectOnly()
   })

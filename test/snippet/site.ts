@@ -100,6 +100,8 @@ export function useBench() {
       const coming = browser.window.waitForEvent('page')
       await session.send('Target.createTarget', { url: new URL(url, site.url).href, background: true })
       const page = await coming
+      // a hidden tab draws no frames, on which other ways of waiting rest; the script is there when all is loaded
+      await page.waitForLoadState()
       opened.push({ close: () => page.close() })
       return page
     },
