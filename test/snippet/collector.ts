@@ -55,6 +55,8 @@ export async function startCollector() {
     bodies,
     /** `ada page /a`, `ada track saved /a`, in the order in which they were sent. */
     told: (): string[] => bodies().flatMap(describeEvents),
+    /** The same without repeated batches: what the service keeps. */
+    kept: (): string[] => [...new Map(bodies().map((body) => [body.id, body])).values()].flatMap(describeEvents),
     /** Answers with these in turn, and with the last of them for good. */
     replyWith: (...given: Reply[]): void => void (replies = given),
     /** Forgets what came until now. */
