@@ -1,5 +1,5 @@
 /** The demo in a real Chromium, from sign-in to sign-out, against a recorder in Eventpost's place. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import type { BrowserContext, Page } from 'playwright-core'
 import { FOUND, type OpenChromium, openChromium } from '../chromium.ts'
@@ -7,7 +7,8 @@ import { type Collector, quiet, startCollector, until } from '../snippet/collect
 import { tagOf } from '../snippet/site.ts'
 import { startSite } from './site.ts'
 
-const START_MS = 30_000
+/** Far beyond what any test takes, also on a machine that does much else. */
+const TEST_MS = 60_000
 const JOB_MS = 50
 const SECRET = 'is_demo'
 const KEY = 'mc_demo'
@@ -18,14 +19,15 @@ let site: ReturnType<typeof startSite>
 let profile: BrowserContext
 let page: Page
 
+setDefaultTimeout(TEST_MS)
 beforeAll(async () => {
   if (FOUND) [browser, collector] = await Promise.all([openChromium(), startCollector()])
-}, START_MS)
+})
 afterAll(async () => {
   await browser?.close()
   collector?.close()
   await site?.stop()
-}, START_MS)
+})
 
 beforeEach(async () => {
   if (!FOUND) return

@@ -180,6 +180,14 @@ describe.skipIf(!FOUND)('reset', () => {
     expect(signed).toEqual([proofOf('ada@example.com'), proofOf(GRACE)])
   })
 
+  test('in the task of identify still tells of the page', async () => {
+    bench.site().serve({ calls: `${identify()}; service('reset')` })
+    const { page } = await bench.openPage('/a')
+    await bench.expectTold(['ada page /a'])
+    await page.evaluate(`history.pushState(0, '', '/b')`)
+    await bench.expectTold(['ada page /a'])
+  })
+
   test('empties what nobody was signed in for', async () => {
     const { page } = await bench.openPage()
     await page.waitForFunction(loaded)

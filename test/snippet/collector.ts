@@ -9,7 +9,7 @@ const ASSETS = join(import.meta.dir, '../../dist/assets')
 export const SCRIPT = readFileSync(join(ASSETS, 's.js'))
 export const STUB = readFileSync(join(ASSETS, 'stub.js'), 'utf8')
 
-const WAIT_MS = 8_000
+const WAIT_MS = 20_000
 /** Longer than a request takes to come. */
 const QUIET_MS = 150
 
@@ -55,6 +55,8 @@ export async function startCollector() {
     bodies,
     /** `ada page /a`, `ada track saved /a`, in the order in which they were sent. */
     told: (): string[] => bodies().flatMap(describeEvents),
+    /** The same without repeated batches: what the service keeps. */
+    kept: (): string[] => [...new Map(bodies().map((body) => [body.id, body])).values()].flatMap(describeEvents),
     /** Answers with these in turn, and with the last of them for good. */
     replyWith: (...given: Reply[]): void => void (replies = given),
     /** Forgets what came until now. */

@@ -110,7 +110,7 @@ describe.skipIf(!FOUND)('the script', () => {
   })
 
   test('is not led astray by elements of its names', async () => {
-    const image = `<img name="currentScript" src="http://127.0.0.1:9/s.js" data-site="other">`
+    const image = `<img name="currentScript" src="${bench.collector().url()}/stolen/s.js" data-site="other">`
     bench.site().serve({ head: `<title>a</title>`, body: `${image}<p id="service"></p>${bench.site().tag()}` })
     const { page, said } = await bench.openPage('/a')
     expect(await page.evaluate('document.currentScript.tagName')).toBe('IMG')

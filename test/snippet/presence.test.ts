@@ -6,7 +6,6 @@ import { identify, useBench } from './site.ts'
 
 const bench = useBench()
 const IDENTIFY = identify()
-const PRERENDER_MS = 20_000
 
 const told = (): string[] => bench.collector().told()
 const expectOnly = async (...expected: string[]): Promise<void> => {
@@ -87,8 +86,7 @@ describe.skipIf(!FOUND?.isWhole)('a tab', () => {
   test('that was never visible waits, and tells where it is when it is looked at', async () => {
     bench.site().serve({ calls: `${IDENTIFY}; service('track', 'saved')` })
     const page = await bench.openBehind('/a')
-    await page.waitForFunction('window.service?.v === 1')
-    expect(await page.evaluate('document.visibilityState')).toBe('hidden')
+    expect(await page.evaluate('[document.visibilityState, service.v]')).toEqual(['hidden', 1])
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await expectOnly()
     await page.bringToFront()
@@ -98,7 +96,6 @@ describe.skipIf(!FOUND?.isWhole)('a tab', () => {
   test('that was never visible and is closed tells nothing', async () => {
     bench.site().serve({ calls: `${IDENTIFY}; service('track', 'saved')` })
     const page = await bench.openBehind('/a')
-    await page.waitForFunction('window.service?.v === 1')
     await page.close({ runBeforeUnload: true })
     await expectOnly()
   })
@@ -136,29 +133,35 @@ describe.skipIf(!FOUND?.isWhole)('a page', () => {
     expect(await page.evaluate('window.isKept')).toBe(true)
   })
 
-  test(
-    'that is prerendered waits until it is shown',
-    async () => {
-      const rules = `{"prerender":[{"urls":["/next"],"eagerness":"immediate"}]}`
-      const leave = `setInterval(async () => {
+  test('restored by a browser that tells only of pageshow is told of again', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    const { page } = await bench.openTab('/a')
+    await expectOnly('ada page /a')
+    await page.evaluate(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`)
+    await expectOnly('ada leave /a')
+    await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`)
+    await expectOnly('ada page /a')
+  })
+
+  test('that is prerendered waits until it is shown', async () => {
+    const rules = `{"prerender":[{"urls":["/next"],"eagerness":"immediate"}]}`
+    const leave = `setInterval(async () => {
         if ((await (await fetch('/signal')).text()).includes('go')) location.href = '/next' }, 50)`
-      const tell = `${IDENTIFY}; document.addEventListener('prerenderingchange', () => service('track', 'shown'))`
-      bench.site().serve({ head: `<script type="speculationrules">${rules}</script><script>${leave}</script>` })
-      bench.site().serve({ calls: tell }, '/next')
-      bench.site().serve({ head: 'wait' }, '/signal')
-      // no debugger: a page under one is not prerendered
-      const { stop } = startChromium(`${bench.site().url}/first`)
-      try {
-        await until(() => bench.collector().recorded.some(({ url }) => url === '/s.js'), told)
-        await quiet()
-        // the page stands ready, script and all, behind the one that is looked at
-        expect(told()).toEqual([])
-        bench.site().serve({ head: 'go' }, '/signal')
-        await bench.expectTold(['ada track shown /next', 'ada page /next'])
-      } finally {
-        await stop()
-      }
-    },
-    PRERENDER_MS,
-  )
+    const tell = `${IDENTIFY}; document.addEventListener('prerenderingchange', () => service('track', 'shown'))`
+    bench.site().serve({ head: `<script type="speculationrules">${rules}</script><script>${leave}</script>` })
+    bench.site().serve({ calls: tell }, '/next')
+    bench.site().serve({ head: 'wait' }, '/signal')
+    // no debugger: a page under one is not prerendered
+    const { stop } = startChromium(`${bench.site().url}/first`)
+    try {
+      await until(() => bench.collector().recorded.some(({ url }) => url === '/s.js'), told)
+      await quiet()
+      // the page stands ready, script and all, behind the one that is looked at
+      expect(told()).toEqual([])
+      bench.site().serve({ head: 'go' }, '/signal')
+      await bench.expectTold(['ada track shown /next', 'ada page /next'])
+    } finally {
+      await stop()
+    }
+  })
 })

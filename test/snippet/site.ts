@@ -1,12 +1,14 @@
 /** A customer's site of another origin than the service's, and the pages that tests open in it. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout } from 'bun:test'
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { signEmail } from '../../src/core/identity.ts'
 import { makeSnippetTag, type SnippetTag } from '../../src/core/snippet-tag.ts'
 import { FOUND, type OpenChromium, openChromium } from '../chromium.ts'
 import { type Collector, quiet, startCollector, STUB, until } from './collector.ts'
 
-const START_MS = 30_000
+const START_MS = 60_000
+/** Far beyond what any test takes, also on a machine that does much else. */
+const TEST_MS = 60_000
 export const SITE_ID = 'site_abc'
 const SECRET = 'is_secret'
 
@@ -32,6 +34,7 @@ export const proofOf = (email: string) => ({ email, signature: signEmail(email, 
 
 /** Browser, site and collector of a test file; the collector is empty before each test. */
 export function useBench() {
+  setDefaultTimeout(TEST_MS)
   let browser: OpenChromium
   let collector: Collector
   let site: ReturnType<typeof startSite>
@@ -97,6 +100,8 @@ export function useBench() {
       const coming = browser.window.waitForEvent('page')
       await session.send('Target.createTarget', { url: new URL(url, site.url).href, background: true })
       const page = await coming
+      // a hidden tab draws no frames, on which other ways of waiting rest; the script is there when all is loaded
+      await page.waitForLoadState()
       opened.push({ close: () => page.close() })
       return page
     },

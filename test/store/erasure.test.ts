@@ -8,6 +8,9 @@ import { createEngine, type Job } from '../../src/store/engine.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { AT, batchWrite, contactWrite, done, eventWrite, idempotency, makeFolder } from './samples.ts'
 
+/** Far beyond what the filling takes, also on a machine that does much else. */
+const FILL_MS = 30_000
+
 const markOf = (number: number): string => `zq${String(number).padStart(5, '0')}qz`
 
 /** A word that appears in everything about one person and nowhere else. It scatters, so that rows come in no order. */
@@ -105,7 +108,7 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     store = await openStore(folder, { threads })
     await fill(store, PEOPLE, ROUNDS)
     before = await look()
-  })
+  }, FILL_MS)
   afterAll(async () => {
     await store.close()
     remove()
