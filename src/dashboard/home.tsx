@@ -5,7 +5,9 @@ import { Layout } from './layout.tsx'
 
 /** What is seen at the address itself. */
 export const homeRoutes = ({ store, baseUrl }: Parts) =>
-  new Elysia().get('/', async () => pageAnswer(200, <HomePage isSetUp={await store.isSetUp()} baseUrl={baseUrl} />))
+  new Elysia().get('/', async ({ request }) =>
+    pageAnswer(request, 200, <HomePage isSetUp={await store.isSetUp()} baseUrl={baseUrl} />),
+  )
 
 const HomePage = ({ isSetUp, baseUrl }: { isSetUp: boolean; baseUrl: string }) =>
   isSetUp ? (

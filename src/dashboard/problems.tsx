@@ -4,7 +4,7 @@ import { factsOf } from '../core/request-facts.ts'
 import { pageAnswer } from './answers.ts'
 import type { GuardRefusal } from './guard.ts'
 import { Layout } from './layout.tsx'
-import { CodeBlock } from './parts.tsx'
+import { CodeBlock } from './parts/code.tsx'
 
 type Problem = { status: number; title: string; lead: ComponentChildren; remedy?: ComponentChildren }
 
@@ -52,9 +52,13 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
           If nobody stored the key, make another one in the terminal, on the machine and in the folder where the server
           was started:
         </p>
-        <CodeBlock label="Command for another key">{'eventpost key create --name "Second key"'}</CodeBlock>
+        <CodeBlock id="key" label="Command for another key">
+          {'eventpost key create --name "Second key"'}
+        </CodeBlock>
         <p>The same for the identity secret; the one before keeps working for 24 hours:</p>
-        <CodeBlock label="Command for another identity secret">eventpost secret rotate</CodeBlock>
+        <CodeBlock id="secret" label="Command for another identity secret">
+          eventpost secret rotate
+        </CodeBlock>
       </>
     ),
   },
@@ -84,8 +88,8 @@ const ProblemPage = ({ title, lead, remedy }: Problem) => (
 )
 
 /** The page that says why nothing was done, and what to do. */
-export const problemAnswer = (code: ProblemCode): Response =>
-  pageAnswer(PROBLEMS[code].status, <ProblemPage {...PROBLEMS[code]} />)
+export const problemAnswer = (request: Request, code: ProblemCode): Response =>
+  pageAnswer(request, PROBLEMS[code].status, <ProblemPage {...PROBLEMS[code]} />)
 
 const TITLES: Partial<Record<RefusalCode, string>> = {
   not_found: 'There is nothing here',
@@ -99,6 +103,7 @@ export function refusalPage(request: Request, refusal: RefusalCode): Response | 
   const { status, message } = REFUSALS[refusal]
   const { requestId } = factsOf(request)
   return pageAnswer(
+    request,
     status,
     <Layout title={TITLES[refusal] ?? 'This did not work'} lead={message}>
       {status === 500 && (

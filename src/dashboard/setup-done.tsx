@@ -1,6 +1,8 @@
 import type { Begun } from '../core/accounts.ts'
 import { Layout } from './layout.tsx'
-import { CodeBlock, Notice, Value, Values } from './parts.tsx'
+import { CodeBlock } from './parts/code.tsx'
+import { Notice } from './parts/notice.tsx'
+import { Value, Values } from './parts/values.tsx'
 
 type SetupDoneProps = { begun: Begun; baseUrl: string; email: string; domain: string }
 
@@ -17,7 +19,9 @@ export const SetupDonePage = (props: SetupDoneProps) => (
       <p>
         Paste this into a terminal. It adds you as the first person, and answers with <code>"ok":true</code>.
       </p>
-      <CodeBlock label="Command that sends an event">{curlCommand(props)}</CodeBlock>
+      <CodeBlock id="command" label="Command that sends an event">
+        {curlCommand(props)}
+      </CodeBlock>
     </section>
   </Layout>
 )
@@ -27,10 +31,18 @@ const ValuesSection = ({ appId, siteId, apiKey, identitySecret }: Begun) => (
     <h2>Your values</h2>
     <p class="hint">A click on a value selects all of it.</p>
     <Values>
-      <Value name="App ID">{appId}</Value>
-      <Value name="Site ID">{siteId}</Value>
-      <Value name="API key">{apiKey}</Value>
-      <Value name="Identity secret">{identitySecret}</Value>
+      <Value id="app-id" name="App ID">
+        {appId}
+      </Value>
+      <Value id="site-id" name="Site ID">
+        {siteId}
+      </Value>
+      <Value id="api-key" name="API key">
+        {apiKey}
+      </Value>
+      <Value id="identity-secret" name="Identity secret">
+        {identitySecret}
+      </Value>
     </Values>
   </section>
 )
@@ -42,7 +54,9 @@ const EnvironmentSection = (begun: Begun) => (
       Keep both on the server. Never put them into code that runs in a browser, into variables with a public prefix such
       as <code>NEXT_PUBLIC_</code> or <code>VITE_</code>, or into an AI chat.
     </p>
-    <CodeBlock label="Environment variables">{environmentLines(begun)}</CodeBlock>
+    <CodeBlock id="environment" label="Environment variables">
+      {environmentLines(begun)}
+    </CodeBlock>
   </section>
 )
 

@@ -15,17 +15,17 @@ export const setupRoutes = (parts: Parts) =>
   new Elysia()
     .get('/setup', async ({ request }) => {
       const token = tokenOf(request)
-      if (!(await isValid(parts, token))) return refuseLink(parts)
-      return pageAnswer(200, <SetupPage token={token} input={EMPTY_SETUP} />)
+      if (!(await isValid(parts, token))) return refuseLink(parts, request)
+      return pageAnswer(request, 200, <SetupPage token={token} input={EMPTY_SETUP} />)
     })
     .post(
       '/setup',
       async ({ request }) => {
         const form = await readForm(request)
-        if ('refusal' in form) return problemAnswer(form.refusal)
+        if ('refusal' in form) return problemAnswer(request, form.refusal)
         // first the link, then the rest: nobody without it may have a password hashed
-        if (!(await isValid(parts, form.text('token')))) return refuseLink(parts)
-        return setUp(parts, form)
+        if (!(await isValid(parts, form.text('token')))) return refuseLink(parts, request)
+        return setUp(parts, request, form)
       },
       { parse: 'none' },
     )
@@ -33,14 +33,15 @@ export const setupRoutes = (parts: Parts) =>
 const isValid = ({ store, clock }: Parts, token: string): Promise<boolean> =>
   hasLink({ store, now: clock.now() }, 'setup', token)
 
-const refuseLink = async ({ store }: Parts): Promise<Response> =>
-  problemAnswer((await store.isSetUp()) ? 'link_used' : 'setup_link_unknown')
+const refuseLink = async ({ store }: Parts, request: Request): Promise<Response> =>
+  problemAnswer(request, (await store.isSetUp()) ? 'link_used' : 'setup_link_unknown')
 
-async function setUp(parts: Parts, form: Form): Promise<Response> {
+async function setUp(parts: Parts, request: Request, form: Form): Promise<Response> {
   const token = form.text('token')
   const input = { email: form.text('email'), app: form.text('app'), domain: form.text('domain') }
   const reading = readSetup(input, form.text('password'))
-  if ('errors' in reading) return pageAnswer(400, <SetupPage token={token} input={input} errors={reading.errors} />)
+  if ('errors' in reading)
+    return pageAnswer(request, 400, <SetupPage token={token} input={input} errors={reading.errors} />)
   const { store, clock } = parts
   const passwordHash = await hashPassword(form.text('password'))
   const begun = await createAccount(
@@ -48,9 +49,9 @@ async function setUp(parts: Parts, form: Form): Promise<Response> {
     { ...reading.input, passwordHash },
     { onlyFirst: true, setupToken: token },
   )
-  if ('refusal' in begun) return refuseSetup(parts, begun.refusal, { token, input })
+  if ('refusal' in begun) return refuseSetup(parts, request, begun.refusal, { token, input })
   parts.access.forget()
-  return showBegun(parts, begun, reading.input)
+  return showBegun(parts, request, begun, reading.input)
 }
 
 function readSetup(input: SetupInput, password: string) {
@@ -63,11 +64,25 @@ function readSetup(input: SetupInput, password: string) {
 }
 
 /** Someone else may have been faster, or the disk may be full; what was typed is kept where it can be sent again. */
-function refuseSetup(parts: Parts, refusal: keyof typeof REFUSALS, page: { token: string; input: SetupInput }) {
-  if (refusal === 'already_set_up' || refusal === 'not_found') return refuseLink(parts)
+function refuseSetup(
+  parts: Parts,
+  request: Request,
+  refusal: keyof typeof REFUSALS,
+  page: { token: string; input: SetupInput },
+) {
+  if (refusal === 'already_set_up' || refusal === 'not_found') return refuseLink(parts, request)
   const { status, message } = REFUSALS[refusal]
-  return pageAnswer(status, <SetupPage {...page} notice={message} />)
+  return pageAnswer(request, status, <SetupPage {...page} notice={message} />)
 }
 
-const showBegun = ({ baseUrl }: Parts, begun: Begun, { email, domains }: { email: string; domains: string[] }) =>
-  pageAnswer(200, <SetupDonePage begun={begun} baseUrl={baseUrl} email={email} domain={domains[0] ?? 'example.com'} />)
+const showBegun = (
+  { baseUrl }: Parts,
+  request: Request,
+  begun: Begun,
+  { email, domains }: { email: string; domains: string[] },
+) =>
+  pageAnswer(
+    request,
+    200,
+    <SetupDonePage begun={begun} baseUrl={baseUrl} email={email} domain={domains[0] ?? 'example.com'} />,
+  )

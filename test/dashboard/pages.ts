@@ -1,4 +1,5 @@
 /** What the tests of the pages share: a server of the dashboard alone, over a real store in a folder of its own. */
+import { expect } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -69,6 +70,16 @@ export async function attributesOf(html: string, selector: string, name: string)
   })
   await rewriter.transform(new Response(html)).text()
   return values.map((value) => (value === null ? null : unescape(value)))
+}
+
+/** Fails when a page holds an element or attribute that nobody here wrote: what people send is text and nothing else. */
+export async function expectHarmless(html: string): Promise<void> {
+  expect(await attributesOf(html, 'script', 'src')).toEqual([
+    expect.stringMatching(/^\/assets\/islands\/page\.js\?v=[\w-]{12}$/),
+  ])
+  expect(await attributesOf(html, 'img, iframe, object, embed, base, style, meta[http-equiv]', 'src')).toEqual([])
+  expect(await attributesOf(html, '[style], [onerror], [onload], [onclick], [onfocus]', 'class')).toEqual([])
+  expect(await textOf(html, 'script')).toEqual([''])
 }
 
 const unescape = (text: string): string =>

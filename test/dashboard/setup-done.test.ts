@@ -22,7 +22,7 @@ describe('the page that follows', () => {
     const html = await response.text()
     expect(response.status).toBe(200)
     expect(await textOf(html, 'dt')).toEqual(['App ID', 'Site ID', 'API key', 'Identity secret'])
-    const [appId, siteId, apiKey, identitySecret] = await textOf(html, 'dd')
+    const [appId, siteId, apiKey, identitySecret] = await textOf(html, 'dd code')
     const access = await pages.access.find(apiKey ?? null)
     expect(access?.apps).toMatchObject([{ publicId: appId, siteId, name: 'Ada', hosts: ['app.example.com'] }])
     expect(access?.apps[0]?.homeUrl).toBe('https://app.example.com')
