@@ -1,7 +1,7 @@
 import { h, type VNode } from 'preact'
 import { render } from 'preact-render-to-string'
 import { PageContext } from './page-context.ts'
-import { readTheme } from './theme.tsx'
+import { readTheme } from './theme.ts'
 
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
@@ -23,16 +23,18 @@ export function pageAnswer(request: Request, status: number, page: VNode, cookie
   return response
 }
 
+const OWN = 'http://own.invalid'
+
 /** Only a path of our own is gone to: anything else would lead whoever trusts this address to a stranger's. */
-const isOwnPath = (path: string): boolean => {
-  const [origin, url] = ['http://own.invalid', URL.parse(path, 'http://own.invalid')]
-  return path.startsWith('/') && url?.origin === origin
+function ownPath(path: string): string {
+  const url = path.startsWith('/') ? URL.parse(path, OWN) : null
+  return url?.origin === OWN ? url.pathname + url.search + url.hash : '/'
 }
 
 /** Goes to a page after a form was taken, so that reloading repeats nothing. */
 export function redirectAnswer(path: string, cookies: string[] = []): Response {
-  const location = isOwnPath(path) ? path : '/'
-  const response = new Response(null, { status: 303, headers: { Location: location, 'Cache-Control': 'no-store' } })
+  const headers = { Location: ownPath(path), 'Cache-Control': 'no-store' }
+  const response = new Response(null, { status: 303, headers })
   for (const cookie of cookies) response.headers.append('Set-Cookie', cookie)
   return response
 }

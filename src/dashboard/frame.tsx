@@ -3,7 +3,7 @@ import { Document } from './document.tsx'
 import { Icon, type IconName, Mark } from './parts/icon.tsx'
 import { Flash } from './parts/notice.tsx'
 import { PageHead } from './parts/page-head.tsx'
-import { ThemeSwitch } from './theme.tsx'
+import { ThemeSwitch } from './theme-switch.tsx'
 import type { Viewer } from './viewer.ts'
 
 /** The pages of an app, in the order in which they are needed. */

@@ -1,5 +1,5 @@
 import { createContext } from 'preact'
-import type { Theme } from './theme.tsx'
+import type { Theme } from './theme.ts'
 
 /** What any part of a page may need to know of the request it answers. */
 export type PageFacts = {

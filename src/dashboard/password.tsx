@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { hasLink, setPasswordByLink } from '../core/accounts.ts'
+import { hasLink, setPasswordByLink } from '../core/members.ts'
 import type { Parts } from '../core/parts.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
 import { REFUSALS } from '../core/refusals.ts'

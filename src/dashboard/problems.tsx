@@ -9,7 +9,15 @@ import { CodeBlock } from './parts/code.tsx'
 type Problem = { status: number; title: string; lead: ComponentChildren; remedy?: ComponentChildren }
 
 type ProblemCode =
-  GuardRefusal | 'unsupported_form' | 'large_form' | 'link_used' | 'setup_link_unknown' | 'password_link_unknown'
+  | GuardRefusal
+  | 'unsupported_form'
+  | 'large_form'
+  | 'link_used'
+  | 'setup_link_unknown'
+  | 'password_link_unknown'
+  | 'page_unknown'
+  | 'role_too_low'
+  | 'done_before'
 
 /** Everything that a page says no to: what happened, then what to do. */
 const PROBLEMS: Record<ProblemCode, Problem> = {
@@ -67,6 +75,32 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     title: 'This link does not work',
     lead: 'A set-up link works for a day, and only the one that was printed last.',
     remedy: <p>Start the server again, and open the link that it prints in the terminal.</p>,
+  },
+  page_unknown: {
+    status: 404,
+    title: 'There is nothing here',
+    lead: 'No page of your account has this address.',
+    remedy: (
+      <p>
+        Go to <a href="/">the start</a>.
+      </p>
+    ),
+  },
+  role_too_low: {
+    status: 403,
+    title: 'Your role does not allow this',
+    lead: 'Nothing was changed.',
+    remedy: <p>Ask an owner of the account to do it, or to give you another role.</p>,
+  },
+  done_before: {
+    status: 409,
+    title: 'This was done already',
+    lead: 'The form was sent a second time, and nothing was done again. What it showed is shown once.',
+    remedy: (
+      <p>
+        Go to <a href="/">the start</a>.
+      </p>
+    ),
   },
   password_link_unknown: {
     status: 404,

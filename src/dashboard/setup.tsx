@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
-import { type Begun, createAccount, hasLink } from '../core/accounts.ts'
+import { type Begun, createAccount } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'
+import { hasLink } from '../core/members.ts'
 import type { Parts } from '../core/parts.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
 import { type FieldError, REFUSALS } from '../core/refusals.ts'

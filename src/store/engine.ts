@@ -8,6 +8,8 @@ import { createEventWrites } from './event-writes.ts'
 import { createIdSequence } from './ids.ts'
 import { createOnce } from './idempotency.ts'
 import { createPeople } from './people.ts'
+import { createMemberWrites } from './member-writes.ts'
+import { createSessionWrites } from './session-writes.ts'
 import { createTallies } from './tallies.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
 import { createUpkeep } from './upkeep.ts'
@@ -34,6 +36,8 @@ function createWrites(db: Database, now: () => number) {
   const contacts = createContactWrites({ db, people, tallies })
   const writes = {
     ...createAccountWrites(db),
+    ...createMemberWrites(db),
+    ...createSessionWrites(db),
     ...createErasure({ db, people }),
     ...createUpkeep(db),
     recordEvent: (write: EventWrite) => once(write, () => events.recordEvent(write)),

@@ -8,6 +8,7 @@ import { createEngine, type Job, type Outcome, type WriteName, type Writes } fro
 import { createEventReads } from './event-reads.ts'
 import { holdFile } from './held-file.ts'
 import { startThreads } from './threads.ts'
+import { createSessionReads } from './session-reads.ts'
 import { schemaVersion } from './upgrades.ts'
 import { createWriter, type Channel } from './writer.ts'
 
@@ -40,6 +41,7 @@ const createReads = (db: Database) => ({
   ...createAccountReads(db),
   ...createContactReads(db),
   ...createEventReads(db),
+  ...createSessionReads(db),
 })
 
 /**
@@ -124,7 +126,16 @@ const WRITE_NAMES: Record<WriteName, true> = {
   rotateSecret: true,
   setPlan: true,
   makeSetupLink: true,
+  revokeOldSecrets: true,
   setPasswordByLink: true,
+  inviteMember: true,
+  makePasswordLink: true,
+  startSession: true,
+  touchSession: true,
+  confirmSession: true,
+  endSession: true,
+  endOtherSessions: true,
+  changePassword: true,
   keepInstallValue: true,
   cleanUp: true,
   touch: true,

@@ -14,6 +14,9 @@ export const STORED_FIELDS_BYTES = 16 * 1024
 export type ContactStatus = 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'
 export type KeyScope = 'standard' | 'ingest' | 'manage'
 
+/** What a member may do: see core/roles.ts. */
+export type Role = 'owner' | 'editor' | 'viewer'
+
 /** Why a write was not done; nothing of it was saved, but with `commit_unconfirmed` that is not known. */
 export type WriteRefusal =
   | 'app_not_found'
@@ -22,6 +25,7 @@ export type WriteRefusal =
   | 'idempotency_mismatch'
   | 'already_set_up'
   | 'email_taken'
+  | 'already_done'
   | 'not_found'
   | 'tags_full'
   | 'fields_full'
@@ -151,6 +155,25 @@ export type Access = { key: KeyRow; plan: Plan; apps: AppRow[] }
 export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string }
 export type NewApp = { publicId: string; siteId: string; name: string; homeUrl: string | null; hosts: string[] }
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expiresAt: number }
+
+/** A person who signs in; without a password until their link has set one. */
+export type MemberRow = { id: string; accountId: string; email: string; role: Role; passwordHash: string | null }
+
+export type SessionRow = {
+  id: string
+  memberId: string
+  /** in words of our own */
+  browser: string
+  createdAt: number
+  lastSeenAt: number
+  /** when the password was last typed */
+  confirmedAt: number
+}
+
+/** A session with whose it is: all that a page needs to be shown. */
+export type SignedIn = { session: SessionRow; member: MemberRow; accountName: string }
+
+export type NewSession = { id: string; tokenHash: string; memberId: string; browser: string }
 
 export type NewAccount = {
   id: string

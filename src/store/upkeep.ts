@@ -3,6 +3,10 @@ import { IDEMPOTENCY_MS } from './idempotency.ts'
 
 /** Usage older than every window is of no limit's concern. */
 const USAGE_KEPT_S = 3_600
+/** A form is sent again within the life of the page that holds it. */
+const FORM_MS = 48 * 3_600_000
+/** Well after a session has ended by itself (core/sessions.ts), so that a clock that is a day wrong ends none. */
+const IDLE_MS = 72 * 3_600_000
 /** At most this many rows of a kind in one commit, so that no request waits for the clean-up. */
 const ROWS_A_RUN = 500
 
@@ -17,6 +21,8 @@ export function createUpkeep(db: Database) {
        (SELECT bucket, second FROM limit_usage WHERE second < ? LIMIT ${ROWS_A_RUN})`,
   )
   const links = db.prepare('DELETE FROM one_time_links WHERE expires_at <= ?')
+  const forms = db.prepare('DELETE FROM sent_forms WHERE sent_at <= ?')
+  const sessions = db.prepare('DELETE FROM sessions WHERE last_seen_at <= ?')
 
   const keep = db.prepare('INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
   const touch = db.prepare(
@@ -36,7 +42,13 @@ export function createUpkeep(db: Database) {
       return { done: true }
     },
     cleanUp({ at }: { at: number }): { deleted: number } {
-      const runs = [records.run(at - IDEMPOTENCY_MS), usage.run(Math.floor(at / 1000) - USAGE_KEPT_S), links.run(at)]
+      const runs = [
+        records.run(at - IDEMPOTENCY_MS),
+        usage.run(Math.floor(at / 1000) - USAGE_KEPT_S),
+        links.run(at),
+        forms.run(at - FORM_MS),
+        sessions.run(at - IDLE_MS),
+      ]
       return { deleted: runs.reduce((sum, run) => sum + run.changes, 0) }
     },
   }

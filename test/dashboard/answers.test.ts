@@ -25,13 +25,11 @@ describe('the first page', () => {
     expect(html).not.toContain(token)
   })
 
-  test('names the API once it is set up', async () => {
+  test('leads to signing in once it is set up', async () => {
     const token = await createSetupToken({ store: pages.store, now: pages.clock.now() })
     await pages.post('/setup', { token, ...FIELDS })
-    const html = await (await pages.get('/')).text()
-    expect(html).not.toContain('set up')
-    expect(await textOf(html, 'main code')).toEqual([`${BASE}/api/v1`])
-    expect(await attributesOf(html, 'a', 'href')).toEqual(['/api/v1/docs', '/api/v1/docs'])
+    const response = await pages.get('/')
+    expect([response.status, response.headers.get('location')]).toEqual([303, '/sign-in'])
   })
 })
 

@@ -8,6 +8,7 @@ import { createAccess } from '../../src/core/access.ts'
 import { createFloodGuard } from '../../src/core/flood.ts'
 import { createLimits } from '../../src/core/limits.ts'
 import type { Parts } from '../../src/core/parts.ts'
+import { noteFacts } from '../../src/core/request-facts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
 import { openStore } from '../../src/store/store.ts'
 
@@ -33,10 +34,15 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     flood: createFloodGuard({ clock }),
   }
   const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
-  const handle = (path: string, init: RequestInit = {}) => app.handle(new Request(`${baseUrl}${path}`, init))
+  const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
+    const request = new Request(`${baseUrl}${path}`, init)
+    noteFacts(request, { requestId: 'req_1', address: () => address, access: null })
+    return app.handle(request)
+  }
   return {
     ...parts,
     parts,
+    folder,
     clock,
     handle,
     get: (path: string, headers: Record<string, string> = {}) => handle(path, { headers }),

@@ -7,6 +7,7 @@ import { testEvents } from './conformance/events.ts'
 import { testIdempotency } from './conformance/idempotency.ts'
 import { testLastEvents } from './conformance/last-events.ts'
 import { testLists } from './conformance/lists.ts'
+import { testMembers } from './conformance/members.ts'
 import { testPlan } from './conformance/plan.ts'
 import type { Opened, OpenStore } from './samples.ts'
 
@@ -22,6 +23,7 @@ const GROUPS: Record<string, (store: Fresh) => void> = {
   lists: testLists,
   'the time of the last event': testLastEvents,
   'accounts and what they own': testAccounts,
+  'members and where they are signed in': testMembers,
 }
 
 /** What every store must do, whatever it keeps its rows in. Each group has a store of its own, each test people of its own. */
