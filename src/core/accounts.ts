@@ -1,12 +1,12 @@
 import type { Store } from '../store/store.ts'
-import type { KeyScope, NewApp, Plan, Refused } from '../store/types.ts'
+import type { KeyRow, KeyScope, NewApp, Plan, Refused } from '../store/types.ts'
 import { hashApiKey, makeApiKey } from './api-keys.ts'
 import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { makeLink } from './members.ts'
 import { makeTextId } from './public-ids.ts'
 import { hashToken } from './tokens.ts'
 
-export type { KeyScope, Plan }
+export type { KeyRow, KeyScope, Plan }
 
 type Maker = { store: Store; now: number; actor: string }
 

@@ -5,7 +5,7 @@ import type { Form } from './forms.ts'
 import { Frame } from './frame.tsx'
 import { Button, HiddenFields } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
-import { checkPassword } from './password-check.ts'
+import { checkOwnPassword } from './password-check.ts'
 import type { Viewer } from './viewer.ts'
 
 /** Beside the fields of the form that waits for it. */
@@ -31,7 +31,7 @@ export async function askForPassword(
       <ConfirmPage viewer={who.viewer} path={new URL(request.url).pathname} fields={fields} error={error} />,
     )
   if (password === undefined) return ask(200)
-  const checked = await checkPassword(parts, request, who.signedIn.member.email, password)
+  const checked = await checkOwnPassword(parts, request, who.signedIn.member, password)
   if ('message' in checked) return ask(checked.status, checked.message)
   const outcome = await parts.sessions.confirm(who.signedIn, checked.passwordHash)
   // where the disk is full, what comes next cannot be saved either and says so

@@ -2,11 +2,14 @@ import { Elysia } from 'elysia'
 import type { Parts } from '../core/parts.ts'
 import { createSessions } from '../core/sessions.ts'
 import { createSignIns } from '../core/sign-ins.ts'
+import { activationRoutes } from './activation.tsx'
 import { createGuard } from './guard.ts'
 import type { PageParts } from './door.tsx'
 import { homeRoutes } from './home.tsx'
+import { keysRoutes } from './keys.tsx'
 import { passwordRoutes } from './password.tsx'
 import { problemAnswer } from './problems.tsx'
+import { secretRoutes } from './secret.tsx'
 import { setupRoutes } from './setup.tsx'
 import { showcaseRoutes } from './showcase/index.tsx'
 import { signInRoutes } from './sign-in.tsx'
@@ -29,6 +32,9 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(setupRoutes(parts))
       .use(passwordRoutes(parts))
       .use(signInRoutes(parts))
+      .use(activationRoutes(parts))
+      .use(keysRoutes(parts))
+      .use(secretRoutes(parts))
       .use(youRoutes(parts))
       .use(themeRoutes(parts))
       // for who works on it; the executable does not know it

@@ -28,3 +28,15 @@ export async function checkPassword(
     message: `Too many wrong passwords were tried. Wait ${wait}, or use a browser that you have signed in with before.`,
   }
 }
+
+/** The same for somebody who is signed in and can only have the password wrong. */
+export async function checkOwnPassword(
+  parts: PageParts,
+  request: Request,
+  { email }: MemberRow,
+  password: string,
+): Promise<Checked> {
+  const checked = await checkPassword(parts, request, email, password)
+  const isWrong = 'message' in checked && checked.message === REFUSALS.wrong_password.message
+  return isWrong ? { ...checked, message: 'This is not your password.' } : checked
+}

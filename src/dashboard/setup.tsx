@@ -5,14 +5,17 @@ import { hasLink } from '../core/members.ts'
 import type { Parts } from '../core/parts.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
 import { type FieldError, REFUSALS } from '../core/refusals.ts'
+import { showActivation } from './activation.tsx'
 import { pageAnswer } from './answers.ts'
+import type { PageParts } from './door.tsx'
 import { type Form, readForm, tokenOf } from './forms.ts'
 import { problemAnswer } from './problems.tsx'
-import { SetupDonePage } from './setup-done.tsx'
+import { startSession } from './sign-in.tsx'
 import { EMPTY_SETUP, type SetupInput, SetupPage } from './setup-page.tsx'
+import { toViewer } from './viewer.ts'
 
 /** Makes the first account through the printed link; opening it does not use it up (promises 14). */
-export const setupRoutes = (parts: Parts) =>
+export const setupRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/setup', async ({ request }) => {
       const token = tokenOf(request)
@@ -37,7 +40,7 @@ const isValid = ({ store, clock }: Parts, token: string): Promise<boolean> =>
 const refuseLink = async ({ store }: Parts, request: Request): Promise<Response> =>
   problemAnswer(request, (await store.isSetUp()) ? 'link_used' : 'setup_link_unknown')
 
-async function setUp(parts: Parts, request: Request, form: Form): Promise<Response> {
+async function setUp(parts: PageParts, request: Request, form: Form): Promise<Response> {
   const token = form.text('token')
   const input = { email: form.text('email'), app: form.text('app'), domain: form.text('domain') }
   const reading = readSetup(input, form.text('password'))
@@ -52,7 +55,7 @@ async function setUp(parts: Parts, request: Request, form: Form): Promise<Respon
   )
   if ('refusal' in begun) return refuseSetup(parts, request, begun.refusal, { token, input })
   parts.access.forget()
-  return showBegun(parts, request, begun, reading.input)
+  return showBegun(parts, request, begun, reading.input.email)
 }
 
 function readSetup(input: SetupInput, password: string) {
@@ -76,14 +79,18 @@ function refuseSetup(
   return pageAnswer(request, status, <SetupPage {...page} notice={message} />)
 }
 
-const showBegun = (
-  { baseUrl }: Parts,
-  request: Request,
-  begun: Begun,
-  { email, domains }: { email: string; domains: string[] },
-) =>
-  pageAnswer(
-    request,
-    200,
-    <SetupDonePage begun={begun} baseUrl={baseUrl} email={email} domain={domains[0] ?? 'example.com'} />,
-  )
+/** Whoever set it up is signed in, and sees the first key on Activation. */
+async function showBegun(parts: PageParts, request: Request, { appId, apiKey, identitySecret }: Begun, email: string) {
+  const member = await parts.store.findMember(email)
+  const cookies = member?.passwordHash
+    ? await startSession(parts, request, { member, passwordHash: member.passwordHash })
+    : null
+  const apps = member ? await parts.store.listApps(member.accountId) : []
+  const account = member ? await parts.store.findAccount(member.accountId) : null
+  const viewer = member && account ? toViewer({ member, accountName: account.name }, apps, appId, SET_UP) : null
+  // another process took away what was made a moment ago
+  if (!viewer) return problemAnswer(request, 'link_used')
+  return showActivation(parts, request, viewer, { made: { apiKey, identitySecret }, cookies: cookies ?? [] })
+}
+
+const SET_UP = 'Eventpost is set up, and you are signed in.'

@@ -13,7 +13,7 @@ export type Viewer = {
 
 /** null where the app is not one of the account's. */
 export function toViewer(
-  { member, accountName }: SignedIn,
+  { member, accountName }: Pick<SignedIn, 'member' | 'accountName'>,
   apps: AppRow[],
   appId: string,
   flash: string | null,

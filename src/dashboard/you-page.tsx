@@ -75,8 +75,7 @@ const columnsOf = (viewer: Viewer, currentId: string, now: number): Column<Sessi
     name: 'Browser',
     cell: ({ id, browser }) => (
       <>
-        {browser}
-        {id === currentId && <Badge mood="good">This one</Badge>}
+        {browser} {id === currentId && <Badge mood="good">This one</Badge>}
       </>
     ),
   },

@@ -7,7 +7,7 @@ import { type PageParts, showPage, takeForm } from './door.tsx'
 import { type FlashCode, flashCookie } from './flash.ts'
 import type { Form } from './forms.ts'
 import { pathOf } from './frame.tsx'
-import { checkPassword } from './password-check.ts'
+import { checkOwnPassword } from './password-check.ts'
 import { sessionCookie } from './session-cookie.ts'
 import type { Viewer } from './viewer.ts'
 import { type YouErrors, YouPage } from './you-page.tsx'
@@ -60,11 +60,8 @@ async function showYou(
 async function changePassword(parts: PageParts, request: Request, form: Form, who: Who): Promise<Response> {
   const fault = findPasswordFault(form.text('newPassword'))
   if (fault) return showYou(parts, request, who, { newPassword: fault }, 400)
-  const checked = await checkPassword(parts, request, who.signedIn.member.email, form.text('password'))
-  if ('message' in checked) {
-    const password = checked.status === REFUSALS.wrong_password.status ? 'This is not your password.' : checked.message
-    return showYou(parts, request, who, { password }, checked.status)
-  }
+  const checked = await checkOwnPassword(parts, request, who.signedIn.member, form.text('password'))
+  if ('message' in checked) return showYou(parts, request, who, { password: checked.message }, checked.status)
   const passwordHash = await hashPassword(form.text('newPassword'))
   const outcome = await parts.sessions.changePassword(who.signedIn, checked.passwordHash, passwordHash)
   if ('token' in outcome) return done(who, 'password_changed', [sessionCookie(parts.baseUrl, outcome.token)])

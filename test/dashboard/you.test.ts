@@ -50,7 +50,8 @@ describe('the session', () => {
 
 describe('the list of sessions', () => {
   const IPHONE = 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile/15E148 Safari/604.1'
-  const rowsOf = (html: string) => textOf(html, '[aria-label=Sessions] tbody td:first-child')
+  const rowsOf = async (html: string) =>
+    (await textOf(html, '[aria-label=Sessions] tbody td:first-child')).map((text) => text.trim())
 
   test('names the browsers, newest first, and this one', async () => {
     const first = await pages.signedIn()
@@ -59,7 +60,7 @@ describe('the list of sessions', () => {
     pages.clock.ms += 5 * MINUTE
     await pages.signedIn('ada@example.com', { agent: HOSTILE.replaceAll(/[^ -~]/g, '') })
     const { html } = await first.get(pages.at('you'))
-    expect(await rowsOf(html)).toEqual(['Another program', 'Safari on iPhone', 'Firefox on LinuxThis one'])
+    expect(await rowsOf(html)).toEqual(['Another program', 'Safari on iPhone', 'Firefox on Linux This one'])
     const times = await textOf(html, '[aria-label=Sessions] time')
     expect(times).toEqual(['just now', 'just now', '5 minutes ago', '5 minutes ago', '10 minutes ago', 'just now'])
     await expectHarmless(html)

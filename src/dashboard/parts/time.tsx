@@ -1,7 +1,8 @@
-const UNITS: [unit: string, ms: number][] = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
+/** A unit is used from the last number of milliseconds on: a day and a half is better said in hours. */
+const UNITS: [unit: string, ms: number, from: number][] = [
+  ['day', 86_400_000, 2 * 86_400_000],
+  ['hour', 3_600_000, 3_600_000],
+  ['minute', 60_000, 60_000],
 ]
 /** Beyond this a date says more than a count of days. */
 const RELATIVE_DAYS = 30
@@ -24,7 +25,7 @@ export function formatTime(at: number, timeZone = 'UTC'): string {
 /** "just now", "5 minutes ago", "in 23 hours", or the date when that is far away. */
 export function formatAge(at: number, now: number, timeZone = 'UTC'): string {
   const distance = Math.abs(now - at)
-  const [unit, ms] = UNITS.find(([, length]) => distance >= length) ?? ['', 0]
+  const [unit, ms] = UNITS.find(([, , from]) => distance >= from) ?? ['', 0]
   if (unit === '') return at > now ? 'in less than a minute' : 'just now'
   const count = Math.floor(distance / ms)
   if (unit === 'day' && count > RELATIVE_DAYS) return formatTime(at, timeZone)

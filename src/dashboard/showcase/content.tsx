@@ -38,9 +38,7 @@ export const ContentParts = ({ now }: { now: number }) => (
     </section>
     <section>
       <h2>Secret shown once</h2>
-      <SecretOnce secrets={SECRETS} next="#main">
-        Both are shown once, on this page.
-      </SecretOnce>
+      <SecretOnce secrets={SECRETS} warning="Both are shown once, on this page." next="#main" />
     </section>
     <section>
       <h2>Code</h2>
