@@ -80,6 +80,5 @@ export function createSignIns(parts: { store: Store; clock: Clock; addressKey: s
       return compare(member, emailKey, one)
     },
     knownMark,
-    forgetIdle: tries.forgetIdle,
   }
 }

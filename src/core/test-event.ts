@@ -3,7 +3,7 @@ import type { AppRow } from './access.ts'
 import type { Parts } from './parts.ts'
 
 /** Names of our own begin with a sign that customers cannot send, so no message is triggered by it. */
-export const TEST_EVENT = '$test'
+const TEST_EVENT = '$test'
 
 /**
  * Records an event about a member, who becomes a person of the app: shows that everything behind the API works.

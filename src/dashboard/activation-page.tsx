@@ -119,7 +119,12 @@ const TestSection = ({ viewer, newest }: ActivationProps) => (
       follows from it.
     </p>
     {hasRole(viewer.member.role, 'editor') && (
-      <ActionForm action={`${pathOf(viewer.app.publicId, 'activation')}/test`}>Send a test event</ActionForm>
+      <ActionForm
+        action={`${pathOf(viewer.app.publicId, 'activation')}/test`}
+        kind={newest === null ? 'primary' : 'plain'}
+      >
+        Send a test event
+      </ActionForm>
     )}
   </section>
 )

@@ -91,9 +91,9 @@ const columnsOf = (viewer: Viewer, isOwner: boolean, now: number): Column<KeyRow
 ]
 
 const KeyName = (key: KeyRow) => (
-  <>
+  <span class="with-badge">
     {key.name} {isExposed(key) && <Badge mood="caution">Seen in a browser</Badge>}
-  </>
+  </span>
 )
 
 const RevokeDialog = ({ viewer, row: { id, name, revokedAt } }: { viewer: Viewer; row: KeyRow }) =>

@@ -6,7 +6,7 @@ import { REFUSALS } from '../core/refusals.ts'
 import { pageAnswer } from './answers.ts'
 import { readForm, tokenOf } from './forms.ts'
 import { Layout } from './layout.tsx'
-import { Button } from './parts/button.tsx'
+import { Button, ButtonLink } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
@@ -63,6 +63,11 @@ const PasswordPage = ({ token, error, notice }: { token: string; error?: string;
 
 const PasswordSetPage = () => (
   <Layout title="Your password is set" lead="The link has been used and does not work any more.">
-    <p>There is nothing left to do here. You can close this page.</p>
+    <p>Sessions that began with another password have ended.</p>
+    <p class="next">
+      <ButtonLink kind="primary" href="/sign-in">
+        Sign in
+      </ButtonLink>
+    </p>
   </Layout>
 )

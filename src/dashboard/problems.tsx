@@ -4,7 +4,7 @@ import { factsOf } from '../core/request-facts.ts'
 import { pageAnswer } from './answers.ts'
 import type { GuardRefusal } from './guard.ts'
 import { Layout } from './layout.tsx'
-import { CodeBlock } from './parts/code.tsx'
+import { ButtonLink } from './parts/button.tsx'
 
 type Problem = { status: number; title: string; lead: ComponentChildren; remedy?: ComponentChildren }
 
@@ -56,17 +56,12 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     lead: 'Eventpost is set up, and a set-up link works once. The API key was shown on the page that followed.',
     remedy: (
       <>
-        <p>
-          If nobody stored the key, make another one in the terminal, on the machine and in the folder where the server
-          was started:
+        <p>If nobody stored the key, sign in and make another one; the identity secret is shown beside it.</p>
+        <p class="next">
+          <ButtonLink kind="primary" href="/sign-in">
+            Sign in
+          </ButtonLink>
         </p>
-        <CodeBlock id="key" label="Command for another key">
-          {'eventpost key create --name "Second key"'}
-        </CodeBlock>
-        <p>The same for the identity secret; the one before keeps working for 24 hours:</p>
-        <CodeBlock id="secret" label="Command for another identity secret">
-          eventpost secret rotate
-        </CodeBlock>
       </>
     ),
   },

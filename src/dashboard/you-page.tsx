@@ -74,9 +74,9 @@ const columnsOf = (viewer: Viewer, currentId: string, now: number): Column<Sessi
   {
     name: 'Browser',
     cell: ({ id, browser }) => (
-      <>
+      <span class="with-badge">
         {browser} {id === currentId && <Badge mood="good">This one</Badge>}
-      </>
+      </span>
     ),
   },
   { name: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },

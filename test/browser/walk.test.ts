@@ -127,6 +127,17 @@ describe.skipIf(!hasChromium)('with script', () => {
     await close()
   })
 
+  test('the list of apps closes with Escape and with a click beside it', async () => {
+    const { page, close } = await open()
+    for (const leave of [() => page.keyboard.press('Escape'), () => page.click('h1')]) {
+      await page.click('.switcher > summary')
+      expect(await page.isVisible('.menu')).toBe(true)
+      await leave()
+      expect(await page.isVisible('.menu')).toBe(false)
+    }
+    await close()
+  })
+
   test('the keyboard alone signs in, opens a question and closes it', async () => {
     const { page, context, close } = await open()
     await context.clearCookies()

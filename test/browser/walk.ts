@@ -1,5 +1,6 @@
 /** The way through every page, for the pictures and for the tests that look at all of them. */
 import type { Page } from 'playwright-core'
+import { createSetupToken } from '../../src/core/accounts.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 
 type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
@@ -18,6 +19,15 @@ export const STEPS: Step[] = [
       await page.click('button.primary')
     },
   },
+  {
+    name: 'setup',
+    isOpen: true,
+    go: async (page, server) => {
+      const token = await createSetupToken({ store: server.parts().store, now: server.clock.now() })
+      await page.goto(`${server.url}/setup?token=${token}`)
+    },
+  },
+  { name: 'setup-wrong', isOpen: true, go: (page) => page.click('button.primary') },
   { name: 'not-found', isOpen: true, go: (page, { url }) => page.goto(`${url}/nothing`) },
   { name: 'parts', isOpen: true, go: (page, { url }) => page.goto(`${url}/_parts`) },
   { name: 'activation', go: (page, server) => page.goto(at(server, 'activation')) },

@@ -5,7 +5,7 @@ import { hashPassword } from '../../src/core/passwords.ts'
 import { openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 
 export const PASSWORD = 'correct horse battery'
-export const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
 /** Hashed once for all tests, because it takes long on purpose. */
 const passwordHash = hashPassword(PASSWORD)

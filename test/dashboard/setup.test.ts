@@ -161,7 +161,7 @@ describe('links that do not work', () => {
       expect(response.status).toBe(409)
       expect(await title(html)).toBe('This link has been used')
       expect(html).not.toMatch(SECRETS)
-      expect(await textOf(html, 'pre')).toEqual(['eventpost key create --name "Second key"', 'eventpost secret rotate'])
+      expect(await attributesOf(html, 'main a', 'href')).toEqual(['/sign-in'])
     }
   })
 })
