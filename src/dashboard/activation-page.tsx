@@ -57,7 +57,7 @@ const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
   <section>
     <h2>{made ? 'Store these two values' : 'API key'}</h2>
     {made ? (
-      <MadeKey {...made} />
+      <MadeKey {...made} next={pathOf(viewer.app.publicId, 'activation')} />
     ) : (
       <>
         <p>{keysSentence(keys)}</p>
@@ -108,7 +108,8 @@ const AppSection = ({ viewer: { app } }: ActivationProps) => (
   </section>
 )
 
-const TestSection = ({ viewer, newest }: ActivationProps) => (
+/** Not beside a key that was just made: sending the form would take it away unstored. */
+const TestSection = ({ viewer, newest, made }: ActivationProps) => (
   <section>
     <h2>Try it</h2>
     <p>
@@ -118,7 +119,7 @@ const TestSection = ({ viewer, newest }: ActivationProps) => (
       A test event is about yourself, {viewer.member.email}, who then is one of the people of this app. No message
       follows from it.
     </p>
-    {hasRole(viewer.member.role, 'editor') && (
+    {hasRole(viewer.member.role, 'editor') && !made && (
       <ActionForm
         action={`${pathOf(viewer.app.publicId, 'activation')}/test`}
         kind={newest === null ? 'primary' : 'plain'}

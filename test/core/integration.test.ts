@@ -196,7 +196,8 @@ test(
     for (const end of ends) {
       expect(end).toMatchObject({ code: 0, says: true })
       expect(end.seconds).toBeGreaterThanOrEqual(10)
-      expect(end.seconds).toBeLessThanOrEqual(14)
+      // starting a language takes its time on a busy machine
+      expect(end.seconds).toBeLessThanOrEqual(20)
     }
   },
   RUN_MS,

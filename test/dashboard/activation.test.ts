@@ -33,6 +33,8 @@ describe('after set-up', () => {
     const environment = `SERVICE_API_KEY=${apiKey}\nSERVICE_IDENTITY_SECRET=${identitySecret}`
     expect(await textOf(seen.html, '#environment')).toEqual([environment])
     expect(seen.html).not.toContain(PASSWORD)
+    expect(await textOf(seen.html, 'main .primary')).toEqual(['I have stored them'])
+    expect(await attributesOf(seen.html, 'main form', 'action')).toEqual([])
     await fresh.close()
   })
 
