@@ -4,6 +4,7 @@ import { appCreate, appList } from './commands/apps.ts'
 import { type Command, CommandRefused } from './commands/command.ts'
 import { printHelp, printResult } from './commands/print.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './commands/keys.ts'
+import { memberInvite, memberResetPassword } from './commands/members.ts'
 import { planSet, planShow } from './commands/plan.ts'
 import { serve } from './commands/serve.ts'
 import { version } from './commands/version.ts'
@@ -18,6 +19,8 @@ const COMMANDS: Command[] = [
   accountList,
   appCreate,
   appList,
+  memberInvite,
+  memberResetPassword,
   keyCreate,
   keyList,
   keyRevoke,

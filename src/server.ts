@@ -102,7 +102,8 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
 
   /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
   const record = (request: Request, path: string, status: number, startedAt: number): void => {
-    const route = routes.has(path) ? path : path.startsWith('/assets/') ? '/assets/*' : 'other'
+    const known = patternOf(path)
+    const route = routes.has(known) ? known : path.startsWith('/assets/') ? '/assets/*' : 'other'
     const { requestId, address, access, refusal } = factsOf(request)
     const ms = performance.now() - startedAt
     parts.metrics.countRequest(request.method, route, status, ms / 1000)
@@ -133,11 +134,15 @@ function createAddressFinder({ log, trustedProxies }: Pick<ServerParts, 'log' | 
 /** 405 where the path exists for another method, else 404. */
 function refuseAddress(app: AnyElysia, request: Request): Response {
   const path = pathOf(request.url)
-  const found = app.routes.filter((route) => route.path === path).map((route) => route.method)
+  const pattern = patternOf(path)
+  const found = app.routes.filter((route) => route.path === pattern).map((route) => route.method)
   const methods = found.includes('GET') ? [...found, 'HEAD'] : found
   if (methods.length === 0) return refusalPage(request, 'not_found') ?? refusalAnswer(request, { refusal: 'not_found' })
   return refusalAnswer(request, { refusal: 'method_not_allowed' }, { Allow: methods.join(', ') })
 }
+
+/** The path as its route is written: an app's ID is whatever a caller likes. */
+const patternOf = (path: string): string => path.replace(/^\/apps\/[^/]+/, '/apps/:app')
 
 /** The path of an absolute URL, without the cost of parsing all of it. */
 function pathOf(url: string): string {

@@ -63,11 +63,17 @@ describe('the executable', () => {
     expect(list.body.data).toMatchObject([{ event: 'results_ready', email: 'ada@example.com' }])
 
     const page = await fetch(`${server.url}/`)
-    const sheet = /href="(\/assets\/style\.css[^"]*)"/.exec(await page.text())?.[1]
+    const html = await page.text()
+    const sheet = /href="(\/assets\/style\.css[^"]*)"/.exec(html)?.[1]
     const style = await fetch(`${server.url}${sheet}`)
     expect([page.status, style.status]).toEqual([200, 200])
     expect(style.headers.get('content-type')).toStartWith('text/css')
     expect((await style.text()).length).toBeGreaterThan(1_000)
+
+    const script = /src="(\/assets\/islands\/page\.js[^"]*)"/.exec(html)?.[1]
+    const island = await fetch(`${server.url}${script}`)
+    expect([island.status, island.headers.get('content-type')]).toEqual([200, 'text/javascript;charset=utf-8'])
+    expect((await fetch(`${server.url}/_parts`)).status).toBe(404)
 
     expect((await server.stop()).code).toBe(0)
     expect(server.said.err).toBe('')

@@ -1,6 +1,8 @@
 import { UsageError } from '../config.ts'
-import { createKey, type KeyScope, rotateIdentitySecret } from '../core/accounts.ts'
+import { createKey, rotateIdentitySecret } from '../core/accounts.ts'
+import type { KeyScope } from '../core/accounts.ts'
 import { KEY_SCOPES } from '../core/api-keys.ts'
+import { readKeyInput } from '../core/key-input.ts'
 import {
   ACCOUNT,
   type Command,
@@ -15,9 +17,6 @@ import {
 } from './command.ts'
 
 const COMMON = { ...DATA, ...ACCOUNT, ...JSON_OUTPUT }
-const NAME_CHARACTERS = 100
-
-const isScope = (text: string): text is KeyScope => (KEY_SCOPES as readonly string[]).includes(text)
 
 const iso = (at: number | null): string | null => (at === null ? null : toIso(at))
 
@@ -39,15 +38,12 @@ export const keyCreate: Command = {
     scope: { type: 'string', value: 'SCOPE', meaning: `One of ${scopeHelp}.`, default: 'standard' },
   },
   run: async (given, env) => {
-    const name = required(given, 'name').trim()
-    if (name === '' || [...name].length > NAME_CHARACTERS || /\p{Cc}/u.test(name)) {
-      throw new UsageError(`--name takes 1 to ${NAME_CHARACTERS} characters.`)
-    }
-    const scope = given.text('scope') ?? 'standard'
-    if (!isScope(scope)) throw new UsageError(`--scope takes one of ${KEY_SCOPES.join(', ')}.`)
+    const reading = readKeyInput({ name: required(given, 'name'), scope: given.text('scope') ?? 'standard' })
+    if ('errors' in reading)
+      throw new UsageError(reading.errors.map(({ field, message }) => `--${field}: ${message}`).join(' '))
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const accountId = await findAccount(store, given)
-      return expectDone(await createKey({ store, now: Date.now(), actor: 'cli' }, accountId, { name, scope }))
+      return expectDone(await createKey({ store, now: Date.now(), actor: 'cli' }, accountId, reading))
     })
   },
 }

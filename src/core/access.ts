@@ -59,6 +59,8 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
         if (fromBrowser) use.seenInBrowserAt = now
       }
     },
+    /** A use that is not written yet. */
+    unsavedUse: (keyId: string): Use | null => uses.get(keyId) ?? null,
     /** Writes `lastUsedAt` of the keys used since the last time; called every 30 seconds (api.md, Keys). */
     async saveUses(): Promise<void> {
       if (uses.size === 0) return

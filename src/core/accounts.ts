@@ -1,17 +1,15 @@
 import type { SnippetSettings } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
-import type { KeyScope, NewApp, NewLink, Plan, Refused } from '../store/types.ts'
+import type { KeyRow, KeyScope, NewApp, Plan, Refused } from '../store/types.ts'
 import { hashApiKey, makeApiKey } from './api-keys.ts'
-import { randomBase62 } from './base62.ts'
 import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
+import { makeLink } from './members.ts'
 import { makeTextId } from './public-ids.ts'
+import { hashToken } from './tokens.ts'
 
-export type { KeyScope, Plan }
+export type { KeyRow, KeyScope, Plan }
 
 type Maker = { store: Store; now: number; actor: string }
-
-/** How long a printed link works. The set-up link is made anew at every start, so a day is plenty. */
-const LINK_MS = 24 * 3_600_000
 
 /** What someone must say to begin. `home` defaults to https and the first domain. */
 export type Beginning = {
@@ -84,25 +82,32 @@ export async function createApp(
   return 'refusal' in outcome ? outcome : { appId: app.publicId, siteId: app.siteId }
 }
 
-/** A further key; its text is returned here and stored nowhere (spec 2.2). */
+/**
+ * A further key; its text is returned here and stored nowhere (spec 2.2). `form` is the random text of the form that
+ * asked for it. Refusals: already_done where that form was sent before.
+ */
 export async function createKey(
   { store, now, actor }: Maker,
   accountId: string,
-  { name, scope }: { name: string; scope: KeyScope },
+  { name, scope, form = null }: { name: string; scope: KeyScope; form?: string | null },
 ): Promise<{ keyId: string; apiKey: string } | Refused> {
   const apiKey = makeApiKey()
   const key = newKey(name, scope, apiKey, now)
-  const outcome = await store.createKey({ accountId, actor, at: now, key })
+  const outcome = await store.createKey({ accountId, actor, at: now, key, form })
   return 'refusal' in outcome ? outcome : { keyId: key.id, apiKey }
 }
 
-/** A new identity secret; the one before keeps working for 24 hours (spec 3.3). */
+/**
+ * A new identity secret; the one before keeps working for 24 hours (spec 3.3). `replaces` is the id of the current one
+ * as the asker knew it. Refusals: already_done where that is not current any more.
+ */
 export async function rotateIdentitySecret(
   { store, now, actor }: Maker,
   accountId: string,
+  replaces: string | null = null,
 ): Promise<{ identitySecret: string; previousValidUntil: number } | Refused> {
   const secret = { id: makeTextId('sec', now), secret: makeIdentitySecret() }
-  const outcome = await store.rotateSecret({ accountId, actor, at: now, secret })
+  const outcome = await store.rotateSecret({ accountId, actor, at: now, secret, replaces })
   if ('refusal' in outcome) return outcome
   return { identitySecret: secret.secret, previousValidUntil: now + PREVIOUS_SECRET_VALID_MS }
 }
@@ -114,21 +119,6 @@ export async function createSetupToken({ store, now }: Omit<Maker, 'actor'>): Pr
   if ('refusal' in outcome) throw new Error('the set-up link could not be saved')
   return token
 }
-
-/** Whether a one-time link can be used. */
-export const hasLink = ({ store, now }: Omit<Maker, 'actor'>, purpose: NewLink['purpose'], token: string) =>
-  store.hasLink(hashToken(token), purpose, now)
-
-export const setPasswordByLink = ({ store, now }: Omit<Maker, 'actor'>, token: string, passwordHash: string) =>
-  store.setPasswordByLink({ tokenHash: hashToken(token), passwordHash, at: now })
-
-/** 256 bits and more, so a plain hash keeps it safe at rest. */
-function makeLink(purpose: NewLink['purpose'], now: number): { token: string; row: NewLink } {
-  const token = randomBase62(43)
-  return { token, row: { tokenHash: hashToken(token), purpose, expiresAt: now + LINK_MS } }
-}
-
-const hashToken = (token: string): string => Bun.SHA256.hash(token, 'base64url')
 
 const newApp = (name: string, hosts: string[], home: string | null, now: number): NewApp => ({
   publicId: makeTextId('app', now),

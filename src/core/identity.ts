@@ -1,5 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
+import type { SecretRow } from '../store/types.ts'
 import { randomBase62, type RandomBytes } from './base62.ts'
+
+export type { SecretRow }
 
 /** How long a secret that was rotated out keeps working: 24 hours (spec 3.3, 8). */
 export const PREVIOUS_SECRET_VALID_MS = 86_400_000

@@ -3,6 +3,8 @@
 export const PASSWORD_MIN_CHARACTERS = 8
 export const PASSWORD_MAX_CHARACTERS = 128
 const HASHES_AT_ONCE = 2
+/** About two seconds of work. */
+const WAITING_MAX = 100
 const ARGON2ID = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 
 /** What is tried first by anyone who guesses; compared in lower case. */
@@ -24,17 +26,38 @@ export function findPasswordFault(password: string): string | null {
   return null
 }
 
+/** What has the hash of nobody's password: comparing with it takes as long as with anyone's. */
+let nobodysHash: string | null = null
+
 let running = 0
 const waiting: (() => void)[] = []
 
-/** argon2id, 19 MiB, two passes; at most two at once, or a burst of sign-ins would take the memory of everything else. */
-export async function hashPassword(password: string): Promise<string> {
+/** At most two at once, or a burst of sign-ins would take the memory of everything else. */
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   if (running >= HASHES_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
   running += 1
   try {
-    return await Bun.password.hash(password, ARGON2ID)
+    return await work()
   } finally {
     running -= 1
     waiting.shift()?.()
   }
+}
+
+/** Whether so many wait that one more would wait for seconds. */
+export const isPasswordQueueFull = (): boolean => waiting.length >= WAITING_MAX
+
+/** argon2id, 19 MiB, two passes. */
+export const hashPassword = (password: string): Promise<string> => inTurn(() => Bun.password.hash(password, ARGON2ID))
+
+/**
+ * Whether a password has this hash. Without one, which is a person who is unknown or has not chosen a password yet, it
+ * takes as long and is never right.
+ */
+export async function isPasswordOf(hash: string | null, password: string): Promise<boolean> {
+  if (password.length > PASSWORD_MAX_CHARACTERS * 4) return false
+  nobodysHash ??= await hashPassword(crypto.randomUUID())
+  const known = hash ?? nobodysHash
+  const isRight = await inTurn(() => Bun.password.verify(password, known))
+  return isRight && hash !== null
 }

@@ -94,6 +94,9 @@ export const REFUSALS = {
     status: 409,
     message: 'This installation is set up already. Sign in, or use `eventpost account create`.',
   },
+  already_done: { status: 409, message: 'This was done already, and nothing was done again.' },
+  wrong_password: { status: 400, message: 'The email or the password is wrong.' },
+  too_many_tries: { status: 429, message: 'Too many wrong passwords were tried. Wait a while, then try again.' },
   email_taken: { status: 409, message: 'A member with this email exists already. Use another email.' },
 } as const satisfies Record<string, Row>
 

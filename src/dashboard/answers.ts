@@ -1,5 +1,7 @@
-import type { VNode } from 'preact'
+import { h, type VNode } from 'preact'
 import { render } from 'preact-render-to-string'
+import { PageContext } from './page-context.ts'
+import { readTheme } from './theme.ts'
 
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
@@ -11,6 +13,28 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 }
 
-/** A whole page as an answer (promises 15). */
-export const pageAnswer = (status: number, page: VNode): Response =>
-  new Response(`<!doctype html>${render(page)}`, { status, headers: HEADERS })
+/** A whole page as the answer to a request (promises 15), with cookies to set. */
+export function pageAnswer(request: Request, status: number, page: VNode, cookies: string[] = []): Response {
+  const { pathname, search } = new URL(request.url)
+  const facts = { theme: readTheme(request), path: request.method === 'GET' ? pathname + search : null }
+  const html = render(h(PageContext.Provider, { value: facts }, page))
+  const response = new Response(`<!doctype html>${html}`, { status, headers: HEADERS })
+  for (const cookie of cookies) response.headers.append('Set-Cookie', cookie)
+  return response
+}
+
+const OWN = 'http://own.invalid'
+
+/** Only a path of our own is gone to: anything else would lead whoever trusts this address to a stranger's. */
+function ownPath(path: string): string {
+  const url = path.startsWith('/') ? URL.parse(path, OWN) : null
+  return url?.origin === OWN ? url.pathname + url.search + url.hash : '/'
+}
+
+/** Goes to a page after a form was taken, so that reloading repeats nothing. */
+export function redirectAnswer(path: string, cookies: string[] = []): Response {
+  const headers = { Location: ownPath(path), 'Cache-Control': 'no-store' }
+  const response = new Response(null, { status: 303, headers })
+  for (const cookie of cookies) response.headers.append('Set-Cookie', cookie)
+  return response
+}

@@ -4,7 +4,11 @@ const FORM_BYTES = 32 * 1024
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
 /** A missing field is an empty one; of a field sent twice the first counts. */
-export type Form = { text(name: string): string }
+export type Form = {
+  text(name: string): string
+  /** all of it, to be sent again */
+  fields: Record<string, string>
+}
 
 /** Reads what a plain HTML form sends. Refused before the rest of it is read when it is too large. */
 export async function readForm(request: Request): Promise<Form | { refusal: 'unsupported_form' | 'large_form' }> {
@@ -17,7 +21,7 @@ export async function readForm(request: Request): Promise<Form | { refusal: 'uns
     chunks.push(chunk)
   }
   const fields = new URLSearchParams(Buffer.concat(chunks).toString('utf8'))
-  return { text: (name) => fields.get(name) ?? '' }
+  return { text: (name) => fields.get(name) ?? '', fields: Object.fromEntries(fields) }
 }
 
 /** The one-time token of a link that was opened. */

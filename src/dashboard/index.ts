@@ -1,22 +1,43 @@
 import { Elysia } from 'elysia'
 import type { Parts } from '../core/parts.ts'
+import { createSessions } from '../core/sessions.ts'
+import { createSignIns } from '../core/sign-ins.ts'
+import { activationRoutes } from './activation.tsx'
 import { createGuard } from './guard.ts'
+import type { PageParts } from './door.tsx'
 import { homeRoutes } from './home.tsx'
+import { keysRoutes } from './keys.tsx'
 import { passwordRoutes } from './password.tsx'
 import { problemAnswer } from './problems.tsx'
+import { secretRoutes } from './secret.tsx'
 import { setupRoutes } from './setup.tsx'
+import { showcaseRoutes } from './showcase/index.tsx'
+import { signInRoutes } from './sign-in.tsx'
+import { themeRoutes } from './theme-switch.tsx'
+import { youRoutes } from './you.tsx'
 
 export { refusalPage } from './problems.tsx'
 
 /** The pages. `host` is the address the server is bound to: on loopback, loopback names are known too. */
-export function dashboardRoutes(parts: Parts & { host?: string }) {
+export function dashboardRoutes(given: Parts & { host?: string }) {
+  const parts: PageParts = { ...given, sessions: createSessions(given), signIns: createSignIns(given) }
   const findFault = createGuard(parts)
-  return new Elysia()
-    .onBeforeHandle(({ request }) => {
-      const fault = findFault(request)
-      if (fault) return problemAnswer(fault)
-    })
-    .use(homeRoutes(parts))
-    .use(setupRoutes(parts))
-    .use(passwordRoutes(parts))
+  return (
+    new Elysia()
+      .onBeforeHandle(({ request }) => {
+        const fault = findFault(request)
+        if (fault) return problemAnswer(request, fault)
+      })
+      .use(homeRoutes(parts))
+      .use(setupRoutes(parts))
+      .use(passwordRoutes(parts))
+      .use(signInRoutes(parts))
+      .use(activationRoutes(parts))
+      .use(keysRoutes(parts))
+      .use(secretRoutes(parts))
+      .use(youRoutes(parts))
+      .use(themeRoutes(parts))
+      // for who works on it; the executable does not know it
+      .use(Bun.isStandaloneExecutable ? new Elysia() : showcaseRoutes(parts))
+  )
 }

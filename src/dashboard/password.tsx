@@ -1,13 +1,15 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { hasLink, setPasswordByLink } from '../core/accounts.ts'
+import { hasLink, setPasswordByLink } from '../core/members.ts'
 import type { Parts } from '../core/parts.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { pageAnswer } from './answers.ts'
 import { readForm, tokenOf } from './forms.ts'
 import { Layout } from './layout.tsx'
-import { Field, Notice, PrimaryButton } from './parts.tsx'
+import { Button, ButtonLink } from './parts/button.tsx'
+import { Field } from './parts/field.tsx'
+import { Notice } from './parts/notice.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
 import { problemAnswer } from './problems.tsx'
 
@@ -17,24 +19,26 @@ export const passwordRoutes = ({ store, clock }: Parts) =>
     .get('/password', async ({ request }) => {
       const token = tokenOf(request)
       const isValid = await hasLink({ store, now: clock.now() }, 'password', token)
-      return isValid ? pageAnswer(200, <PasswordPage token={token} />) : problemAnswer('password_link_unknown')
+      return isValid
+        ? pageAnswer(request, 200, <PasswordPage token={token} />)
+        : problemAnswer(request, 'password_link_unknown')
     })
     .post(
       '/password',
       async ({ request }) => {
         const form = await readForm(request)
-        if ('refusal' in form) return problemAnswer(form.refusal)
+        if ('refusal' in form) return problemAnswer(request, form.refusal)
         const token = form.text('token')
         const isValid = await hasLink({ store, now: clock.now() }, 'password', token)
-        if (!isValid) return problemAnswer('password_link_unknown')
+        if (!isValid) return problemAnswer(request, 'password_link_unknown')
         const error = findPasswordFault(form.text('password'))
-        if (error) return pageAnswer(400, <PasswordPage token={token} error={error} />)
+        if (error) return pageAnswer(request, 400, <PasswordPage token={token} error={error} />)
         const passwordHash = await hashPassword(form.text('password'))
         const outcome = await setPasswordByLink({ store, now: clock.now() }, token, passwordHash)
-        if (!('refusal' in outcome)) return pageAnswer(200, <PasswordSetPage />)
-        if (outcome.refusal === 'not_found') return problemAnswer('password_link_unknown')
+        if (!('refusal' in outcome)) return pageAnswer(request, 200, <PasswordSetPage />)
+        if (outcome.refusal === 'not_found') return problemAnswer(request, 'password_link_unknown')
         const { status, message } = REFUSALS[outcome.refusal]
-        return pageAnswer(status, <PasswordPage token={token} notice={message} />)
+        return pageAnswer(request, status, <PasswordPage token={token} notice={message} />)
       },
       { parse: 'none' },
     )
@@ -53,13 +57,18 @@ const PasswordPage = ({ token, error, notice }: { token: string; error?: string;
         autofocus
         autocomplete="new-password"
       />
-      <PrimaryButton>Set the password</PrimaryButton>
+      <Button kind="primary">Set the password</Button>
     </form>
   </Layout>
 )
 
 const PasswordSetPage = () => (
   <Layout title="Your password is set" lead="The link has been used and does not work any more.">
-    <p>There is nothing left to do here. You can close this page.</p>
+    <p>Sessions that began with another password have ended.</p>
+    <p class="next">
+      <ButtonLink kind="primary" href="/sign-in">
+        Sign in
+      </ButtonLink>
+    </p>
   </Layout>
 )

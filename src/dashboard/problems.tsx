@@ -5,12 +5,20 @@ import { factsOf } from '../core/request-facts.ts'
 import { pageAnswer } from './answers.ts'
 import type { GuardRefusal } from './guard.ts'
 import { Layout } from './layout.tsx'
-import { CodeBlock } from './parts.tsx'
+import { ButtonLink } from './parts/button.tsx'
 
 type Problem = { status: number; title: string; lead: ComponentChildren; remedy?: ComponentChildren }
 
 type ProblemCode =
-  GuardRefusal | 'unsupported_form' | 'large_form' | 'link_used' | 'setup_link_unknown' | 'password_link_unknown'
+  | GuardRefusal
+  | 'unsupported_form'
+  | 'large_form'
+  | 'link_used'
+  | 'setup_link_unknown'
+  | 'password_link_unknown'
+  | 'page_unknown'
+  | 'role_too_low'
+  | 'done_before'
 
 /** Everything that a page says no to: what happened, then what to do. */
 const PROBLEMS: Record<ProblemCode, Problem> = {
@@ -49,13 +57,12 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     lead: 'Eventpost is set up, and a set-up link works once. The API key was shown on the page that followed.',
     remedy: (
       <>
-        <p>
-          If nobody stored the key, make another one in the terminal, on the machine and in the folder where the server
-          was started:
+        <p>If nobody stored the key, sign in and make another one; the identity secret is shown beside it.</p>
+        <p class="next">
+          <ButtonLink kind="primary" href="/sign-in">
+            Sign in
+          </ButtonLink>
         </p>
-        <CodeBlock label="Command for another key">{'eventpost key create --name "Second key"'}</CodeBlock>
-        <p>The same for the identity secret; the one before keeps working for 24 hours:</p>
-        <CodeBlock label="Command for another identity secret">eventpost secret rotate</CodeBlock>
       </>
     ),
   },
@@ -64,6 +71,32 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     title: 'This link does not work',
     lead: 'A set-up link works for a day, and only the one that was printed last.',
     remedy: <p>Start the server again, and open the link that it prints in the terminal.</p>,
+  },
+  page_unknown: {
+    status: 404,
+    title: 'There is nothing here',
+    lead: 'No page of your account has this address.',
+    remedy: (
+      <p>
+        Go to <a href="/">the start</a>.
+      </p>
+    ),
+  },
+  role_too_low: {
+    status: 403,
+    title: 'Your role does not allow this',
+    lead: 'Nothing was changed.',
+    remedy: <p>Ask an owner of the account to do it, or to give you another role.</p>,
+  },
+  done_before: {
+    status: 409,
+    title: 'This was done already',
+    lead: 'The form was sent a second time, and nothing was done again. What it showed is shown once.',
+    remedy: (
+      <p>
+        Go to <a href="/">the start</a>.
+      </p>
+    ),
   },
   password_link_unknown: {
     status: 404,
@@ -85,8 +118,8 @@ const ProblemPage = ({ title, lead, remedy }: Problem) => (
 )
 
 /** The page that says why nothing was done, and what to do. */
-export const problemAnswer = (code: ProblemCode): Response =>
-  pageAnswer(PROBLEMS[code].status, <ProblemPage {...PROBLEMS[code]} />)
+export const problemAnswer = (request: Request, code: ProblemCode): Response =>
+  pageAnswer(request, PROBLEMS[code].status, <ProblemPage {...PROBLEMS[code]} />)
 
 const TITLES: Partial<Record<RefusalCode, string>> = {
   not_found: 'There is nothing here',
@@ -100,6 +133,7 @@ export function refusalPage(request: Request, refusal: RefusalCode): Response | 
   const { status, message } = REFUSALS[refusal]
   const { requestId } = factsOf(request)
   return pageAnswer(
+    request,
     status,
     <Layout title={TITLES[refusal] ?? 'This did not work'} lead={message}>
       {status === 500 && (

@@ -1,7 +1,9 @@
 /** @jsxImportSource preact */
 import type { FieldError } from '../core/refusals.ts'
 import { Layout } from './layout.tsx'
-import { Field, Notice, PrimaryButton } from './parts.tsx'
+import { Button } from './parts/button.tsx'
+import { Field } from './parts/field.tsx'
+import { Notice } from './parts/notice.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
 
 /** What was typed and may be shown again, which a password never is. */
@@ -27,7 +29,7 @@ export function SetupPage({ token, input, errors = [], notice }: SetupPageProps)
         <input type="hidden" name="token" value={token} />
         <MemberFields email={input.email} about={about} isAgain={isAgain} />
         <AppFields input={input} about={about} />
-        <PrimaryButton>Set up</PrimaryButton>
+        <Button kind="primary">Set up</Button>
       </form>
     </Layout>
   )

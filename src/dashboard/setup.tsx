@@ -1,32 +1,36 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { type Begun, createAccount, hasLink } from '../core/accounts.ts'
+import { type Begun, createAccount } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'
+import { hasLink } from '../core/members.ts'
 import type { Parts } from '../core/parts.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
 import { type FieldError, REFUSALS } from '../core/refusals.ts'
+import { showActivation } from './activation.tsx'
 import { pageAnswer } from './answers.ts'
+import type { PageParts } from './door.tsx'
 import { type Form, readForm, tokenOf } from './forms.ts'
 import { problemAnswer } from './problems.tsx'
-import { SetupDonePage } from './setup-done.tsx'
+import { startSession } from './sign-in.tsx'
 import { EMPTY_SETUP, type SetupInput, SetupPage } from './setup-page.tsx'
+import { toViewer } from './viewer.ts'
 
 /** Makes the first account through the printed link; opening it does not use it up (promises 14). */
-export const setupRoutes = (parts: Parts) =>
+export const setupRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/setup', async ({ request }) => {
       const token = tokenOf(request)
-      if (!(await isValid(parts, token))) return refuseLink(parts)
-      return pageAnswer(200, <SetupPage token={token} input={EMPTY_SETUP} />)
+      if (!(await isValid(parts, token))) return refuseLink(parts, request)
+      return pageAnswer(request, 200, <SetupPage token={token} input={EMPTY_SETUP} />)
     })
     .post(
       '/setup',
       async ({ request }) => {
         const form = await readForm(request)
-        if ('refusal' in form) return problemAnswer(form.refusal)
+        if ('refusal' in form) return problemAnswer(request, form.refusal)
         // first the link, then the rest: nobody without it may have a password hashed
-        if (!(await isValid(parts, form.text('token')))) return refuseLink(parts)
-        return setUp(parts, form)
+        if (!(await isValid(parts, form.text('token')))) return refuseLink(parts, request)
+        return setUp(parts, request, form)
       },
       { parse: 'none' },
     )
@@ -34,14 +38,15 @@ export const setupRoutes = (parts: Parts) =>
 const isValid = ({ store, clock }: Parts, token: string): Promise<boolean> =>
   hasLink({ store, now: clock.now() }, 'setup', token)
 
-const refuseLink = async ({ store }: Parts): Promise<Response> =>
-  problemAnswer((await store.isSetUp()) ? 'link_used' : 'setup_link_unknown')
+const refuseLink = async ({ store }: Parts, request: Request): Promise<Response> =>
+  problemAnswer(request, (await store.isSetUp()) ? 'link_used' : 'setup_link_unknown')
 
-async function setUp(parts: Parts, form: Form): Promise<Response> {
+async function setUp(parts: PageParts, request: Request, form: Form): Promise<Response> {
   const token = form.text('token')
   const input = { email: form.text('email'), app: form.text('app'), domain: form.text('domain') }
   const reading = readSetup(input, form.text('password'))
-  if ('errors' in reading) return pageAnswer(400, <SetupPage token={token} input={input} errors={reading.errors} />)
+  if ('errors' in reading)
+    return pageAnswer(request, 400, <SetupPage token={token} input={input} errors={reading.errors} />)
   const { store, clock } = parts
   const passwordHash = await hashPassword(form.text('password'))
   const begun = await createAccount(
@@ -49,9 +54,9 @@ async function setUp(parts: Parts, form: Form): Promise<Response> {
     { ...reading.input, passwordHash },
     { onlyFirst: true, setupToken: token },
   )
-  if ('refusal' in begun) return refuseSetup(parts, begun.refusal, { token, input })
+  if ('refusal' in begun) return refuseSetup(parts, request, begun.refusal, { token, input })
   parts.access.forget()
-  return showBegun(parts, begun, reading.input)
+  return showBegun(parts, request, begun, reading.input.email)
 }
 
 function readSetup(input: SetupInput, password: string) {
@@ -64,11 +69,29 @@ function readSetup(input: SetupInput, password: string) {
 }
 
 /** Someone else may have been faster, or the disk may be full; what was typed is kept where it can be sent again. */
-function refuseSetup(parts: Parts, refusal: keyof typeof REFUSALS, page: { token: string; input: SetupInput }) {
-  if (refusal === 'already_set_up' || refusal === 'not_found') return refuseLink(parts)
+function refuseSetup(
+  parts: Parts,
+  request: Request,
+  refusal: keyof typeof REFUSALS,
+  page: { token: string; input: SetupInput },
+) {
+  if (refusal === 'already_set_up' || refusal === 'not_found') return refuseLink(parts, request)
   const { status, message } = REFUSALS[refusal]
-  return pageAnswer(status, <SetupPage {...page} notice={message} />)
+  return pageAnswer(request, status, <SetupPage {...page} notice={message} />)
 }
 
-const showBegun = ({ baseUrl }: Parts, begun: Begun, { email, domains }: { email: string; domains: string[] }) =>
-  pageAnswer(200, <SetupDonePage begun={begun} baseUrl={baseUrl} email={email} domain={domains[0] ?? 'example.com'} />)
+/** Whoever set it up is signed in, and sees the first key on Activation. */
+async function showBegun(parts: PageParts, request: Request, { appId, apiKey, identitySecret }: Begun, email: string) {
+  const member = await parts.store.findMember(email)
+  const cookies = member?.passwordHash
+    ? await startSession(parts, request, { member, passwordHash: member.passwordHash })
+    : null
+  const apps = member ? await parts.store.listApps(member.accountId) : []
+  const account = member ? await parts.store.findAccount(member.accountId) : null
+  const viewer = member && account ? toViewer({ member, accountName: account.name }, apps, appId, SET_UP) : null
+  // another process took away what was made a moment ago
+  if (!viewer) return problemAnswer(request, 'link_used')
+  return showActivation(parts, request, viewer, { made: { apiKey, identitySecret }, cookies: cookies ?? [] })
+}
+
+const SET_UP = 'Eventpost is set up, and you are signed in.'

@@ -1,29 +1,23 @@
 import type { Database } from 'bun:sqlite'
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { makeTextId } from './ids.ts'
+import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import { createLinks } from './links.ts'
+import { createSentForms } from './sent-forms.ts'
 import * as tables from './schema.ts'
 import type { SnippetSettings } from './snippet-types.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
 import type { NewAccount, NewApp, NewKey, NewLink, Plan, Refused } from './types.ts'
 
-type Done = { done: true }
-const DONE: Done = { done: true }
+type Rotation = Change & { secret: { id: string; secret: string }; replaces: string | null }
 
-/** Who did what, for the audit list. `actor` is "cli", a member id or a key id. */
-type Change = { accountId: string; actor: string; at: number }
-
-/** The quiet writes: accounts, members, apps, keys, secrets, plans and the links that work once. */
+/** The quiet writes: accounts, apps, keys, secrets, plans and the set-up link. */
 export function createAccountWrites(db: Database) {
   const orm = drizzle(db)
   const { setSnippet } = createSnippetWrites(db)
 
-  const audit = ({ accountId, actor, at }: Change, action: string, subject: string): void => {
-    orm
-      .insert(tables.auditEntries)
-      .values({ id: makeTextId('aud', at), accountId, actor, action, subject, createdAt: at })
-      .run()
-  }
+  const audit = createAudit(db)
+  const { addLink, useLink } = createLinks(db)
 
   const addApp = (accountId: string, app: NewApp, at: number): void => {
     const largest = orm
@@ -54,22 +48,7 @@ export function createAccountWrites(db: Database) {
       .run()
   }
 
-  const addLink = (link: NewLink, memberId: string | null, at: number): void => {
-    orm
-      .insert(tables.oneTimeLinks)
-      .values({ ...link, memberId, createdAt: at })
-      .run()
-  }
-
-  const useLink = (tokenHash: string, purpose: NewLink['purpose'], at: number) => {
-    const { oneTimeLinks: links } = tables
-    const link = orm
-      .delete(links)
-      .where(and(eq(links.tokenHash, tokenHash), eq(links.purpose, purpose)))
-      .returning()
-      .get()
-    return link && link.expiresAt > at ? link : null
-  }
+  const sentForms = createSentForms(db)
 
   const isEmailTaken = (email: string): boolean =>
     orm.select({ id: tables.members.id }).from(tables.members).where(eq(tables.members.email, email)).get() !==
@@ -112,7 +91,9 @@ export function createAccountWrites(db: Database) {
       return DONE
     },
 
-    createKey({ key, ...change }: Change & { key: NewKey }): Done {
+    /** `form` is that of the page where it was asked for; sent twice, it makes one key. */
+    createKey({ key, form, ...change }: Change & { key: NewKey; form: string | null }): Done | Refused {
+      if (form !== null && !sentForms.take(form, change.at)) return { refusal: 'already_done' }
       addKey(change.accountId, key, change.at)
       audit(change, 'key.create', key.id)
       return DONE
@@ -144,16 +125,31 @@ export function createAccountWrites(db: Database) {
       return DONE
     },
 
-    /** The current secret becomes the previous one (spec 3.3). */
-    rotateSecret({ secret, ...change }: Change & { secret: { id: string; secret: string } }): Done {
+    /**
+     * The current secret becomes the previous one (spec 3.3). `replaces` is the id of the one that is to be replaced,
+     * so that asking twice rotates once; null replaces whichever is current.
+     */
+    rotateSecret({ secret, replaces, ...change }: Rotation): Done | Refused {
       const secrets = tables.identitySecrets
-      orm
-        .update(secrets)
-        .set({ retiredAt: change.at })
-        .where(and(eq(secrets.accountId, change.accountId), isNull(secrets.retiredAt)))
-        .run()
+      const own = and(eq(secrets.accountId, change.accountId), isNull(secrets.retiredAt))
+      const wanted = replaces === null ? own : and(own, eq(secrets.id, replaces))
+      if (orm.update(secrets).set({ retiredAt: change.at }).where(wanted).returning().all().length === 0) {
+        return { refusal: 'already_done' }
+      }
       addSecret(change.accountId, secret, change.at)
       audit(change, 'secret.rotate', secret.id)
+      return DONE
+    },
+
+    /** Secrets that were rotated out stop working now, and are gone. */
+    revokeOldSecrets(change: Change): Done {
+      const secrets = tables.identitySecrets
+      const old = orm
+        .delete(secrets)
+        .where(and(eq(secrets.accountId, change.accountId), isNotNull(secrets.retiredAt)))
+        .returning({ id: secrets.id })
+        .all()
+      for (const { id } of old) audit(change, 'secret.revoke', id)
       return DONE
     },
 
@@ -168,14 +164,6 @@ export function createAccountWrites(db: Database) {
     makeSetupLink({ link, at }: { link: NewLink; at: number }): Done {
       orm.delete(tables.oneTimeLinks).where(eq(tables.oneTimeLinks.purpose, 'setup')).run()
       addLink(link, null, at)
-      return DONE
-    },
-
-    /** Sets a password through a one-time link, which is used up. */
-    setPasswordByLink({ tokenHash, passwordHash, at }: { tokenHash: string; passwordHash: string; at: number }) {
-      const memberId = useLink(tokenHash, 'password', at)?.memberId
-      if (!memberId) return { refusal: 'not_found' } satisfies Refused
-      orm.update(tables.members).set({ passwordHash }).where(eq(tables.members.id, memberId)).run()
       return DONE
     },
   }

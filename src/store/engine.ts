@@ -9,6 +9,8 @@ import { createEventWrites } from './event-writes.ts'
 import { createIdSequence } from './ids.ts'
 import { createOnce } from './idempotency.ts'
 import { createPeople } from './people.ts'
+import { createMemberWrites } from './member-writes.ts'
+import { createSessionWrites } from './session-writes.ts'
 import { createTallies } from './tallies.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
@@ -36,6 +38,8 @@ function createWrites(db: Database, now: () => number) {
   const contacts = createContactWrites({ db, people, tallies })
   const writes = {
     ...createAccountWrites(db),
+    ...createMemberWrites(db),
+    ...createSessionWrites(db),
     ...createErasure({ db, people }),
     ...createBatchWrites({ db, people, addEvent: events.addEvent }),
     addNotes: createSnippetWrites(db).addNotes,

@@ -46,7 +46,7 @@ export function readPublicId(prefix: NumberedPrefix, text: string): number | nul
   return Number.isSafeInteger(id) ? id : null
 }
 
-export type TextPrefix = 'acc' | 'app' | 'site' | 'key' | 'mem' | 'sec' | 'aud'
+export type TextPrefix = 'acc' | 'app' | 'site' | 'key' | 'mem' | 'sec' | 'aud' | 'ses'
 
 /** A new text id: nine digits of time, then twelve random ones (62 bits). */
 export function makeTextId(prefix: TextPrefix, now: number): string {

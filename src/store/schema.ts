@@ -23,7 +23,7 @@ export const members = sqliteTable(
     id: text('id').primaryKey(),
     accountId: text('account_id').notNull(),
     email: text('email').notNull().unique(),
-    role: text('role').notNull(),
+    role: text('role', { enum: ['owner', 'editor', 'viewer'] }).notNull(),
     passwordHash: text('password_hash'),
     createdAt: integer('created_at').notNull(),
   },
@@ -204,6 +204,25 @@ export const auditEntries = sqliteTable(
   },
   (t) => [index('audit_entries_by_account').on(t.accountId, t.createdAt)],
 )
+
+export const sessions = sqliteTable(
+  'sessions',
+  {
+    tokenHash: text('token_hash').primaryKey(),
+    id: text('id').notNull().unique(),
+    memberId: text('member_id').notNull(),
+    browser: text('browser').notNull(),
+    createdAt: integer('created_at').notNull(),
+    lastSeenAt: integer('last_seen_at').notNull(),
+    confirmedAt: integer('confirmed_at').notNull(),
+  },
+  (t) => [index('sessions_by_member').on(t.memberId)],
+)
+
+export const sentForms = sqliteTable('sent_forms', {
+  form: text('form').primaryKey(),
+  sentAt: integer('sent_at').notNull(),
+})
 
 export const install = sqliteTable('install', { name: text('name').primaryKey(), value: text('value').notNull() })
 

@@ -1,16 +1,16 @@
 import type { Database } from 'bun:sqlite'
 import { createAccountReads } from './account-reads.ts'
-import { beginBlanking, blankPages, findStalePages } from './blanking.ts'
 import { createBlankingRuns } from './blanking-runs.ts'
 import { createContactReads } from './contact-reads.ts'
-import { databasePath, openDatabase, openForReading } from './database.ts'
-import { createEngine, type Job, type Outcome, type WriteName, type Writes } from './engine.ts'
+import { databasePath, openForReading } from './database.ts'
+import type { Job, Outcome, WriteName, Writes } from './engine.ts'
 import { createEventReads } from './event-reads.ts'
 import { createFaultWatch, type FaultListener } from './fault-watch.ts'
-import { holdFile } from './held-file.ts'
 import { createOutcomeReads } from './idempotency.ts'
+import { openInline } from './inline.ts'
 import { createSnippetReads } from './snippet-reads.ts'
 import { startThreads } from './threads.ts'
+import { createSessionReads } from './session-reads.ts'
 import { schemaVersion } from './upgrades.ts'
 import { createWriter, type Channel } from './writer.ts'
 
@@ -52,6 +52,7 @@ const createReads = (db: Database) => ({
   ...createEventReads(db),
   ...createSnippetReads(db),
   ...createOutcomeReads(db),
+  ...createSessionReads(db),
 })
 
 /**
@@ -144,8 +145,17 @@ const WRITE_NAMES: Record<WriteName, true> = {
   rotateSecret: true,
   setPlan: true,
   makeSetupLink: true,
+  revokeOldSecrets: true,
   setPasswordByLink: true,
   addNotes: true,
+  inviteMember: true,
+  makePasswordLink: true,
+  startSession: true,
+  touchSession: true,
+  confirmSession: true,
+  endSession: true,
+  endOtherSessions: true,
+  changePassword: true,
   keepInstallValue: true,
   cleanUp: true,
   touch: true,
@@ -166,31 +176,3 @@ const readsOf = (reads: Reads): Async<Reads> =>
       async (...args: never[]) => (read as (...args: never[]) => unknown)(...args),
     ]),
   ) as Async<Reads>
-
-/** In this thread, for a command that ends soon. */
-function openInline(folder: string): Channel {
-  const db = openDatabase(folder)
-  const { file, release } = holdFile(databasePath(folder))
-  const engine = createEngine(db, Date.now)
-  const broken: ((reason: string) => void)[] = []
-  return {
-    commit: async (jobs) => {
-      try {
-        return engine.run(jobs)
-      } catch (error) {
-        for (const listener of broken) listener(error instanceof Error ? error.message : String(error))
-        throw error
-      }
-    },
-    blank: async () => {
-      const mark = beginBlanking(db)
-      return mark !== null && blankPages(db, file, { pages: findStalePages(file), mark })
-    },
-    close: async () => {
-      db.close()
-      release()
-    },
-    onForeignWrite: () => {},
-    onBroken: (listener) => void broken.push(listener),
-  }
-}

@@ -15,6 +15,9 @@ export const STORED_FIELDS_BYTES = 16 * 1024
 export type ContactStatus = 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'
 export type KeyScope = 'standard' | 'ingest' | 'manage'
 
+/** What a member may do: see core/roles.ts. */
+export type Role = 'owner' | 'editor' | 'viewer'
+
 /** Why a write was not done; nothing of it was saved, but with `commit_unconfirmed` that is not known. */
 export type WriteRefusal =
   | 'app_not_found'
@@ -23,6 +26,7 @@ export type WriteRefusal =
   | 'idempotency_mismatch'
   | 'already_set_up'
   | 'email_taken'
+  | 'already_done'
   | 'not_found'
   | 'tags_full'
   | 'fields_full'
@@ -163,6 +167,9 @@ export type NewApp = {
   snippet?: SnippetSettings
 }
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expiresAt: number }
+
+/** A person who signs in; without a password until their link has set one. */
+export type MemberRow = { id: string; accountId: string; email: string; role: Role; passwordHash: string | null }
 
 export type NewAccount = {
   id: string

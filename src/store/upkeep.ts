@@ -4,6 +4,10 @@ import { BATCH_MS } from './snippet-types.ts'
 
 /** Usage older than every window is of no limit's concern. */
 const USAGE_KEPT_S = 3_600
+/** A form is sent again within the life of the page that holds it. */
+const FORM_MS = 48 * 3_600_000
+/** Well after a session has ended by itself (core/sessions.ts), so that a clock that is a day wrong ends none. */
+const IDLE_MS = 72 * 3_600_000
 /** At most this many rows of a kind in one commit, so that no request waits for the clean-up. */
 const ROWS_A_RUN = 500
 
@@ -22,6 +26,8 @@ export function createUpkeep(db: Database) {
        (SELECT app_id, contact_id, batch FROM snippet_batches WHERE received_at <= ? LIMIT ${ROWS_A_RUN})`,
   )
   const links = db.prepare('DELETE FROM one_time_links WHERE expires_at <= ?')
+  const forms = db.prepare('DELETE FROM sent_forms WHERE sent_at <= ?')
+  const sessions = db.prepare('DELETE FROM sessions WHERE last_seen_at <= ?')
 
   const keep = db.prepare('INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
   const touch = db.prepare(
@@ -46,6 +52,8 @@ export function createUpkeep(db: Database) {
         usage.run(Math.floor(at / 1000) - USAGE_KEPT_S),
         batches.run(at - BATCH_MS),
         links.run(at),
+        forms.run(at - FORM_MS),
+        sessions.run(at - IDLE_MS),
       ]
       return { deleted: runs.reduce((sum, run) => sum + run.changes, 0) }
     },

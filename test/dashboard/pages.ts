@@ -1,4 +1,5 @@
 /** What the tests of the pages share: a server of the dashboard alone, over a real store in a folder of its own. */
+import { expect } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { createFloodGuard } from '../../src/core/flood.ts'
 import { createLimits } from '../../src/core/limits.ts'
 import { createSnippetLimits } from '../../src/core/snippet-limits.ts'
 import type { Parts } from '../../src/core/parts.ts'
+import { noteFacts } from '../../src/core/request-facts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
 import { openStore } from '../../src/store/store.ts'
 
@@ -36,10 +38,15 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     notes: createNotes({ store, clock }),
   }
   const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
-  const handle = (path: string, init: RequestInit = {}) => app.handle(new Request(`${baseUrl}${path}`, init))
+  const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
+    const request = new Request(`${baseUrl}${path}`, init)
+    noteFacts(request, { requestId: 'req_1', address: () => address, access: null, refusal: null })
+    return app.handle(request)
+  }
   return {
     ...parts,
     parts,
+    folder,
     clock,
     handle,
     get: (path: string, headers: Record<string, string> = {}) => handle(path, { headers }),
@@ -73,6 +80,16 @@ export async function attributesOf(html: string, selector: string, name: string)
   })
   await rewriter.transform(new Response(html)).text()
   return values.map((value) => (value === null ? null : unescape(value)))
+}
+
+/** Fails when a page holds an element or attribute that nobody here wrote: what people send is text and nothing else. */
+export async function expectHarmless(html: string): Promise<void> {
+  expect(await attributesOf(html, 'script', 'src')).toEqual([
+    expect.stringMatching(/^\/assets\/islands\/page\.js\?v=[\w-]{12}$/),
+  ])
+  expect(await attributesOf(html, 'img, iframe, object, embed, base, style, meta[http-equiv]', 'src')).toEqual([])
+  expect(await attributesOf(html, '[style], [onerror], [onload], [onclick], [onfocus]', 'class')).toEqual([])
+  expect(await textOf(html, 'script')).toEqual([''])
 }
 
 const unescape = (text: string): string =>

@@ -85,7 +85,9 @@ test('503: a full disk keeps the link', async () => {
   pages.store.setPasswordByLink = async () => ({ refusal: 'unavailable' })
   const response = await send(PASSWORD)
   expect(response.status).toBe(503)
-  expect((await textOf(await response.text(), '[role=alert]'))[0]).toStartWith('The service cannot save right now')
+  expect((await textOf(await response.text(), '[role=alert]'))[0]).toStartWith(
+    'Error: The service cannot save right now',
+  )
   pages.store.setPasswordByLink = setPasswordByLink
   expect((await send(PASSWORD)).status).toBe(200)
 })

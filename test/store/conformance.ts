@@ -8,6 +8,7 @@ import { testEvents } from './conformance/events.ts'
 import { testIdempotency } from './conformance/idempotency.ts'
 import { testLastEvents } from './conformance/last-events.ts'
 import { testLists } from './conformance/lists.ts'
+import { testMembers } from './conformance/members.ts'
 import { testPlan } from './conformance/plan.ts'
 import type { Opened, OpenStore } from './samples.ts'
 
@@ -25,6 +26,7 @@ const GROUPS: Record<string, (store: Fresh) => void> = {
   lists: testLists,
   'the time of the last event': testLastEvents,
   'accounts and what they own': testAccounts,
+  'members and where they are signed in': testMembers,
 }
 
 /** What every store must do, whatever it keeps its rows in. Each group has a store of its own, each test people of its own. */

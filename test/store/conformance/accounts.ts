@@ -83,7 +83,7 @@ export function testAccounts(store: Fresh): void {
 
   test('a key lets in until it is revoked', async () => {
     const key = { id: 'key_b', name: 'First key', scope: 'ingest' as const, keyHash: 'hash_b' }
-    expect(await store().createKey({ ...change, key })).toEqual(DONE)
+    expect(await store().createKey({ ...change, key, form: null })).toEqual(DONE)
     expect(await store().findAccess('hash_1')).toEqual({
       key: firstKey,
       plan: FREE,
@@ -110,13 +110,34 @@ export function testAccounts(store: Fresh): void {
   })
 
   test('a rotated secret is listed for as long as it is asked for', async () => {
-    expect(await store().rotateSecret({ ...change, secret: { id: 'sec_b', secret: 'new' } })).toEqual(DONE)
+    expect(await store().rotateSecret({ ...change, secret: { id: 'sec_b', secret: 'new' }, replaces: null })).toEqual(
+      DONE,
+    )
     const current = { id: 'sec_b', secret: 'new', createdAt: AT + 100, retiredAt: null }
     const previous = { id: 'sec_1', secret: 'secret_1', createdAt: AT + 1, retiredAt: AT + 100 }
     const listed = (at: number) => store().listSecrets('acc_1', at - DAY)
     expect(await listed(AT + 100 + DAY - 1)).toEqual([current, previous])
     expect(await listed(AT + 100 + DAY)).toEqual([current])
     expect((await store().listSecrets('acc_2', 0)).map((row) => row.secret)).toEqual(['secret_2'])
+  })
+
+  test('a form that was sent before makes no second key, and a secret is replaced once', async () => {
+    const key = { id: 'key_c', name: 'Third', scope: 'standard' as const, keyHash: 'hash_c' }
+    const create = (id: string, form: string | null) =>
+      store().createKey({ ...change, key: { ...key, id, keyHash: id }, form })
+    expect(await create('key_c', 'form')).toEqual(DONE)
+    expect(await create('key_d', 'form')).toEqual({ refusal: 'already_done' })
+    expect(await create('key_e', 'other form')).toEqual(DONE)
+    expect((await store().listKeys('acc_1')).map((row) => row.id)).toEqual(['key_e', 'key_c', 'key_b', 'key_1'])
+    const rotate = (id: string, accountId = 'acc_1') =>
+      store().rotateSecret({ ...change, accountId, secret: { id, secret: id }, replaces: 'sec_b' })
+    expect(await rotate('sec_x', 'acc_2')).toEqual({ refusal: 'already_done' })
+    expect(await rotate('sec_c')).toEqual(DONE)
+    expect(await rotate('sec_d')).toEqual({ refusal: 'already_done' })
+    const listed = async (account: string) => (await store().listSecrets(account, 0)).map((row) => row.id).toSorted()
+    expect(await listed('acc_1')).toEqual(['sec_1', 'sec_b', 'sec_c'])
+    expect(await store().revokeOldSecrets(change)).toEqual(DONE)
+    expect([await listed('acc_1'), await listed('acc_2')]).toEqual([['sec_c'], ['sec_2']])
   })
 
   test('a plan is set in parts, for one account', async () => {

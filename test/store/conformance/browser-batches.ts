@@ -140,7 +140,14 @@ export function testSites(store: Fresh): void {
   })
 
   test('secrets rotated out come with it for as long as they are asked for', async () => {
-    done(await store().rotateSecret({ ...change(2), at: AT + DAY, secret: { id: 'sec_3', secret: 'secret_3' } }))
+    done(
+      await store().rotateSecret({
+        ...change(2),
+        at: AT + DAY,
+        secret: { id: 'sec_3', secret: 'secret_3' },
+        replaces: null,
+      }),
+    )
     const ids = async (after: number) => (await store().findSite('site_2', after))?.secrets.map(({ id }) => id)
     expect(await ids(AT + DAY - 1)).toEqual(['sec_3', 'sec_2'])
     expect(await ids(AT + DAY)).toEqual(['sec_3'])

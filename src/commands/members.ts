@@ -1,0 +1,75 @@
+import { UsageError } from '../config.ts'
+import { readEmail } from '../core/email.ts'
+import { inviteMember, resetPassword, type Role, ROLES } from '../core/members.ts'
+import {
+  ACCOUNT,
+  BASE_URL,
+  type Command,
+  CommandRefused,
+  DATA,
+  type Environment,
+  expectDone,
+  findAccount,
+  type Given,
+  JSON_OUTPUT,
+  type Options,
+  reachedAt,
+  required,
+  withStore,
+} from './command.ts'
+
+const COMMON: Options = {
+  ...DATA,
+  ...JSON_OUTPUT,
+  email: { type: 'string', value: 'EMAIL', meaning: "The member's email." },
+  ...BASE_URL,
+}
+
+const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text)
+
+function readMemberEmail(given: Given): string {
+  const email = readEmail(required(given, 'email'))
+  if (!email) throw new UsageError('--email takes one plain email address, such as ada@example.com.')
+  return email.email
+}
+
+/** Where the member chooses a password; the link works once and for a day. */
+const passwordUrl = (given: Given, env: Environment, token: string): string =>
+  `${reachedAt(given, env)}/password?token=${token}`
+
+export const memberInvite: Command = {
+  name: 'member invite',
+  summary: 'adds a member; prints memberId and the link where they choose a password',
+  options: {
+    ...COMMON,
+    ...ACCOUNT,
+    role: { type: 'string', value: 'ROLE', meaning: `One of ${ROLES.join(', ')}.`, default: 'editor' },
+  },
+  run: async (given, env) => {
+    const email = readMemberEmail(given)
+    const role = given.text('role') ?? 'editor'
+    if (!isRole(role)) throw new UsageError(`--role takes one of ${ROLES.join(', ')}.`)
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const accountId = await findAccount(store, given)
+      const maker = { store, now: Date.now(), actor: 'cli' }
+      const { memberId, passwordToken } = expectDone(await inviteMember(maker, accountId, { email, role }))
+      return { memberId, signInUrl: passwordUrl(given, env, passwordToken) }
+    })
+  },
+}
+
+export const memberResetPassword: Command = {
+  name: 'member reset-password',
+  summary: 'prints a link where a member chooses a new password, which ends all their sessions',
+  options: COMMON,
+  run: async (given, env) => {
+    const email = readMemberEmail(given)
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const outcome = await resetPassword({ store, now: Date.now(), actor: 'cli' }, email)
+      if ('refusal' in outcome && outcome.refusal === 'not_found') {
+        throw new CommandRefused('There is no member with this email.')
+      }
+      return { signInUrl: passwordUrl(given, env, expectDone(outcome).passwordToken) }
+    })
+  },
+}

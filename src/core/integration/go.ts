@@ -1,0 +1,81 @@
+import type { Integration, IntegrationValues } from './types.ts'
+
+/** Go with nothing but its own library. */
+export const goCode = ({ baseUrl, appId, home }: IntegrationValues): Integration => ({
+  id: 'go',
+  name: 'Go',
+  blocks: [
+    {
+      label: 'main.go',
+      code: `package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"time"
+)
+
+var eventpost = &http.Client{Timeout: 10 * time.Second}
+
+// sendEvent tells Eventpost what a user did. What fails is logged: your own work goes on.
+func sendEvent(email, event string, properties map[string]any) {
+	body, err := json.Marshal(map[string]any{
+		"app":           "${appId}",
+		"email":         email,
+		"event":         event,
+		"properties":    properties,
+		"createContact": true,
+	})
+	if err != nil {
+		log.Printf("The properties of an event are not JSON: %v", err)
+		return
+	}
+	url := "${baseUrl}/api/v1/events"
+	call, _ := http.NewRequest("POST", url, bytes.NewReader(body))
+	call.Header.Set("Authorization", "Bearer "+os.Getenv("SERVICE_API_KEY"))
+	call.Header.Set("Content-Type", "application/json")
+	answer, err := eventpost.Do(call)
+	if err != nil {
+		log.Printf("Eventpost could not be reached: %v", err)
+		return
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode >= 300 {
+		text, _ := io.ReadAll(answer.Body)
+		log.Printf("Eventpost refused an event: %d %s", answer.StatusCode, text)
+	}
+}
+
+func main() {
+	// The first time the results of a user are ready:
+	sendEvent("ada@example.com", "results_ready", map[string]any{
+		"url":      "${home}/results/1",
+		"headline": "Your results are ready.",
+	})
+}`,
+    },
+    {
+      label: 'identity.go',
+      code: `package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"strings"
+)
+
+// identitySignature proves to Eventpost that a page speaks for this user.
+func identitySignature(email string) string {
+	mac := hmac.New(sha256.New, []byte(os.Getenv("SERVICE_IDENTITY_SECRET")))
+	mac.Write([]byte(strings.ToLower(strings.TrimSpace(email))))
+	return hex.EncodeToString(mac.Sum(nil))
+}`,
+    },
+  ],
+})

@@ -1,0 +1,60 @@
+/** @jsxImportSource preact */
+import { CONFIRMED_MS, type SignedIn } from '../core/sessions.ts'
+import { pageAnswer } from './answers.ts'
+import type { PageParts } from './door.tsx'
+import type { Form } from './forms.ts'
+import { Frame } from './frame.tsx'
+import { Button, HiddenFields } from './parts/button.tsx'
+import { Field } from './parts/field.tsx'
+import { checkOwnPassword } from './password-check.ts'
+import type { Viewer } from './viewer.ts'
+
+/** Beside the fields of the form that waits for it. */
+const FIELD = 'confirmPassword'
+
+type Who = { viewer: Viewer; signedIn: SignedIn }
+
+/**
+ * The step before something that must not be done by whoever finds a screen unlocked (promises 14): shows a page that
+ * asks for the password and sends the same form again; null once it is right.
+ */
+export async function askForPassword(
+  parts: PageParts,
+  request: Request,
+  form: Form,
+  who: Who,
+): Promise<Response | null> {
+  const { [FIELD]: password, ...fields } = form.fields
+  const ask = (status: number, error?: string): Response =>
+    pageAnswer(
+      request,
+      status,
+      <ConfirmPage viewer={who.viewer} path={new URL(request.url).pathname} fields={fields} error={error} />,
+    )
+  if (password === undefined) return ask(200)
+  const checked = await checkOwnPassword(parts, request, who.signedIn.member, password)
+  if ('message' in checked) return ask(checked.status, checked.message)
+  const outcome = await parts.sessions.confirm(who.signedIn, checked.passwordHash)
+  // where the disk is full, what comes next cannot be saved either and says so
+  return 'refusal' in outcome && outcome.refusal === 'not_found'
+    ? ask(400, 'The password was changed. Type the new one.')
+    : null
+}
+
+type ConfirmProps = { viewer: Viewer; path: string; fields: Record<string, string>; error?: string }
+
+const ConfirmPage = ({ viewer, path, fields, error }: ConfirmProps) => (
+  <Frame
+    viewer={viewer}
+    page="keys"
+    title="Your password, again"
+    state={`You typed it more than ${CONFIRMED_MS / 60_000} minutes ago, and this concerns keys or people.`}
+  >
+    <form method="post" action={path} novalidate>
+      <HiddenFields fields={fields} />
+      <input type="hidden" autocomplete="username" value={viewer.member.email} />
+      <Field name={FIELD} label="Password" kind="password" error={error} autofocus autocomplete="current-password" />
+      <Button kind="primary">Go on</Button>
+    </form>
+  </Frame>
+)

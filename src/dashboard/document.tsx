@@ -1,0 +1,23 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { useContext } from 'preact/hooks'
+import { assetUrl, ICON } from '../assets.ts'
+import { PageContext } from './page-context.ts'
+
+/** What every page is: its title for the browser's tab, the stylesheet, the islands, the colours that were chosen. */
+export function Document({ title, children }: { title: string; children: ComponentChildren }) {
+  const { theme } = useContext(PageContext)
+  return (
+    <html lang="en" data-theme={theme === 'system' ? undefined : theme}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>{`${title} - Eventpost`}</title>
+        <link rel="icon" href={ICON} />
+        <link rel="stylesheet" href={assetUrl('style.css')} />
+        <script type="module" src={assetUrl('islands/page.js')} />
+      </head>
+      <body>{children}</body>
+    </html>
+  )
+}

@@ -1,0 +1,66 @@
+/** @jsxImportSource preact */
+import { hasRole, type Role } from '../core/members.ts'
+import type { Parts } from '../core/parts.ts'
+import type { Sessions, SignedIn } from '../core/sessions.ts'
+import type { SignIns } from '../core/sign-ins.ts'
+import { redirectAnswer } from './answers.ts'
+import { askForPassword } from './confirm.tsx'
+import { NO_FLASH, readFlash } from './flash.ts'
+import { type Form, readForm } from './forms.ts'
+import { problemAnswer } from './problems.tsx'
+import { readSessionToken } from './session-cookie.ts'
+import { toViewer, type Viewer } from './viewer.ts'
+
+/** What the pages are made of. */
+export type PageParts = Parts & { sessions: Sessions; signIns: SignIns }
+
+/** Whose request this is; null for a stranger. */
+export async function findSignedIn({ sessions, baseUrl }: PageParts, request: Request): Promise<SignedIn | null> {
+  const token = readSessionToken(request, baseUrl)
+  return token === null ? null : sessions.find(token)
+}
+
+/** Asks to sign in, and goes on from there to the page that was wanted. */
+function sendToSignIn(request: Request): Response {
+  const { pathname, search } = new URL(request.url)
+  const next = request.method === 'GET' ? pathname + search : pathname
+  return redirectAnswer(`/sign-in?${new URLSearchParams({ next })}`)
+}
+
+type Answer = Response | Promise<Response>
+
+/** Shows a page of an app to a member of its account; to others it does not exist (promises 21). */
+export async function showPage(
+  parts: PageParts,
+  request: Request,
+  appId: string,
+  show: (viewer: Viewer, signedIn: SignedIn) => Answer,
+): Promise<Response> {
+  const signedIn = await findSignedIn(parts, request)
+  if (!signedIn) return sendToSignIn(request)
+  const apps = await parts.store.listApps(signedIn.member.accountId)
+  const viewer = toViewer(signedIn, apps, appId, readFlash(request))
+  if (!viewer) return problemAnswer(request, 'page_unknown')
+  const response = await show(viewer, signedIn)
+  if (viewer.flash && response.status === 200) response.headers.append('Set-Cookie', NO_FLASH)
+  return response
+}
+
+/** `role` is the least that may send it; a `sensitive` one asks for the password when that was typed long ago. */
+type FormRules = { appId: string; role: Role; isSensitive?: boolean }
+
+/** Takes a form of a page of an app from a member who may send it. */
+export const takeForm = (
+  parts: PageParts,
+  request: Request,
+  { appId, role, isSensitive = false }: FormRules,
+  take: (form: Form, viewer: Viewer, signedIn: SignedIn) => Answer,
+): Promise<Response> =>
+  showPage(parts, request, appId, async (viewer, signedIn) => {
+    const form = await readForm(request)
+    if ('refusal' in form) return problemAnswer(request, form.refusal)
+    if (!hasRole(viewer.member.role, role)) return problemAnswer(request, 'role_too_low')
+    const isDue = isSensitive && !parts.sessions.isConfirmed(signedIn.session)
+    const asked = isDue ? await askForPassword(parts, request, form, { viewer, signedIn }) : null
+    return asked ?? take(form, viewer, signedIn)
+  })

@@ -1,0 +1,29 @@
+import { cookieHeader, readCookie } from './cookies.ts'
+
+/** What the page after a redirect says was done. The cookie holds the word only, so nobody can put sentences there. */
+const FLASHES = {
+  password_changed: 'Your password was changed, and all your other sessions have ended.',
+  session_ended: 'The session has ended.',
+  sessions_ended: 'All your other sessions have ended.',
+  key_revoked: 'The key was revoked. Requests with it are refused from now on.',
+  secrets_revoked: 'The previous identity secret was revoked. Signatures made with it are refused from now on.',
+  test_sent: 'The test event was taken. It is the newest of this app.',
+} as const
+
+export type FlashCode = keyof typeof FLASHES
+
+const COOKIE = 'eventpost_flash'
+const SECONDS = 60
+
+const isFlash = (text: string): text is FlashCode => Object.hasOwn(FLASHES, text)
+
+export function readFlash(request: Request): string | null {
+  const text = readCookie(request, COOKIE) ?? ''
+  return isFlash(text) ? FLASHES[text] : null
+}
+
+export const flashCookie = (code: FlashCode): string =>
+  cookieHeader({ name: COOKIE, value: code, maxAgeS: SECONDS, isSecure: false })
+
+/** It was shown. */
+export const NO_FLASH = cookieHeader({ name: COOKIE, value: '', maxAgeS: 0, isSecure: false })

@@ -1,0 +1,117 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { Document } from './document.tsx'
+import { Icon, type IconName, Mark } from './parts/icon.tsx'
+import { Flash } from './parts/notice.tsx'
+import { PageHead } from './parts/page-head.tsx'
+import { ThemeSwitch } from './theme-switch.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** The pages of an app, in the order in which they are needed. */
+const PAGES = {
+  activation: { name: 'Activation', icon: 'activation' },
+  keys: { name: 'API keys', icon: 'keys' },
+} as const satisfies Record<string, { name: string; icon: IconName }>
+
+export type PageName = keyof typeof PAGES | 'you'
+
+/** Where a page of an app is. */
+export const pathOf = (appId: string, page: PageName): string => `/apps/${appId}/${page}`
+
+type FrameProps = {
+  viewer: Viewer
+  page: PageName
+  title: string
+  /** the one sentence that says how things stand */
+  state: ComponentChildren
+  action?: ComponentChildren
+  children?: ComponentChildren
+}
+
+/** The frame of every page of a member: a sidebar, under 800 pixels a bar with a menu. */
+export const Frame = ({ viewer, page, title, state, action, children }: FrameProps) => (
+  <Document title={`${title} - ${viewer.app.name}`}>
+    <a class="skip" href="#main">
+      Skip to the content
+    </a>
+    <div class="frame">
+      <header class="bar">
+        <Mark />
+        <span>{viewer.app.name}</span>
+        <button class="button plain" type="button" popovertarget="menu">
+          <Icon name="menu" />
+          Menu
+        </button>
+      </header>
+      <Sidebar viewer={viewer} page={page} />
+      <main id="main">
+        <PageHead title={title} state={state} action={action} />
+        {viewer.flash && <Flash>{viewer.flash}</Flash>}
+        {children}
+      </main>
+    </div>
+  </Document>
+)
+
+const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) => (
+  <nav class="sidebar" id="menu" popover aria-label="Main">
+    <Switcher viewer={viewer} page={page} />
+    <ul>
+      {Object.entries(PAGES).map(([name, { name: title, icon }]) => (
+        <li key={name}>
+          <Item href={`/apps/${viewer.app.publicId}/${name}`} icon={icon} isCurrent={name === page}>
+            {title}
+          </Item>
+        </li>
+      ))}
+    </ul>
+    <div class="foot">
+      <Item href={pathOf(viewer.app.publicId, 'you')} icon="person" isCurrent={page === 'you'}>
+        {viewer.member.email}
+      </Item>
+      <form method="post" action="/sign-out">
+        <button class="item" type="submit">
+          <Icon name="leave" />
+          Sign out
+        </button>
+      </form>
+      <ThemeSwitch />
+    </div>
+  </nav>
+)
+
+type ItemProps = { href: string; icon: IconName; isCurrent: boolean; children: string }
+
+const Item = ({ href, icon, isCurrent, children }: ItemProps) => (
+  <a class="item" href={href} aria-current={isCurrent ? 'page' : undefined}>
+    <Icon name={icon} />
+    <span>{children}</span>
+  </a>
+)
+
+/** Another app of the account is seen on the same page. */
+const Switcher = ({ viewer: { account, apps, app }, page }: { viewer: Viewer; page: PageName }) => (
+  <details class="switcher" name="switcher">
+    <summary class="item">
+      <Mark />
+      <span>
+        <b>{app.name}</b>
+        <small>{account.name === app.name ? 'Eventpost' : account.name}</small>
+      </span>
+      <Icon name="chevrons" />
+    </summary>
+    <div class="menu">
+      <p>{`Apps of ${account.name}`}</p>
+      <ul>
+        {apps.map(({ publicId, name }) => (
+          <li key={publicId}>
+            <a class="item" href={pathOf(publicId, page)} aria-current={publicId === app.publicId ? 'true' : undefined}>
+              <span>{name}</span>
+              {publicId === app.publicId && <Icon name="check" />}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </div>
+  </details>
+)

@@ -1,0 +1,16 @@
+/// <reference lib="dom" />
+
+const openSwitcher = (): HTMLDetailsElement | null => document.querySelector('.switcher[open]')
+
+/** A list that floats closes with a click beside it and with Escape, as people expect of one. */
+document.addEventListener('click', (event) => {
+  const open = openSwitcher()
+  if (open && event.target instanceof Node && !open.contains(event.target)) open.open = false
+})
+
+document.addEventListener('keydown', (event) => {
+  const open = openSwitcher()
+  if (!open || event.key !== 'Escape') return
+  open.open = false
+  open.querySelector('summary')?.focus()
+})

@@ -1,0 +1,68 @@
+/** @jsxImportSource preact */
+export type Point = { label: string; value: number }
+
+const WIDTH = 640
+const HEIGHT = 160
+/** Room for the line's own thickness. */
+const EDGE = 2
+
+export const formatCount = (count: number): string => (count > 9_999 ? count.toLocaleString('en-GB') : String(count))
+
+/** A line's path through values, highest at the top; of a single value a level line. */
+function pathOf(values: number[], width: number, height: number): string {
+  const top = Math.max(1, ...values)
+  const step = width / Math.max(1, values.length - 1)
+  const y = (value: number): string => (EDGE + (1 - value / top) * (height - 2 * EDGE)).toFixed(1)
+  if (values.length === 1) return `M0,${y(values[0] ?? 0)}H${width}`
+  return values.map((value, index) => `${index === 0 ? 'M' : 'L'}${(index * step).toFixed(1)},${y(value)}`).join('')
+}
+
+/** How something went, in the height of a line of text. `label` says it in words. */
+export const Sparkline = ({ label, values }: { label: string; values: number[] }) => (
+  <svg class="sparkline" viewBox="0 0 96 24" preserveAspectRatio="none" role="img" aria-label={label}>
+    {values.length > 0 && <path d={pathOf(values, 96, 24)} vector-effect="non-scaling-stroke" />}
+  </svg>
+)
+
+/** Counts over time, with the same as a table for who would rather read. */
+export function AreaChart({ label, points }: { label: string; points: Point[] }) {
+  const line = pathOf(
+    points.map(({ value }) => value),
+    WIDTH,
+    HEIGHT,
+  )
+  const most = Math.max(0, ...points.map(({ value }) => value))
+  return (
+    <figure class="chart">
+      <figcaption>
+        <span>{label}</span>
+        <span class="hint">Most: {formatCount(most)}</span>
+      </figcaption>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+        <path class="area" d={`${line}V${HEIGHT}H0Z`} />
+        <path class="line" d={line} vector-effect="non-scaling-stroke" />
+      </svg>
+      <div class="axis" aria-hidden="true">
+        <span>{points[0]?.label}</span>
+        <span>{points.at(-1)?.label}</span>
+      </div>
+      <PointTable label={label} points={points} />
+    </figure>
+  )
+}
+
+const PointTable = ({ label, points }: { label: string; points: Point[] }) => (
+  <details>
+    <summary>The numbers</summary>
+    <table class="table" aria-label={label}>
+      <tbody>
+        {points.map((point) => (
+          <tr key={point.label}>
+            <th scope="row">{point.label}</th>
+            <td class="number">{formatCount(point.value)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </details>
+)

@@ -1,0 +1,52 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { describedBy, FieldFrame, type FieldProps } from './field.tsx'
+
+export type Option = { value: string; label: string; hint?: ComponentChildren }
+
+type SelectProps = Pick<FieldProps, 'name' | 'label' | 'hint' | 'error' | 'value'> & { options: Option[] }
+
+/** One of several that need no words of their own. */
+export const Select = (props: SelectProps) => (
+  <FieldFrame {...props}>
+    <select id={props.name} name={props.name} aria-describedby={describedBy(props)}>
+      {props.options.map(({ value, label }) => (
+        <option key={value} value={value} selected={value === props.value}>
+          {label}
+        </option>
+      ))}
+    </select>
+  </FieldFrame>
+)
+
+type RadiosProps = { name: string; label: string; value: string; error?: string; options: Option[] }
+
+/** One of a few, each with a sentence that helps to choose. */
+export const Radios = ({ name, label, value, error, options }: RadiosProps) => (
+  <fieldset class={error ? 'field wrong' : 'field'}>
+    <legend>{label}</legend>
+    {error && <p class="fault">{error}</p>}
+    {options.map((option) => (
+      <label key={option.value} class="option">
+        <input type="radio" name={name} value={option.value} checked={option.value === value} />
+        <span>
+          {option.label}
+          {option.hint && <span class="hint">{option.hint}</span>}
+        </span>
+      </label>
+    ))}
+  </fieldset>
+)
+
+type ToggleProps = { name: string; label: string; hint?: ComponentChildren; isOn: boolean }
+
+/** On or off; sent with its form like any checkbox. */
+export const Toggle = ({ name, label, hint, isOn }: ToggleProps) => (
+  <label class="toggle">
+    <input type="checkbox" role="switch" name={name} checked={isOn} />
+    <span>
+      {label}
+      {hint && <span class="hint">{hint}</span>}
+    </span>
+  </label>
+)

@@ -1,0 +1,19 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+
+/** Where nothing is yet: what this is, why it is empty, and the one next step. */
+export const EmptyState = ({
+  title,
+  children,
+  next,
+}: {
+  title: string
+  children: ComponentChildren
+  next?: ComponentChildren
+}) => (
+  <div class="empty">
+    <h3>{title}</h3>
+    <p>{children}</p>
+    {next}
+  </div>
+)

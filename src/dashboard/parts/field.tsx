@@ -1,0 +1,67 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+
+export type FieldProps = {
+  name: string
+  label: string
+  kind?: 'text' | 'email' | 'password'
+  hint?: ComponentChildren
+  error?: string
+  value?: string
+  optional?: boolean
+  autofocus?: boolean
+  autocomplete: string
+}
+
+/** A field with its label, its hint and what is wrong with it, read together by a screen reader. */
+export const Field = (props: FieldProps) => (
+  <FieldFrame {...props}>
+    <Input {...props} />
+  </FieldFrame>
+)
+
+type FrameProps = Pick<FieldProps, 'name' | 'label' | 'hint' | 'error' | 'optional'> & { children: ComponentChildren }
+
+/** What stands around any control that has one label. */
+export const FieldFrame = ({ name, label, hint, error, optional, children }: FrameProps) => (
+  <div class={error ? 'field wrong' : 'field'}>
+    <label for={name}>
+      {label}
+      {optional && <span class="hint"> (optional)</span>}
+    </label>
+    {hint && (
+      <p class="hint" id={`${name}-hint`}>
+        {hint}
+      </p>
+    )}
+    {error && (
+      <p class="fault" id={`${name}-fault`}>
+        <span class="unseen">Error: </span>
+        {error}
+      </p>
+    )}
+    {children}
+  </div>
+)
+
+/** The ids of what is read after the label. */
+export const describedBy = ({ name, hint, error }: Pick<FieldProps, 'name' | 'hint' | 'error'>): string | undefined =>
+  [hint ? `${name}-hint` : '', error ? `${name}-fault` : ''].filter((id) => id !== '').join(' ') || undefined
+
+function Input(props: FieldProps) {
+  const { name, kind = 'text', error, value, optional, autofocus, autocomplete } = props
+  const attributes = {
+    id: name,
+    name,
+    value,
+    required: !optional,
+    autofocus,
+    autocomplete,
+    'aria-invalid': error ? ('true' as const) : undefined,
+    'aria-describedby': describedBy(props),
+  }
+  if (kind === 'password') return <input {...attributes} type="password" />
+  // type="email" would rewrite what was typed before it is sent
+  const inputmode = kind === 'email' ? ('email' as const) : undefined
+  return <input {...attributes} type="text" inputmode={inputmode} autocapitalize="none" spellcheck={false} />
+}

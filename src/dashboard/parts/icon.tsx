@@ -1,0 +1,35 @@
+/** @jsxImportSource preact */
+/** Drawn on a grid of 16, in the colour of the text beside them. */
+const PATHS = {
+  activation: 'M8.5 1.5 3 9h4l-.5 5.5L12.5 7H8z',
+  keys: 'M10.5 9.5a4 4 0 1 0-4-4c0 .5.1 1 .3 1.4L2 11.7V14h2.5v-1.7h1.8v-1.8h1.8l.9-.9c.5.2 1 .3 1.5.3zM11.4 4.6h.01',
+  person: 'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14c.6-2.6 2.8-4 5.5-4s4.9 1.4 5.5 4',
+  leave: 'M6 2.5H2.5v11H6M10.5 4.5 14 8l-3.5 3.5M14 8H6',
+  menu: 'M2 4h12M2 8h12M2 12h12',
+  chevrons: 'm5 6 3-3 3 3M5 10l3 3 3-3',
+  check: 'm3 8.5 3.5 3.5L13 4.5',
+  copy: 'M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z',
+  warning: 'M8 2 1.5 13.5h13zM8 6.5v3.2M8 11.6h.01',
+  info: 'M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM8 7.3v4M8 4.8h.01',
+  light:
+    'M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1.1 1.1M11.9 11.9 13 13M13 3l-1.1 1.1M4.1 11.9 3 13',
+  dark: 'M13.5 9.6A6 6 0 0 1 6.4 2.5a6 6 0 1 0 7.1 7.1z',
+  system: 'M1.5 2.5h13v8.5h-13zM5.5 14h5M8 11v3',
+} as const
+
+export type IconName = keyof typeof PATHS
+
+/** Never alone: a word stands beside it, or in it for who cannot see. */
+export const Icon = ({ name }: { name: IconName }) => (
+  <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+    <path d={PATHS[name]} />
+  </svg>
+)
+
+/** The sign of the product. */
+export const Mark = () => (
+  <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">
+    <rect width="16" height="16" rx="4" />
+    <path d="M4 5h8M4 8h5M4 11h8" />
+  </svg>
+)

@@ -1,0 +1,30 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { Icon, type IconName } from './icon.tsx'
+
+export type NoticeKind = 'error' | 'caution' | 'done' | 'info'
+
+const SIGNS: Record<NoticeKind, { icon: IconName; word: string }> = {
+  error: { icon: 'warning', word: 'Error: ' },
+  caution: { icon: 'warning', word: 'Caution: ' },
+  done: { icon: 'check', word: 'Done: ' },
+  info: { icon: 'info', word: 'Note: ' },
+}
+
+/** What the reader must not miss. */
+export const Notice = ({ kind, children }: { kind: NoticeKind; children: ComponentChildren }) => (
+  <div class={`notice ${kind}`} role={kind === 'error' ? 'alert' : undefined}>
+    <Icon name={SIGNS[kind].icon} />
+    <div>
+      <span class="unseen">{SIGNS[kind].word}</span>
+      {children}
+    </div>
+  </div>
+)
+
+/** What was just done, on the page that follows a redirect. */
+export const Flash = ({ children }: { children: ComponentChildren }) => (
+  <div role="status">
+    <Notice kind="done">{children}</Notice>
+  </div>
+)

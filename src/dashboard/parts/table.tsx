@@ -1,0 +1,58 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+
+export type Column<Row> = {
+  name: string
+  cell(row: Row): ComponentChildren
+  /** set to the right, digits below digits */
+  isNumber?: boolean
+  /** buttons; the name is for who cannot see them */
+  isAction?: boolean
+}
+
+type TableProps<Row> = { label: string; columns: Column<Row>[]; rows: Row[]; idOf(row: Row): string }
+
+/** Rows under a head that stays in sight; on a phone each row reads from top to bottom. */
+export const Table = <Row,>({ label, columns, rows, idOf }: TableProps<Row>) => (
+  <table class="table" aria-label={label}>
+    <thead>
+      <tr>
+        {columns.map((column) => (
+          <th key={column.name} scope="col" class={classOf(column)}>
+            <span class={column.isAction ? 'unseen' : undefined}>{column.name}</span>
+          </th>
+        ))}
+      </tr>
+    </thead>
+    <tbody>
+      {rows.map((row) => (
+        <tr key={idOf(row)}>
+          {columns.map((column) => (
+            <td key={column.name} class={classOf(column)} data-label={column.isAction ? undefined : column.name}>
+              {column.cell(row)}
+            </td>
+          ))}
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)
+
+const classOf = <Row,>({ isNumber, isAction }: Column<Row>): string | undefined =>
+  isNumber ? 'number' : isAction ? 'action' : undefined
+
+/** Pages by where the last row stood: nothing is counted, and nothing is missed when rows come. */
+export const Pager = ({ newer, older }: { newer?: string; older?: string }) => (
+  <nav class="pager" aria-label="Pages">
+    {newer && (
+      <a class="button plain" href={newer} rel="prev">
+        Newer
+      </a>
+    )}
+    {older && (
+      <a class="button plain" href={older} rel="next">
+        Older
+      </a>
+    )}
+  </nav>
+)

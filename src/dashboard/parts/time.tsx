@@ -1,0 +1,47 @@
+/** @jsxImportSource preact */
+/** A unit is used from the last number of milliseconds on: a day and a half is better said in hours. */
+const UNITS: [unit: string, ms: number, from: number][] = [
+  ['day', 86_400_000, 2 * 86_400_000],
+  ['hour', 3_600_000, 3_600_000],
+  ['minute', 60_000, 60_000],
+]
+/** Beyond this a date says more than a count of days. */
+const RELATIVE_DAYS = 30
+
+/** "3 May 2026, 14:05" */
+export function formatTime(at: number, timeZone = 'UTC'): string {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+  const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
+  return `${parts.day} ${parts.month} ${parts.year}, ${parts.hour}:${parts.minute}`
+}
+
+/** "just now", "5 minutes ago", "in 23 hours", or the date when that is far away. */
+export function formatAge(at: number, now: number, timeZone = 'UTC'): string {
+  const distance = Math.abs(now - at)
+  const [unit, ms] = UNITS.find(([, , from]) => distance >= from) ?? ['', 0]
+  if (unit === '') return at > now ? 'in less than a minute' : 'just now'
+  const count = Math.floor(distance / ms)
+  if (unit === 'day' && count > RELATIVE_DAYS) return formatTime(at, timeZone)
+  const words = `${count} ${unit}${count === 1 ? '' : 's'}`
+  return at > now ? `in ${words}` : `${words} ago`
+}
+
+/** A time (ms UTC) as people say it, exact where the pointer rests. */
+export const Time = ({ at, now, timeZone = 'UTC' }: { at: number; now: number; timeZone?: string }) => (
+  <time datetime={new Date(at).toISOString()} title={`${formatTime(at, timeZone)} ${timeZone}`}>
+    {formatAge(at, now, timeZone)}
+  </time>
+)
+
+/** A time (ms UTC) in full, where the minute matters. */
+export const ExactTime = ({ at, timeZone = 'UTC' }: { at: number; timeZone?: string }) => (
+  <time datetime={new Date(at).toISOString()}>{`${formatTime(at, timeZone)} ${timeZone}`}</time>
+)

@@ -1,0 +1,27 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { CopyButton } from './copy.tsx'
+
+/** Values to copy, by a button or selected as a whole by one click. */
+export const Values = ({ children }: { children: ComponentChildren }) => <dl class="values">{children}</dl>
+
+/** `id` is this value's own on its page. */
+export const Value = ({ id, name, children }: { id: string; name: string; children: string }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>
+      <code class="whole" id={id}>
+        {children}
+      </code>
+      <CopyButton from={id} what={name} />
+    </dd>
+  </div>
+)
+
+/** A name and what it stands for, without anything to copy. */
+export const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+)

@@ -1,0 +1,42 @@
+import { REFUSALS } from '../core/refusals.ts'
+import { factsOf } from '../core/request-facts.ts'
+import type { MemberRow } from '../core/sessions.ts'
+import type { PageParts } from './door.tsx'
+import { readKnownMark } from './session-cookie.ts'
+
+type Checked =
+  { member: MemberRow; passwordHash: string } | { status: number; message: string; retryAfterSeconds?: number }
+
+/** Compares what was typed with the member's password, or says why not in a sentence for beside the field. */
+export async function checkPassword(
+  parts: PageParts,
+  request: Request,
+  email: string,
+  password: string,
+): Promise<Checked> {
+  const address = factsOf(request).address()
+  const checked = await parts.signIns.check({ email, password, address, known: readKnownMark(request) })
+  if (!('refusal' in checked)) return checked
+  const { status, message } = REFUSALS[checked.refusal]
+  if (checked.refusal !== 'too_many_tries') return { status, message }
+  const { retryAfterSeconds } = checked
+  const minutes = Math.ceil(retryAfterSeconds / 60)
+  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
+  return {
+    status,
+    retryAfterSeconds,
+    message: `Too many wrong passwords were tried. Wait ${wait}, or use a browser that you have signed in with before.`,
+  }
+}
+
+/** The same for somebody who is signed in and can only have the password wrong. */
+export async function checkOwnPassword(
+  parts: PageParts,
+  request: Request,
+  { email }: MemberRow,
+  password: string,
+): Promise<Checked> {
+  const checked = await checkPassword(parts, request, email, password)
+  const isWrong = 'message' in checked && checked.message === REFUSALS.wrong_password.message
+  return isWrong ? { ...checked, message: 'This is not your password.' } : checked
+}

@@ -1,0 +1,77 @@
+/** @jsxImportSource preact */
+import { PREVIOUS_SECRET_VALID_MS, type SecretRow } from '../core/identity.ts'
+import { pathOf } from './frame.tsx'
+import { Button, HiddenFields } from './parts/button.tsx'
+import { Dialog } from './parts/dialog.tsx'
+import { ExactTime, Time } from './parts/time.tsx'
+import { Fact, Values } from './parts/values.tsx'
+import type { Viewer } from './viewer.ts'
+
+type SecretProps = { viewer: Viewer; secrets: SecretRow[]; isOwner: boolean; now: number }
+
+/** The identity secret, without its text, and how long those before it still work (spec 2.3, 3.3). */
+export function SecretSection({ viewer, secrets, isOwner, now }: SecretProps) {
+  const current = secrets.find(({ retiredAt }) => retiredAt === null)
+  const previous = secrets.filter(({ retiredAt }) => retiredAt !== null)
+  return (
+    <section>
+      <h2>Identity secret</h2>
+      <p>
+        Your server signs the email of whoever is signed in with it, so that nobody reports page views in another name.
+        It is shown whenever a key is made.
+      </p>
+      <Values>
+        {current && (
+          <Fact name="Current">
+            <span>
+              Made <Time at={current.createdAt} now={now} />
+            </span>
+          </Fact>
+        )}
+        {previous.map(({ id, retiredAt }) => (
+          <Fact key={id} name="Previous">
+            <span>
+              Works until <ExactTime at={(retiredAt ?? 0) + PREVIOUS_SECRET_VALID_MS} />, which is{' '}
+              <Time at={(retiredAt ?? 0) + PREVIOUS_SECRET_VALID_MS} now={now} />
+            </span>
+          </Fact>
+        ))}
+      </Values>
+      {isOwner && current && (
+        <div class="buttons">
+          <RotateDialog path={pathOf(viewer.app.publicId, 'keys')} currentId={current.id} />
+          {previous.length > 0 && <RevokeOldDialog path={pathOf(viewer.app.publicId, 'keys')} />}
+        </div>
+      )}
+    </section>
+  )
+}
+
+const RotateDialog = ({ path, currentId }: { path: string; currentId: string }) => (
+  <Dialog id="rotate" opener="Rotate" about="the identity secret" title="Rotate the identity secret?">
+    <p>
+      A new one is made and shown once. The one before keeps working for 24 hours, so that you can put the new one in
+      place.
+    </p>
+    <form method="post" action={`${path}/secret`}>
+      <HiddenFields fields={{ replaces: currentId }} />
+      <Button kind="primary">Rotate</Button>
+    </form>
+  </Dialog>
+)
+
+const RevokeOldDialog = ({ path }: { path: string }) => (
+  <Dialog
+    id="revoke-previous"
+    opener="Revoke the previous now"
+    kind="danger"
+    title="Revoke the previous identity secret?"
+  >
+    <p>
+      Signatures made with it are refused from now on. Do this when it leaked, or when every server has the new one.
+    </p>
+    <form method="post" action={`${path}/secret/revoke`}>
+      <Button kind="danger">Revoke it now</Button>
+    </form>
+  </Dialog>
+)

@@ -1,0 +1,43 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import type { Parts } from '../../core/parts.ts'
+import { pageAnswer } from '../answers.ts'
+import { Frame } from '../frame.tsx'
+import type { Viewer } from '../viewer.ts'
+import { ContentParts } from './content.tsx'
+import { ControlParts } from './controls.tsx'
+import { LONG } from './samples.ts'
+import { TableParts } from './tables.tsx'
+
+const app = (id: number, name: string) => ({
+  id,
+  accountId: 'acc_1',
+  publicId: `app_${id}`,
+  siteId: `site_${id}`,
+  name,
+  homeUrl: null,
+  createdAt: 0,
+  hosts: [],
+})
+
+const VIEWER: Viewer = {
+  member: { id: 'mem_1', email: 'ada.lovelace@analytical-engines.example.com', role: 'owner' },
+  account: { id: 'acc_1', name: 'Analytical Engines' },
+  apps: [app(1, 'Engine'), app(2, 'Difference'), app(3, LONG)],
+  app: app(1, 'Engine'),
+  flash: 'The key was revoked. Requests with it are refused from now on.',
+}
+
+/** Every part with its states, for who works on the pages; nothing here does anything. */
+export const showcaseRoutes = ({ clock }: Parts) =>
+  new Elysia().get('/_parts', ({ request }) =>
+    pageAnswer(
+      request,
+      200,
+      <Frame viewer={VIEWER} page="activation" title="Parts" state="Each part once, with its states.">
+        <ControlParts />
+        <TableParts now={clock.now()} />
+        <ContentParts now={clock.now()} />
+      </Frame>,
+    ),
+  )

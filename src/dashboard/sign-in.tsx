@@ -1,0 +1,89 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { describeBrowser } from '../core/browsers.ts'
+import { REFUSALS } from '../core/refusals.ts'
+import type { MemberRow } from '../core/sessions.ts'
+import { pageAnswer, redirectAnswer } from './answers.ts'
+import { findSignedIn, type PageParts } from './door.tsx'
+import { type Form, readForm } from './forms.ts'
+import { Layout } from './layout.tsx'
+import { Button } from './parts/button.tsx'
+import { Field } from './parts/field.tsx'
+import { Notice } from './parts/notice.tsx'
+import { checkPassword } from './password-check.ts'
+import { problemAnswer } from './problems.tsx'
+import { knownCookie, readSessionToken, sessionCookie } from './session-cookie.ts'
+
+/** In and out (promises 14). */
+export const signInRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/sign-in', async ({ request }) => {
+      const next = new URL(request.url).searchParams.get('next') ?? '/'
+      if (await findSignedIn(parts, request)) return redirectAnswer(next)
+      return pageAnswer(request, 200, <SignInPage email="" next={next} />)
+    })
+    .post(
+      '/sign-in',
+      async ({ request }) => {
+        const form = await readForm(request)
+        return 'refusal' in form ? problemAnswer(request, form.refusal) : signIn(parts, request, form)
+      },
+      { parse: 'none' },
+    )
+    .post(
+      '/sign-out',
+      async ({ request }) => {
+        const signedIn = await findSignedIn(parts, request)
+        if (signedIn) await parts.sessions.end(signedIn)
+        return redirectAnswer('/sign-in', [sessionCookie(parts.baseUrl, null)])
+      },
+      { parse: 'none' },
+    )
+
+async function signIn(parts: PageParts, request: Request, form: Form): Promise<Response> {
+  const [email, next] = [form.text('email'), form.text('next')]
+  const refuse = (status: number, message: string): Response =>
+    pageAnswer(request, status, <SignInPage email={email} next={next} error={message} />)
+  const checked = await checkPassword(parts, request, email, form.text('password'))
+  if ('message' in checked) {
+    const response = refuse(checked.status, checked.message)
+    if (checked.retryAfterSeconds) response.headers.set('Retry-After', String(checked.retryAfterSeconds))
+    return response
+  }
+  const cookies = await startSession(parts, request, checked)
+  if (!cookies) return refuse(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
+  return redirectAnswer(next, cookies)
+}
+
+/** The cookies of a new session after a right password; null where that was changed meanwhile. */
+export async function startSession(
+  { sessions, signIns, baseUrl }: PageParts,
+  request: Request,
+  proof: { member: MemberRow; passwordHash: string },
+): Promise<string[] | null> {
+  const browser = describeBrowser(request.headers.get('user-agent'))
+  const started = await sessions.start(proof, browser, readSessionToken(request, baseUrl))
+  if ('refusal' in started) return null
+  return [sessionCookie(baseUrl, started.token), knownCookie(baseUrl, signIns.knownMark(proof.member))]
+}
+
+const SignInPage = ({ email, next, error }: { email: string; next: string; error?: string }) => (
+  <Layout title="Sign in" lead="With the email and password of your account." isNarrow>
+    {error && <Notice kind="error">{error}</Notice>}
+    <form method="post" action="/sign-in" novalidate>
+      <input type="hidden" name="next" value={next} />
+      <Field name="email" label="Email" kind="email" value={email} autofocus={email === ''} autocomplete="username" />
+      <Field
+        name="password"
+        label="Password"
+        kind="password"
+        autofocus={email !== ''}
+        autocomplete="current-password"
+      />
+      <Button kind="primary">Sign in</Button>
+    </form>
+    <p class="hint after-form">
+      Forgotten? Whoever runs this server makes a link for a new one: <code>eventpost member reset-password</code>
+    </p>
+  </Layout>
+)

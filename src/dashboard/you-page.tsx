@@ -1,0 +1,95 @@
+/** @jsxImportSource preact */
+import type { SessionRow } from '../core/sessions.ts'
+import { Frame, pathOf } from './frame.tsx'
+import { Badge } from './parts/badge.tsx'
+import { ActionForm, Button } from './parts/button.tsx'
+import { Field } from './parts/field.tsx'
+import { Notice } from './parts/notice.tsx'
+import { type Column, Table } from './parts/table.tsx'
+import { Time } from './parts/time.tsx'
+import { PASSWORD_HINT } from './password-hint.ts'
+import type { Viewer } from './viewer.ts'
+
+export type YouErrors = { password?: string; newPassword?: string; sessions?: string }
+
+type YouProps = { viewer: Viewer; sessions: SessionRow[]; currentId: string; now: number; errors: YouErrors }
+
+/** How a member signs in, and where they are signed in. */
+export const YouPage = (props: YouProps) => (
+  <Frame
+    viewer={props.viewer}
+    page="you"
+    title="Password and sessions"
+    state={`You are ${props.viewer.member.email}, ${ROLES[props.viewer.member.role]} of ${props.viewer.account.name}.`}
+  >
+    <PasswordSection {...props} />
+    <SessionsSection {...props} />
+  </Frame>
+)
+
+const ROLES = { owner: 'an owner', editor: 'an editor', viewer: 'a viewer' } as const
+
+const PasswordSection = ({ viewer, errors }: YouProps) => (
+  <section>
+    <h2>Password</h2>
+    <p class="hint">Changing it ends all your other sessions.</p>
+    <form method="post" action={`${pathOf(viewer.app.publicId, 'you')}/password`} novalidate>
+      <input type="hidden" autocomplete="username" value={viewer.member.email} />
+      <Field
+        name="password"
+        label="Current password"
+        kind="password"
+        error={errors.password}
+        autofocus={errors.password !== undefined}
+        autocomplete="current-password"
+      />
+      <Field
+        name="newPassword"
+        label="New password"
+        kind="password"
+        hint={PASSWORD_HINT}
+        error={errors.newPassword}
+        autofocus={errors.newPassword !== undefined}
+        autocomplete="new-password"
+      />
+      <Button>Change the password</Button>
+    </form>
+  </section>
+)
+
+const SessionsSection = ({ viewer, sessions, currentId, now, errors }: YouProps) => (
+  <section>
+    <div class="section-head">
+      <h2>Sessions</h2>
+      {sessions.length > 1 && (
+        <ActionForm action={`${pathOf(viewer.app.publicId, 'you')}/sessions`}>End all others</ActionForm>
+      )}
+    </div>
+    <p class="hint">A session ends 12 hours after it was last used, and 30 days after it began.</p>
+    {errors.sessions && <Notice kind="error">{errors.sessions}</Notice>}
+    <Table label="Sessions" columns={columnsOf(viewer, currentId, now)} rows={sessions} idOf={({ id }) => id} />
+  </section>
+)
+
+const columnsOf = (viewer: Viewer, currentId: string, now: number): Column<SessionRow>[] => [
+  {
+    name: 'Browser',
+    cell: ({ id, browser }) => (
+      <span class="with-badge">
+        {browser} {id === currentId && <Badge mood="good">This one</Badge>}
+      </span>
+    ),
+  },
+  { name: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+  { name: 'Last used', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} now={now} /> },
+  {
+    name: 'End it',
+    isAction: true,
+    cell: ({ id, browser }) =>
+      id !== currentId && (
+        <ActionForm action={`${pathOf(viewer.app.publicId, 'you')}/sessions`} fields={{ session: id }}>
+          End<span class="unseen">{` the session of ${browser}`}</span>
+        </ActionForm>
+      ),
+  },
+]

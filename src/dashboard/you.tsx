@@ -1,0 +1,87 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { findPasswordFault, hashPassword } from '../core/passwords.ts'
+import { REFUSALS } from '../core/refusals.ts'
+import type { SignedIn } from '../core/sessions.ts'
+import { pageAnswer, redirectAnswer } from './answers.ts'
+import { type PageParts, showPage, takeForm } from './door.tsx'
+import { type FlashCode, flashCookie } from './flash.ts'
+import type { Form } from './forms.ts'
+import { pathOf } from './frame.tsx'
+import { checkOwnPassword } from './password-check.ts'
+import { sessionCookie } from './session-cookie.ts'
+import type { Viewer } from './viewer.ts'
+import { type YouErrors, YouPage } from './you-page.tsx'
+
+/** A member's own password and sessions. Every role may send these forms, about nobody but themselves. */
+export const youRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/apps/:app/you', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer, signedIn) => showYou(parts, request, { viewer, signedIn })),
+    )
+    .post(
+      '/apps/:app/you/password',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'viewer' }, (form, viewer, signedIn) =>
+          changePassword(parts, request, form, { viewer, signedIn }),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/you/sessions',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'viewer' }, (form, viewer, signedIn) =>
+          endSessions(parts, request, form, { viewer, signedIn }),
+        ),
+      { parse: 'none' },
+    )
+
+type Who = { viewer: Viewer; signedIn: SignedIn }
+
+async function showYou(
+  { sessions, clock }: PageParts,
+  request: Request,
+  who: Who,
+  errors: YouErrors = {},
+  status = 200,
+) {
+  const list = await sessions.list(who.signedIn.member.id)
+  const page = (
+    <YouPage
+      viewer={who.viewer}
+      sessions={list}
+      currentId={who.signedIn.session.id}
+      now={clock.now()}
+      errors={errors}
+    />
+  )
+  return pageAnswer(request, status, page)
+}
+
+async function changePassword(parts: PageParts, request: Request, form: Form, who: Who): Promise<Response> {
+  const fault = findPasswordFault(form.text('newPassword'))
+  if (fault) return showYou(parts, request, who, { newPassword: fault }, 400)
+  const checked = await checkOwnPassword(parts, request, who.signedIn.member, form.text('password'))
+  if ('message' in checked) return showYou(parts, request, who, { password: checked.message }, checked.status)
+  const passwordHash = await hashPassword(form.text('newPassword'))
+  const outcome = await parts.sessions.changePassword(who.signedIn, checked.passwordHash, passwordHash)
+  if ('token' in outcome) return done(who, 'password_changed', [sessionCookie(parts.baseUrl, outcome.token)])
+  const { status, message } = REFUSALS[outcome.refusal]
+  return showYou(parts, request, who, { password: message }, status)
+}
+
+async function endSessions(
+  { sessions, ...parts }: PageParts,
+  request: Request,
+  form: Form,
+  who: Who,
+): Promise<Response> {
+  const id = form.text('session')
+  const outcome = id === '' ? await sessions.endOthers(who.signedIn) : await sessions.end(who.signedIn, id)
+  if (!('refusal' in outcome)) return done(who, id === '' ? 'sessions_ended' : 'session_ended')
+  const { status, message } = REFUSALS[outcome.refusal]
+  return showYou({ ...parts, sessions }, request, who, { sessions: message }, status)
+}
+
+const done = ({ viewer }: Who, code: FlashCode, cookies: string[] = []): Response =>
+  redirectAnswer(pathOf(viewer.app.publicId, 'you'), [flashCookie(code), ...cookies])

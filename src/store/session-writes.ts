@@ -1,0 +1,86 @@
+import type { Database } from 'bun:sqlite'
+import { and, eq, ne } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { createAudit, type Done, DONE } from './audit.ts'
+import { members, sessions } from './schema.ts'
+import type { NewSession } from './session-types.ts'
+import type { Refused } from './types.ts'
+
+type Own = { memberId: string; sessionId: string; at: number }
+
+/**
+ * Where members are signed in. What follows from a password carries the hash it was compared with: when that is not the
+ * member's any more, because it was changed in between, nothing is done.
+ */
+export function createSessionWrites(db: Database) {
+  const orm = drizzle(db)
+  const audit = createAudit(db)
+
+  const accountOf = (memberId: string, passwordHash: string): string | null =>
+    orm
+      .select({ accountId: members.accountId })
+      .from(members)
+      .where(and(eq(members.id, memberId), eq(members.passwordHash, passwordHash)))
+      .get()?.accountId ?? null
+
+  const isOwn = ({ memberId, sessionId }: Pick<Own, 'memberId' | 'sessionId'>) =>
+    and(eq(sessions.id, sessionId), eq(sessions.memberId, memberId))
+
+  return {
+    /** `replaces` is the token of the session that the same browser had, which ends. */
+    startSession(start: { session: NewSession; passwordHash: string; replaces: string | null; at: number }) {
+      const { session, passwordHash, replaces, at } = start
+      const accountId = accountOf(session.memberId, passwordHash)
+      if (accountId === null) return { refusal: 'not_found' } satisfies Refused
+      if (replaces !== null) orm.delete(sessions).where(eq(sessions.tokenHash, replaces)).run()
+      orm
+        .insert(sessions)
+        .values({ ...session, createdAt: at, lastSeenAt: at, confirmedAt: at })
+        .run()
+      audit({ accountId, actor: session.memberId, at }, 'session.start', session.id)
+      return DONE
+    },
+
+    touchSession({ sessionId, at }: Omit<Own, 'memberId'>): Done {
+      orm.update(sessions).set({ lastSeenAt: at }).where(eq(sessions.id, sessionId)).run()
+      return DONE
+    },
+
+    /** The password was typed again. */
+    confirmSession({ passwordHash, at, ...own }: Own & { passwordHash: string }): Done | Refused {
+      if (accountOf(own.memberId, passwordHash) === null) return { refusal: 'not_found' }
+      orm.update(sessions).set({ confirmedAt: at }).where(isOwn(own)).run()
+      return DONE
+    },
+
+    /** One that has ended already stays so; another member's does not exist. */
+    endSession(own: Own): Done {
+      orm.delete(sessions).where(isOwn(own)).run()
+      return DONE
+    },
+
+    /** Ends all sessions of a member but this one. */
+    endOtherSessions({ memberId, sessionId }: Own): Done {
+      orm
+        .delete(sessions)
+        .where(and(eq(sessions.memberId, memberId), ne(sessions.id, sessionId)))
+        .run()
+      return DONE
+    },
+
+    /** Ends all other sessions; this one goes on under a new token. */
+    changePassword(change: Own & { oldHash: string; passwordHash: string; tokenHash: string }): Done | Refused {
+      const { memberId, sessionId, at, oldHash, passwordHash, tokenHash } = change
+      const accountId = accountOf(memberId, oldHash)
+      if (accountId === null) return { refusal: 'not_found' }
+      orm.update(members).set({ passwordHash }).where(eq(members.id, memberId)).run()
+      orm.update(sessions).set({ tokenHash, confirmedAt: at }).where(isOwn(change)).run()
+      orm
+        .delete(sessions)
+        .where(and(eq(sessions.memberId, memberId), ne(sessions.id, sessionId)))
+        .run()
+      audit({ accountId, actor: memberId, at }, 'member.change_password', memberId)
+      return DONE
+    },
+  }
+}

@@ -1,0 +1,50 @@
+/** A real Chromium before a real server on a port of its own. */
+import { existsSync } from 'node:fs'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { createTestServer, type Options } from '../helper.ts'
+
+const PATH = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
+const QUIET = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+
+/** False where there is no Chromium to try things in. */
+export const hasChromium = existsSync(PATH)
+
+export const openChromium = (): Promise<Browser> => chromium.launch({ executablePath: PATH, args: QUIET })
+
+export const PASSWORD = 'correct horse battery'
+
+/** A whole server that a browser can reach; `close` ends it. */
+export async function serveTest(options: Options = {}) {
+  const server = await createTestServer(options)
+  const http = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => server.send(request, '127.0.0.1') })
+  return {
+    ...server,
+    url: `http://localhost:${http.port}`,
+    close: async (): Promise<void> => {
+      await http.stop(true)
+      await server.close()
+    },
+  }
+}
+
+export type Served = Awaited<ReturnType<typeof serveTest>>
+
+/** Signs the owner of the first account in, who chooses a password by the link on the first time. */
+export async function signIn(page: Page, { url, first }: Served): Promise<void> {
+  await page.goto(`${url}/password?token=${first.passwordToken}`)
+  if (await page.isVisible('#password')) {
+    await page.fill('#password', PASSWORD)
+    await page.click('button.primary')
+  }
+  await page.goto(`${url}/sign-in`)
+  await page.fill('#email', 'first@owner.example')
+  await page.fill('#password', PASSWORD)
+  await page.click('button.primary')
+  await page.waitForURL('**/apps/**')
+}
+
+/** Opens what a phone hides behind its menu, and the list of apps. */
+export async function openMenu(page: Page): Promise<void> {
+  if (await page.isVisible('[popovertarget=menu]')) await page.click('[popovertarget=menu]')
+  await page.click('.switcher > summary')
+}

@@ -1,0 +1,178 @@
+/** Every page in a real Chromium: what axe-core finds, what the policy forbids, how wide it is, and without script. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { hasChromium, openChromium, PASSWORD, type Served, serveTest, signIn } from './chromium.ts'
+import { STEPS } from './walk.ts'
+
+const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
+const WALK_MS = 180_000
+/** A browser on a busy machine is slow; what is tried here takes a second. */
+const TRY_MS = 30_000
+
+let browser: Browser
+let server: Served
+beforeAll(async () => {
+  if (hasChromium) browser = await openChromium()
+})
+afterAll(() => browser?.close())
+
+/** Runs axe-core in the page; what it finds, in a line each. */
+async function findViolations(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  const found = await page.evaluate(
+    `axe.run().then(({ violations }) => violations.flatMap((v) => v.nodes.map((n) => v.id + ': ' + n.html)))`,
+  )
+  return found as string[]
+}
+
+async function walk(
+  options: BrowserContextOptions,
+  look: (page: Page, name: string) => Promise<void>,
+): Promise<string[]> {
+  server = await serveTest()
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    // an answer that refuses is told there too
+    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => void complaints.push(error.message))
+  let isSignedIn = false
+  for (const { name, go, isOpen } of STEPS) {
+    if (!isOpen && !isSignedIn) await signIn(page, server)
+    isSignedIn = !isOpen
+    await go(page, server)
+    await look(page, name)
+  }
+  await context.close()
+  await server.close()
+  return complaints
+}
+
+const VIEWS: [name: string, options: BrowserContextOptions][] = [
+  ['a desk, light', { viewport: { width: 1440, height: 900 }, colorScheme: 'light' }],
+  ['a desk, dark', { viewport: { width: 1440, height: 900 }, colorScheme: 'dark' }],
+  ['a phone, light', { viewport: { width: 375, height: 800 }, colorScheme: 'light', hasTouch: true }],
+  ['a phone, dark', { viewport: { width: 375, height: 800 }, colorScheme: 'dark', hasTouch: true }],
+]
+
+describe.skipIf(!hasChromium).each(VIEWS)('on %s', (_, options) => {
+  test(
+    'axe-core finds nothing, the policy forbids nothing, and nothing is wider than the screen',
+    async () => {
+      const found: Record<string, string[]> = {}
+      const complaints = await walk(options, async (page, name) => {
+        const violations = await findViolations(page)
+        const over = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+        if (Number(over) > 0) violations.push(`${over} pixels too wide`)
+        if (violations.length > 0) found[name] = violations
+      })
+      expect(found).toEqual({})
+      expect(complaints).toEqual([])
+    },
+    WALK_MS,
+  )
+})
+
+describe.skipIf(!hasChromium)('without script', () => {
+  test(
+    'every page is reached, and nothing is shown that needs one',
+    async () => {
+      const seen: string[] = []
+      await walk({ javaScriptEnabled: false, viewport: { width: 375, height: 800 } }, async (page, name) => {
+        seen.push(name)
+        expect(await page.locator('.copy:visible').count()).toBe(0)
+      })
+      expect(seen).toEqual(STEPS.map(({ name }) => name))
+    },
+    WALK_MS,
+  )
+})
+
+describe.skipIf(!hasChromium)('with script', () => {
+  const open = async (options: BrowserContextOptions = {}) => {
+    server = await serveTest()
+    const context = await browser.newContext(options)
+    const page = await context.newPage()
+    await signIn(page, server)
+    const close = async () => {
+      await context.close()
+      await server.close()
+    }
+    return { context, page, close }
+  }
+
+  test(
+    'a value is copied, and the button says so',
+    async () => {
+      const { page, close } = await open({ permissions: ['clipboard-read', 'clipboard-write'] })
+      await page.click('[data-copy=app-id]')
+      await page.waitForSelector('text=Copied')
+      expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(server.first.appId)
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'the colours change at once, stay, and keep what was typed',
+    async () => {
+      const { page, close } = await open({ colorScheme: 'light' })
+      const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
+      await page.goto(`${server.url}/apps/${server.first.appId}/keys/new`)
+      await page.fill('#name', 'typed')
+      const light = await ground()
+      const saved = page.waitForResponse('**/theme')
+      await page.click('.themes [value=dark]')
+      const dark = await ground()
+      expect([light === dark, await page.inputValue('#name')]).toEqual([false, 'typed'])
+      await saved
+      await page.reload()
+      expect(await ground()).toBe(dark)
+      expect(await page.getAttribute('.themes [value=dark]', 'aria-pressed')).toBe('true')
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'the list of apps closes with Escape and with a click beside it',
+    async () => {
+      const { page, close } = await open()
+      for (const leave of [() => page.keyboard.press('Escape'), () => page.click('h1')]) {
+        await page.click('.switcher > summary')
+        expect(await page.isVisible('.menu')).toBe(true)
+        await leave()
+        expect(await page.isVisible('.menu')).toBe(false)
+      }
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'the keyboard alone signs in, opens a question and closes it',
+    async () => {
+      const { page, context, close } = await open()
+      await context.clearCookies()
+      await page.goto(`${server.url}/sign-in`)
+      await page.keyboard.type('first@owner.example')
+      await page.keyboard.press('Tab')
+      await page.keyboard.type(PASSWORD)
+      await page.keyboard.press('Enter')
+      await page.waitForURL('**/activation')
+      await page.goto(`${server.url}/apps/${server.first.appId}/keys`)
+      await page.keyboard.press('Tab')
+      expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('Skip to the content')
+      await page.focus('[popovertarget=rotate]')
+      await page.keyboard.press('Enter')
+      expect(await page.isVisible('#rotate')).toBe(true)
+      await page.keyboard.press('Escape')
+      expect(await page.isVisible('#rotate')).toBe(false)
+      await close()
+    },
+    TRY_MS,
+  )
+})

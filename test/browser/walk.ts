@@ -1,0 +1,81 @@
+/** The way through every page, for the pictures and for the tests that look at all of them. */
+import type { Page } from 'playwright-core'
+import { createSetupToken } from '../../src/core/accounts.ts'
+import { openMenu, PASSWORD, type Served } from './chromium.ts'
+
+type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
+
+const at = (server: Served, page: string): string => `${server.url}/apps/${server.first.appId}/${page}`
+
+/** In this order; `isOpen` ones are seen without signing in. */
+export const STEPS: Step[] = [
+  { name: 'sign-in', isOpen: true, go: (page, { url }) => page.goto(`${url}/sign-in`) },
+  {
+    name: 'sign-in-wrong',
+    isOpen: true,
+    go: async (page) => {
+      await page.fill('#email', 'somebody@example.com')
+      await page.fill('#password', 'wrong')
+      await page.click('button.primary')
+    },
+  },
+  {
+    name: 'setup',
+    isOpen: true,
+    go: async (page, server) => {
+      const token = await createSetupToken({ store: server.parts().store, now: server.clock.now() })
+      await page.goto(`${server.url}/setup?token=${token}`)
+    },
+  },
+  { name: 'setup-wrong', isOpen: true, go: (page) => page.click('button.primary') },
+  { name: 'not-found', isOpen: true, go: (page, { url }) => page.goto(`${url}/nothing`) },
+  { name: 'parts', isOpen: true, go: (page, { url }) => page.goto(`${url}/_parts`) },
+  { name: 'activation', go: (page, server) => page.goto(at(server, 'activation')) },
+  { name: 'activation-tested', go: (page) => page.click('aside form button') },
+  { name: 'activation-python', go: (page) => page.click('label[for=code-python]') },
+  { name: 'activation-key', go: (page) => page.click('main section form button') },
+  { name: 'keys', go: (page, server) => page.goto(at(server, 'keys')) },
+  { name: 'menu', go: openMenu },
+  { name: 'key-new', go: (page, server) => page.goto(at(server, 'keys/new')) },
+  { name: 'key-new-wrong', go: (page) => page.click('button.primary') },
+  {
+    name: 'key-made',
+    go: async (page) => {
+      await page.fill('#name', 'Production')
+      await page.click('button.primary')
+    },
+  },
+  {
+    name: 'key-revoke',
+    go: async (page, server) => {
+      await page.goto(at(server, 'keys'))
+      await page.click('[popovertarget^=revoke-key]')
+    },
+  },
+  { name: 'key-revoked', go: (page) => page.click('dialog:popover-open .danger') },
+  {
+    name: 'secret-rotated',
+    go: async (page) => {
+      await page.click('[popovertarget=rotate]')
+      await page.click('dialog:popover-open .primary')
+    },
+  },
+  { name: 'keys-rotated', go: (page, server) => page.goto(at(server, 'keys')) },
+  {
+    name: 'confirm',
+    go: async (page, server) => {
+      server.clock.tick(11 * 60_000)
+      await page.goto(at(server, 'keys/new'))
+      await page.fill('#name', 'Staging')
+      await page.click('button.primary')
+    },
+  },
+  {
+    name: 'confirmed',
+    go: async (page) => {
+      await page.fill('#confirmPassword', PASSWORD)
+      await page.click('button.primary')
+    },
+  },
+  { name: 'you', go: (page, server) => page.goto(at(server, 'you')) },
+]

@@ -1,0 +1,74 @@
+/** A browser as far as cookies and forms go, and members to use it. */
+import { createAccount } from '../../src/core/accounts.ts'
+import { inviteMember, type Role, setPasswordByLink } from '../../src/core/members.ts'
+import { hashPassword } from '../../src/core/passwords.ts'
+import { openPages, type Pages, SAME_ORIGIN } from './pages.ts'
+
+export const PASSWORD = 'correct horse battery'
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
+
+/** Hashed once for all tests, because it takes long on purpose. */
+const passwordHash = hashPassword(PASSWORD)
+
+export type Seen = { status: number; html: string; location: string | null; headers: Headers }
+export type Browser = ReturnType<typeof createBrowser>
+
+/** Keeps cookies as a browser does, and follows nothing by itself. */
+export function createBrowser(pages: Pages, { agent = FIREFOX, address = '127.0.0.1' } = {}) {
+  const cookies = new Map<string, string>()
+  const send = async (path: string, init: RequestInit): Promise<Seen> => {
+    const cookie = Array.from(cookies, ([name, value]) => `${name}=${value}`).join('; ')
+    const headers = { 'User-Agent': agent, Cookie: cookie, ...(init.headers as Record<string, string>) }
+    const response = await pages.handle(path, { ...init, headers }, address)
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      if (/Max-Age=0/.test(line)) cookies.delete(name)
+      else cookies.set(name, value)
+    }
+    const location = response.headers.get('location')
+    return { status: response.status, html: await response.text(), location, headers: response.headers }
+  }
+  return {
+    cookies,
+    get: (path: string) => send(path, {}),
+    post: (path: string, fields: Record<string, string> = {}, headers: Record<string, string> = SAME_ORIGIN) =>
+      send(path, { method: 'POST', headers, body: new URLSearchParams(fields) }),
+    signIn: (email: string, password = PASSWORD, next = '/') =>
+      send('/sign-in', { method: 'POST', headers: SAME_ORIGIN, body: new URLSearchParams({ email, password, next }) }),
+  }
+}
+
+/** Pages with an account whose owner is ada@example.com. */
+export async function openAccount(options: Parameters<typeof openPages>[0] & { appName?: string } = {}) {
+  const pages = await openPages(options)
+  const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
+  const hash = await passwordHash
+  const addAccount = async (email: string, appName: string) => {
+    const beginning = { email, passwordHash: hash, appName, domains: ['app.example.com'], home: null }
+    const begun = await createAccount(maker, beginning, { onlyFirst: false, setupToken: null })
+    if ('refusal' in begun) throw new Error(begun.refusal)
+    return begun
+  }
+  const begun = await addAccount('ada@example.com', options.appName ?? 'Engine')
+  return {
+    ...pages,
+    begun,
+    addAccount,
+    /** A path of the account's first app. */
+    at: (page: string) => `/apps/${begun.appId}/${page}`,
+    async addMember(email: string, role: Role): Promise<void> {
+      const invited = await inviteMember(maker, begun.accountId, { email, role })
+      if ('refusal' in invited) throw new Error(invited.refusal)
+      await setPasswordByLink(maker, invited.passwordToken, hash)
+    },
+    /** A browser that has signed in. */
+    async signedIn(email = 'ada@example.com', options: Parameters<typeof createBrowser>[1] = {}): Promise<Browser> {
+      const browser = createBrowser(pages, options)
+      const { status } = await browser.signIn(email)
+      if (status !== 303) throw new Error(`signing in answered ${status}`)
+      return browser
+    },
+  }
+}
+
+export type AccountPages = Awaited<ReturnType<typeof openAccount>>

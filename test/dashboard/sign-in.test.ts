@@ -1,0 +1,199 @@
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { SIGN_IN_LIMITS } from '../../src/core/sign-ins.ts'
+import { type AccountPages, createBrowser, openAccount, PASSWORD } from './browser.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
+
+let pages: AccountPages
+beforeEach(async () => {
+  pages = await openAccount()
+})
+afterEach(() => pages.close())
+
+const WRONG = 'The email or the password is wrong.'
+const faultOf = async (html: string) => (await textOf(html, '[role=alert]'))[0]?.replace('Error: ', '')
+
+describe('signing in', () => {
+  test('the address itself leads to the form, and from there to Activation', async () => {
+    const browser = createBrowser(pages)
+    expect((await browser.get('/')).location).toBe('/sign-in')
+    const { status, html } = await browser.get('/sign-in')
+    expect([status, await textOf(html, 'h1')]).toEqual([200, ['Sign in']])
+    const signedIn = await browser.signIn(' Ada@Example.com ')
+    expect([signedIn.status, signedIn.location]).toEqual([303, '/'])
+    expect((await browser.get('/')).location).toBe(pages.at('activation'))
+    expect((await browser.get('/sign-in')).location).toBe('/')
+  })
+
+  test('a page that was wanted is gone to afterwards', async () => {
+    const browser = createBrowser(pages)
+    const { location } = await browser.get(`${pages.at('you')}?a=b`)
+    expect(location).toBe(`/sign-in?next=${encodeURIComponent(`${pages.at('you')}?a=b`)}`)
+    const { html } = await browser.get(location ?? '')
+    expect(await attributesOf(html, '[name=next]', 'value')).toEqual([`${pages.at('you')}?a=b`])
+    const { location: next } = await browser.signIn('ada@example.com', PASSWORD, `${pages.at('you')}?a=b`)
+    expect(next).toBe(`${pages.at('you')}?a=b`)
+  })
+
+  test.each([
+    'https://evil.example/',
+    '//evil.example/',
+    '/\\evil.example',
+    '/\t/evil.example',
+    'javascript:alert(1)',
+    '/a\r\nSet-Cookie: x=y',
+    '',
+  ])('%p is no page to go to', async (next) => {
+    const { status, location, headers } = await createBrowser(pages).signIn('ada@example.com', PASSWORD, next)
+    expect(status).toBe(303)
+    expect(location).toMatch(/^\/($|aSet-Cookie)/)
+    expect(headers.getSetCookie().join()).not.toContain('x=y')
+  })
+
+  test.each([
+    ['a wrong password', 'ada@example.com', 'wrong'],
+    ['an unknown email', 'eve@example.com', PASSWORD],
+    ['no email at all', HOSTILE, PASSWORD],
+    ['nothing', '', ''],
+    ['a password without end', 'ada@example.com', 'x'.repeat(20_000)],
+  ])('400: %s says the same, and keeps the email only', async (_, email, password) => {
+    const browser = createBrowser(pages)
+    const { status, html } = await browser.signIn(email, password)
+    expect([status, await faultOf(html), browser.cookies.size]).toEqual([400, WRONG, 0])
+    expect(await attributesOf(html, '#email', 'value')).toEqual([email])
+    expect(await attributesOf(html, '#password', 'value')).toEqual([null])
+    await expectHarmless(html)
+  })
+
+  test('an unknown email costs a comparison too', async () => {
+    await createBrowser(pages).signIn('eve@example.com')
+    const verify = spyOn(Bun.password, 'verify')
+    await createBrowser(pages).signIn('eve@example.com')
+    expect(verify).toHaveBeenCalledTimes(1)
+    verify.mockRestore()
+  })
+
+  test('a member who has chosen no password yet cannot', async () => {
+    await pages.store.inviteMember({
+      accountId: pages.begun.accountId,
+      actor: 'test',
+      at: 0,
+      member: { id: 'mem_x', email: 'new@example.com', role: 'viewer' },
+      link: { tokenHash: 'x', purpose: 'password', expiresAt: 1 },
+    })
+    for (const password of ['', PASSWORD]) {
+      expect((await createBrowser(pages).signIn('new@example.com', password)).status).toBe(400)
+    }
+  })
+
+  test('a password that is changed while it is compared lets nobody in', async () => {
+    const { startSession } = pages.store
+    pages.store.startSession = async (input) => startSession({ ...input, passwordHash: 'the one before' })
+    expect((await createBrowser(pages).signIn('ada@example.com')).status).toBe(400)
+  })
+
+  test('the cookie is of its host alone, for 30 days, and over https with its prefix', async () => {
+    const plain = (await createBrowser(pages).signIn('ada@example.com')).headers.getSetCookie()
+    expect(plain[0]).toMatch(/^eventpost_session=\w{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax$/)
+    expect(plain).toHaveLength(2)
+    const secure = await openAccount({ baseUrl: 'https://post.example.com' })
+    const [session] = (await createBrowser(secure).signIn('ada@example.com')).headers.getSetCookie()
+    expect(session).toMatch(/^__Host-session=\w{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure$/)
+    await secure.close()
+  })
+
+  test('a form from another site is refused', async () => {
+    const fields = { email: 'ada@example.com', password: PASSWORD }
+    const foreign = await createBrowser(pages).post('/sign-in', fields, { 'Sec-Fetch-Site': 'cross-site' })
+    expect([foreign.status, foreign.headers.getSetCookie()]).toEqual([403, []])
+  })
+})
+
+describe('too many wrong passwords', () => {
+  const guess = async (count: number, { address = '10.0.0.1', email = 'ada@example.com' } = {}) => {
+    const browser = createBrowser(pages, { address })
+    const statuses: number[] = []
+    for (let i = 0; i < count; i++) statuses.push((await browser.signIn(email, 'wrong')).status)
+    return statuses
+  }
+
+  beforeEach(() => {
+    // what is counted is tested here, not how long a comparison takes
+    spyOn(Bun.password, 'verify').mockImplementation(async (password) => password === PASSWORD)
+  })
+  afterEach(() => {
+    spyOn(Bun.password, 'verify').mockRestore()
+  })
+
+  test('from one address wait, and say how long', async () => {
+    const { max, windowMs } = SIGN_IN_LIMITS.address
+    expect(await guess(max + 1)).toEqual([...Array(max).fill(400), 429])
+    const { status, html, headers } = await createBrowser(pages, { address: '10.0.0.1' }).signIn('ada@example.com')
+    expect(status).toBe(429)
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(590)
+    expect(await faultOf(html)).toStartWith('Too many wrong passwords were tried. Wait 10 minutes')
+    expect((await createBrowser(pages, { address: '10.0.0.2' }).signIn('ada@example.com')).status).toBe(303)
+    pages.clock.ms += windowMs
+    expect((await createBrowser(pages, { address: '10.0.0.1' }).signIn('ada@example.com')).status).toBe(303)
+  })
+
+  test('sent all at once are counted too', async () => {
+    const browser = createBrowser(pages)
+    const all = await Promise.all(Array.from({ length: 50 }, () => browser.signIn('ada@example.com', 'wrong')))
+    expect(all.filter(({ status }) => status === 400)).toHaveLength(SIGN_IN_LIMITS.address.max)
+  })
+
+  test('right ones are not counted', async () => {
+    for (let i = 0; i < 30; i++) expect((await createBrowser(pages).signIn('ada@example.com')).status).toBe(303)
+  })
+
+  test('for one email from many addresses wait, but not a browser that has signed in before', async () => {
+    const known = await pages.signedIn()
+    await known.post('/sign-out')
+    for (let i = 0; i < 3; i++) await guess(20, { address: `10.0.1.${i}` })
+    expect(await guess(1, { address: '10.0.2.1' })).toEqual([429])
+    expect((await createBrowser(pages, { address: '10.0.2.1' }).signIn('ada@example.com')).status).toBe(429)
+    expect(await guess(1, { address: '10.0.2.1', email: 'eve@example.com' })).toEqual([400])
+    expect((await known.signIn('ada@example.com')).status).toBe(303)
+    known.cookies.set('eventpost_known', '0'.repeat(64))
+    expect((await known.signIn('ada@example.com')).status).toBe(429)
+  })
+})
+
+describe('signing out', () => {
+  test('ends the session, not only its cookie', async () => {
+    const browser = await pages.signedIn()
+    const held = new Map(browser.cookies)
+    const { status, location } = await browser.post('/sign-out')
+    expect([status, location, browser.cookies.has('eventpost_session')]).toEqual([303, '/sign-in', false])
+    for (const [name, value] of held) browser.cookies.set(name, value)
+    expect((await browser.get(pages.at('you'))).location).toStartWith('/sign-in')
+  })
+
+  test('is a form, and none from another site', async () => {
+    const browser = await pages.signedIn()
+    expect((await browser.get('/sign-out')).status).toBe(404)
+    expect((await browser.post('/sign-out', {}, { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
+    expect((await browser.get(pages.at('you'))).status).toBe(200)
+  })
+
+  test('signing in again ends the session that the browser had', async () => {
+    const browser = await pages.signedIn()
+    await browser.signIn('ada@example.com')
+    const member = await pages.store.findMember('ada@example.com')
+    expect(await pages.store.listSessions(member?.id ?? '')).toHaveLength(1)
+  })
+})
+
+test('a full disk does not keep anybody from signing in', async () => {
+  const { startSession, touchSession } = pages.store
+  pages.store.startSession = async () => ({ refusal: 'unavailable' })
+  pages.store.touchSession = async () => ({ refusal: 'unavailable' })
+  const browser = await pages.signedIn()
+  expect((await browser.get(pages.at('you'))).status).toBe(200)
+  pages.store.startSession = startSession
+  pages.store.touchSession = touchSession
+  pages.clock.ms += 60_000
+  expect((await browser.get(pages.at('you'))).status).toBe(200)
+  const member = await pages.store.findMember('ada@example.com')
+  expect(await pages.store.listSessions(member?.id ?? '')).toHaveLength(1)
+})

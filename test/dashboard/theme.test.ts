@@ -1,0 +1,48 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { type AccountPages, type Browser, openAccount } from './browser.ts'
+import { attributesOf, HOSTILE } from './pages.ts'
+
+let pages: AccountPages
+let browser: Browser
+beforeEach(async () => {
+  pages = await openAccount()
+  browser = await pages.signedIn()
+})
+afterEach(() => pages.close())
+
+const choose = (theme: string, to = pages.at('you')) => browser.post('/theme', { theme, to })
+const themeOf = async (html: string) => (await attributesOf(html, 'html', 'data-theme'))[0]
+const pressedIn = (html: string) => attributesOf(html, '.themes [aria-pressed=true]', 'value')
+
+describe('the colours', () => {
+  test('are those of the system until somebody chooses', async () => {
+    const { html } = await browser.get(pages.at('you'))
+    expect([await themeOf(html), await pressedIn(html)]).toEqual([null, ['system']])
+  })
+
+  test.each(['light', 'dark'])('%s is kept, also after signing out', async (theme) => {
+    const { status, location } = await choose(theme)
+    expect([status, location]).toEqual([303, pages.at('you')])
+    const { html } = await browser.get(pages.at('you'))
+    expect([await themeOf(html), await pressedIn(html)]).toEqual([theme, [theme]])
+    await browser.post('/sign-out')
+    expect(await themeOf((await browser.get('/sign-in')).html)).toBe(theme)
+  })
+
+  test('anything else is as the system', async () => {
+    await choose('dark')
+    await choose(HOSTILE)
+    expect(await themeOf((await browser.get(pages.at('you'))).html)).toBe(null)
+    browser.cookies.set('eventpost_theme', 'neon')
+    expect(await themeOf((await browser.get(pages.at('you'))).html)).toBe(null)
+  })
+
+  test('a choice leads to no other site', async () => {
+    expect((await choose('dark', '//evil.example')).location).toBe('/')
+  })
+
+  test('are not chosen on a page that would be lost by it', async () => {
+    const { html } = await browser.post(pages.at('keys'), { name: 'x', scope: 'standard' })
+    expect([html.includes('mc_'), await attributesOf(html, '.themes', 'action')]).toEqual([true, []])
+  })
+})

@@ -1,0 +1,105 @@
+import { expect, test } from 'bun:test'
+import type { Fresh } from '../conformance.ts'
+import { AT, DAY, newAccount } from '../samples.ts'
+
+const DONE = { done: true as const }
+const GONE = { refusal: 'not_found' as const }
+const cli = { accountId: 'acc_1', actor: 'cli', at: AT }
+const link = (tokenHash: string) => ({ tokenHash, purpose: 'password' as const, expiresAt: AT + DAY })
+const session = (id: string, memberId = 'mem_1') => ({ id, tokenHash: `hash of ${id}`, memberId, browser: 'Firefox' })
+
+/** The life of two members of one account, in order. */
+export function testMembers(store: Fresh): void {
+  const start = (id: string, passwordHash: string, replaces: string | null = null, at = AT) =>
+    store().startSession({ session: session(id), passwordHash, replaces, at })
+  const listed = async (memberId = 'mem_1') => (await store().listSessions(memberId)).map(({ id }) => id)
+
+  test('an owner is found by the email, with the hash of the password', async () => {
+    await store().createAccount(newAccount(1, { passwordLink: link('first') }))
+    await store().createAccount(newAccount(2))
+    const owner = { id: 'mem_1', accountId: 'acc_1', email: 'owner1@example.com', role: 'owner', passwordHash: null }
+    expect(await store().findMember('owner1@example.com')).toEqual({ ...owner, role: 'owner' })
+    expect(await store().setPasswordByLink({ tokenHash: 'first', passwordHash: 'argon', at: AT })).toEqual(DONE)
+    expect((await store().findMember('owner1@example.com'))?.passwordHash).toBe('argon')
+    expect(await store().findMember('nobody@example.com')).toBeNull()
+  })
+
+  test('another member is invited by a link, once for an email of any account', async () => {
+    const invite = (email: string) =>
+      store().inviteMember({ ...cli, member: { id: `mem_${email}`, email, role: 'viewer' }, link: link(email) })
+    expect(await invite('owner2@example.com')).toEqual({ refusal: 'email_taken' })
+    expect(await store().hasLink('owner2@example.com', 'password', AT)).toBe(false)
+    expect(await invite('eve')).toEqual(DONE)
+    expect(await store().findMember('eve')).toMatchObject({ accountId: 'acc_1', role: 'viewer', passwordHash: null })
+    expect(await store().hasLink('eve', 'password', AT)).toBe(true)
+  })
+
+  test('a session starts with the right hash, and replaces the one the browser had', async () => {
+    expect(await start('ses_a', 'another')).toEqual(GONE)
+    expect(await store().findSession('hash of ses_a')).toBeNull()
+    expect(await start('ses_a', 'argon')).toEqual(DONE)
+    const times = { createdAt: AT, lastSeenAt: AT, confirmedAt: AT }
+    const found = { id: 'ses_a', memberId: 'mem_1', browser: 'Firefox', ...times }
+    expect(await store().findSession('hash of ses_a')).toMatchObject({
+      session: found,
+      member: { email: 'owner1@example.com', accountId: 'acc_1' },
+      accountName: 'Account 1',
+    })
+    expect(await start('ses_b', 'argon', 'hash of ses_a', AT + 1)).toEqual(DONE)
+    expect(await listed()).toEqual(['ses_b'])
+  })
+
+  test('it is touched, and confirmed by its own member with the right hash', async () => {
+    const own = { memberId: 'mem_1', sessionId: 'ses_b', at: AT + 20 }
+    await store().touchSession({ sessionId: 'ses_b', at: AT + 10 })
+    expect(await store().confirmSession({ ...own, passwordHash: 'another' })).toEqual(GONE)
+    await store().confirmSession({ ...own, memberId: 'mem_2', passwordHash: 'argon' })
+    expect((await store().listSessions('mem_1'))[0]).toMatchObject({ lastSeenAt: AT + 10, confirmedAt: AT + 1 })
+    expect(await store().confirmSession({ ...own, passwordHash: 'argon' })).toEqual(DONE)
+    expect((await store().listSessions('mem_1'))[0]).toMatchObject({ lastSeenAt: AT + 10, confirmedAt: AT + 20 })
+  })
+
+  test('sessions end singly and all others at once, each member’s own', async () => {
+    for (const id of ['ses_c', 'ses_d', 'ses_e']) await start(id, 'argon', null, AT + 2)
+    await store().endSession({ memberId: 'mem_2', sessionId: 'ses_c', at: AT })
+    await store().endOtherSessions({ memberId: 'mem_2', sessionId: 'ses_c', at: AT })
+    expect(await listed()).toEqual(['ses_e', 'ses_d', 'ses_c', 'ses_b'])
+    await store().endSession({ memberId: 'mem_1', sessionId: 'ses_c', at: AT })
+    expect(await listed()).toEqual(['ses_e', 'ses_d', 'ses_b'])
+    await store().endOtherSessions({ memberId: 'mem_1', sessionId: 'ses_d', at: AT })
+    expect(await listed()).toEqual(['ses_d'])
+  })
+
+  test('changing the password ends the others and gives this one another token', async () => {
+    await start('ses_f', 'argon', null, AT + 3)
+    const own = { memberId: 'mem_1', sessionId: 'ses_d', at: AT + 30, passwordHash: 'new', tokenHash: 'other hash' }
+    expect(await store().changePassword({ ...own, oldHash: 'another' })).toEqual(GONE)
+    expect(await listed()).toEqual(['ses_f', 'ses_d'])
+    expect(await store().changePassword({ ...own, oldHash: 'argon' })).toEqual(DONE)
+    expect(await listed()).toEqual(['ses_d'])
+    expect(await store().findSession('hash of ses_d')).toBeNull()
+    expect((await store().findSession('other hash'))?.session.confirmedAt).toBe(AT + 30)
+    expect(await start('ses_g', 'argon')).toEqual(GONE)
+  })
+
+  test('a link for a new password takes back earlier ones; using it ends all sessions', async () => {
+    const make = (email: string, token: string) =>
+      store().makePasswordLink({ email, link: link(token), actor: 'cli', at: AT })
+    expect(await make('nobody@example.com', 'none')).toEqual(GONE)
+    await make('owner1@example.com', 'one')
+    await make('owner1@example.com', 'two')
+    expect(await store().hasLink('one', 'password', AT)).toBe(false)
+    expect(await listed()).toEqual(['ses_d'])
+    expect(await store().setPasswordByLink({ tokenHash: 'two', passwordHash: 'newest', at: AT })).toEqual(DONE)
+    expect([await listed(), await store().hasLink('two', 'password', AT)]).toEqual([[], false])
+    expect(await store().hasLink('eve', 'password', AT)).toBe(true)
+  })
+
+  test('long after they were used, sessions and forms are cleaned up', async () => {
+    await start('ses_h', 'newest')
+    await store().cleanUp({ at: AT + 3 * DAY - 1 })
+    expect(await listed()).toEqual(['ses_h'])
+    await store().cleanUp({ at: AT + 3 * DAY })
+    expect(await listed()).toEqual([])
+  })
+}
