@@ -5,7 +5,7 @@
  * events (measured).
  */
 const ENGINE_SETTINGS = {
-  BUN_JSC_forceRAMSize: String(150 * 1000 * 1000),
+  BUN_JSC_forceRAMSize: String(120 * 1000 * 1000),
   BUN_JSC_useConcurrentGC: '0',
 }
 
