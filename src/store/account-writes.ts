@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { makeTextId } from './ids.ts'
+import type { MessageWrites } from './message-writes.ts'
 import * as tables from './schema.ts'
 import type { SnippetSettings } from './snippet-types.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
@@ -14,7 +15,7 @@ const DONE: Done = { done: true }
 type Change = { accountId: string; actor: string; at: number }
 
 /** The quiet writes: accounts, members, apps, keys, secrets, plans and the links that work once. */
-export function createAccountWrites(db: Database) {
+export function createAccountWrites({ db, messages }: { db: Database; messages: MessageWrites }) {
   const orm = drizzle(db)
   const { setSnippet } = createSnippetWrites(db)
 
@@ -25,12 +26,12 @@ export function createAccountWrites(db: Database) {
       .run()
   }
 
-  const addApp = (accountId: string, app: NewApp, at: number): void => {
+  const addApp = ({ accountId, actor, at }: Change, app: NewApp): void => {
     const largest = orm
       .select({ id: sql<number>`ifnull(max(${tables.apps.id}), 0)` })
       .from(tables.apps)
       .get()
-    const { hosts, snippet, ...row } = app
+    const { hosts, snippet, messages: drafts = [], ...row } = app
     const id = (largest?.id ?? 0) + 1
     orm
       .insert(tables.apps)
@@ -38,6 +39,10 @@ export function createAccountWrites(db: Database) {
       .run()
     for (const host of hosts) orm.insert(tables.appHosts).values({ appId: id, host }).onConflictDoNothing().run()
     if (snippet) setSnippet(id, snippet)
+    messages.saveMessages({
+      ...{ accountId, appId: id, actor, at },
+      drafts: drafts.map((draft) => ({ ...draft, id: null, status: null })),
+    })
   }
 
   const addKey = (accountId: string, key: NewKey, at: number): void => {
@@ -88,7 +93,7 @@ export function createAccountWrites(db: Database) {
         .insert(tables.members)
         .values({ ...member, accountId: id, role: 'owner', createdAt: at })
         .run()
-      addApp(id, app, at)
+      addApp({ accountId: id, actor: account.actor, at }, app)
       addKey(id, key, at)
       addSecret(id, secret, at)
       if (passwordLink) addLink(passwordLink, member.id, at)
@@ -97,7 +102,7 @@ export function createAccountWrites(db: Database) {
     },
 
     createApp({ app, ...change }: Change & { app: NewApp }): Done {
-      addApp(change.accountId, app, change.at)
+      addApp(change, app)
       audit(change, 'app.create', app.publicId)
       return DONE
     },

@@ -1,5 +1,6 @@
 /** What goes into the store and what comes back. Times are milliseconds UTC. */
 import type { SnippetSettings } from './snippet-types.ts'
+import type { MessageContent } from './message-types.ts'
 
 export const EVENT_TYPES = ['event', 'page', 'action'] as const
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -24,6 +25,11 @@ export type WriteRefusal =
   | 'already_set_up'
   | 'email_taken'
   | 'not_found'
+  | 'message_not_found'
+  | 'message_name_taken'
+  | 'message_in_use'
+  | 'delivery_not_found'
+  | 'delivery_in_use'
   | 'tags_full'
   | 'fields_full'
   | 'unavailable'
@@ -157,6 +163,8 @@ export type NewApp = {
   homeUrl: string | null
   hosts: string[]
   snippet?: SnippetSettings
+  /** what it begins with, as drafts */
+  messages?: { name: string; content: MessageContent }[]
 }
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expiresAt: number }
 
