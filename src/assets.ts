@@ -15,6 +15,21 @@ const ASSET_FOLDER = Bun.isStandaloneExecutable
 /** Every page names an asset with its hash, so what was fetched once never needs asking for again. */
 const FOREVER = 'public, max-age=31536000, immutable'
 
+/** The browser script as it was built: itself, and packed twice. Served by the API's room under addresses of its own. */
+const SCRIPT = 's.js'
+
+export type Script = { identity: Uint8Array<ArrayBuffer>; br: Uint8Array<ArrayBuffer>; gzip: Uint8Array<ArrayBuffer> }
+
+/** The browser script in its three encodings. @throws Error when it was not built */
+export function readScript(): Script {
+  const read = (name: string): Uint8Array<ArrayBuffer> => {
+    const path = join(ASSET_FOLDER, name)
+    if (!existsSync(path)) throw new Error('the browser script is not built; run `bun run assets`')
+    return new Uint8Array(readFileSync(path))
+  }
+  return { identity: read(SCRIPT), br: read(`${SCRIPT}.br`), gzip: read(`${SCRIPT}.gz`) }
+}
+
 /** Serves the built stylesheet. @throws Error when it was not built */
 export async function assetRoutes() {
   if (!existsSync(ASSET_FOLDER)) throw new Error('the assets are not built; run `bun run assets`')
@@ -24,6 +39,8 @@ export async function assetRoutes() {
     alwaysStatic: true,
     silent: true,
     indexHTML: false,
+    // what it serves is kept for good, and the browser script must not be
+    ignorePatterns: [/\/s\.js(\.br|\.gz)?$/],
     // its ETags lack their quotes, and its cache of them starts a timer that keeps the process from ending
     etag: false,
     headers: { 'Cache-Control': FOREVER },

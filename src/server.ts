@@ -1,11 +1,13 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { refusalAnswer } from './api/answers.ts'
+import { COLLECT_CORS, COLLECT_PATH, collectRoutes } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
+import { scriptRoutes } from './api/script.ts'
 import { clientAddress } from './core/addresses.ts'
 import type { Parts } from './core/parts.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
 import { dashboardRoutes, refusalPage } from './dashboard/index.ts'
-import { assetRoutes } from './assets.ts'
+import { assetRoutes, readScript } from './assets.ts'
 import { type Health, healthRoutes } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
 import type { Metrics } from './operations/metrics.ts'
@@ -35,11 +37,14 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     const { requestId } = factsOf(request)
     const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
     parts.log.write('error', 'a request failed', { requestId, reason })
-    return refusalPage(request, 'internal_error') ?? refusalAnswer(request, { refusal: 'internal_error' })
+    const headers = pathOf(request.url) === COLLECT_PATH ? COLLECT_CORS : {}
+    return refusalPage(request, 'internal_error') ?? refusalAnswer(request, { refusal: 'internal_error' }, headers)
   })
   app
     .use(healthRoutes(parts, parts))
     .use(apiRoutes(parts))
+    .use(collectRoutes(parts))
+    .use(scriptRoutes(parts, readScript()))
     .use(dashboardRoutes(parts))
     .use(await assetRoutes())
   const nextId = createRequestIds()
@@ -61,7 +66,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   const finish = (request: Request, response: Response, startedAt: number): Response => {
     const path = pathOf(request.url)
     // answers of the API carry them from the start
-    if (!path.startsWith(API_PREFIX)) {
+    if (!path.startsWith(API_PREFIX) && path !== COLLECT_PATH) {
       response.headers.set('X-Request-Id', factsOf(request).requestId)
       response.headers.set('X-Content-Type-Options', 'nosniff')
     }

@@ -23,7 +23,9 @@ const TRAPS = {
 function isOutdated(): boolean {
   if (!existsSync(EXECUTABLE)) return true
   const builtAt = statSync(EXECUTABLE).mtimeMs
-  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).map((name) => `src/${name}`)
+  const list = (folder: string): string[] =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`)
+  const sources = [...list('src'), ...list('snippet'), '.ci/build-snippet.ts']
   return [...sources, 'package.json', 'bun.lock'].some((name) => statSync(join(ROOT, name)).mtimeMs > builtAt)
 }
 

@@ -3,10 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAccess } from '../src/core/access.ts'
+import { createNotes } from '../src/core/activation.ts'
 import { type Begun, createAccount, createKey, type KeyScope, type Plan } from '../src/core/accounts.ts'
 import { createFloodGuard } from '../src/core/flood.ts'
 import { createLimits } from '../src/core/limits.ts'
 import type { Parts } from '../src/core/parts.ts'
+import { createSnippetLimits, restoreSnippetLimits } from '../src/core/snippet-limits.ts'
 import { restoreLimits } from '../src/core/write-limits.ts'
 import type { Health } from '../src/operations/health.ts'
 import { createLog } from '../src/operations/log.ts'
@@ -139,8 +141,11 @@ async function createParts(store: Store, clock: Parts['clock']): Promise<Parts> 
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
+    snippetLimits: createSnippetLimits({ clock }),
+    notes: createNotes({ store, clock }),
   }
   await restoreLimits(parts)
+  await restoreSnippetLimits(parts.snippetLimits, parts)
   return parts
 }
 

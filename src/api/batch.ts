@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { noteEventWithoutEmail } from '../core/activation.ts'
 import { BatchAnswer } from '../core/answer-schemas.ts'
 import { readEventInput } from '../core/event-input.ts'
 import { recordEvent, warnOfLink } from '../core/events.ts'
@@ -80,6 +81,7 @@ const notABatch = (events: unknown): Refusal =>
 function readEvent(parts: Parts, access: Event['access'], event: unknown): Item {
   if (!isJsonObject(event)) return { refused: refuse('invalid_json', { message: 'Each event must be a JSON object.' }) }
   const item = readItem(access, readEventInput(event, parts.clock.now()), event)
+  if ('refused' in item) noteEventWithoutEmail(parts, item)
   return 'refused' in item ? item : { call: item }
 }
 

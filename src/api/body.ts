@@ -22,11 +22,15 @@ export async function readJson(
 
 /** Begins to read, or refuses by what the headers say. null: larger than allowed. */
 export function startReading(request: Request, maxBytes: number): Promise<Uint8Array | null> | { refused: Refusal } {
-  const { headers } = request
-  if (!JSON_TYPE.test(headers.get('content-type') ?? '')) return { refused: refuse('unsupported_media_type') }
-  const announced = headers.get('content-length')
+  if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) return { refused: refuse('unsupported_media_type') }
+  return readBytes(request, maxBytes) ?? { refused: refuse('too_large') }
+}
+
+/** The body of whatever type. null, now or later: larger than allowed. */
+export function readBytes(request: Request, maxBytes: number): Promise<Uint8Array | null> | null {
+  const announced = request.headers.get('content-length')
   if (announced === null) return readChunks(request, maxBytes)
-  return Number(announced) > maxBytes ? { refused: refuse('too_large') } : request.bytes()
+  return Number(announced) > maxBytes ? null : request.bytes()
 }
 
 export const parseBody = (bytes: Uint8Array | null, maxDepth?: number): ParsedObject =>

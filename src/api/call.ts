@@ -9,7 +9,8 @@ import { findKeyFault } from './once.ts'
 
 /** A call that was let in and understood. */
 export type Call<T> = { access: Access; app: AppRow; input: T; warnings: Warning[]; body: Record<string, unknown> }
-export type Refused = { refused: Refusal }
+/** `read`: what was in the body, and whose it was, where only its fields were refused. */
+export type Refused = { refused: Refusal; read?: { access: Access; body: Record<string, unknown> } }
 
 /** Whether the key may read. A key of scope `ingest` only writes (mcp.md, Key scopes). */
 type Need = 'read' | 'write'
@@ -66,7 +67,7 @@ export function readItem<T extends { app: string }>(
   reading: Reading<T>,
   body: Record<string, unknown>,
 ): Call<T> | Refused {
-  if ('errors' in reading) return { refused: refuseFields(reading.errors) }
+  if ('errors' in reading) return { refused: refuseFields(reading.errors), read: { access, body } }
   const app = findApp(access, reading.input.app)
   if (!app) return { refused: refuse('app_not_found') }
   return { access, app, input: reading.input, warnings: reading.warnings, body }

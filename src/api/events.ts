@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { noteEventWithoutEmail } from '../core/activation.ts'
 import { EventAnswer, EventPage } from '../core/answer-schemas.ts'
 import { readEventInput } from '../core/event-input.ts'
 import { listEvents, recordEvent, warnOfLink } from '../core/events.ts'
@@ -25,7 +26,10 @@ export const eventRoutes = (parts: Parts, once: Once) =>
       '/events',
       async ({ request }) => {
         const call = await readCall(parts, request, readEventInput)
-        if ('refused' in call) return uncountedAnswer(parts, request, 'events', call.refused)
+        if ('refused' in call) {
+          noteEventWithoutEmail(parts, call)
+          return uncountedAnswer(parts, request, 'events', call.refused)
+        }
         const begun = once.begin(request, call)
         if ('refused' in begun) return uncountedAnswer(parts, request, 'events', begun.refused)
         try {

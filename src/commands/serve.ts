@@ -1,11 +1,13 @@
 import type { Server } from 'bun'
 import { addressOf, type Config, readConfig, SETTINGS } from '../config.ts'
 import { createAccess } from '../core/access.ts'
+import { createNotes } from '../core/activation.ts'
 import { createSetupToken } from '../core/accounts.ts'
 import { randomBase62 } from '../core/base62.ts'
 import { createFloodGuard } from '../core/flood.ts'
 import { createLimits } from '../core/limits.ts'
 import { type Parts, systemClock } from '../core/parts.ts'
+import { createSnippetLimits, restoreSnippetLimits } from '../core/snippet-limits.ts'
 import { restoreLimits } from '../core/write-limits.ts'
 import { startChores } from '../operations/chores.ts'
 import { type Answer, drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
@@ -95,8 +97,11 @@ async function createParts(store: Store, baseUrl: string): Promise<Parts> {
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
+    snippetLimits: createSnippetLimits({ clock }),
+    notes: createNotes({ store, clock }),
   }
   await restoreLimits(parts)
+  await restoreSnippetLimits(parts.snippetLimits, parts)
   return parts
 }
 

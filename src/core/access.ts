@@ -1,35 +1,32 @@
 import type { Store } from '../store/store.ts'
+import type { Site } from '../store/snippet-types.ts'
 import type { Access, AppRow } from '../store/types.ts'
 import { hashApiKey, hasApiKeyShape } from './api-keys.ts'
+import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
+import { createKept } from './kept.ts'
 import type { Clock } from './parts.ts'
 
-export type { Access, AppRow }
+export type { Access, AppRow, Site }
 
-/** Keys held in memory; beyond it the one that was looked up first is read again. */
+/** Keys held in memory, and as many site IDs and hosts. */
 const KNOWN_KEYS = 10_000
+const SITE_PREFIX = 'site_'
+/** A host of more labels is not looked for by all of them. */
+const HOST_LABELS = 8
 
 type Use = { lastUsedAt: number; seenInBrowserAt: number | null }
 
 /**
- * Who a key lets in (spec 5). What the store answers is kept until something changes: this is the one place that
- * forgets it, called after each change of keys, apps or plans here, and when another process has written.
+ * Who a key or a site ID lets in (spec 5). What the store answers is kept until something changes: this is the one place that
+ * forgets it, called after each change of keys, secrets, apps, settings or plans here, and when another process has written.
  */
 export type KeyAccess = ReturnType<typeof createAccess>
 
 export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
-  const known = new Map<string, Access>()
-  let generation = 0
+  const keys = createKept(store.findAccess, KNOWN_KEYS)
+  const sites = createKept((siteId) => store.findSite(siteId, clock.now() - PREVIOUS_SECRET_VALID_MS), KNOWN_KEYS)
+  const hosts = createKept(findAppsByHost(store), KNOWN_KEYS)
   let uses = new Map<string, Use>()
-
-  const look = async (keyHash: string): Promise<Access | null> => {
-    const before = generation
-    const access = await store.findAccess(keyHash)
-    // a change that came while the store was read must not be hidden by what it read
-    if (!access || before !== generation) return access
-    if (known.size >= KNOWN_KEYS) known.delete(known.keys().next().value ?? '')
-    known.set(keyHash, access)
-    return access
-  }
 
   return {
     /**
@@ -39,11 +36,18 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
     find(key: string | null): Access | null | Promise<Access | null> {
       if (key === null) return null
       const keyHash = hashApiKey(key)
-      return known.get(keyHash) ?? (hasApiKeyShape(key) ? look(keyHash) : null)
+      return keys.get(keyHash) ?? (hasApiKeyShape(key) ? keys.load(keyHash) : null)
+    },
+    /** What a site ID of the browser script stands for (spec 2.1), found like a key. */
+    findSite(siteId: string): Site | null | Promise<Site | null> {
+      return sites.get(siteId) ?? (siteId.startsWith(SITE_PREFIX) ? sites.load(siteId) : null)
+    },
+    /** The numbers of the apps that call a host, or one above it, their own. */
+    async findAppsByHost(host: string): Promise<number[]> {
+      return hosts.get(host) ?? (await hosts.load(host)) ?? []
     },
     forget(): void {
-      generation += 1
-      known.clear()
+      for (const kept of [keys, sites, hosts]) kept.forget()
     },
     /** A key with a browser's headers may be exposed; the API keys page says so. */
     noteUse({ key }: Access, fromBrowser: boolean): void {
@@ -68,3 +72,9 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
 /** The app with this public ID, if the key's account owns it; one of another account does not exist. */
 export const findApp = (access: Access, publicId: string): AppRow | null =>
   access.apps.find((app) => app.publicId === publicId) ?? null
+
+/** Asks for a host and all above it: `a.b.example` is part of `b.example`. */
+const findAppsByHost = (store: Store) => (host: string) => {
+  const labels = host.split('.').slice(-HOST_LABELS)
+  return store.findAppsByHost(labels.map((_, index) => labels.slice(index).join('.')))
+}

@@ -1,3 +1,4 @@
+import type { SnippetSettings } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyScope, NewApp, NewLink, Plan, Refused } from '../store/types.ts'
 import { hashApiKey, makeApiKey } from './api-keys.ts'
@@ -70,13 +71,15 @@ export async function createAccount(
   }
 }
 
+type AppBeginning = { name: string; domains: string[]; home: string | null; snippet?: SnippetSettings }
+
 /** A further app of an account. */
 export async function createApp(
   { store, now, actor }: Maker,
   accountId: string,
-  { name, domains, home }: { name: string; domains: string[]; home: string | null },
+  { name, domains, home, snippet }: AppBeginning,
 ): Promise<{ appId: string; siteId: string } | Refused> {
-  const app = newApp(name, domains, home, now)
+  const app = { ...newApp(name, domains, home, now), snippet }
   const outcome = await store.createApp({ accountId, actor, at: now, app })
   return 'refusal' in outcome ? outcome : { appId: app.publicId, siteId: app.siteId }
 }

@@ -1,7 +1,9 @@
 import type { Store } from '../store/store.ts'
 import type { KeyAccess } from './access.ts'
+import type { Notes } from './activation.ts'
 import type { FloodGuard } from './flood.ts'
 import type { Limits } from './limits.ts'
+import type { SnippetLimits } from './snippet-limits.ts'
 
 /** `now` is the wall clock (ms UTC) for what is stored; intervals run on `monotonicMs`, which nobody can set. */
 export type Clock = { now(): number; monotonicMs(): number }
@@ -13,6 +15,8 @@ export type Parts = {
   access: KeyAccess
   limits: Limits
   flood: FloodGuard
+  snippetLimits: SnippetLimits
+  notes: Notes
   /** the address people reach the service at, without a slash at its end */
   baseUrl: string
   /** blinds addresses in the names of buckets */

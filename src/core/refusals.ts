@@ -15,6 +15,12 @@ export const REFUSALS = {
     status: 403,
     message: 'This key may only write. Make a key with the standard scope to read.',
   },
+  invalid_signature: { status: 401, message: 'Invalid signature' },
+  origin_not_allowed: {
+    status: 403,
+    message:
+      "Pages of this host may not report to this site. Add it to the site's hosts, or remove them all to allow any.",
+  },
   plan_limit_reached: {
     status: 403,
     message:
@@ -25,9 +31,24 @@ export const REFUSALS = {
     status: 404,
     message: 'No app with this ID belongs to the account of this key. Copy the app ID from the Activation screen.',
   },
+  site_not_found: {
+    status: 404,
+    message: 'There is no site with this ID. Copy the script tag from the Activation screen.',
+  },
   contact_not_found: {
     status: 404,
     message: 'Nobody with this email is known to the app. Send `createContact: true` with the event to add the person.',
+  },
+  message_not_found: { status: 404, message: 'This app has no such message.' },
+  message_name_taken: { status: 409, message: 'This app has a message with this name already. Choose another name.' },
+  message_in_use: {
+    status: 409,
+    message: 'People were written this message, and their record names it. Pause it instead.',
+  },
+  delivery_not_found: { status: 404, message: 'This app has no such delivery.' },
+  delivery_in_use: {
+    status: 409,
+    message: 'This delivery is under way or done, or another of the same message is on its way to the person.',
   },
   method_not_allowed: { status: 405, message: 'This address does not take that method. See the Allow header.' },
   idempotency_in_progress: {
@@ -98,7 +119,7 @@ export type Refusal = {
   field?: string
   errors?: FieldError[]
   /** Only with `rate_limited`: whose limit it is, how many it lets through, and the seconds until the next may come. */
-  limited?: { scope: 'key' | 'ip'; limit: number; retryAfter: number }
+  limited?: { scope: 'key' | 'ip' | 'person' | 'site'; limit: number; retryAfter: number }
 }
 
 export const refuse = (refusal: RefusalCode, more: Omit<Refusal, 'refusal'> = {}): Refusal => ({ refusal, ...more })

@@ -56,6 +56,7 @@ async function drain({ http, answer, health, log, chores, lock, parts }: Stoppin
   chores.stop()
   await closeDoor(http, answer)
   await parts.access.saveUses()
+  await parts.notes.save()
   await parts.store.close()
   lock.release()
   log.write('info', 'stopped')

@@ -2,7 +2,10 @@ import type { Database } from 'bun:sqlite'
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { makeTextId } from './ids.ts'
+import type { MessageWrites } from './message-writes.ts'
 import * as tables from './schema.ts'
+import type { SnippetSettings } from './snippet-types.ts'
+import { createSnippetWrites } from './snippet-writes.ts'
 import type { NewAccount, NewApp, NewKey, NewLink, Plan, Refused } from './types.ts'
 
 type Done = { done: true }
@@ -12,8 +15,9 @@ const DONE: Done = { done: true }
 type Change = { accountId: string; actor: string; at: number }
 
 /** The quiet writes: accounts, members, apps, keys, secrets, plans and the links that work once. */
-export function createAccountWrites(db: Database) {
+export function createAccountWrites({ db, messages }: { db: Database; messages: MessageWrites }) {
   const orm = drizzle(db)
+  const { setSnippet } = createSnippetWrites(db)
 
   const audit = ({ accountId, actor, at }: Change, action: string, subject: string): void => {
     orm
@@ -22,18 +26,23 @@ export function createAccountWrites(db: Database) {
       .run()
   }
 
-  const addApp = (accountId: string, app: NewApp, at: number): void => {
+  const addApp = ({ accountId, actor, at }: Change, app: NewApp): void => {
     const largest = orm
       .select({ id: sql<number>`ifnull(max(${tables.apps.id}), 0)` })
       .from(tables.apps)
       .get()
-    const { hosts, ...row } = app
+    const { hosts, snippet, messages: drafts = [], ...row } = app
     const id = (largest?.id ?? 0) + 1
     orm
       .insert(tables.apps)
       .values({ ...row, id, accountId, createdAt: at })
       .run()
     for (const host of hosts) orm.insert(tables.appHosts).values({ appId: id, host }).onConflictDoNothing().run()
+    if (snippet) setSnippet(id, snippet)
+    messages.saveMessages({
+      ...{ accountId, appId: id, actor, at },
+      drafts: drafts.map((draft) => ({ ...draft, id: null, status: null })),
+    })
   }
 
   const addKey = (accountId: string, key: NewKey, at: number): void => {
@@ -84,7 +93,7 @@ export function createAccountWrites(db: Database) {
         .insert(tables.members)
         .values({ ...member, accountId: id, role: 'owner', createdAt: at })
         .run()
-      addApp(id, app, at)
+      addApp({ accountId: id, actor: account.actor, at }, app)
       addKey(id, key, at)
       addSecret(id, secret, at)
       if (passwordLink) addLink(passwordLink, member.id, at)
@@ -93,8 +102,18 @@ export function createAccountWrites(db: Database) {
     },
 
     createApp({ app, ...change }: Change & { app: NewApp }): Done {
-      addApp(change.accountId, app, change.at)
+      addApp(change, app)
       audit(change, 'app.create', app.publicId)
+      return DONE
+    },
+
+    /** What the browser script may do; an app of another account does not exist. */
+    setSnippet({ appId, settings, ...change }: Change & { appId: number; settings: SnippetSettings }): Done | Refused {
+      const own = and(eq(tables.apps.id, appId), eq(tables.apps.accountId, change.accountId))
+      const app = orm.select({ publicId: tables.apps.publicId }).from(tables.apps).where(own).get()
+      if (!app) return { refusal: 'app_not_found' }
+      setSnippet(appId, settings)
+      audit(change, 'snippet.set', app.publicId)
       return DONE
     },
 

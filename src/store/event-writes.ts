@@ -2,13 +2,26 @@ import type { Database } from 'bun:sqlite'
 import type { EventNames } from './event-names.ts'
 import type { IdSequence } from './ids.ts'
 import type { People, Person } from './people.ts'
+import type { Stops } from './stops.ts'
 import type { Tallies } from './tallies.ts'
+import type { Triggers } from './triggers.ts'
 import { EVENT_TYPES, VIAS, type EventWrite, type RecordedEvent, type Refused } from './types.ts'
 
-type Parts = { db: Database; ids: IdSequence; people: People; names: EventNames; tallies: Tallies }
+type NewEvent = Pick<EventWrite, 'appId' | 'type' | 'name' | 'via' | 'properties' | 'path' | 'at' | 'occurredAt'>
+export type AddEvent = (contactId: number, event: NewEvent) => void
+
+type Parts = {
+  db: Database
+  ids: IdSequence
+  people: People
+  names: EventNames
+  tallies: Tallies
+  triggers: Triggers
+  stops: Stops
+}
 
 /** One event, its person if they are new and may be made, and what both count towards (spec 2.4, 3.5). */
-export function createEventWrites({ db, ids, people, names, tallies }: Parts) {
+export function createEventWrites({ db, ids, people, names, tallies, triggers, stops }: Parts) {
   const insert = db.prepare(
     `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at, occurred_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -25,21 +38,30 @@ export function createEventWrites({ db, ids, people, names, tallies }: Parts) {
     people.drop(appId, email)
   }
 
+  /** The row of an event, page view or action of a known person, its count, and what it stops and triggers. */
+  const addEvent: AddEvent = (contactId, event) => {
+    const { appId, type, name, via, properties, path, at, occurredAt } = event
+    const nameId = names.idOf(appId, name)
+    const eventId = ids.next()
+    const happened = occurredAt === at ? null : occurredAt
+    const [typeCode, viaCode] = [EVENT_TYPES.indexOf(type), VIAS.indexOf(via)]
+    insert.run(eventId, appId, contactId, nameId, typeCode, viaCode, properties, path, at, happened)
+    tallies.countEvent({ appId, nameId, eventId, receivedAt: at })
+    const arrived = { eventId, appId, contactId, type, name, properties, path, at, occurredAt: occurredAt ?? at }
+    stops.onEvent(arrived)
+    triggers.onEvent(arrived)
+  }
+
   return {
+    addEvent,
     recordEvent(write: EventWrite): RecordedEvent | Refused {
       for (const bucket of write.buckets) tallies.countUsage(bucket, write.at)
-      const { appId, at, occurredAt, type } = write
-      const known = people.find(appId, write.email)
+      const known = people.find(write.appId, write.email)
       if (!known && !write.createContact) return { refusal: 'contact_not_found' }
       const person = known ?? people.add({ ...write, source: null })
       if ('refusal' in person) return person
       if (known) fillEmptyNames(write, known)
-      const nameId = names.idOf(appId, write.name)
-      const eventId = ids.next()
-      const happened = occurredAt === at ? null : occurredAt
-      const [typeCode, viaCode] = [EVENT_TYPES.indexOf(type), VIAS.indexOf(write.via)]
-      insert.run(eventId, appId, person.id, nameId, typeCode, viaCode, write.properties, write.path, at, happened)
-      tallies.countEvent({ appId, nameId, eventId, receivedAt: at })
+      addEvent(person.id, write)
       return { contactId: person.id, created: known === null }
     },
   }

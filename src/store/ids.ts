@@ -34,7 +34,7 @@ export function createIdSequence(now: () => number, after = 0): IdSequence {
   }
 }
 
-export type NumberedPrefix = 'con' | 'evt'
+export type NumberedPrefix = 'con' | 'evt' | 'msg' | 'dlv'
 
 export const publicId = (prefix: NumberedPrefix, id: number): string =>
   `${prefix}_${id.toString(36).padStart(DIGITS, '0')}`

@@ -4,11 +4,15 @@ import { beginBlanking, blankPages, findStalePages } from './blanking.ts'
 import { createBlankingRuns } from './blanking-runs.ts'
 import { createContactReads } from './contact-reads.ts'
 import { databasePath, openDatabase, openForReading } from './database.ts'
+import { createDeliveryReads } from './delivery-reads.ts'
 import { createEngine, type Job, type Outcome, type WriteName, type Writes } from './engine.ts'
 import { createEventReads } from './event-reads.ts'
 import { holdFile } from './held-file.ts'
+import { createSnippetReads } from './snippet-reads.ts'
+import { createMessageReads } from './message-reads.ts'
 import { startThreads } from './threads.ts'
 import { schemaVersion } from './upgrades.ts'
+import { WRITE_NAMES } from './write-names.ts'
 import { createWriter, type Channel } from './writer.ts'
 
 type Async<T extends Record<string, (...args: never[]) => unknown>> = {
@@ -40,6 +44,9 @@ const createReads = (db: Database) => ({
   ...createAccountReads(db),
   ...createContactReads(db),
   ...createEventReads(db),
+  ...createSnippetReads(db),
+  ...createMessageReads(db),
+  ...createDeliveryReads(db),
 })
 
 /**
@@ -109,26 +116,6 @@ const sizesOf = (path: string, waiting: number) => ({
   databaseBytes: Bun.file(path).size,
   logBytes: Bun.file(`${path}-wal`).size,
 })
-
-/** A record and not a list, so that the compiler misses a name that is left out. */
-const WRITE_NAMES: Record<WriteName, true> = {
-  recordEvent: true,
-  addContact: true,
-  updateContact: true,
-  eraseContact: true,
-  createAccount: true,
-  createApp: true,
-  createKey: true,
-  revokeKey: true,
-  noteKeyUse: true,
-  rotateSecret: true,
-  setPlan: true,
-  makeSetupLink: true,
-  setPasswordByLink: true,
-  keepInstallValue: true,
-  cleanUp: true,
-  touch: true,
-}
 
 type Submit = <N extends WriteName>(name: N, input: Job<N>['input']) => Promise<Outcome<N>>
 type AsyncWrites = { [N in keyof Writes]: (input: Job<N>['input']) => Promise<Outcome<N>> }

@@ -1,4 +1,6 @@
 /** What goes into the store and what comes back. Times are milliseconds UTC. */
+import type { SnippetSettings } from './snippet-types.ts'
+import type { MessageContent } from './message-types.ts'
 
 export const EVENT_TYPES = ['event', 'page', 'action'] as const
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -23,6 +25,11 @@ export type WriteRefusal =
   | 'already_set_up'
   | 'email_taken'
   | 'not_found'
+  | 'message_not_found'
+  | 'message_name_taken'
+  | 'message_in_use'
+  | 'delivery_not_found'
+  | 'delivery_in_use'
   | 'tags_full'
   | 'fields_full'
   | 'unavailable'
@@ -35,7 +42,7 @@ export type Refused = { refusal: WriteRefusal }
 export type Idempotency = { keyId: string; key: string; bodyHash: string }
 
 /** What every write about a person carries. */
-type PersonWrite = {
+export type PersonWrite = {
   accountId: string
   appId: number
   /** normalised: the identity */
@@ -149,7 +156,16 @@ export type SecretRow = { id: string; secret: string; createdAt: number; retired
 export type Access = { key: KeyRow; plan: Plan; apps: AppRow[] }
 
 export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string }
-export type NewApp = { publicId: string; siteId: string; name: string; homeUrl: string | null; hosts: string[] }
+export type NewApp = {
+  publicId: string
+  siteId: string
+  name: string
+  homeUrl: string | null
+  hosts: string[]
+  snippet?: SnippetSettings
+  /** what it begins with, as drafts */
+  messages?: { name: string; content: MessageContent }[]
+}
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expiresAt: number }
 
 export type NewAccount = {

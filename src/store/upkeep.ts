@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { IDEMPOTENCY_MS } from './idempotency.ts'
+import { BATCH_MS } from './snippet-types.ts'
 
 /** Usage older than every window is of no limit's concern. */
 const USAGE_KEPT_S = 3_600
@@ -15,6 +16,10 @@ export function createUpkeep(db: Database) {
   const usage = db.prepare(
     `DELETE FROM limit_usage WHERE (bucket, second) IN
        (SELECT bucket, second FROM limit_usage WHERE second < ? LIMIT ${ROWS_A_RUN})`,
+  )
+  const batches = db.prepare(
+    `DELETE FROM snippet_batches WHERE (app_id, contact_id, batch) IN
+       (SELECT app_id, contact_id, batch FROM snippet_batches WHERE received_at <= ? LIMIT ${ROWS_A_RUN})`,
   )
   const links = db.prepare('DELETE FROM one_time_links WHERE expires_at <= ?')
 
@@ -36,7 +41,12 @@ export function createUpkeep(db: Database) {
       return { done: true }
     },
     cleanUp({ at }: { at: number }): { deleted: number } {
-      const runs = [records.run(at - IDEMPOTENCY_MS), usage.run(Math.floor(at / 1000) - USAGE_KEPT_S), links.run(at)]
+      const runs = [
+        records.run(at - IDEMPOTENCY_MS),
+        usage.run(Math.floor(at / 1000) - USAGE_KEPT_S),
+        batches.run(at - BATCH_MS),
+        links.run(at),
+      ]
       return { deleted: runs.reduce((sum, run) => sum + run.changes, 0) }
     },
   }

@@ -9,7 +9,11 @@ export type Load = {
   client: 'wrk' | 'built-in'
 }
 
-export type Target = { url: string; app: string; key: string; run: string }
+export type Target = { url: string; app: string; key: string; run: string; site: string; people: People }
+/** Who is known, with the signature of each, also as lines of a file. */
+export type People = { file: string; signed: { email: string; signature: string }[] }
+/** Events of a server, or page views of browsers. */
+export type Kind = 'events' | 'collect'
 type Result = { requests: number; microseconds: number; failed: number; errors: number; p50Ms: number; p99Ms: number }
 
 /** More than a durable server answers on two cores. */
@@ -17,27 +21,31 @@ const PREPARED_A_SECOND = 50_000
 
 export const hasWrk = (): boolean => Bun.which('wrk') !== null
 
-/** Sends events over `connections` for some seconds; by wrk where it is installed, else by our own client, which is slower. */
-export async function sendLoad(target: Target, connections: number, seconds: number): Promise<Load> {
-  const result = await (hasWrk() ? sendByWrk : sendByFetch)(target, connections, seconds)
+/** Sends requests over `connections` for some seconds; by wrk where it is installed, else by our own client, which is slower. */
+export async function sendLoad(target: Target, kind: Kind, connections: number, seconds: number): Promise<Load> {
+  const result = await (hasWrk() ? sendByWrk : sendByFetch)(target, kind, connections, seconds)
   const requestsPerSecond = Math.round((result.requests / result.microseconds) * 1e6)
   const failed = result.failed + result.errors
   return { requestsPerSecond, p50Ms: result.p50Ms, p99Ms: result.p99Ms, failed, client: hasWrk() ? 'wrk' : 'built-in' }
 }
 
-async function sendByWrk({ url, app, key, run }: Target, connections: number, seconds: number): Promise<Result> {
-  const script = join(import.meta.dir, 'post.lua')
+const SCRIPTS = { events: 'post.lua', collect: 'collect.lua' } as const satisfies Record<Kind, string>
+
+async function sendByWrk(target: Target, kind: Kind, connections: number, seconds: number): Promise<Result> {
+  const { url, app, key, run, site, people } = target
+  const script = join(import.meta.dir, SCRIPTS[kind])
   const args = ['wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script, url]
   const prepared = String(PREPARED_A_SECOND * seconds)
-  const env = { ...process.env, BENCH_APP: app, BENCH_KEY: key, BENCH_RUN: run, BENCH_PREPARED: prepared }
+  const names = { BENCH_APP: app, BENCH_KEY: key, BENCH_SITE: site, BENCH_PEOPLE: people.file }
+  const env = { ...process.env, ...names, BENCH_RUN: run, BENCH_PREPARED: prepared }
   const text = await new Response(Bun.spawn(args, { env, stdout: 'pipe', stderr: 'inherit' }).stdout).text()
   const line = text.split('\n').find((one) => one.startsWith('RESULT '))
   if (!line) throw new Error(`wrk gave no result:\n${text}`)
   return JSON.parse(line.slice('RESULT '.length)) as Result
 }
 
-async function sendByFetch({ url, app, key, run }: Target, connections: number, seconds: number): Promise<Result> {
-  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
+async function sendByFetch(target: Target, kind: Kind, connections: number, seconds: number): Promise<Result> {
+  const make = kind === 'events' ? makeEventCall : makeCollectCall
   const startedAt = performance.now()
   const latencies: number[] = []
   let [count, failed] = [0, 0]
@@ -45,7 +53,8 @@ async function sendByFetch({ url, app, key, run }: Target, connections: number, 
     while (performance.now() - startedAt < seconds * 1000) {
       count += 1
       const sentAt = performance.now()
-      const response = await fetch(`${url}/api/v1/events`, { method: 'POST', headers, body: makeBody(app, run, count) })
+      const { path, headers, body } = make(target, count)
+      const response = await fetch(target.url + path, { method: 'POST', headers, body })
       await response.text()
       latencies.push(performance.now() - sentAt)
       if (response.status !== 202) failed += 1
@@ -58,8 +67,10 @@ async function sendByFetch({ url, app, key, run }: Target, connections: number, 
   return { requests: latencies.length, microseconds, failed, errors: 0, p50Ms: at(0.5), p99Ms: at(0.99) }
 }
 
+type Call = { path: string; headers: Record<string, string>; body: string }
+
 /** The same mix as post.lua. */
-function makeBody(app: string, run: string, count: number): string {
+function makeEventCall({ app, key, run }: Target, count: number): Call {
   const person = Math.floor(Math.random() * 20_000)
   const email = count % 10 === 0 ? `new${run}.${count}@example.com` : `person${person}@example.com`
   const number = String(count).padStart(10, '0')
@@ -67,5 +78,17 @@ function makeBody(app: string, run: string, count: number): string {
     url: `https://app.example.com/results/${number}`,
     headline: `Your results number ${number} are ready now`,
   }
-  return JSON.stringify({ app, email, event: 'results_ready', createContact: true, properties })
+  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
+  const body = JSON.stringify({ app, email, event: 'results_ready', createContact: true, properties })
+  return { path: '/api/v1/events', headers, body }
+}
+
+/** The same as collect.lua. */
+function makeCollectCall({ site, run, people: { signed } }: Target, count: number): Call {
+  const person = signed[Math.floor(Math.random() * signed.length)]
+  const random = Math.floor(Math.random() * 2 ** 31).toString(16)
+  const events = [{ type: 'page', path: `/results/${count % 1000}`, age: 1 + (count % 900) }]
+  const headers = { 'Content-Type': 'text/plain;charset=UTF-8', Origin: 'https://app.example.com' }
+  const body = JSON.stringify({ v: 1, site, ...person, id: `${run}-${random}.${count}`, events })
+  return { path: '/c', headers, body }
 }

@@ -5,13 +5,15 @@
 import { statSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
-import { hasWrk, type Load, sendLoad, type Target } from './load.ts'
+import { signEmail } from '../../src/core/identity.ts'
+import { hasWrk, type Kind, type Load, type People, sendLoad, type Target } from './load.ts'
 import { createFolder, EXECUTABLE, residentMb, runJson, type Service, startService } from './service.ts'
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
 const COLD_STARTS = 9
 const EVENTS_FOR_SIZE = 100_000
+const PEOPLE = 20_000
 
 type Round = { bare: Load; ours: Load; ratio: number }
 type Figure = { name: string; asked: string; reached: number | null; isReached: boolean | null }
@@ -19,17 +21,19 @@ type Figure = { name: string; asked: string; reached: number | null; isReached: 
 const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 const round = (value: number, digits = 2): number => Number(value.toFixed(digits))
 
-async function compare(bare: Target, ours: Target, connections: number, memory: () => void): Promise<Round[]> {
+type Targets = { bare: Target; ours: Target; memory: () => void }
+
+async function compare({ bare, ours, memory }: Targets, kind: Kind, connections: number): Promise<Round[]> {
   const rounds: Round[] = []
   for (let index = 0; index < ROUNDS; index += 1) {
     const run = `${connections}.${index}`
-    const base = await sendLoad({ ...bare, run }, connections, SECONDS)
-    const load = await sendLoad({ ...ours, run }, connections, SECONDS)
+    const base = await sendLoad({ ...bare, run }, kind, connections, SECONDS)
+    const load = await sendLoad({ ...ours, run }, kind, connections, SECONDS)
     memory()
     const ratio = load.requestsPerSecond / base.requestsPerSecond
     rounds.push({ bare: base, ours: load, ratio: round(ratio, 3) })
     console.log(
-      `${connections} connections: bare ${base.requestsPerSecond}/s, durable ${load.requestsPerSecond}/s, ratio ${round(ratio)}, p50 ${round(load.p50Ms)} ms, p99 ${round(load.p99Ms)} ms, refused ${load.failed}`,
+      `${kind}, ${connections} connections: bare ${base.requestsPerSecond}/s, durable ${load.requestsPerSecond}/s, ratio ${round(ratio)}, p50 ${round(load.p50Ms)} ms, p99 ${round(load.p99Ms)} ms, refused ${load.failed}`,
     )
   }
   return rounds
@@ -57,7 +61,7 @@ const answers = (port: number): Promise<boolean> =>
 
 /** Bytes an event in the database file, with 110 bytes of properties, of people who are known already. */
 async function measureBytes(service: Service, target: Target, file: string, restart: () => Promise<Service>) {
-  await sendBatches(service.url, target, 20_000)
+  await sendBatches(service.url, target, PEOPLE)
   await service.stop()
   const before = statSync(file).size
   const again = await restart()
@@ -79,7 +83,7 @@ async function sendBatches(url: string, { app, key }: Target, count: number): Pr
 
 /** Every person once, then at random as in life: the index of timelines is not filled in order. */
 function makeEvent(app: string, index: number) {
-  const person = index < 20_000 ? index : Math.floor(Math.random() * 20_000)
+  const person = index < PEOPLE ? index : Math.floor(Math.random() * PEOPLE)
   const number = String(index).padStart(10, '0')
   const properties = {
     url: `https://app.example.com/results/${number}`,
@@ -88,9 +92,20 @@ function makeEvent(app: string, index: number) {
   return { app, email: `person${person}@example.com`, event: 'results_ready', createContact: true, properties }
 }
 
-function judge(rounds: Record<'64' | '256', Round[]>, mb: number, coldMs: number, bytes: number): Figure[] {
+/** 20,000 people with their signatures, in the file that wrk's script reads. */
+async function signPeople(secret: string, file: string): Promise<People> {
+  const signed = Array.from({ length: PEOPLE }, (_, index) => {
+    const email = `person${index}@example.com`
+    return { email, signature: signEmail(email, secret) }
+  })
+  await Bun.write(file, signed.map(({ email, signature }) => `${email} ${signature}\n`).join(''))
+  return { file, signed }
+}
+
+function judge(rounds: Record<'64' | '256' | 'collect', Round[]>, mb: number, coldMs: number, bytes: number): Figure[] {
   const at64 = median(rounds['64'].map((one) => one.ratio))
   const at256 = median(rounds['256'].map((one) => one.ratio))
+  const collected = median(rounds.collect.map((one) => one.ratio))
   const best = (pick: (load: Load) => number): number => Math.min(...rounds['64'].map((one) => pick(one.ours)))
   const atLeast = (name: string, bar: number, reached: number): Figure => ({
     name,
@@ -107,6 +122,7 @@ function judge(rounds: Record<'64' | '256', Round[]>, mb: number, coldMs: number
   return [
     atLeast('ratio to bare Bun.serve at 64 connections (median)', 0.3, at64),
     atLeast('ratio to bare Bun.serve at 256 connections (median)', 0.4, at256),
+    atLeast('ratio of POST /c to bare Bun.serve at 64 connections (median)', 0.3, collected),
     atMost(
       'median latency at 64, ms (best round)',
       3,
@@ -142,21 +158,29 @@ try {
     ],
     folder.path,
   )
-  await runJson([EXECUTABLE, 'plan', 'set', '--data', data, '--events-per-hour', '1000000000', '--json'], folder.path)
+  const lifted = ['--events-per-hour', '1000000000', '--snippet-limits', 'off']
+  await runJson([EXECUTABLE, 'plan', 'set', '--data', data, ...lifted, '--json'], folder.path)
   const serve = [EXECUTABLE, 'serve', '--data', data]
   const start = (): Promise<Service> => startService([...serve, '--port', '0'], folder.path)
   const bareService = await startService([process.execPath, join(import.meta.dir, 'bare.ts'), '0'], folder.path)
   const service = await start()
-  const ours: Target = { url: service.url, app: made.appId ?? '', key: made.apiKey ?? '', run: '0' }
+  const people = await signPeople(made.identitySecret ?? '', join(folder.path, 'people.txt'))
+  const ids = { app: made.appId ?? '', key: made.apiKey ?? '', site: made.siteId ?? '' }
+  const ours: Target = { url: service.url, ...ids, run: '0', people }
   const bare: Target = { ...ours, url: bareService.url }
   let mb = 0
   const memory = (): void => {
     mb = Math.max(mb, residentMb(service.pid) ?? 0)
   }
   console.log(hasWrk() ? 'client: wrk, one thread' : 'client: built-in (install wrk for figures that count)')
-  await sendBatches(service.url, ours, 20_000)
-  await sendLoad({ ...ours, run: 'warm' }, 64, 3)
-  const rounds = { '64': await compare(bare, ours, 64, memory), '256': await compare(bare, ours, 256, memory) }
+  await sendBatches(service.url, ours, PEOPLE)
+  for (const kind of ['events', 'collect'] as const) await sendLoad({ ...ours, run: 'warm' }, kind, 64, 3)
+  const targets = { bare, ours, memory }
+  const rounds = {
+    '64': await compare(targets, 'events', 64),
+    '256': await compare(targets, 'events', 256),
+    collect: await compare(targets, 'collect', 64),
+  }
   await bareService.stop()
   const bytes = await measureBytes(service, ours, join(data, 'eventpost.db'), start)
   const coldMs = await measureColdStart(serve, folder.path)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Begun, call, eventpost, eventpostJson, makeFolder, type Running, setUp, startServer } from './process.ts'
+import { signEmail } from '../../src/core/identity.ts'
 import { refused, wrongUse } from './refused.ts'
 
 const { folder, remove } = makeFolder()
@@ -51,6 +52,34 @@ describe('app create', () => {
     const { appId } = await create('--name', 'Other', '--account', second.accountId)
     expect(await statusOf(second.apiKey, appId, 200)).toBe(200)
     expect(await statusOf(first.apiKey, appId, 404)).toBe(404)
+  })
+
+  test('sets what the browser script may do', async () => {
+    const words = ['--name', 'Shop', '--snippet-host', 'shop.example.com', '--snippet-host', 'Www.Example.com']
+    const [set, plain] = [await create(...words, '--snippet-adds-people'), await create('--name', 'Plain')]
+    const post = (siteId: string, origin: string) =>
+      fetch(`${server.url}/c`, {
+        method: 'POST',
+        headers: { Origin: origin },
+        body: JSON.stringify({
+          v: 1,
+          site: siteId,
+          email: 'ada@example.com',
+          signature: signEmail('ada@example.com', first.identitySecret),
+          id: 'load.1',
+          events: [{ type: 'page', path: '/start', age: 0 }],
+        }),
+      })
+    const list = async (appId: string) =>
+      (await call(server.url, first.apiKey, 'GET', `/api/v1/events?app=${appId}`)).body.data
+    expect(await statusOf(first.apiKey, plain.appId, 200)).toBe(200)
+    expect((await post(set.siteId, 'https://evil.example')).status).toBe(403)
+    expect((await post(set.siteId, 'https://www.example.com')).status).toBe(202)
+    expect((await post(plain.siteId, 'https://evil.example')).status).toBe(202)
+    expect(await list(set.appId)).toMatchObject([{ type: 'page', path: '/start', email: 'ada@example.com' }])
+    expect(await list(plain.appId)).toEqual([])
+    const wrong = await eventpost(['app', 'create', '--data', folder, '--name', 'x', '--snippet-host', 'https://shop'])
+    expect(wrong).toEqual(wrongUse('Give hosts of your own'))
   })
 
   test('refuses an unknown account, and a domain that is none', async () => {

@@ -11,7 +11,8 @@ const READY_MS = 20_000
 
 export type Environment = Record<string, string | undefined>
 export type Ran = { code: number; out: string; err: string }
-export type How = { program?: string[]; cwd?: string; env?: Environment }
+/** `timeoutMs` 0 lets it run for as long as it likes. */
+export type How = { program?: string[]; cwd?: string; env?: Environment; timeoutMs?: number }
 /** `port` is a free one unless it is said, and left to the environment where it is null. */
 export type ServeHow = How & { data: string; port?: number | null; words?: string[] }
 export type Running = Awaited<ReturnType<typeof startServer>>
@@ -22,7 +23,7 @@ export function makeFolder(): { folder: string; remove: () => void } {
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
-function spawn(words: string[], { program = FROM_SOURCE, cwd = ROOT, env = {} }: How) {
+function spawn(words: string[], { program = FROM_SOURCE, cwd = ROOT, env = {}, timeoutMs = PROCESS_MS }: How) {
   return Bun.spawn([...program, ...words], {
     cwd,
     // nothing of the developer's own settings
@@ -30,7 +31,7 @@ function spawn(words: string[], { program = FROM_SOURCE, cwd = ROOT, env = {} }:
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
-    timeout: PROCESS_MS,
+    timeout: timeoutMs,
     killSignal: 'SIGKILL',
   })
 }

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Elysia } from 'elysia'
 import { createAccess } from '../../src/core/access.ts'
+import { createNotes } from '../../src/core/activation.ts'
 import { createFloodGuard } from '../../src/core/flood.ts'
 import { createLimits } from '../../src/core/limits.ts'
+import { createSnippetLimits } from '../../src/core/snippet-limits.ts'
 import type { Parts } from '../../src/core/parts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
 import { openStore } from '../../src/store/store.ts'
@@ -30,6 +32,8 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
+    snippetLimits: createSnippetLimits({ clock }),
+    notes: createNotes({ store, clock }),
   }
   const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
   const handle = (path: string, init: RequestInit = {}) => app.handle(new Request(`${baseUrl}${path}`, init))

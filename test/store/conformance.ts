@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from 'bun:test'
 import type { Store } from '../../src/store/store.ts'
 import { testAccounts } from './conformance/accounts.ts'
 import { testBatches } from './conformance/batches.ts'
+import { testBrowserBatches, testSites } from './conformance/browser-batches.ts'
 import { testContacts } from './conformance/contacts.ts'
 import { testEvents } from './conformance/events.ts'
 import { testIdempotency } from './conformance/idempotency.ts'
@@ -19,6 +20,8 @@ const GROUPS: Record<string, (store: Fresh) => void> = {
   'the plan': testPlan,
   'idempotency keys': testIdempotency,
   batches: testBatches,
+  'batches of browsers': testBrowserBatches,
+  'sites and their signs': testSites,
   lists: testLists,
   'the time of the last event': testLastEvents,
   'accounts and what they own': testAccounts,

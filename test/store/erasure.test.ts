@@ -6,7 +6,7 @@ import { truncateLog } from '../../src/store/checkpoints.ts'
 import { databasePath, openDatabase, openForReading } from '../../src/store/database.ts'
 import { createEngine, type Job } from '../../src/store/engine.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { AT, contactWrite, done, eventWrite, idempotency, makeFolder } from './samples.ts'
+import { AT, batchWrite, contactWrite, done, eventWrite, idempotency, makeFolder } from './samples.ts'
 
 const markOf = (number: number): string => `zq${String(number).padStart(5, '0')}qz`
 
@@ -38,6 +38,16 @@ function jobsOf(number: number, round: number): Job[] {
       properties: JSON.stringify({ url: `https://x/${word}`.padEnd(20 + ((number * 37) % 150), '.') }),
     }),
   }
+  const path = `/${word}`.padEnd(10 + ((number * 53) % 300), '/')
+  const report: Job = {
+    name: 'recordBatch',
+    input: batchWrite({
+      email: person.email,
+      at: person.at,
+      batchId: `${word}.${round}`,
+      items: [{ type: round % 2 ? 'leave' : 'page', name: null, path, occurredAt: person.at }],
+    }),
+  }
   const filling = `fill-${word}-`.repeat((number * round) % 23)
   const update: Job = {
     name: 'updateContact',
@@ -48,7 +58,7 @@ function jobsOf(number: number, round: number): Job[] {
       fields: { note: filling || null, [`f-${word}`]: round },
     }),
   }
-  return round === 0 ? [add, event] : [event, update]
+  return round === 0 ? [add, event, report] : [event, update, report]
 }
 
 async function fill(store: Store, people: number[], rounds: number): Promise<void> {
@@ -132,10 +142,11 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     expect(remainsOf(readFolder(folder), erased)).toEqual([])
     const db = openDatabase(folder)
     expect(db.query('PRAGMA integrity_check').values()).toEqual([['ok']])
-    const counts = ['contacts', 'events', 'idempotency_records'].map(
+    const counts = ['contacts', 'events', 'idempotency_records', 'snippet_batches'].map(
       (table) => db.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0],
     )
-    expect(counts).toEqual([2_700, 2_700 * ROUNDS + 600 * 2, 2_700])
+    // of the batches those of rounds 0 and 2 held a page view; their second sending is a repetition
+    expect(counts).toEqual([2_700, 2_700 * (ROUNDS + 2) + 600 * 2, 2_700, 2_700 * ROUNDS])
     db.close()
     store = await openStore(folder, { threads })
   })

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Store } from '../../src/store/store.ts'
+import type { BatchWrite } from '../../src/store/snippet-types.ts'
 import type { ContactWrite, EventWrite, Idempotency, NewAccount, Refused } from '../../src/store/types.ts'
 
 /** Noon of a day in the middle of a month (UTC). */
@@ -40,6 +41,20 @@ export const eventWrite = (changes: Partial<EventWrite> = {}): EventWrite => ({
   path: null,
   via: 'api',
   occurredAt: null,
+  ...changes,
+})
+
+/** A page view of a person who must be known. */
+export const batchWrite = (changes: Partial<BatchWrite> = {}): BatchWrite => ({
+  accountId: 'acc_1',
+  appId: 1,
+  email: 'ada@example.com',
+  shownEmail: null,
+  newPeoplePerMonth: null,
+  at: AT,
+  createContact: false,
+  batchId: 'load.1',
+  items: [{ type: 'page', name: null, path: '/results', occurredAt: AT }],
   ...changes,
 })
 

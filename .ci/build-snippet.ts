@@ -1,0 +1,27 @@
+/** Builds the browser's side into dist/assets: the script as it is and compressed as far as it goes, and the stub. */
+import { join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+
+const ROOT = join(import.meta.dir, '..')
+
+async function build(name: string, format: 'iife' | 'esm'): Promise<Buffer> {
+  const built = await Bun.build({
+    entrypoints: [join(ROOT, 'snippet', name)],
+    target: 'browser',
+    format,
+    minify: true,
+  })
+  const [script] = built.outputs
+  if (!script) throw new Error(`${name} was not built`)
+  return Buffer.from((await script.text()).replace(/;?\n*$/, ''))
+}
+
+const script = await build('snippet.ts', 'iife')
+const files = {
+  's.js': script,
+  's.js.br': brotliCompressSync(script, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: script.length } }),
+  's.js.gz': gzipSync(script, { level: constants.Z_BEST_COMPRESSION }),
+  // it stands in a script of the page, by itself
+  'stub.js': await build('stub.ts', 'esm'),
+}
+for (const [name, bytes] of Object.entries(files)) await Bun.write(join(ROOT, 'dist/assets', name), bytes)

@@ -1,0 +1,18 @@
+/** What the stub and the script put on the page. */
+interface Service {
+  (name?: unknown, given?: unknown): void
+  /** The calls that wait, as the stub's arguments; once the script is there, what is pushed is called at once. */
+  q?: { push(...calls: ArrayLike<unknown>[]): unknown; splice(start: number): ArrayLike<unknown>[] }
+  /** Says that the script is there. */
+  v?: 1
+}
+
+declare var service: Service
+
+interface Window {
+  service?: Service
+}
+
+interface Navigator {
+  readonly globalPrivacyControl?: boolean
+}

@@ -1,0 +1,51 @@
+import { Elysia } from 'elysia'
+import { collectBatch } from '../core/collect.ts'
+import type { Parts } from '../core/parts.ts'
+import { type Refusal, refuse } from '../core/refusals.ts'
+import { factsOf } from '../core/request-facts.ts'
+import { answer, refusalAnswer } from './answers.ts'
+import { parseBody, readBytes } from './body.ts'
+
+export const COLLECT_PATH = '/c'
+const COLLECT_BYTES = 32 * 1024
+
+/** On every status, so that the page's console can read the reason; without credentials, so any origin may. */
+export const COLLECT_CORS = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Retry-After' }
+
+const PREFLIGHT = {
+  'Access-Control-Allow-Methods': 'POST',
+  'Access-Control-Allow-Headers': 'Content-Type',
+  'Access-Control-Max-Age': '86400',
+  'X-Content-Type-Options': 'nosniff',
+}
+const METHODS = { Allow: 'POST, OPTIONS' }
+const TOO_LARGE = refuse('too_large', { message: 'The body is too large. Send at most 32 KB.' })
+const STORED = { ok: true }
+
+/** POST /c: what the browser script reports (spec 4.5; snippet.md). Its bodies are `text/plain`, which asks for no preflight. */
+export const collectRoutes = (parts: Parts) =>
+  new Elysia()
+    .post(
+      COLLECT_PATH,
+      async ({ request }) => {
+        const refusal = await collect(parts, request)
+        return refusal ? refusalAnswer(request, refusal, COLLECT_CORS) : answer(request, 202, STORED, COLLECT_CORS)
+      },
+      { parse: 'none' },
+    )
+    .options(COLLECT_PATH, ({ request }) => {
+      const headers = { ...COLLECT_CORS, ...PREFLIGHT, 'X-Request-Id': factsOf(request).requestId }
+      return new Response(null, { status: 204, headers })
+    })
+    .all(COLLECT_PATH, ({ request }) =>
+      refusalAnswer(request, refuse('method_not_allowed'), { ...COLLECT_CORS, ...METHODS }),
+    )
+
+async function collect(parts: Parts, request: Request): Promise<Refusal | null> {
+  const bytes = await readBytes(request, COLLECT_BYTES)
+  if (bytes === null) return TOO_LARGE
+  const body = parseBody(bytes)
+  if ('refused' in body) return body.refused
+  const { address } = factsOf(request)
+  return collectBatch(parts, body.object, { address, origin: request.headers.get('origin') })
+}

@@ -1,0 +1,71 @@
+import { Elysia } from 'elysia'
+import type { Script } from '../assets.ts'
+import { noteScriptLoad } from '../core/activation.ts'
+import type { Parts } from '../core/parts.ts'
+
+/** An hour, so that a mended script reaches everyone the same day, and nobody waits for the question. */
+const SHORTLY = 'public, max-age=3600, stale-while-revalidate=86400'
+const FOREVER = 'public, max-age=31536000, immutable'
+
+type Encoding = keyof Script
+/** The smallest first. */
+const PACKED = [
+  ['br', 'br'],
+  ['gzip', 'gz'],
+] as const satisfies [Encoding, string][]
+
+/** The address under which the content never changes, for pages that name its hash (Subresource Integrity). */
+export const fixedScriptPath = ({ identity }: Script): string => `/s.${hashOf(identity)}.js`
+
+/** /s.js, and its fixed copy: the browser script (spec 4.5). It holds nothing of anyone's, so every page may have it. */
+export function scriptRoutes(parts: Parts, script: Script) {
+  const hash = hashOf(script.identity)
+  const serve = (request: Request, cacheControl: string): Response => {
+    const [encoding, suffix] = pickEncoding(request.headers.get('accept-encoding') ?? '')
+    const etag = `"${hash}${suffix === '' ? '' : `-${suffix}`}"`
+    const headers = { ...HEADERS, 'Cache-Control': cacheControl, ETag: etag }
+    if (isKnown(request.headers.get('if-none-match'), etag)) return new Response(null, { status: 304, headers })
+    const coded: Record<string, string> = encoding === 'identity' ? {} : { 'Content-Encoding': encoding }
+    return new Response(script[encoding], { headers: { ...headers, ...coded, 'Content-Type': TYPE } })
+  }
+  return new Elysia()
+    .get('/s.js', async ({ request }) => {
+      await noteScriptLoad(parts, request.headers.get('referer'))
+      return serve(request, SHORTLY)
+    })
+    .get(fixedScriptPath(script), async ({ request }) => {
+      await noteScriptLoad(parts, request.headers.get('referer'))
+      return serve(request, FOREVER)
+    })
+}
+
+const TYPE = 'text/javascript; charset=utf-8'
+
+/** For pages of other origins, also those that ask for isolation or check integrity. */
+const HEADERS = {
+  Vary: 'Accept-Encoding',
+  'Access-Control-Allow-Origin': '*',
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'X-Content-Type-Options': 'nosniff',
+}
+
+const hashOf = (bytes: Uint8Array): string => new Bun.CryptoHasher('sha256').update(bytes).digest('hex').slice(0, 16)
+
+/** The smallest form that the header takes, and what its ETag ends in. */
+function pickEncoding(accepted: string): [Encoding, string] {
+  const taken = new Set(
+    accepted
+      .toLowerCase()
+      .split(',')
+      .map((one) => one.split(';').map((part) => part.trim()))
+      .filter(([, quality = 'q=1']) => Number(quality.replace(/^q=/, '')) > 0)
+      .map(([name]) => name),
+  )
+  return PACKED.find(([encoding]) => taken.has(encoding)) ?? ['identity', '']
+}
+
+/** Weakly compared, as GET does (RFC 9110, 13.1.2). */
+function isKnown(ifNoneMatch: string | null, etag: string): boolean {
+  if (ifNoneMatch === null) return false
+  return ifNoneMatch.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag)
+}

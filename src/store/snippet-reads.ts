@@ -1,0 +1,93 @@
+import type { Database } from 'bun:sqlite'
+import { and, desc, eq, gt, inArray, isNotNull, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { createAccountReads } from './account-reads.ts'
+import * as tables from './schema.ts'
+import {
+  type BatchSize,
+  type NoteRow,
+  PAGE_NAME,
+  type ReportRow,
+  type Site,
+  type SnippetSettings,
+} from './snippet-types.ts'
+
+const DEFAULTS: SnippetSettings = { hosts: [], addsPeople: false }
+
+/** Reads about the browser script: sites, presence, and what the Activation screen shows. */
+export function createSnippetReads(db: Database) {
+  const orm = drizzle(db)
+  const accounts = createAccountReads(db)
+  const { activationNotes, appHosts, apps, eventNames, events, snippetBatches, snippetSettings } = tables
+
+  // up to 60,000 rows an app, so without the price of building each twice
+  const sizes = db.prepare<BatchSize, [number]>(
+    `SELECT b.app_id AS appId, c.email, b.received_at AS receivedAt, b.items
+     FROM snippet_batches b JOIN contacts c ON c.id = b.contact_id
+     WHERE b.received_at > ? AND b.app_id IN
+       (SELECT apps.id FROM apps JOIN accounts ON accounts.id = apps.account_id WHERE accounts.snippet_limits = 1)
+     ORDER BY b.received_at`,
+  )
+
+  const settingsOf = (appId: number): SnippetSettings => {
+    const row = orm.select().from(snippetSettings).where(eq(snippetSettings.appId, appId)).get()
+    return row ? { hosts: row.hosts ?? [], addsPeople: row.addsPeople } : DEFAULTS
+  }
+
+  return {
+    snippetSettings: settingsOf,
+
+    /** The app of a site ID, with its account's plan and the secrets that were retired after `retiredAfter` (ms UTC). */
+    findSite(siteId: string, retiredAfter: number): Site | null {
+      const found = orm.select({ accountId: apps.accountId }).from(apps).where(eq(apps.siteId, siteId)).get()
+      const account = found && accounts.findAccount(found.accountId)
+      const app = account && accounts.listApps(account.id).find((one) => one.siteId === siteId)
+      if (!app) return null
+      const secrets = accounts.listSecrets(account.id, retiredAfter)
+      return { app, plan: account.plan, secrets, settings: settingsOf(app.id) }
+    },
+
+    /** The apps to which one of these hosts belongs. */
+    findAppsByHost: (hosts: string[]): number[] =>
+      orm
+        .selectDistinct({ appId: appHosts.appId })
+        .from(appHosts)
+        .where(inArray(appHosts.host, hosts))
+        .all()
+        .map((row) => row.appId),
+
+    /** What a person's page loads reported last, of batches received after `receivedAfter` (ms UTC). */
+    listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
+      orm
+        .select({
+          pageLoad: snippetBatches.pageLoad,
+          reportedAt: sql<number>`${snippetBatches.receivedAt} - ${snippetBatches.age}`,
+          path: sql<string>`${snippetBatches.path}`,
+          isHere: sql<number>`${snippetBatches.isHere}`.mapWith(Boolean),
+        })
+        .from(snippetBatches)
+        .where(
+          and(
+            eq(snippetBatches.appId, appId),
+            eq(snippetBatches.contactId, contactId),
+            gt(snippetBatches.receivedAt, receivedAfter),
+            isNotNull(snippetBatches.age),
+          ),
+        )
+        .all(),
+
+    /** What limits have counted since `receivedAfter` (ms UTC), to fill the buckets at start; oldest first. */
+    listBatchSizes: (receivedAfter: number): BatchSize[] => sizes.all(receivedAfter),
+
+    listNotes: (appId: number): NoteRow[] =>
+      orm.select().from(activationNotes).where(eq(activationNotes.appId, appId)).all(),
+
+    /** When the newest event came (ms UTC, null: there is none), and whether a page view ever did. */
+    firstSigns(appId: number): { lastEventAt: number | null; hasPageView: boolean } {
+      const newest = orm.select().from(events).where(eq(events.appId, appId)).orderBy(desc(events.id)).limit(1).get()
+      const isPageName = and(eq(eventNames.appId, appId), eq(eventNames.name, PAGE_NAME))
+      const page = orm.select({ id: eventNames.id }).from(eventNames).where(isPageName).get()
+      return { lastEventAt: newest?.receivedAt ?? null, hasPageView: page !== undefined }
+    },
+  }
+}

@@ -1,0 +1,63 @@
+/** What the browser script sends, as the tests of POST /c make it. */
+import type { Account, Answer, TestServer } from '../helper.ts'
+import { signEmail } from '../../src/core/identity.ts'
+import type { AppRow } from '../../src/core/access.ts'
+import { EVENTS } from '../helper.ts'
+
+export const ORIGIN = 'https://app.first.example'
+
+let count = 0
+/** An id that no batch had before. */
+export const newBatchId = (): string => `load.${(count += 1)}`
+
+export const page = (path = '/results', age = 0) => ({ type: 'page', path, age })
+export const leave = (path = '/results', age = 0) => ({ type: 'leave', path, age })
+export const track = (name: string, path = '/results', age = 0) => ({ type: 'track', name, path, age })
+
+/** A batch of one page view of Ada, signed with the account's secret. */
+export const report = (account: Account, more: Record<string, unknown> = {}) => ({
+  v: 1,
+  site: account.siteId,
+  email: 'ada@example.com',
+  signature: signEmail(String(more.email ?? 'ada@example.com'), account.identitySecret),
+  id: newBatchId(),
+  events: [page()],
+  ...more,
+})
+
+export type Sent = { headers?: Record<string, string>; address?: string }
+
+/** Sends a body as the script does: text, and no key. */
+export const send = (
+  server: TestServer,
+  body: object | string,
+  { headers = {}, address }: Sent = {},
+): Promise<Answer> =>
+  server.call('POST', '/c', {
+    body,
+    key: null,
+    address,
+    headers: { 'Content-Type': 'text/plain;charset=UTF-8', Origin: ORIGIN, ...headers },
+  })
+
+export async function addPerson(
+  server: TestServer,
+  email = 'ada@example.com',
+  account = server.first,
+): Promise<string> {
+  const body = { newsletter: account.appId, email }
+  const answer = await server.call('POST', '/api/v1/contacts', { body, key: account.apiKey })
+  return String(answer.body.contactId)
+}
+
+/** All that is stored of an app, newest first. */
+export async function listEvents(server: TestServer, account = server.first): Promise<Record<string, unknown>[]> {
+  const answer = await server.call('GET', `${EVENTS}?app=${account.appId}&limit=100`, { key: account.apiKey })
+  return answer.body.data ?? []
+}
+
+export async function appOf(server: TestServer, account = server.first): Promise<AppRow> {
+  const [app] = await server.parts().store.listApps(account.accountId)
+  if (!app) throw new Error('the account has no app')
+  return app
+}

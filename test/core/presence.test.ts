@@ -1,0 +1,160 @@
+/** Whether a person is here, and on which path (snippet.md 10; messages.md, away). */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { PRESENCE_MS, type Presence, readPresence } from '../../src/core/presence.ts'
+import { readPublicId } from '../../src/core/public-ids.ts'
+import { addPerson, appOf, leave, page, report, send, track } from '../api/reports.ts'
+import { createTestServer, DAY, NOW, type TestServer } from '../helper.ts'
+
+let server: TestServer
+let contactId = 0
+let count = 0
+beforeEach(async () => {
+  server = await createTestServer()
+  await server.setPlan({ snippetLimits: false })
+  contactId = readPublicId('con', await addPerson(server)) ?? 0
+})
+afterEach(() => server.close())
+
+/** What one page load sends in one request. */
+const from = async (load: string, ...events: object[]): Promise<void> => {
+  const id = load === '' ? `${(count += 1)}` : `${load}.${(count += 1)}`
+  expect((await send(server, report(server.first, { id, events }))).status).toBe(202)
+}
+const read = async (quietMs?: number): Promise<Presence> => {
+  const { id: appId } = await appOf(server)
+  return readPresence(server.parts(), { appId, contactId }, quietMs)
+}
+const here = (...paths: string[]) => expect.objectContaining({ isHere: true, paths })
+const away = (leftAgo: number | null) =>
+  expect.objectContaining({
+    isHere: false,
+    paths: [],
+    lastLeftAt: leftAgo === null ? null : server.clock.now() - leftAgo,
+  })
+
+describe('one tab', () => {
+  test('never seen, here, gone, back', async () => {
+    expect(await read()).toEqual({ isHere: false, paths: [], lastReportAt: null, lastLeftAt: null })
+    await from('a', page('/results/1'))
+    expect(await read()).toEqual({ isHere: true, paths: ['/results/1'], lastReportAt: NOW, lastLeftAt: null })
+    server.clock.tick(60_000)
+    await from('a', leave('/results/1'))
+    server.clock.tick(1_000)
+    expect(await read()).toEqual({ isHere: false, paths: [], lastReportAt: NOW + 60_000, lastLeftAt: NOW + 60_000 })
+    await from('a', page('/results/1'))
+    expect(await read()).toEqual(here('/results/1'))
+  })
+
+  test('waits twenty minutes on the page and is still here; after thirty without a sign it is taken to be gone', async () => {
+    await from('a', page('/wait'))
+    server.clock.tick(PRESENCE_MS - 1)
+    expect(await read()).toEqual(here('/wait'))
+    server.clock.tick(1)
+    expect(await read()).toEqual(away(null))
+    expect(await read(PRESENCE_MS + 1)).toEqual(here('/wait'))
+  })
+
+  test('goes from page to page without leaving: on the last one only', async () => {
+    await from('a', page('/one', 20), page('/two', 10))
+    server.clock.tick(5)
+    await from('a', page('/three'))
+    expect(await read()).toEqual(here('/three'))
+    server.clock.tick(1)
+    await from('a', leave('/three'))
+    expect(await read()).toEqual(away(0))
+  })
+
+  test('in one request the order decides where the milliseconds are the same', async () => {
+    await from('a', page('/one'), leave('/one'))
+    expect(await read()).toEqual(away(0))
+    server.clock.tick(1)
+    await from('a', leave('/one'), page('/two'))
+    expect(await read()).toEqual(here('/two'))
+  })
+
+  test('an action says nothing about presence', async () => {
+    await from('a', page('/one'))
+    server.clock.tick(1_000)
+    await from('a', leave('/one'))
+    server.clock.tick(1_000)
+    await from('a', track('background.job', '/one'))
+    expect(await read()).toEqual(away(1_000))
+  })
+})
+
+describe('two tabs', () => {
+  test('here in one of them is here', async () => {
+    await from('a', page('/one', 10))
+    await from('b', page('/two'))
+    expect(await read()).toEqual(here('/two', '/one'))
+    server.clock.tick(1_000)
+    await from('b', leave('/two'))
+    expect(await read()).toEqual(here('/one'))
+    server.clock.tick(1_000)
+    await from('a', leave('/one'))
+    expect(await read()).toEqual(away(0))
+  })
+
+  test('on the same path count once, and are left one by one', async () => {
+    await from('a', page('/same'))
+    await from('b', page('/same'))
+    server.clock.tick(1)
+    await from('a', leave('/same'))
+    expect(await read()).toEqual(here('/same'))
+    await from('b', leave('/same'))
+    expect(await read()).toEqual(away(0))
+  })
+
+  test('whose requests name no page load: the last report counts, and one tab left for another is here', async () => {
+    await from('', leave('/one'))
+    await from('', page('/two'))
+    expect(await read()).toEqual(here('/two'))
+    server.clock.tick(1)
+    await from('', leave('/two'))
+    expect(await read()).toEqual(away(0))
+  })
+})
+
+describe('what comes late', () => {
+  test('a page view that was retried does not bring back who left after it', async () => {
+    await from('a', leave('/one', 5_000))
+    await from('a', page('/one', 60_000))
+    expect(await read()).toEqual(away(5_000))
+  })
+
+  test('a leave that was retried does not send away who came back', async () => {
+    await from('a', page('/one', 1_000))
+    await from('a', leave('/one', 20_000))
+    expect(await read()).toEqual(here('/one'))
+  })
+
+  test('the same request again changes nothing, although its ages are older by then', async () => {
+    const body = report(server.first, { id: 'a.same', events: [page('/one')] })
+    await send(server, body)
+    server.clock.tick(60_000)
+    await from('a', leave('/one'))
+    server.clock.tick(60_000)
+    await send(server, body)
+    expect(await read()).toEqual(away(60_000))
+  })
+})
+
+test('is on disk, is of the app, and goes with the person', async () => {
+  await from('a', page('/one'))
+  await server.restart()
+  expect(await read()).toEqual(here('/one'))
+  const other = await appOf(server, server.second)
+  expect(await readPresence(server.parts(), { appId: other.id, contactId })).toMatchObject({ lastReportAt: null })
+  await server.call('DELETE', '/api/v1/contacts', {
+    body: { newsletter: server.first.appId, email: 'ada@example.com' },
+  })
+  expect(await read()).toMatchObject({ lastReportAt: null })
+})
+
+test('is forgotten after 48 hours', async () => {
+  await from('a', leave('/one'))
+  server.clock.tick(2 * DAY - 1)
+  expect((await read()).lastLeftAt).toBe(NOW)
+  server.clock.tick(1)
+  expect((await read()).lastLeftAt).toBeNull()
+})

@@ -1,0 +1,142 @@
+/** The demo in a real Chromium, from sign-in to sign-out, against a recorder in Eventpost's place. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
+import type { BrowserContext, Page } from 'playwright-core'
+import { FOUND, type OpenChromium, openChromium } from '../chromium.ts'
+import { type Collector, quiet, startCollector, until } from '../snippet/collector.ts'
+import { tagOf } from '../snippet/site.ts'
+import { startSite } from './site.ts'
+
+const START_MS = 30_000
+const JOB_MS = 50
+const SECRET = 'is_demo'
+const KEY = 'mc_demo'
+
+let browser: OpenChromium
+let collector: Collector
+let site: ReturnType<typeof startSite>
+let profile: BrowserContext
+let page: Page
+
+beforeAll(async () => {
+  if (FOUND) [browser, collector] = await Promise.all([openChromium(), startCollector()])
+}, START_MS)
+afterAll(async () => {
+  await browser?.close()
+  collector?.close()
+  await site?.stop()
+}, START_MS)
+
+beforeEach(async () => {
+  if (!FOUND) return
+  collector.clear()
+  await profile?.close()
+  await site?.stop()
+  const url = collector.url()
+  const eventpost = { url, appId: 'app_demo', siteId: 'site_demo', apiKey: KEY, identitySecret: SECRET }
+  site = startSite({ eventpost, tag: tagOf(url, { siteId: 'site_demo', requiresConsent: true }), jobMs: JOB_MS })
+  profile = await browser.browser.newContext()
+  page = await profile.newPage()
+})
+
+async function signIn(email: string, firstName = ''): Promise<void> {
+  await page.goto(site.url)
+  await page.fill('[name=email]', email)
+  await page.fill('[name=firstName]', firstName)
+  await page.click('button')
+  await page.waitForURL('**/home')
+}
+
+async function expectTold(expected: string[]): Promise<void> {
+  await until(() => collector.told().length >= expected.length, collector.told)
+  await quiet()
+  expect(collector.told()).toEqual(expected)
+}
+
+const sentTo = (path: string) =>
+  collector.recorded.filter(({ url }) => url === path).map(({ text, headers }) => ({ body: JSON.parse(text), headers }))
+
+describe.skipIf(!FOUND)('the demo', () => {
+  test('adds who signs in, and proves who they are', async () => {
+    await signIn(' Ada@Example.com', 'Ada')
+    await page.click('#banner [value=yes]')
+    await until(() => collector.told().length === 1, collector.told)
+    const [sent] = collector.bodies()
+    const proof = createHmac('sha256', SECRET).update('ada@example.com').digest('hex')
+    expect(sent).toMatchObject({ site: 'site_demo', email: 'Ada@Example.com', signature: proof })
+    const [added] = sentTo('/api/v1/contacts')
+    expect(added?.headers.authorization).toBe(`Bearer ${KEY}`)
+    const person = { email: 'Ada@Example.com', firstName: 'Ada', source: 'sign-up' }
+    expect(added?.body).toEqual({ newsletter: 'app_demo', ...person })
+    expect(await page.content()).not.toMatch(/mc_demo|is_demo/)
+  })
+
+  test('reports nothing before the banner is answered, and remembers the answer', async () => {
+    await signIn('ada@example.com')
+    await page.click('text=Settings')
+    await page.waitForURL('**/settings')
+    await expectTold([])
+    await page.click('#banner [value=yes]')
+    await expectTold(['ada page /settings'])
+    await page.click('text=Home')
+    await page.waitForURL('**/home')
+    await expectTold(['ada page /settings', 'ada leave /settings', 'ada page /home'])
+    expect(await page.isVisible('#banner')).toBe(false)
+  })
+
+  test('reports nothing when the banner is refused', async () => {
+    await signIn('ada@example.com')
+    await page.click('#banner [value=no]')
+    await page.click('text=Settings')
+    await page.waitForURL('**/settings')
+    await expectTold([])
+  })
+
+  test('reports the views of its single-page part, and its server the results', async () => {
+    await signIn('ada@example.com')
+    await page.click('#banner [value=yes]')
+    await page.click('text=Studio >> nth=1')
+    await page.click('text=Styles')
+    await page.click('text=Make >> nth=0')
+    await page.click('#make')
+    const link = page.locator('#made a')
+    await link.waitFor()
+    const path = (await link.getAttribute('href')) ?? ''
+    await link.click()
+    await page.waitForURL(`**${path}`)
+    expect(await page.textContent('main')).toContain('Your 12 pictures are ready.')
+    const [sent] = sentTo('/api/v1/events')
+    expect(sent?.body).toEqual({
+      app: 'app_demo',
+      email: 'ada@example.com',
+      event: 'results_ready',
+      createContact: true,
+      properties: { url: site.url + path, headline: 'Your 12 pictures are ready.' },
+    })
+    expect(sent?.headers['idempotency-key']).toBe(path.split('/').at(-1))
+    const views = ['/home', '/studio/pictures', '/studio/styles', '/studio/make', path]
+    await until(() => collector.told().at(-1) === `ada page ${path}`, collector.told)
+    const told = collector.told()
+    expect(told.filter((one) => one.includes(' page '))).toEqual(views.map((view) => `ada page ${view}`))
+    expect(told).toContain('ada track pictures_started /studio/make')
+  })
+
+  test('forgets who signs out', async () => {
+    await signIn('ada@example.com')
+    await page.click('#banner [value=yes]')
+    await expectTold(['ada page /home'])
+    await page.click('#sign-out button')
+    await page.waitForURL(`${site.url}/`)
+    await signIn('grace@example.com')
+    await expectTold(['ada page /home', 'grace page /home'])
+  })
+
+  test('goes on when Eventpost is not there', async () => {
+    collector.replyWith('lost')
+    await signIn('ada@example.com')
+    await page.click('#banner [value=yes]')
+    await page.click('text=Settings')
+    await page.waitForURL('**/settings')
+    expect(await page.textContent('main')).toContain('You are signed in as ada@example.com.')
+  })
+})

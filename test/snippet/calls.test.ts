@@ -1,0 +1,226 @@
+/** The calls of snippet/snippet.ts: identify, reset, track, and what is no call (design: behaviours 1 to 4 and 7). */
+import { describe, expect, test } from 'bun:test'
+import { FOUND } from '../chromium.ts'
+import { until } from './collector.ts'
+import { identify, proofOf, SITE_ID, useBench } from './site.ts'
+
+const bench = useBench()
+const GRACE = 'grace@example.com'
+const loaded = 'window.service?.v === 1'
+
+const WARNINGS = {
+  call: 'unknown call',
+  identify: 'identify needs email and signature (lowercase hex)',
+  track: 'track needs 1 to 64 letters, digits, _ . : -',
+}
+
+const INVALID: [name: keyof typeof WARNINGS, calls: string[]][] = [
+  [
+    'call',
+    [
+      'service()',
+      "service('nothing')",
+      "service('constructor', 1)",
+      "service('__proto__')",
+      'service({ toString() { throw 1 } })',
+      "service(Symbol('identify'))",
+      "service(['identify'])",
+    ],
+  ],
+  [
+    'identify',
+    [
+      "service('identify')",
+      "service('identify', null)",
+      "service('identify', 'ada@example.com')",
+      "service('identify', { email: 'ada@example.com' })",
+      identify(''),
+      identify('  '),
+      identify('ada@example.com', ''),
+      identify('ada@example.com', 'A'.repeat(64)),
+      identify('ada@example.com', 'a'.repeat(63)),
+      identify('ada@example.com', `${'a'.repeat(64)}\n`),
+      `service('identify', { email: ['ada@example.com'], signature: '${'a'.repeat(64)}' })`,
+      `service('identify', { email: 'ada@example.com', signature: ['${'a'.repeat(64)}'] })`,
+    ],
+  ],
+  [
+    'track',
+    [
+      "service('track')",
+      "service('track', '')",
+      "service('track', 'two words')",
+      "service('track', 'größe')",
+      "service('track', 'saved\\n')",
+      `service('track', '${'x'.repeat(65)}')`,
+      "service('track', ['saved'])",
+      "service('track', { toString: () => 'saved' })",
+    ],
+  ],
+]
+
+describe.skipIf(!FOUND)('a call', () => {
+  test('before the script is there takes effect, and after', async () => {
+    bench.site().serve({ calls: `${identify()}; service('track', 'before')` })
+    const { page } = await bench.openPage('/a')
+    await bench.expectTold(['ada page /a', 'ada track before /a'])
+    await page.evaluate(`service('track', 'after')`)
+    await bench.expectTold(['ada page /a', 'ada track before /a', 'ada track after /a'])
+    const [first, second, ...more] = bench.collector().bodies()
+    expect(more).toEqual([])
+    expect(second?.id.split('.')[0]).toBe(first?.id.split('.')[0] ?? '')
+    expect(first).toEqual({
+      v: 1,
+      site: SITE_ID,
+      ...proofOf('ada@example.com'),
+      id: expect.stringMatching(/^[!-~]{1,60}\.\d+$/),
+      events: expect.any(Array),
+    })
+    for (const { age } of first?.events ?? []) expect(age).toBeWithin(0, 5_000)
+  })
+
+  test.each(INVALID)('that is no %s answers nothing, warns once and sends nothing', async (name, calls) => {
+    const { page, said } = await bench.openPage()
+    await page.waitForFunction(loaded)
+    for (const call of calls) expect(await page.evaluate(`${call} === undefined`)).toBe(true)
+    await bench.expectTold([])
+    expect(said).toEqual([`service: ${WARNINGS[name]}`])
+    await page.evaluate(identify())
+    await bench.expectTold(['ada page /a'])
+  })
+
+  test.each([
+    ["service('identify', { get email() { throw new Error('no') } })"],
+    ["(console.warn = () => { throw new Error('no') }, service('nothing'))"],
+    ["(({ proxy, revoke }) => (revoke(), service('identify', proxy)))(Proxy.revocable({}, {}))"],
+  ])('%s harms nobody', async (call) => {
+    const { page, said } = await bench.openPage()
+    await page.waitForFunction(loaded)
+    expect(await page.evaluate(call)).toBeUndefined()
+    await page.evaluate(identify())
+    await bench.expectTold(['ada page /a'])
+    expect(said).toEqual([])
+  })
+
+  test('that throws does not end the replay', async () => {
+    const junk = `null, 7, 'text', [], { 0: 'track' }, [{ toString() { throw 1 } }]`
+    const hostile = `service('identify', { get email() { throw new Error('no') } })`
+    bench.site().serve({ calls: `${identify()}; ${hostile}; service.q.push(${junk}); service('track', 'still')` })
+    await bench.openPage()
+    await bench.expectTold(['ada page /a', 'ada track still /a'])
+  })
+
+  test('through the stub or its queue, kept from before the script came, still works', async () => {
+    bench.site().serve({ calls: `service('track', 'zero'); window.kept = { stub: service, queue: service.q }` })
+    const { page } = await bench.openPage()
+    await page.waitForFunction(loaded)
+    expect(await page.evaluate('kept.stub !== service')).toBe(true)
+    await page.evaluate(`kept.stub('track', 'one'); kept.queue.push(['track', 'two']); kept.stub(...${toCall(GRACE)})`)
+    await bench.expectTold(['zero', 'one', 'two'].map((name) => `grace track ${name} /a`).concat('grace page /a'))
+  })
+})
+
+const toCall = (email: string): string => JSON.stringify(['identify', proofOf(email)])
+
+describe.skipIf(!FOUND)('identify', () => {
+  test('is not called: nothing is sent', async () => {
+    bench.site().serve({ calls: `service('track', 'saved')` })
+    const { page } = await bench.openPage()
+    await page.evaluate(`history.pushState(0, '', '/b')`)
+    await bench.expectTold([])
+  })
+
+  test('makes the page of that moment known, not the ones before', async () => {
+    const { page } = await bench.openPage('/a')
+    await page.waitForFunction(loaded)
+    await page.evaluate(`history.pushState(0, '', '/b')`)
+    await page.evaluate(identify())
+    await bench.expectTold(['ada page /b'])
+  })
+
+  test('with the same pair again does nothing', async () => {
+    bench.site().serve({ calls: `${identify()}; ${identify()}` })
+    const { page } = await bench.openPage()
+    await bench.expectTold(['ada page /a'])
+    await page.evaluate(identify())
+    await page.evaluate(identify(' Ada@Example.com ', proofOf('ada@example.com').signature))
+    await bench.expectTold(['ada page /a'])
+  })
+
+  test('of another person without reset is a reset first', async () => {
+    bench.site().serve({ calls: identify() })
+    const { page } = await bench.openPage()
+    await bench.expectTold(['ada page /a'])
+    await page.evaluate(`service('track', 'hers'); ${identify(GRACE)}; service('track', 'theirs')`)
+    await bench.expectTold(['ada page /a', 'ada track hers /a', 'grace track theirs /a', 'grace page /a'])
+  })
+})
+
+describe.skipIf(!FOUND)('reset', () => {
+  test('sends what waits under the person it belongs to, and forgets them', async () => {
+    bench.site().serve({ calls: identify() })
+    const { page } = await bench.openPage()
+    await bench.expectTold(['ada page /a'])
+    await page.evaluate(`service('track', 'last'); service('reset'); service('track', 'nobodys')`)
+    await page.evaluate(`history.pushState(0, '', '/signed-out')`)
+    await bench.expectTold(['ada page /a', 'ada track last /a'])
+  })
+
+  test('lets a second person use the same computer', async () => {
+    bench.site().serve({ calls: identify() })
+    const { page } = await bench.openPage()
+    await bench.expectTold(['ada page /a'])
+    await page.evaluate(`service('reset'); history.pushState(0, '', '/sign-in')`)
+    await page.evaluate(`history.pushState(0, '', '/home'); ${identify(GRACE)}`)
+    await bench.expectTold(['ada page /a', 'grace page /home'])
+    const signed = bench
+      .collector()
+      .bodies()
+      .map(({ email, signature }) => ({ email, signature }))
+    expect(signed).toEqual([proofOf('ada@example.com'), proofOf(GRACE)])
+  })
+
+  test('empties what nobody was signed in for', async () => {
+    const { page } = await bench.openPage()
+    await page.waitForFunction(loaded)
+    await page.evaluate(`service('track', 'early'); service('reset'); ${identify()}`)
+    await bench.expectTold(['ada page /a'])
+  })
+})
+
+describe.skipIf(!FOUND)('track', () => {
+  test('carries the path of its own moment', async () => {
+    const { page } = await bench.openPage('/a')
+    await page.waitForFunction(loaded)
+    await page.evaluate(`service('track', 'Aa0_.:-'); history.pushState(0, '', '/b'); service('track', 'on-b')`)
+    await page.evaluate(identify())
+    await bench.expectTold(['ada track Aa0_.:- /a', 'ada track on-b /b', 'ada page /b'])
+  })
+
+  test('keeps 50 until somebody is signed in, the latest, and sends 20 at a time', async () => {
+    const { page } = await bench.openPage()
+    await page.waitForFunction(loaded)
+    await page.evaluate(`for (let i = 1; i <= 60; i++) service('track', 'n' + i)`)
+    await page.evaluate(identify())
+    await until(() => bench.collector().told().length >= 51, bench.collector().told)
+    const counts = bench
+      .collector()
+      .bodies()
+      .map(({ events }) => events.length)
+    expect(counts.sort()).toEqual([11, 20, 20])
+    const told = bench.collector().told()
+    expect(told).toContain('ada page /a')
+    expect(told.filter((one) => one.includes('track'))).toHaveLength(50)
+    expect(told).toContain('ada track n11 /a')
+    expect(told).toContain('ada track n60 /a')
+    expect(told).not.toContain('ada track n10 /a')
+    expect(
+      new Set(
+        bench
+          .collector()
+          .bodies()
+          .map(({ id }) => id),
+      ).size,
+    ).toBe(3)
+  })
+})

@@ -1,0 +1,162 @@
+/** Consent in snippet/snippet.ts (spec 3.1; design: behaviours 5 to 7 and 12). */
+import { describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { FOUND } from '../chromium.ts'
+import { quiet, until } from './collector.ts'
+import { identify, useBench } from './site.ts'
+
+const bench = useBench()
+const IDENTIFY = identify()
+const GRANT = `service('consent', true)`
+const WITHDRAW = `service('consent', false)`
+const TRACK = `service('track', 'saved')`
+const loaded = 'window.service?.v === 1'
+
+const gated = { tag: { requiresConsent: true } }
+
+/** Cookies, and the keys of every kind of storage that a page has. */
+const STORED = `(async () => [
+  document.cookie,
+  ...Object.keys(localStorage),
+  ...Object.keys(sessionStorage),
+  ...(await indexedDB.databases()).map(({ name }) => name),
+  ...await (window.caches?.keys() ?? []),
+].filter(Boolean))()`
+
+async function expectNothingStored(page: Page): Promise<void> {
+  expect(await page.evaluate(STORED)).toEqual([])
+  expect(await page.context().cookies()).toEqual([])
+}
+
+/** The same calls in the stub's queue, and after the script came, in one task and in one each. */
+const MOMENTS = ['in the stub', 'in one task', 'one by one'] as const
+
+async function openWith(moment: (typeof MOMENTS)[number], calls: string[], served = gated) {
+  bench.site().serve({ ...served, ...(moment === 'in the stub' ? { calls: calls.join(';') } : {}) })
+  const opened = await bench.openPage()
+  await opened.page.waitForFunction(loaded)
+  const parts = moment === 'in the stub' ? [] : moment === 'in one task' ? [calls.join(';')] : calls
+  for (const part of parts) await opened.page.evaluate(part)
+  return opened
+}
+
+describe.skipIf(!FOUND).each(MOMENTS)('with consent required, %s', (moment) => {
+  test.each([
+    ['consent, identify', [GRANT, IDENTIFY, TRACK], ['ada page /a', 'ada track saved /a']],
+    ['identify, consent', [IDENTIFY, TRACK, GRANT], ['ada page /a', 'ada track saved /a']],
+    ['no consent', [IDENTIFY, TRACK], []],
+    ['consent, nobody', [GRANT, TRACK], []],
+    ['refused, then given', [IDENTIFY, TRACK, WITHDRAW, GRANT], []],
+    ['refused, given, identify', [IDENTIFY, TRACK, WITHDRAW, GRANT, IDENTIFY], ['ada page /a']],
+    ['refused, identify, given', [WITHDRAW, IDENTIFY, GRANT], ['ada page /a']],
+    ['given twice', [GRANT, IDENTIFY, GRANT], ['ada page /a']],
+    ['reset before consent', [IDENTIFY, TRACK, `service('reset')`, GRANT], []],
+  ])('%s', async (_, calls, told) => {
+    const { page, said } = await openWith(moment, calls)
+    await bench.expectTold(told)
+    await expectNothingStored(page)
+    expect(said).toEqual([])
+  })
+})
+
+describe.skipIf(!FOUND)('while consent is missing', () => {
+  test('nothing is asked of the service but the script', async () => {
+    const { page } = await openWith('in the stub', [IDENTIFY, TRACK])
+    await page.evaluate(`history.pushState(0, '', '/b')`)
+    await page.goto(`${bench.site().url}/c`)
+    await bench.expectTold([])
+    expect(bench.collector().recorded.every(({ url }) => url === '/s.js')).toBe(true)
+    await expectNothingStored(page)
+  })
+
+  test('pages that were seen are never told, waiting actions are', async () => {
+    const { page } = await openWith('in the stub', [IDENTIFY, TRACK])
+    await page.evaluate(`history.pushState(0, '', '/b')`)
+    await page.evaluate(`history.pushState(0, '', '/c')`)
+    await page.evaluate(GRANT)
+    await bench.expectTold(['ada track saved /a', 'ada page /c'])
+  })
+
+  test('only true opens', async () => {
+    const { page } = await openWith('in the stub', [IDENTIFY])
+    const answers = ['', '1', `'true'`, `'yes'`, 'null', 'undefined', '{}', '[true]', 'new Boolean(true)']
+    for (const answer of answers) await page.evaluate(`service('consent', ${answer}); ${IDENTIFY}`)
+    await bench.expectTold([])
+    await page.evaluate(GRANT)
+    await bench.expectTold(['ada page /a'])
+  })
+})
+
+describe.skipIf(!FOUND)('consent that is withdrawn', () => {
+  test('in the same task sends nothing, with the attribute or without', async () => {
+    for (const served of [gated, { tag: { requiresConsent: false } }]) {
+      await openWith('in the stub', [GRANT, IDENTIFY, TRACK, WITHDRAW], served)
+      await openWith('in one task', [GRANT, IDENTIFY, TRACK, WITHDRAW], served)
+    }
+    await bench.expectTold([])
+  })
+
+  test('forgets the person until they are identified again', async () => {
+    const { page } = await openWith('in the stub', [IDENTIFY], { tag: { requiresConsent: false } })
+    await bench.expectTold(['ada page /a'])
+    await page.evaluate(`${TRACK}; ${WITHDRAW}; history.pushState(0, '', '/b')`)
+    await page.evaluate(`${GRANT}; service('track', 'later')`)
+    await bench.expectTold(['ada page /a'])
+    await page.evaluate(IDENTIFY)
+    await bench.expectTold(['ada page /a', 'ada track later /b', 'ada page /b'])
+  })
+
+  test.each(['undefined', 'null', '0', `'true'`])('by service("consent", %s)', async (answer) => {
+    const { page } = await openWith('in the stub', [IDENTIFY], { tag: { requiresConsent: false } })
+    await bench.expectTold(['ada page /a'])
+    await page.evaluate(`service('consent', ${answer}); ${TRACK}; history.pushState(0, '', '/b')`)
+    await bench.expectTold(['ada page /a'])
+  })
+
+  test('while a retry waits drops it', async () => {
+    bench.collector().replyWith({ status: 503 })
+    bench.site().serve({ calls: IDENTIFY })
+    const { page } = await bench.openPage('/a', {}, (context) => context.clock.install())
+    await until(() => bench.collector().calls().length === 1, bench.collector().told)
+    await page.evaluate(WITHDRAW)
+    await page.clock.runFor(300_000)
+    await bench.expectTold(['ada page /a'])
+  })
+
+  test('while a request is underway keeps it from being sent again', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    bench.collector().replyWith({ status: 503, after: promise }, { status: 202 })
+    bench.site().serve({ calls: IDENTIFY })
+    const { page } = await bench.openPage('/a', {}, (context) => context.clock.install())
+    await until(() => bench.collector().calls().length === 1, bench.collector().told)
+    await page.evaluate(WITHDRAW)
+    resolve()
+    await quiet()
+    await page.clock.runFor(300_000)
+    await bench.expectTold(['ada page /a'])
+  })
+
+  test('tells of nobody when the page is left', async () => {
+    const { page } = await openWith('in the stub', [IDENTIFY], { tag: { requiresConsent: false } })
+    await bench.expectTold(['ada page /a'])
+    bench.site().serve({ calls: '' })
+    await page.evaluate(`${WITHDRAW}; location.href = '/b'`)
+    await bench.expectTold(['ada page /a'])
+  })
+})
+
+describe.skipIf(!FOUND)('Global Privacy Control', () => {
+  const signal = `Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })`
+  const head = { tag: { respectsGpc: true } }
+
+  test.each([
+    ['refuses, where the tag respects it', head, signal, [IDENTIFY, TRACK], []],
+    ['refuses until consent is given', head, signal, [IDENTIFY, GRANT], ['ada page /a']],
+    ['is not asked for, where the tag does not', { tag: {} }, signal, [IDENTIFY], ['ada page /a']],
+    ['that is off changes nothing', head, '', [IDENTIFY], ['ada page /a']],
+  ])('%s', async (_, served, script, calls, told) => {
+    bench.site().serve({ ...served, calls: calls.join(';') })
+    await bench.openPage('/a', {}, (context) => context.addInitScript(script))
+    await bench.expectTold(told)
+  })
+})

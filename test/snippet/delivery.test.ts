@@ -1,0 +1,225 @@
+/** How snippet/snippet.ts delivers: batches, retries, refusals (design: behaviour 11). Time is moved, not waited for. */
+import { describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { FOUND } from '../chromium.ts'
+import { quiet, type Reply, until } from './collector.ts'
+import { identify, proofOf, useBench } from './site.ts'
+
+const bench = useBench()
+const IDENTIFY = identify()
+const GRACE = 'grace@example.com'
+const TRIES = 5
+const HOUR_MS = 3_600_000
+
+const calls = () => bench.collector().calls()
+const ids = (): string[] =>
+  bench
+    .collector()
+    .bodies()
+    .map(({ id }) => id)
+
+/** Replies with these in turn to a page whose clock the test moves. */
+async function openAgainst(...replies: Reply[]) {
+  bench.collector().replyWith(...replies)
+  bench.site().serve({ calls: IDENTIFY })
+  return bench.openPage('/a', {}, (context) => context.clock.install())
+}
+
+/** Lets time go by in steps, and each answer come, until there were so many calls. */
+async function moveUntil(page: Page, count: number, stepMs = 500): Promise<number> {
+  let movedMs = 0
+  for (; calls().length < count && movedMs < HOUR_MS; movedMs += stepMs) {
+    await page.clock.runFor(stepMs)
+    await Bun.sleep(5)
+  }
+  return movedMs
+}
+
+describe.skipIf(!FOUND)('a request', () => {
+  test('is a text for which the browser asks no permission, and outlives the page', async () => {
+    bench.site().serve({
+      calls: `window.fetch = new Proxy(fetch, { apply(real, self, given) {
+      window.options = given[1]; return Reflect.apply(real, self, given) } }); ${IDENTIFY}`,
+    })
+    const { page } = await bench.openPage()
+    await bench.expectTold(['ada page /a'])
+    const { body, ...options } = (await page.evaluate('window.options')) as Record<string, unknown>
+    expect(body).toBeString()
+    expect(options).toEqual({ method: 'POST', keepalive: true, credentials: 'omit', referrerPolicy: 'no-referrer' })
+  })
+
+  test('of the longest names and paths is under 30 KB', async () => {
+    const email = `${'a'.repeat(242)}@example.com`
+    const { page } = await bench.openPage(`/${'ü'.repeat(600)}`)
+    await page.waitForFunction('window.service?.v === 1')
+    await page.evaluate(`for (let i = 0; i < 40; i++) service('track', 'x'.repeat(64)); ${identify(email)}`)
+    await until(() => bench.collector().told().length === 41, bench.collector().told)
+    const sizes = calls().map(({ text }) => Buffer.byteLength(text))
+    expect(Math.max(...sizes)).toBeWithin(20_000, 30_001)
+  })
+
+  test('says how long ago each thing happened, at most a day', async () => {
+    const { page } = await bench.openPage('/a', {}, (context) => context.clock.install())
+    await page.waitForFunction('window.service?.v === 1')
+    await page.evaluate(`service('track', 'days-ago')`)
+    await page.clock.fastForward(72 * HOUR_MS)
+    await page.evaluate(`service('track', 'an-hour-ago')`)
+    await page.clock.fastForward(HOUR_MS)
+    await page.evaluate(IDENTIFY)
+    await page.clock.runFor(10)
+    await bench.expectTold(['ada track days-ago /a', 'ada track an-hour-ago /a', 'ada page /a'])
+    const ages = bench
+      .collector()
+      .bodies()[0]
+      ?.events.map(({ age }) => age)
+    expect(ages).toEqual([24 * HOUR_MS, expect.any(Number), expect.any(Number)])
+    expect(ages?.[1]).toBeWithin(HOUR_MS, HOUR_MS + 5_000)
+    expect(ages?.[2]).toBeWithin(0, 5_000)
+    expect(ages?.every(Number.isInteger)).toBe(true)
+  })
+})
+
+describe.skipIf(!FOUND)('what was not taken', () => {
+  test.each<[string, Reply]>([
+    ['503', { status: 503 }],
+    ['500 with a page', { status: 500, body: '<h1>broken</h1>' }],
+    ['429', { status: 429 }],
+    ['a lost answer', 'lost'],
+  ])('is sent again after %s, under the same id', async (_, reply) => {
+    const { page, said } = await openAgainst(reply, { status: 202 })
+    await moveUntil(page, 2)
+    await page.clock.runFor(HOUR_MS)
+    await quiet()
+    expect(new Set(ids()).size).toBe(1)
+    const [first, second, ...more] = bench.collector().bodies()
+    expect(more).toEqual([])
+    expect(second).toEqual({ ...first!, events: [{ type: 'page', path: '/a', age: expect.any(Number) }] })
+    expect(second?.events[0]?.age).toBeWithin(1_000, 4_000)
+    expect(said).toEqual([])
+  })
+
+  test('is tried five times, each after a longer while, and is given up', async () => {
+    const { page, said } = await openAgainst({ status: 503, body: { message: 'Try again.' } })
+    await until(() => calls().length === 1, ids)
+    const waits: number[] = []
+    for (let count = 2; count <= TRIES; count++) waits.push(await moveUntil(page, count))
+    for (const [index, wait] of waits.entries()) {
+      expect(wait).toBeWithin(1_000 * 3 ** index - 500, 2_000 * 3 ** index + 1_001)
+    }
+    await page.clock.runFor(HOUR_MS)
+    await quiet()
+    expect(calls()).toHaveLength(TRIES)
+    expect(new Set(ids()).size).toBe(1)
+    expect(said).toEqual(['service: Try again.'])
+  })
+
+  test('and never gets an answer is given up, and the page says so', async () => {
+    const { page, said } = await openAgainst('lost')
+    for (let seconds = 0; seconds < 300 && said.length === 0; seconds++) {
+      await page.clock.runFor(1_000)
+      await Bun.sleep(5)
+    }
+    expect(said).toEqual(['service: no answer'])
+    expect(new Set(ids()).size).toBe(1)
+  })
+
+  test('is tried at times that differ by chance', async () => {
+    const { page } = await openAgainst({ status: 503 })
+    await page.evaluate(`window.waits = []; window.setTimeout = new Proxy(setTimeout, { apply(real, self, given) {
+      if (given[1] >= 1000) waits.push(given[1]); return Reflect.apply(real, self, given) } })`)
+    await moveUntil(page, TRIES)
+    const waits = (await page.evaluate('window.waits')) as number[]
+    expect(new Set(waits.map((wait) => (wait / 1_000) % 1)).size).toBe(waits.length)
+    expect(waits.length).toBeGreaterThan(2)
+  })
+
+  test('waits as long as Retry-After says, and so does what comes meanwhile', async () => {
+    const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
+    await until(() => calls().length === 1, ids)
+    await page.evaluate(`history.pushState(0, '', '/b'); service('track', 'saved')`)
+    await page.evaluate(`dispatchEvent(new Event('online'))`)
+    await page.clock.runFor(59_500)
+    await quiet()
+    expect(calls()).toHaveLength(1)
+    await moveUntil(page, 3)
+    await bench.expectTold(['ada page /a', 'ada page /a', 'ada track saved /b', 'ada page /b'])
+    expect(new Set(ids()).size).toBe(2)
+  })
+
+  test('goes out together with what comes while it waits', async () => {
+    const { page } = await openAgainst({ status: 503 }, { status: 202 })
+    await until(() => calls().length === 1, ids)
+    await page.evaluate(`history.pushState(0, '', '/b')`)
+    await page.clock.runFor(10)
+    await page.evaluate(`history.pushState(0, '', '/c')`)
+    await page.clock.runFor(10)
+    await quiet()
+    expect(calls()).toHaveLength(1)
+    await moveUntil(page, 3)
+    await bench.expectTold(['ada page /a', 'ada page /a', 'ada page /b', 'ada page /c'])
+  })
+
+  test('goes out at once when the browser is online again, however long it was not', async () => {
+    bench.site().serve({ calls: '' })
+    const { page, said } = await bench.openPage('/a', {}, (context) => context.clock.install())
+    await page.waitForFunction('window.service?.v === 1')
+    await page.context().setOffline(true)
+    await page.evaluate(IDENTIFY)
+    for (let minute = 0; minute < 10; minute++) {
+      await page.clock.runFor(60_000)
+      await Bun.sleep(5)
+    }
+    expect(calls()).toEqual([])
+    await page.context().setOffline(false)
+    await bench.expectTold(['ada page /a'])
+    expect(bench.collector().bodies()[0]?.events[0]?.age).toBeWithin(600_000, 605_000)
+    expect(said).toEqual([])
+  })
+
+  test('goes out under its person after a reset, also while it waits', async () => {
+    const { page } = await openAgainst({ status: 503 }, { status: 202 })
+    await until(() => calls().length === 1, ids)
+    await page.evaluate(`service('reset'); ${identify(GRACE)}`)
+    await moveUntil(page, 3)
+    await bench.expectTold(['ada page /a', 'ada page /a', 'grace page /a'])
+    expect(new Set(ids()).size).toBe(2)
+  })
+
+  test('goes out when the page is left', async () => {
+    const { page } = await openAgainst({ status: 503 }, { status: 202 })
+    await until(() => calls().length === 1, ids)
+    bench.site().serve({ head: '<title>away</title>' }, '/away')
+    await page.evaluate(`location.href = '/away'`)
+    await bench.expectTold(['ada page /a', 'ada page /a', 'ada leave /a'])
+    expect(new Set(ids()).size).toBe(2)
+  })
+})
+
+describe.skipIf(!FOUND)('a refusal', () => {
+  const INVALID = { status: 401, body: { ok: false, error: 'invalid_signature', message: 'Invalid signature' } }
+
+  test.each([400, 401, 403, 404, 413])('of %d stops for that person, and says the reason', async (status) => {
+    const { page, said } = await openAgainst({ ...INVALID, status })
+    await until(() => said.length === 1, ids)
+    expect(said).toEqual(['service: Invalid signature'])
+    await page.evaluate(`service('track', 'saved'); history.pushState(0, '', '/b'); ${IDENTIFY}`)
+    await page.clock.runFor(HOUR_MS)
+    await bench.expectTold(['ada page /a'])
+    expect(said).toHaveLength(1)
+  })
+
+  test('without a reason says its status', async () => {
+    const { said } = await openAgainst({ status: 403, body: '<h1>proxy</h1>' })
+    await until(() => said.length === 1, ids)
+    expect(said).toEqual(['service: 403'])
+  })
+
+  test('of one person leaves others alone', async () => {
+    const { page, said } = await openAgainst(INVALID, { status: 202 })
+    await until(() => said.length === 1, ids)
+    await page.evaluate(`service('track', 'lost'); ${identify(GRACE)}`)
+    await page.clock.runFor(10)
+    await bench.expectTold(['ada page /a', 'grace page /a'])
+    expect(bench.collector().bodies()[1]).toMatchObject(proofOf(GRACE))
+  })
+})

@@ -1,0 +1,164 @@
+/** Presence in snippet/snippet.ts: here, hidden, gone, back (design: behaviour 10). Tabs of a window, as people have them. */
+import { describe, expect, test } from 'bun:test'
+import { FOUND, startChromium } from '../chromium.ts'
+import { quiet, until } from './collector.ts'
+import { identify, useBench } from './site.ts'
+
+const bench = useBench()
+const IDENTIFY = identify()
+const PRERENDER_MS = 20_000
+
+const told = (): string[] => bench.collector().told()
+const expectOnly = async (...expected: string[]): Promise<void> => {
+  await bench.expectTold(expected)
+  bench.collector().forget()
+}
+
+/** Paths of which the last that was told is that the person is there; one tab knows nothing of another. */
+function whereabouts(): string[] {
+  const last = new Map<string, string>()
+  for (const { events } of bench.collector().bodies()) for (const { type, path } of events) last.set(path, type)
+  return [...last].filter(([, type]) => type === 'page').map(([path]) => path)
+}
+
+describe.skipIf(!FOUND?.isWhole)('a tab', () => {
+  test('that is hidden and shown again leaves and comes back', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    const { page } = await bench.openTab('/a')
+    await expectOnly('ada page /a')
+    const other = await bench.openBlank()
+    await expectOnly('ada leave /a')
+    // while nobody looks, no page is told of; what is done is
+    await page.evaluate(`history.pushState(0, '', '/b'); service('track', 'done')`)
+    await expectOnly('ada track done /b')
+    await page.bringToFront()
+    await expectOnly('ada page /b')
+    await other.bringToFront()
+    await expectOnly('ada leave /b')
+    await page.bringToFront()
+    await expectOnly('ada page /b')
+  })
+
+  test('that is closed leaves', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    const { page } = await bench.openTab('/a')
+    await expectOnly('ada page /a')
+    await page.close({ runBeforeUnload: true })
+    await expectOnly('ada leave /a')
+  })
+
+  test('that is closed in the task in which everything happens tells all of it', async () => {
+    bench.site().serve({ calls: '' })
+    const { page } = await bench.openTab('/a')
+    await page.waitForFunction('window.service?.v === 1')
+    bench.site().serve({ head: '<title>away</title>' }, '/away')
+    await page.evaluate(`${IDENTIFY}; service('track', 'saved'); location.href = '/away'`)
+    await expectOnly('ada page /a', 'ada track saved /a', 'ada leave /a')
+  })
+
+  test('that crashes says nothing more', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    const { page } = await bench.openTab('/a')
+    await expectOnly('ada page /a')
+    const crashed = page.waitForEvent('crash')
+    page.goto('chrome://crash').catch(() => null)
+    await crashed
+    await expectOnly()
+  })
+
+  test('of nobody tells of nobody', async () => {
+    bench.site().serve({ calls: `service('track', 'saved')` })
+    const { page } = await bench.openTab('/a')
+    await bench.openBlank()
+    await page.bringToFront()
+    await page.close({ runBeforeUnload: true })
+    await expectOnly()
+  })
+
+  test('of a person who was reset before it was hidden tells of nobody', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    const { page } = await bench.openTab('/a')
+    await expectOnly('ada page /a')
+    await page.evaluate(`service('reset')`)
+    await bench.openBlank()
+    await expectOnly()
+  })
+
+  test('that was never visible waits, and tells where it is when it is looked at', async () => {
+    bench.site().serve({ calls: `${IDENTIFY}; service('track', 'saved')` })
+    const page = await bench.openBehind('/a')
+    await page.waitForFunction('window.service?.v === 1')
+    expect(await page.evaluate('document.visibilityState')).toBe('hidden')
+    await page.evaluate(`history.pushState(0, '', '/b')`)
+    await expectOnly()
+    await page.bringToFront()
+    await expectOnly('ada track saved /a', 'ada page /b')
+  })
+
+  test('that was never visible and is closed tells nothing', async () => {
+    bench.site().serve({ calls: `${IDENTIFY}; service('track', 'saved')` })
+    const page = await bench.openBehind('/a')
+    await page.waitForFunction('window.service?.v === 1')
+    await page.close({ runBeforeUnload: true })
+    await expectOnly()
+  })
+})
+
+describe.skipIf(!FOUND?.isWhole)('two tabs', () => {
+  test('here in one of them is here', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    const one = await bench.openTab('/a')
+    const two = await bench.openTab('/b')
+    await bench.expectTold(['ada page /a', 'ada leave /a', 'ada page /b'])
+    expect(whereabouts()).toEqual(['/b'])
+    await one.page.bringToFront()
+    await until(() => told().length === 5, told)
+    expect(whereabouts()).toEqual(['/a'])
+    await one.page.close({ runBeforeUnload: true })
+    await until(() => told().length === 7, told)
+    expect(whereabouts()).toEqual(['/b'])
+    await two.page.close({ runBeforeUnload: true })
+    await until(() => told().length === 8, told)
+    expect(whereabouts()).toEqual([])
+  })
+})
+
+describe.skipIf(!FOUND?.isWhole)('a page', () => {
+  test('restored from the back/forward cache is told of again', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    bench.site().serve({ head: '<title>away</title>' }, '/away')
+    const { page } = await bench.openTab('/a')
+    await expectOnly('ada page /a')
+    await page.evaluate(`window.isKept = true; location.href = '/away'`)
+    await expectOnly('ada leave /a')
+    await page.evaluate('history.back()')
+    await expectOnly('ada page /a')
+    expect(await page.evaluate('window.isKept')).toBe(true)
+  })
+
+  test(
+    'that is prerendered waits until it is shown',
+    async () => {
+      const rules = `{"prerender":[{"urls":["/next"],"eagerness":"immediate"}]}`
+      const leave = `setInterval(async () => {
+        if ((await (await fetch('/signal')).text()).includes('go')) location.href = '/next' }, 50)`
+      const tell = `${IDENTIFY}; document.addEventListener('prerenderingchange', () => service('track', 'shown'))`
+      bench.site().serve({ head: `<script type="speculationrules">${rules}</script><script>${leave}</script>` })
+      bench.site().serve({ calls: tell }, '/next')
+      bench.site().serve({ head: 'wait' }, '/signal')
+      // no debugger: a page under one is not prerendered
+      const { stop } = startChromium(`${bench.site().url}/first`)
+      try {
+        await until(() => bench.collector().recorded.some(({ url }) => url === '/s.js'), told)
+        await quiet()
+        // the page stands ready, script and all, behind the one that is looked at
+        expect(told()).toEqual([])
+        bench.site().serve({ head: 'go' }, '/signal')
+        await bench.expectTold(['ada track shown /next', 'ada page /next'])
+      } finally {
+        await stop()
+      }
+    },
+    PRERENDER_MS,
+  )
+})

@@ -1,0 +1,143 @@
+/** A customer's site of another origin than the service's, and the pages that tests open in it. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'bun:test'
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { signEmail } from '../../src/core/identity.ts'
+import { makeSnippetTag, type SnippetTag } from '../../src/core/snippet-tag.ts'
+import { FOUND, type OpenChromium, openChromium } from '../chromium.ts'
+import { type Collector, quiet, startCollector, STUB, until } from './collector.ts'
+
+const START_MS = 30_000
+export const SITE_ID = 'site_abc'
+const SECRET = 'is_secret'
+
+export type Served = {
+  /** of the tag */
+  tag?: Partial<SnippetTag>
+  /** script that stands after the tag, as in the page of a customer */
+  calls?: string
+  /** instead of the tag */
+  head?: string
+  body?: string
+  headers?: Record<string, string>
+}
+
+export type Opened = { page: Page; said: string[] }
+
+/** `service("identify", ...)` as a page writes it. */
+export const identify = (email = 'ada@example.com', signature = signEmail(email, SECRET)): string =>
+  `service('identify', ${JSON.stringify({ email, signature })})`
+
+/** The person whose signature is there, as the collector must get it. */
+export const proofOf = (email: string) => ({ email, signature: signEmail(email, SECRET) })
+
+/** Browser, site and collector of a test file; the collector is empty before each test. */
+export function useBench() {
+  let browser: OpenChromium
+  let collector: Collector
+  let site: ReturnType<typeof startSite>
+  const opened: { close(): Promise<void> }[] = []
+  beforeAll(async () => {
+    if (!FOUND) return
+    ;[browser, collector] = await Promise.all([openChromium(), startCollector()])
+    site = startSite(collector.url)
+  }, START_MS)
+  afterAll(async () => {
+    await browser?.close()
+    collector?.close()
+    await site?.close()
+  }, START_MS)
+  beforeEach(() => {
+    collector?.clear()
+    site?.clear()
+  })
+  afterEach(async () => {
+    for (const { close } of opened.splice(0)) await close()
+    // no browser asked for permission, whatever the test did
+    expect(collector?.calls().filter(({ method }) => method !== 'POST') ?? []).toEqual([])
+  })
+
+  const listen = (page: Page): Opened => {
+    const said: string[] = []
+    page.on('console', (message) => message.type() === 'warning' && said.push(message.text()))
+    page.on('pageerror', (error) => said.push(`error: ${error.message}`))
+    return { page, said }
+  }
+  return {
+    chromium: () => browser,
+    collector: () => collector,
+    site: () => site,
+    listen,
+    /** A page in a profile of its own, visible for good. */
+    async openPage(url = '/a', options: BrowserContextOptions = {}, prepare?: (context: BrowserContext) => unknown) {
+      const context = await browser.browser.newContext(options)
+      opened.push({ close: () => context.close() })
+      await prepare?.(context)
+      const one = listen(await context.newPage())
+      await one.page.goto(new URL(url, site.url).href)
+      return one
+    },
+    /** A tab of the window, hidden while another is in front. */
+    async openTab(url = '/a') {
+      const one = listen(await browser.window.newPage())
+      opened.push({ close: () => one.page.close() })
+      await one.page.goto(new URL(url, site.url).href)
+      return one
+    },
+    /** An empty tab in front of the others. */
+    async openBlank(): Promise<Page> {
+      const page = await browser.window.newPage()
+      opened.push({ close: () => page.close() })
+      await page.bringToFront()
+      return page
+    },
+    /** A tab behind the one in front, as a middle click opens it. */
+    async openBehind(url: string): Promise<Page> {
+      const front = await this.openBlank()
+      const session = await browser.window.newCDPSession(front)
+      const coming = browser.window.waitForEvent('page')
+      await session.send('Target.createTarget', { url: new URL(url, site.url).href, background: true })
+      const page = await coming
+      opened.push({ close: () => page.close() })
+      return page
+    },
+    /** Waits for what came, and a little longer so that what must not come is seen too. */
+    async expectTold(expected: string[]): Promise<void> {
+      await until(() => collector.told().length >= expected.length, collector.told)
+      await quiet()
+      expect(collector.told().sort()).toEqual([...expected].sort())
+    },
+  }
+}
+
+function startSite(baseUrl: () => string) {
+  let pages = new Map<string, Served>()
+  const server = Bun.serve({
+    // both names of the machine, so that pages can be of the service's own host too
+    hostname: '0.0.0.0',
+    port: 0,
+    fetch: (request) => {
+      const { pathname } = new URL(request.url)
+      const served = pages.get(pathname) ?? pages.get('*') ?? {}
+      const headers = { 'Content-Type': 'text/html; charset=utf-8', ...served.headers }
+      return new Response(toHtml(served, baseUrl()), { headers })
+    },
+  })
+  return {
+    url: `http://localhost:${server.port}`,
+    /** The same pages on the service's host: another origin of the same site. */
+    nearUrl: `http://127.0.0.1:${server.port}`,
+    /** The tag, for pages that put it elsewhere than first. */
+    tag: (options: Partial<SnippetTag> = {}): string => tagOf(baseUrl(), options),
+    /** What is served on a path, or on all others. */
+    serve: (served: Served, path = '*'): void => void pages.set(path, served),
+    clear: (): void => void (pages = new Map()),
+    close: () => server.stop(true),
+  }
+}
+
+export const tagOf = (baseUrl: string, options: Partial<SnippetTag> = {}): string =>
+  makeSnippetTag({ baseUrl, siteId: SITE_ID, stub: STUB, ...options })
+
+const toHtml = ({ tag, head, calls, body = '' }: Served, baseUrl: string): string =>
+  `<!doctype html><html><head><link rel="icon" href="data:,">${head ?? tagOf(baseUrl, tag)}` +
+  `${calls === undefined ? '' : `<script>${calls}</script>`}</head><body>${body}</body></html>`

@@ -1,0 +1,217 @@
+import { expect, test } from 'bun:test'
+import type { BatchWrite, ReportedItem } from '../../../src/store/snippet-types.ts'
+import type { Fresh } from '../conformance.ts'
+import { AT, batchWrite, DAY, done, eventWrite, HOUR, newAccount } from '../samples.ts'
+
+const page = (path: string, occurredAt = AT): ReportedItem => ({ type: 'page', name: null, path, occurredAt })
+const leave = (path: string, occurredAt = AT): ReportedItem => ({ ...page(path, occurredAt), type: 'leave' })
+const action = (name: string, path: string): ReportedItem => ({ type: 'action', name, path, occurredAt: AT })
+
+export function testBrowserBatches(store: Fresh): void {
+  const know = async (email: string, appId = 1): Promise<number> =>
+    done(await store().recordEvent(eventWrite({ email, appId, name: 'known' }))).contactId
+  const send = (changes: Partial<BatchWrite>) => store().recordBatch(batchWrite(changes))
+  const list = async (contactId: number) => {
+    const events = await store().listEvents({ appId: 1, contactId, name: null, before: null, limit: 100 })
+    return events.map(({ type, name, path, via, receivedAt, occurredAt }) => [
+      type,
+      name,
+      path,
+      via,
+      receivedAt,
+      occurredAt,
+    ])
+  }
+
+  test('page views and actions are events from the browser, leaves are not', async () => {
+    const email = 'kinds@example.com'
+    const contactId = await know(email)
+    const items = [page('/a', AT - 5), action('signed.up', '/a'), leave('/a')]
+    expect(await send({ email, items })).toEqual({ contactId, created: false, repeated: false })
+    expect(await list(contactId)).toEqual([
+      ['action', 'signed.up', '/a', 'browser', AT, AT],
+      ['page', '$page', '/a', 'browser', AT, AT - 5],
+      ['event', 'known', null, 'api', AT, AT],
+    ])
+    expect(await store().findContact(1, email)).toMatchObject({
+      firstSeenAt: AT - 5,
+      lastSeenAt: AT - 5,
+      lastEventAt: AT,
+    })
+  })
+
+  test('nobody is made unless it is said, and the plan counts who is', async () => {
+    const plan = { accountId: 'acc_browser', newPeoplePerMonth: 1 }
+    expect(await send({ ...plan, email: 'new1@example.com' })).toEqual({ refusal: 'contact_not_found' })
+    expect(await store().findContact(1, 'new1@example.com')).toBeNull()
+    const made = await send({ ...plan, email: 'new1@example.com', shownEmail: 'New1@example.com', createContact: true })
+    expect(made).toMatchObject({ created: true, repeated: false })
+    expect(await store().findContact(1, 'new1@example.com')).toMatchObject({
+      shownEmail: 'New1@example.com',
+      source: null,
+    })
+    const second = { ...plan, email: 'new2@example.com', createContact: true }
+    expect(await send(second)).toEqual({ refusal: 'plan_limit_reached' })
+    expect(await store().findContact(1, 'new2@example.com')).toBeNull()
+  })
+
+  test('an id is taken once by a person in 48 hours, also when many come at once', async () => {
+    const [one, two] = ['once1@example.com', 'once2@example.com']
+    const contactId = await know(one)
+    await know(two)
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => send({ email: one, batchId: 'same' })))
+    expect(outcomes.filter((outcome) => 'repeated' in outcome && !outcome.repeated)).toHaveLength(1)
+    expect(await send({ email: two, batchId: 'same' })).toMatchObject({ repeated: false })
+    await store.reopen()
+    expect(await send({ email: one, batchId: 'same', at: AT + 2 * DAY - 1 })).toMatchObject({ repeated: true })
+    expect(await send({ email: one, batchId: 'same', at: AT + 2 * DAY })).toMatchObject({ repeated: false })
+    expect(await send({ email: one, batchId: 'same', at: AT + 3 * DAY })).toMatchObject({ repeated: true })
+    expect(await list(contactId)).toHaveLength(3)
+  })
+
+  test('what a batch reported last is kept with its id', async () => {
+    const email = 'reports@example.com'
+    const contactId = await know(email)
+    await send({ email, batchId: 'late', items: [page('/two', AT - 1), page('/one', AT - 9)] })
+    await send({ email, batchId: 'equal', at: AT + 1, items: [page('/one'), leave('/one'), action('x', '/one')] })
+    await send({ email, batchId: 'silent', at: AT + 2, items: [action('x', '/one')] })
+    const reports = await store().listReports(1, contactId, AT - 1)
+    expect(reports.toSorted((a, b) => a.reportedAt - b.reportedAt)).toEqual([
+      { pageLoad: null, reportedAt: AT - 1, path: '/two', isHere: true },
+      { pageLoad: null, reportedAt: AT, path: '/one', isHere: false },
+    ])
+    expect(await store().listReports(1, contactId, AT)).toHaveLength(1)
+    expect(await store().listReports(2, contactId, 0)).toEqual([])
+  })
+
+  test('page loads are told apart by what stands before the dot', async () => {
+    const email = 'loads@example.com'
+    const contactId = await know(email)
+    for (const batchId of ['a.1', 'a.2', 'b.1', 'a', '.1', 'b']) await send({ email, batchId })
+    const loads = (await store().listReports(1, contactId, 0)).map(({ pageLoad }) => pageLoad)
+    expect(loads).toHaveLength(6)
+    const counts = Array.from(
+      Map.groupBy(loads, (load) => load),
+      ([load, all]) => [load !== null, all.length],
+    )
+    expect(counts.toSorted()).toEqual([
+      [false, 3],
+      [true, 1],
+      [true, 2],
+    ])
+  })
+
+  test('the clean-up deletes what is 48 hours old, and no more', async () => {
+    const email = 'clean@example.com'
+    const contactId = await know(email)
+    const at = AT + 90 * DAY
+    for (let i = 0; i < 1_200; i += 1) await send({ email, batchId: `old${i}`, at: at - 1, items: [page('/', at - 1)] })
+    await send({ email, batchId: 'young', at, items: [page('/', at)] })
+    let deleted = 1
+    while (deleted > 0) deleted = done(await store().cleanUp({ at: at + 2 * DAY - 1 })).deleted
+    expect((await store().listReports(1, contactId, 0)).map((row) => row.reportedAt)).toEqual([at])
+  })
+
+  test('erasing a person takes their batches', async () => {
+    const email = 'gone@example.com'
+    const [contactId, other] = [await know(email), await know('stays@example.com')]
+    await send({ email })
+    await send({ email: 'stays@example.com' })
+    done(await store().eraseContact({ appId: 1, email }))
+    expect(await store().listReports(1, contactId, 0)).toEqual([])
+    expect(await store().listReports(1, other, 0)).toHaveLength(1)
+    expect(await send({ email })).toEqual({ refusal: 'contact_not_found' })
+  })
+}
+
+export function testSites(store: Fresh): void {
+  const change = (number: number) => ({ accountId: `acc_${number}`, actor: 'mem_1', at: AT })
+
+  test('a site is found with its app, plan, secrets and settings', async () => {
+    done(await store().createAccount(newAccount(1)))
+    done(await store().createAccount(newAccount(2)))
+    expect(await store().findSite('site_2', AT)).toEqual({
+      app: { ...newAccount(2).app, id: 2, accountId: 'acc_2', createdAt: AT + 2 },
+      plan: expect.objectContaining({ snippetLimits: true }),
+      secrets: [{ id: 'sec_2', secret: 'secret_2', createdAt: AT + 2, retiredAt: null }],
+      settings: { hosts: [], addsPeople: false },
+    })
+    for (const unknown of ['site_3', 'app_2', '']) expect(await store().findSite(unknown, AT)).toBeNull()
+  })
+
+  test('secrets rotated out come with it for as long as they are asked for', async () => {
+    done(await store().rotateSecret({ ...change(2), at: AT + DAY, secret: { id: 'sec_3', secret: 'secret_3' } }))
+    const ids = async (after: number) => (await store().findSite('site_2', after))?.secrets.map(({ id }) => id)
+    expect(await ids(AT + DAY - 1)).toEqual(['sec_3', 'sec_2'])
+    expect(await ids(AT + DAY)).toEqual(['sec_3'])
+  })
+
+  test("settings are the owner's to change, and stay", async () => {
+    const settings = { hosts: ['a.example.com', 'b.example.com'], addsPeople: true }
+    expect(await store().setSnippet({ ...change(1), appId: 2, settings })).toEqual({ refusal: 'app_not_found' })
+    expect(await store().setSnippet({ ...change(2), appId: 2, settings })).toEqual({ done: true })
+    await store.reopen()
+    expect(await store().snippetSettings(2)).toEqual(settings)
+    expect(await store().snippetSettings(1)).toEqual({ hosts: [], addsPeople: false })
+    done(await store().setSnippet({ ...change(2), appId: 2, settings: { hosts: [], addsPeople: false } }))
+    expect((await store().findSite('site_2', AT))?.settings).toEqual({ hosts: [], addsPeople: false })
+  })
+
+  test('an app may be made with them', async () => {
+    const snippet = { hosts: ['c.example.com'], addsPeople: true }
+    const app = { ...newAccount(3).app, hosts: ['app1.example.com'], snippet }
+    done(await store().createApp({ ...change(1), app }))
+    expect((await store().findSite('site_3', AT))?.settings).toEqual(snippet)
+  })
+
+  test('sizes of the last hour are told, but of accounts without the limits', async () => {
+    const at = AT + 30 * DAY
+    for (const [appId, email, when] of [
+      [1, 'size1@example.com', at],
+      [1, 'size1@example.com', at - HOUR],
+      [1, 'size1@example.com', at - HOUR + 1],
+      [2, 'size2@example.com', at],
+    ] as const) {
+      const person = { accountId: `acc_${appId}`, appId, email, at: when, createContact: true }
+      done(await store().recordBatch(batchWrite({ ...person, batchId: `${when}`, items: [leave('/'), leave('/')] })))
+    }
+    done(await store().setPlan({ ...change(2), plan: { snippetLimits: false } }))
+    const size = { appId: 1, email: 'size1@example.com', items: 2 }
+    expect(await store().listBatchSizes(at - HOUR)).toEqual([
+      { ...size, receivedAt: at - HOUR + 1 },
+      { ...size, receivedAt: at },
+    ])
+    done(await store().setPlan({ ...change(2), plan: { snippetLimits: true } }))
+    expect(await store().listBatchSizes(at - HOUR)).toHaveLength(3)
+    for (const appId of [1, 2]) done(await store().eraseContact({ appId, email: `size${appId}@example.com` }))
+  })
+
+  test('apps are found by their hosts', async () => {
+    expect((await store().findAppsByHost(['app1.example.com', 'example.com'])).toSorted()).toEqual([1, 3])
+    expect(await store().findAppsByHost(['www.app2.example.com', 'app2.example.com'])).toEqual([2])
+    expect(await store().findAppsByHost(['example.com'])).toEqual([])
+  })
+
+  test('notes add up, and the last one tells why', async () => {
+    const note = { appId: 1, kind: 'refused', count: 2, lastAt: AT, reason: 'first', origin: null } as const
+    done(await store().addNotes([note, { ...note, kind: 'old_secret' }, { ...note, appId: 2 }]))
+    done(await store().addNotes([{ ...note, count: 3, lastAt: AT + 9, reason: 'last', origin: 'https://a.example' }]))
+    done(await store().addNotes([{ ...note, count: 1, lastAt: AT + 5, reason: 'late' }]))
+    await store.reopen()
+    expect((await store().listNotes(1)).toSorted((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual([
+      { ...note, kind: 'old_secret' },
+      { appId: 1, kind: 'refused', count: 6, lastAt: AT + 9, reason: 'last', origin: 'https://a.example' },
+    ])
+  })
+
+  test('the first signs of an app: its newest event, and whether a page was ever seen', async () => {
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: null, hasPageView: false })
+    done(await store().recordEvent(eventWrite({ at: AT + 3 })))
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 3, hasPageView: false })
+    done(await store().recordBatch(batchWrite({ at: AT + 4, items: [action('x', '/')] })))
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 4, hasPageView: false })
+    done(await store().recordBatch(batchWrite({ batchId: 'page', at: AT + 5 })))
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 5, hasPageView: true })
+    expect(await store().firstSigns(2)).toEqual({ lastEventAt: null, hasPageView: false })
+  })
+}
