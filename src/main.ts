@@ -5,6 +5,7 @@ import { appCreate } from './commands/apps.ts'
 import { type Command, CommandRefused, type Given } from './commands/command.ts'
 import { printHelp, printResult } from './commands/print.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './commands/keys.ts'
+import { messageExport, messageImport } from './commands/messages.ts'
 import { planSet } from './commands/plan.ts'
 import { serve } from './commands/serve.ts'
 import { version } from './commands/version.ts'
@@ -21,6 +22,8 @@ const COMMANDS: Command[] = [
   keyRevoke,
   secretRotate,
   planSet,
+  messageExport,
+  messageImport,
   version,
 ]
 

@@ -4,6 +4,7 @@ import type { KeyScope, NewApp, NewLink, Plan, Refused } from '../store/types.ts
 import { hashApiKey, makeApiKey } from './api-keys.ts'
 import { randomBase62 } from './base62.ts'
 import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
+import { FIRST_MESSAGES } from './message-drafts.ts'
 import { makeTextId } from './public-ids.ts'
 
 export type { KeyScope, Plan }
@@ -136,6 +137,7 @@ const newApp = (name: string, hosts: string[], home: string | null, now: number)
   name,
   homeUrl: home ?? (hosts[0] === undefined ? null : `https://${hosts[0]}`),
   hosts,
+  messages: FIRST_MESSAGES,
 })
 
 const newKey = (name: string, scope: KeyScope, apiKey: string, now: number) => ({

@@ -114,7 +114,7 @@ export const RuleSchema = Type.Union(
 
 export const AgainSchema = Type.Union(
   [
-    object({ once: Type.Literal('person') }),
+    object({ once: Type.Literal('person', { say: 'Give "person", or "property" with its name.' }) }),
     object({ once: Type.Literal('property'), property: PROPERTY }),
     object({ everyHours: whole(1, MAX_AGAIN_HOURS, `Give whole hours from 1 to ${MAX_AGAIN_HOURS}.`) }),
   ],

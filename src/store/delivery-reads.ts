@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, count, desc, eq, gt, inArray, lt, max, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, inArray, lt, max, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAccountReads } from './account-reads.ts'
 import { createContactReads } from './contact-reads.ts'
@@ -74,12 +74,13 @@ export function createDeliveryReads(db: Database) {
     .where(eq(id, sql.placeholder('id')))
     .prepare()
   const handedSince = orm
-    .select({ n: count() })
+    .select({ at: handedAt })
     .from(deliveries)
     .where(
       and(eq(contactId, sql.placeholder('contactId')), inArray(state, REACHED), gt(handedAt, sql.placeholder('since'))),
     )
     .prepare()
+
   return {
     nextDueAt: queue.nextDueAt,
 
@@ -103,8 +104,12 @@ export function createDeliveryReads(db: Database) {
       return { delivery, message, contact, event, app, settings: messages.mailSettings(app.id) }
     },
 
-    /** How many mails a person was sent after `since` (ms UTC). */
-    countHanded: (contact: number, since: number): number => handedSince.get({ contactId: contact, since })?.n ?? 0,
+    /** When a person was sent mails after `since` (ms UTC), the latest first. */
+    listHanded: (contact: number, since: number): number[] =>
+      handedSince
+        .all({ contactId: contact, since })
+        .map(({ at }) => at ?? 0)
+        .sort((a, b) => b - a),
 
     /** When a person was last sent a message (ms UTC). */
     lastHandedAt: (contact: number, message: number): number | null =>

@@ -9,6 +9,7 @@ import { createEngine, type Job, type Outcome, type WriteName, type Writes } fro
 import { createEventReads } from './event-reads.ts'
 import { holdFile } from './held-file.ts'
 import { createSnippetReads } from './snippet-reads.ts'
+import { createHistoryReads } from './history-reads.ts'
 import { createMessageReads } from './message-reads.ts'
 import { startThreads } from './threads.ts'
 import { schemaVersion } from './upgrades.ts'
@@ -46,6 +47,7 @@ const createReads = (db: Database) => ({
   ...createEventReads(db),
   ...createSnippetReads(db),
   ...createMessageReads(db),
+  ...createHistoryReads(db),
   ...createDeliveryReads(db),
 })
 

@@ -1,0 +1,70 @@
+import { parseProperties } from '../store/conditions.ts'
+import type { DeliveryWork, Rule } from '../store/message-types.ts'
+import { isSamePath } from '../store/paths.ts'
+import { BATCH_MS, type ReportRow } from '../store/snippet-types.ts'
+import type { Store } from '../store/store.ts'
+import { sinceWhen } from '../store/stops.ts'
+import type { Facts } from './judge.ts'
+import { PRESENCE_MS, presenceAt } from './presence.ts'
+
+const MINUTE_MS = 60_000
+
+/** What the store knows about a delivery's person, as far as the message's rules ask. */
+export async function readFacts(store: Store, { delivery, message, contact, event }: DeliveryWork, at: number) {
+  const { triggeredAt } = delivery
+  const { onlyIf = [] } = message.content
+  const looks = onlyIf.some(({ rule }) => rule === 'away' || rule === 'seen' || rule === 'notSeen')
+  const reports = looks ? await readReports(store, { ...delivery, onlyIf }, at) : []
+  const views = looks ? await store.listViews(contact.id, triggeredAt) : []
+  const done = await readDone(store, { delivery, onlyIf }, at)
+  return {
+    at,
+    triggeredAt,
+    contact: { status: contact.status, tags: contact.tags ?? [], fields: contact.fields ?? {} },
+    properties: parseProperties(event?.properties ?? null),
+    firstViewAt: looks ? await store.firstViewAt(contact.id) : null,
+    presence: (when, quietMs) => presenceAt(reports, when, quietMs),
+    viewedAt: (path, since) => {
+      const times = views.filter((view) => view.occurredAt >= since && isSamePath(view.path, path))
+      return times.length === 0 ? null : Math.min(...times.map(({ occurredAt }) => occurredAt))
+    },
+    doneAt: (name, since) => done.get(`${name} ${since}`) ?? null,
+  } satisfies Facts
+}
+
+type Asked = { appId: number; contactId: number; triggeredAt: number; onlyIf: readonly Rule[] }
+
+/** Reports are kept for 48 hours; what lies further back is told by the page views alone, without the leaves. */
+async function readReports(store: Store, asked: Asked, at: number): Promise<ReportRow[]> {
+  const { appId, contactId, triggeredAt, onlyIf } = asked
+  const kept = await store.listReports(appId, contactId, at - BATCH_MS)
+  const quiet = onlyIf.map((rule) => (rule.rule === 'away' ? (rule.quietMinutes ?? 0) * MINUTE_MS : 0))
+  const from = triggeredAt - Math.max(PRESENCE_MS, ...quiet)
+  if (from > at - BATCH_MS) return kept
+  const views = await store.listViews(contactId, from)
+  return [...views.filter(({ occurredAt }) => occurredAt <= at - BATCH_MS).map(toReport), ...kept]
+}
+
+const toReport = ({ path, occurredAt }: { path: string; occurredAt: number }): ReportRow => ({
+  pageLoad: null,
+  reportedAt: occurredAt,
+  path,
+  isHere: true,
+})
+
+/** By event and time, as the rules will ask. */
+async function readDone(
+  store: Store,
+  { delivery, onlyIf }: { delivery: DeliveryWork['delivery']; onlyIf: readonly Rule[] },
+  at: number,
+): Promise<Map<string, number | null>> {
+  const { appId, contactId, triggeredAt, eventId: exceptId } = delivery
+  const done = new Map<string, number | null>()
+  for (const rule of onlyIf) {
+    if (rule.rule !== 'done' && rule.rule !== 'notDone') continue
+    const since = sinceWhen(rule.since, triggeredAt, at)
+    const name = rule.event
+    done.set(`${name} ${since}`, await store.lastDoneAt({ appId, contactId, name, since, exceptId }))
+  }
+  return done
+}
