@@ -2,6 +2,7 @@ import {
   type DeliveryWork,
   type JudgeRecord,
   type MailSettings,
+  type Marked,
   type Rule,
   STOP_REASONS,
   type Verdict,
@@ -11,6 +12,8 @@ import { isLifecycle, refusedBy } from '../store/suppression-list.ts'
 import { judgeRules } from './judge.ts'
 import { readFacts } from './judge-facts.ts'
 import { nextOpening } from './send-window.ts'
+
+export type { DeliveryWork, JudgeRecord, Marked, Verdict }
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -54,6 +57,10 @@ const judgeStatus = ({ message }: DeliveryWork): Verdict => ({
   verdict: message.status === 'live' ? 'pass' : 'fail',
 })
 
+/** When a delivery is given up (ms UTC). */
+export const whenToGiveUp = ({ delivery, settings }: Pick<DeliveryWork, 'delivery' | 'settings'>): number =>
+  delivery.plannedAt + (settings.giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
+
 /** Whether now is the time: again, the send window and the limits, within which it is given up after a while. */
 async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord): Promise<Judgement> {
   const { delivery, settings } = work
@@ -65,7 +72,7 @@ async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord):
   const verdicts = [...record.verdicts, ...asked.map(({ verdict }) => verdict)]
   const failed = asked.filter(({ verdict }) => verdict.verdict === 'fail')
   const dueAt = Math.max(record.at, ...failed.map(({ until }) => until))
-  const giveUpAt = delivery.plannedAt + (settings.giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
+  const giveUpAt = whenToGiveUp(work)
   const isTooLate = record.at > giveUpAt || dueAt > giveUpAt
   if (isTooLate) verdicts.push({ rule: 'giveUp', about: null, value: giveUpAt, verdict: 'fail' })
   const judged = { record: { at: record.at, verdicts } }

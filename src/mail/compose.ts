@@ -2,7 +2,7 @@
 import DKIM from 'nodemailer/lib/dkim'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import type { Mailbox } from '../core/mail-addresses.ts'
-import type { RenderedMail } from './render.ts'
+import type { RenderedMail } from '../core/mailer.ts'
 
 /** A domain's signing key: PEM, RSA. */
 export type DkimKey = { domain: string; selector: string; key: string }

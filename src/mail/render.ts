@@ -1,4 +1,5 @@
 /** From the words of a message and the facts of one delivery to a mail that can be read (messages.md, Templates). */
+import type { RenderedMail } from '../core/mailer.ts'
 import { makeTemplateScope, type TemplateFacts } from '../core/template-scope.ts'
 import { fillTemplate, showValues, type TemplateFault } from '../core/templates.ts'
 import { renderHtmlBody } from './html-body.ts'
@@ -20,9 +21,6 @@ export type MailWords = {
 export type MailStyle = { logoUrl: string | null; colour: string | null; postalAddress: string | null }
 
 export type MailFacts = TemplateFacts & { app: { hosts: readonly string[] }; style: MailStyle }
-
-/** `refusedLinks` are addresses that came with the event or the person and are not the app's own: said, not linked. */
-export type RenderedMail = { subject: string; html: string; text: string; refusedLinks: string[] }
 
 /** A header has one line; more than this nobody's mail program shows. */
 const SUBJECT_CHARACTERS = 200
