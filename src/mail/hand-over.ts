@@ -47,7 +47,7 @@ const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
 
 type Concluding = { outcome: Outcome; marked: Marked | { refusal: string } | null; record: JudgeRecord }
 async function conclude(parts: DeliverParts, work: DeliveryWork, { outcome, marked, record }: Concluding) {
-  const { store, clock } = parts
+  const { store } = parts
   const reason = reasonOf(outcome)
   switch (outcome.is) {
     case 'sent':
@@ -64,10 +64,22 @@ async function conclude(parts: DeliverParts, work: DeliveryWork, { outcome, mark
       if (outcome.about === 'sender' || outcome.code < 500) {
         return retry(parts, work, { reason, isServerFault: outcome.about === 'sender', record })
       }
-      if (outcome.enhanced !== null && NO_MAILBOX.has(outcome.enhanced)) {
-        const { appId, email } = work.contact
-        await store.suppress({ appId, email, reason: 'bounced', at: clock.now() })
-      }
-      return persist(parts, () => store.markFailed({ ...claimOf(parts, work), reason }), done('failed', reason))
+      return refuseForGood(parts, work, outcome)
   }
+}
+
+/** A mailbox that is not there is never written to again. */
+async function refuseForGood(parts: DeliverParts, work: DeliveryWork, refusal: Outcome & { is: 'refused' }) {
+  const { store, clock } = parts
+  const reason = reasonOf(refusal)
+  const delivered = await persist(
+    parts,
+    () => store.markFailed({ ...claimOf(parts, work), reason }),
+    done('failed', reason),
+  )
+  if (refusal.enhanced !== null && NO_MAILBOX.has(refusal.enhanced)) {
+    const { appId, email } = work.contact
+    await store.suppress({ appId, email, reason: 'bounced', at: clock.now() })
+  }
+  return delivered
 }

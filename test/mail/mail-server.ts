@@ -19,6 +19,8 @@ export type Behaviour = {
   dot?: (to: string, raw: string) => Doing
   /** takes the mail although the answer to its dot does not come */
   keepsDropped?: boolean
+  /** says with every refusal that there is no such mailbox */
+  unknownMailbox?: true
 }
 
 type Done = (error?: Error | null) => void
@@ -63,10 +65,11 @@ export async function startMailServer(behaviour: Behaviour = {}, options: SMTPSe
   const socketOf = (id: string): Socket | undefined =>
     Array.from(server.connections as Set<{ id: string; _socket: Socket }>).find((one) => one.id === id)?._socket
 
+  const sentence = behaviour.unknownMailbox ? '5.1.1 no such mailbox' : 'as the test says'
   const act = (id: string, doing: Doing, done: Done): void => {
     if (doing === 'accept') done()
     else if (doing === 'drop') socketOf(id)?.destroy()
-    else if (doing !== 'hang') done(Object.assign(new Error('as the test says'), { responseCode: doing }))
+    else if (doing !== 'hang') done(Object.assign(new Error(sentence), { responseCode: doing }))
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
