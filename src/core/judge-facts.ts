@@ -1,6 +1,6 @@
-import { parseProperties } from '../store/conditions.ts'
+import { parseProperties, propertyOf } from '../store/conditions.ts'
 import type { DeliveryWork, Rule } from '../store/message-types.ts'
-import { isSamePath } from '../store/paths.ts'
+import { isSamePath, pathOfUrl } from '../store/paths.ts'
 import { BATCH_MS, type ReportRow } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
 import { sinceWhen } from '../store/stops.ts'
@@ -22,7 +22,7 @@ export async function readFacts(store: Store, { delivery, message, contact, even
     at,
     triggeredAt,
     contact: { status: contact.status, tags: contact.tags ?? [], fields: contact.fields ?? {} },
-    properties: parseProperties(event?.properties ?? null),
+    resultPath: pathOfUrl(propertyOf(parseProperties(event?.properties ?? null), 'url')),
     firstViewAt: looks ? await store.firstViewAt(contact.id) : null,
     presence: (when, quietMs) => presenceAt(when <= triggeredAt ? before : reports, when, quietMs),
     viewedAt: (path, since) => {
