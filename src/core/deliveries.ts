@@ -7,6 +7,7 @@ import {
   STOP_REASONS,
   type Verdict,
 } from '../store/message-types.ts'
+import { judgePersonLimits, LIMITED_MS } from '../store/person-limits.ts'
 import type { Store } from '../store/store.ts'
 import { isLifecycle, refusedBy } from '../store/suppression-list.ts'
 import { judgeRules } from './judge.ts'
@@ -16,7 +17,6 @@ import { nextOpening } from './send-window.ts'
 export type { DeliveryWork, JudgeRecord, Marked, Verdict }
 
 const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 /** messages.md: how long a delivery is tried before it is given up. */
 export const GIVE_UP_HOURS = 72
 
@@ -104,19 +104,10 @@ function judgeWindow({ sendWindow, timezone }: MailSettings, at: number): Wait |
   return wait('window', `${sendWindow.from}-${sendWindow.until}`, opensAt, at, opensAt)
 }
 
-/** The oldest of the mails that fill the limit has to fall out of the day or week first. */
 async function judgeLimits(store: Store, { delivery, settings }: DeliveryWork, at: number): Promise<Wait[]> {
-  const limits = [
-    { rule: 'perDay', most: settings.perPersonDay, ms: DAY_MS },
-    { rule: 'perWeek', most: settings.perPersonWeek, ms: 7 * DAY_MS },
-  ]
-  const handed = limits.some(({ most }) => most !== null)
-    ? await store.listHanded(delivery.contactId, at - 7 * DAY_MS)
-    : []
-  return limits.flatMap(({ rule, most, ms }) => {
-    if (most === null) return []
-    const within = handed.filter((time) => time > at - ms)
-    const blocking = within[most - 1]
-    return [wait(rule, String(most), within.length, at, blocking === undefined ? at : blocking + ms)]
-  })
+  if (settings.perPersonDay === null && settings.perPersonWeek === null) return []
+  const handed = await store.listHanded(delivery.contactId, at - LIMITED_MS)
+  return judgePersonLimits(settings, handed, at).map(({ rule, most, count, until }) =>
+    wait(rule, String(most), count, at, until),
+  )
 }

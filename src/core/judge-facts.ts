@@ -1,6 +1,6 @@
-import { parseProperties } from '../store/conditions.ts'
+import { parseProperties, propertyOf } from '../store/conditions.ts'
 import type { DeliveryWork, Rule } from '../store/message-types.ts'
-import { isSamePath } from '../store/paths.ts'
+import { isSamePath, pathOfUrl } from '../store/paths.ts'
 import { BATCH_MS, type ReportRow } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
 import { sinceWhen } from '../store/stops.ts'
@@ -14,16 +14,17 @@ export async function readFacts(store: Store, { delivery, message, contact, even
   const { triggeredAt } = delivery
   const { onlyIf = [] } = message.content
   const looks = onlyIf.some(({ rule }) => rule === 'away' || rule === 'seen' || rule === 'notSeen')
-  const reports = looks ? await readReports(store, { ...delivery, onlyIf }, at) : []
+  const reports = looks ? await store.listReports(delivery.appId, contact.id, at - BATCH_MS) : []
+  const before = looks ? await addLostViews(store, reports, { ...delivery, onlyIf }) : []
   const views = looks ? await store.listViews(contact.id, triggeredAt) : []
   const done = await readDone(store, { delivery, onlyIf }, at)
   return {
     at,
     triggeredAt,
     contact: { status: contact.status, tags: contact.tags ?? [], fields: contact.fields ?? {} },
-    properties: parseProperties(event?.properties ?? null),
+    resultPath: pathOfUrl(propertyOf(parseProperties(event?.properties ?? null), 'url')),
     firstViewAt: looks ? await store.firstViewAt(contact.id) : null,
-    presence: (when, quietMs) => presenceAt(reports, when, quietMs),
+    presence: (when, quietMs) => presenceAt(when <= triggeredAt ? before : reports, when, quietMs),
     viewedAt: (path, since) => {
       const times = views.filter((view) => view.occurredAt >= since && isSamePath(view.path, path))
       return times.length === 0 ? null : Math.min(...times.map(({ occurredAt }) => occurredAt))
@@ -32,17 +33,20 @@ export async function readFacts(store: Store, { delivery, message, contact, even
   } satisfies Facts
 }
 
-type Asked = { appId: number; contactId: number; triggeredAt: number; onlyIf: readonly Rule[] }
+type Asked = { contactId: number; triggeredAt: number; onlyIf: readonly Rule[] }
 
-/** Reports are kept for 48 hours; what lies further back is told by the page views alone, without the leaves. */
-async function readReports(store: Store, asked: Asked, at: number): Promise<ReportRow[]> {
-  const { appId, contactId, triggeredAt, onlyIf } = asked
-  const kept = await store.listReports(appId, contactId, at - BATCH_MS)
+/**
+ * What is known of the time when it was triggered. A batch keeps its last report only, and for 48 hours: a view that no
+ * report until then follows was still open, and what lies further back is told by the views alone, without the leaves.
+ */
+async function addLostViews(store: Store, reports: ReportRow[], asked: Asked): Promise<ReportRow[]> {
+  const { contactId, triggeredAt, onlyIf } = asked
   const quiet = onlyIf.map((rule) => (rule.rule === 'away' ? (rule.quietMinutes ?? 0) * MINUTE_MS : 0))
-  const from = triggeredAt - Math.max(PRESENCE_MS, ...quiet)
-  if (from > at - BATCH_MS) return kept
-  const views = await store.listViews(contactId, from)
-  return [...views.filter(({ occurredAt }) => occurredAt <= at - BATCH_MS).map(toReport), ...kept]
+  const views = await store.listViews(contactId, triggeredAt - Math.max(PRESENCE_MS, ...quiet))
+  const known = reports.filter(({ reportedAt }) => reportedAt <= triggeredAt)
+  const lastAt = Math.max(0, ...known.map(({ reportedAt }) => reportedAt))
+  const lost = views.filter(({ occurredAt }) => occurredAt > lastAt && occurredAt <= triggeredAt)
+  return [...known, ...lost.map(toReport)]
 }
 
 const toReport = ({ path, occurredAt }: { path: string; occurredAt: number }): ReportRow => ({

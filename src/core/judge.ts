@@ -1,6 +1,6 @@
 import type { MessageContent, Rule, Verdict } from '../store/message-types.ts'
 import { compares, propertyOf } from '../store/conditions.ts'
-import { isSamePath, pathOfUrl } from '../store/paths.ts'
+import { isSamePath } from '../store/paths.ts'
 import { sinceWhen } from '../store/stops.ts'
 import type { ContactStatus, FieldValue } from '../store/types.ts'
 import { PRESENCE_MS, type Presence } from './presence.ts'
@@ -13,8 +13,8 @@ export type Facts = {
   at: number
   triggeredAt: number
   contact: { status: ContactStatus; tags: readonly string[]; fields: Record<string, FieldValue> }
-  /** of the event that triggered it */
-  properties: Record<string, unknown>
+  /** the path of the `url` of the event that triggered it; null where it has none */
+  resultPath: string | null
   /** when the browser script first saw the person; null = never */
   firstViewAt: number | null
   presence(at: number, quietMs: number): Presence
@@ -84,7 +84,7 @@ function judgeAway(rule: Extract<Rule, { rule: 'away' }>, facts: Facts): Verdict
 
 /** The page of the event's `url`: opened since, or open already when the event came. */
 function judgeSeen(rule: Extract<Rule, { rule: 'seen' | 'notSeen' }>, facts: Facts): Verdict {
-  const path = pathOfUrl(propertyOf(facts.properties, 'url'))
+  const path = facts.resultPath
   if (path === null || facts.firstViewAt === null) return unknown(rule, path)
   const { paths } = facts.presence(facts.triggeredAt, PRESENCE_MS)
   const wasOpen = paths.some((open) => isSamePath(open, path))

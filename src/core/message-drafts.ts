@@ -12,9 +12,9 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
       trigger: { event: RESULTS_READY },
       wait: { minutes: 10 },
       onlyIf: [
+        { rule: 'notSeen', ifUnknown: 'send' },
         { rule: 'away', at: 'trigger', ifUnknown: 'send' },
         { rule: 'away', minutes: 5, ifUnknown: 'send' },
-        { rule: 'notSeen', ifUnknown: 'send' },
       ],
       again: { once: 'person' },
       mail: {

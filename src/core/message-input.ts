@@ -13,8 +13,14 @@ export function readMessage(value: unknown): { input: ReadMessage } | { errors: 
   if (errors.length > 0) return { errors }
   const { name, status, ...content } = value as MessageInput
   const further = checkContent(content)
-  return further.length > 0 ? { errors: further } : { input: { name, status: status ?? null, content } }
+  return further.length > 0
+    ? { errors: further }
+    : { input: { name, status: status ?? null, content: withoutUndefined(content) } }
 }
+
+/** As a file would hold it, so that the same message is equal however it was written. */
+const withoutUndefined = (content: MessageContent): MessageContent =>
+  JSON.parse(JSON.stringify(content)) as MessageContent
 
 /** What a schema cannot say: what belongs together. */
 function checkContent(content: MessageContent): FieldError[] {

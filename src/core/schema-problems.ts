@@ -61,7 +61,7 @@ function findMeant(variants: Node[], value: Record<string, unknown>): Node | und
 
 function scoreOf(variant: Node, value: Record<string, unknown>): number {
   const properties = variant.properties as Record<string, Node>
-  const names = Object.keys(properties).filter((name) => Object.hasOwn(value, name))
+  const names = Object.keys(properties).filter((name) => Object.hasOwn(value, name) && value[name] !== undefined)
   const differs = names.some((name) => properties[name]?.const !== undefined && properties[name].const !== value[name])
   // a literal that is the only one of its kind may be misspelt, and is then named itself
   return differs ? (Object.keys(properties).length === 1 ? 0.5 : 0) : names.length
@@ -73,7 +73,8 @@ function visitObject(schema: Node, value: unknown, path: string, problems: Field
   const required = (schema.required ?? []) as string[]
   for (const [name, property] of Object.entries(properties)) {
     const field = join(path, name)
-    if (Object.hasOwn(value, name)) visit(property, value[name], field, problems)
+    // a program may write `undefined` where a file has nothing
+    if (Object.hasOwn(value, name) && value[name] !== undefined) visit(property, value[name], field, problems)
     else if (required.includes(name)) problems.push({ ...invalid(property, field), code: 'missing' })
   }
   for (const name of Object.keys(value)) {

@@ -3,11 +3,12 @@ import { createDeliveryQueue } from './delivery-queue.ts'
 import { createDeliveryReads } from './delivery-reads.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { Claim, DeliveryWork, Marked, MessageContent } from './message-types.ts'
-import { createSuppressionList, refusedBy } from './suppression-list.ts'
+import { prepareDeliveryStatements, type Held } from './delivery-statements.ts'
+import { judgePersonLimits, LIMITED_MS, type PersonLimit } from './person-limits.ts'
+import { createSuppressionList, isLifecycle, refusedBy } from './suppression-list.ts'
 import type { Refused } from './types.ts'
 
 type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number; skipApps: number[] }
-type Held = { id: number; state: string; messageId: number; version: number; resent: number }
 
 const LOST: Marked = { held: false, because: 'lost' }
 const HELD: Marked = { held: true }
@@ -27,7 +28,7 @@ export function createDeliveryWrites({ db, live }: { db: Database; live: LiveMes
   const reads = createDeliveryReads(db)
   const queue = createDeliveryQueue(db)
   const suppressions = createSuppressionList(db)
-  const statements = prepareStatements(db)
+  const statements = prepareDeliveryStatements(db)
 
   type Finish = { state: string; reason?: string; record?: string | null; dueAt?: number; sentAt?: number }
   const end = (id: number, at: number, { state, reason, record, dueAt, sentAt }: Finish): void => {
@@ -53,7 +54,13 @@ export function createDeliveryWrites({ db, live }: { db: Database; live: LiveMes
     return work
   }
 
-  /** The last look at the list and at the person's wish, in the transaction that hands the mail over. */
+  /** Several mails to one person may have been judged at once. */
+  const findFullLimit = ({ contact, settings }: DeliveryWork, at: number): PersonLimit | undefined =>
+    settings.perPersonDay === null && settings.perPersonWeek === null
+      ? undefined
+      : judgePersonLimits(settings, reads.listHanded(contact.id, at - LIMITED_MS), at).find(({ until }) => until > at)
+
+  /** The last look at the list and at the person's wish and at the limits, in the transaction that hands the mail over. */
   const handOver = ({ id, claimedBy, attempt, at, record }: Claim & { record: string }): Marked => {
     const row = statements.held.get(id, claimedBy, attempt)
     const work = row?.state === 'claimed' ? reads.findWork(id) : null
@@ -62,6 +69,11 @@ export function createDeliveryWrites({ db, live }: { db: Database; live: LiveMes
     if (because !== null) {
       end(id, at, { state: 'skipped', reason: because })
       return { held: false, because }
+    }
+    const full = isLifecycle(work.message.content) && !work.delivery.byHand ? findFullLimit(work, at) : undefined
+    if (full) {
+      end(id, at, { state: 'deferred', reason: full.rule, record, dueAt: full.until })
+      return { held: false, because: full.rule }
     }
     statements.hand.run(at, record, Number(isTimed(work.message.content)), at, id)
     return HELD
@@ -124,46 +136,5 @@ export function createDeliveryWrites({ db, live }: { db: Database; live: LiveMes
       const { changes } = statements.again.run(at, at, at, id, appId)
       return changes > 0 ? { done: true } : { refusal: 'delivery_in_use' }
     },
-  }
-}
-
-function prepareStatements(db: Database) {
-  const held = 'id, state, message_id AS messageId, version, resent'
-  return {
-    claim: db.prepare(
-      `UPDATE deliveries SET state = 'claimed', claimed_by = ?, claimed_until = ?, attempt = attempt + 1, updated_at = ?
-       WHERE id = ?`,
-    ),
-    extend: db.prepare(
-      `UPDATE deliveries SET claimed_until = ? WHERE id = ? AND claimed_by = ? AND attempt = ? AND state = 'claimed'`,
-    ),
-    held: db.prepare<Held, [number, string, number]>(
-      `SELECT ${held} FROM deliveries
-       WHERE id = ? AND claimed_by = ? AND attempt = ? AND state IN ('claimed', 'handed')`,
-    ),
-    finish: db.prepare(
-      `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
-         sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ? WHERE id = ?`,
-    ),
-    hand: db.prepare(
-      `UPDATE deliveries SET state = 'handed', handed_at = ?, record = ?, reason = NULL,
-         once_key = iif(?, NULL, once_key), updated_at = ? WHERE id = ?`,
-    ),
-    resend: db.prepare(
-      `UPDATE deliveries SET state = 'deferred', reason = ?, due_at = ?, resent = 1, claimed_by = NULL,
-         claimed_until = NULL, updated_at = ? WHERE id = ?`,
-    ),
-    left: db.prepare<Held, [string]>(
-      `SELECT ${held} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?`,
-    ),
-    capture: db.prepare(
-      `INSERT OR REPLACE INTO captured_mails (delivery_id, app_id, raw, created_at)
-       SELECT id, app_id, ?, ? FROM deliveries WHERE id = ?`,
-    ),
-    exists: db.prepare('SELECT 1 FROM deliveries WHERE id = ? AND app_id = ?'),
-    again: db.prepare(
-      `UPDATE OR IGNORE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?, planned_at = ?,
-         updated_at = ? WHERE id = ? AND app_id = ? AND state IN ('skipped', 'failed', 'unknown', 'deferred')`,
-    ),
   }
 }

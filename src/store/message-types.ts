@@ -1,4 +1,5 @@
 /** Messages and deliveries as the store keeps them (messages.md). Times are milliseconds UTC. */
+import type { PersonLimit } from './person-limits.ts'
 import type { AppRow, ContactRow, EventRow } from './types.ts'
 
 export const MESSAGE_STATUSES = ['draft', 'live', 'paused'] as const
@@ -167,8 +168,11 @@ export type DeliveryWork = {
 
 /** What holds a delivery: the process that claimed it and which attempt that was. */
 export type Claim = { id: number; claimedBy: string; attempt: number; at: number }
-/** `because`: lost to someone else or stopped, or the last look found that the person is not to be written to. */
-export type Marked = { held: true } | { held: false; because: 'lost' | SuppressionReason }
+/**
+ * `because`: lost to someone else or stopped, or the last look found that the person is not to be written to, or not yet
+ * (deferred by a limit).
+ */
+export type Marked = { held: true } | { held: false; because: 'lost' | SuppressionReason | PersonLimit['rule'] }
 
 /** The reason of a delivery that a rule stopped. */
 export const STOP_REASONS = {

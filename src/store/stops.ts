@@ -51,7 +51,7 @@ export function createStops({ db, live }: { db: Database; live: LiveMessages }) 
   )
   const reached = db.prepare<Reached, [number, number]>(
     `SELECT id, event_id AS eventId, handed_at AS handedAt FROM deliveries
-     WHERE contact_id = ? AND state IN ('handed', 'sent', 'unknown') AND handed_at > ?
+     WHERE contact_id = ? AND state IN ('handed', 'sent', 'unknown') AND handed_at >= ?
        AND (came_back_at IS NULL OR opened_at IS NULL)`,
   )
   const noteVisit = db.prepare(
