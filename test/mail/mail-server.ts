@@ -16,7 +16,7 @@ export type Behaviour = {
   recipient?: (to: string) => Doing
   /** after the first bytes of the mail */
   data?: (to: string) => Doing
-  dot?: (to: string, raw: string) => Doing
+  dot?: (to: string, raw: string) => Doing | Promise<Doing>
   /** takes the mail although the answer to its dot does not come */
   keepsDropped?: boolean
   /** says with every refusal that there is no such mailbox */
@@ -48,10 +48,10 @@ export async function startMailServer(behaviour: Behaviour = {}, options: SMTPSe
         isStopped = true
         act(session.id, doing, done)
       })
-      stream.on('end', () => {
+      stream.on('end', async () => {
         if (isStopped) return
         const raw = Buffer.concat(chunks).toString('utf8')
-        const doing = behaviour.dot?.(to[0] ?? '', raw) ?? 'accept'
+        const doing = (await behaviour.dot?.(to[0] ?? '', raw)) ?? 'accept'
         const { mailFrom } = session.envelope
         const isKept = doing === 'accept' || (behaviour.keepsDropped && typeof doing !== 'number')
         if (isKept) received.push({ from: mailFrom === false ? '' : mailFrom.address, to, raw, at: performance.now() })
