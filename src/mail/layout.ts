@@ -13,7 +13,8 @@ export type LayoutFacts = {
   appName: string
   logoUrl: string | null
   colour: string | null
-  postalAddress: string | null
+  /** the postal address, line by line */
+  address: readonly string[]
   /** null for a transactional mail, which nobody can unsubscribe from */
   unsubscribeUrl: string | null
 }
@@ -80,20 +81,19 @@ const brandOf = ({ logoUrl, appName }: LayoutFacts): string =>
     ? escape(appName)
     : `<img src="${escape(logoUrl)}" alt="${escape(appName)}" height="32" style="display:block;height:32px;max-width:240px;border:0">`
 
-function footerOf({ appName, postalAddress, unsubscribeUrl }: LayoutFacts, { quiet }: Look): string {
-  const address = postalAddress === null ? '' : `<br>${postalAddress.split('\n').map(escape).join('<br>')}`
+function footerOf({ appName, address, unsubscribeUrl }: LayoutFacts, { quiet }: Look): string {
   const unsubscribe =
     unsubscribeUrl === null
       ? ''
       : `<br><a href="${escape(unsubscribeUrl)}" style="color:${quiet};text-decoration:underline">Unsubscribe</a>`
-  return `${escape(whyOf(appName))}${address}${unsubscribe}`
+  return `${[whyOf(appName), ...address].map(escape).join('<br>')}${unsubscribe}`
 }
 
 const whyOf = (appName: string): string => `You receive this because you use ${appName}.`
 
 /** The same mail for whoever reads text. */
-export function layOutText({ text, appName, postalAddress, unsubscribeUrl }: LayoutFacts): string {
-  const lines = [whyOf(appName), ...(postalAddress?.split('\n') ?? [])]
+export function layOutText({ text, appName, address, unsubscribeUrl }: LayoutFacts): string {
+  const lines = [whyOf(appName), ...address]
   if (unsubscribeUrl !== null) lines.push(`Unsubscribe: ${unsubscribeUrl}`)
   return `${text}\n\n-- \n${lines.join('\n')}\n`
 }

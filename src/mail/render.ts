@@ -1,6 +1,6 @@
 /** From the words of a message and the facts of one delivery to a mail that can be read (messages.md, Templates). */
 import type { RenderedMail } from '../core/mailer.ts'
-import { makeTemplateScope, type TemplateFacts } from '../core/template-scope.ts'
+import { cleanText, makeTemplateScope, type TemplateFacts } from '../core/template-scope.ts'
 import { fillTemplate, showValues, type TemplateFault } from '../core/templates.ts'
 import { renderHtmlBody } from './html-body.ts'
 import { layOutHtml, layOutText } from './layout.ts'
@@ -54,15 +54,22 @@ function assemble({ subject, preheader, body, category }: MailWords, facts: Mail
   }
   const links = { readLink, homeUrl: app.homeUrl }
   const layout = {
-    ...style,
+    logoUrl: readLogo(style.logoUrl),
+    colour: style.colour,
+    address: (style.postalAddress ?? '').split(/[\r\n]+/).flatMap((line) => cleanText(line) ?? []),
     subject,
     preheader,
     html: renderHtmlBody(body, links, createLook(style.colour).light),
     text: renderTextBody(body, links),
-    appName: app.name,
+    appName: cleanText(app.name) ?? '',
     unsubscribeUrl: category === 'lifecycle' ? unsubscribeUrl : null,
   }
   return { subject, html: layOutHtml(layout), text: layOutText(layout), refusedLinks: [...refused] }
+}
+
+const readLogo = (text: string | null): string | null => {
+  const url = URL.parse(text ?? '')
+  return url?.protocol === 'https:' ? url.href : null
 }
 
 const same = (text: string): string => text

@@ -50,7 +50,7 @@ export async function startMailServer(behaviour: Behaviour = {}, options: SMTPSe
       })
       stream.on('end', async () => {
         if (isStopped) return
-        const raw = Buffer.concat(chunks).toString('utf8')
+        const raw = Buffer.concat(chunks).toString('latin1')
         const doing = (await behaviour.dot?.(to[0] ?? '', raw)) ?? 'accept'
         const { mailFrom } = session.envelope
         const isKept = doing === 'accept' || (behaviour.keepsDropped && typeof doing !== 'number')

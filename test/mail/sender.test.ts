@@ -1,7 +1,7 @@
 /** What the sender promises with a mail server that misbehaves (messages.md, Sending). */
 import { afterEach, describe, expect, test } from 'bun:test'
 import { RETRY_MS } from '../../src/mail/retries.ts'
-import type { Behaviour } from './mail-server.ts'
+import type { Doing } from './mail-server.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
 import type { Provider } from '../../src/mail/provider.ts'
@@ -117,7 +117,8 @@ test('without a sender nothing is sent, and that is said', async () => {
 })
 
 describe('a server that fails for ten minutes', () => {
-  const failures: [string, Behaviour][] = [
+  type Failing = { connect?: () => Doing; sender?: () => Doing; dot?: () => Doing }
+  const failures: [string, Failing][] = [
     ['answers 421 at the greeting', { connect: () => 421 }],
     ['answers 454 to the sender', { sender: () => 454 }],
     ['answers 421 at the final dot', { dot: () => 421 }],
@@ -128,11 +129,12 @@ describe('a server that fails for ten minutes', () => {
     '%s: every mail arrives once, soon after',
     async (_, failing) => {
       let isDown = true
-      const whenDown = (step: keyof Behaviour) => {
-        const doing = failing[step]
-        return typeof doing === 'function' ? () => (isDown ? doing('', '') : 'accept') : undefined
+      const whenDown = (doing: (() => Doing) | undefined) => doing && ((): Doing => (isDown ? doing() : 'accept'))
+      const behaviour = {
+        connect: whenDown(failing.connect),
+        sender: whenDown(failing.sender),
+        dot: whenDown(failing.dot),
       }
-      const behaviour = { connect: whenDown('connect'), sender: whenDown('sender'), dot: whenDown('dot') }
       const sending = await start({}, behaviour, { createProvider: impatient })
       await sending.sendEvents(60)
       await sending.sendDue()
