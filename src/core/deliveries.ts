@@ -63,8 +63,8 @@ export const whenToGiveUp = ({ delivery, settings }: Pick<DeliveryWork, 'deliver
 
 /** Whether now is the time: again, the send window and the limits, within which it is given up after a while. */
 async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord): Promise<Judgement> {
-  const { delivery, settings } = work
-  const waits = [judgeAgain(await store.lastHandedAt(delivery.contactId, delivery.messageId), work, record.at)]
+  const { settings } = work
+  const waits = [await judgeAgain(store, work, record.at)]
   if (isLifecycle(work.message.content)) {
     waits.push(judgeWindow(settings, record.at), ...(await judgeLimits(store, work, record.at)))
   }
@@ -91,9 +91,10 @@ const wait = (rule: string, about: string | null, value: number | null, at: numb
   until,
 })
 
-function judgeAgain(lastAt: number | null, { message }: DeliveryWork, at: number): Wait | null {
+async function judgeAgain(store: Store, { delivery, message }: DeliveryWork, at: number): Promise<Wait | null> {
   const { again } = message.content
   if (again === undefined || !('everyHours' in again)) return null
+  const lastAt = await store.lastHandedAt(delivery.contactId, delivery.messageId)
   const until = lastAt === null ? at : lastAt + again.everyHours * HOUR_MS
   return wait('again', String(again.everyHours), lastAt, at, until)
 }

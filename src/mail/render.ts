@@ -5,7 +5,7 @@ import { fillTemplate, showValues, type TemplateFault } from '../core/templates.
 import { renderHtmlBody } from './html-body.ts'
 import { layOutHtml, layOutText } from './layout.ts'
 import { withoutMarks } from './link-marks.ts'
-import { createLook } from './look.ts'
+import { findLook } from './look.ts'
 import { readMailLink } from './mail-links.ts'
 import { renderTextBody } from './text-body.ts'
 
@@ -59,7 +59,7 @@ function assemble({ subject, preheader, body, category }: MailWords, facts: Mail
     address: (style.postalAddress ?? '').split(/[\r\n]+/).flatMap((line) => cleanText(line) ?? []),
     subject,
     preheader,
-    html: renderHtmlBody(body, links, createLook(style.colour).light),
+    html: renderHtmlBody(body, links, findLook(style.colour).light),
     text: renderTextBody(body, links),
     appName: cleanText(app.name) ?? '',
     unsubscribeUrl: category === 'lifecycle' ? unsubscribeUrl : null,

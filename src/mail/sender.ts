@@ -57,25 +57,30 @@ export function createSender(sending: SenderParts): Sender {
     note({ deliveryId: publicId('dlv', work.delivery.id), ms: clock.monotonicMs() - startedAt, ...delivered })
   }
 
-  const claim = async (): Promise<number> => {
+  const claim = async (): Promise<DeliveryWork[]> => {
+    if (stopping.signal.aborted) return []
     const [now, skipApps] = [clock.now(), heldApps.list()]
     const dueAt = await store.nextDueAt({ skipApps })
-    if (dueAt === null || dueAt > now) return 0
-    const most = IN_THE_AIR - flights.count()
-    const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps })
-    if ('refusal' in claimed) return 0
-    for (const work of claimed.works) {
-      heldApps.note(work)
-      flights.add(work.contact.id, fly(work).catch(onFault))
-    }
-    return claimed.works.length
+    if (dueAt === null || dueAt > now) return []
+    const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most: IN_THE_AIR, skipApps })
+    const works = 'refusal' in claimed ? [] : claimed.works
+    works.forEach(heldApps.note)
+    return works
   }
 
+  /** The next ones are claimed while these fly: a claim is a commit, and would else be waited for. */
   const sendDue = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      const claimed = flights.count() < IN_THE_AIR ? await claim() : 0
-      if (claimed === 0 && flights.count() === 0) return
-      if (claimed === 0) await flights.next()
+    let ahead = claim()
+    for (;;) {
+      const works = await ahead
+      if (works.length === 0 && flights.count() === 0) return
+      if (works.length === 0) await flights.next()
+      ahead = claim()
+      for (const work of works) {
+        while (flights.count() >= IN_THE_AIR) await flights.next()
+        // what is claimed and not begun is taken up by the next process
+        if (!stopping.signal.aborted) flights.add(work.contact.id, fly(work).catch(onFault))
+      }
     }
   }
 
