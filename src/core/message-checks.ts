@@ -49,7 +49,10 @@ async function findMissingValues({ store, app }: Omit<CheckContext, 'sender'>, c
     const contact = people.get(event.contactId)
     if (contact) countMissing(found, content, { contact, event, app })
   }
-  return [...found.values()].map((one) => missingValue(one, events.length))
+  // in the order of the editor
+  return TEMPLATES.flatMap((name) => [...found.values()].filter(({ field }) => field === `mail.${name}`)).map((one) =>
+    missingValue(one, events.length),
+  )
 }
 
 /** The events received that would have triggered it. */
