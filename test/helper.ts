@@ -74,7 +74,7 @@ export async function createTestServer(options: Options = {}) {
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const start = async () => {
-    const real = await openStore(folder, { threads: false })
+    const real = await openStore(folder, { threads: false, now: clock.now })
     real.onCommit(metrics.countCommit)
     const parts = await createParts(options.wrapStore?.(real) ?? real, clock)
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
