@@ -9,6 +9,7 @@ import { createFloodGuard } from '../src/core/flood.ts'
 import { createLimits } from '../src/core/limits.ts'
 import type { Parts } from '../src/core/parts.ts'
 import { createSnippetLimits, restoreSnippetLimits } from '../src/core/snippet-limits.ts'
+import { createRehearsals } from '../src/core/rehearsals.ts'
 import { restoreLimits } from '../src/core/write-limits.ts'
 import type { Health } from '../src/operations/health.ts'
 import { createLog } from '../src/operations/log.ts'
@@ -76,7 +77,7 @@ export async function createTestServer(options: Options = {}) {
   const start = async () => {
     const real = await openStore(folder, { threads: false, now: clock.now })
     real.onCommit(metrics.countCommit)
-    const parts = await createParts(options.wrapStore?.(real) ?? real, clock)
+    const parts = await createParts(options.wrapStore?.(real) ?? real, { clock, folder })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [] } = options
     const { handle } = await createServer({ ...parts, ...common, trustedProxies, host: '127.0.0.1' })
@@ -132,7 +133,7 @@ export async function createTestServer(options: Options = {}) {
   }
 }
 
-async function createParts(store: Store, clock: Parts['clock']): Promise<Parts> {
+async function createParts(store: Store, { clock, folder }: { clock: Parts['clock']; folder: string }): Promise<Parts> {
   const parts: Parts = {
     store,
     clock,
@@ -143,6 +144,7 @@ async function createParts(store: Store, clock: Parts['clock']): Promise<Parts> 
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     notes: createNotes({ store, clock }),
+    rehearse: createRehearsals(folder),
   }
   await restoreLimits(parts)
   await restoreSnippetLimits(parts.snippetLimits, parts)

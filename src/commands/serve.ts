@@ -8,6 +8,7 @@ import { createFloodGuard } from '../core/flood.ts'
 import { createLimits } from '../core/limits.ts'
 import { type Parts, systemClock } from '../core/parts.ts'
 import { createSnippetLimits, restoreSnippetLimits } from '../core/snippet-limits.ts'
+import { createRehearsals } from '../core/rehearsals.ts'
 import { restoreLimits } from '../core/write-limits.ts'
 import { startChores } from '../operations/chores.ts'
 import { type Answer, drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
@@ -67,7 +68,7 @@ type Opened = Pick<Stopping, 'lock' | 'http'> & { store: Store }
 /** Answers requests, prints where, and stays until a signal drains it (promises 8). */
 async function run(config: Config, { lock, http, store }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
-  const parts = await createParts(store, baseUrl)
+  const parts = await createParts(store, { data: config.data, baseUrl })
   const log = createLog(systemClock.now)
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
@@ -85,7 +86,7 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const answerError = () => new Response('{"ok":false,"error":"internal_error"}', { status: 500, headers: JSON_TYPE })
 
-async function createParts(store: Store, baseUrl: string): Promise<Parts> {
+async function createParts(store: Store, { data, baseUrl }: { data: string; baseUrl: string }): Promise<Parts> {
   const clock = systemClock
   await store.keepInstallValue({ name: 'address_key', value: randomBase62(43) })
   const addressKey = (await store.installValue('address_key')) ?? ''
@@ -94,6 +95,7 @@ async function createParts(store: Store, baseUrl: string): Promise<Parts> {
     clock,
     baseUrl,
     addressKey,
+    rehearse: createRehearsals(data),
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),

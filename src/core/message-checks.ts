@@ -7,7 +7,7 @@ import { makeTemplateScope } from './template-scope.ts'
 import { fillTemplate, findTemplateProblems } from './templates.ts'
 
 /** How many of the events really received a draft is tried on. */
-export const CHECKED_EVENTS = 500
+const CHECKED_EVENTS = 500
 
 /** `sender`: the address of the installation, null where none is set. */
 export type CheckContext = { store: Store; app: AppRow; sender: string | null }

@@ -17,7 +17,7 @@ import { nextOpening } from './send-window.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** So many lines of each outcome are listed, the latest ones; all are counted. */
-export const LISTED_LINES = 100
+const LISTED_LINES = 100
 
 export type RehearsalInput = {
   appId: number

@@ -24,7 +24,7 @@ const inputOf = (content: Partial<MessageContent>, changes: Partial<RehearsalInp
   ...changes,
 })
 const rehearse = async (content: Partial<MessageContent>, changes: Partial<RehearsalInput> = {}) => {
-  const rehearsal = await createRehearsals(server.folder)(inputOf(content, changes))
+  const rehearsal = await server.parts().rehearse(inputOf(content, changes))
   if (!rehearsal) throw new Error('it cannot be rehearsed')
   return rehearsal
 }
@@ -138,7 +138,7 @@ describe('looks at', () => {
     server.clock.tick(1)
     expect(await outcomes({ trigger: { page: '/docs/*' } })).toEqual({ send: 1 })
     expect(await outcomes({ trigger: { contact: 'created' } })).toEqual({ send: 1 })
-    expect(await createRehearsals(server.folder)(inputOf({ trigger: { tag: 'beta' } }))).toBeNull()
+    expect(await server.parts().rehearse(inputOf({ trigger: { tag: 'beta' } }))).toBeNull()
   })
 
   test('its own app only', async () => {
@@ -162,7 +162,7 @@ test('two at once are both answered, and one that fails does not stop the next',
   expect(rehearseIn(inputOf({}))).rejects.toThrow()
   await messaging.event()
   server.clock.tick(1)
-  const here = createRehearsals(server.folder)
+  const here = server.parts().rehearse
   const both = await Promise.all([here(inputOf({})), here(inputOf({}))])
   expect(both.map((one) => one?.triggered)).toEqual([1, 1])
 })
