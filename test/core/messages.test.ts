@@ -6,7 +6,7 @@ import { exportMessages, importMessages } from '../../src/core/message-files.ts'
 import { listMessages, saveMessage, setMessageStatus } from '../../src/core/messages.ts'
 import { appOf } from '../api/reports.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
-import { createMessaging, messageOf, type Messaging } from '../messaging.ts'
+import { createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
 
 let server: TestServer
 let messaging: Messaging
@@ -31,9 +31,14 @@ describe('a new app', () => {
       FIRST_MESSAGES.map(({ name, content }) => ({ name, status: 'draft', ...content })),
     )
   })
-  test('its drafts can be turned on as they are, also when events come without headline and url', async () => {
-    await messaging.event({ properties: undefined })
-    for (const { content } of FIRST_MESSAGES) expect(await findLiveProblems(messaging.context(), content)).toEqual([])
+  test('its drafts can be turned on as they are, also without headlines and a home page; without a url they say so', async () => {
+    const problems = async () =>
+      Promise.all(FIRST_MESSAGES.map(({ content }) => findLiveProblems(messaging.context(), content)))
+    await messaging.event({ properties: { url: RESULT.url } })
+    expect(await problems()).toEqual([[], []])
+    await messaging.event({ properties: {} })
+    const problem = { field: 'mail.body', message: expect.stringContaining('`event.url` is missing in 50 %') }
+    expect(await problems()).toMatchObject([[problem], [problem]])
   })
 })
 
