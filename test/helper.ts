@@ -9,6 +9,7 @@ import { createFloodGuard } from '../src/core/flood.ts'
 import { createLimits } from '../src/core/limits.ts'
 import type { Parts } from '../src/core/parts.ts'
 import { createSnippetLimits, restoreSnippetLimits } from '../src/core/snippet-limits.ts'
+import { createRehearsals } from '../src/core/rehearsals.ts'
 import { restoreLimits } from '../src/core/write-limits.ts'
 import { createSender, type Sender, type SenderParts } from '../src/mail/sender.ts'
 import type { Health } from '../src/operations/health.ts'
@@ -77,11 +78,11 @@ export async function createTestServer(options: Options = {}) {
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const start = async () => {
-    const real = await openStore(folder, { threads: false })
+    const real = await openStore(folder, { threads: false, now: clock.now })
     real.onCommit(metrics.countCommit)
     const store = options.wrapStore?.(real) ?? real
     const sender = createTestSender({ store, clock }, options.mail)
-    const parts = await createParts({ store, clock, mailer: sender })
+    const parts = await createParts({ store, clock, mailer: sender }, folder)
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [] } = options
     const { handle } = await createServer({ ...parts, ...common, trustedProxies, host: '127.0.0.1' })
@@ -153,7 +154,8 @@ export const createTestSender = (parts: Pick<Parts, 'store' | 'clock'>, mail: Pa
     ...mail,
   })
 
-async function createParts({ store, clock, mailer }: Pick<Parts, 'store' | 'clock' | 'mailer'>): Promise<Parts> {
+type Made = Pick<Parts, 'store' | 'clock' | 'mailer'>
+async function createParts({ store, clock, mailer }: Made, folder: string): Promise<Parts> {
   const parts: Parts = {
     store,
     clock,
@@ -166,6 +168,7 @@ async function createParts({ store, clock, mailer }: Pick<Parts, 'store' | 'cloc
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     notes: createNotes({ store, clock }),
+    rehearse: createRehearsals(folder),
   }
   await restoreLimits(parts)
   await restoreSnippetLimits(parts.snippetLimits, parts)

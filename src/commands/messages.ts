@@ -60,7 +60,7 @@ export const messageImport: Command = {
       const context = { store, app, sender: env.EVENTPOST_MAIL_FROM ?? null }
       const outcome = await importMessages(context, by, { file, status, dryRun: given.isSet('dry-run') })
       if (!isRefusal(outcome)) return outcome.messages.map((one) => ({ ...one, fields: one.fields.join(' ') }))
-      throw new CommandRefused(sentencesOf(outcome).join('\n'))
+      throw new CommandRefused(sentencesOf(outcome).join(' '))
     })
   },
 }

@@ -8,6 +8,7 @@ import { createFloodGuard } from '../core/flood.ts'
 import { createLimits } from '../core/limits.ts'
 import { type Parts, systemClock } from '../core/parts.ts'
 import { createSnippetLimits, restoreSnippetLimits } from '../core/snippet-limits.ts'
+import { createRehearsals } from '../core/rehearsals.ts'
 import { restoreLimits } from '../core/write-limits.ts'
 import { createSender } from '../mail/sender.ts'
 import { startChores } from '../operations/chores.ts'
@@ -98,6 +99,7 @@ async function createParts(store: Store, config: Config & { baseUrl: string }, l
     addressKey: await keepSecret(store, 'address_key'),
     unsubscribeKey,
     mailer: sender,
+    rehearse: createRehearsals(config.data),
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),

@@ -18,7 +18,7 @@ export type { DeliveryWork, JudgeRecord, Marked, Verdict }
 
 const HOUR_MS = 3_600_000
 /** messages.md: how long a delivery is tried before it is given up. */
-export const GIVE_UP_HOURS = 72
+const GIVE_UP_HOURS = 72
 
 /** What to do with a delivery that is due; `reason` is a code, `dueAt` when to look again (ms UTC). */
 export type Judgement = { record: JudgeRecord } & (

@@ -7,7 +7,7 @@ import { makeTemplateScope } from './template-scope.ts'
 import { fillTemplate, findTemplateProblems } from './templates.ts'
 
 /** How many of the events really received a draft is tried on. */
-export const CHECKED_EVENTS = 500
+const CHECKED_EVENTS = 500
 
 /** `sender`: the address of the installation, null where none is set. */
 export type CheckContext = { store: Store; app: AppRow; sender: string | null }
@@ -49,7 +49,10 @@ async function findMissingValues({ store, app }: Omit<CheckContext, 'sender'>, c
     const contact = people.get(event.contactId)
     if (contact) countMissing(found, content, { contact, event, app })
   }
-  return [...found.values()].map((one) => missingValue(one, events.length))
+  // in the order of the editor
+  return TEMPLATES.flatMap((name) => [...found.values()].filter(({ field }) => field === `mail.${name}`)).map((one) =>
+    missingValue(one, events.length),
+  )
 }
 
 /** The events received that would have triggered it. */

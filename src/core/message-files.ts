@@ -81,7 +81,7 @@ function compare({ name, status, content }: ReadMessage, old: MessageRow | undef
 }
 
 /** The paths at which two messages differ, as deep as both have the same shape. */
-export function listDifferences(a: MessageContent, b: MessageContent): string[] {
+function listDifferences(a: MessageContent, b: MessageContent): string[] {
   const paths: string[] = []
   walk(a, b, '', paths)
   return paths

@@ -7,14 +7,14 @@ import { COMPARISONS, MESSAGE_STATUSES } from '../store/message-types.ts'
 import { MAX_TAG_CHARACTERS } from './field-limits.ts'
 import { EMAIL_PATTERN, EVENT_NAME_PATTERN, NO_CONTROL_PATTERN } from './field-patterns.ts'
 
-export const MAX_WAIT_MINUTES = 30 * 24 * 60
-export const MAX_RULES = 20
-export const MAX_CONDITIONS = 20
-export const MAX_AWAY_MINUTES = 24 * 60
-export const MAX_SINCE_DAYS = 365
-export const MAX_AGAIN_HOURS = 365 * 24
-export const MAX_SUBJECT_CHARACTERS = 300
-export const MAX_BODY_CHARACTERS = 50_000
+const MAX_WAIT_MINUTES = 30 * 24 * 60
+const MAX_RULES = 20
+const MAX_CONDITIONS = 20
+const MAX_AWAY_MINUTES = 24 * 60
+const MAX_SINCE_DAYS = 365
+const MAX_AGAIN_HOURS = 365 * 24
+const MAX_SUBJECT_CHARACTERS = 300
+const MAX_BODY_CHARACTERS = 50_000
 const MAX_NAME_CHARACTERS = 100
 const MAX_PROPERTY_CHARACTERS = 100
 const MAX_COMPARED_CHARACTERS = 1_000
@@ -51,7 +51,7 @@ const CONDITIONS = Type.Array(object({ property: PROPERTY, ...COMPARED }), {
   say: `Give a list of up to ${MAX_CONDITIONS} conditions.`,
 })
 
-export const TriggerSchema = Type.Union(
+const TriggerSchema = Type.Union(
   [
     object({ event: EVENT, where: Type.Optional(CONDITIONS) }),
     object({
@@ -67,7 +67,7 @@ export const TriggerSchema = Type.Union(
   { say: 'Give what starts the message: an event, a page, a contact or a tag.' },
 )
 
-export const WaitSchema = Type.Union(
+const WaitSchema = Type.Union(
   [
     object({ minutes: whole(0, MAX_WAIT_MINUTES, `Give whole minutes from 0 to ${MAX_WAIT_MINUTES} (30 days).`) }),
     object({
@@ -92,7 +92,7 @@ const minutes = (maximum: number, minimum = 0) =>
 const rule = <N extends string, T extends Record<string, TSchema>>(name: N, properties: T) =>
   object({ rule: Type.Literal(name), ...properties })
 
-export const RuleSchema = Type.Union(
+const RuleSchema = Type.Union(
   [
     rule('away', {
       minutes: minutes(MAX_AWAY_MINUTES),
@@ -112,7 +112,7 @@ export const RuleSchema = Type.Union(
   { say: 'Give a rule: away, seen, notSeen, done, notDone, tag with has or lacks, field, or status.' },
 )
 
-export const AgainSchema = Type.Union(
+const AgainSchema = Type.Union(
   [
     object({ once: Type.Literal('person', { say: 'Give "person", or "property" with its name.' }) }),
     object({ once: Type.Literal('property'), property: PROPERTY }),
@@ -121,7 +121,7 @@ export const AgainSchema = Type.Union(
   { say: 'Give once with "person", once with "property" and its name, or everyHours.' },
 )
 
-export const MailSchema = object({
+const MailSchema = object({
   subject: text(MAX_SUBJECT_CHARACTERS, `Give a subject of one line and 1 to ${MAX_SUBJECT_CHARACTERS} characters.`),
   preheader: Type.Optional(
     text(MAX_SUBJECT_CHARACTERS, `Give one line of up to ${MAX_SUBJECT_CHARACTERS} characters.`, 0),
@@ -138,7 +138,10 @@ export const MailSchema = object({
   category: Type.Optional(oneOf(['lifecycle', 'transactional'])),
 })
 
-export const CONTENT = {
+/** A message as the editor, a file and MCP write it. */
+export const MessageSchema = object({
+  name: text(MAX_NAME_CHARACTERS, `Give a name of 1 to ${MAX_NAME_CHARACTERS} characters.`),
+  status: Type.Optional(oneOf(MESSAGE_STATUSES)),
   trigger: TriggerSchema,
   wait: Type.Optional(WaitSchema),
   onlyIf: Type.Optional(
@@ -147,13 +150,6 @@ export const CONTENT = {
   again: Type.Optional(AgainSchema),
   ifUnconfirmed: Type.Optional(oneOf(['resend', 'leave'])),
   mail: MailSchema,
-}
-
-/** A message as the editor, a file and MCP write it. */
-export const MessageSchema = object({
-  name: text(MAX_NAME_CHARACTERS, `Give a name of 1 to ${MAX_NAME_CHARACTERS} characters.`),
-  status: Type.Optional(oneOf(MESSAGE_STATUSES)),
-  ...CONTENT,
 })
 
 export type MessageInput = Static<typeof MessageSchema>

@@ -4,6 +4,7 @@ import type { Notes } from './activation.ts'
 import type { FloodGuard } from './flood.ts'
 import type { Limits } from './limits.ts'
 import type { Mailer } from './mailer.ts'
+import type { Rehearse } from './rehearsals.ts'
 import type { SnippetLimits } from './snippet-limits.ts'
 
 /** `now` is the wall clock (ms UTC) for what is stored; intervals run on `monotonicMs`, which nobody can set. */
@@ -18,6 +19,7 @@ export type Parts = {
   flood: FloodGuard
   snippetLimits: SnippetLimits
   notes: Notes
+  rehearse: Rehearse
   /** the address people reach the service at, without a slash at its end */
   baseUrl: string
   /** blinds addresses in the names of buckets */

@@ -1,4 +1,3 @@
-import { idAt } from '../store/ids.ts'
 import type { MessageContent, Rule } from '../store/message-types.ts'
 import { isSamePath } from '../store/paths.ts'
 import type { PersonRow, RehearsalReads } from '../store/rehearsal-reads.ts'
@@ -7,9 +6,6 @@ import type { Facts } from './judge.ts'
 import { PRESENCE_MS, presenceAt } from './presence.ts'
 
 const MINUTE_MS = 60_000
-const AHEAD_MS = 10 * MINUTE_MS
-/** Beyond every id. */
-const NO_ID = Number.MAX_SAFE_INTEGER
 
 /** What one person did, as far as the message's rules ask: times are ms UTC, `views` alternate with their paths. */
 type Person = { views: (number | string)[]; reports: ReportRow[]; done: Map<string, number[]> }
@@ -44,7 +40,7 @@ export function readHistory(
     people.set(contactId, made)
     return made
   }
-  const range = { appId, from: idAt(from - quietestMs(onlyIf) - AHEAD_MS), until: NO_ID }
+  const range = { appId, from: from - quietestMs(onlyIf) }
   if (onlyIf.some(({ rule }) => rule === 'away' || rule === 'seen' || rule === 'notSeen')) {
     for (const { contactId, path, occurredAt } of reads.eachHappening(range, null)) {
       if (path !== null) personOf(contactId)?.views.push(occurredAt, path)
@@ -54,7 +50,7 @@ export function readHistory(
     }
   }
   for (const name of namesOf(onlyIf)) {
-    const asked = { ...range, from: isAskedForEver(onlyIf, name) ? 0 : idAt(from - longestMs(onlyIf) - AHEAD_MS) }
+    const asked = { ...range, from: isAskedForEver(onlyIf, name) ? 0 : from - longestMs(onlyIf) }
     for (const { contactId, occurredAt } of reads.eachHappening(asked, name)) {
       const person = personOf(contactId)
       if (person) addTo(person.done, name, occurredAt)

@@ -1,5 +1,4 @@
 import { allHold, parseProperties, propertyOf } from '../store/conditions.ts'
-import { idAt } from '../store/ids.ts'
 import {
   type Again,
   type MailSettings,
@@ -18,9 +17,7 @@ import { nextOpening } from './send-window.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** So many lines of each outcome are listed, the latest ones; all are counted. */
-export const LISTED_LINES = 100
-/** Beyond every id. */
-const NO_ID = Number.MAX_SAFE_INTEGER
+const LISTED_LINES = 100
 
 export type RehearsalInput = {
   appId: number
@@ -98,11 +95,11 @@ function outcomeOf({ mail }: MessageContent, status: string, verdicts: Verdict[]
   return failed ? STOP_REASONS[failed.rule as Rule['rule']] : 'send'
 }
 
-type Range = { appId: number; from: number; until: number }
+type Range = { appId: number; from: number }
 
 /** In the order in which they came. */
 function readTriggers(reads: RehearsalReads, appId: number, content: MessageContent, from: number): Triggered[] {
-  const range = { appId, from: idAt(from), until: NO_ID }
+  const range = { appId, from }
   const { trigger } = content
   if ('contact' in trigger) return Array.from(reads.eachCreated(range), toCreated)
   if ('page' in trigger) return readViews(reads, range, trigger.page)

@@ -29,4 +29,4 @@ function hoursOf(midnight: number, { from, until }: SendWindow): { opens: number
 }
 
 /** Where the clocks are set back an hour is there twice: never before now. */
-const laterOf = (at: number, now: number): number => Math.max(at, now + MINUTE_MS)
+const laterOf = (at: number, now: number): number => (at > now ? at : now + MINUTE_MS)

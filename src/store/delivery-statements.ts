@@ -18,9 +18,10 @@ export function prepareDeliveryStatements(db: Database) {
       `SELECT ${held} FROM deliveries
        WHERE id = ? AND claimed_by = ? AND attempt = ? AND state IN ('claimed', 'handed')`,
     ),
-    finish: db.prepare(
+    finish: db.prepare<{ messageId: number; contactId: number }, (string | number | null)[]>(
       `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
-         sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ? WHERE id = ?`,
+         sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ? WHERE id = ?
+       RETURNING message_id AS messageId, contact_id AS contactId`,
     ),
     hand: db.prepare(
       `UPDATE deliveries SET state = 'handed', handed_at = ?, record = ?, reason = NULL,

@@ -7,8 +7,11 @@ import { prepareDeliveryStatements, type Held } from './delivery-statements.ts'
 import { judgePersonLimits, LIMITED_MS, type PersonLimit } from './person-limits.ts'
 import { createSuppressionList, isLifecycle, refusedBy } from './suppression-list.ts'
 import type { Refused } from './types.ts'
+import type { UsedUp } from './used-up.ts'
 
 type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number; skipApps: number[] }
+
+type Parts = { db: Database; live: LiveMessages; usedUp: UsedUp }
 
 const LOST: Marked = { held: false, because: 'lost' }
 const HELD: Marked = { held: true }
@@ -24,7 +27,7 @@ const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
  * The sender's side of the queue: claim with a lease, finish only with the same claim (messages.md, Sending). Each
  * answers whether the claim held.
  */
-export function createDeliveryWrites({ db, live }: { db: Database; live: LiveMessages }) {
+export function createDeliveryWrites({ db, live, usedUp }: Parts) {
   const reads = createDeliveryReads(db)
   const queue = createDeliveryQueue(db)
   const suppressions = createSuppressionList(db)
@@ -32,7 +35,9 @@ export function createDeliveryWrites({ db, live }: { db: Database; live: LiveMes
 
   type Finish = { state: string; reason?: string; record?: string | null; dueAt?: number; sentAt?: number }
   const end = (id: number, at: number, { state, reason, record, dueAt, sentAt }: Finish): void => {
-    statements.finish.run(state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null, at, id)
+    const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null]
+    const ended = statements.finish.get(...columns, at, id)
+    if (ended && (state === 'skipped' || state === 'failed')) usedUp.release(ended.messageId, ended.contactId)
   }
   const mark = ({ id, claimedBy, attempt, at }: Claim, how: Finish): Marked => {
     if (!statements.held.get(id, claimedBy, attempt)) return LOST

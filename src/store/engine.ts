@@ -19,6 +19,7 @@ import { createSnippetWrites } from './snippet-writes.ts'
 import { createTriggers } from './triggers.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
 import { createUpkeep } from './upkeep.ts'
+import { createUsedUp } from './used-up.ts'
 
 /** Every write the store knows, by name; each is one step of a transaction that the engine holds. */
 export type Writes = ReturnType<typeof createWrites>['writes']
@@ -33,8 +34,8 @@ const LAST_ID = `SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SEL
 function createWrites(db: Database, now: () => number) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
-  const live = createLiveMessages(db)
-  const [triggers, stops] = [createTriggers({ db, ids, live }), createStops({ db, live })]
+  const [live, usedUp] = [createLiveMessages(db), createUsedUp()]
+  const [triggers, stops] = [createTriggers({ db, ids, live, usedUp }), createStops({ db, live, usedUp })]
   const [people, names, tallies, once] = [
     createPeople({ db, ids, triggers }),
     createEventNames(db),
@@ -51,8 +52,8 @@ function createWrites(db: Database, now: () => number) {
     addNotes: createSnippetWrites(db).addNotes,
     ...createUpkeep(db),
     ...messages,
-    ...createDeliveryWrites({ db, live }),
-    ...createSuppressionWrites({ db, live }),
+    ...createDeliveryWrites({ db, live, usedUp }),
+    ...createSuppressionWrites({ db, live, usedUp }),
     recordEvent: (write: EventWrite) => once(write, () => events.recordEvent(write)),
     addContact: (write: ContactWrite) => once(write, () => contacts.addContact(write)),
     updateContact: (write: ContactWrite) => once(write, () => contacts.updateContact(write)),
@@ -61,6 +62,7 @@ function createWrites(db: Database, now: () => number) {
     people.forget()
     names.forget()
     live.forget()
+    usedUp.forget()
   }
   /** After another process wrote: its ids count as if they were ours. */
   const catchUp = (): void => {

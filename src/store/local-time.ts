@@ -26,10 +26,14 @@ export function localTime(at: number, zone: string): number {
   return Date.UTC(parts.year ?? 0, (parts.month ?? 1) - 1, parts.day, parts.hour, parts.minute)
 }
 
-/** When a zone's wall clock shows `local`; one that a change of the clocks skips is shown an hour later. */
+/**
+ * When a zone's wall clock shows `local`: the first time where a change of the clocks lets it come twice, and an hour later
+ * where it is skipped.
+ */
 export function fromLocalTime(local: number, zone: string): number {
-  const guess = local - (localTime(local, zone) - local)
-  return guess - (localTime(guess, zone) - local)
+  const [before, after] = [local - DAY_MS, local + DAY_MS].map((near) => local - (localTime(near, zone) - near))
+  const times = [before ?? local, after ?? local].sort((a, b) => a - b)
+  return times.find((time) => localTime(time, zone) === local) ?? before ?? local
 }
 
 /** "09:30" as milliseconds since midnight. */

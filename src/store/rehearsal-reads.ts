@@ -1,11 +1,15 @@
 import type { Database } from 'bun:sqlite'
+import { idAt } from './ids.ts'
 import { EVENT_TYPES, type ContactStatus, type FieldValue } from './types.ts'
 
 type TriggerRow = { contactId: number; properties: string | null; occurredAt: number }
 type HistoryRow = { contactId: number; path: string | null; occurredAt: number }
 export type PersonRow = { id: number; status: ContactStatus; tags: string[]; fields: Record<string, FieldValue> }
-type Range = { appId: number; from: number; until: number }
+/** Since when (ms UTC). */
+type Range = { appId: number; from: number }
 
+/** A customer's clock may be so far ahead (field-limits.ts): what happened then may have come so much earlier. */
+const AHEAD_MS = 10 * 60_000
 const HAPPENED = 'ifnull(occurred_at, received_at)'
 
 /** One pass each over the stored events of an app, for a rehearsal; rows come one by one and are not kept here. */
@@ -14,25 +18,25 @@ export function createRehearsalReads(db: Database) {
   const nameId = db.prepare<{ id: number }, [number, string]>(
     'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
   )
-  /** Events and actions of one name, or page views; ids bound what is looked at. */
+  /** Events and actions of one name, or page views. Ids are in the order of arrival, so they bound what is looked at. */
   const select = (types: string, name: number | null, columns: string): string =>
     `SELECT ${columns}, contact_id AS contactId, ${HAPPENED} AS occurredAt FROM events
-     WHERE app_id = ? AND id >= ? AND id < ? AND type IN (${types}) ${name === null ? '' : `AND name_id = ${name}`}`
+     WHERE app_id = ? AND id >= ? AND ${HAPPENED} >= ? AND type IN (${types}) ${name === null ? '' : `AND name_id = ${name}`}`
 
   const idOfName = (appId: number, name: string): number => nameId.get(appId, name)?.id ?? -1
 
   return {
     /** Events and actions of one name, as they may have triggered a message. */
-    eachTrigger({ appId, from, until }: Range, name: string): IterableIterator<TriggerRow> {
+    eachTrigger({ appId, from }: Range, name: string): IterableIterator<TriggerRow> {
       const text = select(`${event}, ${action}`, idOfName(appId, name), 'properties')
-      return db.prepare<TriggerRow, [number, number, number]>(text).iterate(appId, from, until)
+      return db.prepare<TriggerRow, [number, number, number]>(text).iterate(appId, idAt(from - AHEAD_MS), from)
     },
 
     /** With null page views, else events and actions of one name. */
-    eachHappening({ appId, from, until }: Range, name: string | null): IterableIterator<HistoryRow> {
+    eachHappening({ appId, from }: Range, name: string | null): IterableIterator<HistoryRow> {
       const types = name === null ? `${page}` : `${event}, ${action}`
       const text = select(types, name === null ? null : idOfName(appId, name), 'path')
-      return db.prepare<HistoryRow, [number, number, number]>(text).iterate(appId, from, until)
+      return db.prepare<HistoryRow, [number, number, number]>(text).iterate(appId, idAt(from - AHEAD_MS), from)
     },
 
     /** What page loads reported last, of the 48 hours for which that is kept. */
@@ -46,14 +50,14 @@ export function createRehearsalReads(db: Database) {
         .iterate(appId)
     },
 
-    /** People made in a range of ids. */
-    eachCreated({ appId, from, until }: Range) {
+    /** People who were made since then. */
+    eachCreated({ appId, from }: Range) {
       type Row = { id: number; createdAt: number }
       return db
         .prepare<Row, [number, number, number]>(
-          'SELECT id, created_at AS createdAt FROM contacts WHERE app_id = ? AND id >= ? AND id < ?',
+          'SELECT id, created_at AS createdAt FROM contacts WHERE app_id = ? AND id >= ? AND created_at >= ?',
         )
-        .iterate(appId, from, until)
+        .iterate(appId, idAt(from - AHEAD_MS), from)
     },
 
     /** People as they are today; with `isSettled` only those who may not be written to, who are few. */

@@ -5,6 +5,7 @@ import { type JudgeRecord, type Rule, type Since, STOP_REASONS, type Verdict } f
 import { isSamePath, pathOfUrl } from './paths.ts'
 import type { Arrived } from './triggers.ts'
 import type { FieldValue } from './types.ts'
+import type { UsedUp } from './used-up.ts'
 
 const DAY_MS = 24 * 3_600_000
 /** A visit within this time counts as the message's doing (messages.md, Came back). */
@@ -40,7 +41,7 @@ type Settle = (rule: Rule, delivery: Open) => Verdict | null
  */
 export type Stops = ReturnType<typeof createStops>
 
-export function createStops({ db, live }: { db: Database; live: LiveMessages }) {
+export function createStops({ db, live, usedUp }: { db: Database; live: LiveMessages; usedUp: UsedUp }) {
   const open = db.prepare<Open, [number]>(
     `SELECT id, message_id AS messageId, version, event_id AS eventId, triggered_at AS triggeredAt, due_at AS dueAt
      FROM deliveries WHERE contact_id = ? AND state IN ('waiting', 'deferred', 'claimed')`,
@@ -72,6 +73,7 @@ export function createStops({ db, live }: { db: Database; live: LiveMessages }) 
         if (verdict === null) continue
         const record: JudgeRecord = { at, verdicts: [verdict] }
         skip.run(STOP_REASONS[rule.rule], JSON.stringify(record), at, delivery.id)
+        usedUp.release(delivery.messageId, contactId)
         break
       }
     }

@@ -51,13 +51,16 @@ const createReads = (db: Database) => ({
   ...createDeliveryReads(db),
 })
 
+/** `now`: the clock that ids are made by, where there are no threads (ms UTC). */
+type Opening = { threads: boolean; now?: () => number }
+
 /**
  * Opens the store of a data folder; a missing one is made.
  * @param threads true where requests must not wait for the disk
  * @throws StoreError with the reason and the remedy
  */
-export async function openStore(folder: string, { threads }: { threads: boolean }): Promise<Store> {
-  const channel = threads ? await startThreads(folder) : openInline(folder)
+export async function openStore(folder: string, { threads, now = Date.now }: Opening): Promise<Store> {
+  const channel = threads ? await startThreads(folder) : openInline(folder, now)
   try {
     return createStore(folder, channel)
   } catch (error) {
@@ -136,10 +139,10 @@ const readsOf = (reads: Reads): Async<Reads> =>
   ) as Async<Reads>
 
 /** In this thread, for a command that ends soon. */
-function openInline(folder: string): Channel {
+function openInline(folder: string, now: () => number): Channel {
   const db = openDatabase(folder)
   const { file, release } = holdFile(databasePath(folder))
-  const engine = createEngine(db, Date.now)
+  const engine = createEngine(db, now)
   const broken: ((reason: string) => void)[] = []
   return {
     commit: async (jobs) => {

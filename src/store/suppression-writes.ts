@@ -3,6 +3,7 @@ import type { LiveMessages } from './live-messages.ts'
 import type { SuppressionReason } from './message-types.ts'
 import { createSuppressionList, isLifecycle } from './suppression-list.ts'
 import type { Refused } from './types.ts'
+import type { UsedUp } from './used-up.ts'
 
 type Done = { done: true }
 const DONE: Done = { done: true }
@@ -10,8 +11,10 @@ const DONE: Done = { done: true }
 type Open = { id: number; messageId: number; version: number }
 type Person = { appId: number; email: string }
 
+type Parts = { db: Database; live: LiveMessages; usedUp: UsedUp }
+
 /** Ends mail to a person: the list, their status, and what waits for them, in one step (messages.md, Unsubscribe). */
-export function createSuppressionWrites({ db, live }: { db: Database; live: LiveMessages }) {
+export function createSuppressionWrites({ db, live, usedUp }: Parts) {
   const list = createSuppressionList(db)
   // a bounce weighs more than a wish, for it ends transactional mail too
   const add = db.prepare(
@@ -47,7 +50,9 @@ export function createSuppressionWrites({ db, live }: { db: Database; live: Live
 
   const stopOpen = (contactId: number, reason: SuppressionReason, at: number): void => {
     for (const { id, messageId, version } of open.all(contactId)) {
-      if (reason !== 'unsubscribed' || isLifecycle(live.contentOf(messageId, version))) skip.run(reason, at, id)
+      if (reason === 'unsubscribed' && !isLifecycle(live.contentOf(messageId, version))) continue
+      skip.run(reason, at, id)
+      usedUp.release(messageId, contactId)
     }
   }
 

@@ -6,6 +6,7 @@ import { nextTimeOfDay } from './local-time.ts'
 import type { Again, Wait } from './message-types.ts'
 import { isPathLike } from './paths.ts'
 import type { EventType } from './types.ts'
+import type { UsedUp } from './used-up.ts'
 
 /** What happened longer ago is stored and triggers nothing (api.md, Fields). */
 const TRIGGER_AGE_MS = 72 * 3_600_000
@@ -32,10 +33,12 @@ type Cause = Pick<Arrived, 'appId' | 'contactId' | 'at' | 'occurredAt'> & {
   properties: () => Record<string, unknown>
 }
 
+type Parts = { db: Database; ids: IdSequence; live: LiveMessages; usedUp: UsedUp }
+
 /** Queues what an arrival triggers, in the transaction that writes the arrival (messages.md). */
 export type Triggers = ReturnType<typeof createTriggers>
 
-export function createTriggers({ db, ids, live }: { db: Database; ids: IdSequence; live: LiveMessages }) {
+export function createTriggers({ db, ids, live, usedUp }: Parts) {
   const insert = db.prepare(
     `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, event_id, once_key, state,
        triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at)
@@ -53,12 +56,15 @@ export function createTriggers({ db, ids, live }: { db: Database; ids: IdSequenc
 
   const queue = ({ id, version, content }: LiveMessage, cause: Cause): void => {
     const { appId, contactId, eventId, at, occurredAt } = cause
+    const isOncePerPerson = isPerPerson(content.again)
+    if (isOncePerPerson && usedUp.has(id, contactId)) return
     const rules = live.of(appId)
     const dueAt = Math.max(at, whenDue(content.wait, occurredAt, rules.timezone))
     if (isTooSoon(content.again, contactId, id, dueAt)) return
     const key = onceKeyOf(content.again, contactId, cause.properties)
     rules.hasDeliveries = true
     insert.run(ids.next(), appId, contactId, id, version, eventId, key, occurredAt, dueAt, dueAt, at)
+    if (isOncePerPerson) usedUp.add(id, contactId)
   }
 
   const queueAll = (messages: readonly LiveMessage[], cause: Cause): void => {
@@ -114,6 +120,9 @@ export function whenDue(wait: Wait | undefined, occurredAt: number, timezone: st
   if (wait === undefined) return occurredAt
   return 'minutes' in wait ? occurredAt + wait.minutes * MINUTE_MS : nextTimeOfDay(occurredAt, wait.until, timezone)
 }
+
+const isPerPerson = (again: Again | undefined): boolean =>
+  again === undefined || ('once' in again && again.once === 'person')
 
 /** Equal for deliveries of a message of which there may be only one. */
 export function onceKeyOf(

@@ -7,6 +7,7 @@ import { createAccess } from '../../src/core/access.ts'
 import { createNotes } from '../../src/core/activation.ts'
 import { createFloodGuard } from '../../src/core/flood.ts'
 import { createLimits } from '../../src/core/limits.ts'
+import { createRehearsals } from '../../src/core/rehearsals.ts'
 import { createSnippetLimits } from '../../src/core/snippet-limits.ts'
 import type { Parts } from '../../src/core/parts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
@@ -37,6 +38,7 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     notes: createNotes({ store, clock }),
+    rehearse: createRehearsals(folder),
   }
   const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
   const handle = (path: string, init: RequestInit = {}) => app.handle(new Request(`${baseUrl}${path}`, init))
