@@ -4,15 +4,17 @@ import { useContext } from 'preact/hooks'
 import { assetUrl, ICON } from '../assets.ts'
 import { PageContext } from './page-context.ts'
 
+type DocumentProps = { title: string; site?: string | null; children: ComponentChildren }
+
 /** What every page is: its title for the browser's tab, the stylesheet, the islands, the colours that were chosen. */
-export function Document({ title, children }: { title: string; children: ComponentChildren }) {
+export function Document({ title, site = 'Eventpost', children }: DocumentProps) {
   const { theme } = useContext(PageContext)
   return (
     <html lang="en" data-theme={theme === 'system' ? undefined : theme}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>{`${title} - Eventpost`}</title>
+        <title>{site === null ? title : `${title} - ${site}`}</title>
         <link rel="icon" href={ICON} />
         <link rel="stylesheet" href={assetUrl('style.css')} />
         <script type="module" src={assetUrl('islands/page.js')} />

@@ -3,6 +3,7 @@ import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
+import type { MessageWrites } from './message-writes.ts'
 import { createSentForms } from './sent-forms.ts'
 import * as tables from './schema.ts'
 import type { SnippetSettings } from './snippet-types.ts'
@@ -12,19 +13,19 @@ import type { NewAccount, NewApp, NewKey, NewLink, Plan, Refused } from './types
 type Rotation = Change & { secret: { id: string; secret: string }; replaces: string | null }
 
 /** The quiet writes: accounts, apps, keys, secrets, plans and the set-up link. */
-export function createAccountWrites(db: Database) {
+export function createAccountWrites({ db, messages }: { db: Database; messages: MessageWrites }) {
   const orm = drizzle(db)
   const { setSnippet } = createSnippetWrites(db)
 
   const audit = createAudit(db)
   const { addLink, useLink } = createLinks(db)
 
-  const addApp = (accountId: string, app: NewApp, at: number): void => {
+  const addApp = ({ accountId, actor, at }: Change, app: NewApp): void => {
     const largest = orm
       .select({ id: sql<number>`ifnull(max(${tables.apps.id}), 0)` })
       .from(tables.apps)
       .get()
-    const { hosts, snippet, ...row } = app
+    const { hosts, snippet, messages: drafts = [], ...row } = app
     const id = (largest?.id ?? 0) + 1
     orm
       .insert(tables.apps)
@@ -32,6 +33,10 @@ export function createAccountWrites(db: Database) {
       .run()
     for (const host of hosts) orm.insert(tables.appHosts).values({ appId: id, host }).onConflictDoNothing().run()
     if (snippet) setSnippet(id, snippet)
+    messages.saveMessages({
+      ...{ accountId, appId: id, actor, at },
+      drafts: drafts.map((draft) => ({ ...draft, id: null, status: null })),
+    })
   }
 
   const addKey = (accountId: string, key: NewKey, at: number): void => {
@@ -67,7 +72,7 @@ export function createAccountWrites(db: Database) {
         .insert(tables.members)
         .values({ ...member, accountId: id, role: 'owner', createdAt: at })
         .run()
-      addApp(id, app, at)
+      addApp({ accountId: id, actor: account.actor, at }, app)
       addKey(id, key, at)
       addSecret(id, secret, at)
       if (passwordLink) addLink(passwordLink, member.id, at)
@@ -76,7 +81,7 @@ export function createAccountWrites(db: Database) {
     },
 
     createApp({ app, ...change }: Change & { app: NewApp }): Done {
-      addApp(change.accountId, app, change.at)
+      addApp(change, app)
       audit(change, 'app.create', app.publicId)
       return DONE
     },

@@ -17,10 +17,13 @@ export function createErasure({ db, people }: { db: Database; people: People }) 
     'DELETE FROM contact_tags WHERE app_id = ? AND contact_id = ? AND tag IN (SELECT value FROM json_each(?))',
     'DELETE FROM contacts WHERE id = ?',
     'DELETE FROM snippet_batches WHERE app_id = ? AND contact_id = ?',
+    'DELETE FROM captured_mails WHERE delivery_id IN (SELECT id FROM deliveries WHERE contact_id = ?)',
+    'DELETE FROM deliveries WHERE contact_id = ?',
     `INSERT INTO install (name, value) VALUES ('blanking_due', '1')
      ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1`,
   ] as const
-  const [events, parents, records, tags, contact, batches, due] = tables.map((text) => db.prepare(text))
+  const statements = tables.map((text) => db.prepare(text))
+  const [events, parents, records, tags, contact, batches, captured, deliveries, due] = statements
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
 
   return {
@@ -33,6 +36,8 @@ export function createErasure({ db, people }: { db: Database; people: People }) 
       tags?.run(appId, person.id, tagsOf.get(person.id)?.tags ?? '[]')
       contact?.run(person.id)
       batches?.run(appId, person.id)
+      captured?.run(person.id)
+      deliveries?.run(person.id)
       people.drop(appId, email)
       due?.run()
       return { contactId: person.id }

@@ -145,6 +145,17 @@ export function createEventReads(db: Database) {
   }
 
   return {
+    findEvent(id: number): EventRow | null {
+      const row = orm
+        .select({ event: events, email: contacts.email, name: eventNames.name })
+        .from(events)
+        .innerJoin(contacts, eq(contacts.id, events.contactId))
+        .innerJoin(eventNames, eq(eventNames.id, events.nameId))
+        .where(eq(events.id, id))
+        .get()
+      return row ? toEventRow(row) : null
+    },
+
     listEvents(query: EventQuery): EventPage {
       const before = query.before ?? Number.MAX_SAFE_INTEGER
       const nameId = query.name === null ? null : findName(query.appId, query.name)

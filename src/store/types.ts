@@ -1,5 +1,6 @@
 /** What goes into the store and what comes back. Times are milliseconds UTC. */
 import type { SnippetSettings } from './snippet-types.ts'
+import type { MessageContent } from './message-types.ts'
 
 export const EVENT_TYPES = ['event', 'page', 'action'] as const
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -28,6 +29,11 @@ export type WriteRefusal =
   | 'email_taken'
   | 'already_done'
   | 'not_found'
+  | 'message_not_found'
+  | 'message_name_taken'
+  | 'message_in_use'
+  | 'delivery_not_found'
+  | 'delivery_in_use'
   | 'tags_full'
   | 'fields_full'
   | 'unavailable'
@@ -165,6 +171,8 @@ export type NewApp = {
   homeUrl: string | null
   hosts: string[]
   snippet?: SnippetSettings
+  /** what it begins with, as drafts */
+  messages?: { name: string; content: MessageContent }[]
 }
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expiresAt: number }
 

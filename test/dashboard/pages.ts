@@ -8,11 +8,13 @@ import { createAccess } from '../../src/core/access.ts'
 import { createNotes } from '../../src/core/activation.ts'
 import { createFloodGuard } from '../../src/core/flood.ts'
 import { createLimits } from '../../src/core/limits.ts'
+import { createRehearsals } from '../../src/core/rehearsals.ts'
 import { createSnippetLimits } from '../../src/core/snippet-limits.ts'
 import type { Parts } from '../../src/core/parts.ts'
 import { noteFacts } from '../../src/core/request-facts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
 import { openStore } from '../../src/store/store.ts'
+import { createTestSender } from '../helper.ts'
 
 export const BASE = 'http://localhost:8080'
 const NOW = Date.UTC(2026, 4, 3, 12)
@@ -31,11 +33,14 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     clock,
     baseUrl,
     addressKey: 'k',
+    unsubscribeKey: 'u',
+    mailer: createTestSender({ store, clock }),
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     notes: createNotes({ store, clock }),
+    rehearse: createRehearsals(folder),
   }
   const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
