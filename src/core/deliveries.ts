@@ -14,7 +14,7 @@ import { judgeRules } from './judge.ts'
 import { readFacts } from './judge-facts.ts'
 import { nextOpening } from './send-window.ts'
 
-export type { DeliveryWork, JudgeRecord, Marked, Verdict }
+export type { DeliveryWork, JudgeRecord, Marked }
 
 const HOUR_MS = 3_600_000
 /** messages.md: how long a delivery is tried before it is given up. */

@@ -1,6 +1,4 @@
 /** Deliveries that are in the air, by the person they are for. */
-export type Flights = ReturnType<typeof createFlights>
-
 export function createFlights() {
   const flights = new Set<Promise<void>>()
   const byContact = new Map<number, Set<Promise<void>>>()

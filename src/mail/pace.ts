@@ -4,8 +4,6 @@ export const PER_SECOND = 100
 
 type Bucket = { tokens: number; at: number; perSecond: number }
 
-export type Pace = ReturnType<typeof createPace>
-
 /**
  * A bucket for each app that fills by itself. What was claimed is sent, so a bucket may be overdrawn by what is in the
  * air; then its app waits that much longer.

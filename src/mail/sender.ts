@@ -16,7 +16,7 @@ import { sendTest } from './test-mail.ts'
 /** How many deliveries are in the air at a time, and so how many a crash may leave unknown. */
 export const IN_THE_AIR = 10
 /** Longer than one mail may take, so that nobody takes up what is still on its way. */
-export const LEASE_MS = 5 * 60_000
+const LEASE_MS = 5 * 60_000
 /** How often it looks when nothing is known to be due. */
 const LOOK_MS = 1_000
 
