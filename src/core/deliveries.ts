@@ -57,7 +57,7 @@ const judgeStatus = ({ message }: DeliveryWork): Verdict => ({
 /** Whether now is the time: again, the send window and the limits, within which it is given up after a while. */
 async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord): Promise<Judgement> {
   const { delivery, settings } = work
-  const waits = [judgeAgain(await store.lastHandedAt(delivery.contactId, delivery.messageId), work, record.at)]
+  const waits = [judgeAgain(await store.lastHandedAt(delivery), work, record.at)]
   if (isLifecycle(work.message.content)) {
     waits.push(judgeWindow(settings, record.at), ...(await judgeLimits(store, work, record.at)))
   }
@@ -99,7 +99,7 @@ function judgeWindow({ sendWindow, timezone }: MailSettings, at: number): Wait |
 
 async function judgeLimits(store: Store, { delivery, settings }: DeliveryWork, at: number): Promise<Wait[]> {
   if (settings.perPersonDay === null && settings.perPersonWeek === null) return []
-  const handed = await store.listHanded(delivery.contactId, at - LIMITED_MS)
+  const handed = await store.listHanded(delivery.appId, delivery.contactId, at - LIMITED_MS)
   return judgePersonLimits(settings, handed, at).map(({ rule, most, count, until }) =>
     wait(rule, String(most), count, at, until),
   )
