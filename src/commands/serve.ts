@@ -113,6 +113,8 @@ async function createParts(store: Store, config: Config & { baseUrl: string }, l
 
 /** A random text of this installation, made at its first start. */
 async function keepSecret(store: Store, name: string): Promise<string> {
+  const known = await store.installValue(name)
+  if (known !== null) return known
   await store.keepInstallValue({ name, value: randomBase62(43) })
   return (await store.installValue(name)) ?? ''
 }
