@@ -11,6 +11,7 @@ import type { Parts } from '../src/core/parts.ts'
 import { createSnippetLimits, restoreSnippetLimits } from '../src/core/snippet-limits.ts'
 import { createRehearsals } from '../src/core/rehearsals.ts'
 import { restoreLimits } from '../src/core/write-limits.ts'
+import { createSender, type Sender, type SenderParts } from '../src/mail/sender.ts'
 import type { Health } from '../src/operations/health.ts'
 import { createLog } from '../src/operations/log.ts'
 import { createMetrics } from '../src/operations/metrics.ts'
@@ -23,6 +24,7 @@ export const HOUR = 3_600_000
 export const DAY = 24 * HOUR
 
 const BASE_URL = 'http://localhost:8080'
+const UNSUBSCRIBE_KEY = 'unsubscribe-key'
 export const API = '/api/v1'
 export const EVENTS = `${API}/events`
 export const BATCH = `${API}/events/batch`
@@ -44,6 +46,7 @@ type Body = Record<string, unknown> & { [name in 'data' | 'results' | 'warnings'
 export type Account = Begun & { keyId: string }
 
 export type Options = {
+  mail?: Partial<SenderParts>
   /** stands before the real store: what it throws or refuses is what the doors see */
   wrapStore?: (store: Store) => Store
   metricsToken?: string
@@ -77,11 +80,13 @@ export async function createTestServer(options: Options = {}) {
   const start = async () => {
     const real = await openStore(folder, { threads: false, now: clock.now })
     real.onCommit(metrics.countCommit)
-    const parts = await createParts(options.wrapStore?.(real) ?? real, { clock, folder })
+    const store = options.wrapStore?.(real) ?? real
+    const sender = createTestSender({ store, clock }, options.mail)
+    const parts = await createParts({ store, clock, mailer: sender }, folder)
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [] } = options
     const { handle } = await createServer({ ...parts, ...common, trustedProxies, host: '127.0.0.1' })
-    return { real, parts, handle }
+    return { real, parts, handle, sender }
   }
   let running = await start()
   const first = await addAccount(running.real, clock.now(), 'first')
@@ -97,6 +102,7 @@ export async function createTestServer(options: Options = {}) {
     second,
     send,
     parts: () => running.parts,
+    sender: () => running.sender,
     call: async (method: string, path: string, given: Given = {}): Promise<Answer> =>
       toAnswer(await send(toRequest(method, path, given, first.apiKey), given.address)),
     /** What was logged until now. */
@@ -133,12 +139,30 @@ export async function createTestServer(options: Options = {}) {
   }
 }
 
-async function createParts(store: Store, { clock, folder }: { clock: Parts['clock']; folder: string }): Promise<Parts> {
+/** A sender that does nothing until it is told to. What it cannot do is a test's failure. */
+export const createTestSender = (parts: Pick<Parts, 'store' | 'clock'>, mail: Partial<SenderParts> = {}): Sender =>
+  createSender({
+    ...parts,
+    baseUrl: BASE_URL,
+    unsubscribeKey: UNSUBSCRIBE_KEY,
+    claimedBy: crypto.randomUUID(),
+    defaults: { smtpUrl: null, from: 'Demo <hello@first.example>' },
+    note: () => {},
+    onFault: (error) => {
+      throw error
+    },
+    ...mail,
+  })
+
+type Made = Pick<Parts, 'store' | 'clock' | 'mailer'>
+async function createParts({ store, clock, mailer }: Made, folder: string): Promise<Parts> {
   const parts: Parts = {
     store,
     clock,
+    mailer,
     baseUrl: BASE_URL,
     addressKey: 'address-key',
+    unsubscribeKey: UNSUBSCRIBE_KEY,
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),

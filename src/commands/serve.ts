@@ -10,11 +10,12 @@ import { type Parts, systemClock } from '../core/parts.ts'
 import { createSnippetLimits, restoreSnippetLimits } from '../core/snippet-limits.ts'
 import { createRehearsals } from '../core/rehearsals.ts'
 import { restoreLimits } from '../core/write-limits.ts'
+import { createSender } from '../mail/sender.ts'
 import { startChores } from '../operations/chores.ts'
 import { type Answer, drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
 import type { Health } from '../operations/health.ts'
 import { keepHeapSmall } from '../operations/heap.ts'
-import { createLog } from '../operations/log.ts'
+import { createLog, type Log, type LogFields } from '../operations/log.ts'
 import { createMetrics } from '../operations/metrics.ts'
 import { createServer } from '../server.ts'
 import { lockFolder } from '../store/folder-lock.ts'
@@ -68,8 +69,8 @@ type Opened = Pick<Stopping, 'lock' | 'http'> & { store: Store }
 /** Answers requests, prints where, and stays until a signal drains it (promises 8). */
 async function run(config: Config, { lock, http, store }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
-  const parts = await createParts(store, { data: config.data, baseUrl })
   const log = createLog(systemClock.now)
+  const { sender, parts } = await createParts(store, { ...config, baseUrl }, log)
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const { handle } = await createServer({ ...parts, ...config, baseUrl, log, metrics, health })
@@ -79,23 +80,26 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
   store.onForeignWrite(parts.access.forget)
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
   const chores = startChores(parts, log)
-  drainOnSignals({ http, answer, health, log, chores, lock, parts })
+  drainOnSignals({ http, answer, health, log, chores, lock, parts, sender })
+  await sender.start()
   await announce(store, baseUrl)
 }
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const answerError = () => new Response('{"ok":false,"error":"internal_error"}', { status: 500, headers: JSON_TYPE })
 
-async function createParts(store: Store, { data, baseUrl }: { data: string; baseUrl: string }): Promise<Parts> {
-  const clock = systemClock
-  await store.keepInstallValue({ name: 'address_key', value: randomBase62(43) })
-  const addressKey = (await store.installValue('address_key')) ?? ''
+async function createParts(store: Store, config: Config & { baseUrl: string }, log: Log) {
+  const [clock, { baseUrl }] = [systemClock, config]
+  const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
+  const sender = createSender({ store, clock, baseUrl, unsubscribeKey, ...sending(config, log) })
   const parts: Parts = {
     store,
     clock,
     baseUrl,
-    addressKey,
-    rehearse: createRehearsals(data),
+    addressKey: await keepSecret(store, 'address_key'),
+    unsubscribeKey,
+    mailer: sender,
+    rehearse: createRehearsals(config.data),
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
@@ -104,8 +108,23 @@ async function createParts(store: Store, { data, baseUrl }: { data: string; base
   }
   await restoreLimits(parts)
   await restoreSnippetLimits(parts.snippetLimits, parts)
-  return parts
+  return { parts, sender }
 }
+
+/** A random text of this installation, made at its first start. */
+async function keepSecret(store: Store, name: string): Promise<string> {
+  const known = await store.installValue(name)
+  if (known !== null) return known
+  await store.keepInstallValue({ name, value: randomBase62(43) })
+  return (await store.installValue(name)) ?? ''
+}
+
+const sending = ({ smtpUrl, mailFrom }: Config, log: Log) => ({
+  claimedBy: crypto.randomUUID(),
+  defaults: { smtpUrl, from: mailFrom },
+  note: (line: LogFields) => log.write('info', 'delivery', line),
+  onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: String(error) }),
+})
 
 /** Listens, and answers 503 until the store is open. */
 function listen({ host, port }: Config): Server<undefined> {

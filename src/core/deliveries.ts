@@ -2,6 +2,7 @@ import {
   type DeliveryWork,
   type JudgeRecord,
   type MailSettings,
+  type Marked,
   type Rule,
   STOP_REASONS,
   type Verdict,
@@ -12,6 +13,8 @@ import { isLifecycle, refusedBy } from '../store/suppression-list.ts'
 import { judgeRules } from './judge.ts'
 import { readFacts } from './judge-facts.ts'
 import { nextOpening } from './send-window.ts'
+
+export type { DeliveryWork, JudgeRecord, Marked }
 
 const HOUR_MS = 3_600_000
 /** messages.md: how long a delivery is tried before it is given up. */
@@ -54,10 +57,14 @@ const judgeStatus = ({ message }: DeliveryWork): Verdict => ({
   verdict: message.status === 'live' ? 'pass' : 'fail',
 })
 
+/** When a delivery is given up (ms UTC). */
+export const whenToGiveUp = ({ delivery, settings }: Pick<DeliveryWork, 'delivery' | 'settings'>): number =>
+  delivery.plannedAt + (settings.giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
+
 /** Whether now is the time: again, the send window and the limits, within which it is given up after a while. */
 async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord): Promise<Judgement> {
-  const { delivery, settings } = work
-  const waits = [judgeAgain(await store.lastHandedAt(delivery), work, record.at)]
+  const { settings } = work
+  const waits = [await judgeAgain(store, work, record.at)]
   if (isLifecycle(work.message.content)) {
     waits.push(judgeWindow(settings, record.at), ...(await judgeLimits(store, work, record.at)))
   }
@@ -65,7 +72,7 @@ async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord):
   const verdicts = [...record.verdicts, ...asked.map(({ verdict }) => verdict)]
   const failed = asked.filter(({ verdict }) => verdict.verdict === 'fail')
   const dueAt = Math.max(record.at, ...failed.map(({ until }) => until))
-  const giveUpAt = delivery.plannedAt + (settings.giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
+  const giveUpAt = whenToGiveUp(work)
   const isTooLate = record.at > giveUpAt || dueAt > giveUpAt
   if (isTooLate) verdicts.push({ rule: 'giveUp', about: null, value: giveUpAt, verdict: 'fail' })
   const judged = { record: { at: record.at, verdicts } }
@@ -84,9 +91,10 @@ const wait = (rule: string, about: string | null, value: number | null, at: numb
   until,
 })
 
-function judgeAgain(lastAt: number | null, { message }: DeliveryWork, at: number): Wait | null {
+async function judgeAgain(store: Store, { delivery, message }: DeliveryWork, at: number): Promise<Wait | null> {
   const { again } = message.content
   if (again === undefined || !('everyHours' in again)) return null
+  const lastAt = await store.lastHandedAt(delivery)
   const until = lastAt === null ? at : lastAt + again.everyHours * HOUR_MS
   return wait('again', String(again.everyHours), lastAt, at, until)
 }

@@ -3,6 +3,7 @@ import type { KeyAccess } from './access.ts'
 import type { Notes } from './activation.ts'
 import type { FloodGuard } from './flood.ts'
 import type { Limits } from './limits.ts'
+import type { Mailer } from './mailer.ts'
 import type { Rehearse } from './rehearsals.ts'
 import type { SnippetLimits } from './snippet-limits.ts'
 
@@ -23,6 +24,9 @@ export type Parts = {
   baseUrl: string
   /** blinds addresses in the names of buckets */
   addressKey: string
+  /** proves that a link to unsubscribe is ours */
+  unsubscribeKey: string
+  mailer: Mailer
 }
 
 export const systemClock: Clock = { now: Date.now, monotonicMs: () => Math.floor(performance.now()) }

@@ -49,7 +49,7 @@ const BREAKS = /[\s\p{Cc}\u2028\u2029]+/gu
 const DIRECTION_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/g
 
 /** One line, well-formed, that changes nothing outside itself; undefined when nothing visible is left. */
-function cleanText(text: string): string | undefined {
+export function cleanText(text: string): string | undefined {
   const line = text.toWellFormed().replaceAll(DIRECTION_CONTROLS, '').replaceAll(BREAKS, ' ').trim()
   return line === '' ? undefined : line
 }

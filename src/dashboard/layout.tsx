@@ -9,6 +9,25 @@ const ICON =
 /** `lead` is the one sentence that says how things stand. */
 export type LayoutProps = { title: string; lead: ComponentChildren; children?: ComponentChildren }
 
+/** A page for an app's own people, who know the app and have never heard of this service. */
+export function AppLayout({ appName, title, lead, children }: LayoutProps & { appName: string | null }) {
+  return (
+    <html lang="en">
+      <Head title={title} site={appName} />
+      <body>
+        <div class="frame">
+          <header class="brand">{appName && <span>{appName}</span>}</header>
+          <main>
+            <h1>{title}</h1>
+            <p class="lead">{lead}</p>
+            {children}
+          </main>
+        </div>
+      </body>
+    </html>
+  )
+}
+
 /** The frame of every page that is seen without signing in. */
 export function Layout({ title, lead, children }: LayoutProps) {
   return (
@@ -35,12 +54,12 @@ export function Layout({ title, lead, children }: LayoutProps) {
   )
 }
 
-const Head = ({ title }: { title: string }) => (
+const Head = ({ title, site = 'Eventpost' }: { title: string; site?: string | null }) => (
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <meta name="color-scheme" content="light dark" />
-    <title>{`${title} - Eventpost`}</title>
+    <title>{site === null ? title : `${title} - ${site}`}</title>
     <link rel="icon" href={ICON} />
     <link rel="stylesheet" href={assetUrl('style.css')} />
   </head>

@@ -2,7 +2,7 @@
  * The one layout of every mail: a sheet of 600 pixels that fits a phone, by day and by night. Tables hold it together
  * and say that they are no tables, because the mail program of many offices is a word processor.
  */
-import { type Look, createLook } from './look.ts'
+import { type Look, findLook } from './look.ts'
 
 export type LayoutFacts = {
   subject: string
@@ -13,7 +13,8 @@ export type LayoutFacts = {
   appName: string
   logoUrl: string | null
   colour: string | null
-  postalAddress: string | null
+  /** the postal address, line by line */
+  address: readonly string[]
   /** null for a transactional mail, which nobody can unsubscribe from */
   unsubscribeUrl: string | null
 }
@@ -22,7 +23,7 @@ const escape = Bun.escapeHTML
 
 /** Whole HTML of a mail. */
 export function layOutHtml(facts: LayoutFacts): string {
-  const { light, dark } = createLook(facts.colour)
+  const { light, dark } = findLook(facts.colour)
   const font = `font-family:${light.sans};font-size:16px;line-height:24px`
   return `<!doctype html>
 <html lang="en">
@@ -35,11 +36,11 @@ export function layOutHtml(facts: LayoutFacts): string {
 <style>${sheetOf(dark)}</style>
 </head>
 <body class="ground" style="margin:0;padding:0;background:${light.ground};-webkit-text-size-adjust:100%">
-${preheaderOf(facts.preheader)}<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" class="ground" style="background:${light.ground}">
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" class="ground" style="background:${light.ground}">
 <tr><td align="center" class="around" style="padding:24px 16px">
 <!--[if mso]><table role="presentation" width="600" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:600px">
-<tr><td class="ink" style="padding:0 8px 16px;${font};font-weight:600;color:${light.ink}">${brandOf(facts)}</td></tr>
+${preheaderOf(facts.preheader, light)}<tr><td class="ink" style="padding:0 8px 16px;${font};font-weight:600;color:${light.ink}">${brandOf(facts)}</td></tr>
 <tr><td class="sheet ink line" dir="auto" style="padding:32px 32px 16px;${font};color:${light.ink};background:${light.sheet};border:1px solid ${light.line};border-radius:8px;word-break:break-word;overflow-wrap:anywhere">
 ${facts.html}
 </td></tr>
@@ -53,26 +54,32 @@ ${facts.html}
 `
 }
 
-/** By night, and on a phone. What has no class keeps the colour of what it stands in. */
+/** By night, also where Outlook decides that it is night, and on a phone. What has no class keeps its surroundings' colour. */
 const sheetOf = (dark: Look): string =>
   `:root{color-scheme:light dark;supported-color-schemes:light dark}
 @media (prefers-color-scheme:dark){
-.ground{background:${dark.ground}!important}
-.sheet{background:${dark.sheet}!important}
-.sunk{background:${dark.sunk}!important}
-.ink{color:${dark.ink}!important}
-.quiet,.quiet a{color:${dark.quiet}!important}
-.line{border-color:${dark.line}!important}
-.link{color:${dark.link}!important}
+${nightOf(dark, '', '')}
 }
+${nightOf(dark, '[data-ogsc] ', '[data-ogsb] ')}
 @media (max-width:480px){
 .around{padding:16px 8px!important}
 .sheet{padding:24px 20px 8px!important}
 }`
 
-/** What a list of mails shows after the subject. */
-const preheaderOf = (preheader: string): string =>
-  preheader === '' ? '' : `<div style="display:none;max-height:0;overflow:hidden">${escape(preheader)}</div>\n`
+const nightOf = (dark: Look, inks: string, grounds: string): string =>
+  `${grounds}.ground{background:${dark.ground}!important}
+${grounds}.sheet{background:${dark.sheet}!important}
+${grounds}.sunk{background:${dark.sunk}!important}
+${inks}.ink{color:${dark.ink}!important}
+${inks}.quiet,${inks}.quiet a{color:${dark.quiet}!important}
+${inks}.line{border-color:${dark.line}!important}
+${inks}.link{color:${dark.link}!important}`
+
+/** What a list of mails shows after the subject, because it is the first text. Hidden text would be taken for a trick. */
+const preheaderOf = (preheader: string, { sans, quiet }: Look): string =>
+  preheader === ''
+    ? ''
+    : `<tr><td class="quiet" style="padding:0 8px 16px;font-family:${sans};font-size:13px;line-height:20px;color:${quiet}">${escape(preheader)}</td></tr>\n`
 
 /** A picture that is not loaded leaves its name behind. */
 const brandOf = ({ logoUrl, appName }: LayoutFacts): string =>
@@ -80,20 +87,19 @@ const brandOf = ({ logoUrl, appName }: LayoutFacts): string =>
     ? escape(appName)
     : `<img src="${escape(logoUrl)}" alt="${escape(appName)}" height="32" style="display:block;height:32px;max-width:240px;border:0">`
 
-function footerOf({ appName, postalAddress, unsubscribeUrl }: LayoutFacts, { quiet }: Look): string {
-  const address = postalAddress === null ? '' : `<br>${postalAddress.split('\n').map(escape).join('<br>')}`
+function footerOf({ appName, address, unsubscribeUrl }: LayoutFacts, { quiet }: Look): string {
   const unsubscribe =
     unsubscribeUrl === null
       ? ''
       : `<br><a href="${escape(unsubscribeUrl)}" style="color:${quiet};text-decoration:underline">Unsubscribe</a>`
-  return `${escape(whyOf(appName))}${address}${unsubscribe}`
+  return `${[whyOf(appName), ...address].map(escape).join('<br>')}${unsubscribe}`
 }
 
 const whyOf = (appName: string): string => `You receive this because you use ${appName}.`
 
 /** The same mail for whoever reads text. */
-export function layOutText({ text, appName, postalAddress, unsubscribeUrl }: LayoutFacts): string {
-  const lines = [whyOf(appName), ...(postalAddress?.split('\n') ?? [])]
+export function layOutText({ text, appName, address, unsubscribeUrl }: LayoutFacts): string {
+  const lines = [whyOf(appName), ...address]
   if (unsubscribeUrl !== null) lines.push(`Unsubscribe: ${unsubscribeUrl}`)
   return `${text}\n\n-- \n${lines.join('\n')}\n`
 }

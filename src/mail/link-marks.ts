@@ -7,7 +7,6 @@ const LINK = new RegExp(`${START}([^${START}${TARGET}${END}]*)${TARGET}([^${END}
 const ONLY_LINK = new RegExp(`^${LINK.source}$`)
 
 /** Characters that cannot be seen and must not be in a template's text: these marks among them. */
-// oxlint-disable-next-line no-control-regex
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f]/g
 
 /** How links are written; `href` is null where the mail may not link to the target. */
@@ -16,7 +15,7 @@ export type LinkStyle = {
   button: (text: string, href: string | null) => string
 }
 
-export const withoutMarks = (source: string): string => source.replaceAll(UNPRINTABLE, '')
+export const withoutMarks = (source: string): string => source.replaceAll(/\r\n?/g, '\n').replaceAll(UNPRINTABLE, '')
 
 export const markLink = (text: string, href: string | null): string => `${START}${text}${TARGET}${href ?? ''}${END}`
 

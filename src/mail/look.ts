@@ -34,9 +34,24 @@ const LETTERS = {
   mono: "ui-monospace,'SF Mono',Menlo,Consolas,monospace",
 }
 
+type Looks = { light: Look; dark: Look }
+
+/** An app's mails all look the same, and finding readable shades takes a while. */
+const LOOKS_MAX = 1_000
+const looks = new Map<string, Looks>()
+
 /** The look by day and by night. A colour that is none of the form `#rrggbb` counts as not chosen. */
-export function createLook(colour: string | null): { light: Look; dark: Look } {
+export function findLook(colour: string | null): Looks {
   const chosen = colour !== null && isColour(colour) ? colour : COLOUR
+  const known = looks.get(chosen)
+  if (known) return known
+  if (looks.size >= LOOKS_MAX) looks.clear()
+  const look = createLook(chosen)
+  looks.set(chosen, look)
+  return look
+}
+
+function createLook(chosen: string): Looks {
   const button = { button: chosen, onButton: inkOn(chosen) }
   return {
     light: { ...LIGHT, ...LETTERS, ...button, link: readableOn(chosen, LIGHT.sheet) },

@@ -1,10 +1,11 @@
 /** From the words of a message and the facts of one delivery to a mail that can be read (messages.md, Templates). */
-import { makeTemplateScope, type TemplateFacts } from '../core/template-scope.ts'
+import type { RenderedMail } from '../core/mailer.ts'
+import { cleanText, makeTemplateScope, type TemplateFacts } from '../core/template-scope.ts'
 import { fillTemplate, showValues, type TemplateFault } from '../core/templates.ts'
 import { renderHtmlBody } from './html-body.ts'
 import { layOutHtml, layOutText } from './layout.ts'
 import { withoutMarks } from './link-marks.ts'
-import { createLook } from './look.ts'
+import { findLook } from './look.ts'
 import { readMailLink } from './mail-links.ts'
 import { renderTextBody } from './text-body.ts'
 
@@ -20,9 +21,6 @@ export type MailWords = {
 export type MailStyle = { logoUrl: string | null; colour: string | null; postalAddress: string | null }
 
 export type MailFacts = TemplateFacts & { app: { hosts: readonly string[] }; style: MailStyle }
-
-/** `refusedLinks` are addresses that came with the event or the person and are not the app's own: said, not linked. */
-export type RenderedMail = { subject: string; html: string; text: string; refusedLinks: string[] }
 
 /** A header has one line; more than this nobody's mail program shows. */
 const SUBJECT_CHARACTERS = 200
@@ -56,15 +54,22 @@ function assemble({ subject, preheader, body, category }: MailWords, facts: Mail
   }
   const links = { readLink, homeUrl: app.homeUrl }
   const layout = {
-    ...style,
+    logoUrl: readLogo(style.logoUrl),
+    colour: style.colour,
+    address: (style.postalAddress ?? '').split(/[\r\n]+/).flatMap((line) => cleanText(line) ?? []),
     subject,
     preheader,
-    html: renderHtmlBody(body, links, createLook(style.colour).light),
+    html: renderHtmlBody(body, links, findLook(style.colour).light),
     text: renderTextBody(body, links),
-    appName: app.name,
+    appName: cleanText(app.name) ?? '',
     unsubscribeUrl: category === 'lifecycle' ? unsubscribeUrl : null,
   }
   return { subject, html: layOutHtml(layout), text: layOutText(layout), refusedLinks: [...refused] }
+}
+
+const readLogo = (text: string | null): string | null => {
+  const url = URL.parse(text ?? '')
+  return url?.protocol === 'https:' ? url.href : null
 }
 
 const same = (text: string): string => text

@@ -41,6 +41,10 @@ export function createAccountReads(db: Database) {
   return {
     listApps,
     findApp,
+    findAppByPublicId(publicId: string): AppRow | null {
+      const app = orm.select().from(apps).where(eq(apps.publicId, publicId)).get()
+      return app ? { ...app, hosts: hostsOf(app.id) } : null
+    },
     isSetUp: (): boolean => orm.select({ id: accounts.id }).from(accounts).limit(1).get() !== undefined,
 
     /** The account with this id, or without one the first that was made. */

@@ -12,6 +12,7 @@ import { createSnippetLimits } from '../../src/core/snippet-limits.ts'
 import type { Parts } from '../../src/core/parts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
 import { openStore } from '../../src/store/store.ts'
+import { createTestSender } from '../helper.ts'
 
 export const BASE = 'http://localhost:8080'
 const NOW = Date.UTC(2026, 4, 3, 12)
@@ -30,6 +31,8 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     clock,
     baseUrl,
     addressKey: 'k',
+    unsubscribeKey: 'u',
+    mailer: createTestSender({ store, clock }),
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
