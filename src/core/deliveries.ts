@@ -94,7 +94,7 @@ const wait = (rule: string, about: string | null, value: number | null, at: numb
 async function judgeAgain(store: Store, { delivery, message }: DeliveryWork, at: number): Promise<Wait | null> {
   const { again } = message.content
   if (again === undefined || !('everyHours' in again)) return null
-  const lastAt = await store.lastHandedAt(delivery.contactId, delivery.messageId)
+  const lastAt = await store.lastHandedAt(delivery)
   const until = lastAt === null ? at : lastAt + again.everyHours * HOUR_MS
   return wait('again', String(again.everyHours), lastAt, at, until)
 }
@@ -107,7 +107,7 @@ function judgeWindow({ sendWindow, timezone }: MailSettings, at: number): Wait |
 
 async function judgeLimits(store: Store, { delivery, settings }: DeliveryWork, at: number): Promise<Wait[]> {
   if (settings.perPersonDay === null && settings.perPersonWeek === null) return []
-  const handed = await store.listHanded(delivery.contactId, at - LIMITED_MS)
+  const handed = await store.listHanded(delivery.appId, delivery.contactId, at - LIMITED_MS)
   return judgePersonLimits(settings, handed, at).map(({ rule, most, count, until }) =>
     wait(rule, String(most), count, at, until),
   )

@@ -70,6 +70,8 @@ const SECRET_CHARACTERS = 43
 
 /** A random text of this installation, made at its first start: 256 bits. */
 export async function keepSecret(store: Store, name: string): Promise<string> {
+  const known = await store.installValue(name)
+  if (known !== null) return known
   await store.keepInstallValue({ name, value: randomBase62(SECRET_CHARACTERS) })
   return (await store.installValue(name)) ?? ''
 }

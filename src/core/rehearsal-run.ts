@@ -140,7 +140,7 @@ function readEvents(
     const parsed = asks ? parseProperties(properties) : {}
     if (where && !allHold(where, parsed)) continue
     const resultPath = asksUrl ? pathOfUrl(propertyOf(parsed, 'url')) : null
-    found.push({ contactId, at, resultPath, key: onceKeyOf(again, contactId, () => parsed) })
+    found.push({ contactId, at, resultPath, key: `${contactId} ${onceKeyOf(again, () => parsed)}` })
   }
   return found
 }

@@ -1,17 +1,14 @@
 import type { Database } from 'bun:sqlite'
-
-/** The words of the partial index, which a query must repeat to use it. */
-const IS_DUE = `state IN ('waiting', 'deferred')`
-const IS_CLAIMED = `state IN ('claimed', 'handed')`
+import { IS_CLAIMED, IS_WAITING } from './delivery-states.ts'
 
 /** For each app that has something waiting, when the first of it is due: two looks at the index an app. */
 const NEXT_BY_APP = `
   WITH RECURSIVE waiting(app) AS (
-    SELECT min(app_id) FROM deliveries WHERE ${IS_DUE}
+    SELECT min(app_id) FROM deliveries WHERE ${IS_WAITING}
     UNION ALL
-    SELECT (SELECT min(app_id) FROM deliveries WHERE ${IS_DUE} AND app_id > app) FROM waiting WHERE app IS NOT NULL
+    SELECT (SELECT min(app_id) FROM deliveries WHERE ${IS_WAITING} AND app_id > app) FROM waiting WHERE app IS NOT NULL
   )
-  SELECT app, (SELECT min(due_at) FROM deliveries WHERE ${IS_DUE} AND app_id = app) AS dueAt
+  SELECT app, (SELECT min(due_at) FROM deliveries WHERE ${IS_WAITING} AND app_id = app) AS dueAt
   FROM waiting WHERE app IS NOT NULL`
 
 type Due = { id: number; dueAt: number }
@@ -20,7 +17,7 @@ type Due = { id: number; dueAt: number }
 export function createDeliveryQueue(db: Database) {
   const byApp = db.prepare<{ app: number; dueAt: number }, []>(NEXT_BY_APP)
   const ofApp = db.prepare<Due, [number, number, number]>(
-    `SELECT id, due_at AS dueAt FROM deliveries WHERE ${IS_DUE} AND app_id = ? AND due_at <= ?
+    `SELECT id, due_at AS dueAt FROM deliveries WHERE ${IS_WAITING} AND app_id = ? AND due_at <= ?
      ORDER BY due_at LIMIT ?`,
   )
   const expired = db.prepare<Due & { app: number }, [number]>(

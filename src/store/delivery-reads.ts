@@ -1,9 +1,10 @@
 import type { Database } from 'bun:sqlite'
-import { and, desc, eq, gt, inArray, lt, max, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, inArray, isNull, lt, max, type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAccountReads } from './account-reads.ts'
 import { createContactReads } from './contact-reads.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
+import { HAS_MOVED, IS_ENDED, IS_WAITING, USES_ONCE_UP } from './delivery-states.ts'
 import { createEventReads } from './event-reads.ts'
 import { createMessageReads } from './message-reads.ts'
 import {
@@ -30,6 +31,8 @@ export type DeliveryQuery = {
 /** States of what was handed to a mail server, or may have been. */
 const REACHED = ['handed', 'sent', 'unknown', 'bounced', 'complained'] as const
 
+const orNone = (condition: SQL | null | undefined): SQL | undefined => condition ?? undefined
+
 /** Reads of deliveries, newest first. */
 export function createDeliveryReads(db: Database) {
   const orm = drizzle(db)
@@ -39,34 +42,38 @@ export function createDeliveryReads(db: Database) {
   const [messages, accounts] = [createMessageReads(db), createAccountReads(db)]
   const { id, appId, contactId, messageId, state, handedAt } = deliveries
 
-  /** Of one state: the indexes hold each state by itself, in the order of ids. */
-  const page = (query: DeliveryQuery, one: DeliveryState): DeliveryRow[] =>
+  const page = ({ appId: app, before, limit }: DeliveryQuery, ...where: (SQL | undefined)[]): DeliveryRow[] =>
     orm
       .select()
       .from(deliveries)
-      .where(
-        and(
-          // `+` keeps the app out of the choice of an index
-          sql`+${appId} = ${query.appId}`,
-          query.contactId === null ? undefined : eq(contactId, query.contactId),
-          query.messageId === null
-            ? undefined
-            : query.contactId === null
-              ? eq(messageId, query.messageId)
-              : sql`+${messageId} = ${query.messageId}`,
-          eq(state, one),
-          query.before === null ? undefined : lt(id, query.before),
-        ),
-      )
+      .where(and(...where, sql`+${appId} = ${app}`, before === null ? undefined : lt(id, before)))
       .orderBy(desc(id))
-      .limit(query.limit)
+      .limit(limit)
       .all()
 
-  /** An app has few messages, and each has its deliveries side by side. */
-  const splitByMessage = (query: DeliveryQuery): DeliveryQuery[] =>
-    query.messageId === null && query.contactId === null
-      ? messages.listMessages(query.appId).map((message) => ({ ...query, messageId: message.id }))
-      : [query]
+  /** What one person has is little, and sorted when it is asked for. */
+  const pagesOfPerson = (query: DeliveryQuery, person: number): DeliveryRow[][] => {
+    const { appId: app, messageId: message, states } = query
+    const further = [message === null ? undefined : sql`+${messageId} = ${message}`, states && inArray(state, states)]
+    const used = page(query, eq(appId, app), eq(contactId, person), sql.raw(USES_ONCE_UP), ...further.map(orNone))
+    const ended = page(query, eq(contactId, person), sql.raw(IS_ENDED), isNull(handedAt), ...further.map(orNone))
+    return [used, ended]
+  }
+
+  /** Of a message or all of an app. Its index holds each state by itself, in the order of ids. */
+  const pagesOfMessages = (query: DeliveryQuery): DeliveryRow[][] => {
+    const { appId: app, messageId: message, states } = query
+    const asked = states ?? DELIVERY_STATES
+    const ids = message === null ? messages.listMessages(app).map((row) => row.id) : [message]
+    const moved = ids.flatMap((one) =>
+      asked
+        .filter((state) => state !== 'waiting')
+        .map((state) => page(query, eq(messageId, one), eq(deliveries.state, state), sql.raw(HAS_MOVED))),
+    )
+    if (!asked.includes('waiting')) return moved
+    const ofMessage = message === null ? undefined : eq(messageId, message)
+    return [...moved, page(query, eq(appId, app), sql.raw(IS_WAITING), eq(state, 'waiting'), ofMessage)]
+  }
 
   const one = orm
     .select()
@@ -77,7 +84,13 @@ export function createDeliveryReads(db: Database) {
     .select({ at: handedAt })
     .from(deliveries)
     .where(
-      and(eq(contactId, sql.placeholder('contactId')), inArray(state, REACHED), gt(handedAt, sql.placeholder('since'))),
+      and(
+        eq(appId, sql.placeholder('appId')),
+        eq(contactId, sql.placeholder('contactId')),
+        sql.raw(USES_ONCE_UP),
+        inArray(state, REACHED),
+        gt(handedAt, sql.placeholder('since')),
+      ),
     )
     .prepare()
 
@@ -85,9 +98,9 @@ export function createDeliveryReads(db: Database) {
     nextDueAt: queue.nextDueAt,
 
     listDeliveries(query: DeliveryQuery): DeliveryRow[] {
-      const states = query.states ?? DELIVERY_STATES
-      return splitByMessage(query)
-        .flatMap((part) => states.flatMap((state) => page(part, state)))
+      const pages = query.contactId === null ? pagesOfMessages(query) : pagesOfPerson(query, query.contactId)
+      return pages
+        .flat()
         .sort((a, b) => b.id - a.id)
         .slice(0, query.limit)
     },
@@ -105,18 +118,26 @@ export function createDeliveryReads(db: Database) {
     },
 
     /** When a person was sent mails after `since` (ms UTC), the latest first. */
-    listHanded: (contact: number, since: number): number[] =>
+    listHanded: (app: number, contact: number, since: number): number[] =>
       handedSince
-        .all({ contactId: contact, since })
+        .all({ appId: app, contactId: contact, since })
         .map(({ at }) => at ?? 0)
         .sort((a, b) => b - a),
 
     /** When a person was last sent a message (ms UTC). */
-    lastHandedAt: (contact: number, message: number): number | null =>
+    lastHandedAt: ({ appId: app, contactId: contact, messageId: message }: DeliveryRow): number | null =>
       orm
         .select({ at: max(handedAt) })
         .from(deliveries)
-        .where(and(eq(contactId, contact), inArray(state, REACHED), sql`+${messageId} = ${message}`))
+        .where(
+          and(
+            eq(appId, app),
+            eq(contactId, contact),
+            eq(messageId, message),
+            sql.raw(USES_ONCE_UP),
+            inArray(state, REACHED),
+          ),
+        )
         .get()?.at ?? null,
 
     /** Why an address (normalised) is not written to, or null. */

@@ -60,10 +60,12 @@ export function createDeliveryWrites({ db, live, usedUp }: Parts) {
   }
 
   /** Several mails to one person may have been judged at once. */
-  const findFullLimit = ({ contact, settings }: DeliveryWork, at: number): PersonLimit | undefined =>
+  const findFullLimit = ({ app, contact, settings }: DeliveryWork, at: number): PersonLimit | undefined =>
     settings.perPersonDay === null && settings.perPersonWeek === null
       ? undefined
-      : judgePersonLimits(settings, reads.listHanded(contact.id, at - LIMITED_MS), at).find(({ until }) => until > at)
+      : judgePersonLimits(settings, reads.listHanded(app.id, contact.id, at - LIMITED_MS), at).find(
+          ({ until }) => until > at,
+        )
 
   /** The last look at the list and at the person's wish and at the limits, in the transaction that hands the mail over. */
   const handOver = ({ id, claimedBy, attempt, at, record }: Claim & { record: string }): Marked => {

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { USES_ONCE_UP } from './delivery-states.ts'
 import { isTimezone } from './local-time.ts'
 import type { MessageContent, MessageRow, Rule } from './message-types.ts'
 
@@ -17,7 +18,7 @@ export type AppRules = {
   stoppedBy: Set<Rule['rule']>
   stoppingEvents: Set<string>
   timezone: string
-  /** the app has deliveries, in whatever state */
+  /** the app has deliveries that something may stop, or whose people may come back */
   hasDeliveries: boolean
 }
 
@@ -34,7 +35,7 @@ export function createLiveMessages(db: Database) {
   const oneVersion = db.prepare<{ content: string }, [number, number]>(
     'SELECT content FROM message_versions WHERE message_id = ? AND version = ?',
   )
-  const oneDelivery = db.prepare('SELECT 1 FROM deliveries WHERE message_id = ? LIMIT 1')
+  const oneDelivery = db.prepare(`SELECT 1 FROM deliveries WHERE app_id = ? AND ${USES_ONCE_UP} LIMIT 1`)
   const timezone = db.prepare<{ timezone: string | null }, [number]>(
     'SELECT timezone FROM app_mail_settings WHERE app_id = ?',
   )
@@ -45,7 +46,7 @@ export function createLiveMessages(db: Database) {
     const versions = select.all(appId).map((row) => ({ ...row, content: JSON.parse(row.content) as MessageContent }))
     const zone = timezone.get(appId)?.timezone ?? 'UTC'
     const rules = emptyRules(isTimezone(zone) ? zone : 'UTC')
-    rules.hasDeliveries = versions.some(({ id }) => oneDelivery.get(id) !== null)
+    rules.hasDeliveries = oneDelivery.get(appId) !== null
     for (const { id, status, version, current, content } of versions) {
       // older versions may still have deliveries that wait
       noteStops(rules, content)

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, asc, count, desc, eq, isNotNull, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { HAS_MOVED, IS_WAITING } from './delivery-states.ts'
 import { DELIVERY_STATES, type MailSettings, type MessageCounts, type MessageRow } from './message-types.ts'
 import { appMailSettings, deliveries, messages, messageVersions } from './schema.ts'
 
@@ -53,6 +54,14 @@ export function createMessageReads(db: Database) {
       .where(and(eq(deliveries.messageId, messageId), isNotNull(column)))
       .get()?.n ?? 0
 
+  const moved = db.prepare<{ state: string; n: number }, [number]>(
+    `SELECT state, count(*) AS n FROM deliveries WHERE message_id = ? AND ${HAS_MOVED} GROUP BY state`,
+  )
+  const waiting = db.prepare<{ state: string; n: number }, [number, number]>(
+    `SELECT 'waiting' AS state, count(*) AS n FROM deliveries
+     WHERE app_id = (SELECT app_id FROM messages WHERE id = ?) AND message_id = ? AND ${IS_WAITING} AND state = 'waiting'`,
+  )
+
   return {
     /** In the order in which they were made. */
     listMessages: (appId: number): MessageRow[] =>
@@ -92,12 +101,7 @@ export function createMessageReads(db: Database) {
         .all(),
 
     countDeliveries(messageId: number): MessageCounts {
-      const rows = orm
-        .select({ state: deliveries.state, n: count() })
-        .from(deliveries)
-        .where(eq(deliveries.messageId, messageId))
-        .groupBy(deliveries.state)
-        .all()
+      const rows = [...moved.all(messageId), ...waiting.all(messageId, messageId)]
       const of = (state: string): number => rows.find((row) => row.state === state)?.n ?? 0
       const states = Object.fromEntries(DELIVERY_STATES.map((state) => [state, of(state)])) as MessageCounts
       return {

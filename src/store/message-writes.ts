@@ -1,11 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { and, eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { HAS_MOVED, IS_WAITING } from './delivery-states.ts'
 import { type IdSequence, makeTextId, publicId } from './ids.ts'
 import type { LiveMessages } from './live-messages.ts'
 import { createMessageReads } from './message-reads.ts'
 import type { MailSettings, MessageContent, MessageRow, MessageStatus } from './message-types.ts'
-import { appMailSettings, auditEntries, deliveries, messages, messageVersions } from './schema.ts'
+import { appMailSettings, auditEntries, messages, messageVersions } from './schema.ts'
 import type { Refused } from './types.ts'
 
 type Done = { done: true }
@@ -31,9 +32,12 @@ export function createMessageWrites({ db, ids, live }: { db: Database; ids: IdSe
       .run()
   }
 
-  const hasDeliveries = (messageId: number): boolean =>
-    orm.select({ id: deliveries.id }).from(deliveries).where(eq(deliveries.messageId, messageId)).limit(1).get() !==
-    undefined
+  const moved = db.prepare(`SELECT 1 FROM deliveries WHERE message_id = ? AND ${HAS_MOVED} LIMIT 1`)
+  const waiting = db.prepare(
+    `SELECT 1 FROM deliveries WHERE app_id = ? AND message_id = ? AND ${IS_WAITING} AND state = 'waiting' LIMIT 1`,
+  )
+  const hasDeliveries = (appId: number, messageId: number): boolean =>
+    moved.get(messageId) !== null || waiting.get(appId, messageId) !== null
 
   const addVersion = (messageId: number, version: number, content: MessageContent, createdAt: number): void => {
     orm
@@ -55,7 +59,7 @@ export function createMessageWrites({ db, ids, live }: { db: Database; ids: IdSe
   const change = (old: MessageRow, { name, content, status }: MessageDraft, at: number): SavedMessage => {
     const next = { name, status: status ?? old.status }
     const isSameContent = isEqual(content, old.content)
-    const isFresh = old.status === 'draft' && !hasDeliveries(old.id)
+    const isFresh = old.status === 'draft' && !hasDeliveries(old.appId, old.id)
     const version = isSameContent || isFresh ? old.version : old.version + 1
     if (isSameContent && name === old.name && next.status === old.status) {
       return { id: old.id, ...next, version, change: 'unchanged' }
@@ -107,7 +111,7 @@ export function createMessageWrites({ db, ids, live }: { db: Database; ids: IdSe
     /** Only what never had a delivery, else message_in_use: the deliveries say what a person was written. */
     deleteMessage({ id, ...by }: MessageChange & { id: number }): Done | Refused {
       if (!reads.findMessage(by.appId, id)) return { refusal: 'message_not_found' }
-      if (hasDeliveries(id)) return { refusal: 'message_in_use' }
+      if (hasDeliveries(by.appId, id)) return { refusal: 'message_in_use' }
       orm.delete(messageVersions).where(eq(messageVersions.messageId, id)).run()
       orm.delete(messages).where(eq(messages.id, id)).run()
       audit(by, 'message.delete', publicId('msg', id))

@@ -325,10 +325,10 @@ export const deliveries = sqliteTable(
     updatedAt: integer('updated_at').notNull(),
   },
   (t) => [
-    uniqueIndex('deliveries_once').on(t.appId, t.messageId, t.onceKey),
-    index('deliveries_due').on(t.appId, t.dueAt),
+    uniqueIndex('deliveries_once').on(t.appId, t.contactId, t.messageId, t.onceKey),
+    index('deliveries_ended').on(t.contactId),
+    index('deliveries_due').on(t.appId, t.dueAt, t.messageId, t.state),
     index('deliveries_claimed').on(t.claimedUntil),
-    index('deliveries_by_contact').on(t.contactId, t.state, t.handedAt),
     index('deliveries_by_message').on(t.messageId, t.state),
     index('deliveries_came_back').on(t.messageId, t.cameBackAt),
     index('deliveries_opened').on(t.messageId, t.openedAt),

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { compares, parseProperties, propertyOf } from './conditions.ts'
+import { USES_ONCE_UP } from './delivery-states.ts'
 import type { LiveMessages } from './live-messages.ts'
 import { type JudgeRecord, type Rule, type Since, STOP_REASONS, type Verdict } from './message-types.ts'
 import { isSamePath, pathOfUrl } from './paths.ts'
@@ -32,6 +33,8 @@ export type ContactChange = {
   fieldsAfter: Record<string, FieldValue>
 }
 
+type Person = { appId: number; contactId: number; at: number }
+
 /** @returns the verdict that settles a waiting delivery for good, or null */
 type Settle = (rule: Rule, delivery: Open) => Verdict | null
 
@@ -42,17 +45,19 @@ type Settle = (rule: Rule, delivery: Open) => Verdict | null
 export type Stops = ReturnType<typeof createStops>
 
 export function createStops({ db, live, usedUp }: { db: Database; live: LiveMessages; usedUp: UsedUp }) {
-  const open = db.prepare<Open, [number]>(
+  const open = db.prepare<Open, [number, number]>(
     `SELECT id, message_id AS messageId, version, event_id AS eventId, triggered_at AS triggeredAt, due_at AS dueAt
-     FROM deliveries WHERE contact_id = ? AND state IN ('waiting', 'deferred', 'claimed')`,
+     FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+       AND state IN ('waiting', 'deferred', 'claimed')`,
   )
   const skip = db.prepare(
     `UPDATE deliveries SET state = 'skipped', reason = ?, record = ?, claimed_by = NULL, claimed_until = NULL,
        updated_at = ? WHERE id = ?`,
   )
-  const reached = db.prepare<Reached, [number, number]>(
+  const reached = db.prepare<Reached, [number, number, number]>(
     `SELECT id, event_id AS eventId, handed_at AS handedAt FROM deliveries
-     WHERE contact_id = ? AND state IN ('handed', 'sent', 'unknown') AND handed_at >= ?
+     WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+       AND state IN ('handed', 'sent', 'unknown') AND handed_at >= ?
        AND (came_back_at IS NULL OR opened_at IS NULL)`,
   )
   const noteVisit = db.prepare(
@@ -65,8 +70,8 @@ export function createStops({ db, live, usedUp }: { db: Database; live: LiveMess
     return row ? pathOfUrl(propertyOf(parseProperties(row.properties), 'url')) : null
   }
 
-  const stopSettled = (contactId: number, at: number, settle: Settle): void => {
-    for (const delivery of open.all(contactId)) {
+  const stopSettled = ({ appId, contactId, at }: Person, settle: Settle): void => {
+    for (const delivery of open.all(appId, contactId)) {
       const { onlyIf = [] } = live.contentOf(delivery.messageId, delivery.version)
       for (const rule of onlyIf) {
         const verdict = settle(rule, delivery)
@@ -79,8 +84,8 @@ export function createStops({ db, live, usedUp }: { db: Database; live: LiveMess
     }
   }
 
-  const noteReturn = (contactId: number, path: string, occurredAt: number): void => {
-    for (const { id, eventId, handedAt } of reached.all(contactId, occurredAt - CAME_BACK_MS)) {
+  const noteReturn = ({ appId, contactId, occurredAt }: Arrived, path: string): void => {
+    for (const { id, eventId, handedAt } of reached.all(appId, contactId, occurredAt - CAME_BACK_MS)) {
       if (occurredAt < handedAt) continue
       const result = resultPath(eventId)
       const isResult = result !== null && isSamePath(path, result)
@@ -97,15 +102,16 @@ export function createStops({ db, live, usedUp }: { db: Database; live: LiveMess
     }
 
   return {
-    onEvent({ appId, contactId, eventId, type, name, path, at, occurredAt }: Arrived): void {
-      const rules = live.of(appId)
+    onEvent(arrived: Arrived): void {
+      const rules = live.of(arrived.appId)
       if (!rules.hasDeliveries) return
+      const { eventId, type, name, path, occurredAt } = arrived
       if (type === 'page') {
         if (path === null) return
-        if (rules.stoppedBy.has('notSeen')) stopSettled(contactId, at, settleByView(path, occurredAt))
-        noteReturn(contactId, path, occurredAt)
+        if (rules.stoppedBy.has('notSeen')) stopSettled(arrived, settleByView(path, occurredAt))
+        noteReturn(arrived, path)
       } else if (rules.stoppingEvents.has(name)) {
-        stopSettled(contactId, at, (rule, delivery) =>
+        stopSettled(arrived, (rule, delivery) =>
           rule.rule === 'notDone' && rule.event === name && delivery.eventId !== eventId
             ? settleDone(rule, delivery, occurredAt)
             : null,
@@ -115,7 +121,7 @@ export function createStops({ db, live, usedUp }: { db: Database; live: LiveMess
     onContactChange(change: ContactChange): void {
       const { hasDeliveries, stoppedBy } = live.of(change.appId)
       if (!hasDeliveries || !(stoppedBy.has('tag') || stoppedBy.has('field'))) return
-      stopSettled(change.contactId, change.at, (rule) => settleByChange(rule, change))
+      stopSettled(change, (rule) => settleByChange(rule, change))
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { USES_ONCE_UP } from './delivery-states.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { SuppressionReason } from './message-types.ts'
 import { createSuppressionList, isLifecycle } from './suppression-list.ts'
@@ -10,6 +11,7 @@ const DONE: Done = { done: true }
 
 type Open = { id: number; messageId: number; version: number }
 type Person = { appId: number; email: string }
+type Suppressing = Person & { reason: SuppressionReason; at: number }
 
 type Parts = { db: Database; live: LiveMessages; usedUp: UsedUp }
 
@@ -32,9 +34,9 @@ export function createSuppressionWrites({ db, live, usedUp }: Parts) {
   )
   const byId = db.prepare<Person, [number]>('SELECT app_id AS appId, email FROM contacts WHERE id = ?')
   const byEmail = db.prepare<{ id: number }, [number, string]>('SELECT id FROM contacts WHERE app_id = ? AND email = ?')
-  const open = db.prepare<Open, [number]>(
+  const open = db.prepare<Open, [number, number]>(
     `SELECT id, message_id AS messageId, version FROM deliveries
-     WHERE contact_id = ? AND state IN ('waiting', 'deferred', 'claimed')`,
+     WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP} AND state IN ('waiting', 'deferred', 'claimed')`,
   )
   const skip = db.prepare(
     `UPDATE deliveries SET state = 'skipped', reason = ?, claimed_by = NULL, claimed_until = NULL, updated_at = ?
@@ -48,23 +50,23 @@ export function createSuppressionWrites({ db, live, usedUp }: Parts) {
     'SELECT contact_id AS contactId FROM deliveries WHERE id = ?',
   )
 
-  const stopOpen = (contactId: number, reason: SuppressionReason, at: number): void => {
-    for (const { id, messageId, version } of open.all(contactId)) {
+  const stopOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
+    for (const { id, messageId, version } of open.all(appId, contactId)) {
       if (reason === 'unsubscribed' && !isLifecycle(live.contentOf(messageId, version))) continue
       skip.run(reason, at, id)
       usedUp.release(messageId, contactId)
     }
   }
 
-  type Suppressing = Person & { reason: SuppressionReason; at: number }
   /** Acts at once and may be repeated; of an address whose person is gone only the list knows. */
-  const suppress = ({ appId, email, reason, at }: Suppressing): Done => {
+  const suppress = (suppressing: Suppressing): Done => {
+    const { appId, email, reason, at } = suppressing
     list.ensureKey()
     add.run(appId, list.hash(appId, email), reason, at)
     const contact = byEmail.get(appId, email)
     if (!contact) return DONE
     setStatus.run(reason, at, contact.id, reason)
-    stopOpen(contact.id, reason, at)
+    stopOpen(contact.id, suppressing)
     return DONE
   }
 

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { allHold, parseProperties, propertyOf } from './conditions.ts'
+import { USES_ONCE_UP } from './delivery-states.ts'
 import type { IdSequence } from './ids.ts'
 import type { LiveMessage, LiveMessages } from './live-messages.ts'
 import { nextTimeOfDay } from './local-time.ts'
@@ -44,27 +45,30 @@ export function createTriggers({ db, ids, live, usedUp }: Parts) {
        triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?, ?, 0, 0, 0, ?) ON CONFLICT DO NOTHING`,
   )
-  const lastHanded = db.prepare<{ at: number | null }, [number, number]>(
-    'SELECT max(handed_at) AS at FROM deliveries WHERE contact_id = ? AND message_id = ?',
+  const lastHanded = db.prepare<{ at: number | null }, [number, number, number]>(
+    `SELECT max(handed_at) AS at FROM deliveries
+     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP}`,
   )
 
-  const isTooSoon = (again: Again | undefined, contactId: number, messageId: number, dueAt: number): boolean => {
+  const isTooSoon = ({ id, content: { again } }: LiveMessage, { appId, contactId }: Cause, dueAt: number): boolean => {
     if (again === undefined || !('everyHours' in again)) return false
-    const last = lastHanded.get(contactId, messageId)?.at ?? null
+    const last = lastHanded.get(appId, contactId, id)?.at ?? null
     return last !== null && dueAt < last + again.everyHours * HOUR_MS
   }
 
-  const queue = ({ id, version, content }: LiveMessage, cause: Cause): void => {
+  const queue = (message: LiveMessage, cause: Cause): void => {
+    const { id, version, content } = message
     const { appId, contactId, eventId, at, occurredAt } = cause
     const isOncePerPerson = isPerPerson(content.again)
     if (isOncePerPerson && usedUp.has(id, contactId)) return
     const rules = live.of(appId)
     const dueAt = Math.max(at, whenDue(content.wait, occurredAt, rules.timezone))
-    if (isTooSoon(content.again, contactId, id, dueAt)) return
-    const key = onceKeyOf(content.again, contactId, cause.properties)
+    if (isTooSoon(message, cause, dueAt)) return
+    const key = onceKeyOf(content.again, cause.properties)
     rules.hasDeliveries = true
-    insert.run(ids.next(), appId, contactId, id, version, eventId, key, occurredAt, dueAt, dueAt, at)
-    if (isOncePerPerson) usedUp.add(id, contactId)
+    const done = insert.run(ids.next(), appId, contactId, id, version, eventId, key, occurredAt, dueAt, dueAt, at)
+    // remembered only when they come again: most people come once, and would push out those who do not
+    if (isOncePerPerson && done.changes === 0) usedUp.add(id, contactId)
   }
 
   const queueAll = (messages: readonly LiveMessage[], cause: Cause): void => {
@@ -124,13 +128,9 @@ export function whenDue(wait: Wait | undefined, occurredAt: number, timezone: st
 const isPerPerson = (again: Again | undefined): boolean =>
   again === undefined || ('once' in again && again.once === 'person')
 
-/** Equal for deliveries of a message of which there may be only one. */
-export function onceKeyOf(
-  again: Again | undefined,
-  contactId: number,
-  properties: () => Record<string, unknown>,
-): string {
-  if (again === undefined || !('property' in again)) return String(contactId)
+/** For what a person gets a message once: empty for once at all. */
+export function onceKeyOf(again: Again | undefined, properties: () => Record<string, unknown>): string {
+  if (again === undefined || !('property' in again)) return ''
   const value = JSON.stringify(propertyOf(properties(), again.property) ?? null)
-  return `${contactId}:${Bun.SHA256.hash(value, 'base64url').slice(0, 22)}`
+  return Bun.SHA256.hash(value, 'base64url').slice(0, 22)
 }

@@ -31,7 +31,7 @@ CREATE TABLE deliveries (
   version INTEGER NOT NULL,
   -- what triggered it; null for a contact that was created and a tag that was added
   event_id INTEGER,
-  -- whom, or whom and for what, the message is written to once; null = it may come again
+  -- for what a person is written to once: empty for once at all; null = it may come again
   once_key TEXT,
   -- waiting, claimed, handed, sent, skipped, deferred, failed, unknown, bounced, complained
   state TEXT NOT NULL,
@@ -58,15 +58,15 @@ CREATE TABLE deliveries (
   opened_at INTEGER,
   updated_at INTEGER NOT NULL
 ) STRICT;
--- "Once" is this key: what is on its way or was handed over uses it up, what was skipped gives it back.
-CREATE UNIQUE INDEX deliveries_once ON deliveries (app_id, message_id, once_key)
-  WHERE once_key IS NOT NULL AND (handed_at IS NOT NULL OR state NOT IN ('skipped', 'failed'));
--- By app, so that one which is held back, however much waits in it, costs the others nothing.
-CREATE INDEX deliveries_due ON deliveries (app_id, due_at) WHERE state IN ('waiting', 'deferred');
+-- "Once" is this key: what is on its way or was handed over uses it up, what was skipped gives it back. It leads to what
+-- is open for a person, and to what they got lately.
+CREATE UNIQUE INDEX deliveries_once ON deliveries (app_id, contact_id, message_id, once_key)
+  WHERE (handed_at IS NOT NULL OR state NOT IN ('skipped', 'failed'));
+CREATE INDEX deliveries_ended ON deliveries (contact_id) WHERE state IN ('skipped', 'failed');
+-- By app, so that one which is held back, however much waits in it, costs the others nothing. The rest is for counting.
+CREATE INDEX deliveries_due ON deliveries (app_id, due_at, message_id, state) WHERE state IN ('waiting', 'deferred');
 CREATE INDEX deliveries_claimed ON deliveries (claimed_until) WHERE state IN ('claimed', 'handed');
--- A person's open ones, and how many they got lately.
-CREATE INDEX deliveries_by_contact ON deliveries (contact_id, state, handed_at);
-CREATE INDEX deliveries_by_message ON deliveries (message_id, state);
+CREATE INDEX deliveries_by_message ON deliveries (message_id, state) WHERE state <> 'waiting';
 CREATE INDEX deliveries_came_back ON deliveries (message_id, came_back_at) WHERE came_back_at IS NOT NULL;
 CREATE INDEX deliveries_opened ON deliveries (message_id, opened_at) WHERE opened_at IS NOT NULL;
 

@@ -110,7 +110,7 @@ export function testDeliveries(store: Fresh): void {
     expect(await list(app)).toMatchObject([
       { state: 'sent', handedAt: held.at, sentAt: held.at + 5, record: RECORD, claimedBy: null },
     ])
-    expect(await store().listHanded((await list(app))[0]?.contactId ?? 0, held.at - 1)).toEqual([held.at])
+    expect(await store().listHanded(app.appId, (await list(app))[0]?.contactId ?? 0, held.at - 1)).toEqual([held.at])
   })
 
   test('deferred is due again at its time, with what was said', async () => {
