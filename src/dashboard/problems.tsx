@@ -39,6 +39,17 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     lead: 'Nothing was changed.',
     remedy: <p>Open the link again in this browser, and send the form from there.</p>,
   },
+  missing_origin: {
+    status: 403,
+    title: 'Nothing says where this form came from',
+    lead: 'Nothing was changed: the header Origin or Sec-Fetch-Site is missing.',
+    remedy: (
+      <p>
+        Browsers send one of them with every form. If this is a browser, a proxy in between drops them: let it pass both
+        on. A program calls the <a href="/api/v1/docs">API</a> instead.
+      </p>
+    ),
+  },
   unsupported_form: {
     status: 415,
     title: 'This is not a form that Eventpost can read',
