@@ -75,6 +75,12 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
 export const findApp = (access: Access, publicId: string): AppRow | null =>
   access.apps.find((app) => app.publicId === publicId) ?? null
 
+/** The one that a body names, by either name of the field. */
+export function findNamedApp(access: Access, body: Record<string, unknown>): AppRow | undefined {
+  const named = body.app ?? body.newsletter
+  return typeof named === 'string' ? (findApp(access, named) ?? undefined) : undefined
+}
+
 /** Asks for a host and all above it: `a.b.example` is part of `b.example`. */
 const findAppsByHost = (store: Store) => (host: string) => {
   const labels = host.split('.').slice(-HOST_LABELS)

@@ -1,10 +1,11 @@
 import type { NoteKind, NoteRow } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
-import { type Access, type AppRow, findApp } from './access.ts'
+import { type Access, type AppRow, findNamedApp } from './access.ts'
 import { lacksEmail } from './collect-input.ts'
 import type { Body } from './field-readers.ts'
 import { readOrigin } from './origins.ts'
 import type { Clock, Parts } from './parts.ts'
+import { refusedField, type Refusal, REFUSALS } from './refusals.ts'
 
 type Detail = { reason?: string | null; origin?: string | null }
 /** How many, and of the last one when (ms UTC), why and on which site's pages; null: none yet. */
@@ -74,6 +75,8 @@ export type Activation = {
   scriptLoaded: Noted | null
   /** of the browser script's requests; `reason` is the sentence it was answered with */
   refused: Noted | null
+  /** the same of a server's calls */
+  refusedCall: Noted | null
 }
 
 /**
@@ -101,6 +104,7 @@ export async function readActivation(
     withoutEmail,
     scriptLoaded,
     refused: of('refused'),
+    refusedCall: of('refused_call'),
   }
 }
 
@@ -117,10 +121,24 @@ export function noteEventWithoutEmail(
   { notes }: Pick<Parts, 'notes'>,
   { read }: { read?: { access: Access; body: Body } },
 ): void {
-  const named = read?.body.app ?? read?.body.newsletter
-  if (!read || !lacksEmail(read.body) || typeof named !== 'string') return
-  const app = findApp(read.access, named)
+  const app = read && lacksEmail(read.body) ? findNamedApp(read.access, read.body) : undefined
   if (app) notes.add(app.id, 'without_email')
+}
+
+/**
+ * A server's call that was refused, noted with the sentence it was answered with: for the app it names, else for all that
+ * its key could have meant. Our own faults are no concern of who integrates.
+ */
+export function noteRefusedCall(
+  { notes }: Pick<Parts, 'notes'>,
+  { access, app, refusal: refused }: { access: Access; app?: AppRow; refusal: Refusal },
+): void {
+  const { status, message } = REFUSALS[refused.refusal]
+  if (status >= 500) return
+  const sentence = refused.message ?? message
+  const field = refusedField(refused)
+  const reason = field === undefined ? sentence : `\`${field}\`: ${sentence}`
+  for (const { id } of app ? [app] : access.apps) notes.add(id, 'refused_call', { reason })
 }
 
 /** The script was loaded by a page: noted for the apps on whose hosts that page is (snippet.md). Nothing of the visitor. */
