@@ -1,6 +1,6 @@
 import type { Store } from '../store/store.ts'
 import type { Site } from '../store/snippet-types.ts'
-import type { Access, AppRow } from '../store/types.ts'
+import type { Access, AppRow, KeyRow } from '../store/types.ts'
 import { hashApiKey, hasApiKeyShape } from './api-keys.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { createKept } from './kept.ts'
@@ -59,8 +59,11 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
         if (fromBrowser) use.seenInBrowserAt = now
       }
     },
-    /** A use that is not written yet. */
-    unsavedUse: (keyId: string): Use | null => uses.get(keyId) ?? null,
+    /** A key as it was read, with its use that is not written yet. */
+    withUse(key: KeyRow): KeyRow {
+      const use = uses.get(key.id)
+      return use ? { ...key, ...use, seenInBrowserAt: use.seenInBrowserAt ?? key.seenInBrowserAt } : key
+    },
     /** Writes `lastUsedAt` of the keys used since the last time; called every 30 seconds (api.md, Keys). */
     async saveUses(): Promise<void> {
       if (uses.size === 0) return

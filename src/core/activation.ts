@@ -64,6 +64,8 @@ export type Activation = {
   /** the specification's sentence; null when there is nothing left to do */
   message: string | null
   lastEventAt: number | null
+  /** of a page view that the browser script reported */
+  lastViewAt: number | null
   /** a signature that proved nobody; `reason` is malformed, uppercase or wrong */
   failedSignature: Noted | null
   /** signatures that were made with a secret which was rotated out */
@@ -92,12 +94,12 @@ export async function readActivation(
   const of = (kind: NoteKind): Noted | null => sumUp(all.filter((note) => note.kind === kind))
   const [withoutEmail, scriptLoaded] = [of('without_email'), of('script_loaded')]
   const lacksOne = withoutEmail !== null && withoutEmail.lastAt > (signs.lastEventAt ?? 0)
-  const isSilent = scriptLoaded !== null && !signs.hasPageView
+  const isSilent = scriptLoaded !== null && signs.lastViewAt === null
   const state = lacksOne || isSilent ? 'without-email' : signs.lastEventAt === null ? 'waiting' : 'done'
   return {
     state,
     message: ACTIVATION_MESSAGES[state],
-    lastEventAt: signs.lastEventAt,
+    ...signs,
     failedSignature: of('failed_signature'),
     oldSecret: of('old_secret'),
     unknownPeople: of('unknown_person'),

@@ -11,9 +11,11 @@ import type { Viewer } from './viewer.ts'
 const PAGES = {
   activation: { name: 'Activation', icon: 'activation' },
   keys: { name: 'API keys', icon: 'keys' },
+  settings: { name: 'Settings', icon: 'settings' },
+  members: { name: 'Members', icon: 'members' },
 } as const satisfies Record<string, { name: string; icon: IconName }>
 
-export type PageName = keyof typeof PAGES | 'you'
+export type PageName = keyof typeof PAGES | 'you' | 'new-app'
 
 /** Where a page of an app is. */
 export const pathOf = (appId: string, page: PageName): string => `/apps/${appId}/${page}`

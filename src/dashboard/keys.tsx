@@ -52,7 +52,7 @@ const EMPTY: NewKeyInput = { name: '', scope: 'standard' }
 export async function showKeys(parts: PageParts, request: Request, viewer: Viewer, refusal?: RefusalCode) {
   const { store, clock, access } = parts
   const now = clock.now()
-  const keys = (await store.listKeys(viewer.account.id)).map((key) => ({ ...key, ...access.unsavedUse(key.id) }))
+  const keys = (await store.listKeys(viewer.account.id)).map(access.withUse)
   const secrets = await store.listSecrets(viewer.account.id, now - PREVIOUS_SECRET_VALID_MS)
   const page = <KeysPage viewer={viewer} keys={keys} secrets={secrets} now={now} refusal={refusal} />
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)

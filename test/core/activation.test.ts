@@ -32,6 +32,7 @@ const WITHOUT_EMAIL = ['without-email', "Call identify with the user's email aft
 const DONE = ['done', null]
 const nothing = {
   lastEventAt: null,
+  lastViewAt: null,
   failedSignature: null,
   oldSecret: null,
   unknownPeople: null,

@@ -212,13 +212,13 @@ export function testSites(store: Fresh): void {
   })
 
   test('the first signs of an app: its newest event, and whether a page was ever seen', async () => {
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: null, hasPageView: false })
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: null, lastViewAt: null })
     done(await store().recordEvent(eventWrite({ at: AT + 3 })))
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 3, hasPageView: false })
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 3, lastViewAt: null })
     done(await store().recordBatch(batchWrite({ at: AT + 4, items: [action('x', '/')] })))
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 4, hasPageView: false })
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 4, lastViewAt: null })
     done(await store().recordBatch(batchWrite({ batchId: 'page', at: AT + 5 })))
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 5, hasPageView: true })
-    expect(await store().firstSigns(2)).toEqual({ lastEventAt: null, hasPageView: false })
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 5, lastViewAt: AT + 5 })
+    expect(await store().firstSigns(2)).toEqual({ lastEventAt: null, lastViewAt: null })
   })
 }
