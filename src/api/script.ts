@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import type { Script } from '../assets.ts'
 import { noteScriptLoad } from '../core/activation.ts'
 import type { Parts } from '../core/parts.ts'
+import { pinnedScriptPath, scriptHash } from '../core/snippet-tag.ts'
 
 /** An hour, so that a mended script reaches everyone the same day, and nobody waits for the question. */
 const SHORTLY = 'public, max-age=3600, stale-while-revalidate=86400'
@@ -14,12 +15,9 @@ const PACKED = [
   ['gzip', 'gz'],
 ] as const satisfies [Encoding, string][]
 
-/** The address under which the content never changes, for pages that name its hash (Subresource Integrity). */
-export const fixedScriptPath = ({ identity }: Script): string => `/s.${hashOf(identity)}.js`
-
 /** /s.js, and its fixed copy: the browser script (spec 4.5). It holds nothing of anyone's, so every page may have it. */
 export function scriptRoutes(parts: Parts, script: Script) {
-  const hash = hashOf(script.identity)
+  const hash = scriptHash(script.identity)
   const serve = (request: Request, cacheControl: string): Response => {
     const [encoding, suffix] = pickEncoding(request.headers.get('accept-encoding') ?? '')
     const etag = `"${hash}${suffix === '' ? '' : `-${suffix}`}"`
@@ -33,7 +31,7 @@ export function scriptRoutes(parts: Parts, script: Script) {
       await noteScriptLoad(parts, request.headers.get('referer'))
       return serve(request, SHORTLY)
     })
-    .get(fixedScriptPath(script), async ({ request }) => {
+    .get(pinnedScriptPath(script.identity), async ({ request }) => {
       await noteScriptLoad(parts, request.headers.get('referer'))
       return serve(request, FOREVER)
     })
@@ -48,8 +46,6 @@ const HEADERS = {
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'X-Content-Type-Options': 'nosniff',
 }
-
-const hashOf = (bytes: Uint8Array): string => new Bun.CryptoHasher('sha256').update(bytes).digest('hex').slice(0, 16)
 
 /** The smallest form that the header takes, and what its ETag ends in. */
 function pickEncoding(accepted: string): [Encoding, string] {

@@ -18,8 +18,10 @@ export type SnippetTag = {
 }
 
 /** Path of the copy of the script that never changes: `/s.`, 16 characters of its hash, and `.js`. */
-export const pinnedScriptPath = (script: Uint8Array): string =>
-  `/s.${Bun.SHA256.hash(script, 'hex').slice(0, HASH_CHARACTERS)}.js`
+export const pinnedScriptPath = (script: Uint8Array): string => `/s.${scriptHash(script)}.js`
+
+/** What tells one build of the script from another. */
+export const scriptHash = (script: Uint8Array): string => Bun.SHA256.hash(script, 'hex').slice(0, HASH_CHARACTERS)
 
 /** HTML of the tag: the stub, which keeps calls until the script is there, and the script. */
 export function makeSnippetTag(tag: SnippetTag): string {

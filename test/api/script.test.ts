@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { Elysia } from 'elysia'
-import { fixedScriptPath, scriptRoutes } from '../../src/api/script.ts'
+import { scriptRoutes } from '../../src/api/script.ts'
+import { pinnedScriptPath } from '../../src/core/snippet-tag.ts'
 import { readScript } from '../../src/assets.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 
@@ -62,7 +63,7 @@ describe('200', () => {
   })
 
   test('the fixed copy never changes', async () => {
-    expect(fixedScriptPath(SCRIPT)).toBe(`/s.${HASH}.js`)
+    expect(pinnedScriptPath(SCRIPT.identity)).toBe(`/s.${HASH}.js`)
     const response = await get(`/s.${HASH}.js`, { 'Accept-Encoding': 'br' })
     expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
     expect(Object.fromEntries(response.headers)).toMatchObject({ ...common, etag: `"${HASH}-br"` })
@@ -93,7 +94,7 @@ describe('304', () => {
 describe('of the whole server', () => {
   test('the built script, with an id and no cookie; HEAD without its body', async () => {
     const { identity } = readScript()
-    for (const path of ['/s.js', fixedScriptPath(readScript())]) {
+    for (const path of ['/s.js', pinnedScriptPath(readScript().identity)]) {
       const answer = await server.call('GET', path, { key: null })
       expect([answer.status, answer.text]).toEqual([200, Buffer.from(identity).toString()])
       expect(answer.headers.get('x-request-id')).toMatch(/^req_/)
