@@ -19,11 +19,14 @@ export type Notes = {
   pending(appId: number): NoteRow[]
 }
 
+/** `onNote` is called after each, because it makes no commit that others could notice. */
+type Noting = { store: Store; clock: Clock; onNote?: () => void }
+
 /**
  * Remembers what happened to an app without leaving an event (spec 3.4). Gathered here and written now and then, so that
  * whoever sends nonsense causes no commits; only apps that exist are noted, so it stays small.
  */
-export function createNotes({ store, clock }: { store: Store; clock: Clock }): Notes {
+export function createNotes({ store, clock, onNote = () => {} }: Noting): Notes {
   let gathered = new Map<string, NoteRow>()
   let writing: NoteRow[] = []
   return {
@@ -31,6 +34,7 @@ export function createNotes({ store, clock }: { store: Store; clock: Clock }): N
       const key = `${appId}:${kind}`
       const count = (gathered.get(key)?.count ?? 0) + 1
       gathered.set(key, { appId, kind, count, lastAt: clock.now(), reason, origin })
+      onNote()
     },
     async save() {
       if (gathered.size === 0 || writing.length > 0) return

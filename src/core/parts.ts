@@ -46,6 +46,7 @@ export const expiryNow = ({ now, steadyNow }: Clock): number => Math.min(now(), 
 /** The parts of a service on this store, its limits filled with what was counted before a restart. */
 export async function createParts({ store, clock, baseUrl }: Pick<Parts, 'store' | 'clock' | 'baseUrl'>) {
   await store.keepInstallValue({ name: 'address_key', value: randomBase62(43) })
+  const feed = createFeed({ store })
   const parts: Parts = {
     store,
     clock,
@@ -55,8 +56,8 @@ export async function createParts({ store, clock, baseUrl }: Pick<Parts, 'store'
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
-    notes: createNotes({ store, clock }),
-    feed: createFeed({ store }),
+    notes: createNotes({ store, clock, onNote: feed.tell }),
+    feed,
   }
   await restoreLimits(parts)
   await restoreSnippetLimits(parts.snippetLimits, parts)

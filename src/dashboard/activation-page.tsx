@@ -67,8 +67,12 @@ export const ActivationPage = (props: ActivationProps) => (
 const StatusSection = ({ viewer, ...props }: ActivationProps) => (
   <>
     <section>
-      <h2>So far</h2>
-      <div data-live="steps">
+      <div class="section-head">
+        <h2>So far</h2>
+        {/* says whether this is live, where scripts run */}
+        <span data-live-state role="status" />
+      </div>
+      <div data-live="steps" data-live-from={`${pathOf(viewer.app.publicId, 'activation')}/live`}>
         <Steps {...props} />
       </div>
     </section>

@@ -24,10 +24,10 @@ export const Steps = ({ activation, keys, now }: StatusProps) => {
   return (
     <ol class="steps">
       <Step name="Your server called" at={usedAt} now={now}>
-        {keys.length === 0 ? 'No key works yet.' : 'With an API key that works.'}
+        {keys.length === 0 ? 'No key works yet.' : 'With the code below, or any other call.'}
       </Step>
       <Step name="An event came" at={lastEventAt} now={now}>
-        {lastEventAt === null ? 'Sent by your server, about a person.' : ''}
+        Sent by your server, about a person.
       </Step>
       <Step name="A page was reported" at={lastViewAt} now={now}>
         By the tag, once somebody is signed in.

@@ -1,14 +1,13 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { readScript, readStub } from '../assets.ts'
-import { readActivation } from '../core/activation.ts'
-import { PREVIOUS_SECRET_VALID_MS } from '../core/identity.ts'
 import { integrationCode } from '../core/integration/index.ts'
 import { expiryNow } from '../core/parts.ts'
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
 import { checkSignature } from '../core/signature-check.ts'
 import { sendTestEvent } from '../core/test-event.ts'
 import { makeToken } from '../core/tokens.ts'
+import { readStatus, streamStatus } from './activation-live.tsx'
 import { ActivationPage } from './activation-page.tsx'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { type PageParts, showPage, takeForm } from './door.tsx'
@@ -26,6 +25,9 @@ export const activationRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/activation', ({ request, params: { app } }) =>
       showPage(parts, request, app, (viewer) => showActivation(parts, request, viewer)),
+    )
+    .get('/apps/:app/activation/live', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => streamStatus(parts, request, viewer)),
     )
     .post(
       '/apps/:app/activation/key',
@@ -79,7 +81,7 @@ export async function showActivation(
   const page = (
     <ActivationPage
       viewer={viewer}
-      {...(await readStatus(parts, viewer))}
+      {...await readStatus(parts, viewer)}
       code={integrationCode(baseUrl, viewer.app)}
       snippet={{ baseUrl, siteId: viewer.app.siteId, stub: readStub(), script: readScript().identity }}
       form={makeToken()}
@@ -88,21 +90,4 @@ export async function showActivation(
     />
   )
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page, cookies)
-}
-
-/** What is on the page and changes while it is open. */
-async function readStatus(parts: PageParts, { account, app }: Viewer) {
-  const { store, clock, access } = parts
-  const now = clock.now()
-  const [activation, keys, secrets] = await Promise.all([
-    readActivation(parts, app),
-    store.listKeys(account.id),
-    store.listSecrets(account.id, now - PREVIOUS_SECRET_VALID_MS),
-  ])
-  return {
-    activation,
-    keys: keys.filter(({ revokedAt }) => revokedAt === null).map(access.withUse),
-    hasOldSecret: secrets.some(({ retiredAt }) => retiredAt !== null),
-    now,
-  }
 }

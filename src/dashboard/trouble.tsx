@@ -44,11 +44,20 @@ function listTroubles({ activation, keys, hasOldSecret, appId, now }: TroublePro
   // a wrong signature is told once
   const isSame = refused?.lastAt === failedSignature?.lastAt
   const about: [Noted | null, (noted: Noted) => Omit<Trouble, 'noted'>][] = [
-    [activation.refusedCall, ({ reason }) => ({ title: 'A call of your server was refused', text: reason })],
+    [
+      activation.refusedCall,
+      ({ reason }) => ({ title: 'A call of your server was refused', text: <Sentence text={reason} /> }),
+    ],
     [failedSignature, ({ reason }) => ({ title: 'A signature was wrong', text: <WrongSignature reason={reason} /> })],
-    [isSame ? null : refused, ({ reason }) => ({ title: 'A report of a page was refused', text: reason })],
+    [
+      isSame ? null : refused,
+      ({ reason }) => ({ title: 'A report of a page was refused', text: <Sentence text={reason} /> }),
+    ],
     [activation.withoutEmail, () => WITHOUT_EMAIL],
-    [activation.unknownPeople, () => ({ mood: 'caution', title: 'Unknown people', text: <UnknownPeople appId={appId} /> })],
+    [
+      activation.unknownPeople,
+      () => ({ mood: 'caution', title: 'Unknown people', text: <UnknownPeople appId={appId} /> }),
+    ],
     [hasOldSecret ? activation.oldSecret : null, () => OLD_SECRET],
   ]
   const noted = about.flatMap(([one, tell]) => {
@@ -69,6 +78,11 @@ const OLD_SECRET: Trouble = {
   title: 'Signatures of the previous secret',
   text: 'A server still signs with the identity secret that was rotated out. It is refused when its 24 hours are over.',
 }
+
+/** In answers, names stand between backticks. */
+const Sentence = ({ text }: { text: string | null }) => (
+  <>{(text ?? '').split('`').map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}</>
+)
 
 const REASONS: Record<string, string> = {
   uppercase: 'It was in uppercase. Send it as lowercase hexadecimal.',

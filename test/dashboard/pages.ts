@@ -27,6 +27,7 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'eventpost-pages-'))
   const store = await openStore(folder, { threads: false })
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
+  const feed = createFeed({ store })
   const parts: Parts = {
     store,
     clock,
@@ -36,8 +37,8 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
-    notes: createNotes({ store, clock }),
-    feed: createFeed({ store }),
+    notes: createNotes({ store, clock, onNote: feed.tell }),
+    feed,
   }
   const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
