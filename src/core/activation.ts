@@ -114,6 +114,20 @@ export async function readActivation(
   }
 }
 
+/** Signatures of all the account's apps that were made with the secret before, since the last rotation (spec 3.3). */
+export async function readOldSecretUse(
+  { store, notes }: Pick<Parts, 'store' | 'notes'>,
+  apps: AppRow[],
+): Promise<Noted | null> {
+  const all = await Promise.all(apps.map(async ({ id }) => [...(await store.listNotes(id)), ...notes.pending(id)]))
+  return sumUp(
+    all
+      .flat()
+      .filter(({ kind }) => kind === 'old_secret')
+      .toSorted((a, b) => a.lastAt - b.lastAt),
+  )
+}
+
 /** In the order in which they were noted: the last one tells why. */
 function sumUp(notes: NoteRow[]): Noted | null {
   const last = notes.at(-1)

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
+import { hasRole } from '../core/members.ts'
 import { Document } from './document.tsx'
 import { Icon, type IconName, Mark } from './parts/icon.tsx'
 import { Flash } from './parts/notice.tsx'
@@ -19,6 +20,9 @@ export type PageName = keyof typeof PAGES | 'you' | 'new-app'
 
 /** Where a page of an app is. */
 export const pathOf = (appId: string, page: PageName): string => `/apps/${appId}/${page}`
+
+/** What another app has too. */
+const pageElsewhere = (page: PageName): PageName => (page === 'new-app' ? 'activation' : page)
 
 type FrameProps = {
   viewer: Viewer
@@ -92,7 +96,18 @@ const Item = ({ href, icon, isCurrent, children }: ItemProps) => (
 )
 
 /** Another app of the account is seen on the same page. */
-const Switcher = ({ viewer: { account, apps, app }, page }: { viewer: Viewer; page: PageName }) => (
+const Switcher = ({
+  viewer: {
+    account,
+    apps,
+    app,
+    member: { role },
+  },
+  page,
+}: {
+  viewer: Viewer
+  page: PageName
+}) => (
   <details class="switcher" name="switcher">
     <summary class="item">
       <Mark />
@@ -107,13 +122,23 @@ const Switcher = ({ viewer: { account, apps, app }, page }: { viewer: Viewer; pa
       <ul>
         {apps.map(({ publicId, name }) => (
           <li key={publicId}>
-            <a class="item" href={pathOf(publicId, page)} aria-current={publicId === app.publicId ? 'true' : undefined}>
+            <a
+              class="item"
+              href={pathOf(publicId, pageElsewhere(page))}
+              aria-current={publicId === app.publicId ? 'true' : undefined}
+            >
               <span>{name}</span>
               {publicId === app.publicId && <Icon name="check" />}
             </a>
           </li>
         ))}
       </ul>
+      {hasRole(role, 'owner') && (
+        <a class="item more" href={pathOf(app.publicId, 'new-app')}>
+          <Icon name="plus" />
+          <span>New app</span>
+        </a>
+      )}
     </div>
   </details>
 )

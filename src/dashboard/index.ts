@@ -7,9 +7,12 @@ import { createGuard } from './guard.ts'
 import type { PageParts } from './door.tsx'
 import { homeRoutes } from './home.tsx'
 import { keysRoutes } from './keys.tsx'
+import { membersRoutes } from './members.tsx'
+import { newAppRoutes } from './new-app.tsx'
 import { passwordRoutes } from './password.tsx'
 import { problemAnswer } from './problems.tsx'
 import { secretRoutes } from './secret.tsx'
+import { settingsRoutes } from './settings.tsx'
 import { setupRoutes } from './setup.tsx'
 import { showcaseRoutes } from './showcase/index.tsx'
 import { signInRoutes } from './sign-in.tsx'
@@ -35,6 +38,9 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(activationRoutes(parts))
       .use(keysRoutes(parts))
       .use(secretRoutes(parts))
+      .use(settingsRoutes(parts))
+      .use(membersRoutes(parts))
+      .use(newAppRoutes(parts))
       .use(youRoutes(parts))
       .use(themeRoutes(parts))
       // for who works on it; the executable does not know it
