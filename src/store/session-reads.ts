@@ -24,7 +24,7 @@ export function createSessionReads(db: Database) {
         .select()
         .from(members)
         .where(eq(members.accountId, accountId))
-        .orderBy(asc(members.createdAt), asc(members.id))
+        .orderBy(asc(members.createdAt), asc(members.email))
         .all()
         .map(({ id, email, role, passwordHash, createdAt }) => ({
           id,
