@@ -7,6 +7,7 @@ const FLASHES = {
   sessions_ended: 'All your other sessions have ended.',
   key_revoked: 'The key was revoked. Requests with it are refused from now on.',
   secrets_revoked: 'The previous identity secret was revoked. Signatures made with it are refused from now on.',
+  person_erased: 'The person was erased, with all that was held about them.',
   test_sent: 'The test event was taken. It is the newest of this app.',
 } as const
 

@@ -3,11 +3,13 @@ import type { Parts } from '../core/parts.ts'
 import { createSessions } from '../core/sessions.ts'
 import { createSignIns } from '../core/sign-ins.ts'
 import { activationRoutes } from './activation.tsx'
+import { eventsRoutes } from './events.tsx'
 import { createGuard } from './guard.ts'
 import type { PageParts } from './door.tsx'
 import { homeRoutes } from './home.tsx'
 import { keysRoutes } from './keys.tsx'
 import { passwordRoutes } from './password.tsx'
+import { peopleRoutes } from './people.tsx'
 import { problemAnswer } from './problems.tsx'
 import { secretRoutes } from './secret.tsx'
 import { setupRoutes } from './setup.tsx'
@@ -33,6 +35,8 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(passwordRoutes(parts))
       .use(signInRoutes(parts))
       .use(activationRoutes(parts))
+      .use(eventsRoutes(parts))
+      .use(peopleRoutes(parts))
       .use(keysRoutes(parts))
       .use(secretRoutes(parts))
       .use(youRoutes(parts))
