@@ -60,7 +60,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     .use(collectRoutes(parts))
     .use(scriptRoutes(parts, readScript()))
     .use(dashboardRoutes(parts))
-    .use(await assetRoutes())
+    .use(assetRoutes())
     // where people look first
     .get('/docs', () => new Response(null, { status: 302, headers: { Location: `${API_PREFIX}/docs` } }))
   const nextId = createRequestIds()
@@ -146,8 +146,12 @@ function refuseAddress(app: AnyElysia, request: Request): Response {
   return refusalAnswer(request, { refusal: 'method_not_allowed' }, { Allow: methods.join(', ') })
 }
 
-/** The path as its route is written: an app's ID is whatever a caller likes. */
-const patternOf = (path: string): string => path.replace(/^\/apps\/[^/]+/, '/apps/:app')
+/** The path as its route is written: an ID is whatever a caller likes. */
+const patternOf = (path: string): string =>
+  path
+    .replace(/^\/apps\/[^/]+/, '/apps/:app')
+    .replace(/^(\/apps\/:app\/events)\/[^/]+/, '$1/:event')
+    .replace(/^(\/apps\/:app\/people)\/[^/]+/, '$1/:person')
 
 /** The path of an absolute URL, without the cost of parsing all of it. */
 function pathOf(url: string): string {

@@ -39,6 +39,7 @@ export const ActivationPage = (props: ActivationProps) => (
     viewer={props.viewer}
     page="activation"
     title="Activation"
+    islands={['live']}
     state={
       <span data-live="state" aria-live="polite">
         <State {...props} />

@@ -10,7 +10,7 @@ import { makeToken } from '../core/tokens.ts'
 import { readStatus, streamStatus } from './activation-live.tsx'
 import { ActivationPage } from './activation-page.tsx'
 import { pageAnswer, redirectAnswer } from './answers.ts'
-import { type PageParts, showPage, takeForm } from './door.tsx'
+import { openStream, type PageParts, showPage, takeForm } from './door.tsx'
 import { flashCookie } from './flash.ts'
 import type { Form } from './forms.ts'
 import { pathOf } from './frame.tsx'
@@ -27,7 +27,7 @@ export const activationRoutes = (parts: PageParts) =>
       showPage(parts, request, app, (viewer) => showActivation(parts, request, viewer)),
     )
     .get('/apps/:app/activation/live', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) => streamStatus(parts, request, viewer)),
+      openStream(parts, request, app, (viewer) => streamStatus(parts, request, viewer)),
     )
     .post(
       '/apps/:app/activation/key',

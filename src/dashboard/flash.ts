@@ -11,6 +11,7 @@ const FLASHES = {
   settings_saved: 'The settings were saved. They hold from now on.',
   role_changed: 'The role was changed. It holds from their next page on.',
   member_removed: 'The member was removed, and all their sessions have ended.',
+  person_erased: 'The person was erased, with all that was held about them.',
   test_sent: 'The test event was taken. It is the newest of this app.',
 } as const
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { hasRole } from '../core/members.ts'
-import { Document } from './document.tsx'
+import { Document, type Island } from './document.tsx'
 import { Icon, type IconName, Mark } from './parts/icon.tsx'
 import { Flash } from './parts/notice.tsx'
 import { PageHead } from './parts/page-head.tsx'
@@ -11,6 +11,8 @@ import type { Viewer } from './viewer.ts'
 /** The pages of an app, in the order in which they are needed. */
 const PAGES = {
   activation: { name: 'Activation', icon: 'activation' },
+  events: { name: 'Events', icon: 'events' },
+  people: { name: 'People', icon: 'people' },
   keys: { name: 'API keys', icon: 'keys' },
   settings: { name: 'Settings', icon: 'settings' },
   members: { name: 'Members', icon: 'members' },
@@ -19,7 +21,7 @@ const PAGES = {
 export type PageName = keyof typeof PAGES | 'you' | 'new-app'
 
 /** Where a page of an app is. */
-export const pathOf = (appId: string, page: PageName): string => `/apps/${appId}/${page}`
+export const pathOf = (appId: string, page: PageName | 'feed'): string => `/apps/${appId}/${page}`
 
 /** What another app has too. */
 const pageElsewhere = (page: PageName): PageName => (page === 'new-app' ? 'activation' : page)
@@ -31,12 +33,13 @@ type FrameProps = {
   /** the one sentence that says how things stand */
   state: ComponentChildren
   action?: ComponentChildren
+  islands?: Island[]
   children?: ComponentChildren
 }
 
 /** The frame of every page of a member: a sidebar, under 800 pixels a bar with a menu. */
-export const Frame = ({ viewer, page, title, state, action, children }: FrameProps) => (
-  <Document title={`${title} - ${viewer.app.name}`}>
+export const Frame = ({ viewer, page, title, state, action, islands, children }: FrameProps) => (
+  <Document title={`${title} - ${viewer.app.name}`} islands={islands}>
     <a class="skip" href="#main">
       Skip to the content
     </a>

@@ -3,6 +3,7 @@ import type { Parts } from '../core/parts.ts'
 import { createSessions } from '../core/sessions.ts'
 import { createSignIns } from '../core/sign-ins.ts'
 import { activationRoutes } from './activation.tsx'
+import { eventsRoutes } from './events.tsx'
 import { createGuard } from './guard.ts'
 import type { PageParts } from './door.tsx'
 import { homeRoutes } from './home.tsx'
@@ -10,6 +11,7 @@ import { keysRoutes } from './keys.tsx'
 import { membersRoutes } from './members.tsx'
 import { newAppRoutes } from './new-app.tsx'
 import { passwordRoutes } from './password.tsx'
+import { peopleRoutes } from './people.tsx'
 import { problemAnswer } from './problems.tsx'
 import { secretRoutes } from './secret.tsx'
 import { settingsRoutes } from './settings.tsx'
@@ -36,6 +38,8 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(passwordRoutes(parts))
       .use(signInRoutes(parts))
       .use(activationRoutes(parts))
+      .use(eventsRoutes(parts))
+      .use(peopleRoutes(parts))
       .use(keysRoutes(parts))
       .use(secretRoutes(parts))
       .use(settingsRoutes(parts))

@@ -36,7 +36,7 @@ export const membersRoutes = (parts: PageParts) =>
     )
     .use(memberForms(parts))
 
-const SENSITIVE = { role: 'owner', isSensitive: true } as const
+const SENSITIVE = { role: 'owner', isSensitive: true, page: 'members' } as const
 
 /** Each may let somebody in, so the password is asked again when it was typed long ago. */
 const memberForms = (parts: PageParts) =>

@@ -17,6 +17,8 @@ type ProblemCode =
   | 'setup_link_unknown'
   | 'password_link_unknown'
   | 'page_unknown'
+  | 'event_unknown'
+  | 'person_unknown'
   | 'role_too_low'
   | 'done_before'
 
@@ -87,6 +89,26 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 404,
     title: 'There is nothing here',
     lead: 'No page of your account has this address.',
+    remedy: (
+      <p>
+        Go to <a href="/">the start</a>.
+      </p>
+    ),
+  },
+  event_unknown: {
+    status: 404,
+    title: 'There is no such event',
+    lead: 'This app has none with this ID. It may have been erased with its person.',
+    remedy: (
+      <p>
+        Go to <a href="/">the start</a>.
+      </p>
+    ),
+  },
+  person_unknown: {
+    status: 404,
+    title: 'There is nobody here',
+    lead: 'This app knows nobody with this ID. The person may have been erased.',
     remedy: (
       <p>
         Go to <a href="/">the start</a>.

@@ -147,10 +147,12 @@ export function seedEvents(db: Database, { span, events, large, small, contacts 
     }
     rows.end()
     end()
+    db.run(`INSERT INTO daily_rollups (app_id, day, name_id, count)
+      SELECT app_id, hour / 24, name_id, sum(count) FROM rollups GROUP BY app_id, hour / 24, name_id`)
   })
 }
 
-/** Names and rollups, an hour of them at a time. */
+/** Names, and hourly counts of one hour at a time. */
 function createCounts(db: Database) {
   const names = new Map<string, number>()
   const addName = db.prepare<{ id: number }, [number, string]>(

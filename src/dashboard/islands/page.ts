@@ -1,5 +1,4 @@
 /** What every page may use once scripts run; without them the same works by other means, or is not shown. */
 import './copy.ts'
-import './live.ts'
 import './switcher.ts'
 import './theme.ts'
