@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import { createSetupToken } from '../../src/core/accounts.ts'
 import { ADA, seedEvents } from './seed.ts'
+import { ACTIVATION_STEPS, APP_STEPS } from './walk-app.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 
 type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
@@ -37,6 +38,7 @@ export const STEPS: Step[] = [
   { name: 'activation-tested', go: (page) => page.click('aside form button') },
   { name: 'activation-python', go: (page) => page.click('label[for=code-python]') },
   { name: 'activation-key', go: (page) => page.click('main section form button') },
+  ...ACTIVATION_STEPS,
   {
     name: 'events',
     go: async (page, server) => {
@@ -123,5 +125,6 @@ export const STEPS: Step[] = [
       await page.click('button.primary')
     },
   },
+  ...APP_STEPS,
   { name: 'you', go: (page, server) => page.goto(at(server, 'you')) },
 ]
