@@ -2,6 +2,7 @@ import type { Store } from '../store/store.ts'
 import { createAccess, type KeyAccess } from './access.ts'
 import { createNotes, type Notes } from './activation.ts'
 import { randomBase62 } from './base62.ts'
+import { createFeed, type Feed } from './feed.ts'
 import { createFloodGuard, type FloodGuard } from './flood.ts'
 import { createLimits, type Limits } from './limits.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './snippet-limits.ts'
@@ -23,6 +24,7 @@ export type Parts = {
   flood: FloodGuard
   snippetLimits: SnippetLimits
   notes: Notes
+  feed: Feed
   /** the address people reach the service at, without a slash at its end */
   baseUrl: string
   /** blinds addresses in the names of buckets */
@@ -44,6 +46,7 @@ export const expiryNow = ({ now, steadyNow }: Clock): number => Math.min(now(), 
 /** The parts of a service on this store, its limits filled with what was counted before a restart. */
 export async function createParts({ store, clock, baseUrl }: Pick<Parts, 'store' | 'clock' | 'baseUrl'>) {
   await store.keepInstallValue({ name: 'address_key', value: randomBase62(43) })
+  const feed = createFeed({ store })
   const parts: Parts = {
     store,
     clock,
@@ -53,7 +56,8 @@ export async function createParts({ store, clock, baseUrl }: Pick<Parts, 'store'
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
-    notes: createNotes({ store, clock }),
+    notes: createNotes({ store, clock, onNote: feed.tell }),
+    feed,
   }
   await restoreLimits(parts)
   await restoreSnippetLimits(parts.snippetLimits, parts)

@@ -53,6 +53,8 @@ export function onFault(log: Log, message: string, reason: string): void {
 async function drain({ http, answer, health, log, chores, lock, parts }: Stopping): Promise<void> {
   log.write('info', 'stopping')
   health.isDraining = true
+  // who reads on and on comes back to whoever serves next
+  parts.feed.end()
   chores.stop()
   await closeDoor(http, answer)
   await parts.access.saveUses()

@@ -8,6 +8,7 @@ import { createEventReads } from './event-reads.ts'
 import { createFaultWatch, type FaultListener } from './fault-watch.ts'
 import { createOutcomeReads } from './idempotency.ts'
 import { openInline } from './inline.ts'
+import { createRollupReads } from './rollup-reads.ts'
 import { createSnippetReads } from './snippet-reads.ts'
 import { startThreads } from './threads.ts'
 import { createSessionReads } from './session-reads.ts'
@@ -51,6 +52,7 @@ const createReads = (db: Database) => ({
   ...createContactReads(db),
   ...createEventReads(db),
   ...createSnippetReads(db),
+  ...createRollupReads(db),
   ...createOutcomeReads(db),
   ...createSessionReads(db),
 })
@@ -138,6 +140,7 @@ const WRITE_NAMES: Record<WriteName, true> = {
   eraseContact: true,
   createAccount: true,
   createApp: true,
+  updateApp: true,
   setSnippet: true,
   createKey: true,
   revokeKey: true,
@@ -150,6 +153,8 @@ const WRITE_NAMES: Record<WriteName, true> = {
   addNotes: true,
   inviteMember: true,
   makePasswordLink: true,
+  setRole: true,
+  removeMember: true,
   startSession: true,
   touchSession: true,
   confirmSession: true,

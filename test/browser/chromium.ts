@@ -9,7 +9,8 @@ const QUIET = ['--no-sandbox', '--disable-background-networking', '--disable-com
 /** False where there is no Chromium to try things in. */
 export const hasChromium = existsSync(PATH)
 
-export const openChromium = (): Promise<Browser> => chromium.launch({ executablePath: PATH, args: QUIET })
+export const openChromium = (more: string[] = []): Promise<Browser> =>
+  chromium.launch({ executablePath: PATH, args: [...QUIET, ...more] })
 
 export const PASSWORD = 'correct horse battery'
 

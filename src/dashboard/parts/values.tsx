@@ -19,7 +19,7 @@ export const Value = ({ id, name, children }: { id: string; name: string; childr
 )
 
 /** A name and what it stands for, without anything to copy. */
-export const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
+export const Fact = ({ name, children }: { name: ComponentChildren; children: ComponentChildren }) => (
   <div>
     <dt>{name}</dt>
     <dd>{children}</dd>
