@@ -56,6 +56,7 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     post: (path: string, fields: Record<string, string>, headers: Record<string, string> = SAME_ORIGIN) =>
       handle(path, { method: 'POST', headers, body: new URLSearchParams(fields) }),
     close: async () => {
+      parts.feed.end()
       await store.close()
       rmSync(folder, { recursive: true })
     },
