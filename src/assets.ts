@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { staticPlugin } from '@elysiajs/static'
+import { Elysia } from 'elysia'
 
 const ASSET_PREFIX = '/assets'
 
@@ -34,22 +34,39 @@ export function readScript(): Script {
   return { identity: read(SCRIPT), br: read(`${SCRIPT}.br`), gzip: read(`${SCRIPT}.gz`) }
 }
 
-/** Serves the built stylesheet. @throws Error when it was not built */
-export async function assetRoutes() {
+/** The lines that stand in a page until the browser script is there. @throws when they were not built */
+export const readStub = (): string => readFileSync(join(ASSET_FOLDER, 'stub.js'), 'utf8')
+
+/** Of the pages alone: the browser script is served by the API's room, and must not be kept for good. */
+const PAGE_ASSET = /^(?:style\.css|islands\/[\w-]+\.js)$/
+
+const listAssets = (): string[] =>
+  readdirSync(ASSET_FOLDER, { recursive: true, encoding: 'utf8' })
+    .map((name) => name.replaceAll('\\', '/'))
+    .filter((name) => PAGE_ASSET.test(name))
+
+/** Serves the stylesheet and the islands, packed where the browser takes it. @throws Error when they were not built */
+export function assetRoutes() {
   if (!existsSync(ASSET_FOLDER)) throw new Error('the assets are not built; run `bun run assets`')
-  return staticPlugin({
-    assets: ASSET_FOLDER,
-    prefix: ASSET_PREFIX,
-    alwaysStatic: true,
-    silent: true,
-    indexHTML: false,
-    // what it serves is kept for good, and the browser script must not be
-    ignorePatterns: [/\/s\.js(\.br|\.gz)?$/],
-    // its ETags lack their quotes, and its cache of them starts a timer that keeps the process from ending
-    etag: false,
-    headers: { 'Cache-Control': FOREVER },
-  })
+  const app = new Elysia()
+  for (const name of listAssets()) {
+    const content = new Uint8Array(readFileSync(join(ASSET_FOLDER, name)))
+    const packed = Bun.gzipSync(content, { level: 9 })
+    const headers = { ...HEADERS, 'Content-Type': name.endsWith('.css') ? 'text/css;charset=utf-8' : SCRIPT_TYPE }
+    app.get(`${ASSET_PREFIX}/${name}`, ({ request }) =>
+      takesGzip(request)
+        ? new Response(packed, { headers: { ...headers, 'Content-Encoding': 'gzip' } })
+        : new Response(content, { headers }),
+    )
+  }
+  return app
 }
+
+const SCRIPT_TYPE = 'text/javascript;charset=utf-8'
+const HEADERS = { 'Cache-Control': FOREVER, Vary: 'Accept-Encoding' }
+
+const takesGzip = (request: Request): boolean =>
+  /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(request.headers.get('accept-encoding') ?? '')
 
 const urls = new Map<string, string>()
 

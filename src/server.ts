@@ -4,6 +4,7 @@ import { bounceRoutes } from './api/bounces.ts'
 import { COLLECT_CORS, COLLECT_PATH, collectRoutes } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
 import { scriptRoutes } from './api/script.ts'
+import { noteRefusedCall } from './core/activation.ts'
 import { clientAddress, isTrustedProxy } from './core/addresses.ts'
 import type { Parts } from './core/parts.ts'
 import { isEarlyRefusal, refuse } from './core/refusals.ts'
@@ -61,7 +62,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     .use(bounceRoutes(parts))
     .use(scriptRoutes(parts, readScript()))
     .use(dashboardRoutes(parts))
-    .use(await assetRoutes())
+    .use(assetRoutes())
     // where people look first
     .get('/docs', () => new Response(null, { status: 302, headers: { Location: `${API_PREFIX}/docs` } }))
   const nextId = createRequestIds()
@@ -106,10 +107,14 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   const record = (request: Request, path: string, status: number, startedAt: number): void => {
     const known = patternOf(path)
     const route = routes.has(known) ? known : path.startsWith('/assets/') ? '/assets/*' : 'other'
-    const { requestId, address, access, refusal } = factsOf(request)
+    const { requestId, address, access, app, refusal } = factsOf(request)
     const ms = performance.now() - startedAt
     parts.metrics.countRequest(request.method, route, status, ms / 1000)
-    if (access && refusal && isEarlyRefusal(refusal)) parts.flood.countRefusal(address(), access.key.id)
+    if (access && refusal) {
+      if (isEarlyRefusal(refusal.refusal)) parts.flood.countRefusal(address(), access.key.id)
+      // a list that was asked for in vain keeps nothing from arriving
+      if (request.method !== 'GET') noteRefusedCall(parts, { access, app, refusal })
+    }
     const { method } = request
     parts.log.request({ requestId, method, route, status, ms: Math.round(ms * 10) / 10, keyId: access?.key.id ?? null })
   }
@@ -143,8 +148,12 @@ function refuseAddress(app: AnyElysia, request: Request): Response {
   return refusalAnswer(request, { refusal: 'method_not_allowed' }, { Allow: methods.join(', ') })
 }
 
-/** The path as its route is written: an app's ID is whatever a caller likes. */
-const patternOf = (path: string): string => path.replace(/^\/apps\/[^/]+/, '/apps/:app')
+/** The path as its route is written: an ID is whatever a caller likes. */
+const patternOf = (path: string): string =>
+  path
+    .replace(/^\/apps\/[^/]+/, '/apps/:app')
+    .replace(/^(\/apps\/:app\/events)\/[^/]+/, '$1/:event')
+    .replace(/^(\/apps\/:app\/people)\/[^/]+/, '$1/:person')
 
 /** The path of an absolute URL, without the cost of parsing all of it. */
 function pathOf(url: string): string {

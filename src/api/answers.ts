@@ -47,7 +47,7 @@ export function refusalBody(refused: Refusal) {
 export function refusalAnswer(request: Request, refusal: Refusal, headers: Record<string, string> = {}): Response {
   const { status } = REFUSALS[refusal.refusal]
   const facts = factsOf(request)
-  facts.refusal = refusal.refusal
+  facts.refusal = refusal
   const body = { ...refusalBody(refusal), requestId: facts.requestId }
   return answer(request, status, body, { ...refusalHeaders(refusal), ...headers })
 }

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { noteEventWithoutEmail } from '../core/activation.ts'
+import { noteEventWithoutEmail, noteRefusedCall } from '../core/activation.ts'
 import { BatchAnswer } from '../core/answer-schemas.ts'
 import { readEventInput } from '../core/event-input.ts'
 import { recordEvent, type RecordedEvent, warnOfLink } from '../core/events.ts'
@@ -25,7 +25,7 @@ import { type Begun, findKeyFault, type Once, REPLAYED } from './once.ts'
 type Event = Call<Extract<ReturnType<typeof readEventInput>, { input: unknown }>['input']>
 type Batch = Pick<Event, 'access' | 'body' | 'warnings'> & { items: Item[] }
 type Item = { call: Event } | Refused
-type Result = { body: object } & ({ ok: true; isReplayed: boolean } | { ok: false; refusal: RefusalCode })
+type Result = { body: object } & ({ ok: true; isReplayed: boolean } | { ok: false; refusal: Refusal })
 
 /** POST /events/batch: each item is judged, counted and answered by itself (api.md, Answers). */
 export const batchRoutes = (parts: Parts, once: Once) =>
@@ -103,6 +103,7 @@ async function recordBatch(parts: Parts, request: Request, batch: Batch, begun: 
     if (wanted === 0) parts.flood.countRefusal(factsOf(request).address(), access.key.id)
   }
   const results = await recordAll(parts, items, counted, begun)
+  noteRefusedItem(parts, batch, results)
   const headers = remainingHeaders(parts, 'events', access)
   const refusedWhole = findWholeRefusal(results)
   if (refusedWhole) return refusalAnswer(request, refuse(refusedWhole), headers)
@@ -145,12 +146,21 @@ function recorded(
 
 const refused = (index: number, refusal: Refusal): Result => ({
   ok: false,
-  refusal: refusal.refusal,
+  refusal,
   body: { index, ...refusalBody(refusal) },
 })
 
 const tooMany = ({ limit, taken }: TakenFor): Refusal =>
   refuse('rate_limited', { limited: { scope: 'key', limit: limit.max, retryAfter: taken.retryAfterSeconds } })
+
+/** The last one that was refused stands for all of them on the Activation screen. */
+function noteRefusedItem(parts: Parts, { access, items }: Batch, results: Result[]): void {
+  const at = results.findLastIndex((result) => !result.ok)
+  const [item, result] = [items[at], results[at]]
+  if (!item || !result || result.ok) return
+  const app = 'call' in item ? item.call.app : undefined
+  noteRefusedCall(parts, { access, app, refusal: result.refusal })
+}
 
 /** What concerns the request and not an event of it. The first is the one that promises least. */
 const WHOLE = ['commit_unconfirmed', 'unavailable', 'idempotency_mismatch'] as const
@@ -159,7 +169,7 @@ const WHOLE = ['commit_unconfirmed', 'unavailable', 'idempotency_mismatch'] as c
 const findWholeRefusal = (results: Result[]): RefusalCode | undefined =>
   results.some((result) => result.ok)
     ? undefined
-    : WHOLE.find((code) => results.some((result) => !result.ok && result.refusal === code))
+    : WHOLE.find((code) => results.some((result) => !result.ok && result.refusal.refusal === code))
 
 function batchAnswer(
   request: Request,

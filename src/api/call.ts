@@ -1,4 +1,4 @@
-import { type Access, type AppRow, findApp } from '../core/access.ts'
+import { type Access, type AppRow, findApp, findNamedApp } from '../core/access.ts'
 import { readBearer } from '../core/api-keys.ts'
 import type { Reading } from '../core/field-readers.ts'
 import type { Parts } from '../core/parts.ts'
@@ -59,6 +59,7 @@ export async function readCall<T extends { app: string }>(
   if ('refused' in body) return body
   const fault = findKeyFault(request)
   if (fault) return { refused: fault }
+  factsOf(request).app = findNamedApp(allowed.access, body.object)
   return readItem(allowed.access, read(body.object, parts.clock.now()), body.object)
 }
 

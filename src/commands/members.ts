@@ -1,6 +1,6 @@
 import { UsageError } from '../config.ts'
 import { readEmail } from '../core/email.ts'
-import { inviteMember, resetPassword, type Role, ROLES } from '../core/members.ts'
+import { inviteMember, isRole, resetPassword, ROLES } from '../core/members.ts'
 import {
   ACCOUNT,
   BASE_URL,
@@ -24,8 +24,6 @@ const COMMON: Options = {
   email: { type: 'string', value: 'EMAIL', meaning: "The member's email." },
   ...BASE_URL,
 }
-
-const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text)
 
 function readMemberEmail(given: Given): string {
   const email = readEmail(required(given, 'email'))

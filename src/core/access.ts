@@ -1,6 +1,6 @@
 import type { Store } from '../store/store.ts'
 import type { Site } from '../store/snippet-types.ts'
-import type { Access, AppRow } from '../store/types.ts'
+import type { Access, AppRow, KeyRow } from '../store/types.ts'
 import { hashApiKey, hasApiKeyShape } from './api-keys.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { createKept } from './kept.ts'
@@ -59,8 +59,11 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
         if (fromBrowser) use.seenInBrowserAt = now
       }
     },
-    /** A use that is not written yet. */
-    unsavedUse: (keyId: string): Use | null => uses.get(keyId) ?? null,
+    /** A key as it was read, with its use that is not written yet. */
+    withUse(key: KeyRow): KeyRow {
+      const use = uses.get(key.id)
+      return use ? { ...key, ...use, seenInBrowserAt: use.seenInBrowserAt ?? key.seenInBrowserAt } : key
+    },
     /** Writes `lastUsedAt` of the keys used since the last time; called every 30 seconds (api.md, Keys). */
     async saveUses(): Promise<void> {
       if (uses.size === 0) return
@@ -74,6 +77,12 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
 /** The app with this public ID, if the key's account owns it; one of another account does not exist. */
 export const findApp = (access: Access, publicId: string): AppRow | null =>
   access.apps.find((app) => app.publicId === publicId) ?? null
+
+/** The one that a body names, by either name of the field. */
+export function findNamedApp(access: Access, body: Record<string, unknown>): AppRow | undefined {
+  const named = body.app ?? body.newsletter
+  return typeof named === 'string' ? (findApp(access, named) ?? undefined) : undefined
+}
 
 /** Asks for a host and all above it: `a.b.example` is part of `b.example`. */
 const findAppsByHost = (store: Store) => (host: string) => {

@@ -1,10 +1,11 @@
 import type { NoteKind, NoteRow } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
-import { type Access, type AppRow, findApp } from './access.ts'
+import { type Access, type AppRow, findNamedApp } from './access.ts'
 import { lacksEmail } from './collect-input.ts'
 import type { Body } from './field-readers.ts'
 import { readOrigin } from './origins.ts'
 import type { Clock, Parts } from './parts.ts'
+import { refusedField, type Refusal, REFUSALS } from './refusals.ts'
 
 type Detail = { reason?: string | null; origin?: string | null }
 /** How many, and of the last one when (ms UTC), why and on which site's pages; null: none yet. */
@@ -18,11 +19,14 @@ export type Notes = {
   pending(appId: number): NoteRow[]
 }
 
+/** `onNote` is called after each, because it makes no commit that others could notice. */
+type Noting = { store: Store; clock: Clock; onNote?: () => void }
+
 /**
  * Remembers what happened to an app without leaving an event (spec 3.4). Gathered here and written now and then, so that
  * whoever sends nonsense causes no commits; only apps that exist are noted, so it stays small.
  */
-export function createNotes({ store, clock }: { store: Store; clock: Clock }): Notes {
+export function createNotes({ store, clock, onNote = () => {} }: Noting): Notes {
   let gathered = new Map<string, NoteRow>()
   let writing: NoteRow[] = []
   return {
@@ -30,6 +34,7 @@ export function createNotes({ store, clock }: { store: Store; clock: Clock }): N
       const key = `${appId}:${kind}`
       const count = (gathered.get(key)?.count ?? 0) + 1
       gathered.set(key, { appId, kind, count, lastAt: clock.now(), reason, origin })
+      onNote()
     },
     async save() {
       if (gathered.size === 0 || writing.length > 0) return
@@ -63,6 +68,8 @@ export type Activation = {
   /** the specification's sentence; null when there is nothing left to do */
   message: string | null
   lastEventAt: number | null
+  /** of a page view that the browser script reported */
+  lastViewAt: number | null
   /** a signature that proved nobody; `reason` is malformed, uppercase or wrong */
   failedSignature: Noted | null
   /** signatures that were made with a secret which was rotated out */
@@ -74,6 +81,8 @@ export type Activation = {
   scriptLoaded: Noted | null
   /** of the browser script's requests; `reason` is the sentence it was answered with */
   refused: Noted | null
+  /** the same of a server's calls */
+  refusedCall: Noted | null
 }
 
 /**
@@ -89,19 +98,34 @@ export async function readActivation(
   const of = (kind: NoteKind): Noted | null => sumUp(all.filter((note) => note.kind === kind))
   const [withoutEmail, scriptLoaded] = [of('without_email'), of('script_loaded')]
   const lacksOne = withoutEmail !== null && withoutEmail.lastAt > (signs.lastEventAt ?? 0)
-  const isSilent = scriptLoaded !== null && !signs.hasPageView
+  const isSilent = scriptLoaded !== null && signs.lastViewAt === null
   const state = lacksOne || isSilent ? 'without-email' : signs.lastEventAt === null ? 'waiting' : 'done'
   return {
     state,
     message: ACTIVATION_MESSAGES[state],
-    lastEventAt: signs.lastEventAt,
+    ...signs,
     failedSignature: of('failed_signature'),
     oldSecret: of('old_secret'),
     unknownPeople: of('unknown_person'),
     withoutEmail,
     scriptLoaded,
     refused: of('refused'),
+    refusedCall: of('refused_call'),
   }
+}
+
+/** Signatures of all the account's apps that were made with the secret before, since the last rotation (spec 3.3). */
+export async function readOldSecretUse(
+  { store, notes }: Pick<Parts, 'store' | 'notes'>,
+  apps: AppRow[],
+): Promise<Noted | null> {
+  const all = await Promise.all(apps.map(async ({ id }) => [...(await store.listNotes(id)), ...notes.pending(id)]))
+  return sumUp(
+    all
+      .flat()
+      .filter(({ kind }) => kind === 'old_secret')
+      .toSorted((a, b) => a.lastAt - b.lastAt),
+  )
 }
 
 /** In the order in which they were noted: the last one tells why. */
@@ -117,10 +141,24 @@ export function noteEventWithoutEmail(
   { notes }: Pick<Parts, 'notes'>,
   { read }: { read?: { access: Access; body: Body } },
 ): void {
-  const named = read?.body.app ?? read?.body.newsletter
-  if (!read || !lacksEmail(read.body) || typeof named !== 'string') return
-  const app = findApp(read.access, named)
+  const app = read && lacksEmail(read.body) ? findNamedApp(read.access, read.body) : undefined
   if (app) notes.add(app.id, 'without_email')
+}
+
+/**
+ * A server's call that was refused, noted with the sentence it was answered with: for the app it names, else for all that
+ * its key could have meant. Our own faults are no concern of who integrates.
+ */
+export function noteRefusedCall(
+  { notes }: Pick<Parts, 'notes'>,
+  { access, app, refusal: refused }: { access: Access; app?: AppRow; refusal: Refusal },
+): void {
+  const { status, message } = REFUSALS[refused.refusal]
+  if (status >= 500) return
+  const sentence = refused.message ?? message
+  const field = refusedField(refused)
+  const reason = field === undefined ? sentence : `\`${field}\`: ${sentence}`
+  for (const { id } of app ? [app] : access.apps) notes.add(id, 'refused_call', { reason })
 }
 
 /** The script was loaded by a page: noted for the apps on whose hosts that page is (snippet.md). Nothing of the visitor. */

@@ -1,9 +1,9 @@
 import type { Store } from '../store/store.ts'
-import type { NewLink, Refused, Role } from '../store/types.ts'
+import type { MemberEntry, NewLink, Refused, Role } from '../store/types.ts'
 import { makeTextId } from './public-ids.ts'
 import { hashToken, makeToken } from './tokens.ts'
 
-export type { Role }
+export type { MemberEntry, Role }
 
 type Maker = { store: Store; now: number; actor: string }
 
@@ -12,6 +12,8 @@ const LINK_MS = 24 * 3_600_000
 
 /** What a member may do: an owner everything, an editor what concerns people and messages, a viewer look. */
 export const ROLES = ['owner', 'editor', 'viewer'] as const satisfies readonly Role[]
+
+export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text)
 
 /** Whether a role may do what `needed` may. */
 export const hasRole = (role: Role, needed: Role): boolean => ROLES.indexOf(role) <= ROLES.indexOf(needed)

@@ -2,6 +2,7 @@ import type { Store } from '../store/store.ts'
 import { createAccess, type KeyAccess } from './access.ts'
 import { createNotes, type Notes } from './activation.ts'
 import { randomBase62 } from './base62.ts'
+import { createFeed, type Feed } from './feed.ts'
 import { createFloodGuard, type FloodGuard } from './flood.ts'
 import { createLimits, type Limits } from './limits.ts'
 import type { Mailer } from './mailer.ts'
@@ -26,6 +27,7 @@ export type Parts = {
   snippetLimits: SnippetLimits
   notes: Notes
   rehearse: Rehearse
+  feed: Feed
   /** the address people reach the service at, without a slash at its end */
   baseUrl: string
   /** blinds addresses in the names of buckets */
@@ -52,6 +54,7 @@ type Given = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mai
 /** The parts of a service on this store, its limits filled with what was counted before a restart. */
 export async function createParts(given: Given): Promise<Parts> {
   const { store, clock } = given
+  const feed = createFeed({ store })
   const parts: Parts = {
     ...given,
     addressKey: await keepSecret(store, 'address_key'),
@@ -59,7 +62,8 @@ export async function createParts(given: Given): Promise<Parts> {
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
-    notes: createNotes({ store, clock }),
+    notes: createNotes({ store, clock, onNote: feed.tell }),
+    feed,
   }
   await restoreLimits(parts)
   await restoreSnippetLimits(parts.snippetLimits, parts)

@@ -108,6 +108,10 @@ export const REFUSALS = {
   already_done: { status: 409, message: 'This was done already, and nothing was done again.' },
   wrong_password: { status: 400, message: 'The email or the password is wrong.' },
   too_many_tries: { status: 429, message: 'Too many wrong passwords were tried. Wait a while, then try again.' },
+  last_owner: {
+    status: 409,
+    message: 'An account needs an owner, and this is the only one. Make another member an owner first.',
+  },
   email_taken: { status: 409, message: 'A member with this email exists already. Use another email.' },
 } as const satisfies Record<string, Row>
 

@@ -1,5 +1,5 @@
-import type { Access } from './access.ts'
-import type { RefusalCode } from './refusals.ts'
+import type { Access, AppRow } from './access.ts'
+import type { Refusal } from './refusals.ts'
 
 /**
  * What is known of a request besides its content. The server notes it before the doors are asked; a door adds who
@@ -10,8 +10,10 @@ export type RequestFacts = {
   /** the client's, behind trusted proxies */
   address(): string
   access: Access | null
+  /** which of the account's apps the body names, where it names one */
+  app?: AppRow
   /** what the answer says no with */
-  refusal: RefusalCode | null
+  refusal: Refusal | null
 }
 
 const noted = new WeakMap<Request, RequestFacts>()

@@ -94,6 +94,12 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       await noteUse(found.session)
       return found
     },
+    /** Whether a token's session has not ended; asking is no use of it. */
+    async isLive(token: string): Promise<boolean> {
+      const tokenHash = hashToken(token)
+      const found = (await store.findSession(tokenHash)) ?? unsaved.get(tokenHash)
+      return found !== undefined && isLive(found.session)
+    },
     /** A new session after a right password. `replaces` is the token that the same browser had. Refusals: not_found. */
     async start(proof: Proof, browser: string, replaces: string | null): Promise<{ token: string } | Refused> {
       const token = makeToken()

@@ -1,42 +1,62 @@
 /** @jsxImportSource preact */
 import type { KeyRow } from '../core/accounts.ts'
-import type { EventRow } from '../core/events.ts'
+import type { Activation } from '../core/activation.ts'
 import { type Integration, SECRETS_WARNING } from '../core/integration/index.ts'
 import { hasRole } from '../core/members.ts'
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
+import type { SnippetSource } from '../core/snippet-code.ts'
+import { State, Steps } from './activation-status.tsx'
 import { Frame, pathOf } from './frame.tsx'
 import { type Made, MadeKey } from './made-key.tsx'
-import { Badge } from './parts/badge.tsx'
 import { ActionForm } from './parts/button.tsx'
 import { CodeTabs } from './parts/code.tsx'
 import { Notice } from './parts/notice.tsx'
-import { Time } from './parts/time.tsx'
 import { Value, Values } from './parts/values.tsx'
+import { type Checked, SignatureSection } from './signature-section.tsx'
+import { SnippetSection } from './snippet-section.tsx'
+import { Trouble } from './trouble.tsx'
 import type { Viewer } from './viewer.ts'
 
 type ActivationProps = {
   viewer: Viewer
-  newest: EventRow | null
+  activation: Activation
   /** those that work */
   keys: KeyRow[]
+  hasOldSecret: boolean
   code: Integration[]
+  snippet: SnippetSource
   /** the random text by which the form of a key is known again when it is sent twice */
   form: string
   made?: Made
+  checked?: Checked
   refusal?: RefusalCode
   now: number
 }
 
 /** From the IDs of an app to its first event: what to store, what to paste, and what has arrived. */
 export const ActivationPage = (props: ActivationProps) => (
-  <Frame viewer={props.viewer} page="activation" title="Activation" state={<State {...props} />}>
+  <Frame
+    viewer={props.viewer}
+    page="activation"
+    title="Activation"
+    islands={['live']}
+    state={
+      <span data-live="state" aria-live="polite">
+        <State {...props} />
+      </span>
+    }
+  >
     {props.refusal && <Notice kind="error">{REFUSALS[props.refusal].message}</Notice>}
     <div class="columns">
       <div>
         <KeySection {...props} />
         <CodeSection {...props} />
+        <SnippetSection {...props.snippet} />
+        {/* a form that is sent would take away a key that nobody stored yet */}
+        {!props.made && <SignatureSection viewer={props.viewer} checked={props.checked} />}
       </div>
       <aside aria-label="Your app">
+        <StatusSection {...props} />
         <AppSection {...props} />
         <TestSection {...props} />
       </aside>
@@ -44,15 +64,27 @@ export const ActivationPage = (props: ActivationProps) => (
   </Frame>
 )
 
-/** The specification's own words until something has arrived (spec 3.4). */
-const State = ({ newest, now }: ActivationProps) =>
-  newest === null ? (
-    <>Waiting for the first event...</>
-  ) : (
-    <>
-      Events arrive. The newest came <Time at={newest.receivedAt} now={now} />.
-    </>
-  )
+/** What has been seen and what was refused; kept up to date while the page is open (islands/live.ts). */
+const StatusSection = ({ viewer, ...props }: ActivationProps) => (
+  <>
+    <section>
+      <div class="section-head">
+        <h2>So far</h2>
+        {/* says whether this is live, where scripts run */}
+        <span data-live-state role="status" />
+      </div>
+      <div data-live="steps" data-live-from={`${pathOf(viewer.app.publicId, 'activation')}/live`}>
+        <Steps {...props} />
+      </div>
+    </section>
+    <section>
+      <h2>What was refused</h2>
+      <div data-live="trouble">
+        <Trouble {...props} appId={viewer.app.publicId} />
+      </div>
+    </section>
+  </>
+)
 
 const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
   <section>
@@ -110,12 +142,9 @@ const AppSection = ({ viewer: { app } }: ActivationProps) => (
 )
 
 /** Not beside a key that was just made: sending the form would take it away unstored. */
-const TestSection = ({ viewer, newest, made }: ActivationProps) => (
+const TestSection = ({ viewer, activation, made }: ActivationProps) => (
   <section>
     <h2>Try it</h2>
-    <p>
-      <Badge mood={newest === null ? 'quiet' : 'good'}>{newest === null ? 'Waiting' : 'Arriving'}</Badge>
-    </p>
     <p class="hint">
       A test event is about yourself, {viewer.member.email}, who then is one of the people of this app. No message
       follows from it.
@@ -123,7 +152,7 @@ const TestSection = ({ viewer, newest, made }: ActivationProps) => (
     {hasRole(viewer.member.role, 'editor') && !made && (
       <ActionForm
         action={`${pathOf(viewer.app.publicId, 'activation')}/test`}
-        kind={newest === null ? 'primary' : 'plain'}
+        kind={activation.lastEventAt === null ? 'primary' : 'plain'}
       >
         Send a test event
       </ActionForm>

@@ -1,17 +1,23 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
+import { readScript, readStub } from '../assets.ts'
 import { integrationCode } from '../core/integration/index.ts'
+import { expiryNow } from '../core/parts.ts'
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
+import { checkSignature } from '../core/signature-check.ts'
 import { sendTestEvent } from '../core/test-event.ts'
 import { makeToken } from '../core/tokens.ts'
+import { readStatus, streamStatus } from './activation-live.tsx'
 import { ActivationPage } from './activation-page.tsx'
 import { pageAnswer, redirectAnswer } from './answers.ts'
-import { type PageParts, showPage, takeForm } from './door.tsx'
+import { openStream, type PageParts, showPage, takeForm } from './door.tsx'
 import { flashCookie } from './flash.ts'
+import type { Form } from './forms.ts'
 import { pathOf } from './frame.tsx'
 import { createKeyByForm } from './keys.tsx'
 import type { Made } from './made-key.tsx'
 import { problemAnswer } from './problems.tsx'
+import type { Checked } from './signature-section.tsx'
 import type { Viewer } from './viewer.ts'
 
 /** Where an app goes from its IDs to its first event (spec 2.1, 3.4). */
@@ -19,6 +25,9 @@ export const activationRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/activation', ({ request, params: { app } }) =>
       showPage(parts, request, app, (viewer) => showActivation(parts, request, viewer)),
+    )
+    .get('/apps/:app/activation/live', ({ request, params: { app } }) =>
+      openStream(parts, request, app, (viewer) => streamStatus(parts, request, viewer)),
     )
     .post(
       '/apps/:app/activation/key',
@@ -42,33 +51,42 @@ export const activationRoutes = (parts: PageParts) =>
         }),
       { parse: 'none' },
     )
+    .post(
+      '/apps/:app/activation/signature',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'viewer' }, async (form, viewer) => {
+          const checked = await checkPasted(parts, viewer, form)
+          return showActivation(parts, request, viewer, { checked })
+        }),
+      { parse: 'none' },
+    )
 
-type Shown = { made?: Made; refusal?: RefusalCode; cookies?: string[] }
+async function checkPasted({ store, clock }: PageParts, viewer: Viewer, form: Form): Promise<Checked> {
+  // all of them, so that one which does not work any more is known for what it is
+  const secrets = await store.listSecrets(viewer.account.id, 0)
+  const pasted = { email: form.text('email'), signature: form.text('signature').trim() }
+  return { ...pasted, verdict: checkSignature({ ...pasted, secrets, now: expiryNow(clock) }) }
+}
+
+type Shown = { made?: Made; checked?: Checked; refusal?: RefusalCode; cookies?: string[] }
 
 /** The page, with a key that was just made or what could not be done. */
 export async function showActivation(
-  { store, clock, baseUrl }: PageParts,
+  parts: PageParts,
   request: Request,
   viewer: Viewer,
-  { made, refusal, cookies }: Shown = {},
+  { refusal, cookies, ...shown }: Shown = {},
 ): Promise<Response> {
-  const all = { appId: viewer.app.id, contactId: null, name: null, before: null, limit: 1 }
-  const [
-    {
-      rows: [newest],
-    },
-    keys,
-  ] = await Promise.all([store.listEvents(all), store.listKeys(viewer.account.id)])
+  const { baseUrl } = parts
   const page = (
     <ActivationPage
       viewer={viewer}
-      newest={newest ?? null}
-      keys={keys.filter(({ revokedAt }) => revokedAt === null)}
+      {...await readStatus(parts, viewer)}
       code={integrationCode(baseUrl, viewer.app)}
+      snippet={{ baseUrl, siteId: viewer.app.siteId, stub: readStub(), script: readScript().identity }}
       form={makeToken()}
-      made={made}
       refusal={refusal}
-      now={clock.now()}
+      {...shown}
     />
   )
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page, cookies)

@@ -3,7 +3,7 @@ import { CONFIRMED_MS, type SignedIn } from '../core/sessions.ts'
 import { pageAnswer } from './answers.ts'
 import type { PageParts } from './door.tsx'
 import type { Form } from './forms.ts'
-import { Frame } from './frame.tsx'
+import { Frame, type PageName } from './frame.tsx'
 import { Button, HiddenFields } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
 import { checkOwnPassword } from './password-check.ts'
@@ -12,7 +12,7 @@ import type { Viewer } from './viewer.ts'
 /** Beside the fields of the form that waits for it. */
 const FIELD = 'confirmPassword'
 
-type Who = { viewer: Viewer; signedIn: SignedIn }
+type Who = { viewer: Viewer; signedIn: SignedIn; page: PageName }
 
 /**
  * The step before something that must not be done by whoever finds a screen unlocked (promises 14): shows a page that
@@ -29,7 +29,13 @@ export async function askForPassword(
     pageAnswer(
       request,
       status,
-      <ConfirmPage viewer={who.viewer} path={new URL(request.url).pathname} fields={fields} error={error} />,
+      <ConfirmPage
+        viewer={who.viewer}
+        page={who.page}
+        path={new URL(request.url).pathname}
+        fields={fields}
+        error={error}
+      />,
     )
   if (password === undefined) return ask(200)
   const checked = await checkOwnPassword(parts, request, who.signedIn.member, password)
@@ -41,12 +47,12 @@ export async function askForPassword(
     : null
 }
 
-type ConfirmProps = { viewer: Viewer; path: string; fields: Record<string, string>; error?: string }
+type ConfirmProps = { viewer: Viewer; page: PageName; path: string; fields: Record<string, string>; error?: string }
 
-const ConfirmPage = ({ viewer, path, fields, error }: ConfirmProps) => (
+const ConfirmPage = ({ viewer, page, path, fields, error }: ConfirmProps) => (
   <Frame
     viewer={viewer}
-    page="keys"
+    page={page}
     title="Your password, again"
     state={`You typed it more than ${CONFIRMED_MS / 60_000} minutes ago, and this concerns keys or people.`}
   >

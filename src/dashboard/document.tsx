@@ -4,10 +4,13 @@ import { useContext } from 'preact/hooks'
 import { assetUrl, ICON } from '../assets.ts'
 import { PageContext } from './page-context.ts'
 
-type DocumentProps = { title: string; site?: string | null; children: ComponentChildren }
+/** Scripts of the few pages that live; each works without. */
+export type Island = 'feed' | 'chart' | 'live'
+
+type DocumentProps = { title: string; site?: string | null; islands?: Island[]; children: ComponentChildren }
 
 /** What every page is: its title for the browser's tab, the stylesheet, the islands, the colours that were chosen. */
-export function Document({ title, site = 'Eventpost', children }: DocumentProps) {
+export function Document({ title, site = 'Eventpost', islands = [], children }: DocumentProps) {
   const { theme } = useContext(PageContext)
   return (
     <html lang="en" data-theme={theme === 'system' ? undefined : theme}>
@@ -17,7 +20,9 @@ export function Document({ title, site = 'Eventpost', children }: DocumentProps)
         <title>{site === null ? title : `${title} - ${site}`}</title>
         <link rel="icon" href={ICON} />
         <link rel="stylesheet" href={assetUrl('style.css')} />
-        <script type="module" src={assetUrl('islands/page.js')} />
+        {(['page', ...islands] as const).map((name) => (
+          <script key={name} type="module" src={assetUrl(`islands/${name}.js`)} />
+        ))}
       </head>
       <body>{children}</body>
     </html>

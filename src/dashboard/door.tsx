@@ -5,6 +5,7 @@ import type { Sessions, SignedIn } from '../core/sessions.ts'
 import type { SignIns } from '../core/sign-ins.ts'
 import { redirectAnswer } from './answers.ts'
 import { askForPassword } from './confirm.tsx'
+import type { PageName } from './frame.tsx'
 import { NO_FLASH, readFlash } from './flash.ts'
 import { type Form, readForm } from './forms.ts'
 import { problemAnswer } from './problems.tsx'
@@ -27,6 +28,22 @@ function sendToSignIn(request: Request): Response {
   return redirectAnswer(`/sign-in?${new URLSearchParams({ next })}`)
 }
 
+/**
+ * Opens a stream of an app (stream.ts) for a member of its account. It leads nowhere else and takes no flash message: a
+ * page does that, and the island asks for it.
+ */
+export async function openStream(
+  parts: PageParts,
+  request: Request,
+  appId: string,
+  open: (viewer: Viewer) => Response,
+): Promise<Response> {
+  const signedIn = await findSignedIn(parts, request)
+  if (!signedIn) return new Response(null, { status: 401 })
+  const viewer = toViewer(signedIn, await parts.store.listApps(signedIn.member.accountId), appId, null)
+  return viewer ? open(viewer) : problemAnswer(request, 'page_unknown')
+}
+
 type Answer = Response | Promise<Response>
 
 /** Shows a page of an app to a member of its account; to others it does not exist (promises 21). */
@@ -46,14 +63,17 @@ export async function showPage(
   return response
 }
 
-/** `role` is the least that may send it; a `sensitive` one asks for the password when that was typed long ago. */
-type FormRules = { appId: string; role: Role; isSensitive?: boolean }
+/**
+ * `role` is the least that may send it; a `sensitive` one asks for the password when that was typed long ago, as a part
+ * of `page`.
+ */
+type FormRules = { appId: string; role: Role; isSensitive?: boolean; page?: PageName }
 
 /** Takes a form of a page of an app from a member who may send it. */
 export const takeForm = (
   parts: PageParts,
   request: Request,
-  { appId, role, isSensitive = false }: FormRules,
+  { appId, role, isSensitive = false, page = 'keys' }: FormRules,
   take: (form: Form, viewer: Viewer, signedIn: SignedIn) => Answer,
 ): Promise<Response> =>
   showPage(parts, request, appId, async (viewer, signedIn) => {
@@ -61,6 +81,6 @@ export const takeForm = (
     if ('refusal' in form) return problemAnswer(request, form.refusal)
     if (!hasRole(viewer.member.role, role)) return problemAnswer(request, 'role_too_low')
     const isDue = isSensitive && !parts.sessions.isConfirmed(signedIn.session)
-    const asked = isDue ? await askForPassword(parts, request, form, { viewer, signedIn }) : null
+    const asked = isDue ? await askForPassword(parts, request, form, { viewer, signedIn, page }) : null
     return asked ?? take(form, viewer, signedIn)
   })

@@ -7,6 +7,11 @@ const FLASHES = {
   sessions_ended: 'All your other sessions have ended.',
   key_revoked: 'The key was revoked. Requests with it are refused from now on.',
   secrets_revoked: 'The previous identity secret was revoked. Signatures made with it are refused from now on.',
+  app_made: 'The app was made. Its IDs, its code and its tag are on this page.',
+  settings_saved: 'The settings were saved. They hold from now on.',
+  role_changed: 'The role was changed. It holds from their next page on.',
+  member_removed: 'The member was removed, and all their sessions have ended.',
+  person_erased: 'The person was erased, with all that was held about them.',
   test_sent: 'The test event was taken. It is the newest of this app.',
 } as const
 

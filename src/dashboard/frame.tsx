@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
-import { Document } from './document.tsx'
+import { hasRole } from '../core/members.ts'
+import { Document, type Island } from './document.tsx'
 import { Icon, type IconName, Mark } from './parts/icon.tsx'
 import { Flash } from './parts/notice.tsx'
 import { PageHead } from './parts/page-head.tsx'
@@ -10,13 +11,20 @@ import type { Viewer } from './viewer.ts'
 /** The pages of an app, in the order in which they are needed. */
 const PAGES = {
   activation: { name: 'Activation', icon: 'activation' },
+  events: { name: 'Events', icon: 'events' },
+  people: { name: 'People', icon: 'people' },
   keys: { name: 'API keys', icon: 'keys' },
+  settings: { name: 'Settings', icon: 'settings' },
+  members: { name: 'Members', icon: 'members' },
 } as const satisfies Record<string, { name: string; icon: IconName }>
 
-export type PageName = keyof typeof PAGES | 'you'
+export type PageName = keyof typeof PAGES | 'you' | 'new-app'
 
 /** Where a page of an app is. */
-export const pathOf = (appId: string, page: PageName): string => `/apps/${appId}/${page}`
+export const pathOf = (appId: string, page: PageName | 'feed'): string => `/apps/${appId}/${page}`
+
+/** What another app has too. */
+const pageElsewhere = (page: PageName): PageName => (page === 'new-app' ? 'activation' : page)
 
 type FrameProps = {
   viewer: Viewer
@@ -25,12 +33,13 @@ type FrameProps = {
   /** the one sentence that says how things stand */
   state: ComponentChildren
   action?: ComponentChildren
+  islands?: Island[]
   children?: ComponentChildren
 }
 
 /** The frame of every page of a member: a sidebar, under 800 pixels a bar with a menu. */
-export const Frame = ({ viewer, page, title, state, action, children }: FrameProps) => (
-  <Document title={`${title} - ${viewer.app.name}`}>
+export const Frame = ({ viewer, page, title, state, action, islands, children }: FrameProps) => (
+  <Document title={`${title} - ${viewer.app.name}`} islands={islands}>
     <a class="skip" href="#main">
       Skip to the content
     </a>
@@ -90,7 +99,18 @@ const Item = ({ href, icon, isCurrent, children }: ItemProps) => (
 )
 
 /** Another app of the account is seen on the same page. */
-const Switcher = ({ viewer: { account, apps, app }, page }: { viewer: Viewer; page: PageName }) => (
+const Switcher = ({
+  viewer: {
+    account,
+    apps,
+    app,
+    member: { role },
+  },
+  page,
+}: {
+  viewer: Viewer
+  page: PageName
+}) => (
   <details class="switcher" name="switcher">
     <summary class="item">
       <Mark />
@@ -105,13 +125,23 @@ const Switcher = ({ viewer: { account, apps, app }, page }: { viewer: Viewer; pa
       <ul>
         {apps.map(({ publicId, name }) => (
           <li key={publicId}>
-            <a class="item" href={pathOf(publicId, page)} aria-current={publicId === app.publicId ? 'true' : undefined}>
+            <a
+              class="item"
+              href={pathOf(publicId, pageElsewhere(page))}
+              aria-current={publicId === app.publicId ? 'true' : undefined}
+            >
               <span>{name}</span>
               {publicId === app.publicId && <Icon name="check" />}
             </a>
           </li>
         ))}
       </ul>
+      {hasRole(role, 'owner') && (
+        <a class="item more" href={pathOf(app.publicId, 'new-app')}>
+          <Icon name="plus" />
+          <span>New app</span>
+        </a>
+      )}
     </div>
   </details>
 )

@@ -3,7 +3,7 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 const PLAIN_HOST = /^[\w.:[\]-]+$/
 
-export type GuardRefusal = 'unknown_host' | 'foreign_origin'
+export type GuardRefusal = 'unknown_host' | 'foreign_origin' | 'missing_origin'
 
 /**
  * Says whether a request to a page may be answered, or why not (promises 15). `host` is the address the server is
@@ -19,7 +19,7 @@ export function createGuard({ baseUrl, host }: { baseUrl: string; host?: string 
     const called = readHost(request)
     if (!called || !isKnown(called.hostname)) return 'unknown_host'
     if (request.method === 'GET' || isOwnOrigin(request, base, called)) return null
-    return 'foreign_origin'
+    return saysNoOrigin(request) ? 'missing_origin' : 'foreign_origin'
   }
 }
 
@@ -29,6 +29,9 @@ function readHost(request: Request): URL | null {
   const host = request.headers.get('host') ?? new URL(request.url).host
   return PLAIN_HOST.test(host) ? URL.parse(`http://${host}`) : null
 }
+
+/** No browser of today: a script, or a proxy that drops headers. */
+const saysNoOrigin = ({ headers }: Request): boolean => !headers.has('sec-fetch-site') && !headers.has('origin')
 
 function isOwnOrigin(request: Request, base: URL, called: URL): boolean {
   const site = request.headers.get('sec-fetch-site')

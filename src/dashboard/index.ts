@@ -3,13 +3,18 @@ import type { Parts } from '../core/parts.ts'
 import { createSessions } from '../core/sessions.ts'
 import { createSignIns } from '../core/sign-ins.ts'
 import { activationRoutes } from './activation.tsx'
+import { eventsRoutes } from './events.tsx'
 import { createGuard } from './guard.ts'
 import type { PageParts } from './door.tsx'
 import { homeRoutes } from './home.tsx'
 import { keysRoutes } from './keys.tsx'
+import { membersRoutes } from './members.tsx'
+import { newAppRoutes } from './new-app.tsx'
 import { passwordRoutes } from './password.tsx'
+import { peopleRoutes } from './people.tsx'
 import { problemAnswer } from './problems.tsx'
 import { secretRoutes } from './secret.tsx'
+import { settingsRoutes } from './settings.tsx'
 import { setupRoutes } from './setup.tsx'
 import { showcaseRoutes } from './showcase/index.tsx'
 import { signInRoutes } from './sign-in.tsx'
@@ -36,8 +41,13 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(passwordRoutes(parts))
       .use(signInRoutes(parts))
       .use(activationRoutes(parts))
+      .use(eventsRoutes(parts))
+      .use(peopleRoutes(parts))
       .use(keysRoutes(parts))
       .use(secretRoutes(parts))
+      .use(settingsRoutes(parts))
+      .use(membersRoutes(parts))
+      .use(newAppRoutes(parts))
       .use(youRoutes(parts))
       .use(themeRoutes(parts))
       // for who works on it; the executable does not know it

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { KeyRow } from '../core/accounts.ts'
+import type { Noted } from '../core/activation.ts'
 import type { SecretRow } from '../core/identity.ts'
 import { hasRole } from '../core/members.ts'
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
@@ -14,10 +15,18 @@ import { ExactTime, Time } from './parts/time.tsx'
 import { SecretSection } from './secret-section.tsx'
 import type { Viewer } from './viewer.ts'
 
-type KeysProps = { viewer: Viewer; keys: KeyRow[]; secrets: SecretRow[]; now: number; refusal?: RefusalCode }
+type KeysProps = {
+  viewer: Viewer
+  keys: KeyRow[]
+  secrets: SecretRow[]
+  /** signatures made with the one before, since it was rotated out */
+  oldSecretUse: Noted | null
+  now: number
+  refusal?: RefusalCode
+}
 
 /** The keys of the account with what became of them, and the identity secret. */
-export function KeysPage({ viewer, keys, secrets, now, refusal }: KeysProps) {
+export function KeysPage({ viewer, keys, secrets, oldSecretUse, now, refusal }: KeysProps) {
   const isOwner = hasRole(viewer.member.role, 'owner')
   const newKey = `${pathOf(viewer.app.publicId, 'keys')}/new`
   const make = (
@@ -45,7 +54,7 @@ export function KeysPage({ viewer, keys, secrets, now, refusal }: KeysProps) {
       ) : (
         <Table label="API keys" columns={columnsOf(viewer, isOwner, now)} rows={keys} idOf={({ id }) => id} />
       )}
-      <SecretSection viewer={viewer} secrets={secrets} isOwner={isOwner} now={now} />
+      <SecretSection {...{ viewer, secrets, oldSecretUse, isOwner, now }} />
     </Frame>
   )
 }

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { createKey } from '../core/accounts.ts'
+import { readOldSecretUse } from '../core/activation.ts'
 import { PREVIOUS_SECRET_VALID_MS } from '../core/identity.ts'
 import { readKeyInput } from '../core/key-input.ts'
 import { hasRole } from '../core/members.ts'
@@ -52,9 +53,10 @@ const EMPTY: NewKeyInput = { name: '', scope: 'standard' }
 export async function showKeys(parts: PageParts, request: Request, viewer: Viewer, refusal?: RefusalCode) {
   const { store, clock, access } = parts
   const now = clock.now()
-  const keys = (await store.listKeys(viewer.account.id)).map((key) => ({ ...key, ...access.unsavedUse(key.id) }))
+  const keys = (await store.listKeys(viewer.account.id)).map(access.withUse)
   const secrets = await store.listSecrets(viewer.account.id, now - PREVIOUS_SECRET_VALID_MS)
-  const page = <KeysPage viewer={viewer} keys={keys} secrets={secrets} now={now} refusal={refusal} />
+  const oldSecretUse = await readOldSecretUse(parts, viewer.apps)
+  const page = <KeysPage {...{ viewer, keys, secrets, oldSecretUse, now, refusal }} />
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
 }
 

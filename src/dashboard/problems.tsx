@@ -17,6 +17,8 @@ type ProblemCode =
   | 'setup_link_unknown'
   | 'password_link_unknown'
   | 'page_unknown'
+  | 'event_unknown'
+  | 'person_unknown'
   | 'role_too_low'
   | 'done_before'
 
@@ -38,6 +40,17 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     title: 'This form came from another site',
     lead: 'Nothing was changed.',
     remedy: <p>Open the link again in this browser, and send the form from there.</p>,
+  },
+  missing_origin: {
+    status: 403,
+    title: 'Nothing says where this form came from',
+    lead: 'Nothing was changed: the header Origin or Sec-Fetch-Site is missing.',
+    remedy: (
+      <p>
+        Browsers send one of them with every form. If this is a browser, a proxy in between drops them: let it pass both
+        on. A program calls the <a href="/api/v1/docs">API</a> instead.
+      </p>
+    ),
   },
   unsupported_form: {
     status: 415,
@@ -76,6 +89,26 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 404,
     title: 'There is nothing here',
     lead: 'No page of your account has this address.',
+    remedy: (
+      <p>
+        Go to <a href="/">the start</a>.
+      </p>
+    ),
+  },
+  event_unknown: {
+    status: 404,
+    title: 'There is no such event',
+    lead: 'This app has none with this ID. It may have been erased with its person.',
+    remedy: (
+      <p>
+        Go to <a href="/">the start</a>.
+      </p>
+    ),
+  },
+  person_unknown: {
+    status: 404,
+    title: 'There is nobody here',
+    lead: 'This app knows nobody with this ID. The person may have been erased.',
     remedy: (
       <p>
         Go to <a href="/">the start</a>.

@@ -1,16 +1,24 @@
 /** @jsxImportSource preact */
+import type { Noted } from '../core/activation.ts'
 import { PREVIOUS_SECRET_VALID_MS, type SecretRow } from '../core/identity.ts'
 import { pathOf } from './frame.tsx'
 import { Button, HiddenFields } from './parts/button.tsx'
+import { formatCount } from './parts/chart.tsx'
 import { Dialog } from './parts/dialog.tsx'
 import { ExactTime, Time } from './parts/time.tsx'
 import { Fact, Values } from './parts/values.tsx'
 import type { Viewer } from './viewer.ts'
 
-type SecretProps = { viewer: Viewer; secrets: SecretRow[]; isOwner: boolean; now: number }
+type SecretProps = {
+  viewer: Viewer
+  secrets: SecretRow[]
+  oldSecretUse: Noted | null
+  isOwner: boolean
+  now: number
+}
 
 /** The identity secret, without its text, and how long those before it still work (spec 2.3, 3.3). */
-export function SecretSection({ viewer, secrets, isOwner, now }: SecretProps) {
+export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: SecretProps) {
   const current = secrets.find(({ retiredAt }) => retiredAt === null)
   const previous = secrets.filter(({ retiredAt }) => retiredAt !== null)
   return (
@@ -36,6 +44,13 @@ export function SecretSection({ viewer, secrets, isOwner, now }: SecretProps) {
             </span>
           </Fact>
         ))}
+        {previous.length > 0 && (
+          <Fact name="Still used">
+            <span>
+              <OldUse use={oldSecretUse} now={now} />
+            </span>
+          </Fact>
+        )}
       </Values>
       {isOwner && current && (
         <div class="buttons">
@@ -46,6 +61,18 @@ export function SecretSection({ viewer, secrets, isOwner, now }: SecretProps) {
     </section>
   )
 }
+
+/** Whether every server has the new one yet. */
+const OldUse = ({ use, now }: { use: Noted | null; now: number }) =>
+  use === null ? (
+    <>No signature was made with the previous one since it was rotated out.</>
+  ) : (
+    <>
+      {use.count === 1 ? 'One signature was' : `${formatCount(use.count)} signatures were`} made with the previous one
+      since it was rotated out, the last <Time at={use.lastAt} now={now} />
+      {use.origin !== null && ` on ${use.origin}`}.
+    </>
+  )
 
 const RotateDialog = ({ path, currentId }: { path: string; currentId: string }) => (
   <Dialog id="rotate" opener="Rotate" about="the identity secret" title="Rotate the identity secret?">

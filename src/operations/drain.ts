@@ -54,6 +54,8 @@ export function onFault(log: Log, message: string, reason: string): void {
 async function drain({ http, answer, health, log, chores, lock, parts, sender }: Stopping): Promise<void> {
   log.write('info', 'stopping')
   health.isDraining = true
+  // who reads on and on comes back to whoever serves next
+  parts.feed.end()
   chores.stop()
   // a mail that is on its way is finished, but a server that hangs is not waited for
   const landed = Promise.race([sender.stop(), Bun.sleep(FINISH_MS)])

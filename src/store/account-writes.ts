@@ -1,43 +1,23 @@
 import type { Database } from 'bun:sqlite'
-import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { createAppWrites } from './app-writes.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
 import type { MessageWrites } from './message-writes.ts'
 import { createSentForms } from './sent-forms.ts'
 import * as tables from './schema.ts'
-import type { SnippetSettings } from './snippet-types.ts'
-import { createSnippetWrites } from './snippet-writes.ts'
-import type { NewAccount, NewApp, NewKey, NewLink, Plan, Refused } from './types.ts'
+import type { NewAccount, NewKey, NewLink, Plan, Refused } from './types.ts'
 
 type Rotation = Change & { secret: { id: string; secret: string }; replaces: string | null }
 
 /** The quiet writes: accounts, apps, keys, secrets, plans and the set-up link. */
 export function createAccountWrites({ db, messages }: { db: Database; messages: MessageWrites }) {
   const orm = drizzle(db)
-  const { setSnippet } = createSnippetWrites(db)
+  const { addApp, writes: appWrites } = createAppWrites({ db, messages })
 
   const audit = createAudit(db)
   const { addLink, useLink } = createLinks(db)
-
-  const addApp = ({ accountId, actor, at }: Change, app: NewApp): void => {
-    const largest = orm
-      .select({ id: sql<number>`ifnull(max(${tables.apps.id}), 0)` })
-      .from(tables.apps)
-      .get()
-    const { hosts, snippet, messages: drafts = [], ...row } = app
-    const id = (largest?.id ?? 0) + 1
-    orm
-      .insert(tables.apps)
-      .values({ ...row, id, accountId, createdAt: at })
-      .run()
-    for (const host of hosts) orm.insert(tables.appHosts).values({ appId: id, host }).onConflictDoNothing().run()
-    if (snippet) setSnippet(id, snippet)
-    messages.saveMessages({
-      ...{ accountId, appId: id, actor, at },
-      drafts: drafts.map((draft) => ({ ...draft, id: null, status: null })),
-    })
-  }
 
   const addKey = (accountId: string, key: NewKey, at: number): void => {
     orm
@@ -53,6 +33,16 @@ export function createAccountWrites({ db, messages }: { db: Database; messages: 
       .run()
   }
 
+  /** Signatures are counted from here on: those of the secret that is the previous one now. */
+  const forgetOldSecretUse = (accountId: string): void => {
+    const { activationNotes: notes, apps } = tables
+    const own = orm.select({ id: apps.id }).from(apps).where(eq(apps.accountId, accountId))
+    orm
+      .delete(notes)
+      .where(and(eq(notes.kind, 'old_secret'), inArray(notes.appId, own)))
+      .run()
+  }
+
   const sentForms = createSentForms(db)
 
   const isEmailTaken = (email: string): boolean =>
@@ -60,6 +50,8 @@ export function createAccountWrites({ db, messages }: { db: Database; messages: 
     undefined
 
   return {
+    ...appWrites,
+
     /** Everything an account starts with. With `setupToken` only the holder of the printed link may, and only once. */
     createAccount(account: NewAccount): Done | Refused {
       const { id, at, member, app, key, secret, passwordLink } = account
@@ -77,22 +69,6 @@ export function createAccountWrites({ db, messages }: { db: Database; messages: 
       addSecret(id, secret, at)
       if (passwordLink) addLink(passwordLink, member.id, at)
       audit({ accountId: id, actor: account.actor, at }, 'account.create', id)
-      return DONE
-    },
-
-    createApp({ app, ...change }: Change & { app: NewApp }): Done {
-      addApp(change, app)
-      audit(change, 'app.create', app.publicId)
-      return DONE
-    },
-
-    /** What the browser script may do; an app of another account does not exist. */
-    setSnippet({ appId, settings, ...change }: Change & { appId: number; settings: SnippetSettings }): Done | Refused {
-      const own = and(eq(tables.apps.id, appId), eq(tables.apps.accountId, change.accountId))
-      const app = orm.select({ publicId: tables.apps.publicId }).from(tables.apps).where(own).get()
-      if (!app) return { refusal: 'app_not_found' }
-      setSnippet(appId, settings)
-      audit(change, 'snippet.set', app.publicId)
       return DONE
     },
 
@@ -142,6 +118,7 @@ export function createAccountWrites({ db, messages }: { db: Database; messages: 
         return { refusal: 'already_done' }
       }
       addSecret(change.accountId, secret, change.at)
+      forgetOldSecretUse(change.accountId)
       audit(change, 'secret.rotate', secret.id)
       return DONE
     },

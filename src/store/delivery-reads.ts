@@ -113,7 +113,7 @@ export function createDeliveryReads(db: Database) {
       const contact = contacts.byId(delivery.contactId)
       const app = accounts.findApp(delivery.appId)
       if (!message || !contact || !app) return null
-      const event = delivery.eventId === null ? null : events.findEvent(delivery.eventId)
+      const event = delivery.eventId === null ? null : events.findEvent(delivery.appId, delivery.eventId)
       return { delivery, message, contact, event, app, settings: messages.mailSettings(app.id) }
     },
 

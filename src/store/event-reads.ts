@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, count, desc, eq, gte, lt, lte, min, sql } from 'drizzle-orm'
+import { and, count, desc, eq, gt, gte, lt, lte, min, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { contacts, eventNames, events, rollups } from './schema.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from './types.ts'
@@ -22,6 +22,8 @@ export type EventQuery = {
   name: string | null
   /** an event id; the page holds what came before it */
   before: number | null
+  /** an event id; the page holds only what came after it */
+  after?: number
   limit: number
 }
 
@@ -35,16 +37,15 @@ type Range = { from: number; before: number; type?: number }
 export function createEventReads(db: Database) {
   const orm = drizzle(db)
 
-  const page = ({ appId, contactId, limit }: EventQuery, nameId: number | null, range: Range): EventRow[] =>
+  const joined = () =>
     orm
-      .select({
-        event: events,
-        email: contacts.email,
-        name: eventNames.name,
-      })
+      .select({ event: events, email: contacts.email, name: eventNames.name })
       .from(events)
       .innerJoin(contacts, eq(contacts.id, events.contactId))
       .innerJoin(eventNames, eq(eventNames.id, events.nameId))
+
+  const page = ({ appId, contactId, limit }: EventQuery, nameId: number | null, range: Range): EventRow[] =>
+    joined()
       .where(
         and(
           // `+` keeps the app out of the choice of an index: the person's is the better one
@@ -107,11 +108,18 @@ export function createEventReads(db: Database) {
    * The hours in which a name came, latest events first: a rare name among ten million events is found without a scan.
    * By id and not by hour, because hours repeat themselves when the clock is set back.
    */
-  const stretchesOf = (appId: number, nameId: number, before: number) =>
+  const stretchesOf = ({ appId, after = 0 }: EventQuery, nameId: number, before: number) =>
     orm
       .select({ from: rollups.firstEventId, to: rollups.lastEventId })
       .from(rollups)
-      .where(and(eq(rollups.appId, appId), eq(rollups.nameId, nameId), lte(rollups.firstEventId, before - 1)))
+      .where(
+        and(
+          eq(rollups.appId, appId),
+          eq(rollups.nameId, nameId),
+          lte(rollups.firstEventId, before - 1),
+          gt(rollups.lastEventId, after),
+        ),
+      )
       .orderBy(desc(rollups.lastEventId))
       .limit(STRETCHES)
       .all()
@@ -119,8 +127,9 @@ export function createEventReads(db: Database) {
   /** The hours of a name in chunks, latest first: nothing between two of them is of that name. */
   function* chunksOf(query: EventQuery, nameId: number, before: number): Generator<Range & { cost: number }> {
     for (let cursor = before, isLast = false; !isLast;) {
-      const stretches = stretchesOf(query.appId, nameId, cursor)
-      for (const { from, to } of stretches) {
+      const stretches = stretchesOf(query, nameId, cursor)
+      for (const stretch of stretches) {
+        const { to, from } = { ...stretch, from: Math.max(stretch.from, (query.after ?? 0) + 1) }
         for (let end = Math.min(cursor, to + 1); end > from;) {
           const { rows, floor } = reach(query, { from, before: end }, CHUNK_ROWS)
           yield { from: floor, before: end, cost: rows + CHUNK_COST }
@@ -145,24 +154,22 @@ export function createEventReads(db: Database) {
   }
 
   return {
-    findEvent(id: number): EventRow | null {
-      const row = orm
-        .select({ event: events, email: contacts.email, name: eventNames.name })
-        .from(events)
-        .innerJoin(contacts, eq(contacts.id, events.contactId))
-        .innerJoin(eventNames, eq(eventNames.id, events.nameId))
-        .where(eq(events.id, id))
-        .get()
-      return row ? toEventRow(row) : null
-    },
-
+    findEvent: (appId: number, id: number): EventRow | null =>
+      joined()
+        .where(and(eq(events.id, id), sql`+${events.appId} = ${appId}`))
+        .all()
+        .map(toEventRow)[0] ?? null,
     listEvents(query: EventQuery): EventPage {
       const before = query.before ?? Number.MAX_SAFE_INTEGER
       const nameId = query.name === null ? null : findName(query.appId, query.name)
       if (query.name !== null && nameId === null) return { rows: [], next: null }
       if (query.contactId !== null) return ofPerson(query, nameId, before)
       if (nameId !== null) return byName(query, nameId, before)
-      return cut(page({ ...query, limit: query.limit + 1 }, null, { from: 0, before }), query.limit, 0)
+      return cut(
+        page({ ...query, limit: query.limit + 1 }, null, { from: (query.after ?? 0) + 1, before }),
+        query.limit,
+        0,
+      )
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { eq } from 'drizzle-orm'
+import { and, eq, isNotNull, ne } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
@@ -14,6 +14,28 @@ export function createMemberWrites(db: Database) {
   const audit = createAudit(db)
   const { addLink, useLink, dropLinksOf } = createLinks(db)
 
+  const findOwn = (accountId: string, memberId: string) =>
+    orm
+      .select({ id: members.id })
+      .from(members)
+      .where(and(eq(members.id, memberId), eq(members.accountId, accountId)))
+      .get()
+
+  /** Whether somebody else could go on: without an owner nobody could ever invite one. */
+  const hasOtherOwner = (accountId: string, memberId: string): boolean =>
+    orm
+      .select({ id: members.id })
+      .from(members)
+      .where(
+        and(
+          eq(members.accountId, accountId),
+          eq(members.role, 'owner'),
+          isNotNull(members.passwordHash),
+          ne(members.id, memberId),
+        ),
+      )
+      .get() !== undefined
+
   return {
     /** A further member, who has no password until the link has set one. */
     inviteMember({ member, link, ...change }: Change & { member: Invited; link: NewLink }): Done | Refused {
@@ -25,6 +47,25 @@ export function createMemberWrites(db: Database) {
         .run()
       addLink(link, member.id, change.at)
       audit(change, 'member.invite', member.id)
+      return DONE
+    },
+
+    setRole({ memberId, role, ...change }: Change & { memberId: string; role: Role }): Done | Refused {
+      if (!findOwn(change.accountId, memberId)) return { refusal: 'not_found' }
+      if (role !== 'owner' && !hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
+      orm.update(members).set({ role }).where(eq(members.id, memberId)).run()
+      audit(change, `member.set_role.${role}`, memberId)
+      return DONE
+    },
+
+    /** With all sessions and links; their email is free again. */
+    removeMember({ memberId, ...change }: Change & { memberId: string }): Done | Refused {
+      if (!findOwn(change.accountId, memberId)) return { refusal: 'not_found' }
+      if (!hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
+      orm.delete(sessions).where(eq(sessions.memberId, memberId)).run()
+      dropLinksOf(memberId)
+      orm.delete(members).where(eq(members.id, memberId)).run()
+      audit(change, 'member.remove', memberId)
       return DONE
     },
 

@@ -162,6 +162,17 @@ export const rollups = sqliteTable(
   (t) => [primaryKey({ columns: [t.appId, t.nameId, t.hour] })],
 )
 
+export const dailyRollups = sqliteTable(
+  'daily_rollups',
+  {
+    appId: integer('app_id').notNull(),
+    day: integer('day').notNull(),
+    nameId: integer('name_id').notNull(),
+    count: integer('count').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.appId, t.day, t.nameId] })],
+)
+
 export const newPeople = sqliteTable(
   'new_people',
   {

@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite'
-import { desc, eq } from 'drizzle-orm'
+import { asc, desc, eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { accounts, members, sessions } from './schema.ts'
 import type { SessionRow, SignedIn } from './session-types.ts'
-import type { MemberRow } from './types.ts'
+import type { MemberEntry, MemberRow } from './types.ts'
 
 /** Quiet reads about members and where they are signed in. Which sessions have ended by themselves, core judges. */
 export function createSessionReads(db: Database) {
@@ -17,6 +17,22 @@ export function createSessionReads(db: Database) {
       const member = orm.select().from(members).where(eq(members.email, email)).get()
       return member ? toMember(member) : null
     },
+
+    /** The first one first. */
+    listMembers: (accountId: string): MemberEntry[] =>
+      orm
+        .select()
+        .from(members)
+        .where(eq(members.accountId, accountId))
+        .orderBy(asc(members.createdAt), asc(members.email))
+        .all()
+        .map(({ id, email, role, passwordHash, createdAt }) => ({
+          id,
+          email,
+          role,
+          isInvited: passwordHash === null,
+          createdAt,
+        })),
 
     /** The session of a cookie's token, with whose it is. */
     findSession(tokenHash: string): SignedIn | null {

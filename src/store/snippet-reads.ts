@@ -12,13 +12,14 @@ import {
   type SnippetSettings,
 } from './snippet-types.ts'
 
+const HOUR_MS = 3_600_000
 const DEFAULTS: SnippetSettings = { hosts: [], addsPeople: false }
 
 /** Reads about the browser script: sites, presence, and what the Activation screen shows. */
 export function createSnippetReads(db: Database) {
   const orm = drizzle(db)
   const accounts = createAccountReads(db)
-  const { activationNotes, appHosts, apps, eventNames, events, snippetBatches, snippetSettings } = tables
+  const { activationNotes, appHosts, apps, eventNames, events, rollups, snippetBatches, snippetSettings } = tables
 
   // up to 60,000 rows an app, so without the price of building each twice
   const sizes = db.prepare<BatchSize, [number]>(
@@ -84,12 +85,21 @@ export function createSnippetReads(db: Database) {
     listNotes: (appId: number): NoteRow[] =>
       orm.select().from(activationNotes).where(eq(activationNotes.appId, appId)).all(),
 
-    /** When the newest event came (ms UTC, null: there is none), and whether a page view ever did. */
-    firstSigns(appId: number): { lastEventAt: number | null; hasPageView: boolean } {
+    /** When the newest event came, and the newest page view, to the hour where its person was erased (ms UTC, null: none). */
+    firstSigns(appId: number): { lastEventAt: number | null; lastViewAt: number | null } {
       const newest = orm.select().from(events).where(eq(events.appId, appId)).orderBy(desc(events.id)).limit(1).get()
       const isPageName = and(eq(eventNames.appId, appId), eq(eventNames.name, PAGE_NAME))
-      const page = orm.select({ id: eventNames.id }).from(eventNames).where(isPageName).get()
-      return { lastEventAt: newest?.receivedAt ?? null, hasPageView: page !== undefined }
+      const view = orm
+        .select({ hour: rollups.hour, receivedAt: events.receivedAt })
+        .from(eventNames)
+        .innerJoin(rollups, and(eq(rollups.appId, appId), eq(rollups.nameId, eventNames.id)))
+        .leftJoin(events, eq(events.id, rollups.lastEventId))
+        .where(isPageName)
+        .orderBy(desc(rollups.hour))
+        .limit(1)
+        .get()
+      const lastViewAt = view ? (view.receivedAt ?? view.hour * HOUR_MS) : null
+      return { lastEventAt: newest?.receivedAt ?? null, lastViewAt }
     },
   }
 }

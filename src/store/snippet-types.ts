@@ -36,6 +36,7 @@ export const NOTE_KINDS = [
   'unknown_person',
   'script_loaded',
   'refused',
+  'refused_call',
 ] as const
 export type NoteKind = (typeof NOTE_KINDS)[number]
 

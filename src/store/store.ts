@@ -9,6 +9,7 @@ import { createEventReads } from './event-reads.ts'
 import { createFaultWatch, type FaultListener } from './fault-watch.ts'
 import { createOutcomeReads } from './idempotency.ts'
 import { openInline } from './inline.ts'
+import { createRollupReads } from './rollup-reads.ts'
 import { createSnippetReads } from './snippet-reads.ts'
 import { createHistoryReads } from './history-reads.ts'
 import { createMessageReads } from './message-reads.ts'
@@ -55,6 +56,7 @@ const createReads = (db: Database) => ({
   ...createContactReads(db),
   ...createEventReads(db),
   ...createSnippetReads(db),
+  ...createRollupReads(db),
   ...createOutcomeReads(db),
   ...createSessionReads(db),
   ...createMessageReads(db),

@@ -1,11 +1,12 @@
 import type { Database } from 'bun:sqlite'
 
 const HOUR_MS = 3_600_000
+const DAY_HOURS = 24
 
 export type Counted = { appId: number; nameId: number; eventId: number; receivedAt: number }
 
 /**
- * What a commit counts once for many rows: hourly rollups and used-up limits.
+ * What a commit counts once for many rows: rollups by hour and by day, and used-up limits.
  * `write` belongs inside the transaction; `forget` after a rollback.
  */
 export type Tallies = ReturnType<typeof createTallies>
@@ -14,6 +15,10 @@ export function createTallies(db: Database) {
   const addRollup = db.prepare(
     `INSERT INTO rollups (app_id, name_id, hour, count, first_event_id, last_event_id) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET count = count + excluded.count, last_event_id = excluded.last_event_id`,
+  )
+  const addDaily = db.prepare(
+    `INSERT INTO daily_rollups (app_id, day, name_id, count) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET count = count + excluded.count`,
   )
   const addUsage = db.prepare(
     `INSERT INTO limit_usage (bucket, second, count) VALUES (?, ?, ?)
@@ -41,7 +46,9 @@ export function createTallies(db: Database) {
     },
     write(): void {
       for (const r of rollups.values()) {
-        addRollup.run(r.appId, r.nameId, hourOf(r.receivedAt), r.count, r.eventId, r.lastEventId)
+        const hour = hourOf(r.receivedAt)
+        addRollup.run(r.appId, r.nameId, hour, r.count, r.eventId, r.lastEventId)
+        addDaily.run(r.appId, Math.floor(hour / DAY_HOURS), r.nameId, r.count)
       }
       for (const u of usage.values()) addUsage.run(u.bucket, u.second, u.count)
     },

@@ -28,6 +28,7 @@ export type WriteRefusal =
   | 'already_set_up'
   | 'email_taken'
   | 'already_done'
+  | 'last_owner'
   | 'not_found'
   | 'message_not_found'
   | 'message_name_taken'
@@ -174,10 +175,15 @@ export type NewApp = {
   /** what it begins with, as drafts */
   messages?: { name: string; content: MessageContent }[]
 }
+/** What an app's owner can set. */
+export type AppSettings = Pick<NewApp, 'name' | 'homeUrl' | 'hosts'> & { snippet: SnippetSettings }
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expiresAt: number }
 
 /** A person who signs in; without a password until their link has set one. */
 export type MemberRow = { id: string; accountId: string; email: string; role: Role; passwordHash: string | null }
+
+/** A member as the list of members shows them; `isInvited`: their link has set no password yet. */
+export type MemberEntry = Pick<MemberRow, 'id' | 'email' | 'role'> & { isInvited: boolean; createdAt: number }
 
 export type NewAccount = {
   id: string

@@ -1,6 +1,8 @@
 /** The way through every page, for the pictures and for the tests that look at all of them. */
 import type { Page } from 'playwright-core'
 import { createSetupToken } from '../../src/core/accounts.ts'
+import { ADA, seedEvents } from './seed.ts'
+import { ACTIVATION_STEPS, APP_STEPS } from './walk-app.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 
 type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
@@ -30,10 +32,56 @@ export const STEPS: Step[] = [
   { name: 'setup-wrong', isOpen: true, go: (page) => page.click('button.primary') },
   { name: 'not-found', isOpen: true, go: (page, { url }) => page.goto(`${url}/nothing`) },
   { name: 'parts', isOpen: true, go: (page, { url }) => page.goto(`${url}/_parts`) },
+  { name: 'events-empty', go: (page, server) => page.goto(at(server, 'events')) },
+  { name: 'people-empty', go: (page, server) => page.goto(at(server, 'people')) },
   { name: 'activation', go: (page, server) => page.goto(at(server, 'activation')) },
   { name: 'activation-tested', go: (page) => page.click('aside form button') },
   { name: 'activation-python', go: (page) => page.click('label[for=code-python]') },
   { name: 'activation-key', go: (page) => page.click('main section form button') },
+  ...ACTIVATION_STEPS,
+  {
+    name: 'events',
+    go: async (page, server) => {
+      await seedEvents(server)
+      await page.goto(at(server, 'events'))
+    },
+  },
+  { name: 'events-weeks', go: (page, server) => page.goto(at(server, 'events?range=weeks')) },
+  { name: 'events-of-a-name', go: (page, server) => page.goto(at(server, 'events?range=days&event=results_ready')) },
+  { name: 'events-older', go: (page) => page.click('.pager [rel=next]') },
+  { name: 'events-nothing', go: (page, server) => page.goto(at(server, 'events?event=nothing')) },
+  {
+    name: 'event',
+    go: async (page, server) => {
+      await page.goto(at(server, 'events'))
+      await page.click('.feed > li:first-child .what')
+    },
+  },
+  {
+    name: 'event-hostile',
+    go: async (page, server) => {
+      await page.goto(at(server, 'events?event=profile_saved'))
+      await page.click('.feed > li:first-child .what')
+    },
+  },
+  { name: 'person-hostile', go: (page) => page.click('.page-head a') },
+  { name: 'people', go: (page, server) => page.goto(at(server, 'people')) },
+  {
+    name: 'people-unknown',
+    go: async (page) => {
+      await page.fill('#email', 'nobody@example.com')
+      await page.click('.search button')
+    },
+  },
+  {
+    name: 'person',
+    go: async (page) => {
+      await page.fill('#email', ADA)
+      await page.click('.search button')
+    },
+  },
+  { name: 'person-erase', go: (page) => page.click('[popovertarget=erase]') },
+  { name: 'person-erased', go: (page) => page.click('dialog:popover-open .danger') },
   { name: 'keys', go: (page, server) => page.goto(at(server, 'keys')) },
   { name: 'menu', go: openMenu },
   { name: 'key-new', go: (page, server) => page.goto(at(server, 'keys/new')) },
@@ -77,5 +125,6 @@ export const STEPS: Step[] = [
       await page.click('button.primary')
     },
   },
+  ...APP_STEPS,
   { name: 'you', go: (page, server) => page.goto(at(server, 'you')) },
 ]

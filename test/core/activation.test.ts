@@ -32,22 +32,24 @@ const WITHOUT_EMAIL = ['without-email', "Call identify with the user's email aft
 const DONE = ['done', null]
 const nothing = {
   lastEventAt: null,
+  lastViewAt: null,
   failedSignature: null,
   oldSecret: null,
   unknownPeople: null,
   withoutEmail: null,
   scriptLoaded: null,
   refused: null,
+  refusedCall: null,
 }
 const noted = (more: object = {}) => ({ count: 1, lastAt: server.clock.now(), reason: null, origin: null, ...more })
 
 describe('the state', () => {
   test('waits for the first event, and moves on when one arrives', async () => {
     expect(await read()).toEqual({ state: 'waiting', message: WAITING[1] ?? null, ...nothing })
-    await event({ event: 'not valid!' })
+    await post({ email: 'nobody' })
     expect(await stateOf()).toEqual(WAITING)
     await event()
-    expect(await read()).toEqual({ state: 'done', message: null, ...nothing, lastEventAt: NOW })
+    expect(await read()).toMatchObject({ state: 'done', message: null, lastEventAt: NOW })
     expect(await stateOf(server.second)).toEqual(WAITING)
   })
 
@@ -168,6 +170,40 @@ describe('what helps to find out why', () => {
     await send(server, { ...report(server.second), site: server.first.siteId })
     expect((await read()).refused).toMatchObject({ count: 3, reason: 'Invalid signature' })
     expect((await read(server.second)).refused).toBeNull()
+  })
+
+  test.each<[string, () => Promise<unknown>, string]>([
+    ['a field', () => event({ event: 'not valid!' }), '`event`: Send 1 to 64'],
+    [
+      'an unknown person',
+      () => event({ email: 'nobody@example.com', createContact: false }),
+      'Nobody with this email is known to the app.',
+    ],
+    ['a batch', () => server.call('POST', BATCH, { body: { events: [] } }), 'Send `events` as an array'],
+    [
+      'one of a batch',
+      () => server.call('POST', BATCH, { body: { events: [{ app: server.first.appId, email: 'a@b.example' }] } }),
+      'Send',
+    ],
+    ['an app of nobody', () => event({ app: 'app_0mp6v7uo0u63b1cojcdwp' }), 'No app with this ID belongs'],
+  ])('the last refused call of a server: %s', async (_name, send, sentence) => {
+    await event({ event: 'not valid!' })
+    server.clock.tick(5)
+    await send()
+    const { refusedCall, refused } = await read()
+    expect(refusedCall).toEqual(noted({ count: 2, reason: expect.stringContaining(sentence) }))
+    expect(refused).toBeNull()
+    expect((await read(server.second)).refusedCall).toBeNull()
+  })
+
+  test('a call is noted for the app it names, and without a key for none', async () => {
+    await server.call('POST', EVENTS, { key: 'mc_wrong', body: {} })
+    await server.call('GET', `${EVENTS}?app=${server.first.appId}&limit=0`)
+    await event({ event: 'x', createContact: true, email: 'ada@example.com' })
+    expect((await read()).refusedCall).toBeNull()
+    const appOfOthers = { app: server.second.appId }
+    await event(appOfOthers)
+    expect([(await read()).refusedCall?.count, (await read(server.second)).refusedCall]).toEqual([1, null])
   })
 
   test('an Origin that is none is not kept', async () => {

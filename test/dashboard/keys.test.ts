@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { createApp, rotateIdentitySecret } from '../../src/core/accounts.ts'
 import { verifyIdentity, signEmail } from '../../src/core/identity.ts'
 import { type AccountPages, type Browser, openAccount, PASSWORD } from './browser.ts'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from './pages.ts'
@@ -190,12 +191,37 @@ describe('the identity secret', () => {
     expect(await textOf(list, 'section dd')).toEqual([
       'Made just now',
       'Works until 4 May 2026, 12:00 UTC, which is in 24 hours',
+      'No signature was made with the previous one since it was rotated out.',
     ])
     expect(list).not.toContain(secret)
     pages.clock.ms += DAY - 1
     expect(await isAccepted(pages.begun.identitySecret)).toBe(true)
     pages.clock.ms += 1
     expect([await isAccepted(secret), await isAccepted(pages.begun.identitySecret)]).toEqual([true, false])
+  })
+
+  test('signatures of the one before are counted from its rotation on, of all apps', async () => {
+    const browser = await pages.signedIn()
+    const used = async () => {
+      const { html } = await browser.get(pages.at('keys'))
+      return (await textOf(html, '.values dd')).filter((text) => text.includes('since it was rotated out'))
+    }
+    const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
+    const [app] = await pages.store.listApps(pages.begun.accountId)
+    expect(await used()).toEqual([])
+    await rotateIdentitySecret(maker, pages.begun.accountId)
+    expect(await used()).toEqual(['No signature was made with the previous one since it was rotated out.'])
+    await createApp(maker, pages.begun.accountId, { name: 'Second', domains: [], home: null })
+    const second = (await pages.store.listApps(pages.begun.accountId))[1]
+    pages.notes.add(app?.id ?? 0, 'old_secret', { origin: 'https://app.example.com' })
+    await pages.notes.save()
+    pages.notes.add(second?.id ?? 0, 'old_secret', { origin: 'https://second.example' })
+    expect(await used()).toEqual([
+      '2 signatures were made with the previous one since it was rotated out, the last just now on https://second.example.',
+    ])
+    await pages.notes.save()
+    await rotateIdentitySecret(maker, pages.begun.accountId)
+    expect(await used()).toEqual(['No signature was made with the previous one since it was rotated out.'])
   })
 
   test('a form that is sent twice rotates once', async () => {

@@ -155,7 +155,12 @@ test('the switcher leads to the same page of each app', async () => {
     await pages.store.createApp({ accountId: pages.begun.accountId, actor: 'test', at: index, app })
   }
   const { html } = await (await pages.signedIn()).get('/apps/app_0/you')
-  expect(await attributesOf(html, '.menu a', 'href')).toEqual([pages.at('you'), '/apps/app_0/you', '/apps/app_1/you'])
+  expect(await attributesOf(html, '.menu a', 'href')).toEqual([
+    pages.at('you'),
+    '/apps/app_0/you',
+    '/apps/app_1/you',
+    '/apps/app_0/new-app',
+  ])
   expect(await textOf(html, '.menu a[aria-current]')).toEqual([HOSTILE])
   await expectHarmless(html)
 })

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
-export type Point = { label: string; value: number }
+/** `tick` stands below the chart where there is room for some only. */
+export type Point = { label: string; tick?: string; value: number }
 
 const WIDTH = 640
 const HEIGHT = 160
@@ -24,7 +25,10 @@ export const Sparkline = ({ label, values }: { label: string; values: number[] }
   </svg>
 )
 
-/** Counts over time, with the same as a table for who would rather read. */
+/**
+ * Counts over time, with the same as a table for who would rather read. Where scripts run, islands/chart.ts draws it
+ * from that table, in the same room, and tells what the pointer rests on.
+ */
 export function AreaChart({ label, points }: { label: string; points: Point[] }) {
   const line = pathOf(
     points.map(({ value }) => value),
@@ -36,15 +40,20 @@ export function AreaChart({ label, points }: { label: string; points: Point[] })
     <figure class="chart">
       <figcaption>
         <span>{label}</span>
-        <span class="hint">Most: {formatCount(most)}</span>
+        <span class="hint" data-told>
+          Most: {formatCount(most)}
+        </span>
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-        <path class="area" d={`${line}V${HEIGHT}H0Z`} />
-        <path class="line" d={line} vector-effect="non-scaling-stroke" />
-      </svg>
-      <div class="axis" aria-hidden="true">
-        <span>{points[0]?.label}</span>
-        <span>{points.at(-1)?.label}</span>
+      <div class="plot" aria-hidden="true">
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
+          <path class="rule" d={`M0,${HEIGHT}H${WIDTH}`} vector-effect="non-scaling-stroke" />
+          <path class="area" d={`${line}V${HEIGHT}H0Z`} />
+          <path class="line" d={line} vector-effect="non-scaling-stroke" />
+        </svg>
+        <div class="axis">
+          <span>{points[0]?.label}</span>
+          <span>{points.at(-1)?.label}</span>
+        </div>
       </div>
       <PointTable label={label} points={points} />
     </figure>
@@ -57,9 +66,11 @@ const PointTable = ({ label, points }: { label: string; points: Point[] }) => (
     <table class="table" aria-label={label}>
       <tbody>
         {points.map((point) => (
-          <tr key={point.label}>
+          <tr key={point.label} data-tick={point.tick}>
             <th scope="row">{point.label}</th>
-            <td class="number">{formatCount(point.value)}</td>
+            <td class="number">
+              <data value={point.value}>{formatCount(point.value)}</data>
+            </td>
           </tr>
         ))}
       </tbody>

@@ -38,12 +38,12 @@ export const Radios = ({ name, label, value, error, options }: RadiosProps) => (
   </fieldset>
 )
 
-type ToggleProps = { name: string; label: string; hint?: ComponentChildren; isOn: boolean }
+type ToggleProps = { name: string; label: string; hint?: ComponentChildren; isOn: boolean; isLocked?: boolean }
 
 /** On or off; sent with its form like any checkbox. */
-export const Toggle = ({ name, label, hint, isOn }: ToggleProps) => (
+export const Toggle = ({ name, label, hint, isOn, isLocked }: ToggleProps) => (
   <label class="toggle">
-    <input type="checkbox" role="switch" name={name} checked={isOn} />
+    <input type="checkbox" role="switch" name={name} checked={isOn} disabled={isLocked} />
     <span>
       {label}
       {hint && <span class="hint">{hint}</span>}

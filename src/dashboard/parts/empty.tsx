@@ -12,7 +12,7 @@ export const EmptyState = ({
   next?: ComponentChildren
 }) => (
   <div class="empty">
-    <h3>{title}</h3>
+    <h2>{title}</h2>
     <p>{children}</p>
     {next}
   </div>

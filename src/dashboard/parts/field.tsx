@@ -4,12 +4,15 @@ import type { ComponentChildren } from 'preact'
 export type FieldProps = {
   name: string
   label: string
-  kind?: 'text' | 'email' | 'password'
+  /** `lines` takes one value a line */
+  kind?: 'text' | 'email' | 'password' | 'lines'
   hint?: ComponentChildren
   error?: string
   value?: string
   optional?: boolean
   autofocus?: boolean
+  /** seen, and not changed by who looks */
+  isLocked?: boolean
   autocomplete: string
 }
 
@@ -49,17 +52,19 @@ export const describedBy = ({ name, hint, error }: Pick<FieldProps, 'name' | 'hi
   [hint ? `${name}-hint` : '', error ? `${name}-fault` : ''].filter((id) => id !== '').join(' ') || undefined
 
 function Input(props: FieldProps) {
-  const { name, kind = 'text', error, value, optional, autofocus, autocomplete } = props
+  const { name, kind = 'text', error, value, optional, autofocus, isLocked, autocomplete } = props
   const attributes = {
     id: name,
     name,
     value,
     required: !optional,
     autofocus,
+    readOnly: isLocked,
     autocomplete,
     'aria-invalid': error ? ('true' as const) : undefined,
     'aria-describedby': describedBy(props),
   }
+  if (kind === 'lines') return <textarea {...attributes} rows={3} autocapitalize="none" spellcheck={false} />
   if (kind === 'password') return <input {...attributes} type="password" />
   // type="email" would rewrite what was typed before it is sent
   const inputmode = kind === 'email' ? ('email' as const) : undefined

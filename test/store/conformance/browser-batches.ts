@@ -153,6 +153,24 @@ export function testSites(store: Fresh): void {
     expect(await ids(AT + DAY)).toEqual(['sec_3'])
   })
 
+  test('all of an app is set together by its own account', async () => {
+    const snippet = { hosts: ['a.example.com'], addsPeople: true }
+    const settings = { name: 'Renamed', homeUrl: null, hosts: ['b.example', 'a.example'], snippet }
+    const before = await store().listApps('acc_2')
+    expect(await store().updateApp({ ...change(1), appId: 2, settings })).toEqual({ refusal: 'app_not_found' })
+    expect(await store().listApps('acc_2')).toEqual(before)
+    expect(await store().updateApp({ ...change(2), appId: 2, settings })).toEqual({ done: true })
+    await store.reopen()
+    const hosts = ['a.example', 'b.example']
+    expect(await store().listApps('acc_2')).toMatchObject([{ ...before[0], name: 'Renamed', homeUrl: null, hosts }])
+    expect(await store().findAppsByHost(['b.example', 'app2.example.com'])).toEqual([2])
+    expect(await store().snippetSettings(2)).toEqual(snippet)
+    const [{ name, homeUrl, hosts: old } = newAccount(2).app] = before
+    const off = { hosts: [], addsPeople: false }
+    done(await store().updateApp({ ...change(2), appId: 2, settings: { name, homeUrl, hosts: old, snippet: off } }))
+    expect(await store().listApps('acc_2')).toEqual(before)
+  })
+
   test("settings are the owner's to change, and stay", async () => {
     const settings = { hosts: ['a.example.com', 'b.example.com'], addsPeople: true }
     expect(await store().setSnippet({ ...change(1), appId: 2, settings })).toEqual({ refusal: 'app_not_found' })
@@ -212,13 +230,13 @@ export function testSites(store: Fresh): void {
   })
 
   test('the first signs of an app: its newest event, and whether a page was ever seen', async () => {
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: null, hasPageView: false })
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: null, lastViewAt: null })
     done(await store().recordEvent(eventWrite({ at: AT + 3 })))
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 3, hasPageView: false })
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 3, lastViewAt: null })
     done(await store().recordBatch(batchWrite({ at: AT + 4, items: [action('x', '/')] })))
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 4, hasPageView: false })
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 4, lastViewAt: null })
     done(await store().recordBatch(batchWrite({ batchId: 'page', at: AT + 5 })))
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 5, hasPageView: true })
-    expect(await store().firstSigns(2)).toEqual({ lastEventAt: null, hasPageView: false })
+    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 5, lastViewAt: AT + 5 })
+    expect(await store().firstSigns(2)).toEqual({ lastEventAt: null, lastViewAt: null })
   })
 }

@@ -95,6 +95,42 @@ export function testMembers(store: Fresh): void {
     expect(await store().hasLink('eve', 'password', AT)).toBe(true)
   })
 
+  test('a role is changed and a member removed by their own account, which keeps an owner', async () => {
+    const by = { ...cli, actor: 'mem_1' }
+    const roles = async () => (await store().listMembers('acc_1')).map(({ id, role }) => [id, role])
+    expect(await store().listMembers('acc_1')).toEqual([
+      { id: 'mem_eve', email: 'eve', role: 'viewer', isInvited: true, createdAt: AT },
+      { id: 'mem_1', email: 'owner1@example.com', role: 'owner', isInvited: false, createdAt: AT + 1 },
+    ])
+    const other = { ...by, accountId: 'acc_2' }
+    expect(await store().setRole({ ...other, memberId: 'mem_eve', role: 'owner' })).toEqual(GONE)
+    expect(await store().removeMember({ ...other, memberId: 'mem_eve' })).toEqual(GONE)
+    const last = { refusal: 'last_owner' as const }
+    expect(await store().setRole({ ...by, memberId: 'mem_1', role: 'editor' })).toEqual(last)
+    expect(await store().removeMember({ ...by, memberId: 'mem_1' })).toEqual(last)
+    expect(await store().setRole({ ...by, memberId: 'mem_eve', role: 'owner' })).toEqual(DONE)
+    // who has no password yet cannot go on alone
+    expect(await store().removeMember({ ...by, memberId: 'mem_1' })).toEqual(last)
+    await store().setPasswordByLink({ tokenHash: 'eve', passwordHash: 'argon', at: AT })
+    expect(await store().setRole({ ...by, memberId: 'mem_1', role: 'editor' })).toEqual(DONE)
+    expect(await roles()).toEqual([
+      ['mem_eve', 'owner'],
+      ['mem_1', 'editor'],
+    ])
+    expect(await store().setRole({ ...by, memberId: 'mem_1', role: 'owner' })).toEqual(DONE)
+    await store().startSession({
+      session: session('ses_eve', 'mem_eve'),
+      passwordHash: 'argon',
+      replaces: null,
+      at: AT,
+    })
+    await store().makePasswordLink({ email: 'eve', link: link('eve again'), actor: 'cli', at: AT })
+    expect(await store().removeMember({ ...by, memberId: 'mem_eve' })).toEqual(DONE)
+    expect([await roles(), await listed('mem_eve')]).toEqual([[['mem_1', 'owner']], []])
+    expect(await store().hasLink('eve again', 'password', AT)).toBe(false)
+    expect(await store().findSession('hash of ses_eve')).toBeNull()
+  })
+
   test('long after they were used, sessions and forms are cleaned up', async () => {
     await start('ses_h', 'newest')
     await store().cleanUp({ at: AT + 3 * DAY - 1 })

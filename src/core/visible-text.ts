@@ -1,0 +1,64 @@
+/** Text of strangers, taken apart for whoever shows it: nothing in it may hide, or turn what stands around it. */
+
+/** What is seen, or the code points of what would not be. */
+export type TextPiece = { text: string } | { hidden: string[] }
+
+/** Controls, formats (bidi, zero width, tags), separators, and letters that have no shape; not tab and line feed. */
+const HIDDEN =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u
+/** More marks on one letter than any script needs grow into the lines above and below. */
+const MARK = /\p{M}/u
+const MARKS_MAX = 4
+
+const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]$/u
+/** Scripts in which a joiner changes how a letter is written. */
+const JOINED =
+  /[\p{Script=Arabic}\p{Script=Bengali}\p{Script=Devanagari}\p{Script=Gujarati}\p{Script=Gurmukhi}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Oriya}\p{Script=Sinhala}\p{Script=Tamil}\p{Script=Telugu}]$/u
+
+/** Joiners and shapes that belong to a picture or a script; anywhere else they tell two names apart that look alike. */
+function isAtHome(character: string, before: string): boolean {
+  if (character === '\t' || character === '\n') return true
+  if (character === '\u200d') return PICTURE.test(before) || JOINED.test(before)
+  if (character === '\u200c') return JOINED.test(before)
+  return character === '\ufe0f' && /[\p{Extended_Pictographic}0-9#*]$/u.test(before)
+}
+
+const nameOf = (character: string): string =>
+  `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
+
+/** Takes text apart into what is seen and what would not be. */
+export function readVisibleText(text: string): TextPiece[] {
+  const pieces: TextPiece[] = []
+  let marks = 0
+  let before = ''
+  for (const character of text) {
+    marks = MARK.test(character) ? marks + 1 : 0
+    const isHidden = marks > MARKS_MAX || (HIDDEN.test(character) && !isAtHome(character, before))
+    const last = pieces.at(-1)
+    if (isHidden && last && 'hidden' in last) last.hidden.push(nameOf(character))
+    else if (isHidden) pieces.push({ hidden: [nameOf(character)] })
+    else if (last && 'text' in last) last.text += character
+    else pieces.push({ text: character })
+    before = character
+  }
+  return pieces
+}
+
+/** The first so many characters, never half of one; `isCut` where there are more. */
+export function cutText(text: string, most: number): { text: string; isCut: boolean } {
+  if (text.length <= most) return { text, isCut: false }
+  const end = /[\ud800-\udbff]/.test(text[most - 1] ?? '') ? most - 1 : most
+  return { text: text.slice(0, end), isCut: true }
+}
+
+/** JSON to be read and copied: what would not be seen is escaped, which means the same. */
+export const toVisibleJson = (value: unknown): string =>
+  readVisibleText(JSON.stringify(value, null, 2))
+    .map((piece) => ('text' in piece ? piece.text : piece.hidden.map(toEscape).join('')))
+    .join('')
+
+function toEscape(name: string): string {
+  const character = String.fromCodePoint(Number.parseInt(name.slice(2), 16))
+  const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
+}

@@ -1,0 +1,45 @@
+/** @jsxImportSource preact */
+import { render } from 'preact-render-to-string'
+import { readActivation } from '../core/activation.ts'
+import { PREVIOUS_SECRET_VALID_MS } from '../core/identity.ts'
+import { State, type StatusProps, Steps } from './activation-status.tsx'
+import type { PageParts } from './door.tsx'
+import { type Send, streamChanges } from './stream.ts'
+import { Trouble } from './trouble.tsx'
+import type { Viewer } from './viewer.ts'
+
+export type Status = StatusProps & { hasOldSecret: boolean }
+
+/** What is on the page and changes while it is open. */
+export async function readStatus(parts: PageParts, { account, app }: Viewer): Promise<Status> {
+  const { store, clock, access } = parts
+  const now = clock.now()
+  const [activation, keys, secrets] = await Promise.all([
+    readActivation(parts, app),
+    store.listKeys(account.id),
+    store.listSecrets(account.id, now - PREVIOUS_SECRET_VALID_MS),
+  ])
+  return {
+    activation,
+    keys: keys.filter(({ revokedAt }) => revokedAt === null).map(access.withUse),
+    hasOldSecret: secrets.some(({ retiredAt }) => retiredAt !== null),
+    now,
+  }
+}
+
+/** Sends the parts that carry `data-live`, as the page itself would show them, after each change (spec 3.4). */
+export function streamStatus(parts: PageParts, request: Request, viewer: Viewer): Response {
+  let sent = ''
+  const look = async (send: Send): Promise<void> => {
+    const status = await readStatus(parts, viewer)
+    const data = {
+      state: render(<State {...status} />),
+      steps: render(<Steps {...status} />),
+      trouble: render(<Trouble {...status} appId={viewer.app.publicId} />),
+    }
+    const text = JSON.stringify(data)
+    if (text !== sent) send({ name: 'parts', data })
+    sent = text
+  }
+  return streamChanges(parts, request, look)
+}

@@ -1,0 +1,103 @@
+/** @jsxImportSource preact */
+import type { CountPoint, CountRange, NameCount } from '../core/counts.ts'
+import { nameInWords } from './event-words.ts'
+import { type EventsProps, eventsPath } from './events-page.tsx'
+import { Button, HiddenFields } from './parts/button.tsx'
+import { AreaChart, formatCount, type Point } from './parts/chart.tsx'
+import { SentText } from './parts/text.tsx'
+import { formatClock, formatDate, formatDay } from './parts/time.tsx'
+
+export const RANGE_WORDS: Record<CountRange, { name: string; last: string }> = {
+  hours: { name: '48 hours', last: 'the last 48 hours' },
+  days: { name: '30 days', last: 'the last 30 days' },
+  weeks: { name: '26 weeks', last: 'the last 26 weeks' },
+}
+
+const toPoint = (range: CountRange, { at, count }: CountPoint): Point => {
+  const day = formatDay(at)
+  const clock = formatClock(at, { seconds: false })
+  if (range === 'hours') return { label: `${day}, ${clock}`, tick: clock === '00:00' ? day : clock, value: count }
+  return { label: range === 'weeks' ? `Week of ${formatDate(at)}` : formatDate(at), tick: day, value: count }
+}
+
+/** How many events came when. */
+export const CountsSection = ({ viewer, view, counts }: EventsProps) => (
+  <section class="counts" aria-label="How many came">
+    <nav class="ranges" aria-label="How far back">
+      {Object.entries(RANGE_WORDS).map(([range, { name }]) => (
+        <a
+          key={range}
+          href={eventsPath(viewer.app.publicId, { ...view, range: range as CountRange })}
+          aria-current={range === view.range ? 'true' : undefined}
+        >
+          {name}
+        </a>
+      ))}
+    </nav>
+    <AreaChart
+      label={`${view.name === null ? 'All events' : nameInWords(view.name)} by the ${UNITS[view.range]} (UTC)`}
+      points={counts.points.map((point) => toPoint(view.range, point))}
+    />
+  </section>
+)
+
+const UNITS: Record<CountRange, string> = { hours: 'hour', days: 'day', weeks: 'week' }
+
+/** Which names came how often, each a filter of the page. */
+export const NamesSection = (props: EventsProps) => (
+  <section>
+    <h2>Names</h2>
+    <NamesFilter {...props} />
+    <ul class="names">
+      <NameItem {...props} name={null} count={props.counts.total} />
+      {props.counts.names.map(({ name, count }) => (
+        <NameItem key={name} {...props} name={name} count={count} />
+      ))}
+    </ul>
+    {!props.counts.isWhole && (
+      <p class="hint">
+        So many different names came that only the newest are counted here. Put what changes from event to event into
+        its properties.
+      </p>
+    )}
+  </section>
+)
+
+const NameItem = ({ viewer, view, counts, name, count }: EventsProps & { name: string | null; count: number }) => (
+  <li>
+    <a href={eventsPath(viewer.app.publicId, { ...view, name })} aria-current={name === view.name ? 'true' : undefined}>
+      <Share count={count} of={counts.total} />
+      <span>{name === null ? 'All events' : <SentText>{nameInWords(name)}</SentText>}</span>
+      <span class="number">{formatCount(count)}</span>
+    </a>
+  </li>
+)
+
+/** How much of all it is, behind the words that say so. */
+const Share = ({ count, of }: { count: number; of: number }) => (
+  <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+    <rect width={of === 0 ? 0 : Math.max(0.5, (100 * count) / of).toFixed(1)} height="1" />
+  </svg>
+)
+
+/** The same on a phone, where a list would stand between the reader and the events. */
+const NamesFilter = ({ view, counts }: EventsProps) => (
+  <form class="names-filter" method="get">
+    <HiddenFields fields={view.range === 'hours' ? {} : { range: view.range }} />
+    <label class="unseen" for="event">
+      Name
+    </label>
+    <select id="event" name="event">
+      <option value="">All events</option>
+      {withCurrent(counts.names, view.name).map(({ name, count }) => (
+        <option key={name} value={name} selected={name === view.name}>
+          {`${nameInWords(name)} (${formatCount(count)})`}
+        </option>
+      ))}
+    </select>
+    <Button>Show</Button>
+  </form>
+)
+
+const withCurrent = (names: NameCount[], current: string | null): NameCount[] =>
+  current === null || names.some(({ name }) => name === current) ? names : [{ name: current, count: 0 }, ...names]

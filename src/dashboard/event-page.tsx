@@ -1,0 +1,147 @@
+/** @jsxImportSource preact */
+import type { ContactRow } from '../core/contacts.ts'
+import type { EventRow } from '../core/events.ts'
+import { publicId } from '../core/public-ids.ts'
+import { toVisibleJson } from '../core/visible-text.ts'
+import { DOORS, KINDS, nameInWords, type Property, readProperties } from './event-words.ts'
+import { eventsPath } from './events-page.tsx'
+import { personPath } from './feed.tsx'
+import { Frame } from './frame.tsx'
+import { ButtonLink } from './parts/button.tsx'
+import { CodeBlock } from './parts/code.tsx'
+import { EmptyState } from './parts/empty.tsx'
+import { SentText } from './parts/text.tsx'
+import { ExactTime, Time } from './parts/time.tsx'
+import { Fact, Value, Values } from './parts/values.tsx'
+import { StatusBadge, nameOfPerson } from './person-words.tsx'
+import type { Viewer } from './viewer.ts'
+
+type EventProps = { viewer: Viewer; row: EventRow; person: ContactRow; now: number }
+
+/** One event: what was sent, when, and about whom. */
+export const EventPage = (props: EventProps) => (
+  <Frame
+    viewer={props.viewer}
+    page="events"
+    title={nameInWords(props.row.name)}
+    state={<State {...props} />}
+    action={
+      <ButtonLink href={eventsPath(props.viewer.app.publicId, { range: 'hours', name: props.row.name })}>
+        All of this name
+      </ButtonLink>
+    }
+  >
+    <div class="columns words-first">
+      <div>
+        <PropertiesSection {...props} />
+        <FactsSection {...props} />
+      </div>
+      <aside aria-label="The person">
+        <PersonSection {...props} />
+      </aside>
+    </div>
+  </Frame>
+)
+
+const State = ({ viewer, row, now }: EventProps) => (
+  <>
+    {KINDS[row.type]} of{' '}
+    <a href={personPath(viewer.app.publicId, row.contactId)}>
+      <SentText>{row.email}</SentText>
+    </a>
+    , <Time at={row.occurredAt} now={now} />.
+  </>
+)
+
+function PropertiesSection({ row }: EventProps) {
+  const properties = readProperties(row)
+  return (
+    <section>
+      <h2>{row.path === null ? 'Properties' : 'Page'}</h2>
+      {row.path !== null && (
+        <p class="sent-path">
+          <code>
+            <SentText>{row.path}</SentText>
+          </code>
+        </p>
+      )}
+      {row.path === null && properties.length === 0 && (
+        <EmptyState title="No properties">This event says that something happened, and no more.</EmptyState>
+      )}
+      {properties.length > 0 && (
+        <>
+          <PropertyList properties={properties} />
+          <details>
+            <summary>As JSON</summary>
+            <CodeBlock id="json" label="Properties">
+              {toVisibleJson(Object.fromEntries(properties.map(({ name, value }) => [name, value])))}
+            </CodeBlock>
+          </details>
+        </>
+      )}
+    </section>
+  )
+}
+
+const PropertyList = ({ properties }: { properties: Property[] }) => (
+  <dl class="values properties">
+    {properties.map(({ name, value }) => (
+      <div key={name}>
+        <dt>
+          <SentText>{name}</SentText>
+        </dt>
+        <dd>
+          <PropertyValue value={value} />
+        </dd>
+      </div>
+    ))}
+  </dl>
+)
+
+const PropertyValue = ({ value }: { value: unknown }) => {
+  if (typeof value === 'string') return value === '' ? <span class="hint">empty</span> : <SentText>{value}</SentText>
+  if (typeof value === 'object' && value !== null) return <code class="nested">{toVisibleJson(value)}</code>
+  return <code>{JSON.stringify(value)}</code>
+}
+
+const FactsSection = ({ row }: EventProps) => (
+  <section>
+    <h2>About this event</h2>
+    <Values isCompact>
+      <Value id="event-id" name="Event ID">
+        {publicId('evt', row.id)}
+      </Value>
+      <Fact name="Kind">{KINDS[row.type]}</Fact>
+      <Fact name="Came by">{DOORS[row.via]}</Fact>
+      <Fact name="Happened">
+        <ExactTime at={row.occurredAt} />
+      </Fact>
+      <Fact name="Received">
+        <ExactTime at={row.receivedAt} />
+      </Fact>
+    </Values>
+  </section>
+)
+
+const PersonSection = ({ viewer, person, now }: EventProps) => (
+  <section>
+    <h2>About the person</h2>
+    <Values isCompact>
+      <Fact name="Email">
+        <SentText>{person.email}</SentText>
+      </Fact>
+      {nameOfPerson(person) !== '' && (
+        <Fact name="Name">
+          <SentText>{nameOfPerson(person)}</SentText>
+        </Fact>
+      )}
+      <Fact name="Status">
+        <StatusBadge status={person.status} />
+      </Fact>
+      <Fact name="Added">
+        <Time at={person.createdAt} now={now} />
+      </Fact>
+    </Values>
+    <ButtonLink href={personPath(viewer.app.publicId, person.id)}>See what else happened</ButtonLink>
+  </section>
+)

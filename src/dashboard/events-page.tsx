@@ -1,0 +1,152 @@
+/** @jsxImportSource preact */
+import type { CountRange, Counts } from '../core/counts.ts'
+import type { EventRow } from '../core/events.ts'
+import { publicId } from '../core/public-ids.ts'
+import { CountsSection, NamesSection, RANGE_WORDS } from './counts-section.tsx'
+import { nameInWords } from './event-words.ts'
+import { FeedRow } from './feed.tsx'
+import { Frame, pathOf } from './frame.tsx'
+import { Badge } from './parts/badge.tsx'
+import { ButtonLink } from './parts/button.tsx'
+import { formatCount } from './parts/chart.tsx'
+import { EmptyState } from './parts/empty.tsx'
+import { SentText } from './parts/text.tsx'
+import { Pager } from './parts/table.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** What is looked at: so far back, and all names or one. */
+export type EventsView = { range: CountRange; name: string | null }
+
+export type EventsProps = {
+  viewer: Viewer
+  view: EventsView
+  counts: Counts
+  rows: EventRow[]
+  /** not the first page, to which new ones come */
+  isOld: boolean
+  /** the cursor of the page after */
+  older: string | null
+}
+
+/** Where a view of the events is. */
+export function eventsPath(appId: string, { range, name }: EventsView, before: string | null = null): string {
+  const query = new URLSearchParams()
+  if (range !== 'hours') query.set('range', range)
+  if (name !== null) query.set('event', name)
+  if (before !== null) query.set('before', before)
+  return pathOf(appId, 'events') + (query.size === 0 ? '' : `?${query}`)
+}
+
+/** The events of an app: how many came when, under which names, and the newest as they come. */
+export function EventsPage(props: EventsProps) {
+  const { viewer, view, counts, rows, isOld } = props
+  const hasNone = rows.length === 0 && counts.total === 0 && view.name === null && !isOld
+  return (
+    <Frame viewer={viewer} page="events" title="Events" state={<State {...props} />} islands={['feed', 'chart']}>
+      {hasNone ? (
+        <FeedSection {...props} />
+      ) : (
+        <>
+          <CountsSection {...props} />
+          <div class="columns beside-names">
+            <FeedSection {...props} />
+            <aside aria-label="Names">
+              <NamesSection {...props} />
+            </aside>
+          </div>
+        </>
+      )}
+    </Frame>
+  )
+}
+
+function State({ view: { range, name }, counts: { total, points } }: EventsProps) {
+  const when = RANGE_WORDS[range].last
+  if (name === null) return <>{total === 0 ? `No events in ${when}.` : `${countEvents(total)} in ${when}.`}</>
+  const count = points.reduce((sum, point) => sum + point.count, 0)
+  const times = count === 0 ? 'did not come' : count === 1 ? 'came once' : `came ${formatCount(count)} times`
+  return (
+    <>
+      <SentText>{nameInWords(name)}</SentText> {times} in {when}.
+    </>
+  )
+}
+
+const countEvents = (count: number): string => (count === 1 ? 'One event' : `${formatCount(count)} events`)
+
+const FeedSection = (props: EventsProps) => (
+  <section class="feed-section" aria-label="Newest events">
+    <div class="section-head">
+      <h2>{props.isOld ? 'Older events' : 'Newest events'}</h2>
+      {!props.isOld && <FeedTools />}
+    </div>
+    <p class="hint">Times are UTC.</p>
+    <FeedList {...props} />
+  </section>
+)
+
+/** Only where scripts run; what the island says is announced. */
+const FeedTools = () => (
+  <div class="feed-tools">
+    <span role="status" data-feed-state>
+      <Badge>Connecting</Badge>
+    </span>
+    <button class="button plain" type="button" aria-pressed="false" data-feed-pause>
+      Pause
+    </button>
+  </div>
+)
+
+function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
+  const { publicId: appId } = viewer.app
+  const follow = new URLSearchParams(view.name === null ? {} : { event: view.name })
+  const path = (cursor: string | null) => eventsPath(appId, view, cursor)
+  return (
+    <>
+      {!isOld && (
+        <div class="feed-held">
+          <button class="button primary" type="button" data-feed-show hidden>
+            Show new events
+          </button>
+        </div>
+      )}
+      <ol
+        class="feed"
+        data-feed={isOld ? undefined : `${pathOf(appId, 'feed')}?${follow}`}
+        data-cursor={publicId('evt', rows[0]?.id ?? 0)}
+      >
+        {rows.map((row) => (
+          <FeedRow key={row.id} appId={appId} row={row} />
+        ))}
+      </ol>
+      {rows.length === 0 && <NoRows viewer={viewer} view={view} isOld={isOld} />}
+      <Pager newest={isOld ? path(null) : undefined} older={older === null ? undefined : path(older)} />
+    </>
+  )
+}
+
+const NoRows = ({ viewer, view, isOld }: Pick<EventsProps, 'viewer' | 'view' | 'isOld'>) => {
+  if (isOld) return <EmptyState title="Nothing older">These were the first events of this app.</EmptyState>
+  if (view.name !== null)
+    return (
+      <EmptyState
+        title="Nothing under this name"
+        next={<ButtonLink href={eventsPath(viewer.app.publicId, { ...view, name: null })}>Show all events</ButtonLink>}
+      >
+        No event <SentText>{nameInWords(view.name)}</SentText> has come yet. The first will be shown here when it does.
+      </EmptyState>
+    )
+  return (
+    <EmptyState
+      title="No events yet"
+      next={
+        <ButtonLink kind="primary" href={pathOf(viewer.app.publicId, 'activation')}>
+          Send the first one
+        </ButtonLink>
+      }
+    >
+      Your server tells here what people did, and your pages which ones they opened. Nothing has come yet; the first
+      event is shown the moment it does.
+    </EmptyState>
+  )
+}

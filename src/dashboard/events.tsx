@@ -1,0 +1,57 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { isCountRange, readCounts } from '../core/counts.ts'
+import { publicId, readPublicId } from '../core/public-ids.ts'
+import { pageAnswer } from './answers.ts'
+import { openStream, type PageParts, showPage } from './door.tsx'
+import { EventPage } from './event-page.tsx'
+import { EventsPage } from './events-page.tsx'
+import { FEED_ROWS, followFeed } from './feed.tsx'
+import { problemAnswer } from './problems.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** What happened: as it comes, counted, and one by one (spec 3.4). */
+export const eventsRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/apps/:app/events', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => showEvents(parts, request, viewer)),
+    )
+    .get('/apps/:app/feed', ({ request, params: { app } }) =>
+      openStream(parts, request, app, (viewer) => followFeed(parts, request, viewer)),
+    )
+    .get('/apps/:app/events/:event', ({ request, params: { app, event } }) =>
+      showPage(parts, request, app, (viewer) => showEvent(parts, request, viewer, event)),
+    )
+
+async function showEvents(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
+  const { searchParams } = new URL(request.url)
+  const wanted = searchParams.get('range') ?? ''
+  const range = isCountRange(wanted) ? wanted : 'hours'
+  const name = searchParams.get('event') || null
+  const before = readPublicId('evt', searchParams.get('before') ?? '')
+  const [counts, { rows, next }] = await Promise.all([
+    readCounts(parts, viewer.app, range, name),
+    parts.store.listEvents({ appId: viewer.app.id, contactId: null, name, before, limit: FEED_ROWS }),
+  ])
+  const older = next === null ? null : publicId('evt', next)
+  const page = (
+    <EventsPage
+      viewer={viewer}
+      view={{ range, name }}
+      counts={counts}
+      rows={rows}
+      isOld={before !== null}
+      older={older}
+    />
+  )
+  return pageAnswer(request, 200, page)
+}
+
+async function showEvent(parts: PageParts, request: Request, viewer: Viewer, event: string): Promise<Response> {
+  const { store, clock } = parts
+  const id = readPublicId('evt', event)
+  const row = id === null ? null : await store.findEvent(viewer.app.id, id)
+  const person = row && (await store.byId(row.contactId))
+  if (!row || !person) return problemAnswer(request, 'event_unknown')
+  return pageAnswer(request, 200, <EventPage viewer={viewer} row={row} person={person} now={clock.now()} />)
+}

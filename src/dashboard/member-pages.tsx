@@ -1,0 +1,119 @@
+/** @jsxImportSource preact */
+import type { MemberEntry } from '../core/members.ts'
+import { Frame, pathOf } from './frame.tsx'
+import { ROLE_NAMES } from './members-page.tsx'
+import { ActionForm, Button, ButtonLink, HiddenFields } from './parts/button.tsx'
+import { Radios } from './parts/choice.tsx'
+import { Dialog } from './parts/dialog.tsx'
+import { Field } from './parts/field.tsx'
+import { Notice } from './parts/notice.tsx'
+import { SecretOnce } from './parts/secret.tsx'
+import type { Viewer } from './viewer.ts'
+
+export type InviteErrors = { email?: string; role?: string; notice?: string }
+
+const ROLES = [
+  { value: 'owner', label: ROLE_NAMES.owner, hint: 'Everything, with keys, secrets, settings and members.' },
+  { value: 'editor', label: ROLE_NAMES.editor, hint: 'What concerns people and messages.' },
+  { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Looks, and changes nothing.' },
+]
+
+type InviteProps = { viewer: Viewer; input: { email: string; role: string }; errors?: InviteErrors }
+
+/** Whom to invite, and what they may do. */
+export const InvitePage = ({ viewer, input, errors = {} }: InviteProps) => {
+  const members = pathOf(viewer.app.publicId, 'members')
+  return (
+    <Frame
+      viewer={viewer}
+      page="members"
+      title="Invite a member"
+      state="You get a link on the next page, and give it to them. No mail is sent."
+    >
+      {errors.notice && <Notice kind="error">{errors.notice}</Notice>}
+      <form method="post" action={members} novalidate>
+        <Field
+          name="email"
+          label="Email"
+          kind="email"
+          hint="They sign in with it."
+          error={errors.email}
+          value={input.email}
+          autofocus
+          autocomplete="off"
+        />
+        <Radios name="role" label="Role" value={input.role} error={errors.role} options={ROLES} />
+        <div class="buttons">
+          <Button kind="primary">Make the link</Button>
+          <ButtonLink href={members}>Cancel</ButtonLink>
+        </div>
+      </form>
+    </Frame>
+  )
+}
+
+type LinkMadeProps = { viewer: Viewer; email: string; link: string }
+
+/** The only page that shows the link: whoever opens it chooses the password. */
+export const LinkMadePage = ({ viewer, email, link }: LinkMadeProps) => (
+  <Frame viewer={viewer} page="members" title="The link is ready" state={`Give it to ${email}, and to nobody else.`}>
+    <SecretOnce
+      secrets={[{ id: 'link', name: 'Link', text: link }]}
+      warning="It is shown once, works once, and for a day. Whoever opens it chooses the password."
+      next={pathOf(viewer.app.publicId, 'members')}
+    />
+  </Frame>
+)
+
+type MemberProps = { viewer: Viewer; member: MemberEntry; notice?: string }
+
+/** What owners can do about a member. */
+export const MemberPage = ({ viewer, member, notice }: MemberProps) => (
+  <Frame viewer={viewer} page="members" title={member.email} state={stateOf(viewer, member)}>
+    {notice && <Notice kind="error">{notice}</Notice>}
+    <section>
+      <h2>Role</h2>
+      <form method="post" action={`${pathOf(viewer.app.publicId, 'members')}/role`}>
+        <HiddenFields fields={{ member: member.id }} />
+        <Radios name="role" label="What they may do" value={member.role} options={ROLES} />
+        <Button>Change the role</Button>
+      </form>
+    </section>
+    <LinkSection viewer={viewer} member={member} />
+    <RemoveSection viewer={viewer} member={member} />
+  </Frame>
+)
+
+function stateOf({ member: { id: ownId }, account }: Viewer, { id, role, isInvited }: MemberEntry): string {
+  if (id === ownId) return `You, ${ROLE_NAMES[role].toLowerCase()} of ${account.name}.`
+  const name = `${ROLE_NAMES[role]} of ${account.name}`
+  return isInvited ? `${name}, who has not chosen a password yet.` : `${name}.`
+}
+
+const LinkSection = ({ viewer, member: { id, isInvited } }: MemberProps) => (
+  <section>
+    <h2>Password</h2>
+    <p>
+      {isInvited
+        ? 'If the link was lost or is older than a day, make another one. The earlier one stops working.'
+        : 'Whoever forgot it gets a link to choose another one, which ends all their sessions.'}
+    </p>
+    <ActionForm action={`${pathOf(viewer.app.publicId, 'members')}/link`} fields={{ member: id }}>
+      Make a link
+    </ActionForm>
+  </section>
+)
+
+const RemoveSection = ({ viewer, member: { id, email } }: MemberProps) => (
+  <section>
+    <h2>Remove</h2>
+    <p>Keys they made keep working: revoke those that they may have kept.</p>
+    <Dialog id="remove" opener="Remove" about={email} kind="danger" title={`Remove ${email}?`}>
+      <p>All their sessions end, and they cannot sign in any more. What they made stays.</p>
+      <form method="post" action={`${pathOf(viewer.app.publicId, 'members')}/remove`}>
+        <HiddenFields fields={{ member: id }} />
+        <Button kind="danger">Remove the member</Button>
+      </form>
+    </Dialog>
+  </section>
+)

@@ -1,0 +1,66 @@
+/** @jsxImportSource preact */
+import { hasRole, type MemberEntry } from '../core/members.ts'
+import { Frame, pathOf } from './frame.tsx'
+import { Badge } from './parts/badge.tsx'
+import { ButtonLink } from './parts/button.tsx'
+import { Notice } from './parts/notice.tsx'
+import { type Column, Table } from './parts/table.tsx'
+import { Time } from './parts/time.tsx'
+import type { Viewer } from './viewer.ts'
+
+type MembersProps = { viewer: Viewer; members: MemberEntry[]; now: number }
+
+/** The people who sign in to the account. */
+export const MembersPage = ({ viewer, members, now }: MembersProps) => {
+  const isOwner = hasRole(viewer.member.role, 'owner')
+  return (
+    <Frame
+      viewer={viewer}
+      page="members"
+      title="Members"
+      state={stateOf(members, viewer.account.name)}
+      action={
+        isOwner && (
+          <ButtonLink kind="primary" href={`${pathOf(viewer.app.publicId, 'members')}/new`}>
+            Invite a member
+          </ButtonLink>
+        )
+      }
+    >
+      {!isOwner && <Notice kind="info">Only owners of the account invite and change members.</Notice>}
+      <Table label="Members" columns={columnsOf(viewer, isOwner, now)} rows={members} idOf={({ id }) => id} />
+    </Frame>
+  )
+}
+
+const stateOf = (members: MemberEntry[], account: string): string =>
+  members.length === 1 ? `One person signs in to ${account}.` : `${members.length} people belong to ${account}.`
+
+export const ROLE_NAMES = { owner: 'Owner', editor: 'Editor', viewer: 'Viewer' } as const
+
+const columnsOf = (viewer: Viewer, isOwner: boolean, now: number): Column<MemberEntry>[] => [
+  {
+    name: 'Email',
+    cell: ({ id, email }) => (
+      <span class="with-badge">
+        {email} {id === viewer.member.id && <Badge>You</Badge>}
+      </span>
+    ),
+  },
+  { name: 'Role', cell: ({ role }) => ROLE_NAMES[role] },
+  {
+    name: 'State',
+    cell: ({ isInvited }) =>
+      isInvited ? <Badge mood="caution">Invited, no password yet</Badge> : <Badge mood="good">Signs in</Badge>,
+  },
+  { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+  ...(isOwner
+    ? [{ name: 'Change', isAction: true, cell: (member: MemberEntry) => <ChangeLink viewer={viewer} {...member} /> }]
+    : []),
+]
+
+const ChangeLink = ({ viewer, id, email }: { viewer: Viewer } & MemberEntry) => (
+  <ButtonLink href={`${pathOf(viewer.app.publicId, 'members')}/edit?${new URLSearchParams({ member: id })}`}>
+    Change<span class="unseen">{` ${email}`}</span>
+  </ButtonLink>
+)

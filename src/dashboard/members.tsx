@@ -1,0 +1,134 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { readEmail } from '../core/email.ts'
+import { hasRole, inviteMember, isRole, type MemberEntry, resetPassword } from '../core/members.ts'
+import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
+import { pageAnswer, redirectAnswer } from './answers.ts'
+import { type PageParts, showPage, takeForm } from './door.tsx'
+import { flashCookie } from './flash.ts'
+import type { Form } from './forms.ts'
+import { pathOf } from './frame.tsx'
+import { InvitePage, type InviteErrors, LinkMadePage, MemberPage } from './member-pages.tsx'
+import { MembersPage } from './members-page.tsx'
+import { problemAnswer } from './problems.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** Who signs in to the account: seen by all of them, changed by owners. */
+export const membersRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/apps/:app/members', ({ request, params: { app } }) =>
+      showPage(parts, request, app, async (viewer) => {
+        const members = await parts.store.listMembers(viewer.account.id)
+        return pageAnswer(request, 200, <MembersPage viewer={viewer} members={members} now={parts.clock.now()} />)
+      }),
+    )
+    .get('/apps/:app/members/new', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => {
+        if (!hasRole(viewer.member.role, 'owner')) return problemAnswer(request, 'role_too_low')
+        return pageAnswer(request, 200, <InvitePage viewer={viewer} input={{ email: '', role: 'editor' }} />)
+      }),
+    )
+    .get('/apps/:app/members/edit', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => {
+        const id = new URL(request.url).searchParams.get('member') ?? ''
+        return showMember(parts, request, viewer, id)
+      }),
+    )
+    .use(memberForms(parts))
+
+const SENSITIVE = { role: 'owner', isSensitive: true, page: 'members' } as const
+
+/** Each may let somebody in, so the password is asked again when it was typed long ago. */
+const memberForms = (parts: PageParts) =>
+  new Elysia()
+    .post(
+      '/apps/:app/members',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, ...SENSITIVE }, (form, viewer) => invite(parts, request, form, viewer)),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/members/role',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, ...SENSITIVE }, (form, viewer) => setRole(parts, request, form, viewer)),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/members/link',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, ...SENSITIVE }, (form, viewer) =>
+          makeLink(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/members/remove',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, ...SENSITIVE }, (form, viewer) => remove(parts, request, form, viewer)),
+      { parse: 'none' },
+    )
+
+/** One of another account does not exist. */
+const findMember = async ({ store }: PageParts, { account }: Viewer, id: string): Promise<MemberEntry | null> =>
+  (await store.listMembers(account.id)).find((member) => member.id === id) ?? null
+
+async function showMember(parts: PageParts, request: Request, viewer: Viewer, id: string, refusal?: RefusalCode) {
+  if (!hasRole(viewer.member.role, 'owner')) return problemAnswer(request, 'role_too_low')
+  const member = await findMember(parts, viewer, id)
+  if (!member) return problemAnswer(request, 'page_unknown')
+  const notice = refusal && REFUSALS[refusal].message
+  const page = <MemberPage viewer={viewer} member={member} notice={notice} />
+  return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
+}
+
+async function invite(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const { store, clock, baseUrl } = parts
+  const [email, role] = [readEmail(form.text('email'))?.email, form.text('role')]
+  const refuse = (status: number, errors: InviteErrors): Response => {
+    const input = { email: form.text('email'), role }
+    return pageAnswer(request, status, <InvitePage viewer={viewer} input={input} errors={errors} />)
+  }
+  if (!email) return refuse(400, { email: 'Give one plain email address, such as ada@example.com.' })
+  if (!isRole(role)) return refuse(400, { role: 'Choose one of these.' })
+  const maker = { store, now: clock.now(), actor: viewer.member.id }
+  const made = await inviteMember(maker, viewer.account.id, { email, role })
+  if ('refusal' in made) {
+    const { status, message } = REFUSALS[made.refusal]
+    return refuse(status, made.refusal === 'email_taken' ? { email: message } : { notice: message })
+  }
+  const link = linkOf(baseUrl, made.passwordToken)
+  return pageAnswer(request, 200, <LinkMadePage viewer={viewer} email={email} link={link} />)
+}
+
+const linkOf = (baseUrl: string, token: string): string => `${baseUrl}/password?token=${token}`
+
+async function makeLink(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const { store, clock, baseUrl } = parts
+  const member = await findMember(parts, viewer, form.text('member'))
+  if (!member) return problemAnswer(request, 'page_unknown')
+  const made = await resetPassword({ store, now: clock.now(), actor: viewer.member.id }, member.email)
+  if ('refusal' in made) return showMember(parts, request, viewer, member.id, made.refusal)
+  const link = linkOf(baseUrl, made.passwordToken)
+  return pageAnswer(request, 200, <LinkMadePage viewer={viewer} email={member.email} link={link} />)
+}
+
+const changeBy = ({ clock }: PageParts, { account, member }: Viewer) => ({
+  accountId: account.id,
+  actor: member.id,
+  at: clock.now(),
+})
+
+async function setRole(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const [memberId, role] = [form.text('member'), form.text('role')]
+  if (!isRole(role)) return showMember(parts, request, viewer, memberId, 'invalid_field')
+  const outcome = await parts.store.setRole({ ...changeBy(parts, viewer), memberId, role })
+  if ('refusal' in outcome) return showMember(parts, request, viewer, memberId, outcome.refusal)
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie('role_changed')])
+}
+
+async function remove(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const memberId = form.text('member')
+  const outcome = await parts.store.removeMember({ ...changeBy(parts, viewer), memberId })
+  if ('refusal' in outcome) return showMember(parts, request, viewer, memberId, outcome.refusal)
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie('member_removed')])
+}

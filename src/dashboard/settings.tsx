@@ -1,0 +1,50 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { type AppSettingsText, readAppSettings, saveAppSettings, writeAppSettings } from '../core/app-settings.ts'
+import { REFUSALS } from '../core/refusals.ts'
+import { readSnippetSettings } from '../core/snippet-settings.ts'
+import { pageAnswer, redirectAnswer } from './answers.ts'
+import { type PageParts, showPage, takeForm } from './door.tsx'
+import { flashCookie } from './flash.ts'
+import type { Form } from './forms.ts'
+import { pathOf } from './frame.tsx'
+import { SettingsPage } from './settings-page.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** What an app's owner sets about it: name, home page, hosts, and who may be added by pages. */
+export const settingsRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/apps/:app/settings', ({ request, params: { app } }) =>
+      showPage(parts, request, app, async (viewer) => {
+        const input = writeAppSettings(viewer.app, await readSnippetSettings(parts, viewer.app))
+        return pageAnswer(request, 200, <SettingsPage viewer={viewer} input={input} />)
+      }),
+    )
+    .post(
+      '/apps/:app/settings',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'owner' }, (form, viewer) =>
+          saveSettings(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+
+async function saveSettings(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const input = readText(form)
+  const reading = readAppSettings(input)
+  if ('errors' in reading)
+    return pageAnswer(request, 400, <SettingsPage viewer={viewer} input={input} errors={reading.errors} />)
+  const outcome = await saveAppSettings(parts, viewer.app, { ...reading, actor: viewer.member.id })
+  if (!('refusal' in outcome))
+    return redirectAnswer(pathOf(viewer.app.publicId, 'settings'), [flashCookie('settings_saved')])
+  const { status, message } = REFUSALS[outcome.refusal]
+  return pageAnswer(request, status, <SettingsPage viewer={viewer} input={input} notice={message} />)
+}
+
+const readText = (form: Form): AppSettingsText => ({
+  name: form.text('app'),
+  home: form.text('home'),
+  domains: form.text('domains'),
+  snippetHosts: form.text('snippetHosts'),
+  addsPeople: form.text('addsPeople') !== '',
+})

@@ -1,0 +1,121 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import type { KeyRow } from '../core/accounts.ts'
+import type { Activation, Noted } from '../core/activation.ts'
+import { pathOf } from './frame.tsx'
+import { Badge, type Mood } from './parts/badge.tsx'
+import { formatCount } from './parts/chart.tsx'
+import { Time } from './parts/time.tsx'
+
+/** What went wrong longer ago is no help any more. */
+const SHOWN_MS = 7 * 86_400_000
+
+type TroubleProps = {
+  activation: Activation
+  keys: KeyRow[]
+  /** whether a secret that was rotated out still works */
+  hasOldSecret: boolean
+  appId: string
+  now: number
+}
+
+/** Why something fails, by what was refused lately: in words of the answer that was given (spec 3.4). */
+export function Trouble(props: TroubleProps) {
+  const troubles = listTroubles(props)
+  if (troubles.length === 0) return <p class="hint">Nothing was refused in the last seven days.</p>
+  return (
+    <ul class="troubles">
+      {troubles.map(({ mood = 'bad', title, text, noted }) => (
+        <li key={title}>
+          <Badge mood={mood}>{title}</Badge>
+          <p>{text}</p>
+          {noted && <Count {...noted} now={props.now} />}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+type Trouble = { mood?: Mood; title: string; text: ComponentChildren; noted?: Noted }
+
+function listTroubles({ activation, keys, hasOldSecret, appId, now }: TroubleProps): Trouble[] {
+  const lately = (noted: Noted | null): Noted | null => (noted && now - noted.lastAt < SHOWN_MS ? noted : null)
+  const { refused, failedSignature } = activation
+  // a wrong signature is told once
+  const isSame = refused?.lastAt === failedSignature?.lastAt
+  const about: [Noted | null, (noted: Noted) => Omit<Trouble, 'noted'>][] = [
+    [
+      activation.refusedCall,
+      ({ reason }) => ({ title: 'A call of your server was refused', text: <Sentence text={reason} /> }),
+    ],
+    [failedSignature, ({ reason }) => ({ title: 'A signature was wrong', text: <WrongSignature reason={reason} /> })],
+    [
+      isSame ? null : refused,
+      ({ reason }) => ({ title: 'A report of a page was refused', text: <Sentence text={reason} /> }),
+    ],
+    [activation.withoutEmail, () => WITHOUT_EMAIL],
+    [
+      activation.unknownPeople,
+      () => ({ mood: 'caution', title: 'Unknown people', text: <UnknownPeople appId={appId} /> }),
+    ],
+    [hasOldSecret ? activation.oldSecret : null, () => OLD_SECRET],
+  ]
+  const noted = about.flatMap(([one, tell]) => {
+    const recent = lately(one)
+    return recent ? [{ ...tell(recent), noted: recent }] : []
+  })
+  return [...noted, ...keys.filter(({ seenInBrowserAt }) => seenInBrowserAt !== null).map((key) => exposed(key, appId))]
+}
+
+const WITHOUT_EMAIL: Trouble = {
+  mood: 'caution',
+  title: 'Something came without an email',
+  text: 'An event and a page view are about a person. Send the email of whoever is signed in.',
+}
+
+const OLD_SECRET: Trouble = {
+  mood: 'caution',
+  title: 'Signatures of the previous secret',
+  text: 'A server still signs with the identity secret that was rotated out. It is refused when its 24 hours are over.',
+}
+
+/** In answers, names stand between backticks. */
+const Sentence = ({ text }: { text: string | null }) => (
+  <>{(text ?? '').split('`').map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}</>
+)
+
+const REASONS: Record<string, string> = {
+  uppercase: 'It was in uppercase. Send it as lowercase hexadecimal.',
+  malformed: 'It was not 64 characters of hexadecimal.',
+}
+
+const WrongSignature = ({ reason }: Pick<Noted, 'reason'>) => (
+  <>
+    {REASONS[reason ?? ''] ?? 'It fitted none of your identity secrets.'} <a href="#check">Check one</a>
+  </>
+)
+
+const UnknownPeople = ({ appId }: { appId: string }) => (
+  <>
+    Pages report people whom this app does not know. Send an event of each with <code>createContact</code>, or let pages
+    add them in <a href={pathOf(appId, 'settings')}>Settings</a>.
+  </>
+)
+
+const exposed = ({ name }: KeyRow, appId: string): Trouble => ({
+  title: 'A key was seen in a browser',
+  text: (
+    <>
+      Whoever opens that page can read “{name}”. Make a new one for your server, then revoke this one, in{' '}
+      <a href={pathOf(appId, 'keys')}>API keys</a>.
+    </>
+  ),
+})
+
+const Count = ({ count, lastAt, origin, now }: Noted & { now: number }) => (
+  <p class="hint small">
+    {count === 1 ? 'Once, ' : `${formatCount(count)} times, last `}
+    <Time at={lastAt} now={now} />
+    {origin !== null && `, from ${origin}`}
+  </p>
+)

@@ -1,0 +1,190 @@
+/** Rows by the million, in the order of time, as a busy service would have written them. */
+import type { Database, SQLQueryBindings } from 'bun:sqlite'
+import { createIdSequence } from '../../src/store/ids.ts'
+
+type Span = { from: number; until: number }
+export type Contacts = { large: number[]; small: number[] }
+
+const HOUR_MS = 3_600_000
+const SMALL_EVENTS = 20
+/** Rows of one statement: a call costs as much as ten rows. */
+const ROWS = 50
+/** A commit in between keeps the log from growing to the size of the database. */
+const COMMIT_ROWS = 500_000
+
+/** Numbers between 0 and 1 that are the same in every run (mulberry32). */
+function createRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** Gathers rows for statements of many rows. The number of rows need not divide by anything. */
+function createInserter(db: Database, table: string, columns: string[]) {
+  const row = `(${columns.map(() => '?').join(', ')})`
+  const insert = (rows: number) =>
+    db.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES ${Array(rows).fill(row).join(', ')}`)
+  const many = insert(ROWS)
+  let values: SQLQueryBindings[] = []
+  let written = 0
+  return {
+    add(...row: SQLQueryBindings[]): void {
+      for (const value of row) values.push(value)
+      if (values.length < ROWS * columns.length) return
+      many.run(...values)
+      values = []
+      written += ROWS
+      if (written % COMMIT_ROWS === 0) db.run('COMMIT; PRAGMA wal_checkpoint(TRUNCATE); BEGIN')
+    },
+    end(): void {
+      if (values.length > 0) insert(values.length / columns.length).run(...values)
+    },
+  }
+}
+
+/** Makes the indexes of a table once its rows are there: in order, which is many times faster. */
+function withoutIndexes(db: Database, table: string, fill: () => void): void {
+  const indexes = db
+    .query<{ name: string; sql: string }, [string]>(
+      "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL",
+    )
+    .all(table)
+  for (const { name } of indexes) db.run(`DROP INDEX ${name}`)
+  db.run('BEGIN')
+  fill()
+  db.run('COMMIT')
+  for (const { sql } of indexes) db.run(sql)
+}
+
+type People = { span: Span; people: number; large: number; small: number; smallPeople: number }
+
+/** People who came one after another; every twentieth has tags. */
+export function seedPeople(db: Database, { span, people, large, small, smallPeople }: People): Contacts {
+  const contacts: Contacts = { large: [], small: [] }
+  const columns = ['id', 'app_id', 'email', 'first_name', 'status', 'tags', 'created_at', 'updated_at']
+  const tags = createInserter(db, 'contact_tags', ['app_id', 'tag', 'contact_id'])
+  const rows = createInserter(db, 'contacts', columns)
+  let at = span.from
+  const ids = createIdSequence(() => at)
+  const add = (appId: number, index: number, into: number[]): void => {
+    const id = ids.next()
+    const tag = index % 20 === 0 ? 'beta' : null
+    const name = index % 3 === 0 ? null : `Person ${index}`
+    rows.add(id, appId, `person${index}@example.com`, name, 'subscribed', tag && `["${tag}"]`, at, at)
+    if (tag) tags.add(appId, tag, id)
+    into.push(id)
+  }
+  withoutIndexes(db, 'contacts', () => {
+    for (let index = 0; index < smallPeople; index += 1) add(small, index, contacts.small)
+    for (let index = 0; index < people - smallPeople; index += 1) {
+      at = Math.floor(span.from + ((span.until - span.from) * index) / people)
+      add(large, index, contacts.large)
+    }
+    rows.end()
+    tags.end()
+  })
+  return contacts
+}
+
+const PAGES = ['/', '/results', '/settings', '/pricing', '/results/1', '/team', '/docs/start', '/account']
+/** Each name comes about half as often as the one before, down to one in a few thousand. */
+const NAMES = [
+  'results_ready',
+  'signed_in',
+  'file.uploaded',
+  'report:shared',
+  'invited',
+  'paid',
+  'exported',
+  'upgraded',
+]
+const RARE = 'account_closed'
+const RARE_EVERY = 2_000_000
+
+type Kind = { name: string; type: number; via: number; properties: string | null; path: string | null }
+
+/** Four in ten are page views, one an action, the others events of a server. */
+function makeKind(index: number, random: () => number): Kind {
+  const drawn = random()
+  const path = PAGES[Math.floor(random() * PAGES.length)] ?? '/'
+  if (drawn < 0.4) return { name: '$page', type: 1, via: 1, properties: null, path }
+  if (drawn < 0.5) return { name: 'clicked_export', type: 2, via: 1, properties: null, path }
+  const number = String(index).padStart(10, '0')
+  const properties = `{"url":"https://app.example.com/results/${number}","headline":"Your results number ${number} are ready now"}`
+  const depth = Math.min(NAMES.length - 1, Math.floor(-Math.log2(random() || 1)))
+  const name = index % RARE_EVERY === RARE_EVERY / 2 ? RARE : (NAMES[depth] ?? RARE)
+  return { name, type: 0, via: 0, properties, path: null }
+}
+
+type Events = { span: Span; events: number; large: number; small: number; contacts: Contacts }
+
+/** Events of people who were there by then, with their hourly counts; 20 of them the small app's. */
+export function seedEvents(db: Database, { span, events, large, small, contacts }: Events): void {
+  const random = createRandom(4)
+  const columns = ['id', 'app_id', 'contact_id', 'name_id', 'type', 'via', 'properties', 'path', 'received_at']
+  const rows = createInserter(db, 'events', columns)
+  const { nameOf, count, end } = createCounts(db)
+  const every = Math.floor(events / SMALL_EVENTS)
+  let at = span.from
+  const ids = createIdSequence(() => at)
+  withoutIndexes(db, 'events', () => {
+    for (let index = 0; index < events; index += 1) {
+      at = Math.floor(span.from + ((span.until - span.from) * index) / events)
+      const isSmall = index % every === every - 1
+      const { large: all, small: few } = contacts
+      const known = isSmall ? few.length : Math.max(1, Math.floor((all.length * index) / events))
+      const contact = (isSmall ? few : all)[Math.floor(random() * known)] ?? 0
+      const appId = isSmall ? small : large
+      const { name, type, via, properties, path } = makeKind(index, random)
+      const id = ids.next()
+      const nameId = nameOf(appId, name)
+      rows.add(id, appId, contact, nameId, type, via, properties, path, at)
+      count(appId, nameId, at, id)
+    }
+    rows.end()
+    end()
+    db.run(`INSERT INTO daily_rollups (app_id, day, name_id, count)
+      SELECT app_id, hour / 24, name_id, sum(count) FROM rollups GROUP BY app_id, hour / 24, name_id`)
+  })
+}
+
+/** Names, and hourly counts of one hour at a time. */
+function createCounts(db: Database) {
+  const names = new Map<string, number>()
+  const addName = db.prepare<{ id: number }, [number, string]>(
+    'INSERT INTO event_names (app_id, name) VALUES (?, ?) RETURNING id',
+  )
+  const addRollup = db.prepare(
+    `INSERT INTO rollups (app_id, name_id, hour, count, first_event_id, last_event_id) VALUES (?, ?, ?, ?, ?, ?)`,
+  )
+  let hour = 0
+  let counts = new Map<number, { appId: number; count: number; first: number; last: number }>()
+  const end = (): void => {
+    for (const [nameId, { appId, count, first, last }] of counts) addRollup.run(appId, nameId, hour, count, first, last)
+    counts = new Map()
+  }
+  return {
+    nameOf(appId: number, name: string): number {
+      const key = `${appId}:${name}`
+      const known = names.get(key) ?? addName.get(appId, name)?.id ?? 0
+      names.set(key, known)
+      return known
+    },
+    count(appId: number, nameId: number, at: number, id: number): void {
+      const now = Math.floor(at / HOUR_MS)
+      if (now !== hour) end()
+      hour = now
+      const known = counts.get(nameId)
+      if (!known) counts.set(nameId, { appId, count: 1, first: id, last: id })
+      else {
+        known.count += 1
+        known.last = id
+      }
+    },
+    end,
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * `bun run seed [FOLDER]`: a data folder with a million people and ten million events of ninety days, one of the two apps
+ * owning 20 of them. Written straight into the store's schema, because by the API it would take an hour. SEED_EVENTS and
+ * SEED_PEOPLE make a smaller one.
+ */
+import { existsSync, rmSync } from 'node:fs'
+import { createAccount, createApp } from '../../src/core/accounts.ts'
+import { hashPassword } from '../../src/core/passwords.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { openStore } from '../../src/store/store.ts'
+import { SEEDED, type Seeded, seededFile } from './seeded.ts'
+import { seedEvents, seedPeople } from './seed-rows.ts'
+
+const PASSWORD = 'correct horse battery'
+const EMAIL = 'owner@example.com'
+const DAYS = 90
+const SMALL_PEOPLE = 5
+
+const count = (name: string, otherwise: number): number => Number(process.env[name] ?? otherwise)
+const [people, events] = [count('SEED_PEOPLE', 1_000_000), count('SEED_EVENTS', 10_000_000)]
+
+/** The account with both apps, by the same code as anywhere. */
+async function begin(folder: string): Promise<Seeded> {
+  const store = await openStore(folder, { threads: false })
+  const maker = { store, now: Date.now() - DAYS * 86_400_000, actor: 'seed' }
+  const app = { name: 'Small', domains: ['small.example.com'], home: null }
+  const owner = { email: EMAIL, passwordHash: await hashPassword(PASSWORD) }
+  const large = { appName: 'Large', domains: ['app.example.com'], home: null }
+  const begun = await createAccount(maker, { ...owner, ...large }, { onlyFirst: true, setupToken: null })
+  if ('refusal' in begun) throw new Error(begun.refusal)
+  const small = await createApp(maker, begun.accountId, app)
+  if ('refusal' in small) throw new Error(small.refusal)
+  await store.close()
+  const { appId, apiKey } = begun
+  return { large: appId, small: small.appId, apiKey, email: EMAIL, password: PASSWORD }
+}
+
+const folder = process.argv[2] ?? SEEDED
+if (existsSync(folder)) rmSync(folder, { recursive: true })
+const seeded = await begin(folder)
+const db = openDatabase(folder)
+// what is cut off here is begun again
+for (const pragma of ['synchronous = OFF', 'secure_delete = OFF', 'cache_size = -1000000']) db.run(`PRAGMA ${pragma}`)
+const [large, small] = db.query<{ id: number }, []>('SELECT id FROM apps ORDER BY id').all()
+if (!large || !small) throw new Error('the apps are missing')
+const startedAt = performance.now()
+const say = (what: string): void => console.log(`${((performance.now() - startedAt) / 1000).toFixed(0)} s: ${what}`)
+const until = Date.now()
+const span = { from: until - DAYS * 86_400_000, until }
+const contacts = seedPeople(db, { span, people, large: large.id, small: small.id, smallPeople: SMALL_PEOPLE })
+say(`${people.toLocaleString('en')} people`)
+seedEvents(db, { span, events, large: large.id, small: small.id, contacts })
+say(`${events.toLocaleString('en')} events`)
+db.run('PRAGMA wal_checkpoint(TRUNCATE)')
+db.close()
+await Bun.write(seededFile(folder), `${JSON.stringify(seeded, null, 2)}\n`)
+say(`in ${folder}; serve it with --data, and sign in as ${EMAIL} with the password "${PASSWORD}"`)

@@ -1,0 +1,9 @@
+import { join } from 'node:path'
+
+/** Where `bun run seed` puts its data folder unless it is told otherwise; git keeps nothing of it. */
+export const SEEDED = join(import.meta.dir, '../../dist/seeded')
+
+/** What is in a seeded folder, and how to get in. */
+export type Seeded = { large: string; small: string; apiKey: string; email: string; password: string }
+
+export const seededFile = (folder: string): string => join(folder, 'seeded.json')

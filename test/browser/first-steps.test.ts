@@ -1,0 +1,116 @@
+/** What a new user does, in a real Chromium and without documentation: from the empty folder to the first event. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { signEmail } from '../../src/core/identity.ts'
+import { addPerson, report, send } from '../api/reports.ts'
+import { call, makeFolder, startServer } from '../commands/process.ts'
+import { DAY } from '../helper.ts'
+import { hasChromium, openChromium, PASSWORD, serveTest, signIn } from './chromium.ts'
+
+/** What the specification gives a new user. */
+const FIRST_EVENT_MS = 60_000
+const TRY_MS = 60_000
+const BASH = Bun.which('bash')
+const canPaste = hasChromium && BASH !== null && Bun.which('curl') !== null
+
+let browser: Browser
+beforeAll(async () => {
+  if (hasChromium) browser = await openChromium()
+})
+afterAll(() => browser?.close())
+
+/** Pastes lines of the page into a terminal. */
+async function paste(lines: string, env: Record<string, string>): Promise<string> {
+  const child = Bun.spawn([BASH ?? 'bash', '-c', lines], { env: { ...process.env, ...env }, stdout: 'pipe' })
+  return new Response(child.stdout).text()
+}
+
+const stateOf = (page: Page) => page.locator('[data-live=state]')
+const textOf = async (page: Page, selector: string): Promise<string> => (await page.textContent(selector)) ?? ''
+
+describe.skipIf(!canPaste)('a new user', () => {
+  test(
+    'opens the printed link, pastes the code that is shown, and sees the first event come, in under a minute',
+    async () => {
+      const { folder, remove } = makeFolder()
+      const startedAt = performance.now()
+      let server = await startServer({ data: join(folder, 'data') })
+      const page = await browser.newPage()
+      const link = /^set up at (.*)$/m.exec(server.said.out)?.[1] ?? ''
+      await page.goto(link)
+      await page.fill('#email', 'ada@example.com')
+      await page.fill('#password', PASSWORD)
+      await page.fill('#app', 'Engine')
+      await page.fill('#domain', 'app.example.com')
+      await page.click('button.primary')
+      await stateOf(page).getByText('Waiting for the first event...', { exact: true }).waitFor()
+      await page.locator('[data-live-state]').getByText('Live', { exact: true }).waitFor()
+
+      // an event that lacks its email, then the code as it stands
+      const key = await textOf(page, '#api-key')
+      const app = await textOf(page, '#app-id')
+      const lacking = await call(server.url, key, 'POST', '/api/v1/events', { app, event: 'results_ready' })
+      expect(lacking.status).toBe(400)
+      await stateOf(page)
+        .getByText("Call identify with the user's email after they sign in.", { exact: true })
+        .waitFor()
+      await page.locator('.troubles').getByText('Something came without an email').waitFor()
+      expect(await paste(await textOf(page, '#code-curl-0'), { SERVICE_API_KEY: key })).toContain('"ok":true')
+      await stateOf(page).getByText('Events arrive.').waitFor()
+      expect(performance.now() - startedAt).toBeLessThan(FIRST_EVENT_MS)
+      expect(await page.locator('.step.done').count()).toBe(2)
+      // what was shown once is still there, and the page was never loaded again
+      expect(await textOf(page, '#api-key')).toBe(key)
+
+      // it survives a restart, of the server and of what it follows
+      const live = page.locator('[data-live-state]')
+      await server.stop()
+      await live.getByText('Interrupted, trying again', { exact: true }).waitFor()
+      server = await startServer({ data: join(folder, 'data'), port: Number(new URL(server.url).port) })
+      await live.getByText('Live', { exact: true }).waitFor()
+      expect((await call(server.url, key, 'POST', '/api/v1/events', { app, event: 'x', email: 'no' })).status).toBe(400)
+      await page.locator('.troubles').getByText('A call of your server was refused').waitFor()
+
+      // the key is revoked where it is listed, and refused on its next call
+      await page.click('text=I have stored them')
+      await page.click('nav >> text=API keys')
+      expect((await call(server.url, key, 'GET', `/api/v1/events?app=${app}`)).status).toBe(200)
+      await page.click('[popovertarget^=revoke-key]')
+      await page.click('dialog:popover-open .danger')
+      await page.waitForSelector('text=The key was revoked.')
+      expect((await call(server.url, key, 'GET', `/api/v1/events?app=${app}`)).status).toBe(401)
+      await page.close()
+      await server.stop()
+      remove()
+    },
+    TRY_MS,
+  )
+})
+
+describe.skipIf(!hasChromium)('an owner', () => {
+  test(
+    'rotates the identity secret: the one before is accepted for 24 hours and not one second more',
+    async () => {
+      const server = await serveTest()
+      const page = await browser.newPage()
+      await signIn(page, server)
+      await addPerson(server)
+      const old = signEmail('ada@example.com', server.first.identitySecret)
+      await page.goto(`${server.url}/apps/${server.first.appId}/keys`)
+      await page.click('[popovertarget=rotate]')
+      await page.click('dialog:popover-open .primary')
+      const secret = await textOf(page, '#identity-secret')
+      const statusOf = async (signature: string) => (await send(server, report(server.first, { signature }))).status
+      const current = signEmail('ada@example.com', secret)
+      expect([await statusOf(current), await statusOf(old)]).toEqual([202, 202])
+      server.clock.tick(DAY - 1_000)
+      expect([await statusOf(current), await statusOf(old)]).toEqual([202, 202])
+      server.clock.tick(1_000)
+      expect([await statusOf(current), await statusOf(old)]).toEqual([202, 401])
+      await page.close()
+      await server.close()
+    },
+    TRY_MS,
+  )
+})

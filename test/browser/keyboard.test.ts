@@ -1,0 +1,147 @@
+/** Every page by the keyboard alone: all that can be used is reached by Tab, in the order in which it is read, in sight. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { seedEvents } from './seed.ts'
+
+const TRY_MS = 60_000
+const MOST_TABS = 300
+
+let browser: Browser
+let server: Served
+let page: Page
+beforeAll(async () => {
+  if (hasChromium) browser = await openChromium()
+})
+afterAll(() => browser?.close())
+beforeEach(async () => {
+  if (!hasChromium) return
+  server = await serveTest()
+  page = await browser.newPage()
+  await signIn(page, server)
+})
+afterEach(async () => {
+  if (!hasChromium) return
+  await page.close()
+  await server.close()
+})
+
+const at = (name: string): string => `${server.url}/apps/${server.first.appId}/${name}`
+
+/** Numbers all that can be used now, as it is read: of radio buttons the chosen one, for the arrows reach the others. */
+const NUMBER = `(() => {
+  const all = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')]
+  const usable = all.filter((one) => one.checkVisibility() && !one.disabled && one.type !== 'hidden' &&
+    !(one.type === 'radio' && !one.checked))
+  usable.forEach((one, index) => (one.dataset.walked = index))
+  return usable.length
+})()`
+
+/** What has the focus: its number, and whether who looks can see that; of what is drawn by its label, the label. */
+const FOCUSED = `(() => {
+  const one = document.activeElement
+  const drawn = one.classList.contains('unseen') ? one.nextElementSibling : one
+  const { outlineStyle, outlineWidth } = getComputedStyle(drawn)
+  return { index: Number(one.dataset.walked ?? -1), isSeen: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1,
+    html: one.outerHTML.slice(0, 120), text: (one.innerText ?? '').replaceAll(/\\s+/g, ' ').trim() }
+})()`
+
+type Focused = { index: number; isSeen: boolean; html: string; text: string }
+const focused = () => page.evaluate<Focused>(FOCUSED)
+
+/** Goes on by Tab to what bears these words. */
+async function tabTo(words: string): Promise<void> {
+  for (let count = 0; count < MOST_TABS; count += 1) {
+    await page.keyboard.press('Tab')
+    if ((await focused()).text === words) return
+  }
+  throw new Error(`Tab does not lead to "${words}"`)
+}
+
+const enter = async (words: string): Promise<void> => {
+  await tabTo(words)
+  await page.keyboard.press('Enter')
+}
+
+describe.skipIf(!hasChromium)('by Tab', () => {
+  test(
+    'everything is reached in order, and seen',
+    async () => {
+      await seedEvents(server)
+      for (const name of [
+        'activation',
+        'events',
+        'people',
+        'keys',
+        'keys/new',
+        'settings',
+        'members',
+        'new-app',
+        'you',
+      ]) {
+        await page.goto(at(name))
+        // a page that begins in its first field is walked from its top too
+        await page.evaluate('document.activeElement.blur()')
+        const count = await page.evaluate<number>(NUMBER)
+        const walked: Focused[] = []
+        // once more than there are, because between the last and the first one the browser itself has the focus
+        for (let index = 0; index <= count; index += 1) {
+          await page.keyboard.press('Tab')
+          const one = await focused()
+          if (one.index >= 0 && walked.length < count) walked.push(one)
+        }
+        const order = walked.map(({ index }) => index).toSorted((a, b) => a - b)
+        expect([name, order]).toEqual([name, Array.from({ length: count }, (_, index) => index)])
+        expect([name, walked.filter(({ isSeen }) => !isSeen).map(({ html }) => html)]).toEqual([name, []])
+        // it goes round once: where it begins depends on where the focus was
+        const breaks = walked.filter(({ index }, at) => at > 0 && index !== (walked[at - 1]?.index ?? 0) + 1)
+        expect([name, breaks.length <= 1]).toEqual([name, true])
+      }
+    },
+    TRY_MS,
+  )
+
+  test(
+    'a key is made, stored and revoked, and a member invited',
+    async () => {
+      await enter('API keys')
+      await page.waitForURL('**/keys')
+      await enter('Make a key')
+      await page.waitForURL('**/keys/new')
+      await page.keyboard.type('Production')
+      await enter('Make the key')
+      await page.waitForSelector('#api-key')
+      await enter('I have stored them')
+      await page.waitForSelector('[popovertarget^=revoke-key]')
+      await tabTo('Revoke Production')
+      await page.keyboard.press('Enter')
+      await enter('Revoke the key')
+      await page.waitForSelector('text=The key was revoked.')
+      await enter('Members')
+      await page.waitForURL('**/members')
+      await enter('Invite a member')
+      await page.waitForURL('**/members/new')
+      await page.keyboard.type('eve@example.com')
+      await page.keyboard.press('Tab')
+      await page.keyboard.press('ArrowDown')
+      await enter('Make the link')
+      await page.waitForSelector('text=Give it to eve@example.com')
+      await enter('I have stored it')
+      await page.waitForSelector('tr:has-text("eve@example.com") >> text=Viewer')
+    },
+    TRY_MS,
+  )
+
+  test(
+    'the first one skips to the content',
+    async () => {
+      await page.goto(at('keys'))
+      await page.keyboard.press('Tab')
+      expect((await focused()).text).toBe('Skip to the content')
+      await page.keyboard.press('Enter')
+      await tabTo('Make a key')
+      expect(await page.evaluate<string>('location.hash')).toBe('#main')
+    },
+    TRY_MS,
+  )
+})

@@ -1,0 +1,87 @@
+/**
+ * `bun run lighthouse`: Lighthouse on every page, signed in and seeded, as a phone of today sees it. Exits 1 where a page
+ * is below 100 for accessibility and best practices, or 95 for performance.
+ */
+import { createServer } from 'node:net'
+import lighthouse from 'lighthouse'
+import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { seedEvents } from './seed.ts'
+
+const BARS = { performance: 95, accessibility: 100, 'best-practices': 100 }
+type Category = keyof typeof BARS
+const CATEGORIES = Object.keys(BARS) as Category[]
+
+const PAGES = [
+  'activation',
+  'events',
+  'people',
+  'keys',
+  'keys/new',
+  'settings',
+  'members',
+  'members/new',
+  'new-app',
+  'you',
+]
+
+/** A port that nobody uses. */
+function findPort(): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  const server = createServer()
+  server.on('error', reject)
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address()
+    server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+  })
+  return promise
+}
+
+/** The scores of a page, 0 to 100, and what cost points. */
+async function score(url: string, port: number, cookie: string) {
+  const result = await lighthouse(url, {
+    port,
+    output: 'json',
+    logLevel: 'error',
+    onlyCategories: CATEGORIES,
+    // the session is a cookie of the page's own, which clearing the storage would end
+    disableStorageReset: true,
+    extraHeaders: cookie === '' ? undefined : { Cookie: cookie },
+  })
+  if (!result) throw new Error(`no result for ${url}`)
+  const { categories, audits, runtimeError } = result.lhr
+  if (runtimeError) throw new Error(`${url}: ${runtimeError.message}`)
+  const scores = CATEGORIES.map((name) => Math.round((categories[name]?.score ?? 0) * 100))
+  const lost = CATEGORIES.filter((name) => name !== 'performance').flatMap((name) =>
+    (categories[name]?.auditRefs ?? [])
+      .filter(({ id, weight }) => weight > 0 && (audits[id]?.score ?? 1) < 1)
+      .map(({ id }) => id),
+  )
+  return { scores, lost, isReached: CATEGORIES.every((name, index) => (scores[index] ?? 0) >= BARS[name]) }
+}
+
+async function run(server: Served, port: number): Promise<boolean> {
+  const browser = await openChromium([`--remote-debugging-port=${port}`])
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  await signIn(page, server)
+  const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
+  await context.close()
+  let isReached = true
+  const report = async (name: string, url: string, own = cookie): Promise<void> => {
+    const scored = await score(url, port, own)
+    isReached &&= scored.isReached
+    console.log(
+      `${scored.isReached ? 'reached' : 'MISSED '}  ${scored.scores.join(' / ')}  ${name} ${scored.lost.join(' ')}`,
+    )
+  }
+  await report('sign-in', `${server.url}/sign-in`, '')
+  for (const name of PAGES) await report(name, `${server.url}/apps/${server.first.appId}/${name}`)
+  await browser.close()
+  return isReached
+}
+
+const server = await serveTest()
+await seedEvents(server)
+console.log(CATEGORIES.join(' / '))
+process.exitCode = (await run(server, await findPort())) ? 0 : 1
+await server.close()

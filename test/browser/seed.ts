@@ -1,0 +1,98 @@
+/** People and events as they come over weeks, some of them hostile, for who looks at the pages. */
+import { BATCH, CONTACTS, DAY, HOUR } from '../helper.ts'
+import type { Served } from './chromium.ts'
+
+const MINUTE = 60_000
+
+export const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
+/** Turned around, with nothing between, and longer than any line. */
+export const SLY = `invoice\u202Egnp.exe \u200B\u200D ${'\u0301'.repeat(12)} שלום مرحبا 👩‍🚀 ${'unbreakable'.repeat(30)}`
+
+/** The person about whom most is known. */
+export const ADA = 'ada.lovelace@analytical-engines.example.com'
+
+const NAMES = ['results_ready', 'signed_in', 'report_exported', 'card_declined', 'invited_a_colleague']
+
+type Sent = { email: string; event: string; properties?: object; firstName?: string; lastName?: string }
+
+async function sendAt(server: Served, agoMs: number, events: Sent[]): Promise<void> {
+  server.clock.wallMs -= agoMs
+  const all = events.map((event) => ({ app: server.first.appId, createContact: true, ...event }))
+  const { status } = await server.call('POST', BATCH, { body: { events: all } })
+  server.clock.wallMs += agoMs
+  if (status !== 207) throw new Error(`seeding answered ${status}`)
+}
+
+/** More by day than by night, always the same. */
+const howMany = (at: number): number => {
+  const hour = new Date(at).getUTCHours()
+  const isDay = hour > 6 && hour < 20
+  return (isDay ? 6 : 1) + ((Math.floor(at / HOUR) * 7) % 5)
+}
+
+const some = (at: number, count: number): Sent[] =>
+  Array.from({ length: count }, (_, i) => ({
+    email: `person${(Math.floor(at / HOUR) * 3 + i * 7) % 60}@example.com`,
+    event: NAMES[(i * i) % NAMES.length] ?? 'signed_in',
+    properties: { headline: 'Spring collection', count: 3 * i, url: `https://app.first.example/results/${i}` },
+  }))
+
+/** Weeks of events, then a few that stand out. */
+export async function seedEvents(server: Served): Promise<void> {
+  const now = server.clock.now()
+  for (let weeks = 25; weeks > 4; weeks--) await sendAt(server, weeks * 7 * DAY, some(weeks * HOUR, 40 - weeks))
+  for (let days = 29; days > 2; days--) await sendAt(server, days * DAY, some(days * HOUR, 10 + (days % 7)))
+  for (let hours = 47; hours > 0; hours--) {
+    await sendAt(server, hours * HOUR, some(now - hours * HOUR, howMany(now - hours * HOUR)))
+  }
+  await seedPeople(server)
+  await seedVisit(server)
+  await sendAt(server, 9 * MINUTE, [
+    { email: 'mallory@example.com', event: 'profile_saved', properties: { [HOSTILE]: HOSTILE, note: SLY } },
+    { email: 'grace@example.com', event: 'signed_in' },
+  ])
+  const nested = { headline: 'The first programme', count: 12, isPublic: true, by: { team: 'Engines', lines: [1, 2] } }
+  await sendAt(server, 2 * MINUTE, [{ email: ADA, event: 'results_ready', properties: nested }])
+}
+
+/** Pages that somebody opened, as the browser script reports them. */
+async function seedVisit(server: Served): Promise<void> {
+  const at = server.clock.now() - 20 * MINUTE
+  const { store } = server.parts()
+  const [app] = await store.listApps(server.first.accountId)
+  const paths = ['/', '/results', '/results/81', `/search/${'very-long-'.repeat(40)}`, '/settings']
+  const outcome = await store.recordBatch({
+    accountId: server.first.accountId,
+    appId: app?.id ?? 0,
+    email: ADA,
+    shownEmail: null,
+    newPeoplePerMonth: null,
+    createContact: true,
+    batchId: 'load.1',
+    at,
+    items: [
+      ...paths.map((path, i) => ({ type: 'page' as const, name: null, path, occurredAt: at + i * 40_000 })),
+      { type: 'action', name: 'opened_chart', path: '/results/81', occurredAt: at + 200_000 },
+    ],
+  })
+  if ('refusal' in outcome) throw new Error(outcome.refusal)
+}
+
+async function seedPeople(server: Served): Promise<void> {
+  const people = [
+    {
+      email: ADA,
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      tags: ['customer', 'beta', 'mathematics', 'poetry'],
+      fields: { plan: 'team', seats: 12, isTrial: false },
+      source: 'api',
+    },
+    { email: 'mallory@example.com', firstName: HOSTILE, lastName: SLY.slice(0, 60), tags: [SLY.slice(0, 30), 'x'] },
+  ]
+  for (const person of people) {
+    const body = { app: server.first.appId, ...person }
+    const { status, text } = await server.call('POST', CONTACTS, { body })
+    if (status >= 300) throw new Error(`seeding answered ${status}: ${text}`)
+  }
+}

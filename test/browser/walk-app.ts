@@ -1,0 +1,83 @@
+/** The way through what an app's owner sets, and through what Activation says of what went wrong. */
+import type { Page } from 'playwright-core'
+import { signEmail } from '../../src/core/identity.ts'
+import { addPerson, report, send } from '../api/reports.ts'
+import { EVENTS } from '../helper.ts'
+import type { Served } from './chromium.ts'
+import { HOSTILE } from './seed.ts'
+
+type Step = { name: string; go(page: Page, server: Served): Promise<unknown> }
+
+const at = ({ url, first }: Served, page: string): string => `${url}/apps/${first.appId}/${page}`
+
+/** One of everything that Activation tells about. */
+async function goWrong(server: Served): Promise<void> {
+  const { appId: app, siteId } = server.first
+  const headers = { Origin: 'https://app.first.example' }
+  await server.call('POST', EVENTS, { body: { app, event: 'no!', email: 'ada@example.com' }, headers })
+  await addPerson(server)
+  await send(server, report(server.first, { signature: 'F'.repeat(64) }))
+  await send(server, report(server.first, { email: 'nobody@example.com' }))
+  await send(server, { site: siteId, events: [] })
+  server.clock.tick(5_000)
+  await send(server, report(server.first, { events: [] }))
+}
+
+export const ACTIVATION_STEPS: Step[] = [
+  {
+    name: 'activation-refused',
+    go: async (page, server) => {
+      await goWrong(server)
+      await page.goto(at(server, 'activation'))
+    },
+  },
+  { name: 'activation-consent', go: (page) => page.click('label[for=tag-consent]') },
+  {
+    name: 'activation-checked',
+    go: async (page, { first }) => {
+      await page.fill('#email', 'ada@example.com')
+      await page.fill('#signature', signEmail('ada@example.com', first.identitySecret).toUpperCase())
+      await page.click('#check button')
+    },
+  },
+]
+
+export const APP_STEPS: Step[] = [
+  { name: 'settings', go: (page, server) => page.goto(at(server, 'settings')) },
+  {
+    name: 'settings-wrong',
+    go: async (page) => {
+      await page.fill('#domains', `app.first.example\n${HOSTILE}`)
+      await page.click('main .primary')
+    },
+  },
+  {
+    name: 'settings-saved',
+    go: async (page) => {
+      await page.fill('#app', HOSTILE)
+      await page.fill('#domains', 'app.first.example\nwww.first.example')
+      await page.check('[name=addsPeople]')
+      await page.click('main .primary')
+    },
+  },
+  { name: 'new-app', go: (page, server) => page.goto(at(server, 'new-app')) },
+  { name: 'new-app-wrong', go: (page) => page.click('main .primary') },
+  { name: 'members', go: (page, server) => page.goto(at(server, 'members')) },
+  { name: 'member-new', go: (page, server) => page.goto(at(server, 'members/new')) },
+  {
+    name: 'member-invited',
+    go: async (page) => {
+      await page.fill('#email', 'charles.babbage@analytical-engines.example.com')
+      await page.click('main .primary')
+    },
+  },
+  {
+    name: 'member',
+    go: async (page, server) => {
+      await page.goto(at(server, 'members'))
+      await page.click('tr:has-text("charles") .button')
+    },
+  },
+  { name: 'member-remove', go: (page) => page.click('[popovertarget=remove]') },
+  { name: 'member-removed', go: (page) => page.click('dialog:popover-open .danger') },
+]
