@@ -5,6 +5,8 @@ import type { Doing } from './mail-server.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
 import type { Provider } from '../../src/mail/provider.ts'
+import { IN_THE_AIR } from '../../src/mail/dispatch.ts'
+import { createTestSender } from '../helper.ts'
 import { type Sending, startSending } from './sending.ts'
 
 const MINUTE = 60_000
@@ -283,6 +285,36 @@ test('an app sends at its pace, and holds up no other', async () => {
   }
   expect(once(sending)).toEqual(Array(40).fill(1))
 })
+
+test('to stop is to let what is in the air land, and to claim nothing more', async () => {
+  const [arrived, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<'accept'>()]
+  const dot = () => {
+    arrived.resolve()
+    return answer.promise
+  }
+  const sending = await start({}, { dot })
+  await sending.sendEvents(100)
+  const running = sending.sendDue()
+  await arrived.promise
+  let isStopped = false
+  const stopping = sending
+    .sender()
+    .stop()
+    .then(() => void (isStopped = true))
+  await Bun.sleep(50)
+  expect([isStopped, sending.server.received.length]).toEqual([false, 0])
+  answer.resolve('accept')
+  await Promise.all([stopping, running])
+  const landed = sending.server.received.length
+  expect(landed).toBeWithin(1, IN_THE_AIR + 1)
+  expect((await sending.states()).sent).toBe(landed)
+  // the next process takes up what this one had claimed
+  const next = createTestSender(sending.parts(), { defaults: { smtpUrl: sending.server.url, from: 'a@first.example' } })
+  await next.start()
+  while ((await sending.states()).sent !== 100) await Bun.sleep(20)
+  await next.stop()
+  expect(once(sending)).toEqual(Array(100).fill(1))
+}, 20_000)
 
 test('a delivery that cannot even be read is put off, and holds up nobody', async () => {
   const faults: unknown[] = []
