@@ -182,9 +182,6 @@ export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expire
 /** A person who signs in; without a password until their link has set one. */
 export type MemberRow = { id: string; accountId: string; email: string; role: Role; passwordHash: string | null }
 
-/** A member as the list of members shows them; `isInvited`: their link has set no password yet. */
-export type MemberEntry = Pick<MemberRow, 'id' | 'email' | 'role'> & { isInvited: boolean; createdAt: number }
-
 export type NewAccount = {
   id: string
   name: string
