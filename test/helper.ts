@@ -118,12 +118,14 @@ export async function createTestServer(options: Options = {}) {
     },
     /** Stops and starts again on the same folder; the monotonic clock begins anew, as after a reboot. */
     async restart(): Promise<void> {
+      running.parts.feed.end()
       await running.real.close()
       clock.elapsedMs = 0
       clock.startedAtMs = clock.wallMs
       running = await start()
     },
     async close(): Promise<void> {
+      running.parts.feed.end()
       await running.real.close()
       rmSync(folder, { recursive: true, force: true })
     },

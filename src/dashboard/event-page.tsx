@@ -31,7 +31,7 @@ export const EventPage = (props: EventProps) => (
       </ButtonLink>
     }
   >
-    <div class="columns">
+    <div class="columns words-first">
       <div>
         <PropertiesSection {...props} />
         <FactsSection {...props} />
@@ -106,8 +106,8 @@ const PropertyValue = ({ value }: { value: unknown }) => {
 
 const FactsSection = ({ row }: EventProps) => (
   <section>
-    <h2>What is known of it</h2>
-    <Values>
+    <h2>About this event</h2>
+    <Values isCompact>
       <Value id="event-id" name="Event ID">
         {publicId('evt', row.id)}
       </Value>
@@ -125,8 +125,8 @@ const FactsSection = ({ row }: EventProps) => (
 
 const PersonSection = ({ viewer, person, now }: EventProps) => (
   <section>
-    <h2>The person</h2>
-    <Values>
+    <h2>About the person</h2>
+    <Values isCompact>
       <Fact name="Email">
         <SentText>{person.email}</SentText>
       </Fact>

@@ -62,15 +62,17 @@ export function EventsPage(props: EventsProps) {
 
 function State({ view: { range, name }, counts: { total, points } }: EventsProps) {
   const when = RANGE_WORDS[range].last
-  if (name === null) return <>{total === 1 ? `One event in ${when}.` : `${formatCount(total)} events in ${when}.`}</>
+  if (name === null) return <>{total === 0 ? `No events in ${when}.` : `${countEvents(total)} in ${when}.`}</>
   const count = points.reduce((sum, point) => sum + point.count, 0)
-  const times = count === 1 ? 'once' : `${formatCount(count)} times`
+  const times = count === 0 ? 'did not come' : count === 1 ? 'came once' : `came ${formatCount(count)} times`
   return (
     <>
-      <SentText>{nameInWords(name)}</SentText> came {times} in {when}.
+      <SentText>{nameInWords(name)}</SentText> {times} in {when}.
     </>
   )
 }
+
+const countEvents = (count: number): string => (count === 1 ? 'One event' : `${formatCount(count)} events`)
 
 const FeedSection = (props: EventsProps) => (
   <section class="feed-section" aria-label="Newest events">

@@ -9,7 +9,7 @@ import { type Column, Pager, Table } from './parts/table.tsx'
 import { SentText } from './parts/text.tsx'
 import { Time } from './parts/time.tsx'
 import { nameOfPerson, StatusBadge } from './person-words.tsx'
-import { Tags } from './tags.tsx'
+import { None, Tags } from './tags.tsx'
 import type { Viewer } from './viewer.ts'
 
 /** What was looked for, and why it was not found. */
@@ -27,7 +27,12 @@ type PeopleProps = {
 
 /** The people of an app, those who came last first. */
 export const PeoplePage = (props: PeopleProps) => (
-  <Frame viewer={props.viewer} page="people" title="People" state="Whom your server or your pages have told about.">
+  <Frame
+    viewer={props.viewer}
+    page="people"
+    title="People"
+    state="Everybody your server or your pages have told about, the newest first."
+  >
     {props.people.length === 0 && props.isFirst ? <Nobody {...props} /> : <PeopleList {...props} />}
   </Frame>
 )
@@ -80,8 +85,14 @@ const columnsOf = (viewer: Viewer, now: number): Column<ContactRow>[] => [
   },
   { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
   { name: 'Tags', cell: ({ tags }) => <Tags tags={tags ?? []} most={3} /> },
-  { name: 'Last seen', cell: ({ lastSeenAt }) => (lastSeenAt === null ? '–' : <Time at={lastSeenAt} now={now} />) },
-  { name: 'Last event', cell: ({ lastEventAt }) => (lastEventAt === null ? '–' : <Time at={lastEventAt} now={now} />) },
+  {
+    name: 'Last seen',
+    cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
+  },
+  {
+    name: 'Last event',
+    cell: ({ lastEventAt }) => (lastEventAt === null ? <None /> : <Time at={lastEventAt} now={now} />),
+  },
   { name: 'Added', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
 ]
 

@@ -35,7 +35,7 @@ type PersonProps = {
 export const PersonPage = (props: PersonProps) => (
   <Frame viewer={props.viewer} page="people" title={props.person.email} state={<State {...props} />}>
     {props.notice && <Notice kind="error">{props.notice}</Notice>}
-    <div class="columns">
+    <div class="columns words-first">
       <TimelineSection {...props} />
       <aside aria-label="What is known">
         <FactsSection {...props} />
@@ -97,8 +97,8 @@ const toMoment = (appId: string, row: EventRow): Moment => {
 
 const FactsSection = ({ person, now }: PersonProps) => (
   <section>
-    <h2>What is known</h2>
-    <Values>
+    <h2>About them</h2>
+    <Values isCompact>
       <Fact name="Status">
         <StatusBadge status={person.status} />
       </Fact>
@@ -135,7 +135,7 @@ const FieldsSection = ({ person }: PersonProps) => {
   return (
     <section>
       <h2>Fields</h2>
-      <Values>
+      <Values isCompact>
         {fields.map(([name, value]) => (
           <Fact key={name} name={<SentText>{name}</SentText>}>
             <SentText>{String(value)}</SentText>

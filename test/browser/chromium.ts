@@ -17,12 +17,25 @@ export const PASSWORD = 'correct horse battery'
 /** A whole server that a browser can reach; `close` ends it. */
 export async function serveTest(options: Options = {}) {
   const server = await createTestServer(options)
-  const http = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => server.send(request, '127.0.0.1') })
+  const listen = (port: number) =>
+    Bun.serve({ port, hostname: '127.0.0.1', fetch: (request) => server.send(request, '127.0.0.1') })
+  let http = listen(0)
+  const port = http.port ?? 0
+  const stop = async (): Promise<void> => {
+    server.parts().feed.end()
+    await http.stop(true)
+  }
   return {
     ...server,
-    url: `http://localhost:${http.port}`,
+    url: `http://localhost:${port}`,
+    /** Nobody can reach it until `start`, which begins anew on the same folder. */
+    stop,
+    start: async (): Promise<void> => {
+      await server.restart()
+      http = listen(port)
+    },
     close: async (): Promise<void> => {
-      await http.stop(true)
+      await stop()
       await server.close()
     },
   }

@@ -58,9 +58,10 @@ async function tabTo(words: string): Promise<void> {
   throw new Error(`Tab does not lead to "${words}"`)
 }
 
-const enter = async (words: string): Promise<void> => {
+/** Activates what bears these words, which leads to another page. */
+async function enter(words: string): Promise<void> {
   await tabTo(words)
-  await page.keyboard.press('Enter')
+  await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
 }
 
 describe.skipIf(!hasChromium)('by Tab', () => {
@@ -105,22 +106,17 @@ describe.skipIf(!hasChromium)('by Tab', () => {
     'a key is made, stored and revoked, and a member invited',
     async () => {
       await enter('API keys')
-      await page.waitForURL('**/keys')
       await enter('Make a key')
-      await page.waitForURL('**/keys/new')
       await page.keyboard.type('Production')
       await enter('Make the key')
       await page.waitForSelector('#api-key')
       await enter('I have stored them')
-      await page.waitForSelector('[popovertarget^=revoke-key]')
       await tabTo('Revoke Production')
       await page.keyboard.press('Enter')
       await enter('Revoke the key')
       await page.waitForSelector('text=The key was revoked.')
       await enter('Members')
-      await page.waitForURL('**/members')
       await enter('Invite a member')
-      await page.waitForURL('**/members/new')
       await page.keyboard.type('eve@example.com')
       await page.keyboard.press('Tab')
       await page.keyboard.press('ArrowDown')

@@ -46,12 +46,36 @@ export async function seedEvents(server: Served): Promise<void> {
     await sendAt(server, hours * HOUR, some(now - hours * HOUR, howMany(now - hours * HOUR)))
   }
   await seedPeople(server)
+  await seedVisit(server)
   await sendAt(server, 9 * MINUTE, [
     { email: 'mallory@example.com', event: 'profile_saved', properties: { [HOSTILE]: HOSTILE, note: SLY } },
     { email: 'grace@example.com', event: 'signed_in' },
   ])
   const nested = { headline: 'The first programme', count: 12, isPublic: true, by: { team: 'Engines', lines: [1, 2] } }
   await sendAt(server, 2 * MINUTE, [{ email: ADA, event: 'results_ready', properties: nested }])
+}
+
+/** Pages that somebody opened, as the browser script reports them. */
+async function seedVisit(server: Served): Promise<void> {
+  const at = server.clock.now() - 20 * MINUTE
+  const { store } = server.parts()
+  const [app] = await store.listApps(server.first.accountId)
+  const paths = ['/', '/results', '/results/81', `/search/${'very-long-'.repeat(40)}`, '/settings']
+  const outcome = await store.recordBatch({
+    accountId: server.first.accountId,
+    appId: app?.id ?? 0,
+    email: ADA,
+    shownEmail: null,
+    newPeoplePerMonth: null,
+    createContact: true,
+    batchId: 'load.1',
+    at,
+    items: [
+      ...paths.map((path, i) => ({ type: 'page' as const, name: null, path, occurredAt: at + i * 40_000 })),
+      { type: 'action', name: 'opened_chart', path: '/results/81', occurredAt: at + 200_000 },
+    ],
+  })
+  if ('refusal' in outcome) throw new Error(outcome.refusal)
 }
 
 async function seedPeople(server: Served): Promise<void> {

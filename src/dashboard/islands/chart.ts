@@ -2,8 +2,7 @@
 import uPlot from 'uplot'
 
 /** Pixels between the words below a chart. */
-const TICK_SPACE = 88
-const FONT = '12px system-ui'
+const TICK_SPACE = 64
 
 type Drawn = { labels: string[]; ticks: string[]; values: number[] }
 
@@ -15,6 +14,19 @@ function readTable(figure: HTMLElement): Drawn {
     ticks: rows.map((row) => row.dataset.tick ?? row.querySelector('th')?.textContent ?? ''),
     values: rows.map((row) => Number(row.querySelector('data')?.value ?? 0)),
   }
+}
+
+/** Words at the end would be cut by the edge. */
+const END_TICKS = 3
+
+/** Every so many words, so that a day among hours is one of them. */
+function pickTicks(ticks: string[], step: number): number[] {
+  const day = Math.max(
+    0,
+    ticks.findIndex((tick) => !tick.includes(':')),
+  )
+  const room = ticks.slice(0, -END_TICKS)
+  return room.map((_, index) => index).filter((index) => (index - day) % step === 0)
 }
 
 /** Draws a chart over the one that came with the page, in the same room, and tells what the pointer rests on. */
@@ -29,7 +41,14 @@ function drawChart(figure: HTMLElement): void {
     told.textContent = value === undefined ? most : `${drawn.labels[index ?? 0]}: ${value.toLocaleString('en-GB')}`
   }
   const sizeOf = () => ({ width: plot.clientWidth, height: plot.clientHeight })
-  const data: uPlot.AlignedData = [drawn.values.map((_, index) => index), drawn.values]
+  // the last one is not over yet, so its line only says where it stands
+  const { values } = drawn
+  const isLast = (index: number): boolean => index === values.length - 1
+  const data: uPlot.AlignedData = [
+    values.map((_, index) => index),
+    values.map((value, index) => (isLast(index) ? null : value)),
+    values.map((value, index) => (isLast(index) || isLast(index + 1) ? value : null)),
+  ]
   plot.classList.add('drawn')
   const chart = new uPlot({ ...optionsOf(figure, drawn, tell), ...sizeOf() }, data, plot)
   new ResizeObserver(() => chart.setSize(sizeOf())).observe(plot)
@@ -48,16 +67,19 @@ function optionsOf(
     const element = figure.querySelector(part)
     return element ? getComputedStyle(element)[property] : ''
   }
-  const quiet = { stroke: colour('.axis', 'color'), font: FONT, ticks: { show: false }, gap: 8 }
+  const line = { stroke: colour('.line', 'stroke'), width: 1.5, points: { show: false } }
+  const quiet = {
+    stroke: colour('.axis', 'color'),
+    font: `12px ${getComputedStyle(figure).fontFamily}`,
+    ticks: { show: false },
+    gap: 8,
+  }
   return {
     padding: [8, 0, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 8 } },
     scales: { x: { time: false }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] } },
-    series: [
-      {},
-      { stroke: colour('.line', 'stroke'), fill: colour('.area', 'fill'), width: 1.5, points: { show: false } },
-    ],
+    series: [{}, { ...line, fill: colour('.area', 'fill') }, { ...line, dash: [3, 4] }],
     axes: [
       {
         ...quiet,
@@ -65,11 +87,12 @@ function optionsOf(
         space: TICK_SPACE,
         grid: { show: false },
         incrs: [1, 2, 3, 4, 6, 7, 8, 12, 24],
+        splits: (_, __, ___, ____, step) => pickTicks(ticks, step),
         values: (_, splits) => splits.map((index) => ticks[index] ?? ''),
       },
       {
         ...quiet,
-        size: 56,
+        size: (_, values) => 16 + 7 * Math.max(0, ...(values ?? []).map((value) => value.length)),
         space: 48,
         grid: { stroke: colour('.rule', 'stroke'), width: 1 },
         incrs: [1, 2, 5]

@@ -2,8 +2,10 @@
 import type { ComponentChildren } from 'preact'
 import { CopyButton } from './copy.tsx'
 
-/** Values to copy, by a button or selected as a whole by one click. */
-export const Values = ({ children }: { children: ComponentChildren }) => <dl class="values">{children}</dl>
+/** Values to copy, by a button or selected as a whole by one click; `isCompact` for many short ones beside something. */
+export const Values = ({ isCompact, children }: { isCompact?: boolean; children: ComponentChildren }) => (
+  <dl class={isCompact ? 'values compact' : 'values'}>{children}</dl>
+)
 
 /** `id` is this value's own on its page. */
 export const Value = ({ id, name, children }: { id: string; name: string; children: string }) => (

@@ -1,0 +1,149 @@
+/** The live feed in a real Chromium: what comes is shown, and what is being read stays where it is. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { EVENTS } from '../helper.ts'
+import { hasChromium, openChromium, serveTest, signIn } from './chromium.ts'
+import { HOSTILE, SLY } from './seed.ts'
+
+/** A browser on a busy machine is slow; what is tried here takes a few seconds. */
+const TRY_MS = 60_000
+
+let browser: Browser
+beforeAll(async () => {
+  if (hasChromium) browser = await openChromium()
+})
+afterAll(() => browser?.close())
+
+async function openFeed(query = '', events: string[] = []) {
+  const server = await serveTest()
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('pageerror', (error) => void complaints.push(error.message))
+  const send = async (event: string, properties: object = {}): Promise<void> => {
+    const body = { app: server.first.appId, email: 'ada@example.com', event, properties, createContact: true }
+    expect((await server.call('POST', EVENTS, { body })).status).toBe(202)
+  }
+  for (const event of events) await send(event)
+  await signIn(page, server)
+  await page.goto(`${server.url}/apps/${server.first.appId}/events${query}`)
+  await stateIs(page, 'Live')
+  const close = async () => {
+    await context.close()
+    await server.close()
+    expect(complaints).toEqual([])
+  }
+  return { server, page, send, close }
+}
+
+const namesOf = async (page: Page): Promise<string[]> =>
+  (await page.locator('.feed .what').allTextContents()).map((text) => text.trim())
+const stateIs = (page: Page, word: string) => page.waitForSelector(`[data-feed-state] >> text=${word}`)
+const comes = (page: Page, name: string) => page.waitForSelector(`.feed .what >> text=${name}`)
+const waits = (page: Page, words: string) => page.waitForSelector(`[data-feed-show] >> text=${words}`)
+
+describe.skipIf(!hasChromium)('the feed', () => {
+  test(
+    'shows the first event in place of the words that there is none, and hostile text as text',
+    async () => {
+      const { page, send, close } = await openFeed()
+      expect(await page.isVisible('.feed-section .empty')).toBe(true)
+      await send('first', { [HOSTILE]: SLY })
+      await comes(page, 'first')
+      expect([await namesOf(page), await page.isVisible('.feed-section .empty')]).toEqual([['first'], false])
+      expect(await page.textContent('.feed .preview')).toStartWith(`${HOSTILE}: invoiceU+202Egnp.exe`)
+      expect(await page.locator('.feed script, .feed img').count()).toBe(0)
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'lets new rows wait while somebody reads, and shows them when they have finished',
+    async () => {
+      const { page, send, close } = await openFeed('', ['old'])
+      const placeOf = async () => (await page.locator('.feed > li').last().boundingBox())?.y
+      await page.hover('.feed .who')
+      const before = await placeOf()
+      await send('second')
+      await send('third')
+      await waits(page, 'Show 2 new events')
+      expect([await namesOf(page), await placeOf()]).toEqual([['old'], before])
+      await page.hover('h1')
+      await comes(page, 'third')
+      expect(await namesOf(page)).toEqual(['third', 'second', 'old'])
+      expect(await page.isVisible('[data-feed-show]')).toBe(false)
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'pauses and goes on; the button shows what came, and the focus goes there',
+    async () => {
+      const { page, send, close } = await openFeed('', ['old'])
+      await page.click('[data-feed-pause]')
+      await stateIs(page, 'Paused')
+      await send('second')
+      await waits(page, 'Show 1 new event')
+      expect(await namesOf(page)).toEqual(['old'])
+      await page.click('[data-feed-show]')
+      expect(await namesOf(page)).toEqual(['second', 'old'])
+      expect(await page.evaluate<string>('document.activeElement.textContent.trim()')).toBe('second')
+      await page.click('[data-feed-pause]')
+      await stateIs(page, 'Live')
+      await page.hover('h1')
+      await send('third')
+      await comes(page, 'third')
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'follows one name only',
+    async () => {
+      const { page, send, close } = await openFeed('?event=wanted', ['other'])
+      await send('other')
+      await send('wanted')
+      await comes(page, 'wanted')
+      await send('other')
+      await send('wanted', { count: 2 })
+      await page.waitForSelector('.feed > li >> nth=1')
+      expect(await namesOf(page)).toEqual(['wanted', 'wanted'])
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'comes back after the server did, with what came in between and nothing twice',
+    async () => {
+      const { server, page, send, close } = await openFeed('', ['before'])
+      await server.stop()
+      await stateIs(page, 'Interrupted, trying again')
+      await server.start()
+      await send('between')
+      await comes(page, 'between')
+      await stateIs(page, 'Live')
+      await send('after')
+      await comes(page, 'after')
+      expect(await namesOf(page)).toEqual(['after', 'between', 'before'])
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'says so when the session has ended',
+    async () => {
+      const { server, page, send, close } = await openFeed()
+      await page.context().request.post(`${server.url}/sign-out`, { headers: { 'Sec-Fetch-Site': 'same-origin' } })
+      await send('late')
+      await stateIs(page, 'Signed out')
+      expect(await namesOf(page)).toEqual([])
+      await close()
+    },
+    TRY_MS,
+  )
+})
