@@ -20,7 +20,7 @@ export function readProperties({ properties }: Pick<EventRow, 'properties'>): Pr
   return isJsonObject(object) ? Object.entries(object).map(([name, value]) => ({ name, value })) : []
 }
 
-export const valueInWords = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const valueInWords = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** What tells an event from others of its name, in about a line. */
 export function previewOf(event: Pick<EventRow, 'path' | 'properties'>): string {

@@ -56,7 +56,7 @@ describe('the events', () => {
   test('there are none: what they are, and the one next step', async () => {
     const html = await see()
     expect(await leadOf(html)).toBe('No events in the last 48 hours.')
-    expect(await textOf(html, '.empty h3')).toEqual(['No events yet'])
+    expect(await textOf(html, '.empty h2')).toEqual(['No events yet'])
     expect(await attributesOf(html, '.empty a', 'href')).toEqual([pages.at('activation')])
     expect(await attributesOf(html, '.feed', 'data-cursor')).toEqual(['evt_00000000000'])
     expect(await textOf(html, '.chart')).toEqual([])
@@ -128,7 +128,7 @@ describe('the events', () => {
     await record({ name: 'a' })
     const html = await see('?event=nothing')
     expect(await leadOf(html)).toBe('nothing did not come in the last 48 hours.')
-    expect(await textOf(html, '.empty h3')).toEqual(['Nothing under this name'])
+    expect(await textOf(html, '.empty h2')).toEqual(['Nothing under this name'])
   })
 
   test.each([
@@ -255,7 +255,7 @@ describe('one event', () => {
 
   test('one without properties says so', async () => {
     await record({})
-    expect(await textOf((await open()).html, '.empty h3')).toEqual(['No properties'])
+    expect(await textOf((await open()).html, '.empty h2')).toEqual(['No properties'])
   })
 
   test('one of another account, or of nobody, does not exist', async () => {

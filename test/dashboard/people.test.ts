@@ -44,7 +44,7 @@ const pathOfNewest = async (): Promise<string> => (await attributesOf(await see(
 describe('the people', () => {
   test('there are none: what they are, and the one next step', async () => {
     const html = await see()
-    expect(await textOf(html, '.empty h3')).toEqual(['Nobody yet'])
+    expect(await textOf(html, '.empty h2')).toEqual(['Nobody yet'])
     expect(await attributesOf(html, '.empty a', 'href')).toEqual([pages.at('activation')])
   })
 
@@ -139,7 +139,7 @@ describe('one person', () => {
     await add({ email: 'bob@example.com' })
     const { html } = await browser.get(await pathOfNewest())
     expect((await textOf(html, '.lead'))[0]).toBe('Nothing has happened yet.')
-    expect(await textOf(html, '.empty h3')).toEqual(['Nothing yet'])
+    expect(await textOf(html, '.empty h2')).toEqual(['Nothing yet'])
   })
 })
 

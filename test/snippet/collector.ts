@@ -91,11 +91,13 @@ function answer(response: ServerResponse, { status, headers }: Exclude<Reply, 'l
 const describeEvents = ({ email, events }: Sent): string[] =>
   events.map(({ type, name, path }) => [email.split('@')[0], type, name, path].filter(Boolean).join(' '))
 
+type Look<T> = T | false | undefined
+
 /** Waits until `look` finds something. @throws Error with what there is instead */
-export async function until<T>(look: () => T | false | undefined, found: () => unknown): Promise<T> {
+export async function until<T>(look: () => Look<T> | Promise<Look<T>>, found: () => unknown): Promise<T> {
   const end = performance.now() + WAIT_MS
   while (performance.now() < end) {
-    const seen = look()
+    const seen = await look()
     if (seen) return seen
     await Bun.sleep(5)
   }
