@@ -38,7 +38,9 @@ export type SnippetSettings = { hosts: string[]; addsPeople: boolean }
 /** What a site ID stands for: all that a request of the browser script needs to be let in. */
 export type Site = { app: AppRow; plan: Plan; secrets: SecretRow[]; settings: SnippetSettings }
 
+/** `identified`: a signature that proved somebody, whatever came of it. */
 export const NOTE_KINDS = [
+  'identified',
   'without_email',
   'failed_signature',
   'old_secret',
