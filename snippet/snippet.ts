@@ -3,12 +3,16 @@
  * is in the variables below: no cookie, no storage. Nothing that fails here may harm the page.
  */
 
-type Person = { email: string; signature: string }
+/** `hold`: 1 until the next try is due, 2 until when the service said, 3 once it refused; a flush waits from 2 on. */
+type Person = { email: string; signature: string; hold: number }
 
 /** `age` holds when it happened, on the page's own clock; each sending turns it into the milliseconds since then. */
 type Item = { type: 'page' | 'leave' | 'track'; name?: string; path: string; age: number }
 
-/** The id stays the same however often it is sent, so that the service keeps it once; before its dot is the page load. */
+/**
+ * The id stays the same however often it is sent, so that the service keeps it once; before its dot is the page load, after
+ * it the number of the batch, which says what came first when one overtakes another.
+ */
 type Batch = { person: Person; id: string; events: Item[]; tries: number }
 
 const PATH_CHARACTERS = 1024
@@ -16,8 +20,8 @@ const PATH_CHARACTERS = 1024
 const BATCH_ITEMS = 20
 const WAITING_ITEMS = 50
 const TRIES = 5
-/** Then 3, 9 and 27 times as long, each up to doubled by chance, so that browsers do not all come back at once. */
-const FIRST_DELAY_MS = 1000
+/** 3, 9, 27 and 81 times this are waited, each up to doubled by chance, so that browsers do not all come back at once. */
+const DELAY_MS = 333
 /** The service takes no greater age; a laptop may have slept for days. */
 const DAY_MS = 864e5
 
@@ -26,27 +30,23 @@ const running = document.currentScript
 const script = running instanceof HTMLScriptElement ? running : undefined
 const { site, consent, gpc } = script?.dataset ?? {}
 /** Beside the script, so that a proxy may put both under any path. */
-const address = script ? new URL('c', script.src).href : ''
+const address = script ? new URL('c', script.src) : ''
 
-let isOpen = consent != 'required' && !(gpc == 'respect' && navigator.globalPrivacyControl)
+// an attribute that is there, however it is written, was meant to close
+let isOpen = consent == null && !(gpc == 'respect' && navigator.globalPrivacyControl)
 let person: Person | undefined
-/** Whom the service refused: nothing more is sent for them. */
-let refused: Person | undefined
 /** Undefined until the page is visible for the first time; nothing is sent before. */
 let isVisible: boolean | undefined
 /** Where the person is, as far as the service was told. */
 let reportedPath: string | undefined
-/** Nobody's, or those of the person who is signed in. */
+/** Nobody's, or those of the person who is signed in: the latest 50, also while nothing may be sent for them. */
 let waiting: Item[] = []
 /** Those that are to be sent, or sent again; what is underway is not among them. */
 let batches: Batch[] = []
 let lookTimer = 0
-let retryTimer = 0
-/** The service said when to come back, and not earlier. */
-let isHeld = false
 const warned: unknown[] = []
 /** Begins the id of every batch, so that the service can tell one tab of a person from another. */
-const pageLoad = crypto.getRandomValues(new Uint32Array(3)).join('-')
+const pageLoad = crypto.getRandomValues(new Uint32Array(3)).join()
 let packed = 0
 
 function warn(text: unknown): void {
@@ -60,7 +60,7 @@ const keyOf = ({ email, signature }: Person): string => signature + email.trim()
 const readPath = (): string => location.pathname.slice(0, PATH_CHARACTERS)
 
 function add(type: Item['type'], path: string, name?: string): void {
-  waiting.push({ type, name, path, age: performance.now() })
+  waiting = [...waiting.slice(1 - WAITING_ITEMS), { type, name, path, age: performance.now() }]
 }
 
 /** Reports the page, if it is another than the one reported last. */
@@ -74,7 +74,7 @@ function lookSoon(): void {
   lookTimer ||= setTimeout(() => {
     lookTimer = 0
     look()
-    if (!retryTimer) send()
+    send()
   })
 }
 
@@ -97,58 +97,60 @@ function pack(): void {
     })
 }
 
-function send(): void {
-  if (isVisible == null || isHeld || isInside()) return
-  pack()
-  clearTimeout(retryTimer)
-  retryTimer = 0
-  for (const batch of batches.splice(0)) if (batch.person != refused) void deliver(batch)
+/** A flush comes earlier than a try is due, and is none: whoever looks away five times has lost nothing. */
+function send(flush: 0 | 1 = 0): void {
+  if (isVisible == null || isInside()) return
+  if (person && person.hold <= flush) pack()
+  for (const batch of batches.splice(0))
+    if (batch.person.hold > flush) batches.push(batch)
+    else {
+      batch.tries += 1 - flush
+      void deliver(batch)
+    }
 }
 
-const encode = ({ person, id, events }: Batch): string =>
-  JSON.stringify({ v: 1, site, ...person, id, events }, (key, value) =>
+const encode = ({ person: { email, signature }, id, events }: Batch): string =>
+  JSON.stringify({ v: 1, site, email, signature, id, events }, (key, value) =>
     key == 'age' ? Math.min(DAY_MS, performance.now() - value) | 0 : value,
   )
 
 async function deliver(batch: Batch): Promise<void> {
   // another one once consent was withdrawn, so that what comes back then is dropped
   const queue = batches
-  let status = 0
-  let retryAfterS = 0
+  let response: Response | undefined
   let reason: unknown
   try {
     // a text, for which the browser asks no permission; and no referrer, which a page's own policy may let hold the query
-    const response = await fetch(address, {
+    response = await fetch(address, {
       method: 'POST',
       body: encode(batch),
       keepalive: true,
       credentials: 'omit',
       referrerPolicy: 'no-referrer',
     })
-    status = response.status
-    retryAfterS = Number(response.headers.get('Retry-After')) || 0
+    if (response.ok) return
     reason = (await response.json()).message
   } catch {} // no network, or an answer that is not the service's
-  const kind = (status / 100) | 0
-  if (kind == 2) return
-  if (kind == 4 && status != 429) refused = batch.person
+  const status = response?.status || 0
+  if (((status / 100) | 0) == 4 && status != 429) batch.person.hold = 3
   // what never left the machine is kept until it is online again
-  else if (++batch.tries < TRIES || !(status || navigator.onLine))
-    return (queue.push(batch), retryIn(retryAfterS, batch.tries))
+  else if (batch.tries < TRIES || !(status || navigator.onLine))
+    return (queue.push(batch), hold(batch, Number(response?.headers.get('Retry-After')) || 0))
   warn(reason || status || 'no answer')
 }
 
-function retryIn(retryAfterS: number, tries: number): void {
-  if (isHeld) return
-  isHeld = retryAfterS > 0
-  clearTimeout(retryTimer)
-  retryTimer = setTimeout(
-    () => {
-      isHeld = false
+function hold({ person, tries }: Batch, retryAfterS: number): void {
+  const hold = retryAfterS ? 2 : 1
+  const delayMs = retryAfterS * 1000 + DELAY_MS * 3 ** tries * (1 + Math.random())
+  if (person.hold < hold) {
+    person.hold = hold
+    setTimeout(() => {
+      // a stricter one came meanwhile
+      if (person.hold != hold) return
+      person.hold = 0
       send()
-    },
-    retryAfterS * 1000 + FIRST_DELAY_MS * 3 ** (tries - 1) * (1 + Math.random()),
-  )
+    }, delayMs)
+  }
 }
 
 const isText = (value: unknown, shape: RegExp): value is string => typeof value == 'string' && shape.test(value)
@@ -157,7 +159,7 @@ function identify(given: unknown): void {
   const { email, signature } = Object(given)
   if (!isText(email, /\S/) || !isText(signature, /^[0-9a-f]{64}$/))
     return warn('identify needs email and signature (lowercase hex)')
-  const next = { email, signature }
+  const next = { email, signature, hold: 0 }
   if (person) {
     if (keyOf(person) == keyOf(next)) return
     reset()
@@ -165,9 +167,16 @@ function identify(given: unknown): void {
   person = next
 }
 
+/** Until the page is reported again, the person is here no more. */
+function leave(): void {
+  look()
+  if (reportedPath) add('leave', reportedPath)
+  reportedPath = undefined
+}
+
 /** What waits goes out under the person it belongs to. */
 function reset(): void {
-  look()
+  leave()
   pack()
   forget()
 }
@@ -179,18 +188,21 @@ function forget(): void {
 
 function track(name: unknown): void {
   if (!isText(name, /^[\w.:-]{1,64}$/)) return warn('track needs 1 to 64 letters, digits, _ . : -')
-  waiting = waiting.slice(1 - WAITING_ITEMS)
   add('track', readPath(), name)
 }
 
 function answer(given: unknown): void {
-  isOpen = given === true
-  if (isOpen) return
+  if ((isOpen = given === true)) return
   forget()
   batches = []
 }
 
-const CALLS = new Map<unknown, (given?: unknown) => void>(Object.entries({ identify, track, consent: answer, reset }))
+const CALLS = new Map<unknown, (given?: unknown) => void>([
+  ['identify', identify],
+  ['track', track],
+  ['consent', answer],
+  ['reset', reset],
+])
 
 /** What the page calls: answers nothing and never throws, whatever it is given. */
 function callService(name: unknown, given?: unknown): void {
@@ -204,15 +216,12 @@ function callService(name: unknown, given?: unknown): void {
   }
 }
 
-/** The page is shown, hidden, left or online again. When it is hidden or left, the person is here no more. */
+/** The page is shown, hidden, left or online again. */
 function follow({ type }: { type?: string }): void {
-  if (document.hidden || type == 'pagehide') {
-    look()
-    if (reportedPath) add('leave', reportedPath)
-    reportedPath = undefined
-    isVisible &&= false
-  } else isVisible = true
-  send()
+  const isAway = document.hidden || type == 'pagehide'
+  if (isAway) leave()
+  isVisible = isAway ? isVisible && false : true
+  if (isAway || type == 'online') send(1)
   lookSoon()
 }
 
@@ -230,9 +239,13 @@ function followPages(): void {
 
 /** Calls what the stub kept. Whoever still holds the stub, or its queue, calls the real thing from now on. */
 function takeOver(): void {
-  const queue: NonNullable<Service['q']> = window.service?.q ?? []
-  queue.push = (...calls) => calls.forEach((call) => callService(call?.[0], call?.[1]))
-  window.service = Object.assign(callService, { q: queue, v: 1 as const })
+  const queue: NonNullable<Service['q']> = window.service?.q || []
+  queue.push = (...calls) => {
+    for (const call of calls) callService(call?.[0], call?.[1])
+  }
+  window.service = callService
+  service.q = queue
+  service.v = 1
   queue.push(...queue.splice(0))
 }
 

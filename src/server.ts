@@ -1,7 +1,7 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { refusalAnswer } from './api/answers.ts'
 import { bounceRoutes } from './api/bounces.ts'
-import { COLLECT_CORS, COLLECT_PATH, collectRoutes } from './api/collect.ts'
+import { COLLECT_PATH, collectRoutes, corsOf } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
 import { scriptRoutes } from './api/script.ts'
 import { noteRefusedCall } from './core/activation.ts'
@@ -28,12 +28,16 @@ export type ServerParts = Parts & {
 
 /** Requests in progress at once (promises 13); beyond it the API says 503 and looks at nothing. */
 export const MOST_REQUESTS = 10_000
+/** The same of what browsers report, counted apart, so that a customer's crowd does not shut out their server. */
+export const MOST_REPORTS = 10_000
 const CROWDED = refuse('unavailable', {
   message: 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.',
 })
 
 /** As web servers call it in their logs: the client closed the connection before it was answered. */
 const HUNG_UP = 499
+
+type Asked = { path: string; startedAt: number }
 
 /** `socketAddress` is asked only where it matters: for most requests nobody needs to know it. */
 export type Handle = (request: Request, socketAddress?: () => string | undefined) => Response | Promise<Response>
@@ -52,7 +56,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     const { requestId } = factsOf(request)
     const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
     parts.log.write('error', 'a request failed', { requestId, reason })
-    const headers = pathOf(request.url) === COLLECT_PATH ? COLLECT_CORS : {}
+    const headers = corsOf(pathOf(request.url))
     return refusalPage(request, 'internal_error') ?? refusalAnswer(request, { refusal: 'internal_error' }, headers)
   })
   app
@@ -60,7 +64,11 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     .use(apiRoutes(parts))
     .use(collectRoutes(parts))
     .use(bounceRoutes(parts))
-    .use(scriptRoutes(parts, readScript()))
+    .use(
+      scriptRoutes(parts, readScript(), (reason) =>
+        parts.log.write('error', 'a script load was not noted', { reason }),
+      ),
+    )
     .use(dashboardRoutes(parts))
     .use(assetRoutes())
     // where people look first
@@ -69,30 +77,32 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   const routes = new Set(app.routes.map((route) => route.path))
   const findAddress = createAddressFinder(parts)
 
-  let inProgress = 0
+  const [reports, others] = [{ inProgress: 0 }, { inProgress: 0 }]
+  const crowdOf = (path: string): { inProgress: number } => (path === COLLECT_PATH ? reports : others)
 
-  const ask = (request: Request): Response | Promise<Response> => {
-    inProgress += 1
-    const isCrowded = inProgress > MOST_REQUESTS && pathOf(request.url).startsWith(API_PREFIX)
-    return isCrowded ? refusalAnswer(request, CROWDED) : app.fetch(request)
+  const ask = (request: Request, path: string): Response | Promise<Response> => {
+    crowdOf(path).inProgress += 1
+    const isCrowded = path.startsWith(API_PREFIX)
+      ? others.inProgress > MOST_REQUESTS
+      : path === COLLECT_PATH && reports.inProgress > MOST_REPORTS
+    return isCrowded ? refusalAnswer(request, CROWDED, corsOf(path)) : app.fetch(request)
   }
 
   // no async function: each costs every request a promise and a turn of the queue
   const handle: Handle = (request, socketAddress = () => '127.0.0.1') => {
-    const startedAt = performance.now()
+    const [startedAt, path] = [performance.now(), pathOf(request.url)]
     const requestId = nextId()
     const address = (): string => findAddress(socketAddress() ?? '', request.headers.get('x-forwarded-for'))
     noteFacts(request, { requestId, address, access: null, refusal: null })
-    const answered = ask(request)
+    const answered = ask(request, path)
     return answered instanceof Promise
-      ? answered.then((response) => finish(request, response, startedAt))
-      : finish(request, answered, startedAt)
+      ? answered.then((response) => finish(request, response, { path, startedAt }))
+      : finish(request, answered, { path, startedAt })
   }
 
   /** Every request comes here once: what a door throws has become an answer. */
-  const finish = (request: Request, response: Response, startedAt: number): Response => {
-    inProgress -= 1
-    const path = pathOf(request.url)
+  const finish = (request: Request, response: Response, { path, startedAt }: Asked): Response => {
+    crowdOf(path).inProgress -= 1
     // answers of the API carry them from the start
     if (!path.startsWith(API_PREFIX) && path !== COLLECT_PATH) {
       response.headers.set('X-Request-Id', factsOf(request).requestId)

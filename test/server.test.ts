@@ -1,6 +1,6 @@
 /** What every answer has in common, whatever the door: the shape of refusals, headers, ids, faults. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { MOST_REQUESTS } from '../src/server.ts'
+import { MOST_REPORTS, MOST_REQUESTS } from '../src/server.ts'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
 import {
   API,
@@ -266,6 +266,32 @@ describe('503', () => {
     held.resolve([])
     for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200)
     expect((await read()).status).toBe(200)
+  }, 30_000)
+
+  test('what browsers report is counted apart: neither crowd shuts out the other', async () => {
+    const held = Promise.withResolvers<[]>()
+    const one = await open({
+      wrapStore: (store) => ({
+        ...store,
+        listContacts: () => held.promise,
+        findSite: async () => (await held.promise, null),
+      }),
+    })
+    const read = () => one.call('GET', `${CONTACTS}?app=${one.first.appId}`)
+    const tell = (index: number) =>
+      one.call('POST', '/c', { body: `{"site":"site_${index}"}`, address: `10.0.${index % 200}.${index % 50}` })
+    const telling = Array.from({ length: MOST_REPORTS }, (_, index) => tell(index))
+    await Bun.sleep(1)
+    const refused = await tell(0)
+    expect([refused.status, refused.body.error]).toEqual([503, 'unavailable'])
+    expect(['retry-after', 'access-control-allow-origin'].map((name) => refused.headers.get(name))).toEqual(['2', '*'])
+    const reading = Array.from({ length: MOST_REQUESTS }, read)
+    await Bun.sleep(1)
+    expect((await read()).status).toBe(503)
+    held.resolve([])
+    for (const answer of await Promise.all(telling)) expect(answer.status).toBe(400)
+    for (const answer of await Promise.all(reading)) expect(answer.status).toBe(200)
+    expect([(await tell(0)).status, (await read()).status]).toEqual([400, 200])
   }, 30_000)
 
   test('what was not saved uses up no limit', async () => {

@@ -1,8 +1,6 @@
 import type { Warning } from '../core/refusals.ts'
 import { errorCode, refusedField, type Refusal, REFUSALS } from '../core/refusals.ts'
-import { UNKNOWN_ADDRESS } from '../core/addresses.ts'
-import { factsOf, noteFacts } from '../core/request-facts.ts'
-import { createRequestIds } from '../core/request-ids.ts'
+import { factsOf } from '../core/request-facts.ts'
 
 /** Seconds after which a caller may try again when the store could not commit. */
 const RETRY_UNAVAILABLE_S = 2
@@ -50,15 +48,6 @@ export function refusalAnswer(request: Request, refusal: Refusal, headers: Recor
   facts.refusal = refusal
   const body = { ...refusalBody(refusal), requestId: facts.requestId }
   return answer(request, status, body, { ...refusalHeaders(refusal), ...headers })
-}
-
-const nextId = createRequestIds()
-
-/** The same before the server is there, and where it has failed altogether: no request has been looked at. */
-export function unservedAnswer(refusal: Refusal): Response {
-  const request = new Request('http://localhost')
-  noteFacts(request, { requestId: nextId(), address: () => UNKNOWN_ADDRESS, access: null, refusal: null })
-  return refusalAnswer(request, refusal)
 }
 
 function refusalHeaders({ refusal, limited }: Refusal): Record<string, string> {

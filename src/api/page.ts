@@ -1,5 +1,6 @@
 import { type Access, type AppRow, findApp } from '../core/access.ts'
 import type { Parts } from '../core/parts.ts'
+import { readParameters } from '../core/queries.ts'
 import { type FieldError, refuse, refuseFields } from '../core/refusals.ts'
 import { authenticate, type Refused } from './call.ts'
 
@@ -13,7 +14,8 @@ export async function readPage<T extends { app: string }>(
 ): Promise<{ access: Access; app: AppRow; input: T } | Refused> {
   const allowed = await authenticate(parts, request, 'read')
   if ('refused' in allowed) return allowed
-  const reading = read(Object.fromEntries(new URL(request.url).searchParams))
+  const query = readParameters(new URL(request.url).searchParams)
+  const reading = 'errors' in query ? query : read(query.input)
   if ('errors' in reading) return { refused: refuseFields(reading.errors) }
   const app = findApp(allowed.access, reading.input.app)
   return app ? { access: allowed.access, app, input: reading.input } : { refused: refuse('app_not_found') }

@@ -15,8 +15,8 @@ const PACKED = [
   ['gzip', 'gz'],
 ] as const satisfies [Encoding, string][]
 
-/** /s.js, and its fixed copy: the browser script (spec 4.5). It holds nothing of anyone's, so every page may have it. */
-export function scriptRoutes(parts: Parts, script: Script) {
+/** /s.js, and its fixed copy: the browser script (spec 4.5). It holds nothing of anyone's, so every page may have it. `onFault` hears why a load could not be noted. */
+export function scriptRoutes(parts: Parts, script: Script, onFault: (reason: string) => void) {
   const hash = scriptHash(script.identity)
   const serve = (request: Request, cacheControl: string): Response => {
     const [encoding, suffix] = pickEncoding(request.headers.get('accept-encoding') ?? '')
@@ -26,13 +26,16 @@ export function scriptRoutes(parts: Parts, script: Script) {
     const coded: Record<string, string> = encoding === 'identity' ? {} : { 'Content-Encoding': encoding }
     return new Response(script[encoding], { headers: { ...headers, ...coded, 'Content-Type': TYPE } })
   }
+  // beside the answer: no page waits for it, and none goes without the script because it failed
+  const note = ({ headers }: Request): void =>
+    void noteScriptLoad(parts, headers.get('referer')).catch((error: unknown) => onFault(String(error)))
   return new Elysia()
-    .get('/s.js', async ({ request }) => {
-      await noteScriptLoad(parts, request.headers.get('referer'))
+    .get('/s.js', ({ request }) => {
+      note(request)
       return serve(request, SHORTLY)
     })
-    .get(pinnedScriptPath(script.identity), async ({ request }) => {
-      await noteScriptLoad(parts, request.headers.get('referer'))
+    .get(pinnedScriptPath(script.identity), ({ request }) => {
+      note(request)
       return serve(request, FOREVER)
     })
 }

@@ -1,5 +1,5 @@
 import type { Server } from 'bun'
-import { unservedAnswer } from '../api/answers.ts'
+import { answerEarly, answerFault } from '../api/unserved.ts'
 import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../core/accounts.ts'
 import { createParts, keepSecret, systemClock } from '../core/parts.ts'
@@ -77,7 +77,7 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
   const health: Health = { isDraining: false }
   const { handle } = await createServer({ ...parts, ...config, baseUrl, log, metrics, health })
   const answer: Answer = (request, server) => handle(request, () => server.requestIP(request)?.address)
-  http.reload({ fetch: answer, error: answerError })
+  http.reload({ fetch: answer, error: answerFault })
   store.onCommit(metrics.countCommit)
   store.onForeignWrite(parts.access.forget)
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
@@ -96,10 +96,6 @@ async function createAll(store: Store, { data, ...config }: Config & { baseUrl: 
   const rehearse = createRehearsals(data)
   return { sender, parts: await createParts({ store, clock, baseUrl, unsubscribeKey, mailer: sender, rehearse }) }
 }
-
-const answerError = () => unservedAnswer({ refusal: 'internal_error' })
-const answerEarly = () =>
-  unservedAnswer({ refusal: 'unavailable', message: 'The service is starting. Send this again after Retry-After.' })
 
 const sending = ({ smtpUrl, mailFrom }: Pick<Config, 'smtpUrl' | 'mailFrom'>, log: Log) => ({
   claimedBy: crypto.randomUUID(),

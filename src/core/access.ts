@@ -4,13 +4,17 @@ import type { Access, AppRow, KeyRow } from '../store/types.ts'
 import { hashApiKey, hasApiKeyShape } from './api-keys.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { createKept } from './kept.ts'
-import type { Clock } from './parts.ts'
+import { type Clock, expiryNow } from './parts.ts'
 
 export type { Access, AppRow, Site }
 
 /** Keys held in memory, and as many site IDs and hosts. */
 const KNOWN_KEYS = 10_000
+/** Site IDs that were asked for in vain and are held in memory. */
+const UNKNOWN_SITES = 1_000
 const SITE_PREFIX = 'site_'
+/** What is longer is none, and is not held either. */
+const MAX_SITE_ID_CHARACTERS = 64
 /** A host of more labels is not looked for by all of them. */
 const HOST_LABELS = 8
 
@@ -24,9 +28,17 @@ export type KeyAccess = ReturnType<typeof createAccess>
 
 export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
   const keys = createKept(store.findAccess, KNOWN_KEYS)
-  const sites = createKept((siteId) => store.findSite(siteId, clock.now() - PREVIOUS_SECRET_VALID_MS), KNOWN_KEYS)
+  const sites = createKept(readSite, KNOWN_KEYS, UNKNOWN_SITES)
   const hosts = createKept(findAppsByHost(store), KNOWN_KEYS)
+  const unlimited = new Set<string>()
   let uses = new Map<string, Use>()
+
+  async function readSite(siteId: string): Promise<Site | null> {
+    const site = await store.findSite(siteId, expiryNow(clock) - PREVIOUS_SECRET_VALID_MS)
+    if (site?.plan.snippetLimits === false) unlimited.add(siteId)
+    else unlimited.delete(siteId)
+    return site
+  }
 
   return {
     /**
@@ -38,10 +50,16 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
       const keyHash = hashApiKey(key)
       return keys.get(keyHash) ?? (hasApiKeyShape(key) ? keys.load(keyHash) : null)
     },
-    /** What a site ID of the browser script stands for (spec 2.1), found like a key. */
+    /** What a site ID of the browser script stands for (spec 2.1), found like a key; the last unknown ones are kept too. */
     findSite(siteId: string): Site | null | Promise<Site | null> {
-      return sites.get(siteId) ?? (siteId.startsWith(SITE_PREFIX) ? sites.load(siteId) : null)
+      const kept = sites.get(siteId)
+      if (kept !== undefined) return kept
+      return siteId.startsWith(SITE_PREFIX) && siteId.length <= MAX_SITE_ID_CHARACTERS ? sites.load(siteId) : null
     },
+    /** The same, where the store must not be asked. */
+    keptSite: (siteId: string): Site | null => sites.get(siteId) ?? null,
+    /** Whether the site's plan had no limits of the browser script when it was read last; the store is not asked. */
+    isUnlimited: (siteId: string): boolean => unlimited.has(siteId),
     /** The numbers of the apps that call a host, or one above it, their own. */
     async findAppsByHost(host: string): Promise<number[]> {
       return hosts.get(host) ?? (await hosts.load(host)) ?? []

@@ -87,7 +87,7 @@ export type Activation = {
 
 /**
  * Where an app stands on the Activation screen (spec 3.4), with all that helps to find out why. `without-email`: what came
- * last had no email, or pages load the script and never said who is there. One good event and a page view make it `done`.
+ * last had no email, or pages load the script and nobody was ever proven. One good event and a page view make it `done`.
  */
 export async function readActivation(
   { store, notes }: Pick<Parts, 'store' | 'notes'>,
@@ -98,7 +98,8 @@ export async function readActivation(
   const of = (kind: NoteKind): Noted | null => sumUp(all.filter((note) => note.kind === kind))
   const [withoutEmail, scriptLoaded] = [of('without_email'), of('script_loaded')]
   const lacksOne = withoutEmail !== null && withoutEmail.lastAt > (signs.lastEventAt ?? 0)
-  const isSilent = scriptLoaded !== null && signs.lastViewAt === null
+  const isIdentified = signs.lastViewAt !== null || of('identified') !== null
+  const isSilent = scriptLoaded !== null && !isIdentified
   const state = lacksOne || isSilent ? 'without-email' : signs.lastEventAt === null ? 'waiting' : 'done'
   return {
     state,

@@ -12,20 +12,27 @@ import { isRefusal, type Refusal, REFUSALS, refuse, refuseFields } from './refus
 export type Caller = { address(): string; origin: string | null }
 
 /**
- * Takes a batch of the browser script: fields, site, origin, signature, limits, then one commit (spec 2.6, 4.5, 5.4).
- * Nothing before the signature depends on whether the person exists.
+ * Takes a batch of the browser script: requests of the address, fields, site, origin, signature, limits, then one commit
+ * (spec 2.6, 4.5, 5.4). Nothing before the signature depends on whether the person exists. The address comes first, so
+ * that what is refused counts too, and who sends too much costs no look at the store.
  * @returns null when it was stored, was stored before, or came from someone unknown; else why not
  */
 export async function collectBatch(parts: Parts, body: Body, caller: Caller): Promise<Refusal | null> {
-  const reading = readBatchInput(body, parts.clock.now())
-  if ('errors' in reading) return refuseUnread(parts, body, refuseFields(reading.errors), caller)
-  const found = parts.access.findSite(reading.input.site)
+  const { access, snippetLimits, clock } = parts
+  const siteId = typeof body.site === 'string' ? body.site : ''
+  const held = access.isUnlimited(siteId) ? null : snippetLimits.takeRequest(caller.address())
+  if (held) return noteRefusal(parts, access.keptSite(siteId), held, caller)
+  const found = access.findSite(siteId)
   // no promise for a known site: each costs a turn of the queue, and this is every request's way
   const site = found instanceof Promise ? await found : found
+  const reading = readBatchInput(body, clock.now())
+  if ('errors' in reading) {
+    if (site && lacksEmail(body)) parts.notes.add(site.app.id, 'without_email', originOf(caller))
+    return noteRefusal(parts, site, refuseFields(reading.errors), caller)
+  }
   if (!site) return refuse('site_not_found')
   const refusal = await collectFor(parts, site, reading.input, caller)
-  if (refusal) noteRefusal(parts, site, refusal, caller)
-  return refusal
+  return refusal && noteRefusal(parts, site, refusal, caller)
 }
 
 async function collectFor(parts: Parts, site: Site, input: BatchFields, caller: Caller): Promise<Refusal | null> {
@@ -33,8 +40,7 @@ async function collectFor(parts: Parts, site: Site, input: BatchFields, caller: 
   const unproven = proveIdentity(parts, site, input, caller)
   if (unproven) return unproven
   if (!site.plan.snippetLimits) return settle(parts, site, await storeBatch(parts, site, input))
-  const asked = { appId: site.app.id, email: input.email, items: input.items.length, address: caller.address() }
-  const taken = parts.snippetLimits.take(asked)
+  const taken = parts.snippetLimits.take({ appId: site.app.id, email: input.email, items: input.items.length })
   if ('refused' in taken) return taken.refused
   const outcome = await storeBatch(parts, site, input)
   if (isForNothing(outcome)) taken.giveBack()
@@ -47,17 +53,20 @@ const isOwnPage = (origin: string | null, hosts: string[]): boolean =>
 
 /** 429 for an address that guesses, 401 for a signature that proves nobody; null when it proves the email. */
 function proveIdentity(parts: Parts, site: Site, input: BatchFields, caller: Caller): Refusal | null {
-  const { snippetLimits: isLimited } = site.plan
-  const held = isLimited ? parts.snippetLimits.checkSignatures(caller.address()) : null
+  const { snippetLimits, notes, clock } = parts
+  const { app, plan, secrets } = site
+  const guesser = plan.snippetLimits ? { appId: app.id, address: caller.address() } : null
+  const held = guesser && snippetLimits.checkSignatures(guesser)
   if (held) return held
   const { emailShown: email, signature } = input
-  const verified = verifyIdentity({ email, signature, secrets: site.secrets, now: expiryNow(parts.clock) })
+  const verified = verifyIdentity({ email, signature, secrets, now: expiryNow(clock) })
   if (verified.ok) {
-    if (verified.isPrevious) parts.notes.add(site.app.id, 'old_secret', originOf(caller))
+    notes.add(app.id, 'identified')
+    if (verified.isPrevious) notes.add(app.id, 'old_secret', originOf(caller))
     return null
   }
-  if (isLimited) parts.snippetLimits.countBadSignature(caller.address())
-  parts.notes.add(site.app.id, 'failed_signature', { reason: verified.reason, ...originOf(caller) })
+  if (guesser) snippetLimits.countBadSignature(guesser)
+  notes.add(app.id, 'failed_signature', { reason: verified.reason, ...originOf(caller) })
   return refuse('invalid_signature', verified.reason === 'uppercase' ? { message: UPPERCASE } : {})
 }
 
@@ -87,19 +96,12 @@ function settle({ notes }: Parts, site: Site, outcome: StoredBatch | Refused): R
   return null
 }
 
-/** The site of a request that was not understood is looked up for counting only. */
-async function refuseUnread(parts: Parts, body: Body, refusal: Refusal, caller: Caller): Promise<Refusal> {
-  const site = typeof body.site === 'string' ? await parts.access.findSite(body.site) : null
-  if (!site) return refusal
-  if (lacksEmail(body)) parts.notes.add(site.app.id, 'without_email', originOf(caller))
-  noteRefusal(parts, site, refusal, caller)
+/** For the site it named, where that is known. What our own faults refused is no concern of who integrates. */
+function noteRefusal({ notes }: Parts, site: Site | null, refusal: Refusal, caller: Caller): Refusal {
+  const { status, message } = REFUSALS[refusal.refusal]
+  const reason = refusal.message ?? message
+  if (site && status < 500) notes.add(site.app.id, 'refused', { reason, ...originOf(caller) })
   return refusal
-}
-
-/** What our own faults refused is no concern of who integrates. */
-function noteRefusal({ notes }: Parts, site: Site, { refusal, message }: Refusal, caller: Caller): void {
-  const { status, message: sentence } = REFUSALS[refusal]
-  if (status < 500) notes.add(site.app.id, 'refused', { reason: message ?? sentence, ...originOf(caller) })
 }
 
 const originOf = ({ origin }: Caller) => ({ origin: readOrigin(origin) })

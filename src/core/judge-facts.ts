@@ -51,6 +51,7 @@ async function addLostViews(store: Store, reports: ReportRow[], asked: Asked): P
 
 const toReport = ({ path, occurredAt }: { path: string; occurredAt: number }): ReportRow => ({
   pageLoad: null,
+  batchNumber: null,
   reportedAt: occurredAt,
   path,
   isHere: true,

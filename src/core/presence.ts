@@ -16,9 +16,9 @@ export type Presence = {
 }
 
 /**
- * Whether a person is here, and on which path (snippet.md, Presence). Each page load is judged by what it reported last, by
- * when that happened, so a late repetition changes nothing, and who is here in one of two tabs is here. A batch id names
- * its page load before a dot; all ids without one count as one page load.
+ * Whether a person is here, and on which path (snippet.md, Presence). Each page load is judged by what it reported last,
+ * whatever came in last: a request may take long, and be overtaken by the next. Who is here in one of two tabs is here. A
+ * batch id names its page load before a dot and counts its batches after it; all ids without a dot are one page load.
  * @param quietMs how long a page may be open without a sign
  */
 export async function readPresence(
@@ -53,9 +53,14 @@ function lastOfEachPage(reports: ReportRow[]): ReportRow[] {
   return [...byPage.values()]
 }
 
-/** In the same millisecond one tab was left for another: here. */
-const isLater = (a: ReportRow, b: ReportRow): boolean =>
-  a.reportedAt > b.reportedAt || (a.reportedAt === b.reportedAt && a.isHere)
+/**
+ * By the numbers of the batches, because the time a request takes makes what it reports look later; without them by time,
+ * and in the same millisecond one tab was left for another: here.
+ */
+function isLater(a: ReportRow, b: ReportRow): boolean {
+  if (a.batchNumber !== null && b.batchNumber !== null) return a.batchNumber > b.batchNumber
+  return a.reportedAt > b.reportedAt || (a.reportedAt === b.reportedAt && a.isHere)
+}
 
 const latest = (reports: ReportRow[]): number | null =>
   reports.reduce<number | null>((last, { reportedAt }) => Math.max(last ?? 0, reportedAt), null)

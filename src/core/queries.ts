@@ -32,6 +32,17 @@ const CONTACTS_PARAMETERS = new Set(['app', 'newsletter', 'email', 'tag', 'updat
 /** What has no effect beside the email of one person. */
 const OF_LISTS = ['tag', 'updatedAfter', 'cursor'] as const
 
+/** The parameters of a query; one that is given twice is refused, because neither value is more meant than the other. */
+export function readParameters(sent: URLSearchParams): Read<Query> {
+  const [names, twice] = [new Set<string>(), new Set<string>()]
+  for (const name of sent.keys()) (names.has(name) ? twice : names).add(name)
+  const errors: FieldError[] = []
+  for (const name of [...twice].slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)) {
+    readers.addError(errors, quoteName(name), 'invalid', 'Send this parameter once.')
+  }
+  return errors.length > 0 ? { errors } : { input: Object.fromEntries(sent) }
+}
+
 /** GET /events. */
 export function readEventsQuery(query: Query): Read<EventsQuery> {
   const errors: FieldError[] = []

@@ -84,7 +84,8 @@ function reportsOf({ reports, views }: Person, when: number): readonly ReportRow
   const lost: ReportRow[] = []
   for (let index = 0; index < views.length; index += 2) {
     const [reportedAt, path] = [Number(views[index]), String(views[index + 1])]
-    if (reportedAt > lastAt && reportedAt <= when) lost.push({ pageLoad: null, reportedAt, path, isHere: true })
+    if (reportedAt > lastAt && reportedAt <= when)
+      lost.push({ pageLoad: null, batchNumber: null, reportedAt, path, isHere: true })
   }
   return lost.length === 0 ? reports : [...reports, ...lost]
 }

@@ -15,73 +15,101 @@ export const SNIPPET_LIMITS = {
 } as const satisfies Record<string, Limit>
 
 type Scope = keyof typeof SNIPPET_LIMITS
-type Asked = { appId: number; email: string; items: number; address: string }
+type Clocked = { clock: MonotonicClock }
+/** Of an app, so that what is wrong with one site holds up no other behind the same address. */
+type Guesser = { appId: number; address: string }
 
-export type SnippetLimits = {
+type AddressLimits = {
+  /** Counts a request, whatever becomes of it; a no for an address that sends too many. */
+  takeRequest(address: string): Refusal | null
   /** A no for an address that sent too many signatures which were none. */
-  checkSignatures(address: string): Refusal | null
-  countBadSignature(address: string): void
+  checkSignatures(guesser: Guesser): Refusal | null
+  countBadSignature(guesser: Guesser): void
+  forgetIdle(): void
+}
+
+type SenderLimits = {
   /** All of the items or none; `giveBack` for those that were stored before, or could not be stored. */
-  take(asked: Asked): { refused: Refusal } | { giveBack(): void }
+  take(asked: { appId: number; email: string; items: number }): { refused: Refusal } | { giveBack(): void }
   /** At start: what was taken at `receivedAt`, oldest first, on the clock that says `now` (ms UTC). */
   restore(sizes: BatchSize[], now: number): void
   forgetIdle(): void
 }
 
+export type SnippetLimits = AddressLimits & SenderLimits
+
 /**
  * Counts in the process, on the monotonic clock. What people and sites sent can be read off the stored batches, so that a
  * restart gives no tokens back and counting costs no write; addresses are stored nowhere and begin anew.
  */
-export function createSnippetLimits({ clock }: { clock: MonotonicClock }): SnippetLimits {
+export function createSnippetLimits(clocked: Clocked): SnippetLimits {
+  const [addresses, senders] = [limitAddresses(clocked), limitSenders(clocked)]
+  const forgetIdle = (): void => {
+    addresses.forgetIdle()
+    senders.forgetIdle()
+  }
+  return { ...addresses, ...senders, forgetIdle }
+}
+
+function limitAddresses({ clock }: Clocked): AddressLimits {
+  const requests = createLimits({ clock, mostBuckets: MOST_ADDRESSES })
+  const guesses = createLimits({ clock, mostBuckets: MOST_ADDRESSES })
+  const nameOf = ({ appId, address }: Guesser): string => `${appId}:${addressBucket(address)}`
+  return {
+    takeRequest(address) {
+      const taken = requests.take(addressBucket(address), SNIPPET_LIMITS.address)
+      return taken.allowed > 0 ? null : refuseLimited('address', taken)
+    },
+    checkSignatures(guesser) {
+      if (guesses.bucketCount() === 0) return null
+      const left = guesses.peek(nameOf(guesser), SNIPPET_LIMITS.badSignatures)
+      return left.allowed > 0 ? null : refuseLimited('badSignatures', left)
+    },
+    countBadSignature: (guesser) => void guesses.take(nameOf(guesser), SNIPPET_LIMITS.badSignatures),
+    forgetIdle() {
+      requests.forgetIdle()
+      guesses.forgetIdle()
+    },
+  }
+}
+
+function limitSenders({ clock }: Clocked): SenderLimits {
   const senders = createLimits({ clock })
-  const addresses = createLimits({ clock, mostBuckets: MOST_ADDRESSES })
   const namesOf = (appId: number, email: string) => ({ person: `${appId}:${email}`, site: `${appId}` })
 
   /** Takes all or nothing. */
-  const takeItems = (scope: 'person' | 'site', name: string, items: number): Taken | Refusal => {
-    const taken = senders.take(name, SNIPPET_LIMITS[scope], items)
-    if (taken.allowed === items) return taken
-    if (taken.allowed > 0) senders.giveBack(name, SNIPPET_LIMITS[scope], taken)
-    return refuseLimited(scope, taken)
+  const takeItems = (scope: 'person' | 'site', name: string, items: number) => {
+    const limit = SNIPPET_LIMITS[scope]
+    const taken = senders.take(name, limit, items)
+    const giveBack = (): void => senders.giveBack(name, limit, taken)
+    if (taken.allowed === items) return { giveBack }
+    if (taken.allowed > 0) giveBack()
+    return { refused: refuseLimited(scope, taken) }
   }
 
   return {
-    checkSignatures(address) {
-      if (addresses.bucketCount() === 0) return null
-      const left = addresses.peek(`bad:${addressBucket(address)}`, SNIPPET_LIMITS.badSignatures)
-      return left.allowed > 0 ? null : refuseLimited('badSignatures', left)
-    },
-    countBadSignature: (address) => void addresses.take(`bad:${addressBucket(address)}`, SNIPPET_LIMITS.badSignatures),
-    take({ appId, email, items, address }) {
-      const requests = addresses.take(addressBucket(address), SNIPPET_LIMITS.address)
-      if (requests.allowed === 0) return { refused: refuseLimited('address', requests) }
+    take({ appId, email, items }) {
       const names = namesOf(appId, email)
       const ofPerson = takeItems('person', names.person, items)
-      if ('refusal' in ofPerson) return { refused: ofPerson }
-      const giveBackPerson = (): void => senders.giveBack(names.person, SNIPPET_LIMITS.person, ofPerson)
+      if ('refused' in ofPerson) return ofPerson
       const ofSite = takeItems('site', names.site, items)
-      if ('refusal' in ofSite) {
-        giveBackPerson()
-        return { refused: ofSite }
+      if ('refused' in ofSite) {
+        ofPerson.giveBack()
+        return ofSite
       }
       const giveBack = (): void => {
-        giveBackPerson()
-        senders.giveBack(names.site, SNIPPET_LIMITS.site, ofSite)
+        ofPerson.giveBack()
+        ofSite.giveBack()
       }
       return { giveBack }
     },
     restore(sizes, now) {
-      const restoreBy = (scope: 'person' | 'site'): void => {
+      for (const scope of ['person', 'site'] as const) {
         const groups = Map.groupBy(sizes, ({ appId, email }) => namesOf(appId, email)[scope])
         for (const [name, batches] of groups) senders.restore(name, SNIPPET_LIMITS[scope], agesOf(batches, now))
       }
-      restoreBy('person')
-      restoreBy('site')
     },
-    forgetIdle() {
-      senders.forgetIdle()
-      addresses.forgetIdle()
-    },
+    forgetIdle: senders.forgetIdle,
   }
 }
 

@@ -9,8 +9,8 @@ type Parts = { db: Database; people: People; addEvent: AddEvent }
 /** Batches of the browser script: page views and actions as events, leaves as presence (spec 4.5, 6). */
 export function createBatchWrites({ db, people, addEvent }: Parts) {
   const insert = db.prepare(
-    `INSERT INTO snippet_batches (app_id, contact_id, batch, received_at, items, page_load, age, path, is_here)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO snippet_batches (app_id, contact_id, batch, received_at, items, page_load, batch_number, age, path, is_here)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET received_at = excluded.received_at, items = excluded.items,
        age = excluded.age, path = excluded.path, is_here = excluded.is_here
      WHERE received_at <= excluded.received_at - ${BATCH_MS}`,
@@ -22,7 +22,8 @@ export function createBatchWrites({ db, people, addEvent }: Parts) {
     const [age, path] = last ? [at - last.occurredAt, last.path] : [null, null]
     const isHere = last && Number(last.type === 'page')
     const ids = [appId, contactId, hashBatchId(batchId)] as const
-    return insert.run(...ids, at, items.length, hashPageLoad(batchId), age, path, isHere).changes > 0
+    const { pageLoad, batchNumber } = readPlace(batchId)
+    return insert.run(...ids, at, items.length, pageLoad, batchNumber, age, path, isHere).changes > 0
   }
 
   const addItem = (contactId: number, { appId, at }: BatchWrite, item: ReportedItem): void => {
@@ -58,8 +59,10 @@ function findLastReport(items: ReportedItem[]): ReportedItem | null {
 /** 53 bits, as many as a number holds exactly: of 28,800 batches, the most of a person in 48 hours, no two are alike. */
 const hashBatchId = (id: string): number => (Bun.hash.xxHash32(id, 1) >>> 11) * 2 ** 32 + Bun.hash.xxHash32(id, 0)
 
-/** A batch id may begin with the name of its page load and a dot. */
-function hashPageLoad(id: string): number | null {
+/** A batch id may begin with the name of its page load and a dot; a whole number after it is its place in the page load. */
+function readPlace(id: string): { pageLoad: number | null; batchNumber: number | null } {
   const end = id.indexOf('.')
-  return end < 1 ? null : Bun.hash.xxHash32(id.slice(0, end))
+  if (end < 1) return { pageLoad: null, batchNumber: null }
+  const place = id.slice(end + 1)
+  return { pageLoad: Bun.hash.xxHash32(id.slice(0, end)), batchNumber: /^\d{1,9}$/.test(place) ? Number(place) : null }
 }

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { idAt } from './ids.ts'
+import type { ReportRow } from './snippet-types.ts'
 import { EVENT_TYPES, type ContactStatus, type FieldValue } from './types.ts'
 
 type TriggerRow = { contactId: number; properties: string | null; occurredAt: number }
@@ -41,10 +42,10 @@ export function createRehearsalReads(db: Database) {
 
     /** What page loads reported last, of the 48 hours for which that is kept. */
     eachReport(appId: number) {
-      type Row = { contactId: number; pageLoad: number | null; reportedAt: number; path: string; isHere: number }
+      type Row = Omit<ReportRow, 'isHere'> & { contactId: number; isHere: number }
       return db
         .prepare<Row, [number]>(
-          `SELECT contact_id AS contactId, page_load AS pageLoad, received_at - age AS reportedAt, path, is_here AS isHere
+          `SELECT contact_id AS contactId, page_load AS pageLoad, batch_number AS batchNumber, received_at - age AS reportedAt, path, is_here AS isHere
            FROM snippet_batches WHERE app_id = ? AND age IS NOT NULL`,
         )
         .iterate(appId)

@@ -262,6 +262,7 @@ export const snippetBatches = sqliteTable(
     age: integer('age'),
     path: text('path'),
     isHere: integer('is_here', { mode: 'boolean' }),
+    batchNumber: integer('batch_number'),
   },
   (t) => [
     primaryKey({ columns: [t.appId, t.contactId, t.batch] }),

@@ -33,6 +33,7 @@ export function createSnippetReads(db: Database) {
   const reports = orm
     .select({
       pageLoad: snippetBatches.pageLoad,
+      batchNumber: snippetBatches.batchNumber,
       reportedAt: sql<number>`${snippetBatches.receivedAt} - ${snippetBatches.age}`,
       path: sql<string>`${snippetBatches.path}`,
       isHere: sql<number>`${snippetBatches.isHere}`.mapWith(Boolean),

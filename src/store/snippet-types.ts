@@ -20,8 +20,17 @@ export type StoredBatch = { contactId: number; created: boolean; repeated: boole
 /** How long a batch's id is remembered, and with it what it said of the person's presence. */
 export const BATCH_MS = 48 * 3_600_000
 
-/** What a batch reported last: `isHere` for a page view, else a leave. `pageLoad` null = it names none. */
-export type ReportRow = { pageLoad: number | null; reportedAt: number; path: string; isHere: boolean }
+/**
+ * What a batch reported last: `isHere` for a page view, else a leave. `pageLoad` null = it names none; `batchNumber` tells
+ * which batch of its page load it was, null = it does not say.
+ */
+export type ReportRow = {
+  pageLoad: number | null
+  batchNumber: number | null
+  reportedAt: number
+  path: string
+  isHere: boolean
+}
 
 /** `hosts` empty = pages of any host may report. */
 export type SnippetSettings = { hosts: string[]; addsPeople: boolean }
@@ -29,7 +38,9 @@ export type SnippetSettings = { hosts: string[]; addsPeople: boolean }
 /** What a site ID stands for: all that a request of the browser script needs to be let in. */
 export type Site = { app: AppRow; plan: Plan; secrets: SecretRow[]; settings: SnippetSettings }
 
+/** `identified`: a signature that proved somebody, whatever came of it. */
 export const NOTE_KINDS = [
+  'identified',
   'without_email',
   'failed_signature',
   'old_secret',

@@ -8,6 +8,8 @@ const USAGE_KEPT_S = 3_600
 const FORM_MS = 48 * 3_600_000
 /** Well after a session has ended by itself (core/sessions.ts), so that a clock that is a day wrong ends none. */
 const IDLE_MS = 72 * 3_600_000
+/** A secret that was rotated out works for 24 hours (core/identity.ts); a day more, for the same reason. */
+const RETIRED_MS = 48 * 3_600_000
 /** At most this many rows of a kind in one commit, so that no request waits for the clean-up. */
 const ROWS_A_RUN = 500
 
@@ -28,6 +30,7 @@ export function createUpkeep(db: Database) {
   const links = db.prepare('DELETE FROM one_time_links WHERE expires_at <= ?')
   const forms = db.prepare('DELETE FROM sent_forms WHERE sent_at <= ?')
   const sessions = db.prepare('DELETE FROM sessions WHERE last_seen_at <= ?')
+  const secrets = db.prepare('DELETE FROM identity_secrets WHERE retired_at <= ?')
 
   const keep = db.prepare('INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
   const touch = db.prepare(
@@ -54,6 +57,7 @@ export function createUpkeep(db: Database) {
         links.run(at),
         forms.run(at - FORM_MS),
         sessions.run(at - IDLE_MS),
+        secrets.run(at - RETIRED_MS),
       ]
       return { deleted: runs.reduce((sum, run) => sum + run.changes, 0) }
     },

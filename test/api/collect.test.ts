@@ -288,12 +288,46 @@ describe('401 Invalid signature', () => {
     expect([codeOf(await old()), codeOf(await current())]).toEqual(['401 invalid_signature', '202 true'])
     expect(await listEvents(one)).toHaveLength(6)
   })
+
+  test('a wall clock that is set forward ends none of these 24 hours', async () => {
+    const one = await open()
+    const maker = { store: one.parts().store, now: one.clock.now(), actor: 'test' }
+    await rotateIdentitySecret(maker, one.first.accountId)
+    one.clock.wallMs += DAY
+    one.parts().access.forget()
+    expect(codeOf(await send(one, report(one.first)))).toBe('202 true')
+  })
 })
 
 describe('404', () => {
   test.each(['site_', 'site_0mp6v7uo0zzzzzzzzzzzz', 'x', 'APP'])('the site %s', async (site) => {
     const named = site === 'APP' ? server.first.appId : site
     await expectNothingSaved(async () => expectNo(await post({ site: named }), 404, no('site_not_found')))
+  })
+
+  test('what does not exist is looked for once, until something changes, and drives out nothing that does', async () => {
+    const asked: string[] = []
+    const one = await open({
+      wrapStore: (store) => ({
+        ...store,
+        findSite: (siteId, retiredAfter) => (asked.push(siteId), store.findSite(siteId, retiredAfter)),
+      }),
+    })
+    await one.setPlan({ snippetLimits: false })
+    const post = (site: string) => send(one, report(one.first, { site }), { address: `10.0.0.${asked.length % 250}` })
+    const { siteId } = one.first
+    for (const site of [siteId, 'site_none', 'site_none', siteId, 'site_none']) await post(site)
+    expect(asked).toEqual([siteId, 'site_none'])
+    for (let i = 0; i < 1_000; i += 1) expect((await post(`site_${i}`)).status).toBe(404)
+    await post(siteId)
+    expect(asked).toHaveLength(1_002)
+    await post('site_none')
+    expect(asked).toHaveLength(1_003)
+    one.parts().access.forget()
+    await post('site_999')
+    expect(asked).toHaveLength(1_004)
+    expect((await post(`site_${'x'.repeat(60)}`)).status).toBe(404)
+    expect(asked).toHaveLength(1_004)
   })
 
   test("another account's site knows neither this one's people nor its secret", async () => {

@@ -225,6 +225,17 @@ describe('400', () => {
       Array(20).fill(64),
     ])
   })
+  test('a parameter that is given twice, known or not, even with the same value', async () => {
+    const once = 'Send this parameter once.'
+    for (const path of [EVENTS, CONTACTS]) {
+      const own = `${path}?app=${server.first.appId}`
+      for (const query of ['limit=1&limit=2', 'limit=1&limit=1', 'limit=1&limi%74=500'])
+        expectRefusal(await server.call('GET', `${own}&${query}`), [400, wrongField('limit', once)])
+      expectRefusal(await server.call('GET', `${own}&app=${server.first.appId}`), [400, wrongField('app', once)])
+      const { status, body } = await server.call('GET', `${own}&x=1&limit=1&x=2&limit=2&x=3`)
+      expect([status, (body.errors as { field: string }[]).map(({ field }) => field)]).toEqual([400, ['x', 'limit']])
+    }
+  })
   test.each([
     ['tag', 'even'],
     ['updatedAfter', '2026-03-01T12:00:00Z'],

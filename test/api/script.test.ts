@@ -13,10 +13,11 @@ const SCRIPT = { identity: bytes(TEXT), br: bytes(brotliCompressSync(TEXT)), gzi
 const HASH = new Bun.CryptoHasher('sha256').update(TEXT).digest('hex').slice(0, 16)
 
 let server: TestServer
+const faults: string[] = []
 let app: { handle(request: Request): Promise<Response> }
 beforeAll(async () => {
   server = await createTestServer()
-  app = new Elysia().use(scriptRoutes(server.parts(), SCRIPT))
+  app = new Elysia().use(scriptRoutes(server.parts(), SCRIPT, (reason) => void faults.push(reason)))
 })
 afterAll(() => server.close())
 
@@ -102,6 +103,29 @@ describe('of the whole server', () => {
       const head = await server.call('HEAD', path, { key: null })
       expect([head.status, head.text, head.headers.get('etag')]).toEqual([200, '', answer.headers.get('etag')])
     }
+  })
+
+  test('it is there for the page also where the load cannot be noted, or not yet', async () => {
+    const broken = await createTestServer({
+      wrapStore: (store) => ({
+        ...store,
+        findAppsByHost: async ([host]) => {
+          if (host === 'slow.example') return new Promise(() => {})
+          throw new Error('the disk is gone')
+        },
+      }),
+    })
+    for (const path of ['/s.js', pinnedScriptPath(readScript().identity)]) {
+      for (const host of ['slow.example', 'broken.example']) {
+        const answer = await broken.call('GET', path, { key: null, headers: { Referer: `https://${host}/` } })
+        expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
+      }
+    }
+    await Bun.sleep(1)
+    const said = broken.logged().match(/"message":"a script load was not noted".*the disk is gone/g)
+    expect(said).toHaveLength(2)
+    expect(faults).toEqual([])
+    await broken.close()
   })
 
   test.each(['/s.0000000000000000.js', '/s', '/s.js/', '/assets/s.js', '/assets/s.js.br', '/assets/s.js.gz'])(

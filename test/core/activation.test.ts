@@ -97,11 +97,25 @@ describe('the state', () => {
     expect(await stateOf(server.second)).toEqual(WAITING)
     await event()
     expect(await stateOf()).toEqual(WITHOUT_EMAIL)
-    await post({ events: [track('x')] })
-    expect(await stateOf()).toEqual(WITHOUT_EMAIL)
     await post({ events: [page()] })
     expect(await stateOf()).toEqual(DONE)
     await loadScript('https://app.first.example/')
+    expect(await stateOf()).toEqual(DONE)
+  })
+
+  test.each<[string, Record<string, unknown>]>([
+    ['an action of somebody known', { events: [track('x')] }],
+    ['a leave of somebody known', { events: [leave()] }],
+    ['anything of nobody', { email: 'nobody@example.com' }],
+  ])('whoever was proven was identified: %s', async (_name, more) => {
+    await event()
+    await loadScript('https://app.first.example/')
+    await post({ signature: '0'.repeat(64) })
+    expect(await stateOf()).toEqual(WITHOUT_EMAIL)
+    await post(more)
+    expect(await stateOf()).toEqual(DONE)
+    await server.parts().notes.save()
+    await server.restart()
     expect(await stateOf()).toEqual(DONE)
   })
 

@@ -15,10 +15,13 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-/** What one page load sends in one request. */
-const from = async (load: string, ...events: object[]): Promise<void> => {
-  const id = load === '' ? `${(count += 1)}` : `${load}.${(count += 1)}`
+const sendAs = async (id: string, ...events: object[]): Promise<void> => {
   expect((await send(server, report(server.first, { id, events }))).status).toBe(202)
+}
+/** What one page load sends in its next request. */
+const from = (load: string, ...events: object[]): Promise<void> => {
+  count += 1
+  return sendAs(load === '' ? `${count}` : `${load}.${count}`, ...events)
 }
 const read = async (quietMs?: number): Promise<Presence> => {
   const { id: appId } = await appOf(server)
@@ -117,15 +120,31 @@ describe('two tabs', () => {
 
 describe('what comes late', () => {
   test('a page view that was retried does not bring back who left after it', async () => {
-    await from('a', leave('/one', 5_000))
-    await from('a', page('/one', 60_000))
+    await sendAs('a.2', leave('/one', 5_000))
+    await sendAs('a.1', page('/one', 60_000))
     expect(await read()).toEqual(away(5_000))
   })
 
   test('a leave that was retried does not send away who came back', async () => {
-    await from('a', page('/one', 1_000))
-    await from('a', leave('/one', 20_000))
+    await sendAs('a.3', page('/one', 1_000))
+    await sendAs('a.2', leave('/one', 20_000))
     expect(await read()).toEqual(here('/one'))
+  })
+
+  test('a page view whose request took so long that it seems to come after its leave does not either', async () => {
+    await sendAs('a.2', leave('/one', 5))
+    server.clock.tick(3_000)
+    // said to be as old as when it was sent
+    await sendAs('a.1', page('/one', 1))
+    expect(await read()).toEqual(away(3_005))
+    await sendAs('a.10', page('/one'))
+    expect(await read()).toEqual(here('/one'))
+  })
+
+  test('ids that do not count their batches are put in order by time', async () => {
+    await sendAs('a.x', leave('/one', 5_000))
+    await sendAs('a.w', page('/one', 60_000))
+    expect(await read()).toEqual(away(5_000))
   })
 
   test('the same request again changes nothing, although its ages are older by then', async () => {

@@ -1,6 +1,7 @@
 /** What the browser script may send, through its door (snippet.md, POST /c). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { SNIPPET_LIMITS } from '../../src/core/snippet-limits.ts'
+import { readActivation } from '../../src/core/activation.ts'
 import { saveSnippetSettings } from '../../src/core/snippet-settings.ts'
 import { codeOf, no } from '../api/expected.ts'
 import { addPerson, appOf, leave, listEvents, page, report, send } from '../api/reports.ts'
@@ -134,6 +135,28 @@ describe('1,200 requests of an address in a minute', () => {
     server.clock.tick(1)
     expect(codeOf(await from('2001:db8::1')(0))).toBe('202 true')
   })
+
+  test('those that are refused count too, and beyond them the store is asked for nothing', async () => {
+    let reads = 0
+    const one = await createTestServer({
+      wrapStore: (store) => ({ ...store, findSite: (...asked) => ((reads += 1), store.findSite(...asked)) }),
+    })
+    const bodies = [
+      (index: number) => report(one.first, { site: `site_${index}` }),
+      () => report(one.first, { events: [] }),
+      () => report(one.first, { signature: '0'.repeat(64) }),
+      () => ({}),
+    ]
+    const post = (index: number) => send(one, bodies[index % 4]?.(index) ?? {}, { address: '203.0.113.1' })
+    const refused = codes(await inTurns(1_200, post))
+    expect(refused).toMatchObject({ '404 site_not_found': 300, '400 invalid_field': 600, '401 invalid_signature': 30 })
+    expectLimited(await send(one, report(one.first), { address: '203.0.113.1' }), 'ip', 1_200, 60)
+    const before = reads
+    expect(codes(await inTurns(40, (index) => post(index * 4 + 2_000)))).toEqual({ '429 rate_limited': 40 })
+    expect(reads).toBe(before)
+    expect((await readActivation(one.parts(), await appOf(one))).refused?.reason).toStartWith('Too many requests.')
+    await one.close()
+  })
 })
 
 describe('30 bad signatures of an address in a minute', () => {
@@ -158,12 +181,24 @@ describe('30 bad signatures of an address in a minute', () => {
     expect(codeOf(await guess())).toBe('401 invalid_signature')
     expect(codeOf(await guess())).toBe('429 rate_limited')
   })
+
+  test('are of one app: a broken site of one customer stops no other behind the same address', async () => {
+    await inTurns(31, () => guess())
+    expect(codeOf(await post())).toBe('429 rate_limited')
+    expect(codeOf(await send(server, report(server.second), { address: '203.0.113.1' }))).toBe('202 true')
+  })
 })
 
 test('a plan without limits of the snippet has none of them, until it has', async () => {
   await server.setPlan({ snippetLimits: false })
   expect(codes(await inTurns(40, () => post({ signature: '0'.repeat(64) })))).toEqual({ '401 invalid_signature': 40 })
   expect(codes(await inTurns(1_300, () => post()))).toEqual({ '202 true': 1_300 })
+  // also while the address has used up what it has for others, and when the plan must be read again
+  await inTurns(1_200, () => post({ site: 'site_none' }))
+  expect(codeOf(await post({ site: 'site_none' }))).toBe('429 rate_limited')
+  server.parts().access.forget()
+  expect(codes(await inTurns(3, () => post()))).toEqual({ '202 true': 3 })
+  server.clock.tick(MINUTE)
   await server.setPlan({ snippetLimits: true })
   expect(codes(await inTurns(601, () => post()))).toEqual({ '202 true': 600, '429 rate_limited': 1 })
 })

@@ -59,6 +59,18 @@ describe.skipIf(!FOUND).each(MOMENTS)('with consent required, %s', (moment) => {
   })
 })
 
+describe.skipIf(!FOUND)('data-consent', () => {
+  test.each(['', '=""', '="Required"', '="true"', '="false"', '="no"'])('%s gates, as any does', async (value) => {
+    const head = bench.site().tag().replace('data-site', `data-consent${value} data-site`)
+    bench.site().serve({ head: `${head}<script>${IDENTIFY}</script>` })
+    const { page } = await bench.openPage()
+    await page.waitForFunction(loaded)
+    await bench.expectTold([])
+    await page.evaluate(GRANT)
+    await bench.expectTold(['ada page /a'])
+  })
+})
+
 describe.skipIf(!FOUND)('while consent is missing', () => {
   test('nothing is asked of the service but the script', async () => {
     const { page } = await openWith('in the stub', [IDENTIFY, TRACK])

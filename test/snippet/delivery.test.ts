@@ -146,6 +146,55 @@ describe.skipIf(!FOUND)('what was not taken', () => {
     expect(new Set(ids()).size).toBe(2)
   })
 
+  test('and waits for Retry-After holds up nobody but its person', async () => {
+    const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
+    await until(() => calls().length === 1, ids)
+    await page.evaluate(`service('track', 'hers'); ${identify(GRACE)}`)
+    await page.clock.runFor(10)
+    await bench.expectTold(['ada page /a', 'grace page /a'])
+    await page.clock.runFor(59_500)
+    await quiet()
+    expect(calls()).toHaveLength(2)
+    await moveUntil(page, 4)
+    await bench.expectTold(['ada page /a', 'grace page /a', 'ada page /a', 'ada track hers /a', 'ada leave /a'])
+  })
+
+  test('is not sent earlier because the page is looked at', async () => {
+    const { page } = await openAgainst({ status: 503 }, { status: 503 }, { status: 202 })
+    await until(() => calls().length === 1, ids)
+    for (let i = 0; i < 8; i++) {
+      await page.evaluate(
+        `dispatchEvent(new PageTransitionEvent('pageshow')); dispatchEvent(new Event('visibilitychange'))`,
+      )
+      await page.clock.runFor(10)
+    }
+    await quiet()
+    expect(calls()).toHaveLength(1)
+    await moveUntil(page, 3)
+    await bench.expectTold(['ada page /a', 'ada page /a', 'ada page /a'])
+  })
+
+  test.each(['pagehide', 'online'])(
+    'goes out on %s as often as that comes, and has its five tries all the same',
+    async (type) => {
+      const { page, said } = await openAgainst({ status: 503 })
+      await until(() => calls().length === 1, ids)
+      const [first] = ids()
+      const tries = () => ids().filter((id) => id === first).length
+      // one that is underway is not sent again, so the event may have to come twice
+      const flush = () => page.evaluate(`dispatchEvent(new Event('${type}'))`)
+      while (tries() < 9) await flush()
+      await quiet()
+      const flushes = tries() - 1
+      for (let seconds = 0; seconds < 400 && said.length === 0; seconds += 2) {
+        await page.clock.runFor(2_000)
+        await Bun.sleep(5)
+      }
+      expect(tries()).toBe(TRIES + flushes)
+      expect(said).toEqual(['service: 503'])
+    },
+  )
+
   test('goes out together with what comes while it waits', async () => {
     const { page } = await openAgainst({ status: 503 }, { status: 202 })
     await until(() => calls().length === 1, ids)
@@ -180,9 +229,9 @@ describe.skipIf(!FOUND)('what was not taken', () => {
     const { page } = await openAgainst({ status: 503 }, { status: 202 })
     await until(() => calls().length === 1, ids)
     await page.evaluate(`service('reset'); ${identify(GRACE)}`)
-    await moveUntil(page, 3)
-    await bench.expectTold(['ada page /a', 'ada page /a', 'grace page /a'])
-    expect(new Set(ids()).size).toBe(2)
+    await moveUntil(page, 4)
+    await bench.expectTold(['ada page /a', 'ada page /a', 'ada leave /a', 'grace page /a'])
+    expect(new Set(ids()).size).toBe(3)
   })
 
   test('goes out when the page is left', async () => {

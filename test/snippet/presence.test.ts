@@ -74,11 +74,12 @@ describe.skipIf(!FOUND?.isWhole)('a tab', () => {
     await expectOnly()
   })
 
-  test('of a person who was reset before it was hidden tells of nobody', async () => {
+  test('of a person who signs out is left by them, and tells of nobody when it is hidden', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openTab('/a')
     await expectOnly('ada page /a')
     await page.evaluate(`service('reset')`)
+    await expectOnly('ada leave /a')
     await bench.openBlank()
     await expectOnly()
   })

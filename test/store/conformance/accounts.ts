@@ -121,6 +121,16 @@ export function testAccounts(store: Fresh): void {
     expect((await store().listSecrets('acc_2', 0)).map((row) => row.secret)).toEqual(['secret_2'])
   })
 
+  test('a secret is deleted a day after its 24 hours, and none that is current', async () => {
+    const listed = async () => (await store().listSecrets('acc_1', 0)).map((row) => row.id)
+    await store().cleanUp({ at: AT + 100 + 2 * DAY - 1 })
+    expect(await listed()).toEqual(['sec_b', 'sec_1'])
+    await store().cleanUp({ at: AT + 100 + 2 * DAY })
+    expect(await listed()).toEqual(['sec_b'])
+    await store().cleanUp({ at: AT + 900 * DAY })
+    expect([await listed(), (await store().listSecrets('acc_2', 0)).length]).toEqual([['sec_b'], 1])
+  })
+
   test('a form that was sent before makes no second key, and a secret is replaced once', async () => {
     const key = { id: 'key_c', name: 'Third', scope: 'standard' as const, keyHash: 'hash_c' }
     const create = (id: string, form: string | null) =>
@@ -135,7 +145,7 @@ export function testAccounts(store: Fresh): void {
     expect(await rotate('sec_c')).toEqual(DONE)
     expect(await rotate('sec_d')).toEqual({ refusal: 'already_done' })
     const listed = async (account: string) => (await store().listSecrets(account, 0)).map((row) => row.id).toSorted()
-    expect(await listed('acc_1')).toEqual(['sec_1', 'sec_b', 'sec_c'])
+    expect(await listed('acc_1')).toEqual(['sec_b', 'sec_c'])
     expect(await store().revokeOldSecrets(change)).toEqual(DONE)
     expect([await listed('acc_1'), await listed('acc_2')]).toEqual([['sec_c'], ['sec_2']])
   })

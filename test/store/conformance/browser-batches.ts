@@ -77,8 +77,8 @@ export function testBrowserBatches(store: Fresh): void {
     await send({ email, batchId: 'silent', at: AT + 2, items: [action('x', '/one')] })
     const reports = await store().listReports(1, contactId, AT - 1)
     expect(reports.toSorted((a, b) => a.reportedAt - b.reportedAt)).toEqual([
-      { pageLoad: null, reportedAt: AT - 1, path: '/two', isHere: true },
-      { pageLoad: null, reportedAt: AT, path: '/one', isHere: false },
+      { pageLoad: null, batchNumber: null, reportedAt: AT - 1, path: '/two', isHere: true },
+      { pageLoad: null, batchNumber: null, reportedAt: AT, path: '/one', isHere: false },
     ])
     expect(await store().listReports(1, contactId, AT)).toHaveLength(1)
     expect(await store().listReports(2, contactId, 0)).toEqual([])
@@ -99,6 +99,28 @@ export function testBrowserBatches(store: Fresh): void {
       [true, 1],
       [true, 2],
     ])
+  })
+
+  test('a whole number after the dot is the place of a batch in its page load', async () => {
+    const email = 'places@example.com'
+    const contactId = await know(email)
+    const places = new Map([
+      ['a.7', 7],
+      ['a.0', 0],
+      ['a.123456789', 123_456_789],
+      ['a.1234567890', null],
+      ['a.-1', null],
+      ['a.1.2', null],
+      ['a.', null],
+      ['7', null],
+      ['.7', null],
+    ])
+    for (const [index, batchId] of [...places.keys()].entries()) {
+      await send({ email, batchId, items: [page('/', AT + index)] })
+    }
+    const reports = await store().listReports(1, contactId, 0)
+    const stored = reports.toSorted((a, b) => a.reportedAt - b.reportedAt).map(({ batchNumber }) => batchNumber)
+    expect(stored).toEqual([...places.values()])
   })
 
   test('the clean-up deletes what is 48 hours old, and no more', async () => {
