@@ -34,6 +34,9 @@ export function readScript(): Script {
   return { identity: read(SCRIPT), br: read(`${SCRIPT}.br`), gzip: read(`${SCRIPT}.gz`) }
 }
 
+/** The lines that stand in a page until the browser script is there. @throws when they were not built */
+export const readStub = (): string => readFileSync(join(ASSET_FOLDER, 'stub.js'), 'utf8')
+
 /** Serves the built stylesheet. @throws Error when it was not built */
 export async function assetRoutes() {
   if (!existsSync(ASSET_FOLDER)) throw new Error('the assets are not built; run `bun run assets`')

@@ -4,7 +4,8 @@ import { readAppHost } from './links.ts'
 import type { FieldError } from './refusals.ts'
 
 /** What the set-up form and `init` ask for, as text. */
-export type BeginningText = { email: string; appName: string; domains: string[]; home: string | null }
+export type BeginningText = AppText & { email: string }
+export type AppText = { appName: string; domains: string[]; home: string | null }
 
 const APP_NAME_CHARACTERS = 100
 
@@ -16,17 +17,30 @@ export function readBeginning(
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
   const email = readEmail(text.email)
   if (!email) add('email', 'Give one plain email address, such as ada@example.com.')
+  const app = readAppText(text)
+  if ('errors' in app) errors.push(...app.errors)
+  return 'errors' in app || !email ? { errors } : { input: { email: email.email, ...app.input } }
+}
+
+/** The same for a further app. */
+export function readAppText(
+  text: AppText,
+): { input: Omit<Beginning, 'email' | 'passwordHash'> } | { errors: FieldError[] } {
+  const errors: FieldError[] = []
+  const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
   const appName = text.appName.trim()
   if (!isName(appName)) add('app', `Give the app a name of 1 to ${APP_NAME_CHARACTERS} characters.`)
   const domains = text.domains.map((domain) => readAppHost(domain.trim()))
-  if (domains.includes(null)) add('domain', 'Give a domain of your own, such as app.example.com, without https://.')
+  if (domains.includes(null)) add('domain', DOMAIN_MESSAGE)
   const home = text.home === null || text.home.trim() === '' ? null : readHome(text.home)
   if (text.home !== null && text.home.trim() !== '' && home === null) {
     add('home', 'Give the address of your home page, beginning with https://.')
   }
-  if (errors.length > 0 || !email) return { errors }
-  return { input: { email: email.email, appName, domains: domains.filter((domain) => domain !== null), home } }
+  if (errors.length > 0) return { errors }
+  return { input: { appName, domains: domains.filter((domain) => domain !== null), home } }
 }
+
+export const DOMAIN_MESSAGE = 'Give a domain of your own, such as app.example.com, without https://.'
 
 const isName = (name: string): boolean =>
   name !== '' && [...name].length <= APP_NAME_CHARACTERS && !/\p{Cc}/u.test(name)

@@ -1,38 +1,22 @@
 import type { Database } from 'bun:sqlite'
-import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNotNull, isNull } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { createAppWrites } from './app-writes.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
 import { createSentForms } from './sent-forms.ts'
 import * as tables from './schema.ts'
-import type { SnippetSettings } from './snippet-types.ts'
-import { createSnippetWrites } from './snippet-writes.ts'
-import type { NewAccount, NewApp, NewKey, NewLink, Plan, Refused } from './types.ts'
+import type { NewAccount, NewKey, NewLink, Plan, Refused } from './types.ts'
 
 type Rotation = Change & { secret: { id: string; secret: string }; replaces: string | null }
 
 /** The quiet writes: accounts, apps, keys, secrets, plans and the set-up link. */
 export function createAccountWrites(db: Database) {
   const orm = drizzle(db)
-  const { setSnippet } = createSnippetWrites(db)
+  const { addApp, writes: appWrites } = createAppWrites(db)
 
   const audit = createAudit(db)
   const { addLink, useLink } = createLinks(db)
-
-  const addApp = (accountId: string, app: NewApp, at: number): void => {
-    const largest = orm
-      .select({ id: sql<number>`ifnull(max(${tables.apps.id}), 0)` })
-      .from(tables.apps)
-      .get()
-    const { hosts, snippet, ...row } = app
-    const id = (largest?.id ?? 0) + 1
-    orm
-      .insert(tables.apps)
-      .values({ ...row, id, accountId, createdAt: at })
-      .run()
-    for (const host of hosts) orm.insert(tables.appHosts).values({ appId: id, host }).onConflictDoNothing().run()
-    if (snippet) setSnippet(id, snippet)
-  }
 
   const addKey = (accountId: string, key: NewKey, at: number): void => {
     orm
@@ -55,6 +39,8 @@ export function createAccountWrites(db: Database) {
     undefined
 
   return {
+    ...appWrites,
+
     /** Everything an account starts with. With `setupToken` only the holder of the printed link may, and only once. */
     createAccount(account: NewAccount): Done | Refused {
       const { id, at, member, app, key, secret, passwordLink } = account
@@ -72,22 +58,6 @@ export function createAccountWrites(db: Database) {
       addSecret(id, secret, at)
       if (passwordLink) addLink(passwordLink, member.id, at)
       audit({ accountId: id, actor: account.actor, at }, 'account.create', id)
-      return DONE
-    },
-
-    createApp({ app, ...change }: Change & { app: NewApp }): Done {
-      addApp(change.accountId, app, change.at)
-      audit(change, 'app.create', app.publicId)
-      return DONE
-    },
-
-    /** What the browser script may do; an app of another account does not exist. */
-    setSnippet({ appId, settings, ...change }: Change & { appId: number; settings: SnippetSettings }): Done | Refused {
-      const own = and(eq(tables.apps.id, appId), eq(tables.apps.accountId, change.accountId))
-      const app = orm.select({ publicId: tables.apps.publicId }).from(tables.apps).where(own).get()
-      if (!app) return { refusal: 'app_not_found' }
-      setSnippet(appId, settings)
-      audit(change, 'snippet.set', app.publicId)
       return DONE
     },
 

@@ -138,6 +138,7 @@ const WRITE_NAMES: Record<WriteName, true> = {
   eraseContact: true,
   createAccount: true,
   createApp: true,
+  updateApp: true,
   setSnippet: true,
   createKey: true,
   revokeKey: true,

@@ -166,6 +166,8 @@ export type NewApp = {
   hosts: string[]
   snippet?: SnippetSettings
 }
+/** What an app's owner can set. */
+export type AppSettings = Pick<NewApp, 'name' | 'homeUrl' | 'hosts'> & { snippet: SnippetSettings }
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expiresAt: number }
 
 /** A person who signs in; without a password until their link has set one. */

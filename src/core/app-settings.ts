@@ -1,0 +1,57 @@
+import type { SnippetSettings } from '../store/snippet-types.ts'
+import type { Refused } from '../store/types.ts'
+import type { AppRow } from './access.ts'
+import { DOMAIN_MESSAGE, readAppText } from './beginnings.ts'
+import { readAppHost } from './links.ts'
+import type { Parts } from './parts.ts'
+import type { FieldError } from './refusals.ts'
+
+/** What someone typed; `domains` and `snippetHosts` have one host a line. */
+export type AppSettingsText = { name: string; home: string; domains: string; snippetHosts: string; addsPeople: boolean }
+
+export type AppSettings = { name: string; homeUrl: string | null; hosts: string[]; snippet: SnippetSettings }
+
+/** What is set, as it is typed again. */
+export const writeAppSettings = ({ name, homeUrl, hosts }: AppRow, snippet: SnippetSettings): AppSettingsText => ({
+  name,
+  home: homeUrl ?? '',
+  domains: hosts.join('\n'),
+  snippetHosts: snippet.hosts.join('\n'),
+  addsPeople: snippet.addsPeople,
+})
+
+/** Checks what someone typed, by the rules of set-up; errors name the fields `app`, `home`, `domains`, `snippetHosts`. */
+export function readAppSettings(text: AppSettingsText): { settings: AppSettings } | { errors: FieldError[] } {
+  const errors: FieldError[] = []
+  const hosts = readHosts('domains', text.domains, errors)
+  const snippetHosts = readHosts('snippetHosts', text.snippetHosts, errors)
+  const app = readAppText({ appName: text.name, domains: [], home: text.home })
+  if ('errors' in app) return { errors: [...app.errors, ...errors] }
+  if (errors.length > 0) return { errors }
+  const { appName: name, home: homeUrl } = app.input
+  return { settings: { name, homeUrl, hosts, snippet: { hosts: snippetHosts, addsPeople: text.addsPeople } } }
+}
+
+function readHosts(field: string, text: string, errors: FieldError[]): string[] {
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  const hosts = lines.map((line) => readAppHost(line))
+  const wrong = hosts.indexOf(null)
+  const place = lines.length === 1 ? '' : `Line ${wrong + 1} is none. `
+  if (wrong >= 0) errors.push({ field, code: 'invalid', message: place + DOMAIN_MESSAGE })
+  return [...new Set(hosts.filter((host) => host !== null))]
+}
+
+/** Saves all of it; holds from the next request on. Refusals: app_not_found, unavailable. */
+export async function saveAppSettings(
+  { store, clock, access }: Pick<Parts, 'store' | 'clock' | 'access'>,
+  app: AppRow,
+  { settings, actor }: { settings: AppSettings; actor: string },
+): Promise<{ done: true } | Refused> {
+  const { accountId, id: appId } = app
+  const outcome = await store.updateApp({ accountId, actor, at: clock.now(), appId, settings })
+  access.forget()
+  return outcome
+}

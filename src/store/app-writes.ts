@@ -1,0 +1,78 @@
+import type { Database } from 'bun:sqlite'
+import { and, eq, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import { appHosts, apps } from './schema.ts'
+import type { SnippetSettings } from './snippet-types.ts'
+import { createSnippetWrites } from './snippet-writes.ts'
+import type { AppSettings, NewApp, Refused } from './types.ts'
+
+/** Apps and what their owners set about them; an app of another account does not exist. */
+export function createAppWrites(db: Database) {
+  const orm = drizzle(db)
+  const audit = createAudit(db)
+  const { setSnippet } = createSnippetWrites(db)
+
+  const findOwn = (accountId: string, appId: number) =>
+    orm
+      .select({ publicId: apps.publicId })
+      .from(apps)
+      .where(and(eq(apps.id, appId), eq(apps.accountId, accountId)))
+      .get()
+
+  const addHosts = (appId: number, hosts: string[]): void => {
+    for (const host of hosts) orm.insert(appHosts).values({ appId, host }).onConflictDoNothing().run()
+  }
+
+  const addApp = (accountId: string, app: NewApp, at: number): void => {
+    const largest = orm
+      .select({ id: sql<number>`ifnull(max(${apps.id}), 0)` })
+      .from(apps)
+      .get()
+    const { hosts, snippet, ...row } = app
+    const id = (largest?.id ?? 0) + 1
+    orm
+      .insert(apps)
+      .values({ ...row, id, accountId, createdAt: at })
+      .run()
+    addHosts(id, hosts)
+    if (snippet) setSnippet(id, snippet)
+  }
+
+  return {
+    addApp,
+    writes: {
+      createApp({ app, ...change }: Change & { app: NewApp }): Done {
+        addApp(change.accountId, app, change.at)
+        audit(change, 'app.create', app.publicId)
+        return DONE
+      },
+
+      /** All that an app's owner can set, together. */
+      updateApp({ appId, settings, ...change }: Change & { appId: number; settings: AppSettings }): Done | Refused {
+        const app = findOwn(change.accountId, appId)
+        if (!app) return { refusal: 'app_not_found' }
+        const { name, homeUrl, hosts, snippet } = settings
+        orm.update(apps).set({ name, homeUrl }).where(eq(apps.id, appId)).run()
+        orm.delete(appHosts).where(eq(appHosts.appId, appId)).run()
+        addHosts(appId, hosts)
+        setSnippet(appId, snippet)
+        audit(change, 'app.update', app.publicId)
+        return DONE
+      },
+
+      /** What the browser script may do. */
+      setSnippet({
+        appId,
+        settings,
+        ...change
+      }: Change & { appId: number; settings: SnippetSettings }): Done | Refused {
+        const app = findOwn(change.accountId, appId)
+        if (!app) return { refusal: 'app_not_found' }
+        setSnippet(appId, settings)
+        audit(change, 'snippet.set', app.publicId)
+        return DONE
+      },
+    },
+  }
+}

@@ -1,0 +1,48 @@
+/** What an owner types about an app (product.md, Data model). */
+import { describe, expect, test } from 'bun:test'
+import { type AppSettingsText, readAppSettings, writeAppSettings } from '../../src/core/app-settings.ts'
+
+const TYPED: AppSettingsText = {
+  name: ' Engine ',
+  home: ' https://www.example.com/start ',
+  domains: 'App.Example.com\r\n\r\n bücher.example \nlocalhost\napp.example.com',
+  snippetHosts: 'app.example.com',
+  addsPeople: true,
+}
+const read = (more: Partial<AppSettingsText> = {}) => readAppSettings({ ...TYPED, ...more })
+
+test('is read in the form in which it is compared', () => {
+  const snippet = { hosts: ['app.example.com'], addsPeople: true }
+  const hosts = ['app.example.com', 'xn--bcher-kva.example', 'localhost']
+  const settings = { name: 'Engine', homeUrl: 'https://www.example.com/start', hosts, snippet }
+  expect(read()).toEqual({ settings })
+  const app = { id: 1, accountId: 'acc_1', publicId: 'app_1', siteId: 'site_1', createdAt: 0 }
+  expect(readAppSettings(writeAppSettings({ ...app, ...settings }, snippet))).toEqual({ settings })
+})
+
+test('everything but the name may be empty', () => {
+  expect(read({ home: '', domains: '\n', snippetHosts: '', addsPeople: false })).toEqual({
+    settings: { name: 'Engine', homeUrl: null, hosts: [], snippet: { hosts: [], addsPeople: false } },
+  })
+})
+
+describe('refused, with the field', () => {
+  const DOMAIN = 'Give a domain of your own, such as app.example.com, without https://.'
+  test.each<[Partial<AppSettingsText>, string, string]>([
+    [{ name: ' ' }, 'app', 'Give the app a name of 1 to 100 characters.'],
+    [{ name: 'x'.repeat(101) }, 'app', 'Give the app a name of 1 to 100 characters.'],
+    [{ home: 'http://example.com' }, 'home', 'Give the address of your home page, beginning with https://.'],
+    [{ home: 'javascript:alert(1)' }, 'home', 'Give the address of your home page, beginning with https://.'],
+    [{ domains: 'https://example.com' }, 'domains', DOMAIN],
+    [{ domains: 'github.io' }, 'domains', DOMAIN],
+    [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is none. ${DOMAIN}`],
+    [{ snippetHosts: 'a.example\nb.example\n*' }, 'snippetHosts', `Line 3 is none. ${DOMAIN}`],
+  ])('%p', (more, field, message) => {
+    expect(read(more)).toEqual({ errors: [{ field, code: 'invalid', message }] })
+  })
+
+  test('all that is wrong at once', () => {
+    const reading = read({ name: '', domains: '*', snippetHosts: '*' })
+    expect('errors' in reading && reading.errors.map(({ field }) => field)).toEqual(['app', 'domains', 'snippetHosts'])
+  })
+})
