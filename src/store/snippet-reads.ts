@@ -15,19 +15,16 @@ import {
 const DEFAULTS: SnippetSettings = { hosts: [], addsPeople: false }
 
 /** Reads about the browser script: sites, presence, and what the Activation screen shows. */
-export function createSnippetReads(db: Database) {
+export const createSnippetReads = (db: Database) => ({
+  ...createSiteReads(db),
+  ...createReportReads(db),
+  ...createActivationReads(db),
+})
+
+function createSiteReads(db: Database) {
   const orm = drizzle(db)
   const accounts = createAccountReads(db)
-  const { activationNotes, appHosts, apps, eventNames, events, snippetBatches, snippetSettings } = tables
-
-  // up to 60,000 rows an app, so without the price of building each twice
-  const sizes = db.prepare<BatchSize, [number]>(
-    `SELECT b.app_id AS appId, c.email, b.received_at AS receivedAt, b.items
-     FROM snippet_batches b JOIN contacts c ON c.id = b.contact_id
-     WHERE b.received_at > ? AND b.app_id IN
-       (SELECT apps.id FROM apps JOIN accounts ON accounts.id = apps.account_id WHERE accounts.snippet_limits = 1)
-     ORDER BY b.received_at`,
-  )
+  const { appHosts, apps, snippetSettings } = tables
 
   const settingsOf = (appId: number): SnippetSettings => {
     const row = orm.select().from(snippetSettings).where(eq(snippetSettings.appId, appId)).get()
@@ -55,7 +52,23 @@ export function createSnippetReads(db: Database) {
         .where(inArray(appHosts.host, hosts))
         .all()
         .map((row) => row.appId),
+  }
+}
 
+function createReportReads(db: Database) {
+  const orm = drizzle(db)
+  const { snippetBatches } = tables
+
+  // up to 60,000 rows an app, so without the price of building each twice
+  const sizes = db.prepare<BatchSize, [number]>(
+    `SELECT b.app_id AS appId, c.email, b.received_at AS receivedAt, b.items
+     FROM snippet_batches b JOIN contacts c ON c.id = b.contact_id
+     WHERE b.received_at > ? AND b.app_id IN
+       (SELECT apps.id FROM apps JOIN accounts ON accounts.id = apps.account_id WHERE accounts.snippet_limits = 1)
+     ORDER BY b.received_at`,
+  )
+
+  return {
     /** What a person's page loads reported last, of batches received after `receivedAfter` (ms UTC). */
     listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
       orm
@@ -79,7 +92,14 @@ export function createSnippetReads(db: Database) {
 
     /** What limits have counted since `receivedAfter` (ms UTC), to fill the buckets at start; oldest first. */
     listBatchSizes: (receivedAfter: number): BatchSize[] => sizes.all(receivedAfter),
+  }
+}
 
+function createActivationReads(db: Database) {
+  const orm = drizzle(db)
+  const { activationNotes, eventNames, events } = tables
+
+  return {
     listNotes: (appId: number): NoteRow[] =>
       orm.select().from(activationNotes).where(eq(activationNotes.appId, appId)).all(),
 
