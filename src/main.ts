@@ -1,5 +1,6 @@
 #!/usr/bin/env bun
 import { accountCreate, accountList, init } from './commands/accounts.ts'
+import { appSet, appTag } from './commands/app-settings.ts'
 import { appCreate, appList } from './commands/apps.ts'
 import { type Command, CommandRefused } from './commands/command.ts'
 import { printHelp, printResult } from './commands/print.ts'
@@ -20,6 +21,8 @@ const COMMANDS: Command[] = [
   accountList,
   appCreate,
   appList,
+  appSet,
+  appTag,
   memberInvite,
   memberResetPassword,
   keyCreate,

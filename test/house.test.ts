@@ -2,9 +2,14 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
+import { COLLECT_BYTES } from '../src/api/collect.ts'
+import { readStub } from '../src/assets.ts'
 import { SETTINGS } from '../src/config.ts'
+import { MAX_BATCH_ITEMS } from '../src/core/collect-input.ts'
 import { FLOOD_LIMITS } from '../src/core/flood.ts'
 import { type Limit, RATE_LIMITS } from '../src/core/limits.ts'
+import { SNIPPET_LIMITS } from '../src/core/snippet-limits.ts'
+import { makeSnippetPolicy, makeSnippetTag } from '../src/core/snippet-tag.ts'
 
 const ROOT = join(import.meta.dir, '..')
 
@@ -155,6 +160,17 @@ describe('the README', () => {
     expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
     expect(said('requests refused for other reasons, per key')).toBe(quote(FLOOD_LIMITS.key))
     expect(said('requests refused for other reasons, per address')).toBe(quote(FLOOD_LIMITS.ip))
+    expect(said('page views and actions of a browser, per person')).toBe(quote(SNIPPET_LIMITS.person))
+    expect(said('page views and actions of browsers, per site')).toBe(quote(SNIPPET_LIMITS.site))
+    expect(said('requests of browsers, per address')).toBe(quote(SNIPPET_LIMITS.address))
+    expect(said('wrong identity signatures, per app and address')).toBe(quote(SNIPPET_LIMITS.badSignatures))
+    expect(said('batch of a browser')).toBe(`${MAX_BATCH_ITEMS} items, ${COLLECT_BYTES / 1024} KB`)
+  })
+
+  test('quotes the tag, and what a policy needs, as they are printed', () => {
+    const tag = { baseUrl: 'https://post.example.com', siteId: 'SITE_ID', stub: readStub() }
+    expect(read('README.md')).toContain(`\n\`\`\`text\n${makeSnippetTag(tag)}\n\`\`\`\n`)
+    expect(read('README.md')).toContain(`\`${makeSnippetPolicy(tag)}\``)
   })
 
   test('lists the settings as they are', () => {

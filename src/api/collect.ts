@@ -7,7 +7,7 @@ import { answer, refusalAnswer } from './answers.ts'
 import { parseBody, readBytes } from './body.ts'
 
 export const COLLECT_PATH = '/c'
-const COLLECT_BYTES = 32 * 1024
+export const COLLECT_BYTES = 32 * 1024
 
 /** On every status, so that the page's console can read the reason; without credentials, so any origin may. */
 export const COLLECT_CORS = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Retry-After' }

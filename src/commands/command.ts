@@ -4,7 +4,7 @@ import { StoreError } from '../store/errors.ts'
 import { readAddress } from '../store/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { REFUSALS } from '../core/refusals.ts'
-import type { Refused } from '../store/types.ts'
+import type { AppRow, Refused } from '../store/types.ts'
 
 /** The options of a command line, as `parseArgs` takes them, with a word for the help. */
 export type Option = {
@@ -41,8 +41,8 @@ export type Command = {
 
 export type Environment = Record<string, string | undefined>
 
-/** Rows print as a table, an object as names and values; with --json both as they are. */
-export type Printed = Record<string, unknown> | Record<string, unknown>[]
+/** Rows print as a table, an object as names and values, a text as it is; with --json all of them as they are. */
+export type Printed = Record<string, unknown> | Record<string, unknown>[] | string
 
 /** A setting as the option of a command. */
 export function optionOf(name: SettingName): Options {
@@ -126,6 +126,14 @@ export async function withStore<T>(
 
 /** Someone who named the wrong folder must see it. */
 export const createdLine = (folder: string): string => `created ${databasePath(folder)}`
+
+/** The app of the account that a command is about, with this ID. */
+export async function findAppOf(store: Store, given: Given, appId: string): Promise<AppRow> {
+  const apps = await store.listApps(await findAccount(store, given))
+  const app = apps.find(({ publicId }) => publicId === appId)
+  if (!app) throw new CommandRefused('The account has no app with this ID. List them with eventpost app list.')
+  return app
+}
 
 /** The account that a command is about. */
 export async function findAccount(store: Store, given: Given): Promise<string> {

@@ -4,6 +4,7 @@ import type { Command, Option, Printed } from './command.ts'
 /** What a command answers: JSON for programs, aligned text for people. */
 export function printResult(printed: Printed, asJson: boolean): string {
   if (asJson) return JSON.stringify(printed, null, 2)
+  if (typeof printed === 'string') return printed
   if (!Array.isArray(printed)) return alignColumns(Object.entries(printed).map(([name, value]) => [name, show(value)]))
   const [first] = printed
   if (!first) return 'none'

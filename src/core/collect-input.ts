@@ -8,7 +8,7 @@ import { isJsonObject } from './json.ts'
 import type { FieldError } from './refusals.ts'
 
 const COLLECT_VERSION = 1
-const MAX_BATCH_ITEMS = 20
+export const MAX_BATCH_ITEMS = 20
 const MAX_PATH_CHARACTERS = 1024
 /** How long something may have waited in the browser. */
 const MAX_AGE_MS = 86_400_000

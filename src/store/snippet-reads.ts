@@ -16,10 +16,49 @@ const HOUR_MS = 3_600_000
 const DEFAULTS: SnippetSettings = { hosts: [], addsPeople: false }
 
 /** Reads about the browser script: sites, presence, and what the Activation screen shows. */
-export function createSnippetReads(db: Database) {
+export const createSnippetReads = (db: Database) => ({
+  ...createSiteReads(db),
+  ...createReportReads(db),
+  ...createActivationReads(db),
+})
+
+function createSiteReads(db: Database) {
   const orm = drizzle(db)
   const accounts = createAccountReads(db)
-  const { activationNotes, appHosts, apps, eventNames, events, rollups, snippetBatches, snippetSettings } = tables
+  const { appHosts, apps, snippetSettings } = tables
+
+  const settingsOf = (appId: number): SnippetSettings => {
+    const row = orm.select().from(snippetSettings).where(eq(snippetSettings.appId, appId)).get()
+    return row ? { hosts: row.hosts ?? [], addsPeople: row.addsPeople } : DEFAULTS
+  }
+
+  return {
+    snippetSettings: settingsOf,
+
+    /** The app of a site ID, with its account's plan and the secrets that were retired after `retiredAfter` (ms UTC). */
+    findSite(siteId: string, retiredAfter: number): Site | null {
+      const found = orm.select({ accountId: apps.accountId }).from(apps).where(eq(apps.siteId, siteId)).get()
+      const account = found && accounts.findAccount(found.accountId)
+      const app = account && accounts.listApps(account.id).find((one) => one.siteId === siteId)
+      if (!app) return null
+      const secrets = accounts.listSecrets(account.id, retiredAfter)
+      return { app, plan: account.plan, secrets, settings: settingsOf(app.id) }
+    },
+
+    /** The apps to which one of these hosts belongs. */
+    findAppsByHost: (hosts: string[]): number[] =>
+      orm
+        .selectDistinct({ appId: appHosts.appId })
+        .from(appHosts)
+        .where(inArray(appHosts.host, hosts))
+        .all()
+        .map((row) => row.appId),
+  }
+}
+
+function createReportReads(db: Database) {
+  const orm = drizzle(db)
+  const { snippetBatches } = tables
 
   // up to 60,000 rows an app, so without the price of building each twice
   const sizes = db.prepare<BatchSize, [number]>(
@@ -49,40 +88,21 @@ export function createSnippetReads(db: Database) {
     )
     .prepare()
 
-  const settingsOf = (appId: number): SnippetSettings => {
-    const row = orm.select().from(snippetSettings).where(eq(snippetSettings.appId, appId)).get()
-    return row ? { hosts: row.hosts ?? [], addsPeople: row.addsPeople } : DEFAULTS
-  }
-
   return {
-    snippetSettings: settingsOf,
-
-    /** The app of a site ID, with its account's plan and the secrets that were retired after `retiredAfter` (ms UTC). */
-    findSite(siteId: string, retiredAfter: number): Site | null {
-      const found = orm.select({ accountId: apps.accountId }).from(apps).where(eq(apps.siteId, siteId)).get()
-      const account = found && accounts.findAccount(found.accountId)
-      const app = account && accounts.listApps(account.id).find((one) => one.siteId === siteId)
-      if (!app) return null
-      const secrets = accounts.listSecrets(account.id, retiredAfter)
-      return { app, plan: account.plan, secrets, settings: settingsOf(app.id) }
-    },
-
-    /** The apps to which one of these hosts belongs. */
-    findAppsByHost: (hosts: string[]): number[] =>
-      orm
-        .selectDistinct({ appId: appHosts.appId })
-        .from(appHosts)
-        .where(inArray(appHosts.host, hosts))
-        .all()
-        .map((row) => row.appId),
-
     /** What a person's page loads reported last, of batches received after `receivedAfter` (ms UTC). */
     listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
       reports.all({ appId, contactId, receivedAfter }),
 
     /** What limits have counted since `receivedAfter` (ms UTC), to fill the buckets at start; oldest first. */
     listBatchSizes: (receivedAfter: number): BatchSize[] => sizes.all(receivedAfter),
+  }
+}
 
+function createActivationReads(db: Database) {
+  const orm = drizzle(db)
+  const { activationNotes, eventNames, events, rollups } = tables
+
+  return {
     listNotes: (appId: number): NoteRow[] =>
       orm.select().from(activationNotes).where(eq(activationNotes.appId, appId)).all(),
 

@@ -130,7 +130,7 @@ describe.skipIf(!FOUND)('the demo', () => {
     await page.click('#sign-out button')
     await page.waitForURL(`${site.url}/`)
     await signIn('grace@example.com')
-    await expectTold(['ada page /home', 'grace page /home'])
+    await expectTold(['ada page /home', 'ada leave /home', 'grace page /home'])
   })
 
   test('goes on when Eventpost is not there', async () => {

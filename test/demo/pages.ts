@@ -4,17 +4,15 @@ import type { User } from './eventpost.ts'
 /** What the layout of a signed-in page needs: the tag as it was pasted, and the user with their proof. */
 export type SignedIn = { tag: string; user: User; signature: string }
 
-const escape = (text: string): string => Bun.escapeHTML(text)
-
 /** JSON for a script in a page: a `<` in it can end nothing. */
 const toScript = (value: unknown): string => JSON.stringify(value).replaceAll('<', '\\u003c')
 
-const document = (title: string, head: string, body: string): string => `<!doctype html>
+const layOut = (title: string, head: string, body: string): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>${escape(title)} - Picture Studio</title>
+<title>${Bun.escapeHTML(title)} - Picture Studio</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/style.css">
 ${head}
@@ -25,7 +23,7 @@ ${body}
 </html>`
 
 const signedInPage = (title: string, { tag, user, signature }: SignedIn, main: string): string =>
-  document(
+  layOut(
     title,
     `${tag}
 <script>service('identify', ${toScript({ email: user.email, signature })})</script>
@@ -36,7 +34,7 @@ const signedInPage = (title: string, { tag, user, signature }: SignedIn, main: s
 <form id="sign-out" method="post" action="/sign-out"><button>Sign out</button></form>
 </header>
 <main>
-<h1>${escape(title)}</h1>
+<h1>${Bun.escapeHTML(title)}</h1>
 ${main}
 </main>
 <aside id="banner" hidden>
@@ -46,7 +44,7 @@ ${main}
   )
 
 export const signInPage = (): string =>
-  document(
+  layOut(
     'Sign in',
     '',
     `<main>
@@ -71,7 +69,7 @@ export const settingsPage = (signedIn: SignedIn): string =>
   signedInPage(
     'Settings',
     signedIn,
-    `<p>You are signed in as ${escape(signedIn.user.email)}.</p>
+    `<p>You are signed in as ${Bun.escapeHTML(signedIn.user.email)}.</p>
 <button id="ask-again">Ask me about consent again</button>`,
   )
 
@@ -93,6 +91,6 @@ export const studioPage = (signedIn: SignedIn): string =>
   )
 
 export const resultPage = (signedIn: SignedIn, headline: string): string =>
-  signedInPage('Your pictures', signedIn, `<p>${escape(headline)}</p>`)
+  signedInPage('Your pictures', signedIn, `<p>${Bun.escapeHTML(headline)}</p>`)
 
-export const missingPage = (): string => document('Not found', '', '<main><h1>There is no such page</h1></main>')
+export const missingPage = (): string => layOut('Not found', '', '<main><h1>There is no such page</h1></main>')

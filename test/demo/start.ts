@@ -64,6 +64,7 @@ const site = startSite({ eventpost, tag, port: Number(values.port) })
 console.log(`the customer's site  ${site.url}`)
 console.log(`Eventpost            ${signInUrl ?? eventpost.url}`)
 console.log(`what arrived         ${eventpost.url}/api/v1/events?app=${eventpost.appId}`)
+console.log(`its tag, to paste    ${tag.replaceAll('\n', `\n${' '.repeat(21)}`)}`)
 if (signInUrl) console.log(`with the header      Authorization: Bearer ${eventpost.apiKey}`)
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
