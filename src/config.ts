@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isProxyRange } from './core/addresses.ts'
+import { readMailbox, readSmtpUrl } from './core/mail-addresses.ts'
 
 /** Someone used the command line or a setting wrongly: exit 2, with this line. */
 export class UsageError extends Error {
@@ -63,6 +64,22 @@ export const SETTINGS = {
     meaning: 'When set, /metrics asks for it as a bearer token.',
     isSecret: true,
   },
+  smtpUrl: {
+    flag: 'smtp-url',
+    value: 'URL',
+    env: 'EVENTPOST_SMTP_URL',
+    default: '',
+    meaning:
+      'Mail server, such as `smtp://user:password@mail.example.com:587`; without one nothing leaves, and every mail is kept to be read.',
+    isSecret: true,
+  },
+  mailFrom: {
+    flag: 'mail-from',
+    value: 'SENDER',
+    env: 'EVENTPOST_MAIL_FROM',
+    default: '',
+    meaning: 'Sender of apps that name none, such as `Example <hello@example.com>`.',
+  },
 } as const satisfies Record<string, Setting>
 
 export type SettingName = keyof typeof SETTINGS
@@ -75,6 +92,9 @@ export type Config = {
   baseUrl: string | null
   trustedProxies: string[]
   metricsToken: string | null
+  /** null = nothing leaves */
+  smtpUrl: string | null
+  mailFrom: string | null
 }
 
 type Environment = Record<string, string | undefined>
@@ -102,6 +122,12 @@ export function readConfig(flags: Flags, env: Environment): Config {
     baseUrl: text('baseUrl') === '' ? null : readBaseUrl(text('baseUrl')),
     trustedProxies,
     metricsToken: text('metricsToken') || null,
+    smtpUrl: readIf(text('smtpUrl'), readSmtpUrl, '--smtp-url takes an address such as smtp://user:password@host:587.'),
+    mailFrom: readIf(
+      text('mailFrom'),
+      readMailbox,
+      '--mail-from takes one address, such as Example <hello@example.com>.',
+    ),
   }
 }
 
@@ -111,6 +137,12 @@ export function findUnknownSettings(env: Environment): string[] {
     isSecret ? [name, `${name}_FILE`] : [name],
   )
   return Object.keys(env).filter((name) => name.startsWith('EVENTPOST_') && !known.includes(name))
+}
+
+/** The text itself where `read` can make something of it, null where it is not set. */
+function readIf(text: string, read: (text: string) => object | null, otherwise: string): string | null {
+  if (text !== '' && read(text) === null) throw new UsageError(otherwise)
+  return text || null
 }
 
 function readSetting(setting: Setting, flags: Flags, env: Environment): string {

@@ -5,6 +5,7 @@ import { type Command, CommandRefused } from './commands/command.ts'
 import { printHelp, printResult } from './commands/print.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './commands/keys.ts'
 import { memberInvite, memberResetPassword } from './commands/members.ts'
+import { messageExport, messageImport } from './commands/messages.ts'
 import { planSet, planShow } from './commands/plan.ts'
 import { serve } from './commands/serve.ts'
 import { version } from './commands/version.ts'
@@ -27,6 +28,8 @@ const COMMANDS: Command[] = [
   secretRotate,
   planShow,
   planSet,
+  messageExport,
+  messageImport,
   version,
 ]
 

@@ -1,5 +1,6 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { refusalAnswer } from './api/answers.ts'
+import { bounceRoutes } from './api/bounces.ts'
 import { COLLECT_CORS, COLLECT_PATH, collectRoutes } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
 import { scriptRoutes } from './api/script.ts'
@@ -58,6 +59,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     .use(healthRoutes(parts, parts))
     .use(apiRoutes(parts))
     .use(collectRoutes(parts))
+    .use(bounceRoutes(parts))
     .use(scriptRoutes(parts, readScript()))
     .use(dashboardRoutes(parts))
     .use(assetRoutes())

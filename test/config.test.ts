@@ -22,6 +22,8 @@ describe('readConfig', () => {
       baseUrl: null,
       trustedProxies: [],
       metricsToken: null,
+      smtpUrl: null,
+      mailFrom: null,
     })
   })
 
@@ -71,6 +73,11 @@ describe('readConfig', () => {
     [{ EVENTPOST_METRICS_TOKEN: '' }, 'EVENTPOST_METRICS_TOKEN is empty. Give it a value, or leave it out.'],
     [{ EVENTPOST_METRICS_TOKEN_FILE: '' }, 'EVENTPOST_METRICS_TOKEN_FILE is empty. Give it a value, or leave it out.'],
     [{ EVENTPOST_TRUSTED_PROXIES: 'all' }, '--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.'],
+    [{ EVENTPOST_SMTP_URL: 'http://a.example' }, '--smtp-url takes an address such as smtp://user:password@host:587.'],
+    [
+      { EVENTPOST_MAIL_FROM: 'a@example.com, b@example.com' },
+      '--mail-from takes one address, such as Example <hello@example.com>.',
+    ],
     [{ EVENTPOST_METRICS_TOKEN_FILE: '/nowhere' }, 'EVENTPOST_METRICS_TOKEN_FILE names a file that cannot be read.'],
     [
       { EVENTPOST_METRICS_TOKEN_FILE: '/dev/null' },

@@ -2,13 +2,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startMailServer } from './mail/mail-server.ts'
 import { type Begun, call, eventpost, eventpostJson, makeFolder, MANY_MS, startServer } from './commands/process.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const EXECUTABLE = join(ROOT, 'dist/eventpost')
 const BUILD_MS = 60_000
+/** It looks once a second. */
+const MAIL_MS = 10_000
 
 const { folder, remove } = makeFolder()
+/** What was set up first. */
+const begun = {} as Begun
 const how = { program: [EXECUTABLE], cwd: folder }
 
 /** What Bun reads from the current folder unless the build forbids it. */
@@ -53,14 +58,15 @@ describe('the executable', () => {
 
   test('sets up, serves, takes an event, gives it back, and stops', async () => {
     const words = ['--email', 'owner@example.com', '--app', 'Demo', '--domain', 'app.example.com']
-    const { appId, apiKey } = await eventpostJson<Begun>(['init', ...words], how)
+    Object.assign(begun, await eventpostJson<Begun>(['init', ...words], how))
+    const { appId, apiKey } = begun
     // its default folder: the data is where it was started
     const server = await startServer({ ...how, data: './data' })
-    const event = { app: appId, email: 'ada@example.com', event: 'results_ready', createContact: true }
+    const event = { app: appId, email: 'ada@example.com', event: 'first', createContact: true }
     const { status, body } = await call(server.url, apiKey, 'POST', '/api/v1/events', event)
     expect([status, body]).toEqual([202, { ok: true, contactId: expect.stringMatching(/^con_/), created: true }])
     const list = await call(server.url, apiKey, 'GET', `/api/v1/events?app=${appId}`)
-    expect(list.body.data).toMatchObject([{ event: 'results_ready', email: 'ada@example.com' }])
+    expect(list.body.data).toMatchObject([{ event: 'first', email: 'ada@example.com' }])
 
     const page = await fetch(`${server.url}/`)
     const html = await page.text()
@@ -107,6 +113,27 @@ describe('the executable', () => {
     },
     MANY_MS,
   )
+  test('sends the mail of a shipped message through a mail server', async () => {
+    const { appId, apiKey } = begun
+    const mails = await startMailServer()
+    const exported = await eventpost(['message', 'export', '--app', appId], how)
+    const [first] = JSON.parse(exported.out) as { wait: object }[]
+    writeFileSync(join(folder, 'data/messages.json'), JSON.stringify([{ ...first, wait: { minutes: 0 } }]))
+    const env = { EVENTPOST_SMTP_URL: mails.url, EVENTPOST_MAIL_FROM: 'Demo <hello@app.example.com>' }
+    const importing = ['message', 'import', 'data/messages.json', '--app', appId, '--status', 'live']
+    await eventpostJson(importing, { ...how, env })
+    const server = await startServer({ ...how, data: './data', env })
+    const properties = { headline: 'Your 12 pictures are ready.', url: 'https://app.example.com/results/1' }
+    const event = { app: appId, email: 'grace@example.com', event: 'results_ready', createContact: true, properties }
+    expect((await call(server.url, apiKey, 'POST', '/api/v1/events', event)).status).toBe(202)
+    const until = performance.now() + MAIL_MS
+    while (mails.received.length === 0 && performance.now() < until) await Bun.sleep(20)
+    expect((await server.stop()).code).toBe(0)
+    await mails.stop()
+    expect(mails.received).toMatchObject([{ from: 'hello@app.example.com', to: ['grace@example.com'] }])
+    expect(mails.received[0]?.raw).toContain('Subject: Your 12 pictures are ready.')
+    expect(mails.received[0]?.raw).toContain('https://app.example.com/results/1')
+  }, 20_000)
 
   // with CommonJS bytecode it would start its threads from the sources where they still lie, and nowhere else
   test('does not know where it was built', async () => {

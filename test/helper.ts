@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Begun, createAccount, createKey, type KeyScope, type Plan } from '../src/core/accounts.ts'
-import { createParts } from '../src/core/parts.ts'
+import { createParts, type Parts } from '../src/core/parts.ts'
+import { createRehearsals } from '../src/core/rehearsals.ts'
+import { createSender, type Sender, type SenderParts } from '../src/mail/sender.ts'
 import type { Health } from '../src/operations/health.ts'
 import { createLog } from '../src/operations/log.ts'
 import { createMetrics } from '../src/operations/metrics.ts'
@@ -16,6 +18,7 @@ export const HOUR = 3_600_000
 export const DAY = 24 * HOUR
 
 const BASE_URL = 'http://localhost:8080'
+const UNSUBSCRIBE_KEY = 'unsubscribe-key'
 export const API = '/api/v1'
 export const EVENTS = `${API}/events`
 export const BATCH = `${API}/events/batch`
@@ -37,6 +40,7 @@ type Body = Record<string, unknown> & { [name in 'data' | 'results' | 'warnings'
 export type Account = Begun & { keyId: string }
 
 export type Options = {
+  mail?: Partial<SenderParts>
   /** stands before the real store: what it throws or refuses is what the doors see */
   wrapStore?: (store: Store) => Store
   metricsToken?: string
@@ -71,13 +75,16 @@ export async function createTestServer(options: Options = {}) {
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const start = async () => {
-    const real = await openStore(folder, { threads: false })
+    const real = await openStore(folder, { threads: false, now: clock.now })
     real.onCommit(metrics.countCommit)
-    const parts = await createParts({ store: options.wrapStore?.(real) ?? real, clock, baseUrl: BASE_URL })
+    const store = options.wrapStore?.(real) ?? real
+    const sender = createTestSender({ store, clock }, options.mail)
+    const shared = { store, clock, baseUrl: BASE_URL, unsubscribeKey: UNSUBSCRIBE_KEY }
+    const parts = await createParts({ ...shared, mailer: sender, rehearse: createRehearsals(folder) })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [] } = options
     const { handle } = await createServer({ ...parts, ...common, trustedProxies, host: '127.0.0.1' })
-    return { real, parts, handle }
+    return { real, parts, handle, sender }
   }
   let running = await start()
   const first = await addAccount(running.real, clock.now(), 'first')
@@ -93,6 +100,7 @@ export async function createTestServer(options: Options = {}) {
     second,
     send,
     parts: () => running.parts,
+    sender: () => running.sender,
     call: async (method: string, path: string, given: Given = {}): Promise<Answer> =>
       toAnswer(await send(toRequest(method, path, given, first.apiKey), given.address)),
     /** What was logged until now. */
@@ -131,6 +139,21 @@ export async function createTestServer(options: Options = {}) {
     },
   }
 }
+
+/** A sender that does nothing until it is told to. What it cannot do is a test's failure. */
+export const createTestSender = (parts: Pick<Parts, 'store' | 'clock'>, mail: Partial<SenderParts> = {}): Sender =>
+  createSender({
+    ...parts,
+    baseUrl: BASE_URL,
+    unsubscribeKey: UNSUBSCRIBE_KEY,
+    claimedBy: crypto.randomUUID(),
+    defaults: { smtpUrl: null, from: 'Demo <hello@first.example>' },
+    note: () => {},
+    onFault: (error) => {
+      throw error
+    },
+    ...mail,
+  })
 
 async function addAccount(store: Store, now: number, name: string): Promise<Account> {
   const beginning = {

@@ -2,12 +2,14 @@ import type { Server } from 'bun'
 import { unservedAnswer } from '../api/answers.ts'
 import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../core/accounts.ts'
-import { createParts, systemClock } from '../core/parts.ts'
+import { createParts, keepSecret, systemClock } from '../core/parts.ts'
+import { createRehearsals } from '../core/rehearsals.ts'
+import { createSender } from '../mail/sender.ts'
 import { startChores } from '../operations/chores.ts'
 import { type Answer, drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
 import type { Health } from '../operations/health.ts'
 import { keepHeapSmall } from '../operations/heap.ts'
-import { createLog } from '../operations/log.ts'
+import { createLog, type Log, type LogFields } from '../operations/log.ts'
 import { createMetrics } from '../operations/metrics.ts'
 import { createServer } from '../server.ts'
 import { hasDatabase } from '../store/database.ts'
@@ -69,8 +71,8 @@ type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store }
 /** Answers requests, prints where, and stays until a signal drains it (promises 8). */
 async function run(config: Config, { lock, http, store }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
-  const parts = await createParts({ store, clock: systemClock, baseUrl })
   const log = createLog(systemClock.now)
+  const { sender, parts } = await createAll(store, { ...config, baseUrl }, log)
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const { handle } = await createServer({ ...parts, ...config, baseUrl, log, metrics, health })
@@ -80,14 +82,31 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
   store.onForeignWrite(parts.access.forget)
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
   const chores = startChores(parts, log)
-  drainOnSignals({ http, answer, health, log, chores, lock, parts })
+  drainOnSignals({ http, answer, health, log, chores, lock, parts, sender })
+  await sender.start()
   lock.noteAddress(baseUrl)
   await announce(store, baseUrl)
+}
+
+/** The parts, and the room that sends, which they know only as their mailer. */
+async function createAll(store: Store, { data, ...config }: Config & { baseUrl: string }, log: Log) {
+  const [clock, { baseUrl }] = [systemClock, config]
+  const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
+  const sender = createSender({ store, clock, baseUrl, unsubscribeKey, ...sending(config, log) })
+  const rehearse = createRehearsals(data)
+  return { sender, parts: await createParts({ store, clock, baseUrl, unsubscribeKey, mailer: sender, rehearse }) }
 }
 
 const answerError = () => unservedAnswer({ refusal: 'internal_error' })
 const answerEarly = () =>
   unservedAnswer({ refusal: 'unavailable', message: 'The service is starting. Send this again after Retry-After.' })
+
+const sending = ({ smtpUrl, mailFrom }: Pick<Config, 'smtpUrl' | 'mailFrom'>, log: Log) => ({
+  claimedBy: crypto.randomUUID(),
+  defaults: { smtpUrl, from: mailFrom },
+  note: (line: LogFields) => log.write('info', 'delivery', line),
+  onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: String(error) }),
+})
 
 /** Listens, and answers 503 until the store is open. */
 function listen({ host, port }: Config): Server<undefined> {

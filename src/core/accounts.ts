@@ -4,6 +4,7 @@ import type { KeyRow, KeyScope, NewApp, Plan, Refused } from '../store/types.ts'
 import { hashApiKey, makeApiKey } from './api-keys.ts'
 import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { makeLink } from './members.ts'
+import { FIRST_MESSAGES } from './message-drafts.ts'
 import { makeTextId } from './public-ids.ts'
 import { hashToken } from './tokens.ts'
 
@@ -126,6 +127,7 @@ const newApp = (name: string, hosts: string[], home: string | null, now: number)
   name,
   homeUrl: home ?? (hosts[0] === undefined ? null : `https://${hosts[0]}`),
   hosts,
+  messages: FIRST_MESSAGES,
 })
 
 const newKey = (name: string, scope: KeyScope, apiKey: string, now: number) => ({

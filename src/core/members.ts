@@ -1,5 +1,6 @@
 import type { Store } from '../store/store.ts'
-import type { MemberEntry, NewLink, Refused, Role } from '../store/types.ts'
+import type { MemberEntry } from '../store/session-types.ts'
+import type { NewLink, Refused, Role } from '../store/types.ts'
 import { makeTextId } from './public-ids.ts'
 import { hashToken, makeToken } from './tokens.ts'
 

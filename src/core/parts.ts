@@ -5,6 +5,8 @@ import { randomBase62 } from './base62.ts'
 import { createFeed, type Feed } from './feed.ts'
 import { createFloodGuard, type FloodGuard } from './flood.ts'
 import { createLimits, type Limits } from './limits.ts'
+import type { Mailer } from './mailer.ts'
+import type { Rehearse } from './rehearsals.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './snippet-limits.ts'
 import { restoreLimits } from './write-limits.ts'
 
@@ -24,11 +26,15 @@ export type Parts = {
   flood: FloodGuard
   snippetLimits: SnippetLimits
   notes: Notes
+  rehearse: Rehearse
   feed: Feed
   /** the address people reach the service at, without a slash at its end */
   baseUrl: string
   /** blinds addresses in the names of buckets */
   addressKey: string
+  /** proves that a link to unsubscribe is ours */
+  unsubscribeKey: string
+  mailer: Mailer
 }
 
 export const systemClock: Clock = {
@@ -43,15 +49,15 @@ export const systemClock: Clock = {
  */
 export const expiryNow = ({ now, steadyNow }: Clock): number => Math.min(now(), steadyNow())
 
+type Given = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'rehearse'>
+
 /** The parts of a service on this store, its limits filled with what was counted before a restart. */
-export async function createParts({ store, clock, baseUrl }: Pick<Parts, 'store' | 'clock' | 'baseUrl'>) {
-  await store.keepInstallValue({ name: 'address_key', value: randomBase62(43) })
+export async function createParts(given: Given): Promise<Parts> {
+  const { store, clock } = given
   const feed = createFeed({ store })
   const parts: Parts = {
-    store,
-    clock,
-    baseUrl,
-    addressKey: (await store.installValue('address_key')) ?? '',
+    ...given,
+    addressKey: await keepSecret(store, 'address_key'),
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
@@ -62,4 +68,14 @@ export async function createParts({ store, clock, baseUrl }: Pick<Parts, 'store'
   await restoreLimits(parts)
   await restoreSnippetLimits(parts.snippetLimits, parts)
   return parts
+}
+
+const SECRET_CHARACTERS = 43
+
+/** A random text of this installation, made at its first start: 256 bits. */
+export async function keepSecret(store: Store, name: string): Promise<string> {
+  const known = await store.installValue(name)
+  if (known !== null) return known
+  await store.keepInstallValue({ name, value: randomBase62(SECRET_CHARACTERS) })
+  return (await store.installValue(name)) ?? ''
 }

@@ -27,9 +27,14 @@ export async function readPresence(
   quietMs = PRESENCE_MS,
 ): Promise<Presence> {
   const now = clock.now()
-  const reports = await store.listReports(appId, contactId, now - BATCH_MS)
+  return presenceAt(await store.listReports(appId, contactId, now - BATCH_MS), now, quietMs)
+}
+
+/** The same at any time (ms UTC), by what had happened until then. */
+export function presenceAt(all: readonly ReportRow[], at: number, quietMs = PRESENCE_MS): Presence {
+  const reports = all.filter(({ reportedAt }) => reportedAt <= at)
   const open = lastOfEachPage(reports)
-    .filter((report) => report.isHere && report.reportedAt > now - quietMs)
+    .filter((report) => report.isHere && report.reportedAt > at - quietMs)
     .sort((a, b) => b.reportedAt - a.reportedAt)
   return {
     isHere: open.length > 0,

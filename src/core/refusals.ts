@@ -41,6 +41,17 @@ export const REFUSALS = {
     isLate: true,
     message: 'Nobody with this email is known to the app. Send `createContact: true` with the event to add the person.',
   },
+  message_not_found: { status: 404, message: 'This app has no such message.' },
+  message_name_taken: { status: 409, message: 'This app has a message with this name already. Choose another name.' },
+  message_in_use: {
+    status: 409,
+    message: 'People were written this message, and their record names it. Pause it instead.',
+  },
+  delivery_not_found: { status: 404, message: 'This app has no such delivery.' },
+  delivery_in_use: {
+    status: 409,
+    message: 'This delivery is under way or done, or another of the same message is on its way to the person.',
+  },
   method_not_allowed: { status: 405, message: 'This address does not take that method. See the Allow header.' },
   idempotency_in_progress: {
     status: 409,

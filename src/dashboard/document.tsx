@@ -7,17 +7,17 @@ import { PageContext } from './page-context.ts'
 /** Scripts of the few pages that live; each works without. */
 export type Island = 'feed' | 'chart' | 'live'
 
-type DocumentProps = { title: string; islands?: Island[]; children: ComponentChildren }
+type DocumentProps = { title: string; site?: string | null; islands?: Island[]; children: ComponentChildren }
 
 /** What every page is: its title for the browser's tab, the stylesheet, the islands, the colours that were chosen. */
-export function Document({ title, islands = [], children }: DocumentProps) {
+export function Document({ title, site = 'Eventpost', islands = [], children }: DocumentProps) {
   const { theme } = useContext(PageContext)
   return (
     <html lang="en" data-theme={theme === 'system' ? undefined : theme}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>{`${title} - Eventpost`}</title>
+        <title>{site === null ? title : `${title} - ${site}`}</title>
         <link rel="icon" href={ICON} />
         <link rel="stylesheet" href={assetUrl('style.css')} />
         {(['page', ...islands] as const).map((name) => (

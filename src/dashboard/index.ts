@@ -20,6 +20,7 @@ import { showcaseRoutes } from './showcase/index.tsx'
 import { signInRoutes } from './sign-in.tsx'
 import { themeRoutes } from './theme-switch.tsx'
 import { youRoutes } from './you.tsx'
+import { unsubscribeRoutes } from './unsubscribe.tsx'
 
 export { refusalPage } from './problems.tsx'
 
@@ -29,6 +30,8 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
   const findFault = createGuard(parts)
   return (
     new Elysia()
+      // before the guard: mail programs post here from anywhere, and without a browser's headers
+      .use(unsubscribeRoutes(parts))
       .onBeforeHandle(({ request }) => {
         const fault = findFault(request)
         if (fault) return problemAnswer(request, fault)

@@ -7,6 +7,20 @@ import { Mark } from './parts/icon.tsx'
 /** `lead` is the one sentence that says how things stand; `isNarrow` for a form of a field or two. */
 export type LayoutProps = { title: string; lead: ComponentChildren; isNarrow?: boolean; children?: ComponentChildren }
 
+/** A page for an app's own people, who know the app and have never heard of this service. */
+export const AppLayout = ({ appName, title, lead, children }: LayoutProps & { appName: string | null }) => (
+  <Document title={title} site={appName}>
+    <div class="plain-frame narrow">
+      <header class="brand">{appName !== null && <span>{appName}</span>}</header>
+      <main id="main">
+        <h1>{title}</h1>
+        <p class="lead">{lead}</p>
+        {children}
+      </main>
+    </div>
+  </Document>
+)
+
 /** The frame of every page that is seen without signing in. */
 export const Layout = ({ title, lead, isNarrow, children }: LayoutProps) => (
   <Document title={title}>

@@ -21,6 +21,7 @@ export type Stopping = {
   chores: Chores
   lock: { release(): void }
   parts: Parts
+  sender: { stop(): Promise<void> }
 }
 
 /** SIGTERM and SIGINT drain and exit 0; an uncaught exception drains and exits 1; a rejected promise is survived. */
@@ -50,13 +51,16 @@ export function onFault(log: Log, message: string, reason: string): void {
 }
 
 /** Readiness red, no new connections, what runs is finished, what is accepted is on disk, the log is copied. */
-async function drain({ http, answer, health, log, chores, lock, parts }: Stopping): Promise<void> {
+async function drain({ http, answer, health, log, chores, lock, parts, sender }: Stopping): Promise<void> {
   log.write('info', 'stopping')
   health.isDraining = true
   // who reads on and on comes back to whoever serves next
   parts.feed.end()
   chores.stop()
+  // a mail that is on its way is finished, but a server that hangs is not waited for
+  const landed = Promise.race([sender.stop(), Bun.sleep(FINISH_MS)])
   await closeDoor(http, answer)
+  await landed
   await parts.access.saveUses()
   await parts.notes.save()
   await parts.store.close()

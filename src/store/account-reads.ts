@@ -28,6 +28,11 @@ export function createAccountReads(db: Database) {
       .all()
       .map((app) => ({ ...app, hosts: hostsOf(app.id) }))
 
+  const findApp = (id: number): AppRow | null => {
+    const app = orm.select().from(apps).where(eq(apps.id, id)).get()
+    return app ? { ...app, hosts: hostsOf(id) } : null
+  }
+
   const accessOf = ({ keyHash: _, ...key }: typeof apiKeys.$inferSelect): Access | null => {
     const account = orm.select().from(accounts).where(eq(accounts.id, key.accountId)).get()
     return account ? { key, plan: toPlan(account), apps: listApps(account.id) } : null
@@ -35,6 +40,11 @@ export function createAccountReads(db: Database) {
 
   return {
     listApps,
+    findApp,
+    findAppByPublicId(publicId: string): AppRow | null {
+      const app = orm.select().from(apps).where(eq(apps.publicId, publicId)).get()
+      return app ? { ...app, hosts: hostsOf(app.id) } : null
+    },
     isSetUp: (): boolean => orm.select({ id: accounts.id }).from(accounts).limit(1).get() !== undefined,
 
     /** The first made first. */

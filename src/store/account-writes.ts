@@ -4,6 +4,7 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAppWrites } from './app-writes.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
+import type { MessageWrites } from './message-writes.ts'
 import { createSentForms } from './sent-forms.ts'
 import * as tables from './schema.ts'
 import type { NewAccount, NewKey, NewLink, Plan, Refused } from './types.ts'
@@ -11,9 +12,9 @@ import type { NewAccount, NewKey, NewLink, Plan, Refused } from './types.ts'
 type Rotation = Change & { secret: { id: string; secret: string }; replaces: string | null }
 
 /** The quiet writes: accounts, apps, keys, secrets, plans and the set-up link. */
-export function createAccountWrites(db: Database) {
+export function createAccountWrites({ db, messages }: { db: Database; messages: MessageWrites }) {
   const orm = drizzle(db)
-  const { addApp, writes: appWrites } = createAppWrites(db)
+  const { addApp, writes: appWrites } = createAppWrites({ db, messages })
 
   const audit = createAudit(db)
   const { addLink, useLink } = createLinks(db)
@@ -63,7 +64,7 @@ export function createAccountWrites(db: Database) {
         .insert(tables.members)
         .values({ ...member, accountId: id, role: 'owner', createdAt: at })
         .run()
-      addApp(id, app, at)
+      addApp({ accountId: id, actor: account.actor, at }, app)
       addKey(id, key, at)
       addSecret(id, secret, at)
       if (passwordLink) addLink(passwordLink, member.id, at)

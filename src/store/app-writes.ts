@@ -2,13 +2,14 @@ import type { Database } from 'bun:sqlite'
 import { and, eq, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import type { MessageWrites } from './message-writes.ts'
 import { appHosts, apps } from './schema.ts'
 import type { SnippetSettings } from './snippet-types.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
 import type { AppSettings, NewApp, Refused } from './types.ts'
 
 /** Apps and what their owners set about them; an app of another account does not exist. */
-export function createAppWrites(db: Database) {
+export function createAppWrites({ db, messages }: { db: Database; messages: MessageWrites }) {
   const orm = drizzle(db)
   const audit = createAudit(db)
   const { setSnippet } = createSnippetWrites(db)
@@ -24,12 +25,12 @@ export function createAppWrites(db: Database) {
     for (const host of hosts) orm.insert(appHosts).values({ appId, host }).onConflictDoNothing().run()
   }
 
-  const addApp = (accountId: string, app: NewApp, at: number): void => {
+  const addApp = ({ accountId, actor, at }: Change, app: NewApp): void => {
     const largest = orm
       .select({ id: sql<number>`ifnull(max(${apps.id}), 0)` })
       .from(apps)
       .get()
-    const { hosts, snippet, ...row } = app
+    const { hosts, snippet, messages: drafts = [], ...row } = app
     const id = (largest?.id ?? 0) + 1
     orm
       .insert(apps)
@@ -37,13 +38,17 @@ export function createAppWrites(db: Database) {
       .run()
     addHosts(id, hosts)
     if (snippet) setSnippet(id, snippet)
+    messages.saveMessages({
+      ...{ accountId, appId: id, actor, at },
+      drafts: drafts.map((draft) => ({ ...draft, id: null, status: null })),
+    })
   }
 
   return {
     addApp,
     writes: {
       createApp({ app, ...change }: Change & { app: NewApp }): Done {
-        addApp(change.accountId, app, change.at)
+        addApp(change, app)
         audit(change, 'app.create', app.publicId)
         return DONE
       },

@@ -1,7 +1,9 @@
 import type { Database } from 'bun:sqlite'
 import { createContactReads } from './contact-reads.ts'
 import type { People } from './people.ts'
+import type { Stops } from './stops.ts'
 import type { Tallies } from './tallies.ts'
+import type { Triggers } from './triggers.ts'
 import {
   type ContactRow,
   type ContactWrite,
@@ -13,10 +15,10 @@ import {
   STORED_TAGS_MAX,
 } from './types.ts'
 
-type Parts = { db: Database; people: People; tallies: Tallies }
+type Parts = { db: Database; people: People; tallies: Tallies; triggers: Triggers; stops: Stops }
 
 /** People written by name: add and merge, update, erase (spec 2.5, 3.5). */
-export function createContactWrites({ db, people, tallies }: Parts) {
+export function createContactWrites({ db, people, tallies, triggers, stops }: Parts) {
   const reads = createContactReads(db)
   const save = db.prepare(
     `UPDATE contacts SET first_name = ?, last_name = ?, source = ?, tags = ?, fields = ?, updated_at = ? WHERE id = ?`,
@@ -48,7 +50,20 @@ export function createContactWrites({ db, people, tallies }: Parts) {
     for (const tag of write.removeTags) removeTag.run(write.appId, tag, id)
     for (const tag of write.tags) addTag.run(write.appId, tag, id)
     people.drop(write.appId, write.email)
-    return read(id)
+    const now = read(id)
+    tellOfChange(old, now, write.at)
+    return now
+  }
+
+  /** What the change settles of what waits, then what it triggers. */
+  const tellOfChange = (old: ContactRow, now: ContactRow, at: number): void => {
+    const { appId, id: contactId } = now
+    const [before, after] = [old.tags ?? [], now.tags ?? []]
+    const addedTags = after.filter((tag) => !before.includes(tag))
+    const removedTags = before.filter((tag) => !after.includes(tag))
+    const [fieldsBefore, fieldsAfter] = [old.fields ?? {}, now.fields ?? {}]
+    stops.onContactChange({ appId, contactId, at, addedTags, removedTags, fieldsBefore, fieldsAfter })
+    for (const tag of addedTags) triggers.onTagAdded(appId, contactId, { tag, at })
   }
 
   const countUsage = ({ buckets, at }: ContactWrite): void => {

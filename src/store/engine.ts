@@ -2,19 +2,26 @@ import type { Database } from 'bun:sqlite'
 import { createAccountWrites } from './account-writes.ts'
 import { createBatchWrites } from './batch-writes.ts'
 import { createContactWrites } from './contact-writes.ts'
+import { createDeliveryWrites } from './delivery-writes.ts'
 import { createErasure } from './erasure.ts'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
 import { createEventNames } from './event-names.ts'
 import { createEventWrites } from './event-writes.ts'
 import { createIdSequence } from './ids.ts'
 import { createOnce } from './idempotency.ts'
+import { createLiveMessages } from './live-messages.ts'
+import { createMessageWrites } from './message-writes.ts'
 import { createPeople } from './people.ts'
 import { createMemberWrites } from './member-writes.ts'
 import { createSessionWrites } from './session-writes.ts'
+import { createStops } from './stops.ts'
+import { createSuppressionWrites } from './suppression-writes.ts'
 import { createTallies } from './tallies.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
+import { createTriggers } from './triggers.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
 import { createUpkeep } from './upkeep.ts'
+import { createUsedUp } from './used-up.ts'
 
 /** Every write the store knows, by name; each is one step of a transaction that the engine holds. */
 export type Writes = ReturnType<typeof createWrites>['writes']
@@ -23,27 +30,34 @@ export type WriteName = keyof Writes
 export type Job<N extends WriteName = WriteName> = { name: N; input: Parameters<Writes[N]>[0] }
 export type Outcome<N extends WriteName = WriteName> = ReturnType<Writes[N]> | Refused
 
+const LAST_ID = `SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
+  ifnull((SELECT max(id) FROM deliveries), 0), ifnull((SELECT max(id) FROM messages), 0)) AS id`
+
 function createWrites(db: Database, now: () => number) {
-  const last = db.query<{ id: number }, []>(
-    'SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0)) AS id',
-  )
+  const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
+  const [live, usedUp] = [createLiveMessages(db), createUsedUp()]
+  const [triggers, stops] = [createTriggers({ db, ids, live, usedUp }), createStops({ db, live, usedUp })]
   const [people, names, tallies, once] = [
-    createPeople(db, ids),
+    createPeople({ db, ids, triggers }),
     createEventNames(db),
     createTallies(db),
     createOnce(db),
   ]
-  const events = createEventWrites({ db, ids, people, names, tallies })
-  const contacts = createContactWrites({ db, people, tallies })
+  const events = createEventWrites({ db, ids, people, names, tallies, triggers, stops })
+  const contacts = createContactWrites({ db, people, tallies, triggers, stops })
+  const messages = createMessageWrites({ db, ids, live })
   const writes = {
-    ...createAccountWrites(db),
+    ...createAccountWrites({ db, messages }),
     ...createMemberWrites(db),
     ...createSessionWrites(db),
     ...createErasure({ db, people }),
     ...createBatchWrites({ db, people, addEvent: events.addEvent }),
     addNotes: createSnippetWrites(db).addNotes,
     ...createUpkeep(db),
+    ...messages,
+    ...createDeliveryWrites({ db, live, usedUp }),
+    ...createSuppressionWrites({ db, live, usedUp }),
     recordEvent: (write: EventWrite) => once(write, () => events.recordEvent(write)),
     addContact: (write: ContactWrite) => once(write, () => contacts.addContact(write)),
     updateContact: (write: ContactWrite) => once(write, () => contacts.updateContact(write)),
@@ -51,6 +65,8 @@ function createWrites(db: Database, now: () => number) {
   const forget = (): void => {
     people.forget()
     names.forget()
+    live.forget()
+    usedUp.forget()
   }
   /** After another process wrote: its ids count as if they were ours. */
   const catchUp = (): void => {

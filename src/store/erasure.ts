@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { IS_ENDED, USES_ONCE_UP } from './delivery-states.ts'
 import type { People } from './people.ts'
 import type { Refused } from './types.ts'
 
@@ -17,11 +18,18 @@ export function createErasure({ db, people }: { db: Database; people: People }) 
     'DELETE FROM contact_tags WHERE app_id = ? AND contact_id = ? AND tag IN (SELECT value FROM json_each(?))',
     'DELETE FROM contacts WHERE id = ?',
     'DELETE FROM snippet_batches WHERE app_id = ? AND contact_id = ?',
+    'DELETE FROM captured_mails WHERE delivery_id = ?',
+    'DELETE FROM deliveries WHERE id = ?',
     `INSERT INTO install (name, value) VALUES ('blanking_due', '1')
      ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1`,
   ] as const
-  const [events, parents, records, tags, contact, batches, due] = tables.map((text) => db.prepare(text))
+  const statements = tables.map((text) => db.prepare(text))
+  const [events, parents, records, tags, contact, batches, captured, deliveries, due] = statements
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
+  const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
+    `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+     UNION SELECT id FROM deliveries WHERE contact_id = ? AND ${IS_ENDED}`,
+  )
 
   return {
     eraseContact({ appId, email }: { appId: number; email: string }): { contactId: number } | Refused {
@@ -33,6 +41,10 @@ export function createErasure({ db, people }: { db: Database; people: People }) 
       tags?.run(appId, person.id, tagsOf.get(person.id)?.tags ?? '[]')
       contact?.run(person.id)
       batches?.run(appId, person.id)
+      for (const { id } of deliveriesOf.all(appId, person.id, person.id)) {
+        captured?.run(id)
+        deliveries?.run(id)
+      }
       people.drop(appId, email)
       due?.run()
       return { contactId: person.id }

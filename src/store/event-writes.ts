@@ -2,16 +2,26 @@ import type { Database } from 'bun:sqlite'
 import type { EventNames } from './event-names.ts'
 import type { IdSequence } from './ids.ts'
 import type { People, Person } from './people.ts'
+import type { Stops } from './stops.ts'
 import type { Tallies } from './tallies.ts'
+import type { Triggers } from './triggers.ts'
 import { EVENT_TYPES, VIAS, type EventWrite, type RecordedEvent, type Refused } from './types.ts'
 
 type NewEvent = Pick<EventWrite, 'appId' | 'type' | 'name' | 'via' | 'properties' | 'path' | 'at' | 'occurredAt'>
 export type AddEvent = (contactId: number, event: NewEvent) => void
 
-type Parts = { db: Database; ids: IdSequence; people: People; names: EventNames; tallies: Tallies }
+type Parts = {
+  db: Database
+  ids: IdSequence
+  people: People
+  names: EventNames
+  tallies: Tallies
+  triggers: Triggers
+  stops: Stops
+}
 
 /** One event, its person if they are new and may be made, and what both count towards (spec 2.4, 3.5). */
-export function createEventWrites({ db, ids, people, names, tallies }: Parts) {
+export function createEventWrites({ db, ids, people, names, tallies, triggers, stops }: Parts) {
   const insert = db.prepare(
     `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at, occurred_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -28,7 +38,7 @@ export function createEventWrites({ db, ids, people, names, tallies }: Parts) {
     people.drop(appId, email)
   }
 
-  /** The row of an event, page view or action of a known person, and its count. */
+  /** The row of an event, page view or action of a known person, its count, and what it stops and triggers. */
   const addEvent: AddEvent = (contactId, event) => {
     const { appId, type, name, via, properties, path, at, occurredAt } = event
     const nameId = names.idOf(appId, name)
@@ -37,6 +47,9 @@ export function createEventWrites({ db, ids, people, names, tallies }: Parts) {
     const [typeCode, viaCode] = [EVENT_TYPES.indexOf(type), VIAS.indexOf(via)]
     insert.run(eventId, appId, contactId, nameId, typeCode, viaCode, properties, path, at, happened)
     tallies.countEvent({ appId, nameId, eventId, receivedAt: at })
+    const arrived = { eventId, appId, contactId, type, name, properties, path, at, occurredAt: occurredAt ?? at }
+    stops.onEvent(arrived)
+    triggers.onEvent(arrived)
   }
 
   return {

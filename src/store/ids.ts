@@ -34,7 +34,10 @@ export function createIdSequence(now: () => number, after = 0): IdSequence {
   }
 }
 
-export type NumberedPrefix = 'con' | 'evt'
+/** No id that was made at this time (ms UTC) or later is below it. */
+export const idAt = (at: number): number => Math.max(0, at - EPOCH_MS) * PER_MS
+
+export type NumberedPrefix = 'con' | 'evt' | 'msg' | 'dlv'
 
 export const publicId = (prefix: NumberedPrefix, id: number): string =>
   `${prefix}_${id.toString(36).padStart(DIGITS, '0')}`

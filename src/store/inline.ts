@@ -5,10 +5,10 @@ import { holdFile } from './held-file.ts'
 import type { Channel } from './writer.ts'
 
 /** Reaches the engine in this thread, for a command that ends soon. @throws StoreError when the folder cannot be opened */
-export function openInline(folder: string): Channel {
+export function openInline(folder: string, now: () => number): Channel {
   const db = openDatabase(folder)
   const { file, release } = holdFile(databasePath(folder))
-  const engine = createEngine(db, Date.now)
+  const engine = createEngine(db, now)
   const broken: ((reason: string) => void)[] = []
   return {
     commit: async (jobs) => {

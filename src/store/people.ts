@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { IdSequence } from './ids.ts'
+import type { Triggers } from './triggers.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
 
 /** What the hot path must know of a person without reading the row. */
@@ -16,7 +17,7 @@ type NewPerson = Pick<
 /** Finds and makes people. `forget` drops what was cached: after a rollback, or when another process has written. */
 export type People = ReturnType<typeof createPeople>
 
-export function createPeople(db: Database, ids: IdSequence) {
+export function createPeople({ db, ids, triggers }: { db: Database; ids: IdSequence; triggers: Triggers }) {
   const select = db.prepare<{ id: number; lacksName: number }, [number, string]>(
     `SELECT id, first_name IS NULL OR last_name IS NULL AS lacksName FROM contacts WHERE app_id = ? AND email = ?`,
   )
@@ -58,6 +59,7 @@ export function createPeople(db: Database, ids: IdSequence) {
       const id = ids.next()
       insert.run(id, appId, email, shownEmail, firstName, lastName, source, at, at)
       addNew.run(person.accountId, month)
+      triggers.onContactCreated(appId, id, at)
       return remember(keyOf(appId, email), { id, lacksName: firstName === null || lastName === null })
     },
     drop: (appId: number, email: string): void => void known.delete(keyOf(appId, email)),

@@ -2,7 +2,14 @@
  * The tables as Drizzle sees them, for the quiet paths. The migrations create them; a test holds the two together.
  * What a column means stands in the migrations.
  */
-import { index, integer, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
+import { index, integer, primaryKey, sqliteTable, text, unique, uniqueIndex } from 'drizzle-orm/sqlite-core'
+import {
+  DELIVERY_STATES,
+  MESSAGE_STATUSES,
+  type MessageContent,
+  type SendWindow,
+  SUPPRESSION_REASONS,
+} from './message-types.ts'
 import { NOTE_KINDS } from './snippet-types.ts'
 
 export const accounts = sqliteTable('accounts', {
@@ -274,3 +281,110 @@ export const activationNotes = sqliteTable(
   },
   (t) => [primaryKey({ columns: [t.appId, t.kind] })],
 )
+
+export const messages = sqliteTable(
+  'messages',
+  {
+    id: integer('id').primaryKey(),
+    accountId: text('account_id').notNull(),
+    appId: integer('app_id').notNull(),
+    name: text('name').notNull(),
+    status: text('status', { enum: MESSAGE_STATUSES }).notNull(),
+    version: integer('version').notNull(),
+    createdAt: integer('created_at').notNull(),
+    updatedAt: integer('updated_at').notNull(),
+  },
+  (t) => [uniqueIndex('messages_by_name').on(t.appId, t.name)],
+)
+
+export const messageVersions = sqliteTable(
+  'message_versions',
+  {
+    messageId: integer('message_id').notNull(),
+    version: integer('version').notNull(),
+    content: text('content', { mode: 'json' }).$type<MessageContent>().notNull(),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.messageId, t.version] })],
+)
+
+export const deliveries = sqliteTable(
+  'deliveries',
+  {
+    id: integer('id').primaryKey(),
+    appId: integer('app_id').notNull(),
+    contactId: integer('contact_id').notNull(),
+    messageId: integer('message_id').notNull(),
+    version: integer('version').notNull(),
+    eventId: integer('event_id'),
+    onceKey: text('once_key'),
+    state: text('state', { enum: DELIVERY_STATES }).notNull(),
+    triggeredAt: integer('triggered_at').notNull(),
+    plannedAt: integer('planned_at').notNull(),
+    dueAt: integer('due_at').notNull(),
+    attempt: integer('attempt').notNull(),
+    claimedBy: text('claimed_by'),
+    claimedUntil: integer('claimed_until'),
+    handedAt: integer('handed_at'),
+    sentAt: integer('sent_at'),
+    resent: integer('resent', { mode: 'boolean' }).notNull(),
+    byHand: integer('by_hand', { mode: 'boolean' }).notNull(),
+    reason: text('reason'),
+    record: text('record'),
+    cameBackAt: integer('came_back_at'),
+    openedAt: integer('opened_at'),
+    updatedAt: integer('updated_at').notNull(),
+  },
+  (t) => [
+    uniqueIndex('deliveries_once').on(t.appId, t.contactId, t.messageId, t.onceKey),
+    index('deliveries_ended').on(t.contactId),
+    index('deliveries_due').on(t.appId, t.dueAt, t.messageId, t.state),
+    index('deliveries_claimed').on(t.claimedUntil),
+    index('deliveries_by_message').on(t.messageId, t.state),
+    index('deliveries_came_back').on(t.messageId, t.cameBackAt),
+    index('deliveries_opened').on(t.messageId, t.openedAt),
+  ],
+)
+
+export const capturedMails = sqliteTable(
+  'captured_mails',
+  {
+    deliveryId: integer('delivery_id').primaryKey(),
+    appId: integer('app_id').notNull(),
+    raw: text('raw').notNull(),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [index('captured_mails_by_app').on(t.appId)],
+)
+
+export const suppressions = sqliteTable(
+  'suppressions',
+  {
+    appId: integer('app_id').notNull(),
+    emailHash: text('email_hash').notNull(),
+    reason: text('reason', { enum: SUPPRESSION_REASONS }).notNull(),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.appId, t.emailHash] })],
+)
+
+export const appMailSettings = sqliteTable('app_mail_settings', {
+  appId: integer('app_id').primaryKey(),
+  fromName: text('from_name'),
+  fromEmail: text('from_email'),
+  replyTo: text('reply_to'),
+  postalAddress: text('postal_address'),
+  logoUrl: text('logo_url'),
+  colour: text('colour'),
+  smtpUrl: text('smtp_url'),
+  dkimDomain: text('dkim_domain'),
+  dkimSelector: text('dkim_selector'),
+  dkimKey: text('dkim_key'),
+  bounceSecret: text('bounce_secret'),
+  perSecond: integer('per_second'),
+  perPersonDay: integer('per_person_day'),
+  perPersonWeek: integer('per_person_week'),
+  sendWindow: text('send_window', { mode: 'json' }).$type<SendWindow>(),
+  timezone: text('timezone'),
+  giveUpHours: integer('give_up_hours'),
+})

@@ -3,7 +3,8 @@ import { asc, desc, eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { accounts, members, sessions } from './schema.ts'
 import type { SessionRow, SignedIn } from './session-types.ts'
-import type { MemberEntry, MemberRow } from './types.ts'
+import type { MemberEntry } from './session-types.ts'
+import type { MemberRow } from './types.ts'
 
 /** Quiet reads about members and where they are signed in. Which sessions have ended by themselves, core judges. */
 export function createSessionReads(db: Database) {

@@ -15,3 +15,6 @@ export type SessionRow = {
 export type SignedIn = { session: SessionRow; member: MemberRow; accountName: string }
 
 export type NewSession = { id: string; tokenHash: string; memberId: string; browser: string }
+
+/** A member as the list of members shows them; `isInvited`: their link has set no password yet. */
+export type MemberEntry = Pick<MemberRow, 'id' | 'email' | 'role'> & { isInvited: boolean; createdAt: number }

@@ -30,6 +30,24 @@ export function createSnippetReads(db: Database) {
      ORDER BY b.received_at`,
   )
 
+  const reports = orm
+    .select({
+      pageLoad: snippetBatches.pageLoad,
+      reportedAt: sql<number>`${snippetBatches.receivedAt} - ${snippetBatches.age}`,
+      path: sql<string>`${snippetBatches.path}`,
+      isHere: sql<number>`${snippetBatches.isHere}`.mapWith(Boolean),
+    })
+    .from(snippetBatches)
+    .where(
+      and(
+        eq(snippetBatches.appId, sql.placeholder('appId')),
+        eq(snippetBatches.contactId, sql.placeholder('contactId')),
+        gt(snippetBatches.receivedAt, sql.placeholder('receivedAfter')),
+        isNotNull(snippetBatches.age),
+      ),
+    )
+    .prepare()
+
   const settingsOf = (appId: number): SnippetSettings => {
     const row = orm.select().from(snippetSettings).where(eq(snippetSettings.appId, appId)).get()
     return row ? { hosts: row.hosts ?? [], addsPeople: row.addsPeople } : DEFAULTS
@@ -59,23 +77,7 @@ export function createSnippetReads(db: Database) {
 
     /** What a person's page loads reported last, of batches received after `receivedAfter` (ms UTC). */
     listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
-      orm
-        .select({
-          pageLoad: snippetBatches.pageLoad,
-          reportedAt: sql<number>`${snippetBatches.receivedAt} - ${snippetBatches.age}`,
-          path: sql<string>`${snippetBatches.path}`,
-          isHere: sql<number>`${snippetBatches.isHere}`.mapWith(Boolean),
-        })
-        .from(snippetBatches)
-        .where(
-          and(
-            eq(snippetBatches.appId, appId),
-            eq(snippetBatches.contactId, contactId),
-            gt(snippetBatches.receivedAt, receivedAfter),
-            isNotNull(snippetBatches.age),
-          ),
-        )
-        .all(),
+      reports.all({ appId, contactId, receivedAfter }),
 
     /** What limits have counted since `receivedAfter` (ms UTC), to fill the buckets at start; oldest first. */
     listBatchSizes: (receivedAfter: number): BatchSize[] => sizes.all(receivedAfter),

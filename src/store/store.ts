@@ -3,6 +3,7 @@ import { createAccountReads } from './account-reads.ts'
 import { createBlankingRuns } from './blanking-runs.ts'
 import { createContactReads } from './contact-reads.ts'
 import { databasePath, openForReading } from './database.ts'
+import { createDeliveryReads } from './delivery-reads.ts'
 import type { Job, Outcome, WriteName, Writes } from './engine.ts'
 import { createEventReads } from './event-reads.ts'
 import { createFaultWatch, type FaultListener } from './fault-watch.ts'
@@ -10,9 +11,12 @@ import { createOutcomeReads } from './idempotency.ts'
 import { openInline } from './inline.ts'
 import { createRollupReads } from './rollup-reads.ts'
 import { createSnippetReads } from './snippet-reads.ts'
+import { createHistoryReads } from './history-reads.ts'
+import { createMessageReads } from './message-reads.ts'
 import { startThreads } from './threads.ts'
 import { createSessionReads } from './session-reads.ts'
 import { schemaVersion } from './upgrades.ts'
+import { WRITE_NAMES } from './write-names.ts'
 import { createWriter, type Channel } from './writer.ts'
 
 type Async<T extends Record<string, (...args: never[]) => unknown>> = {
@@ -55,15 +59,21 @@ const createReads = (db: Database) => ({
   ...createRollupReads(db),
   ...createOutcomeReads(db),
   ...createSessionReads(db),
+  ...createMessageReads(db),
+  ...createHistoryReads(db),
+  ...createDeliveryReads(db),
 })
+
+/** `now`: the clock that ids are made by, where there are no threads (ms UTC). */
+type Opening = { threads: boolean; now?: () => number }
 
 /**
  * Opens the store of a data folder; a missing one is made.
  * @param threads true where requests must not wait for the disk
  * @throws StoreError with the reason and the remedy
  */
-export async function openStore(folder: string, { threads }: { threads: boolean }): Promise<Store> {
-  const channel = threads ? await startThreads(folder) : openInline(folder)
+export async function openStore(folder: string, { threads, now = Date.now }: Opening): Promise<Store> {
+  const channel = threads ? await startThreads(folder) : openInline(folder, now)
   try {
     return createStore(folder, channel)
   } catch (error) {
@@ -130,41 +140,6 @@ const sizesOf = (path: string, waiting: number) => ({
   databaseBytes: Bun.file(path).size,
   logBytes: Bun.file(`${path}-wal`).size,
 })
-
-/** A record and not a list, so that the compiler misses a name that is left out. */
-const WRITE_NAMES: Record<WriteName, true> = {
-  recordEvent: true,
-  recordBatch: true,
-  addContact: true,
-  updateContact: true,
-  eraseContact: true,
-  createAccount: true,
-  createApp: true,
-  updateApp: true,
-  setSnippet: true,
-  createKey: true,
-  revokeKey: true,
-  noteKeyUse: true,
-  rotateSecret: true,
-  setPlan: true,
-  makeSetupLink: true,
-  revokeOldSecrets: true,
-  setPasswordByLink: true,
-  addNotes: true,
-  inviteMember: true,
-  makePasswordLink: true,
-  setRole: true,
-  removeMember: true,
-  startSession: true,
-  touchSession: true,
-  confirmSession: true,
-  endSession: true,
-  endOtherSessions: true,
-  changePassword: true,
-  keepInstallValue: true,
-  cleanUp: true,
-  touch: true,
-}
 
 type Submit = <N extends WriteName>(name: N, input: Job<N>['input']) => Promise<Outcome<N>>
 type AsyncWrites = { [N in keyof Writes]: (input: Job<N>['input']) => Promise<Outcome<N>> }

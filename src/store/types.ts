@@ -1,5 +1,6 @@
 /** What goes into the store and what comes back. Times are milliseconds UTC. */
 import type { SnippetSettings } from './snippet-types.ts'
+import type { MessageContent } from './message-types.ts'
 
 export const EVENT_TYPES = ['event', 'page', 'action'] as const
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -29,6 +30,11 @@ export type WriteRefusal =
   | 'already_done'
   | 'last_owner'
   | 'not_found'
+  | 'message_not_found'
+  | 'message_name_taken'
+  | 'message_in_use'
+  | 'delivery_not_found'
+  | 'delivery_in_use'
   | 'tags_full'
   | 'fields_full'
   | 'unavailable'
@@ -166,6 +172,8 @@ export type NewApp = {
   homeUrl: string | null
   hosts: string[]
   snippet?: SnippetSettings
+  /** what it begins with, as drafts */
+  messages?: { name: string; content: MessageContent }[]
 }
 /** What an app's owner can set. */
 export type AppSettings = Pick<NewApp, 'name' | 'homeUrl' | 'hosts'> & { snippet: SnippetSettings }
@@ -173,9 +181,6 @@ export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expire
 
 /** A person who signs in; without a password until their link has set one. */
 export type MemberRow = { id: string; accountId: string; email: string; role: Role; passwordHash: string | null }
-
-/** A member as the list of members shows them; `isInvited`: their link has set no password yet. */
-export type MemberEntry = Pick<MemberRow, 'id' | 'email' | 'role'> & { isInvited: boolean; createdAt: number }
 
 export type NewAccount = {
   id: string

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 const ROOT = join(import.meta.dir, '../..')
 export const EXECUTABLE = join(ROOT, 'dist/eventpost')
 
-export type Service = { url: string; pid: number; stop(): Promise<void> }
+export type Service = { url: string; pid: number; /** file of what it said */ log: string; stop(): Promise<void> }
 
 /** Starts a command and waits for its line "listening on URL". Its output goes to a file, as it would in production. */
 export async function startService(command: string[], folder: string): Promise<Service> {
@@ -16,7 +16,7 @@ export async function startService(command: string[], folder: string): Promise<S
     child.kill('SIGTERM')
     await child.exited
   }
-  return { url, pid: child.pid, stop }
+  return { url, pid: child.pid, log, stop }
 }
 
 async function waitFor<T>(look: () => T | undefined): Promise<T> {

@@ -9,11 +9,13 @@ import { createNotes } from '../../src/core/activation.ts'
 import { createFeed } from '../../src/core/feed.ts'
 import { createFloodGuard } from '../../src/core/flood.ts'
 import { createLimits } from '../../src/core/limits.ts'
+import { createRehearsals } from '../../src/core/rehearsals.ts'
 import { createSnippetLimits } from '../../src/core/snippet-limits.ts'
 import type { Parts } from '../../src/core/parts.ts'
 import { noteFacts } from '../../src/core/request-facts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
 import { openStore } from '../../src/store/store.ts'
+import { createTestSender } from '../helper.ts'
 
 export const BASE = 'http://localhost:8080'
 const NOW = Date.UTC(2026, 4, 3, 12)
@@ -33,10 +35,13 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     clock,
     baseUrl,
     addressKey: 'k',
+    unsubscribeKey: 'u',
+    mailer: createTestSender({ store, clock }),
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
+    rehearse: createRehearsals(folder),
     notes: createNotes({ store, clock, onNote: feed.tell }),
     feed,
   }

@@ -17,6 +17,7 @@ const program = (happens: string, closeStore: string): string => `
     http, answer, health, log,
     chores: { stop: () => said('chores stopped') },
     lock: { release: () => said('lock released') },
+    sender: { stop: async () => said('sender stopped') },
     parts: {
       access: { saveUses: async () => said('uses saved') },
       notes: { save: async () => said('notes saved') },
@@ -29,6 +30,7 @@ const CLOSES = `said('store closed, readiness red: ' + health.isDraining)`
 const STOPPED = [
   'stopping',
   'chores stopped',
+  'sender stopped',
   'uses saved',
   'notes saved',
   'store closed, readiness red: true',

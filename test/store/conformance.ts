@@ -4,6 +4,7 @@ import { testAccounts } from './conformance/accounts.ts'
 import { testBatches } from './conformance/batches.ts'
 import { testBrowserBatches, testSites } from './conformance/browser-batches.ts'
 import { testContacts } from './conformance/contacts.ts'
+import { testDeliveries } from './conformance/deliveries.ts'
 import { testEvents } from './conformance/events.ts'
 import { testIdempotency } from './conformance/idempotency.ts'
 import { testLastEvents } from './conformance/last-events.ts'
@@ -27,6 +28,7 @@ const GROUPS: Record<string, (store: Fresh) => void> = {
   'the time of the last event': testLastEvents,
   'accounts and what they own': testAccounts,
   'members and where they are signed in': testMembers,
+  'deliveries and their claims': testDeliveries,
 }
 
 /** What every store must do, whatever it keeps its rows in. Each group has a store of its own, each test people of its own. */

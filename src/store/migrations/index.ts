@@ -1,9 +1,10 @@
 import first from './0001_people_and_events.sql' with { type: 'text' }
 import sessions from './0002_sessions.sql' with { type: 'text' }
 import snippet from './0003_snippet.sql' with { type: 'text' }
+import messages from './0004_messages.sql' with { type: 'text' }
 import dailyRollups from './0005_daily_rollups.sql' with { type: 'text' }
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
-export const MIGRATIONS: readonly string[] = [first, sessions, snippet, dailyRollups]
+export const MIGRATIONS: readonly string[] = [first, sessions, snippet, messages, dailyRollups]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -1,0 +1,24 @@
+import { Elysia } from 'elysia'
+import { reportBounce } from '../core/bounces.ts'
+import type { Parts } from '../core/parts.ts'
+import { refuse } from '../core/refusals.ts'
+import { answer, refusalAnswer } from './answers.ts'
+import { readBytes } from './body.ts'
+
+const REPORT_BYTES = 16 * 1024
+const SIGNATURE = 'eventpost-signature'
+const TAKEN = { ok: true }
+
+/** POST /hooks/bounces/APP: what a mail provider, or a script beside one, reports about a mail that went out. */
+export const bounceRoutes = (parts: Parts) =>
+  new Elysia().post(
+    '/hooks/bounces/:app',
+    async ({ request, params }) => {
+      const bytes = await readBytes(request, REPORT_BYTES)
+      if (bytes === null) return refusalAnswer(request, refuse('too_large'))
+      const signature = request.headers.get(SIGNATURE) ?? ''
+      const refusal = await reportBounce(parts, { app: params.app, bytes, signature })
+      return refusal ? refusalAnswer(request, refusal) : answer(request, 202, TAKEN)
+    },
+    { parse: 'none' },
+  )

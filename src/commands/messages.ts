@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs'
+import { UsageError } from '../config.ts'
+import { exportMessages, importMessages } from '../core/message-files.ts'
+import { isRefusal, type Refusal, REFUSALS } from '../core/refusals.ts'
+import { MESSAGE_STATUSES, type MessageStatus } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
+import type { AppRow } from '../store/types.ts'
+import {
+  ACCOUNT,
+  type Command,
+  CommandRefused,
+  DATA,
+  findAccount,
+  type Given,
+  JSON_OUTPUT,
+  type Options,
+  required,
+  withStore,
+} from './command.ts'
+
+const APP: Options = { app: { type: 'string', value: 'ID', meaning: "the app's ID" } }
+
+async function findApp(store: Store, given: Given): Promise<AppRow> {
+  const accountId = await findAccount(store, given)
+  const app = (await store.listApps(accountId)).find(({ publicId }) => publicId === required(given, 'app'))
+  if (!app) throw new CommandRefused('The account has no app with this ID.')
+  return app
+}
+
+export const messageExport: Command = {
+  name: 'message export',
+  summary: "prints an app's messages as JSON, to keep them in a file",
+  options: { ...DATA, ...ACCOUNT, ...APP },
+  run: async (given, env) =>
+    withStore(given, env, { mayCreate: false }, async (store) => {
+      const messages = await exportMessages(store, await findApp(store, given))
+      console.log(JSON.stringify(messages, null, 2))
+    }),
+}
+
+export const messageImport: Command = {
+  name: 'message import',
+  words: 'FILE',
+  summary: 'brings the messages of a file into an app, by name; prints what changed',
+  options: {
+    ...DATA,
+    ...ACCOUNT,
+    ...APP,
+    ...JSON_OUTPUT,
+    status: { type: 'string', value: 'draft|live|paused', meaning: 'for all of them (default: what the file says)' },
+    'dry-run': { type: 'boolean', meaning: 'say what would change, and change nothing' },
+  },
+  run: async (given, env) => {
+    const [path, ...more] = given.words
+    if (path === undefined || more.length > 0) throw new UsageError('Name one file.')
+    const [file, status] = [readFile(path), readStatus(given.text('status'))]
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const app = await findApp(store, given)
+      const by = { accountId: app.accountId, appId: app.id, actor: 'cli', at: Date.now() }
+      const context = { store, app, sender: env.EVENTPOST_MAIL_FROM ?? null }
+      const outcome = await importMessages(context, by, { file, status, dryRun: given.isSet('dry-run') })
+      if (!isRefusal(outcome)) return outcome.messages.map((one) => ({ ...one, fields: one.fields.join(' ') }))
+      throw new CommandRefused(sentencesOf(outcome).join(' '))
+    })
+  },
+}
+
+function sentencesOf({ refusal, field, message, errors }: Refusal): string[] {
+  const all = errors ?? [{ field, message: message ?? REFUSALS[refusal].message }]
+  return all.map((error) => (error.field === undefined ? error.message : `${error.field}: ${error.message}`))
+}
+
+function readFile(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw new CommandRefused(
+      error instanceof SyntaxError ? `${path} is not JSON: ${error.message}` : `${path} cannot be read.`,
+    )
+  }
+}
+
+function readStatus(text: string | undefined): MessageStatus | null {
+  const status = MESSAGE_STATUSES.find((one) => one === text)
+  if (text !== undefined && status === undefined) throw new UsageError('--status takes draft, live or paused.')
+  return status ?? null
+}

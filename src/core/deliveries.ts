@@ -1,0 +1,114 @@
+import {
+  type DeliveryWork,
+  type JudgeRecord,
+  type MailSettings,
+  type Marked,
+  type Rule,
+  STOP_REASONS,
+  type Verdict,
+} from '../store/message-types.ts'
+import { judgePersonLimits, LIMITED_MS } from '../store/person-limits.ts'
+import type { Store } from '../store/store.ts'
+import { isLifecycle, refusedBy } from '../store/suppression-list.ts'
+import { judgeRules } from './judge.ts'
+import { readFacts } from './judge-facts.ts'
+import { nextOpening } from './send-window.ts'
+
+export type { DeliveryWork, JudgeRecord, Marked }
+
+const HOUR_MS = 3_600_000
+/** messages.md: how long a delivery is tried before it is given up. */
+const GIVE_UP_HOURS = 72
+
+/** What to do with a delivery that is due; `reason` is a code, `dueAt` when to look again (ms UTC). */
+export type Judgement = { record: JudgeRecord } & (
+  { verdict: 'send' } | { verdict: 'skip'; reason: string } | { verdict: 'defer'; reason: string; dueAt: number }
+)
+
+/**
+ * Decides about a delivery at the moment of sending, with every rule's value and verdict: the message's own rules, the
+ * person's wish, and what the app has set. What a member sends on by hand asks the person's wish only.
+ */
+export async function judgeDelivery(store: Store, work: DeliveryWork, at: number): Promise<Judgement> {
+  const wish = await judgeWish(store, work)
+  const status = work.delivery.byHand ? [] : [judgeStatus(work)]
+  const rules = work.delivery.byHand ? [] : judgeRules(work.message.content, await readFacts(store, work, at))
+  const record: JudgeRecord = { at, verdicts: [wish, ...status, ...rules] }
+  const failed = record.verdicts.find(({ verdict }) => verdict === 'fail')
+  if (failed) return { verdict: 'skip', reason: reasonOf(failed), record }
+  return work.delivery.byHand ? { verdict: 'send', record } : judgeTime(store, work, record)
+}
+
+const reasonOf = ({ rule, value }: Verdict): string => {
+  if (rule === 'wish') return String(value)
+  return rule === 'message' ? 'message_paused' : STOP_REASONS[rule as Rule['rule']]
+}
+
+async function judgeWish(store: Store, work: DeliveryWork): Promise<Verdict> {
+  const suppression = await store.findSuppression(work.app.id, work.contact.email)
+  const refused = refusedBy(work, suppression)
+  return { rule: 'wish', about: null, value: refused, verdict: refused === null ? 'pass' : 'fail' }
+}
+
+const judgeStatus = ({ message }: DeliveryWork): Verdict => ({
+  rule: 'message',
+  about: null,
+  value: message.status,
+  verdict: message.status === 'live' ? 'pass' : 'fail',
+})
+
+/** When a delivery is given up (ms UTC). */
+export const whenToGiveUp = ({ delivery, settings }: Pick<DeliveryWork, 'delivery' | 'settings'>): number =>
+  delivery.plannedAt + (settings.giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
+
+/** Whether now is the time: again, the send window and the limits, within which it is given up after a while. */
+async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord): Promise<Judgement> {
+  const { settings } = work
+  const waits = [await judgeAgain(store, work, record.at)]
+  if (isLifecycle(work.message.content)) {
+    waits.push(judgeWindow(settings, record.at), ...(await judgeLimits(store, work, record.at)))
+  }
+  const asked = waits.filter((wait) => wait !== null)
+  const verdicts = [...record.verdicts, ...asked.map(({ verdict }) => verdict)]
+  const failed = asked.filter(({ verdict }) => verdict.verdict === 'fail')
+  const dueAt = Math.max(record.at, ...failed.map(({ until }) => until))
+  const giveUpAt = whenToGiveUp(work)
+  const isTooLate = record.at > giveUpAt || dueAt > giveUpAt
+  if (isTooLate) verdicts.push({ rule: 'giveUp', about: null, value: giveUpAt, verdict: 'fail' })
+  const judged = { record: { at: record.at, verdicts } }
+  const again = failed.find(({ verdict }) => verdict.rule === 'again')
+  if (again) return { verdict: 'skip', reason: 'again', ...judged }
+  if (isTooLate) return { verdict: 'skip', reason: 'gave_up', ...judged }
+  const [first] = failed
+  return first ? { verdict: 'defer', reason: first.verdict.rule, dueAt, ...judged } : { verdict: 'send', ...judged }
+}
+
+/** A rule about time with when it would pass. */
+type Wait = { verdict: Verdict; until: number }
+
+const wait = (rule: string, about: string | null, value: number | null, at: number, until: number): Wait => ({
+  verdict: { rule, about, value, verdict: until <= at ? 'pass' : 'fail' },
+  until,
+})
+
+async function judgeAgain(store: Store, { delivery, message }: DeliveryWork, at: number): Promise<Wait | null> {
+  const { again } = message.content
+  if (again === undefined || !('everyHours' in again)) return null
+  const lastAt = await store.lastHandedAt(delivery)
+  const until = lastAt === null ? at : lastAt + again.everyHours * HOUR_MS
+  return wait('again', String(again.everyHours), lastAt, at, until)
+}
+
+function judgeWindow({ sendWindow, timezone }: MailSettings, at: number): Wait | null {
+  if (sendWindow === null) return null
+  const opensAt = nextOpening(at, sendWindow, timezone ?? 'UTC')
+  return wait('window', `${sendWindow.from}-${sendWindow.until}`, opensAt, at, opensAt)
+}
+
+async function judgeLimits(store: Store, { delivery, settings }: DeliveryWork, at: number): Promise<Wait[]> {
+  if (settings.perPersonDay === null && settings.perPersonWeek === null) return []
+  const handed = await store.listHanded(delivery.appId, delivery.contactId, at - LIMITED_MS)
+  return judgePersonLimits(settings, handed, at).map(({ rule, most, count, until }) =>
+    wait(rule, String(most), count, at, until),
+  )
+}

@@ -1,0 +1,93 @@
+import type { MessageContent, Rule, Verdict } from '../store/message-types.ts'
+import { compares, propertyOf } from '../store/conditions.ts'
+import { isSamePath } from '../store/paths.ts'
+import { sinceWhen } from '../store/stops.ts'
+import type { ContactStatus, FieldValue } from '../store/types.ts'
+import { PRESENCE_MS, type Presence } from './presence.ts'
+
+const MINUTE_MS = 60_000
+
+/** What rules look at; where it comes from (the store, a rehearsal's pass over stored events) is not their concern. */
+export type Facts = {
+  /** when it is judged, and when what triggered it happened (ms UTC) */
+  at: number
+  triggeredAt: number
+  contact: { status: ContactStatus; tags: readonly string[]; fields: Record<string, FieldValue> }
+  /** the path of the `url` of the event that triggered it; null where it has none */
+  resultPath: string | null
+  /** when the browser script first saw the person; null = never */
+  firstViewAt: number | null
+  presence(at: number, quietMs: number): Presence
+  /** the first view of a path at `since` or later */
+  viewedAt(path: string, since: number): number | null
+  /** when an event last happened, at `since` or later, not counting the one that triggered this */
+  doneAt(event: string, since: number): number | null
+}
+
+/**
+ * Judges every rule of a message: for live sends, previews, rehearsals and explanations alike (messages.md). All rules
+ * are looked at, so that the record says everything; the mail goes out only when all pass.
+ */
+export const judgeRules = ({ onlyIf = [] }: MessageContent, facts: Facts): Verdict[] =>
+  onlyIf.map((rule) => judgeRule(rule, facts))
+
+function judgeRule(rule: Rule, facts: Facts): Verdict {
+  switch (rule.rule) {
+    case 'away':
+      return judgeAway(rule, facts)
+    case 'seen':
+    case 'notSeen':
+      return judgeSeen(rule, facts)
+    case 'done':
+    case 'notDone': {
+      const at = facts.doneAt(rule.event, sinceWhen(rule.since, facts.triggeredAt, facts.at))
+      return verdict(rule, rule.event, at, (at !== null) === (rule.rule === 'done'))
+    }
+    case 'tag': {
+      const tag = 'has' in rule ? rule.has : rule.lacks
+      const has = facts.contact.tags.includes(tag)
+      return verdict(rule, tag, has, has === 'has' in rule)
+    }
+    case 'field': {
+      const value = propertyOf(facts.contact.fields, rule.field)
+      return verdict(rule, rule.field, (value as FieldValue | undefined) ?? null, compares(value, rule))
+    }
+    case 'status':
+      return verdict(rule, rule.is, facts.contact.status, facts.contact.status === rule.is)
+  }
+}
+
+const verdict = (rule: Rule, about: string | null, value: Verdict['value'], passes: boolean): Verdict => ({
+  rule: rule.rule,
+  about,
+  value,
+  verdict: passes ? 'pass' : 'fail',
+})
+
+/** Of a person whom the browser script never saw, the rule itself says what to do. */
+const unknown = (rule: Extract<Rule, { ifUnknown?: unknown }>, about: string | null): Verdict => ({
+  ...verdict(rule, about, null, (rule.ifUnknown ?? (rule.rule === 'seen' ? 'skip' : 'send')) === 'send'),
+  isUnknown: true,
+})
+
+/** Gone: the last report is a leave at least so many minutes old, or nothing was reported for a while. */
+function judgeAway(rule: Extract<Rule, { rule: 'away' }>, facts: Facts): Verdict {
+  const about = rule.at ?? 'sending'
+  const at = about === 'trigger' ? facts.triggeredAt : facts.at
+  if (facts.firstViewAt === null || facts.firstViewAt > at) return unknown(rule, about)
+  const quietMs = rule.quietMinutes === undefined ? PRESENCE_MS : rule.quietMinutes * MINUTE_MS
+  const { isHere, paths, lastLeftAt, lastReportAt } = facts.presence(at, quietMs)
+  if (isHere) return verdict(rule, about, paths[0] ?? null, false)
+  const isLongAgo = lastLeftAt === null || lastLeftAt <= at - (rule.minutes ?? 0) * MINUTE_MS
+  return verdict(rule, about, lastLeftAt ?? lastReportAt, isLongAgo)
+}
+
+/** The page of the event's `url`: opened since, or open already when the event came. */
+function judgeSeen(rule: Extract<Rule, { rule: 'seen' | 'notSeen' }>, facts: Facts): Verdict {
+  const path = facts.resultPath
+  if (path === null || facts.firstViewAt === null) return unknown(rule, path)
+  const { paths } = facts.presence(facts.triggeredAt, PRESENCE_MS)
+  const wasOpen = paths.some((open) => isSamePath(open, path))
+  const seenAt = wasOpen ? facts.triggeredAt : facts.viewedAt(path, facts.triggeredAt)
+  return verdict(rule, path, seenAt, (seenAt !== null) === (rule.rule === 'seen'))
+}

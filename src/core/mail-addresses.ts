@@ -1,0 +1,56 @@
+/** Where mail goes through and whom it comes from, as settings say it (messages.md, Sending). */
+import { readEmail } from './email.ts'
+import { cleanText } from './template-scope.ts'
+
+/** One validated address and a name beside it: a text with both could hold a second address. */
+export type Mailbox = { name: string; address: string }
+
+/** A mail server, as `smtp://user:password@host:587` or `smtps://` (TLS from the first byte) names it. */
+export type SmtpServer = {
+  host: string
+  port: number
+  /** TLS from the first byte; else it is begun when the server offers it, and before any password is said */
+  isSecure: boolean
+  login: { user: string; password: string } | null
+}
+
+const NAMED = /^([^<>]*)<([^<>]+)>$/
+const NAME_CHARACTERS = 64
+
+/** Reads `ada@example.com` or `Ada <ada@example.com>`; null for anything else, two addresses among it. */
+export function readMailbox(text: string): Mailbox | null {
+  const [, name = '', address = text] = NAMED.exec(text.trim()) ?? []
+  return makeMailbox(name.trim().replace(/^"(.*)"$/, '$1'), address)
+}
+
+/** A mailbox of two texts that came separately. A name that is blank or too long is cut; the address must be one. */
+export function makeMailbox(name: string, address: string): Mailbox | null {
+  const email = readEmail(address)
+  return (
+    email && {
+      name: Array.from(cleanText(name) ?? '')
+        .slice(0, NAME_CHARACTERS)
+        .join(''),
+      address: email.email,
+    }
+  )
+}
+
+const SUBMISSION_PORT = 587
+const SECURE_PORT = 465
+
+/** Reads the URL of a mail server, or null when it is none. */
+export function readSmtpUrl(text: string): SmtpServer | null {
+  const url = URL.parse(text)
+  if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
+  if (!/^\/?$/.test(url.pathname) || url.search !== '' || url.hash !== '') return null
+  const isSecure = url.protocol === 'smtps:'
+  try {
+    const [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)]
+    const port = url.port === '' ? (isSecure ? SECURE_PORT : SUBMISSION_PORT) : Number(url.port)
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+    return { host, port, isSecure, login: user === '' ? null : { user, password } }
+  } catch {
+    return null
+  }
+}

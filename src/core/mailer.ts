@@ -1,0 +1,26 @@
+/** What the rest of the service may ask of the room that sends; it is passed in, so that no door imports it. */
+import type { DeliveryWork } from './deliveries.ts'
+import type { Mailbox } from './mail-addresses.ts'
+import type { TemplateFault } from './templates.ts'
+
+/** `refusedLinks` are addresses that came with the event or the person and are not the app's own: said, not linked. */
+export type RenderedMail = { subject: string; html: string; text: string; refusedLinks: string[] }
+
+/** A mail server that is left alone for a while. `server` names it without its password, `until` is ms UTC. */
+export type Pause = { server: string; reason: string; until: number }
+
+/** A message with the person, the event and the app it is shown for. */
+export type Sample = Omit<DeliveryWork, 'delivery'>
+
+/** `kept`: nothing leaves this installation, and this is what would have. `reason` is a code, such as `smtp_550`. */
+export type TestResult = { is: 'sent' } | { is: 'kept'; raw: string } | { is: 'failed'; reason: string } | TemplateFault
+
+export type Mailer = {
+  /** The mail as it would go out: the same code as for sending. */
+  preview(sample: Sample): RenderedMail | TemplateFault
+  /** Sends a sample to a member, at once and past every rule. */
+  sendTest(sample: Sample, to: Mailbox): Promise<TestResult>
+  /** Resolves when no mail to this person is on its way any more, which for most is at once. */
+  landed(contactId: number): Promise<void>
+  listPauses(): Pause[]
+}

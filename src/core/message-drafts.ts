@@ -1,0 +1,55 @@
+import type { MessageContent } from '../store/message-types.ts'
+import { RESULTS_READY } from './event-input.ts'
+
+/**
+ * What every new app begins with, ready to be turned on (spec 1.5): a mail to someone who left before the results were
+ * ready, with the event's headline, and one that links to results which were not opened yet.
+ */
+export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
+  {
+    name: 'Results ready, they left',
+    content: {
+      trigger: { event: RESULTS_READY },
+      wait: { minutes: 10 },
+      onlyIf: [
+        { rule: 'notSeen', ifUnknown: 'send' },
+        { rule: 'away', at: 'trigger', ifUnknown: 'send' },
+        { rule: 'away', minutes: 5, ifUnknown: 'send' },
+      ],
+      again: { once: 'person' },
+      mail: {
+        subject: '{{ event.headline | default: "Your results are ready" }}',
+        preheader: 'They were finished while you were away.',
+        body: [
+          'Hello {{ contact.firstName | default: "there" }},',
+          'you left before your results were ready. Now they are:',
+          '**{{ event.headline | default: "Your results are ready." }}**',
+          '[See your results]({{ event.url }})',
+        ].join('\n\n'),
+      },
+    },
+  },
+  {
+    name: 'Results not opened yet',
+    content: {
+      trigger: { event: RESULTS_READY },
+      wait: { minutes: 24 * 60 },
+      // whoever the script never saw may have opened them long ago
+      onlyIf: [
+        { rule: 'notSeen', ifUnknown: 'skip' },
+        { rule: 'away', minutes: 30, ifUnknown: 'skip' },
+      ],
+      again: { once: 'person' },
+      mail: {
+        subject: 'Still there for you: {{ event.headline | default: "your results" }}',
+        preheader: 'You have not opened them yet.',
+        body: [
+          'Hello {{ contact.firstName | default: "there" }},',
+          'your results have been ready since yesterday, and you have not opened them yet:',
+          '**{{ event.headline | default: "Your results are ready." }}**',
+          '[Open your results]({{ event.url }})',
+        ].join('\n\n'),
+      },
+    },
+  },
+]

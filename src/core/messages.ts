@@ -1,0 +1,56 @@
+import type { MessageChange, SavedMessage } from '../store/message-writes.ts'
+import type { MessageCounts, MessageRow, MessageStatus } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
+import type { AppRow, Refused } from '../store/types.ts'
+import { type CheckContext, findLiveProblems } from './message-checks.ts'
+import { readMessage } from './message-input.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from './refusals.ts'
+
+export type { MessageChange, MessageCounts, MessageRow, SavedMessage }
+
+/** The messages of an app with what each achieved, in the order in which they were made. */
+export async function listMessages(store: Store, app: AppRow): Promise<(MessageRow & { counts: MessageCounts })[]> {
+  const rows = await store.listMessages(app.id)
+  return Promise.all(rows.map(async (row) => ({ ...row, counts: await store.countDeliveries(row.id) })))
+}
+
+/**
+ * Saves a message as it was written: a new one as a draft (`id` null), else the one with this id. An edit of a live one is
+ * a new version, and must not have what would keep it from going live; deliveries that wait keep theirs. A `status` in the value
+ * is set too. Refusals: invalid_field with every field by its path, message_not_found, message_name_taken.
+ */
+export async function saveMessage(
+  context: CheckContext,
+  by: MessageChange,
+  { id, value }: { id: number | null; value: unknown },
+): Promise<SavedMessage | Refusal | Refused> {
+  const reading = readMessage(value)
+  if ('errors' in reading) return refuseFields(reading.errors)
+  const { store, app } = context
+  const old = id === null ? null : await store.findMessage(app.id, id)
+  if (id !== null && !old) return refuse('message_not_found')
+  // without an id a name stands for the message that has it, which is for files: here it is a second one
+  if (id === null && (await store.findMessageByName(app.id, reading.input.name))) return refuse('message_name_taken')
+  const status = reading.input.status ?? old?.status ?? 'draft'
+  const problems = status === 'live' ? await findLiveProblems(context, reading.input.content) : []
+  if (problems.length > 0) return refuseFields(problems)
+  const outcome = await store.saveMessages({ ...by, drafts: [{ id, ...reading.input }] })
+  if (isRefusal(outcome)) return outcome
+  return outcome.saved[0] ?? refuse('internal_error')
+}
+
+/**
+ * Turns a message live, paused or back to a draft. Live needs a sender and no open problem: invalid_field names them.
+ * Deliveries that come due while it is not live are skipped.
+ */
+export async function setMessageStatus(
+  context: CheckContext,
+  by: MessageChange,
+  { id, status }: { id: number; status: MessageStatus },
+): Promise<{ done: true } | Refusal | Refused> {
+  const message = await context.store.findMessage(context.app.id, id)
+  if (!message) return refuse('message_not_found')
+  const problems = status === 'live' ? await findLiveProblems(context, message.content) : []
+  if (problems.length > 0) return refuseFields(problems)
+  return context.store.setMessageStatus({ ...by, id, status })
+}

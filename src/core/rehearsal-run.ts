@@ -1,0 +1,183 @@
+import { allHold, parseProperties, propertyOf } from '../store/conditions.ts'
+import {
+  type Again,
+  type MailSettings,
+  type MessageContent,
+  STOP_REASONS,
+  type Rule,
+  type Verdict,
+} from '../store/message-types.ts'
+import { isPathLike, pathOfUrl } from '../store/paths.ts'
+import type { RehearsalReads } from '../store/rehearsal-reads.ts'
+import { onceKeyOf, whenDue } from '../store/triggers.ts'
+import { judgeRules } from './judge.ts'
+import { readHistory } from './rehearsal-history.ts'
+import { nextOpening } from './send-window.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** So many lines of each outcome are listed, the latest ones; all are counted. */
+const LISTED_LINES = 100
+
+export type RehearsalInput = {
+  appId: number
+  content: MessageContent
+  settings: Pick<MailSettings, 'sendWindow' | 'timezone'>
+  days: number
+  now: number
+}
+
+/** One person and trigger. `isToday`: the rule was judged by what is stored of the person now. Times are ms UTC. */
+export type RehearsalLine = {
+  contactId: number
+  email: string | null
+  triggeredAt: number
+  dueAt: number
+  outcome: string
+  verdicts: (Verdict & { isToday?: true })[]
+}
+
+/** `counts`: how often each outcome came: send, waiting, again, or the reason why not. */
+export type Rehearsal = {
+  from: number
+  until: number
+  triggered: number
+  counts: Record<string, number>
+  lines: RehearsalLine[]
+}
+
+type Triggered = { contactId: number; at: number; resultPath: string | null; key: string }
+
+/**
+ * Who would have got a message in the last days, when, and why the others not, had it been live (messages.md,
+ * Rehearsal). The app's limits per person are not looked at: they depend on other messages. Null for a trigger by tag,
+ * because when a tag was added is not kept.
+ */
+export function rehearse(
+  reads: RehearsalReads,
+  { appId, content, settings, days, now }: RehearsalInput,
+): Rehearsal | null {
+  if ('tag' in content.trigger) return null
+  const from = now - days * DAY_MS
+  const triggers = readTriggers(reads, appId, content, from)
+  const people = new Set(triggers.map(({ contactId }) => contactId))
+  const history = readHistory(reads, { appId, content, from, isTriggered: (contactId) => people.has(contactId) })
+  const again = createAgain(content.again)
+  const tally = createTally()
+  const zone = settings.timezone ?? 'UTC'
+  for (const { contactId, at, resultPath, key } of triggers) {
+    const dueAt = nextOpening(whenDue(content.wait, at, zone), settings.sendWindow, zone)
+    const note = (outcome: string, verdicts: Verdict[]): void =>
+      tally.add({ contactId, email: null, triggeredAt: at, dueAt, outcome, verdicts })
+    if (!again.isFree(key, at, dueAt)) note('again', [])
+    else if (dueAt > now) note('waiting', [])
+    else {
+      const facts = history({ contactId, at: dueAt, triggeredAt: at, resultPath })
+      const verdicts = judgeRules(content, facts)
+      const outcome = outcomeOf(content, facts.contact.status, verdicts)
+      again.use(key, dueAt, outcome === 'send')
+      note(outcome, verdicts)
+    }
+  }
+  const lines = tally
+    .lines()
+    .map((line) => ({ ...line, email: reads.emailOf(line.contactId), verdicts: line.verdicts.map(markToday) }))
+  return { from, until: now, triggered: triggers.length, counts: tally.counts(), lines }
+}
+
+const markToday = (verdict: Verdict): Verdict & { isToday?: true } =>
+  ['tag', 'field', 'status'].includes(verdict.rule) ? { ...verdict, isToday: true } : verdict
+
+function outcomeOf({ mail }: MessageContent, status: string, verdicts: Verdict[]): string {
+  const isRefused = status !== 'subscribed' && !(status === 'unsubscribed' && mail.category === 'transactional')
+  if (isRefused) return status
+  const failed = verdicts.find(({ verdict }) => verdict === 'fail')
+  return failed ? STOP_REASONS[failed.rule as Rule['rule']] : 'send'
+}
+
+type Range = { appId: number; from: number }
+
+/** In the order in which they came. */
+function readTriggers(reads: RehearsalReads, appId: number, content: MessageContent, from: number): Triggered[] {
+  const range = { appId, from }
+  const { trigger } = content
+  if ('contact' in trigger) return Array.from(reads.eachCreated(range), toCreated)
+  if ('page' in trigger) return readViews(reads, range, trigger.page)
+  return 'event' in trigger ? readEvents(reads, range, content, trigger) : []
+}
+
+/** Without an event, "once" can only be once per person. */
+const toCreated = ({ id, createdAt }: { id: number; createdAt: number }): Triggered => ({
+  contactId: id,
+  at: createdAt,
+  resultPath: null,
+  key: String(id),
+})
+
+function readViews(reads: RehearsalReads, range: Range, pattern: string): Triggered[] {
+  const found: Triggered[] = []
+  for (const { contactId, path, occurredAt: at } of reads.eachHappening(range, null)) {
+    if (path !== null && isPathLike(path, pattern))
+      found.push({ contactId, at, resultPath: null, key: String(contactId) })
+  }
+  return found
+}
+
+type OnEvent = Extract<MessageContent['trigger'], { event: string }>
+
+function readEvents(
+  reads: RehearsalReads,
+  range: Range,
+  content: MessageContent,
+  { event, where }: OnEvent,
+): Triggered[] {
+  const { again, onlyIf = [] } = content
+  const asksUrl = onlyIf.some(({ rule }) => rule === 'seen' || rule === 'notSeen')
+  // of a million events, taking properties apart that nobody asks for would be most of the time
+  const asks = asksUrl || where !== undefined || (again !== undefined && 'property' in again)
+  const found: Triggered[] = []
+  for (const { contactId, properties, occurredAt: at } of reads.eachTrigger(range, event)) {
+    const parsed = asks ? parseProperties(properties) : {}
+    if (where && !allHold(where, parsed)) continue
+    const resultPath = asksUrl ? pathOfUrl(propertyOf(parsed, 'url')) : null
+    found.push({ contactId, at, resultPath, key: `${contactId} ${onceKeyOf(again, () => parsed)}` })
+  }
+  return found
+}
+
+/** "Once" as the queue has it: what is on its way or was sent uses it up, what was skipped gives it back. */
+function createAgain(again: Again | undefined) {
+  const everyMs = again && 'everyHours' in again ? again.everyHours * HOUR_MS : Number.POSITIVE_INFINITY
+  const freeAt = new Map<string, { waitingUntil: number; sentAt: number | null }>()
+  return {
+    isFree(key: string, at: number, dueAt: number): boolean {
+      const used = freeAt.get(key)
+      if (!used) return true
+      return used.waitingUntil <= at && (used.sentAt === null || dueAt >= used.sentAt + everyMs)
+    },
+    use(key: string, dueAt: number, isSent: boolean): void {
+      freeAt.set(key, { waitingUntil: dueAt, sentAt: isSent ? dueAt : (freeAt.get(key)?.sentAt ?? null) })
+    },
+  }
+}
+
+function createTally() {
+  const byOutcome = new Map<string, { count: number; lines: RehearsalLine[] }>()
+  return {
+    add(line: RehearsalLine): void {
+      const known = byOutcome.get(line.outcome) ?? { count: 0, lines: [] }
+      known.count += 1
+      known.lines.push(line)
+      // cut now and then: to shift one for each of a million would take longer than to judge them
+      if (known.lines.length >= 10 * LISTED_LINES) known.lines = known.lines.slice(-LISTED_LINES)
+      byOutcome.set(line.outcome, known)
+    },
+    counts: (): Record<string, number> =>
+      Object.fromEntries([...byOutcome].map(([outcome, { count }]) => [outcome, count])),
+    /** The latest first. */
+    lines: (): RehearsalLine[] =>
+      [...byOutcome.values()]
+        .flatMap(({ lines }) => lines.slice(-LISTED_LINES))
+        .sort((a, b) => b.triggeredAt - a.triggeredAt),
+  }
+}

@@ -1,0 +1,55 @@
+/** What templates see: plain data of one person and event, cleaned, without what is blank (messages.md, Templates). */
+
+/** The facts as the store keeps them. `properties` is the event's compact JSON; null where nothing was an event. */
+export type TemplateFacts = {
+  contact: {
+    email: string
+    firstName: string | null
+    lastName: string | null
+    tags: string[] | null
+    fields: Record<string, unknown> | null
+  }
+  event: { properties: string | null } | null
+  app: { name: string; homeUrl: string | null }
+  unsubscribeUrl: string
+}
+
+/** A value is missing exactly when it is undefined: null and blank texts were left out. */
+export type TemplateScope = { [name: string]: unknown }
+
+/** Deeper than any JSON the API takes. */
+const DEPTH_MAX = 16
+
+/** The scope of one mail. Nothing in it has a prototype or a function. */
+export function makeTemplateScope({ contact, event, app, unsubscribeUrl }: TemplateFacts): TemplateScope {
+  const { email, firstName, lastName, tags, fields } = contact
+  return {
+    event: asObject(cleanData(readProperties(event?.properties ?? null))),
+    contact: { ...asObject(cleanData({ email, firstName, lastName, tags })), fields: asObject(cleanData(fields)) },
+    app: asObject(cleanData({ name: app.name, homeUrl: app.homeUrl })),
+    unsubscribeUrl,
+  }
+}
+
+const readProperties = (json: string | null): unknown => (json === null ? {} : JSON.parse(json))
+
+const asObject = (value: unknown): object => (typeof value === 'object' && value !== null ? value : {})
+
+function cleanData(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return cleanText(value)
+  if (typeof value === 'number' || typeof value === 'boolean') return value
+  if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return undefined
+  if (Array.isArray(value)) return value.map((one) => cleanData(one, depth + 1)).filter((one) => one !== undefined)
+  const entries = Object.entries(value).map(([name, one]) => [name, cleanData(one, depth + 1)] as const)
+  return Object.fromEntries(entries.filter(([, one]) => one !== undefined))
+}
+
+/** Everything that breaks a line, and marks that turn the direction of the text around them (not those within it). */
+const BREAKS = /[\s\p{Cc}\u2028\u2029]+/gu
+const DIRECTION_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/g
+
+/** One line, well-formed, that changes nothing outside itself; undefined when nothing visible is left. */
+export function cleanText(text: string): string | undefined {
+  const line = text.toWellFormed().replaceAll(DIRECTION_CONTROLS, '').replaceAll(BREAKS, ' ').trim()
+  return line === '' ? undefined : line
+}

@@ -1,0 +1,75 @@
+/** Pauses a mail server that fails, so that a thousand mails do not each find out for themselves. */
+
+import type { Pause } from '../core/mailer.ts'
+
+/** Failures in a row after which the server is left alone; one that says 421 or 454 is at once. */
+const FAILURES = 5
+/** The first pause, and each after it that ended in another failure. */
+export const PAUSE_MS = [15_000, 60_000, 300_000]
+
+type State = { failures: number; pauses: number; until: number; reason: string; isProbing: boolean }
+
+export type Breaker = ReturnType<typeof createBreaker>
+
+/** `now` is the wall clock, as that of the deliveries which wait for the end of a pause. */
+export function createBreaker({ now }: { now: () => number }) {
+  const states = new Map<string, State>()
+
+  const isHeld = ({ pauses, until, isProbing }: State): boolean => pauses > 0 && (until > now() || isProbing)
+
+  return {
+    /** Whether no mail may go to this server now. */
+    isHeld(server: string): boolean {
+      const state = states.get(server)
+      return state !== undefined && isHeld(state)
+    },
+
+    /**
+     * Whether a mail may go to this server. After a pause one may, to try; the others wait until it is known how that
+     * went.
+     */
+    admit(server: string): boolean {
+      const state = states.get(server)
+      if (state && isHeld(state)) return false
+      if (state && state.pauses > 0) state.isProbing = true
+      return true
+    },
+
+    /** It took a mail, or said something about one: it is well. */
+    succeed(server: string): void {
+      states.delete(server)
+    },
+
+    /** A mail was not even offered: whoever tries the server next is another. */
+    abstain(server: string): void {
+      const state = states.get(server)
+      if (state) state.isProbing = false
+    },
+
+    /** `isClear`: the server itself asks for a pause. */
+    fail(server: string, reason: string, isClear: boolean): void {
+      const state = states.get(server) ?? { failures: 0, pauses: 0, until: 0, reason, isProbing: false }
+      states.set(server, state)
+      state.failures += 1
+      state.reason = reason
+      const isProbe = state.isProbing
+      state.isProbing = false
+      // what was in the air when the pause began says nothing new
+      if (state.until > now()) return
+      if (!isProbe && !isClear && state.failures < FAILURES) return
+      state.until = now() + (PAUSE_MS[Math.min(state.pauses, PAUSE_MS.length - 1)] ?? 0)
+      state.pauses += 1
+    },
+
+    /** When a server is tried again (ms UTC); null when it is not paused. */
+    pausedUntil(server: string): number | null {
+      const state = states.get(server)
+      return state && state.pauses > 0 ? state.until : null
+    },
+
+    listPauses: (): Pause[] =>
+      Array.from(states, ([server, { reason, until, pauses }]) => ({ server, reason, until, pauses }))
+        .filter(({ pauses }) => pauses > 0)
+        .map(({ server, reason, until }) => ({ server, reason, until })),
+  }
+}

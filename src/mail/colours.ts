@@ -1,0 +1,50 @@
+/** Colours of a mail, from the one that an app chooses, so that everything in it stays readable (contrast of WCAG). */
+
+/** Contrast that text must have to what is behind it. */
+const READABLE = 4.5
+const STEPS = 20
+
+type Rgb = [red: number, green: number, blue: number]
+
+const WHITE: Rgb = [255, 255, 255]
+const BLACK: Rgb = [0, 0, 0]
+
+const HEX = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i
+
+/** `#rrggbb`, or null for anything else: no other text gets into a style. */
+export const isColour = (text: string): boolean => HEX.test(text)
+
+function readColour(text: string): Rgb {
+  const [, red = '0', green = '0', blue = '0'] = HEX.exec(text) ?? []
+  return [red, green, blue].map((digits) => Number.parseInt(digits, 16)) as Rgb
+}
+
+const printColour = (colour: Rgb): string =>
+  `#${colour.map((part) => Math.round(part).toString(16).padStart(2, '0')).join('')}`
+
+const linear = (part: number): number => (part <= 10.31475 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4)
+
+const luminance = ([red, green, blue]: Rgb): number =>
+  0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+
+function contrast(one: Rgb, other: Rgb): number {
+  const [dark = 0, light = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b)
+  return (light + 0.05) / (dark + 0.05)
+}
+
+const mix = (from: Rgb, to: Rgb, share: number): Rgb =>
+  from.map((part, index) => part + ((to[index] ?? 0) - part) * share) as Rgb
+
+/** The colour of text on a ground of `colour`: white or black, whichever is easier to read. */
+export function inkOn(colour: string): string {
+  const ground = readColour(colour)
+  return printColour(contrast(ground, WHITE) >= contrast(ground, BLACK) ? WHITE : BLACK)
+}
+
+/** `colour` as text on `ground`: itself, or as much lighter or darker as it takes to be read. */
+export function readableOn(colour: string, ground: string): string {
+  const [own, behind] = [readColour(colour), readColour(ground)]
+  const towards = luminance(behind) < 0.18 ? WHITE : BLACK
+  const shades = Array.from({ length: STEPS + 1 }, (_, step) => mix(own, towards, step / STEPS))
+  return printColour(shades.find((shade) => contrast(shade, behind) >= READABLE) ?? towards)
+}

@@ -1,0 +1,90 @@
+/** From a rendered mail to the bytes that go over the wire: MIME, headers, signature. */
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import DKIM from 'nodemailer/lib/dkim'
+import MailComposer from 'nodemailer/lib/mail-composer'
+import type { Mailbox } from '../core/mail-addresses.ts'
+import type { RenderedMail } from '../core/mailer.ts'
+
+/** A domain's signing key: PEM, RSA. */
+export type DkimKey = { domain: string; selector: string; key: string }
+
+export type Letter = {
+  mail: Pick<RenderedMail, 'subject' | 'html' | 'text'>
+  from: Mailbox
+  replyTo: Mailbox | null
+  to: Mailbox
+  /** without angle brackets; the same for every attempt */
+  messageId: string
+  /** ms UTC */
+  at: number
+  /** null for a transactional mail */
+  unsubscribeUrl: string | null
+  dkim: DkimKey | null
+}
+
+/** One mail to one mailbox. `raw` is whole, with CRLF. */
+export type ComposedMail = { from: string; to: string; raw: Buffer }
+
+/** What a signature covers: all that a reader or a mail program acts on, List-Unsubscribe-Post as RFC 8058 asks. */
+const SIGNED =
+  'From:Reply-To:Subject:Date:Message-ID:To:MIME-Version:Content-Type:Content-Transfer-Encoding:List-Unsubscribe:List-Unsubscribe-Post:Auto-Submitted'
+
+/** Writes a mail out. @throws Error when the key does not sign */
+export async function composeMail(letter: Letter): Promise<ComposedMail> {
+  const { mail, from, replyTo, to, messageId, at, unsubscribeUrl, dkim } = letter
+  const composer = new MailComposer({
+    from,
+    to,
+    ...(replyTo === null ? {} : { replyTo }),
+    subject: mail.subject,
+    text: mail.text,
+    html: mail.html,
+    textEncoding: 'quoted-printable',
+    newline: 'windows',
+    messageId: `<${messageId}>`,
+    date: new Date(at),
+    headers: headersOf(unsubscribeUrl),
+    // no part of a mail is ever read from a file or an address
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  const raw = await composer.compile().build()
+  return { from: from.address, to: to.address, raw: dkim === null ? raw : await sign(raw, dkim) }
+}
+
+/** Programs that answer for people who are away leave alone what says that a program wrote it. */
+const headersOf = (unsubscribeUrl: string | null) => ({
+  'Auto-Submitted': 'auto-generated',
+  ...(unsubscribeUrl === null
+    ? {}
+    : {
+        'List-Unsubscribe': { prepared: true, foldLines: true, value: `<${unsubscribeUrl}>` },
+        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+      }),
+})
+
+const SIGNATURE = 'DKIM-Signature:'
+
+/** Keys that were read, by their text: reading one costs a fifth of signing with it. */
+const KEYS_MAX = 100
+const keys = new Map<string, KeyObject>()
+
+function readKey(pem: string): KeyObject {
+  const known = keys.get(pem)
+  if (known) return known
+  if (keys.size >= KEYS_MAX) keys.clear()
+  const key = createPrivateKey(pem)
+  keys.set(pem, key)
+  return key
+}
+
+async function sign(raw: Buffer, { domain, selector, key }: DkimKey): Promise<Buffer> {
+  const privateKey = readKey(key)
+  const signer = new DKIM({ domainName: domain, keySelector: selector, privateKey, headerFieldNames: SIGNED })
+  const signed = Buffer.concat(await Array.fromAsync(signer.sign(raw)))
+  // a key that cannot be used leaves the mail as it was, without a word
+  if (signed.subarray(0, SIGNATURE.length).toString('latin1') !== SIGNATURE) {
+    throw new Error('the DKIM key of the app does not sign')
+  }
+  return signed
+}

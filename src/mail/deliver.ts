@@ -1,0 +1,63 @@
+/** One delivery, from its claim to what became of it (messages.md, Sending; spec 1.5). */
+import { type DeliveryWork, judgeDelivery, type JudgeRecord } from '../core/deliveries.ts'
+import type { RenderedMail } from '../core/mailer.ts'
+import { publicId } from '../core/public-ids.ts'
+import { unsubscribeUrl } from '../core/unsubscribe.ts'
+import type { ComposedMail } from './compose.ts'
+import { handOver } from './hand-over.ts'
+import { claimOf, type Delivered, type DeliverParts, endOf, putOff, retry, skip } from './marks.ts'
+import type { Route } from './routes.ts'
+import { composeSample, renderSample } from './samples.ts'
+
+/** Takes a claimed delivery as far as it goes. Whatever it marks, it marks under this claim only. */
+export async function deliver(parts: DeliverParts, work: DeliveryWork): Promise<Delivered> {
+  const judged = await judgeDelivery(parts.store, work, parts.clock.now())
+  if (judged.verdict === 'skip') return skip(parts, work, judged.reason, judged.record)
+  if (judged.verdict === 'defer') return putOff(parts, work, judged)
+  const route = parts.routes.find(work)
+  if ('fault' in route) return skip(parts, work, route.fault, judged.record)
+  const url = unsubscribeUrl(parts.baseUrl, parts.unsubscribeKey, work.contact.id)
+  const mail = renderSample(work, url)
+  if (!('html' in mail)) return skip(parts, work, ...faultOf(mail, judged.record))
+  const record = withLinks(judged.record, mail)
+  const composed = await composeSample(work, {
+    mail,
+    route,
+    url,
+    at: parts.clock.now(),
+    messageId: messageIdOf(work, route),
+  })
+  if (composed === null) return retry(parts, work, { reason: 'dkim_key', isServerFault: true, record })
+  return route.provider === null
+    ? capture(parts, work, composed, record)
+    : handOver(parts, work, { route, composed, record })
+}
+
+/** The same for every attempt, so that whoever gets a mail twice can tell. */
+const messageIdOf = ({ delivery }: DeliveryWork, { from }: Route): string =>
+  `${publicId('dlv', delivery.id)}@${from.address.split('@')[1]}`
+
+/** Said in the record, beside the rules: what the template lacks. */
+function faultOf(
+  fault: Exclude<ReturnType<typeof renderSample>, RenderedMail>,
+  { at, verdicts }: JudgeRecord,
+): [string, JudgeRecord] {
+  const about = 'missing' in fault ? fault.missing : fault.broken
+  const verdict = { rule: 'template', about, value: null, verdict: 'fail' as const }
+  return ['missing' in fault ? 'missing_value' : 'broken_template', { at, verdicts: [...verdicts, verdict] }]
+}
+
+/** An address that the mail does not link to does not stop it, and the record says so. */
+const withLinks = ({ at, verdicts }: JudgeRecord, { refusedLinks }: RenderedMail): JudgeRecord => ({
+  at,
+  verdicts: [
+    ...verdicts,
+    ...refusedLinks.map((about) => ({ rule: 'link', about, value: false, verdict: 'pass' as const })),
+  ],
+})
+
+async function capture(parts: DeliverParts, work: DeliveryWork, { raw }: ComposedMail, record: JudgeRecord) {
+  const kept = { ...claimOf(parts, work), raw: raw.toString('utf8'), record: JSON.stringify(record) }
+  const marked = await parts.store.markCaptured(kept)
+  return endOf(marked, 'sent')
+}

@@ -1,0 +1,105 @@
+/**
+ * The one layout of every mail: a sheet of 600 pixels that fits a phone, by day and by night. Tables hold it together
+ * and say that they are no tables, because the mail program of many offices is a word processor.
+ */
+import { type Look, findLook } from './look.ts'
+
+export type LayoutFacts = {
+  subject: string
+  preheader: string
+  /** from renderHtmlBody, and the same as text */
+  html: string
+  text: string
+  appName: string
+  logoUrl: string | null
+  colour: string | null
+  /** the postal address, line by line */
+  address: readonly string[]
+  /** null for a transactional mail, which nobody can unsubscribe from */
+  unsubscribeUrl: string | null
+}
+
+const escape = Bun.escapeHTML
+
+/** Whole HTML of a mail. */
+export function layOutHtml(facts: LayoutFacts): string {
+  const { light, dark } = findLook(facts.colour)
+  const font = `font-family:${light.sans};font-size:16px;line-height:24px`
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="supported-color-schemes" content="light dark">
+<title>${escape(facts.subject)}</title>
+<style>${sheetOf(dark)}</style>
+</head>
+<body class="ground" style="margin:0;padding:0;background:${light.ground};-webkit-text-size-adjust:100%">
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" class="ground" style="background:${light.ground}">
+<tr><td align="center" class="around" style="padding:24px 16px">
+<!--[if mso]><table role="presentation" width="600" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:600px">
+${preheaderOf(facts.preheader, light)}<tr><td class="ink" style="padding:0 8px 16px;${font};font-weight:600;color:${light.ink}">${brandOf(facts)}</td></tr>
+<tr><td class="sheet ink line" dir="auto" style="padding:32px 32px 16px;${font};color:${light.ink};background:${light.sheet};border:1px solid ${light.line};border-radius:8px;word-break:break-word;overflow-wrap:anywhere">
+${facts.html}
+</td></tr>
+<tr><td class="quiet" style="padding:16px 8px 0;font-family:${light.sans};font-size:13px;line-height:20px;color:${light.quiet}">${footerOf(facts, light)}</td></tr>
+</table>
+<!--[if mso]></td></tr></table><![endif]-->
+</td></tr>
+</table>
+</body>
+</html>
+`
+}
+
+/** By night, also where Outlook decides that it is night, and on a phone. What has no class keeps its surroundings' colour. */
+const sheetOf = (dark: Look): string =>
+  `:root{color-scheme:light dark;supported-color-schemes:light dark}
+@media (prefers-color-scheme:dark){
+${nightOf(dark, '', '')}
+}
+${nightOf(dark, '[data-ogsc] ', '[data-ogsb] ')}
+@media (max-width:480px){
+.around{padding:16px 8px!important}
+.sheet{padding:24px 20px 8px!important}
+}`
+
+const nightOf = (dark: Look, inks: string, grounds: string): string =>
+  `${grounds}.ground{background:${dark.ground}!important}
+${grounds}.sheet{background:${dark.sheet}!important}
+${grounds}.sunk{background:${dark.sunk}!important}
+${inks}.ink{color:${dark.ink}!important}
+${inks}.quiet,${inks}.quiet a{color:${dark.quiet}!important}
+${inks}.line{border-color:${dark.line}!important}
+${inks}.link{color:${dark.link}!important}`
+
+/** What a list of mails shows after the subject, because it is the first text. Hidden text would be taken for a trick. */
+const preheaderOf = (preheader: string, { sans, quiet }: Look): string =>
+  preheader === ''
+    ? ''
+    : `<tr><td class="quiet" style="padding:0 8px 16px;font-family:${sans};font-size:13px;line-height:20px;color:${quiet}">${escape(preheader)}</td></tr>\n`
+
+/** A picture that is not loaded leaves its name behind. */
+const brandOf = ({ logoUrl, appName }: LayoutFacts): string =>
+  logoUrl === null
+    ? escape(appName)
+    : `<img src="${escape(logoUrl)}" alt="${escape(appName)}" height="32" style="display:block;height:32px;max-width:240px;border:0">`
+
+function footerOf({ appName, address, unsubscribeUrl }: LayoutFacts, { quiet }: Look): string {
+  const unsubscribe =
+    unsubscribeUrl === null
+      ? ''
+      : `<br><a href="${escape(unsubscribeUrl)}" style="color:${quiet};text-decoration:underline">Unsubscribe</a>`
+  return `${[whyOf(appName), ...address].map(escape).join('<br>')}${unsubscribe}`
+}
+
+const whyOf = (appName: string): string => `You receive this because you use ${appName}.`
+
+/** The same mail for whoever reads text. */
+export function layOutText({ text, appName, address, unsubscribeUrl }: LayoutFacts): string {
+  const lines = [whyOf(appName), ...address]
+  if (unsubscribeUrl !== null) lines.push(`Unsubscribe: ${unsubscribeUrl}`)
+  return `${text}\n\n-- \n${lines.join('\n')}\n`
+}

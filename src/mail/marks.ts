@@ -1,0 +1,86 @@
+/** What the sender writes about a delivery: always under its claim, so that it means nothing once somebody else holds it. */
+import { type DeliveryWork, type JudgeRecord, type Marked, whenToGiveUp } from '../core/deliveries.ts'
+import type { Parts } from '../core/parts.ts'
+import type { Breaker } from './breaker.ts'
+import { retryDelay } from './retries.ts'
+import type { Routes } from './routes.ts'
+
+export type DeliverParts = {
+  store: Parts['store']
+  clock: Parts['clock']
+  baseUrl: string
+  unsubscribeKey: string
+  routes: Routes
+  breaker: Breaker
+  /** who claims; another name than that of any process before */
+  claimedBy: string
+  /** aborted when the process stops */
+  stopping: AbortSignal
+}
+
+/** What became of a claim, for the log: the state and why. */
+export type Delivered = { state: string; reason: string | null }
+
+export const done = (state: string, reason: string | null = null): Delivered => ({ state, reason })
+
+export const claimOf = ({ clock, claimedBy }: DeliverParts, { delivery }: DeliveryWork) => ({
+  id: delivery.id,
+  attempt: delivery.attempt,
+  claimedBy,
+  at: clock.now(),
+})
+
+export async function skip(
+  parts: DeliverParts,
+  work: DeliveryWork,
+  reason: string,
+  record: JudgeRecord,
+): Promise<Delivered> {
+  await parts.store.markSkipped({ ...claimOf(parts, work), reason, record: JSON.stringify(record) })
+  return done('skipped', reason)
+}
+
+type PutOff = { reason: string; dueAt: number; record: JudgeRecord | null }
+export async function putOff(
+  parts: DeliverParts,
+  work: DeliveryWork,
+  { reason, dueAt, record }: PutOff,
+): Promise<Delivered> {
+  const json = record && JSON.stringify(record)
+  await parts.store.markDeferred({ ...claimOf(parts, work), reason, dueAt, record: json })
+  return done('deferred', reason)
+}
+
+type Retry = { reason: string; isServerFault: boolean; record: JudgeRecord | null }
+/** Later, by how often it was tried, until it is given up. */
+export async function retry(parts: DeliverParts, work: DeliveryWork, { reason, isServerFault, record }: Retry) {
+  const dueAt = parts.clock.now() + retryDelay(work.delivery.attempt, isServerFault)
+  if (dueAt <= whenToGiveUp(work)) return putOff(parts, work, { reason, dueAt, record })
+  await parts.store.markFailed({ ...claimOf(parts, work), reason })
+  return done('failed', reason)
+}
+
+/** What a hand-over came to: by the store's last look, or because it could not save. */
+export const endOf = (marked: Marked | { refusal: string }, state: string): Delivered => {
+  if ('refusal' in marked) return done('claimed', marked.refusal)
+  return marked.held ? done(state) : done('withheld', marked.because)
+}
+
+const SAVE_AGAIN_MS = 500
+
+/**
+ * Writes down what cannot be done again: while the disk is full it goes on trying. Where the process stops first, the
+ * next one finds the delivery handed over and its outcome unknown.
+ */
+export async function persist(
+  { stopping }: DeliverParts,
+  mark: () => Promise<Marked | { refusal: string }>,
+  delivered: Delivered,
+): Promise<Delivered> {
+  for (;;) {
+    const marked = await mark()
+    if ('held' in marked) return delivered
+    if (stopping.aborted) return done('handed', marked.refusal)
+    await Bun.sleep(SAVE_AGAIN_MS)
+  }
+}

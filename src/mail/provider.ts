@@ -1,0 +1,25 @@
+/** What the sender asks of whoever takes mail out. */
+import type { ComposedMail } from './compose.ts'
+
+/**
+ * What became of a mail. `withheld`: the hand-over was refused, and nothing was sent. `refused`: the server said no,
+ * with `code` and perhaps an enhanced one such as 5.1.1; `about` tells whether it meant the recipient, the mail, or us,
+ * in which case another mail would fare no better. `unreachable`: nothing was sent. `unknown`: all of it was sent, and no
+ * answer came.
+ */
+export type Outcome =
+  | { is: 'sent' }
+  | { is: 'withheld' }
+  | { is: 'refused'; code: number; enhanced: string | null; about: 'recipient' | 'mail' | 'sender' }
+  | { is: 'unreachable'; reason: string }
+  | { is: 'unknown'; reason: string }
+
+/** Asked when all of the mail but its end is out: commits the hand-over and says whether the mail may go. */
+export type HandOver = () => Promise<boolean>
+
+export type Provider = {
+  /** Never rejects, and calls `handOver` at most once an attempt, just before nothing can be taken back. */
+  send(mail: ComposedMail, handOver: HandOver): Promise<Outcome>
+  /** Lets what is on its way finish, and ends the connections. */
+  close(): void
+}

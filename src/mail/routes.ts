@@ -1,0 +1,79 @@
+/** Whom a mail comes from, and through which server it goes: the message's word, the app's, the installation's. */
+import { type Mailbox, makeMailbox, readMailbox, readSmtpUrl } from '../core/mail-addresses.ts'
+import type { DeliveryWork } from '../core/deliveries.ts'
+import type { DkimKey } from './compose.ts'
+import type { Provider } from './provider.ts'
+import { createSmtpProvider } from './smtp.ts'
+
+/** What the installation sends with; null where nothing is set. */
+export type MailDefaults = { smtpUrl: string | null; from: string | null }
+
+/** `provider` null: nothing leaves, every mail is kept. */
+export type Route = {
+  from: Mailbox
+  replyTo: Mailbox | null
+  dkim: DkimKey | null
+  /** names the server without its password */
+  server: string
+  provider: Provider | null
+}
+
+export type RouteFault = { fault: 'no_sender' | 'smtp_url' }
+
+export type Routes = ReturnType<typeof createRoutes>
+
+const CAPTURE = 'capture'
+
+/** Connections are opened once for each server, and shared by the apps that use it. */
+export function createRoutes(defaults: MailDefaults, createProvider: (url: string) => Provider | null = providerOf) {
+  const providers = new Map<string, Provider | null>()
+  const findProvider = (url: string): Provider | null => {
+    if (!providers.has(url)) providers.set(url, createProvider(url))
+    return providers.get(url) ?? null
+  }
+
+  return {
+    find({ message, settings }: Pick<DeliveryWork, 'message' | 'settings'>): Route | RouteFault {
+      const { mail } = message.content
+      const from = readFrom({ mail, settings, defaults })
+      if (from === null) return { fault: 'no_sender' }
+      const replyTo = mail.replyTo ?? settings.replyTo
+      const common = { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings) }
+      const url = settings.smtpUrl ?? defaults.smtpUrl
+      if (url === null) return { ...common, server: CAPTURE, provider: null }
+      const provider = findProvider(url)
+      return provider === null ? { fault: 'smtp_url' } : { ...common, server: nameOf(url), provider }
+    },
+    close(): void {
+      for (const provider of providers.values()) provider?.close()
+    },
+  }
+}
+
+const providerOf = (url: string): Provider | null => {
+  const server = readSmtpUrl(url)
+  return server && createSmtpProvider(server)
+}
+
+const nameOf = (url: string): string => {
+  const server = readSmtpUrl(url)
+  return server === null ? url : `${server.host}:${server.port}`
+}
+
+type Said = Pick<DeliveryWork, 'settings'> & {
+  mail: DeliveryWork['message']['content']['mail']
+  defaults: MailDefaults
+}
+
+/** A name without an address stands with the next address that is known. */
+function readFrom({ mail, settings, defaults }: Said): Mailbox | null {
+  const fallback = defaults.from === null ? null : readMailbox(defaults.from)
+  const address = mail.fromEmail ?? settings.fromEmail ?? fallback?.address ?? null
+  const name = mail.fromName ?? settings.fromName ?? fallback?.name ?? ''
+  return address === null ? null : makeMailbox(name, address)
+}
+
+const readDkim = ({ dkimDomain, dkimSelector, dkimKey }: DeliveryWork['settings']): DkimKey | null =>
+  dkimDomain === null || dkimSelector === null || dkimKey === null
+    ? null
+    : { domain: dkimDomain, selector: dkimSelector, key: dkimKey }

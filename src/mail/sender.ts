@@ -1,0 +1,80 @@
+/** The loop that takes due deliveries out (messages.md, Sending): claims a few, delivers them side by side, sleeps. */
+import type { Mailer } from '../core/mailer.ts'
+import type { Parts } from '../core/parts.ts'
+import { createBreaker } from './breaker.ts'
+import { createDispatch, type DispatchParts } from './dispatch.ts'
+import type { Provider } from './provider.ts'
+import { createRoutes, type MailDefaults } from './routes.ts'
+import { renderSample } from './samples.ts'
+import { sendTest } from './test-mail.ts'
+
+/** How often it looks when nothing is known to be due. */
+const LOOK_MS = 1_000
+
+export type SenderParts = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey'> &
+  Pick<DispatchParts, 'claimedBy' | 'note' | 'onFault'> & {
+    defaults: MailDefaults
+    /** another way out than SMTP */
+    createProvider?: (url: string) => Provider | null
+  }
+
+export type Sender = Mailer & {
+  /** Claims and delivers until nothing more is due, or what is due waits for a pause or its pace. */
+  sendDue(): Promise<void>
+  /** Takes up what the process before had claimed, and goes on by itself from now on. */
+  start(): Promise<void>
+  /** Claims nothing more, and resolves when what is in the air has landed. */
+  stop(): Promise<void>
+}
+
+export function createSender(sending: SenderParts): Sender {
+  const { store, clock, claimedBy, baseUrl, onFault } = sending
+  const stop = new AbortController()
+  const routes = createRoutes(sending.defaults, sending.createProvider)
+  const breaker = createBreaker(clock)
+  const { sendDue, landed, waitMs } = createDispatch({ ...sending, routes, breaker, stopping: stop.signal })
+  const loop = createLoop(sendDue, { waitMs: () => waitMs() || LOOK_MS, onFault, stopping: stop.signal })
+  return {
+    sendDue,
+    async start() {
+      await store.releaseClaims({ notOf: claimedBy, at: clock.now() })
+      loop.start()
+    },
+    async stop() {
+      stop.abort()
+      await loop.ended()
+      await landed()
+      routes.close()
+    },
+    preview: (sample) => renderSample(sample, `${baseUrl}/u/preview`),
+    sendTest: (sample, to) => sendTest({ routes, clock, baseUrl }, sample, to),
+    landed,
+    listPauses: breaker.listPauses,
+  }
+}
+
+type LoopOptions = { waitMs: () => number; onFault: (error: unknown) => void; stopping: AbortSignal }
+
+/** Does the work, waits, and does it again, until it is to stop. */
+function createLoop(work: () => Promise<void>, { waitMs, onFault, stopping }: LoopOptions) {
+  let running = Promise.resolve()
+  let wake = (): void => {}
+  stopping.addEventListener('abort', () => wake())
+  const wait = async (ms: number): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    wake = resolve
+    const timer = setTimeout(resolve, ms)
+    await promise
+    clearTimeout(timer)
+  }
+  const run = async (): Promise<void> => {
+    while (!stopping.aborted) {
+      await work().catch(onFault)
+      if (!stopping.aborted) await wait(waitMs())
+    }
+  }
+  return {
+    start: (): void => void (running = run()),
+    ended: (): Promise<void> => running,
+  }
+}

@@ -1,0 +1,40 @@
+import type { Compared, Condition } from './message-types.ts'
+
+/**
+ * Whether a stored value compares as a rule says. `3` and `"3"` are equal: a rule may have been typed into a form.
+ * `contains` looks into texts and lists; `above` and `below` take numbers, also those written as text.
+ */
+export function compares(value: unknown, { is, to }: Compared): boolean {
+  const isPresent = value !== undefined && value !== null && value !== ''
+  if (is === 'present') return isPresent
+  if (is === 'absent') return !isPresent
+  if (is === 'notEqual') return !isEqual(value, to)
+  if (!isPresent || to === undefined) return false
+  if (is === 'equal') return isEqual(value, to)
+  if (is === 'contains') return contains(value, to)
+  const [left, right] = [toNumber(value), toNumber(to)]
+  return is === 'above' ? left > right : left < right
+}
+
+/** Whether all conditions hold on an event's properties. */
+export const allHold = (conditions: readonly Condition[], properties: Record<string, unknown>): boolean =>
+  conditions.every((condition) => compares(propertyOf(properties, condition.property), condition))
+
+/** A customer's own property and nothing that every object has. */
+export const propertyOf = (properties: Record<string, unknown>, name: string): unknown =>
+  Object.hasOwn(properties, name) ? properties[name] : undefined
+
+/** Stored JSON of an event; null is none. */
+export const parseProperties = (text: string | null): Record<string, unknown> =>
+  text === null ? {} : (JSON.parse(text) as Record<string, unknown>)
+
+const isEqual = (value: unknown, to: unknown): boolean => isPlain(value) && String(value) === String(to)
+
+const contains = (value: unknown, to: unknown): boolean =>
+  Array.isArray(value) ? value.some((item) => isEqual(item, to)) : isPlain(value) && String(value).includes(String(to))
+
+const isPlain = (value: unknown): boolean => ['string', 'number', 'boolean'].includes(typeof value)
+
+/** NaN compares as false both ways. */
+const toNumber = (value: unknown): number =>
+  typeof value === 'number' || (typeof value === 'string' && value.trim() !== '') ? Number(value) : Number.NaN

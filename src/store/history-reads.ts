@@ -1,0 +1,42 @@
+import type { Database } from 'bun:sqlite'
+import { idAt } from './ids.ts'
+import { EVENT_TYPES } from './types.ts'
+
+/** A customer's clock may be so far ahead (field-limits.ts): what happened then may have come so much earlier. */
+const AHEAD_MS = 10 * 60_000
+/** More views than this within a message's wait are a machine's. */
+const VIEWS_MAX = 10_000
+
+export type ViewRow = { path: string; occurredAt: number }
+
+/** What a person has done, as rules ask it: by when it happened, not by when it came. */
+export function createHistoryReads(db: Database) {
+  const [event, page, action] = EVENT_TYPES.map((_, code) => code)
+  const happened = 'ifnull(occurred_at, received_at)'
+  const views = db.prepare<ViewRow, [number, number, number]>(
+    `SELECT path, ${happened} AS occurredAt FROM events
+     WHERE contact_id = ? AND type = ${page} AND id >= ? AND ${happened} >= ? AND path IS NOT NULL LIMIT ${VIEWS_MAX}`,
+  )
+  const done = db.prepare<{ at: number | null }, [number, string, number, number, number, number]>(
+    `SELECT max(${happened}) AS at FROM events
+     WHERE name_id = (SELECT id FROM event_names WHERE app_id = ? AND name = ?)
+       AND contact_id = ? AND type IN (${event}, ${action}) AND id >= ? AND ${happened} >= ? AND id <> ?`,
+  )
+  const firstView = db.prepare<{ at: number | null }, [number]>(
+    `SELECT min(at) AS at FROM (SELECT ${happened} AS at FROM events WHERE contact_id = ? AND type = ${page} LIMIT 16)`,
+  )
+
+  return {
+    /** Page views at `since` (ms UTC) or later. */
+    listViews: (contactId: number, since: number): ViewRow[] => views.all(contactId, idAt(since - AHEAD_MS), since),
+
+    /** When a person first opened a page (ms UTC); null = the browser script never saw them. */
+    firstViewAt: (contactId: number): number | null => firstView.get(contactId)?.at ?? null,
+
+    /** When an event or action last happened, at `since` (ms UTC) or later; `exceptId` is not counted. */
+    lastDoneAt(query: { appId: number; contactId: number; name: string; since: number; exceptId: number | null }) {
+      const { appId, name, contactId, since, exceptId } = query
+      return done.get(appId, name, contactId, idAt(since - AHEAD_MS), since, exceptId ?? 0)?.at ?? null
+    },
+  }
+}

@@ -1,0 +1,120 @@
+import type { Database } from 'bun:sqlite'
+import { USES_ONCE_UP } from './delivery-states.ts'
+import { isTimezone } from './local-time.ts'
+import type { MessageContent, MessageRow, Rule } from './message-types.ts'
+
+/** Apps whose rules are kept in memory; beyond that all are read again. */
+const CACHED_APPS = 10_000
+
+export type LiveMessage = { id: number; version: number; content: MessageContent }
+
+/** What has to happen in an app when something arrives: looked up for every event, so each question is a Map's. */
+export type AppRules = {
+  byEvent: Map<string, LiveMessage[]>
+  byTag: Map<string, LiveMessage[]>
+  byPage: { pattern: string; message: LiveMessage }[]
+  onCreated: LiveMessage[]
+  /** the kinds of rules that arrivals may settle, and the events that do */
+  stoppedBy: Set<Rule['rule']>
+  stoppingEvents: Set<string>
+  timezone: string
+  /** the app has deliveries that something may stop, or whose people may come back */
+  hasDeliveries: boolean
+}
+
+type Version = { id: number; status: string; version: number; current: number; content: string }
+
+/** The messages of each app as the writing thread needs them. Dropped whenever one is changed. */
+export type LiveMessages = ReturnType<typeof createLiveMessages>
+
+export function createLiveMessages(db: Database) {
+  const select = db.prepare<Version, [number]>(
+    `SELECT m.id, m.status, m.version AS current, v.version, v.content
+     FROM messages m JOIN message_versions v ON v.message_id = m.id WHERE m.app_id = ? ORDER BY m.id`,
+  )
+  const oneVersion = db.prepare<{ content: string }, [number, number]>(
+    'SELECT content FROM message_versions WHERE message_id = ? AND version = ?',
+  )
+  const oneDelivery = db.prepare(`SELECT 1 FROM deliveries WHERE app_id = ? AND ${USES_ONCE_UP} LIMIT 1`)
+  const timezone = db.prepare<{ timezone: string | null }, [number]>(
+    'SELECT timezone FROM app_mail_settings WHERE app_id = ?',
+  )
+  const apps = new Map<number, AppRules>()
+  const contents = new Map<string, MessageContent>()
+
+  const load = (appId: number): AppRules => {
+    const versions = select.all(appId).map((row) => ({ ...row, content: JSON.parse(row.content) as MessageContent }))
+    const zone = timezone.get(appId)?.timezone ?? 'UTC'
+    const rules = emptyRules(isTimezone(zone) ? zone : 'UTC')
+    rules.hasDeliveries = oneDelivery.get(appId) !== null
+    for (const { id, status, version, current, content } of versions) {
+      // older versions may still have deliveries that wait
+      noteStops(rules, content)
+      if (status === 'live' && version === current) addTrigger(rules, { id, version, content })
+    }
+    return rules
+  }
+
+  return {
+    of(appId: number): AppRules {
+      const known = apps.get(appId)
+      if (known) return known
+      if (apps.size >= CACHED_APPS) apps.clear()
+      const rules = load(appId)
+      apps.set(appId, rules)
+      return rules
+    },
+    /** What a version of a message says. @throws when there is none: deliveries never outlive their message */
+    contentOf(messageId: number, version: number): MessageRow['content'] {
+      const key = `${messageId}:${version}`
+      const known = contents.get(key)
+      if (known) return known
+      const row = oneVersion.get(messageId, version)
+      if (!row) throw new Error('a delivery has no message')
+      if (contents.size >= CACHED_APPS) contents.clear()
+      const content = JSON.parse(row.content) as MessageContent
+      contents.set(key, content)
+      return content
+    },
+    drop(appId: number): void {
+      apps.delete(appId)
+      contents.clear()
+    },
+    forget(): void {
+      apps.clear()
+      contents.clear()
+    },
+  }
+}
+
+const emptyRules = (timezone: string): AppRules => ({
+  byEvent: new Map(),
+  byTag: new Map(),
+  byPage: [],
+  onCreated: [],
+  stoppedBy: new Set(),
+  stoppingEvents: new Set(),
+  timezone,
+  hasDeliveries: false,
+})
+
+function addTrigger(rules: AppRules, message: LiveMessage): void {
+  const { trigger } = message.content
+  if ('event' in trigger) addTo(rules.byEvent, trigger.event, message)
+  else if ('tag' in trigger) addTo(rules.byTag, trigger.tag, message)
+  else if ('page' in trigger) rules.byPage.push({ pattern: trigger.page, message })
+  else rules.onCreated.push(message)
+}
+
+function addTo(map: Map<string, LiveMessage[]>, key: string, message: LiveMessage): void {
+  const known = map.get(key)
+  if (known) known.push(message)
+  else map.set(key, [message])
+}
+
+function noteStops(rules: AppRules, { onlyIf = [] }: MessageContent): void {
+  for (const rule of onlyIf) {
+    rules.stoppedBy.add(rule.rule)
+    if (rule.rule === 'notDone') rules.stoppingEvents.add(rule.event)
+  }
+}

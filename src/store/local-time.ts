@@ -1,0 +1,60 @@
+/** Wall-clock time in a place. Zones are IANA names; an unknown one throws. */
+
+const DAY_MS = 24 * 3_600_000
+const MINUTE_MS = 60_000
+
+/** Making a format takes 50 times as long as using it. */
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function formatOf(zone: string): Intl.DateTimeFormat {
+  const known = formats.get(zone)
+  if (known) return known
+  const numeric = { year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric' } as const
+  const made = new Intl.DateTimeFormat('en-US', { timeZone: zone, hourCycle: 'h23', era: 'short', ...numeric })
+  formats.set(zone, made)
+  return made
+}
+
+/** The wall clock in a zone to the minute, as the milliseconds it would be in UTC. */
+export function localTime(at: number, zone: string): number {
+  if (zone === 'UTC') return at - (at % MINUTE_MS)
+  const parts = Object.fromEntries(
+    formatOf(zone)
+      .formatToParts(at)
+      .map(({ type, value }) => [type, Number(value)]),
+  )
+  return Date.UTC(parts.year ?? 0, (parts.month ?? 1) - 1, parts.day, parts.hour, parts.minute)
+}
+
+/**
+ * When a zone's wall clock shows `local`: the first time where a change of the clocks lets it come twice, and an hour later
+ * where it is skipped.
+ */
+export function fromLocalTime(local: number, zone: string): number {
+  const [before, after] = [local - DAY_MS, local + DAY_MS].map((near) => local - (localTime(near, zone) - near))
+  const times = [before ?? local, after ?? local].sort((a, b) => a - b)
+  return times.find((time) => localTime(time, zone) === local) ?? before ?? local
+}
+
+/** "09:30" as milliseconds since midnight. */
+export function readTimeOfDay(text: string): number {
+  const [hours = 0, minutes = 0] = text.split(':').map(Number)
+  return (hours * 60 + minutes) * MINUTE_MS
+}
+
+/** When the clocks of a zone next show a time of day such as "09:00", at `after` or later (ms UTC). */
+export function nextTimeOfDay(after: number, time: string, zone: string): number {
+  const local = localTime(after, zone)
+  const today = local - (local % DAY_MS) + readTimeOfDay(time)
+  const days = [0, 1, 2].map((day) => fromLocalTime(today + day * DAY_MS, zone))
+  return days.find((candidate) => candidate >= after) ?? after + DAY_MS
+}
+
+export function isTimezone(zone: string): boolean {
+  try {
+    formatOf(zone)
+    return true
+  } catch {
+    return false
+  }
+}

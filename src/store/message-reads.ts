@@ -1,0 +1,120 @@
+import type { Database } from 'bun:sqlite'
+import { and, asc, count, desc, eq, isNotNull, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { HAS_MOVED, IS_WAITING } from './delivery-states.ts'
+import { DELIVERY_STATES, type MailSettings, type MessageCounts, type MessageRow } from './message-types.ts'
+import { appMailSettings, deliveries, messages, messageVersions } from './schema.ts'
+
+const NO_SETTINGS: MailSettings = {
+  fromName: null,
+  fromEmail: null,
+  replyTo: null,
+  postalAddress: null,
+  logoUrl: null,
+  colour: null,
+  smtpUrl: null,
+  dkimDomain: null,
+  dkimSelector: null,
+  dkimKey: null,
+  bounceSecret: null,
+  perSecond: null,
+  perPersonDay: null,
+  perPersonWeek: null,
+  sendWindow: null,
+  timezone: null,
+  giveUpHours: null,
+}
+
+type Joined = { message: typeof messages.$inferSelect; content: MessageRow['content'] }
+const toMessageRow = ({ message, content }: Joined): MessageRow => ({ ...message, content })
+
+/** Reads of messages and of how an app sends them. */
+export function createMessageReads(db: Database) {
+  const orm = drizzle(db)
+  const fields = { message: messages, content: messageVersions.content }
+  const isCurrent = and(eq(messageVersions.messageId, messages.id), eq(messageVersions.version, messages.version))
+  const current = () => orm.select(fields).from(messages).innerJoin(messageVersions, isCurrent)
+
+  const oneVersion = orm
+    .select(fields)
+    .from(messages)
+    .innerJoin(messageVersions, eq(messageVersions.messageId, messages.id))
+    .where(and(eq(messages.id, sql.placeholder('id')), eq(messageVersions.version, sql.placeholder('version'))))
+    .prepare()
+  const oneSettings = orm
+    .select()
+    .from(appMailSettings)
+    .where(eq(appMailSettings.appId, sql.placeholder('appId')))
+    .prepare()
+
+  const countWhere = (messageId: number, column: typeof deliveries.cameBackAt | typeof deliveries.openedAt): number =>
+    orm
+      .select({ n: count() })
+      .from(deliveries)
+      .where(and(eq(deliveries.messageId, messageId), isNotNull(column)))
+      .get()?.n ?? 0
+
+  const moved = db.prepare<{ state: string; n: number }, [number]>(
+    `SELECT state, count(*) AS n FROM deliveries WHERE message_id = ? AND ${HAS_MOVED} GROUP BY state`,
+  )
+  const waiting = db.prepare<{ state: string; n: number }, [number, number]>(
+    `SELECT 'waiting' AS state, count(*) AS n FROM deliveries
+     WHERE app_id = (SELECT app_id FROM messages WHERE id = ?) AND message_id = ? AND ${IS_WAITING} AND state = 'waiting'`,
+  )
+
+  return {
+    /** In the order in which they were made. */
+    listMessages: (appId: number): MessageRow[] =>
+      current().where(eq(messages.appId, appId)).orderBy(asc(messages.id)).all().map(toMessageRow),
+
+    findMessage(appId: number, id: number): MessageRow | null {
+      const found = current()
+        .where(and(eq(messages.id, id), eq(messages.appId, appId)))
+        .get()
+      return found ? toMessageRow(found) : null
+    },
+
+    findMessageByName(appId: number, name: string): MessageRow | null {
+      const found = current()
+        .where(and(eq(messages.appId, appId), eq(messages.name, name)))
+        .get()
+      return found ? toMessageRow(found) : null
+    },
+
+    /** The message with the content and the number of one of its versions. */
+    findVersion(id: number, version: number): MessageRow | null {
+      const found = oneVersion.get({ id, version })
+      return found ? { ...toMessageRow(found), version } : null
+    },
+
+    /** Newest first. */
+    listVersions: (id: number): { version: number; createdAt: number; content: MessageRow['content'] }[] =>
+      orm
+        .select({
+          version: messageVersions.version,
+          createdAt: messageVersions.createdAt,
+          content: messageVersions.content,
+        })
+        .from(messageVersions)
+        .where(eq(messageVersions.messageId, id))
+        .orderBy(desc(messageVersions.version))
+        .all(),
+
+    countDeliveries(messageId: number): MessageCounts {
+      const rows = [...moved.all(messageId), ...waiting.all(messageId, messageId)]
+      const of = (state: string): number => rows.find((row) => row.state === state)?.n ?? 0
+      const states = Object.fromEntries(DELIVERY_STATES.map((state) => [state, of(state)])) as MessageCounts
+      return {
+        ...states,
+        cameBack: countWhere(messageId, deliveries.cameBackAt),
+        opened: countWhere(messageId, deliveries.openedAt),
+      }
+    },
+
+    /** How an app sends; what was never set is null. */
+    mailSettings(appId: number): MailSettings {
+      const { appId: _, ...settings } = oneSettings.get({ appId }) ?? { appId, ...NO_SETTINGS }
+      return settings
+    },
+  }
+}

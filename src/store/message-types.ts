@@ -1,0 +1,187 @@
+/** Messages and deliveries as the store keeps them (messages.md). Times are milliseconds UTC. */
+import type { PersonLimit } from './person-limits.ts'
+import type { AppRow, ContactRow, EventRow } from './types.ts'
+
+export const MESSAGE_STATUSES = ['draft', 'live', 'paused'] as const
+export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
+
+export const DELIVERY_STATES = [
+  'waiting',
+  'claimed',
+  'handed',
+  'sent',
+  'skipped',
+  'deferred',
+  'failed',
+  'unknown',
+  'bounced',
+  'complained',
+] as const
+export type DeliveryState = (typeof DELIVERY_STATES)[number]
+
+export const SUPPRESSION_REASONS = ['unsubscribed', 'bounced', 'complained'] as const
+export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
+
+export const COMPARISONS = ['equal', 'notEqual', 'contains', 'above', 'below', 'present', 'absent'] as const
+export type Comparison = (typeof COMPARISONS)[number]
+export type Compared = { is: Comparison; to?: string | number | boolean }
+export type Condition = Compared & { property: string }
+
+export type Trigger =
+  | { event: string; where?: Condition[] }
+  /** a path, or with `*` at its end all paths that begin so */
+  | { page: string }
+  | { contact: 'created' }
+  | { tag: string }
+
+/** `until` is a local time such as "09:00", in the app's timezone. */
+export type Wait = { minutes: number } | { until: string }
+export type Again = { once: 'person' } | { once: 'property'; property: string } | { everyHours: number }
+type IfUnknown = { ifUnknown?: 'send' | 'skip' }
+/** Since what triggered the delivery, ever, or within so many days. */
+export type Since = 'trigger' | 'ever' | { days: number }
+
+export type Rule =
+  /** Gone for `minutes`, now or when it was triggered; `quietMinutes` without a sign count as gone. */
+  | ({ rule: 'away'; minutes?: number; at?: 'sending' | 'trigger'; quietMinutes?: number } & IfUnknown)
+  | ({ rule: 'seen' } & IfUnknown)
+  | ({ rule: 'notSeen' } & IfUnknown)
+  | { rule: 'done'; event: string; since?: Since }
+  | { rule: 'notDone'; event: string; since?: Since }
+  | { rule: 'tag'; has: string }
+  | { rule: 'tag'; lacks: string }
+  | ({ rule: 'field'; field: string } & Compared)
+  | { rule: 'status'; is: 'subscribed' | 'unsubscribed' | 'bounced' | 'complained' }
+
+export type Mail = {
+  subject: string
+  preheader?: string
+  body: string
+  fromName?: string
+  fromEmail?: string
+  replyTo?: string
+  /** To transactional mail unsubscribing does not apply. */
+  category?: 'lifecycle' | 'transactional'
+}
+
+export type MessageContent = {
+  trigger: Trigger
+  wait?: Wait
+  onlyIf?: Rule[]
+  again?: Again
+  /** When nobody knows whether the mail went out: send it once more, or leave it to a person. */
+  ifUnconfirmed?: 'resend' | 'leave'
+  mail: Mail
+}
+
+export type MessageRow = {
+  id: number
+  accountId: string
+  appId: number
+  name: string
+  status: MessageStatus
+  version: number
+  createdAt: number
+  updatedAt: number
+  content: MessageContent
+}
+
+/** How many deliveries of a message are in each state, and what became of those that were sent. */
+export type MessageCounts = Record<DeliveryState, number> & { cameBack: number; opened: number }
+
+/** `days`: 0 is Sunday. From `from` until `until`, local times such as "09:00"; over midnight when `until` is less. */
+export type SendWindow = { days: number[]; from: string; until: string }
+
+export type MailSettings = {
+  fromName: string | null
+  fromEmail: string | null
+  replyTo: string | null
+  postalAddress: string | null
+  logoUrl: string | null
+  colour: string | null
+  smtpUrl: string | null
+  dkimDomain: string | null
+  dkimSelector: string | null
+  /** PEM */
+  dkimKey: string | null
+  /** signs what a mail provider reports later */
+  bounceSecret: string | null
+  perSecond: number | null
+  perPersonDay: number | null
+  perPersonWeek: number | null
+  sendWindow: SendWindow | null
+  timezone: string | null
+  giveUpHours: number | null
+}
+
+/** One rule with what it looked at: `unknown` is decided by the rule's `ifUnknown`. */
+export type Verdict = {
+  rule: string
+  /** what the rule asks about, such as an event's name or a path */
+  about: string | null
+  value: string | number | boolean | null
+  verdict: 'pass' | 'fail'
+  isUnknown?: true
+}
+
+/** What was judged, and when; JSON in the delivery. */
+export type JudgeRecord = { at: number; verdicts: Verdict[] }
+
+export type DeliveryRow = {
+  id: number
+  appId: number
+  contactId: number
+  messageId: number
+  version: number
+  eventId: number | null
+  onceKey: string | null
+  state: DeliveryState
+  triggeredAt: number
+  plannedAt: number
+  dueAt: number
+  attempt: number
+  claimedBy: string | null
+  claimedUntil: number | null
+  handedAt: number | null
+  sentAt: number | null
+  /** an unknown outcome was sent again already */
+  resent: boolean
+  /** a member sent it on, whatever the rules say */
+  byHand: boolean
+  reason: string | null
+  /** JSON of a JudgeRecord */
+  record: string | null
+  cameBackAt: number | null
+  openedAt: number | null
+  updatedAt: number
+}
+
+/** A delivery with all that judging and rendering it takes. `message` holds the content of the delivery's own version. */
+export type DeliveryWork = {
+  delivery: DeliveryRow
+  message: MessageRow
+  contact: ContactRow
+  event: EventRow | null
+  app: AppRow
+  settings: MailSettings
+}
+
+/** What holds a delivery: the process that claimed it and which attempt that was. */
+export type Claim = { id: number; claimedBy: string; attempt: number; at: number }
+/**
+ * `because`: lost to someone else or stopped, or the last look found that the person is not to be written to, or not yet
+ * (deferred by a limit).
+ */
+export type Marked = { held: true } | { held: false; because: 'lost' | SuppressionReason | PersonLimit['rule'] }
+
+/** The reason of a delivery that a rule stopped. */
+export const STOP_REASONS = {
+  away: 'not_away',
+  seen: 'not_seen',
+  notSeen: 'seen',
+  done: 'not_done',
+  notDone: 'done',
+  tag: 'tag',
+  field: 'field',
+  status: 'status',
+} as const satisfies Record<Rule['rule'], string>

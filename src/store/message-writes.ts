@@ -1,0 +1,138 @@
+import type { Database } from 'bun:sqlite'
+import { and, eq } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { HAS_MOVED, IS_WAITING } from './delivery-states.ts'
+import { type IdSequence, makeTextId, publicId } from './ids.ts'
+import type { LiveMessages } from './live-messages.ts'
+import { createMessageReads } from './message-reads.ts'
+import type { MailSettings, MessageContent, MessageRow, MessageStatus } from './message-types.ts'
+import { appMailSettings, auditEntries, messages, messageVersions } from './schema.ts'
+import type { Refused } from './types.ts'
+
+type Done = { done: true }
+const DONE: Done = { done: true }
+
+export type MessageChange = { accountId: string; appId: number; actor: string; at: number }
+/** `id` null: the message of that name, which is made when there is none. `status` null leaves it. */
+export type MessageDraft = { id: number | null; name: string; content: MessageContent; status: MessageStatus | null }
+export type SavedMessage = { id: number; name: string; version: number; status: MessageStatus; change: Change }
+type Change = 'created' | 'changed' | 'unchanged'
+
+export type MessageWrites = ReturnType<typeof createMessageWrites>
+
+/** Messages as they are edited and turned on (messages.md). Every change drops what the writing thread has cached. */
+export function createMessageWrites({ db, ids, live }: { db: Database; ids: IdSequence; live: LiveMessages }) {
+  const orm = drizzle(db)
+  const reads = createMessageReads(db)
+
+  const audit = ({ accountId, actor, at }: MessageChange, action: string, subject: string): void => {
+    orm
+      .insert(auditEntries)
+      .values({ id: makeTextId('aud', at), accountId, actor, action, subject, createdAt: at })
+      .run()
+  }
+
+  const moved = db.prepare(`SELECT 1 FROM deliveries WHERE message_id = ? AND ${HAS_MOVED} LIMIT 1`)
+  const waiting = db.prepare(
+    `SELECT 1 FROM deliveries WHERE app_id = ? AND message_id = ? AND ${IS_WAITING} AND state = 'waiting' LIMIT 1`,
+  )
+  const hasDeliveries = (appId: number, messageId: number): boolean =>
+    moved.get(messageId) !== null || waiting.get(appId, messageId) !== null
+
+  const addVersion = (messageId: number, version: number, content: MessageContent, createdAt: number): void => {
+    orm
+      .insert(messageVersions)
+      .values({ messageId, version, content, createdAt })
+      .onConflictDoUpdate({ target: [messageVersions.messageId, messageVersions.version], set: { content, createdAt } })
+      .run()
+  }
+
+  const add = ({ accountId, appId, at }: MessageChange, draft: MessageDraft): SavedMessage => {
+    const [id, status] = [ids.next(), draft.status ?? 'draft']
+    const { name } = draft
+    orm.insert(messages).values({ id, accountId, appId, name, status, version: 1, createdAt: at, updatedAt: at }).run()
+    addVersion(id, 1, draft.content, at)
+    return { id, name, version: 1, status, change: 'created' }
+  }
+
+  /** What was ever live, or has deliveries, gets a new version; a mere draft is written over. */
+  const change = (old: MessageRow, { name, content, status }: MessageDraft, at: number): SavedMessage => {
+    const next = { name, status: status ?? old.status }
+    const isSameContent = isEqual(content, old.content)
+    const isFresh = old.status === 'draft' && !hasDeliveries(old.appId, old.id)
+    const version = isSameContent || isFresh ? old.version : old.version + 1
+    if (isSameContent && name === old.name && next.status === old.status) {
+      return { id: old.id, ...next, version, change: 'unchanged' }
+    }
+    if (!isSameContent) addVersion(old.id, version, content, at)
+    orm
+      .update(messages)
+      .set({ ...next, version, updatedAt: at })
+      .where(eq(messages.id, old.id))
+      .run()
+    return { id: old.id, ...next, version, change: 'changed' }
+  }
+
+  const findOld = (appId: number, { id, name }: MessageDraft): MessageRow | null =>
+    id === null ? reads.findMessageByName(appId, name) : reads.findMessage(appId, id)
+
+  const isNameTaken = (appId: number, { id, name }: MessageDraft): boolean => {
+    const other = id === null ? null : reads.findMessageByName(appId, name)
+    return other !== null && other.id !== id
+  }
+
+  return {
+    /** Makes or edits messages of an app, all or none. Refusals: message_not_found, message_name_taken. */
+    saveMessages({ drafts, ...by }: MessageChange & { drafts: MessageDraft[] }): { saved: SavedMessage[] } | Refused {
+      if (drafts.some((draft) => draft.id !== null && !findOld(by.appId, draft)))
+        return { refusal: 'message_not_found' }
+      if (drafts.some((draft) => isNameTaken(by.appId, draft))) return { refusal: 'message_name_taken' }
+      const saved = drafts.map((draft) => {
+        const old = findOld(by.appId, draft)
+        return old ? change(old, draft, by.at) : add(by, draft)
+      })
+      for (const { id, change: kind } of saved) {
+        if (kind !== 'unchanged') audit(by, 'message.save', publicId('msg', id))
+      }
+      live.drop(by.appId)
+      return { saved }
+    },
+
+    /** draft, live or paused. Deliveries that come due while it is not live are skipped. */
+    setMessageStatus({ id, status, ...by }: MessageChange & { id: number; status: MessageStatus }): Done | Refused {
+      const isOwn = and(eq(messages.id, id), eq(messages.appId, by.appId))
+      const changed = orm.update(messages).set({ status, updatedAt: by.at }).where(isOwn).returning().all()
+      if (changed.length === 0) return { refusal: 'message_not_found' }
+      audit(by, `message.${status}`, publicId('msg', id))
+      live.drop(by.appId)
+      return DONE
+    },
+
+    /** Only what never had a delivery, else message_in_use: the deliveries say what a person was written. */
+    deleteMessage({ id, ...by }: MessageChange & { id: number }): Done | Refused {
+      if (!reads.findMessage(by.appId, id)) return { refusal: 'message_not_found' }
+      if (hasDeliveries(by.appId, id)) return { refusal: 'message_in_use' }
+      orm.delete(messageVersions).where(eq(messageVersions.messageId, id)).run()
+      orm.delete(messages).where(eq(messages.id, id)).run()
+      audit(by, 'message.delete', publicId('msg', id))
+      live.drop(by.appId)
+      return DONE
+    },
+
+    /** What is absent stays, null clears. */
+    setMailSettings({ settings, ...by }: MessageChange & { settings: Partial<MailSettings> }): Done {
+      if (Object.keys(settings).length === 0) return DONE
+      orm
+        .insert(appMailSettings)
+        .values({ appId: by.appId, ...settings })
+        .onConflictDoUpdate({ target: appMailSettings.appId, set: settings })
+        .run()
+      audit(by, 'mail.set', Object.keys(settings).join(','))
+      live.drop(by.appId)
+      return DONE
+    },
+  }
+}
+
+/** Order of keys does not matter: a form and a file write them each in its own. */
+const isEqual = (a: MessageContent, b: MessageContent): boolean => Bun.deepEquals(a, b, true)

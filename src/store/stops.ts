@@ -1,0 +1,157 @@
+import type { Database } from 'bun:sqlite'
+import { compares, parseProperties, propertyOf } from './conditions.ts'
+import { USES_ONCE_UP } from './delivery-states.ts'
+import type { LiveMessages } from './live-messages.ts'
+import { type JudgeRecord, type Rule, type Since, STOP_REASONS, type Verdict } from './message-types.ts'
+import { isSamePath, pathOfUrl } from './paths.ts'
+import type { Arrived } from './triggers.ts'
+import type { FieldValue } from './types.ts'
+import type { UsedUp } from './used-up.ts'
+
+const DAY_MS = 24 * 3_600_000
+/** A visit within this time counts as the message's doing (messages.md, Came back). */
+const CAME_BACK_MS = 7 * DAY_MS
+
+type Open = {
+  id: number
+  messageId: number
+  version: number
+  eventId: number | null
+  triggeredAt: number
+  dueAt: number
+}
+type Reached = { id: number; eventId: number | null; handedAt: number }
+
+/** What was changed of a person by name. */
+export type ContactChange = {
+  appId: number
+  contactId: number
+  at: number
+  addedTags: string[]
+  removedTags: string[]
+  fieldsBefore: Record<string, FieldValue>
+  fieldsAfter: Record<string, FieldValue>
+}
+
+type Person = { appId: number; contactId: number; at: number }
+
+/** @returns the verdict that settles a waiting delivery for good, or null */
+type Settle = (rule: Rule, delivery: Open) => Verdict | null
+
+/**
+ * Stops deliveries that wait as soon as something arrives that settles them, in the transaction that writes it
+ * (messages.md, Stop while waiting), and notes who came back after a mail.
+ */
+export type Stops = ReturnType<typeof createStops>
+
+export function createStops({ db, live, usedUp }: { db: Database; live: LiveMessages; usedUp: UsedUp }) {
+  const open = db.prepare<Open, [number, number]>(
+    `SELECT id, message_id AS messageId, version, event_id AS eventId, triggered_at AS triggeredAt, due_at AS dueAt
+     FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+       AND state IN ('waiting', 'deferred', 'claimed')`,
+  )
+  const skip = db.prepare(
+    `UPDATE deliveries SET state = 'skipped', reason = ?, record = ?, claimed_by = NULL, claimed_until = NULL,
+       updated_at = ? WHERE id = ?`,
+  )
+  const reached = db.prepare<Reached, [number, number, number]>(
+    `SELECT id, event_id AS eventId, handed_at AS handedAt FROM deliveries
+     WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+       AND state IN ('handed', 'sent', 'unknown') AND handed_at >= ?
+       AND (came_back_at IS NULL OR opened_at IS NULL)`,
+  )
+  const noteVisit = db.prepare(
+    'UPDATE deliveries SET came_back_at = ifnull(came_back_at, ?), opened_at = ifnull(opened_at, ?) WHERE id = ?',
+  )
+  const propertiesOf = db.prepare<{ properties: string | null }, [number]>('SELECT properties FROM events WHERE id = ?')
+
+  const resultPath = (eventId: number | null): string | null => {
+    const row = eventId === null ? null : propertiesOf.get(eventId)
+    return row ? pathOfUrl(propertyOf(parseProperties(row.properties), 'url')) : null
+  }
+
+  const stopSettled = ({ appId, contactId, at }: Person, settle: Settle): void => {
+    for (const delivery of open.all(appId, contactId)) {
+      const { onlyIf = [] } = live.contentOf(delivery.messageId, delivery.version)
+      for (const rule of onlyIf) {
+        const verdict = settle(rule, delivery)
+        if (verdict === null) continue
+        const record: JudgeRecord = { at, verdicts: [verdict] }
+        skip.run(STOP_REASONS[rule.rule], JSON.stringify(record), at, delivery.id)
+        usedUp.release(delivery.messageId, contactId)
+        break
+      }
+    }
+  }
+
+  const noteReturn = ({ appId, contactId, occurredAt }: Arrived, path: string): void => {
+    for (const { id, eventId, handedAt } of reached.all(appId, contactId, occurredAt - CAME_BACK_MS)) {
+      if (occurredAt < handedAt) continue
+      const result = resultPath(eventId)
+      const isResult = result !== null && isSamePath(path, result)
+      noteVisit.run(occurredAt, isResult ? occurredAt : null, id)
+    }
+  }
+
+  const settleByView =
+    (path: string, occurredAt: number): Settle =>
+    (rule, delivery) => {
+      if (rule.rule !== 'notSeen' || occurredAt < delivery.triggeredAt) return null
+      const result = resultPath(delivery.eventId)
+      return result !== null && isSamePath(path, result) ? failed(rule, result, occurredAt) : null
+    }
+
+  return {
+    onEvent(arrived: Arrived): void {
+      const rules = live.of(arrived.appId)
+      if (!rules.hasDeliveries) return
+      const { eventId, type, name, path, occurredAt } = arrived
+      if (type === 'page') {
+        if (path === null) return
+        if (rules.stoppedBy.has('notSeen')) stopSettled(arrived, settleByView(path, occurredAt))
+        noteReturn(arrived, path)
+      } else if (rules.stoppingEvents.has(name)) {
+        stopSettled(arrived, (rule, delivery) =>
+          rule.rule === 'notDone' && rule.event === name && delivery.eventId !== eventId
+            ? settleDone(rule, delivery, occurredAt)
+            : null,
+        )
+      }
+    },
+    onContactChange(change: ContactChange): void {
+      const { hasDeliveries, stoppedBy } = live.of(change.appId)
+      if (!hasDeliveries || !(stoppedBy.has('tag') || stoppedBy.has('field'))) return
+      stopSettled(change, (rule) => settleByChange(rule, change))
+    },
+  }
+}
+
+const failed = (rule: Rule, about: string, value: Verdict['value']): Verdict => ({
+  rule: rule.rule,
+  about,
+  value,
+  verdict: 'fail',
+})
+
+/** From when on a rule about a past event looks (ms UTC). `at`: when the delivery is judged. */
+export function sinceWhen(since: Since | undefined, triggeredAt: number, at: number): number {
+  if (since === 'ever') return 0
+  return since === undefined || since === 'trigger' ? triggeredAt : at - since.days * DAY_MS
+}
+
+const settleDone = (rule: Extract<Rule, { rule: 'notDone' }>, delivery: Open, occurredAt: number): Verdict | null =>
+  occurredAt >= sinceWhen(rule.since, delivery.triggeredAt, delivery.dueAt)
+    ? failed(rule, rule.event, occurredAt)
+    : null
+
+/** Only what the change itself turned: a tag that was never there may still come. */
+function settleByChange(rule: Rule, change: ContactChange): Verdict | null {
+  if (rule.rule === 'tag') {
+    const [tag, turned] = 'has' in rule ? [rule.has, change.removedTags] : [rule.lacks, change.addedTags]
+    return turned.includes(tag) ? failed(rule, tag, !('has' in rule)) : null
+  }
+  if (rule.rule !== 'field') return null
+  const [before, after] = [change.fieldsBefore, change.fieldsAfter].map((fields) => propertyOf(fields, rule.field))
+  if (!compares(before, rule) || compares(after, rule)) return null
+  return failed(rule, rule.field, (after as FieldValue | undefined) ?? null)
+}

@@ -1,0 +1,105 @@
+import type { Database } from 'bun:sqlite'
+import { USES_ONCE_UP } from './delivery-states.ts'
+import type { LiveMessages } from './live-messages.ts'
+import type { SuppressionReason } from './message-types.ts'
+import { createSuppressionList, isLifecycle } from './suppression-list.ts'
+import type { Refused } from './types.ts'
+import type { UsedUp } from './used-up.ts'
+
+type Done = { done: true }
+const DONE: Done = { done: true }
+
+type Open = { id: number; messageId: number; version: number }
+type Person = { appId: number; email: string }
+type Suppressing = Person & { reason: SuppressionReason; at: number }
+
+type Parts = { db: Database; live: LiveMessages; usedUp: UsedUp }
+
+/** Ends mail to a person: the list, their status, and what waits for them, in one step (messages.md, Unsubscribe). */
+export function createSuppressionWrites({ db, live, usedUp }: Parts) {
+  const list = createSuppressionList(db)
+  // a bounce weighs more than a wish, for it ends transactional mail too
+  const add = db.prepare(
+    `INSERT INTO suppressions (app_id, email_hash, reason, created_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at
+     WHERE reason = 'unsubscribed' AND excluded.reason <> 'unsubscribed'`,
+  )
+  const remove = db.prepare('DELETE FROM suppressions WHERE app_id = ? AND email_hash = ?')
+  const setStatus = db.prepare(
+    `UPDATE contacts SET status = ?, updated_at = ?
+     WHERE id = ? AND (status = 'subscribed' OR (status = 'unsubscribed' AND ? <> 'unsubscribed'))`,
+  )
+  const resubscribe = db.prepare(
+    `UPDATE contacts SET status = 'subscribed', updated_at = ? WHERE app_id = ? AND email = ? AND status <> 'subscribed'`,
+  )
+  const byId = db.prepare<Person, [number]>('SELECT app_id AS appId, email FROM contacts WHERE id = ?')
+  const byEmail = db.prepare<{ id: number }, [number, string]>('SELECT id FROM contacts WHERE app_id = ? AND email = ?')
+  const open = db.prepare<Open, [number, number]>(
+    `SELECT id, message_id AS messageId, version FROM deliveries
+     WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP} AND state IN ('waiting', 'deferred', 'claimed')`,
+  )
+  const skip = db.prepare(
+    `UPDATE deliveries SET state = 'skipped', reason = ?, claimed_by = NULL, claimed_until = NULL, updated_at = ?
+     WHERE id = ?`,
+  )
+  const conclude = db.prepare(
+    `UPDATE deliveries SET state = ?, reason = ?, updated_at = ?
+     WHERE id = ? AND state IN ('handed', 'sent', 'unknown', 'failed')`,
+  )
+  const personOf = db.prepare<{ contactId: number }, [number]>(
+    'SELECT contact_id AS contactId FROM deliveries WHERE id = ?',
+  )
+
+  const stopOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
+    for (const { id, messageId, version } of open.all(appId, contactId)) {
+      if (reason === 'unsubscribed' && !isLifecycle(live.contentOf(messageId, version))) continue
+      skip.run(reason, at, id)
+      usedUp.release(messageId, contactId)
+    }
+  }
+
+  /** Acts at once and may be repeated; of an address whose person is gone only the list knows. */
+  const suppress = (suppressing: Suppressing): Done => {
+    const { appId, email, reason, at } = suppressing
+    list.ensureKey()
+    add.run(appId, list.hash(appId, email), reason, at)
+    const contact = byEmail.get(appId, email)
+    if (!contact) return DONE
+    setStatus.run(reason, at, contact.id, reason)
+    stopOpen(contact.id, suppressing)
+    return DONE
+  }
+
+  return {
+    suppress,
+
+    /** What the link in a mail does. */
+    unsubscribe({ contactId, at }: { contactId: number; at: number }): { appId: number } | Refused {
+      const person = byId.get(contactId)
+      if (!person) return { refusal: 'not_found' }
+      suppress({ ...person, reason: 'unsubscribed', at })
+      return { appId: person.appId }
+    },
+
+    /** Takes a person off the list again, as a member may when they asked for it. */
+    unsuppress({ appId, email, at }: Person & { at: number }): Done {
+      remove.run(appId, list.hash(appId, email))
+      resubscribe.run(at, appId, email)
+      return DONE
+    },
+
+    /** What came back of a mail that went out: ends mail to the person too. */
+    markBounced(input: {
+      deliveryId: number
+      kind: 'bounced' | 'complained'
+      reason: string
+      at: number
+    }): Done | Refused {
+      const contactId = personOf.get(input.deliveryId)?.contactId
+      const person = contactId === undefined ? null : byId.get(contactId)
+      if (!person) return { refusal: 'delivery_not_found' }
+      conclude.run(input.kind, input.reason, input.at, input.deliveryId)
+      return suppress({ ...person, reason: input.kind, at: input.at })
+    },
+  }
+}

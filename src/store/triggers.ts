@@ -1,0 +1,136 @@
+import type { Database } from 'bun:sqlite'
+import { allHold, parseProperties, propertyOf } from './conditions.ts'
+import { USES_ONCE_UP } from './delivery-states.ts'
+import type { IdSequence } from './ids.ts'
+import type { LiveMessage, LiveMessages } from './live-messages.ts'
+import { nextTimeOfDay } from './local-time.ts'
+import type { Again, Wait } from './message-types.ts'
+import { isPathLike } from './paths.ts'
+import type { EventType } from './types.ts'
+import type { UsedUp } from './used-up.ts'
+
+/** What happened longer ago is stored and triggers nothing (api.md, Fields). */
+const TRIGGER_AGE_MS = 72 * 3_600_000
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+
+/** An event, page view or action that was just written. */
+export type Arrived = {
+  eventId: number
+  appId: number
+  contactId: number
+  type: EventType
+  name: string
+  properties: string | null
+  path: string | null
+  at: number
+  /** when it happened */
+  occurredAt: number
+}
+
+/** Something that may trigger messages; `eventId` null where it is no event. */
+type Cause = Pick<Arrived, 'appId' | 'contactId' | 'at' | 'occurredAt'> & {
+  eventId: number | null
+  properties: () => Record<string, unknown>
+}
+
+type Parts = { db: Database; ids: IdSequence; live: LiveMessages; usedUp: UsedUp }
+
+/** Queues what an arrival triggers, in the transaction that writes the arrival (messages.md). */
+export type Triggers = ReturnType<typeof createTriggers>
+
+export function createTriggers({ db, ids, live, usedUp }: Parts) {
+  const insert = db.prepare(
+    `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, event_id, once_key, state,
+       triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?, ?, 0, 0, 0, ?) ON CONFLICT DO NOTHING`,
+  )
+  const lastHanded = db.prepare<{ at: number | null }, [number, number, number]>(
+    `SELECT max(handed_at) AS at FROM deliveries
+     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP}`,
+  )
+
+  const isTooSoon = ({ id, content: { again } }: LiveMessage, { appId, contactId }: Cause, dueAt: number): boolean => {
+    if (again === undefined || !('everyHours' in again)) return false
+    const last = lastHanded.get(appId, contactId, id)?.at ?? null
+    return last !== null && dueAt < last + again.everyHours * HOUR_MS
+  }
+
+  const queue = (message: LiveMessage, cause: Cause): void => {
+    const { id, version, content } = message
+    const { appId, contactId, eventId, at, occurredAt } = cause
+    const isOncePerPerson = isPerPerson(content.again)
+    if (isOncePerPerson && usedUp.has(id, contactId)) return
+    const rules = live.of(appId)
+    const dueAt = Math.max(at, whenDue(content.wait, occurredAt, rules.timezone))
+    if (isTooSoon(message, cause, dueAt)) return
+    const key = onceKeyOf(content.again, cause.properties)
+    rules.hasDeliveries = true
+    const done = insert.run(ids.next(), appId, contactId, id, version, eventId, key, occurredAt, dueAt, dueAt, at)
+    // remembered only when they come again: most people come once, and would push out those who do not
+    if (isOncePerPerson && done.changes === 0) usedUp.add(id, contactId)
+  }
+
+  const queueAll = (messages: readonly LiveMessage[], cause: Cause): void => {
+    for (const message of messages) {
+      const { trigger } = message.content
+      const where = 'event' in trigger ? trigger.where : undefined
+      if (where === undefined || allHold(where, cause.properties())) queue(message, cause)
+    }
+  }
+
+  return {
+    onEvent(arrived: Arrived): void {
+      const rules = live.of(arrived.appId)
+      const isOld = arrived.occurredAt < arrived.at - TRIGGER_AGE_MS
+      const { type, name, path } = arrived
+      if (type !== 'page') {
+        const messages = rules.byEvent.get(name)
+        if (messages && !isOld) queueAll(messages, toCause(arrived))
+      } else if (rules.byPage.length > 0 && path !== null && !isOld) {
+        const opened = rules.byPage.filter(({ pattern }) => isPathLike(path, pattern))
+        queueAll(
+          opened.map(({ message }) => message),
+          toCause(arrived),
+        )
+      }
+    },
+    onContactCreated(appId: number, contactId: number, at: number): void {
+      queueAll(live.of(appId).onCreated, withoutEvent(appId, contactId, at))
+    },
+    onTagAdded(appId: number, contactId: number, { tag, at }: { tag: string; at: number }): void {
+      queueAll(live.of(appId).byTag.get(tag) ?? [], withoutEvent(appId, contactId, at))
+    },
+  }
+}
+
+/** Properties are parsed when a message asks for them, once. */
+function toCause({ properties, ...arrived }: Arrived): Cause {
+  let parsed: Record<string, unknown> | null = null
+  return { ...arrived, properties: () => (parsed ??= parseProperties(properties)) }
+}
+
+const withoutEvent = (appId: number, contactId: number, at: number): Cause => ({
+  appId,
+  contactId,
+  at,
+  occurredAt: at,
+  eventId: null,
+  properties: () => ({}),
+})
+
+/** When a delivery is to be sent: so many minutes after what triggered it, or at the next such time of day. */
+export function whenDue(wait: Wait | undefined, occurredAt: number, timezone: string): number {
+  if (wait === undefined) return occurredAt
+  return 'minutes' in wait ? occurredAt + wait.minutes * MINUTE_MS : nextTimeOfDay(occurredAt, wait.until, timezone)
+}
+
+const isPerPerson = (again: Again | undefined): boolean =>
+  again === undefined || ('once' in again && again.once === 'person')
+
+/** For what a person gets a message once: empty for once at all. */
+export function onceKeyOf(again: Again | undefined, properties: () => Record<string, unknown>): string {
+  if (again === undefined || !('property' in again)) return ''
+  const value = JSON.stringify(propertyOf(properties(), again.property) ?? null)
+  return Bun.SHA256.hash(value, 'base64url').slice(0, 22)
+}

@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
+import { REPORT_AGE_MS } from '../../src/core/bounces.ts'
+import { publicId } from '../../src/core/public-ids.ts'
+import { type Sending, startSending } from '../mail/sending.ts'
+
+const SECRET = 'a-secret-for-reports'
+
+let sending: Sending
+beforeEach(async () => {
+  sending = await startSending()
+  await sending.setSettings({ bounceSecret: SECRET })
+})
+afterEach(() => sending.close())
+
+type How = { secret?: string; at?: number; app?: string; signature?: string; sent?: string }
+
+function report(body: object | string, { secret = SECRET, at = sending.clock.now(), ...how }: How = {}) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const seconds = Math.floor(at / 1000)
+  const proof = createHmac('sha256', secret).update(`${seconds}.${text}`).digest('hex')
+  const headers = { 'Eventpost-Signature': how.signature ?? `t=${seconds},v1=${proof}` }
+  const path = `/hooks/bounces/${how.app ?? sending.app.publicId}`
+  return sending.call('POST', path, { body: how.sent ?? text, key: null, headers })
+}
+
+async function sendOne(email = 'ada@example.com') {
+  await sending.sendEvent(email)
+  await sending.sendDue()
+  const [delivery] = await sending.deliveries()
+  return publicId('dlv', delivery?.id ?? 0)
+}
+
+const suppressionOf = (email: string) => sending.store().findSuppression(sending.app.id, email)
+
+describe('202', () => {
+  test.each(['bounced', 'complained'])('a mail that %s ends mail to the person', async (kind) => {
+    const delivery = await sendOne()
+    for (let time = 0; time < 2; time++) {
+      const { status, body } = await report({ kind, delivery, reason: 'mailbox full for weeks' })
+      expect([status, body]).toEqual([202, { ok: true }])
+    }
+    expect(await sending.states()).toEqual({ [`${kind}: mailbox full for weeks`]: 1 })
+    expect(await suppressionOf('ada@example.com')).toBe(kind as 'bounced')
+  })
+
+  test('by the Message-ID of the mail', async () => {
+    await sendOne()
+    const id = /^Message-ID: (.*)\r$/m.exec(sending.server.received[0]?.raw ?? '')?.[1]
+    expect(id).toMatch(/^<dlv_.{11}@first\.example>$/)
+    expect((await report({ kind: 'bounced', delivery: id })).status).toBe(202)
+    expect(await sending.states()).toEqual({ 'bounced: bounced': 1 })
+  })
+
+  test('by the address alone', async () => {
+    expect((await report({ kind: 'complained', email: ' Ada@Example.com ' })).status).toBe(202)
+    expect(await suppressionOf('ada@example.com')).toBe('complained')
+    await sendOne()
+    expect(sending.server.received).toEqual([])
+    expect(await sending.states()).toEqual({ 'skipped: complained': 1 })
+  })
+})
+
+describe('400', () => {
+  test.each<[object | string, string | undefined]>([
+    ['{', undefined],
+    ['[]', undefined],
+    [{ email: 'ada@example.com' }, 'kind'],
+    [{ kind: 'opened', email: 'ada@example.com' }, 'kind'],
+    [{ kind: 'bounced' }, 'email'],
+    [{ kind: 'bounced', email: 'a@example.com, b@example.com' }, 'email'],
+    [{ kind: 'bounced', delivery: 'dlv_1' }, 'delivery'],
+    [{ kind: 'bounced', delivery: 7 }, 'delivery'],
+    [{ kind: 'bounced', email: 'ada@example.com', reason: 'x'.repeat(201) }, 'reason'],
+    [{ kind: 'bounced', email: 'ada@example.com', reason: 'a\u0000b' }, 'reason'],
+  ])('%p', async (body, field) => {
+    const answer = await report(body)
+    expect([answer.status, answer.body.field]).toEqual([400, field])
+    expect(await suppressionOf('ada@example.com')).toBeNull()
+  })
+})
+
+describe('401', () => {
+  const BODY = { kind: 'bounced', email: 'ada@example.com' }
+  const HOWS: [string, () => How][] = [
+    ['another secret', () => ({ secret: 'x' })],
+    ['another body', () => ({ sent: JSON.stringify({ ...BODY, email: 'eve@example.com' }) })],
+    ['an old report', () => ({ at: sending.clock.now() - REPORT_AGE_MS - 1_000 })],
+    ['one of the future', () => ({ at: sending.clock.now() + REPORT_AGE_MS + 1_000 })],
+    ['no signature', () => ({ signature: '' })],
+    ['half a signature', () => ({ signature: `t=${Math.floor(sending.clock.now() / 1000)},v1=` })],
+    ['an unknown app', () => ({ app: 'app_unknown' })],
+    ["another account's app", () => ({ app: sending.second.appId })],
+  ]
+  test.each(HOWS)('%s', async (_, how) => {
+    const { status, body } = await report(BODY, how())
+    expect([status, body]).toMatchObject([401, { error: 'invalid_signature', message: 'Invalid signature' }])
+    expect([await suppressionOf('ada@example.com'), await suppressionOf('eve@example.com')]).toEqual([null, null])
+  })
+
+  test('an app without a secret takes none, not even an empty one', async () => {
+    await sending.setSettings({ bounceSecret: null })
+    expect((await report(BODY, { secret: '' })).status).toBe(401)
+    await sending.setSettings({ bounceSecret: '' })
+    expect((await report(BODY, { secret: '' })).status).toBe(401)
+  })
+})
+
+test("404 for a delivery that is unknown or another app's", async () => {
+  const delivery = await sendOne()
+  expect((await report({ kind: 'bounced', delivery: 'dlv_00000000001' })).status).toBe(404)
+  const [other] = await sending.store().listApps(sending.second.accountId)
+  const by = { accountId: sending.second.accountId, appId: other?.id ?? 0, actor: 'test', at: 0 }
+  await sending.store().setMailSettings({ ...by, settings: { bounceSecret: 'theirs' } })
+  const theirs = await report({ kind: 'bounced', delivery }, { secret: 'theirs', app: sending.second.appId })
+  expect([theirs.status, theirs.body.error]).toEqual([404, 'delivery_not_found'])
+  expect(await sending.states()).toEqual({ sent: 1 })
+})
+
+test('413 for what is no report', async () => {
+  expect((await report({ kind: 'bounced', email: 'x'.repeat(20_000) })).status).toBe(413)
+})

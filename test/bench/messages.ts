@@ -1,0 +1,221 @@
+/**
+ * `bun run bench:messages`: what messages cost. Events of an app with 20 live messages beside those of one without, at the
+ * door and in interleaved pairs; the queue with a million deliveries waiting; a rehearsal over a million events, and what
+ * it costs those who send events meanwhile. Exits 1 when a bar is missed (messages.md; issue "Messages").
+ */
+import { Database } from 'bun:sqlite'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { FIRST_MESSAGES } from '../../src/core/message-drafts.ts'
+import { createRehearsals, type RehearsalInput } from '../../src/core/rehearsals.ts'
+import { createDeliveryQueue } from '../../src/store/delivery-queue.ts'
+import { idAt } from '../../src/store/ids.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import { openStore } from '../../src/store/store.ts'
+import { sendLoad, type Target } from './load.ts'
+import { createFolder, EXECUTABLE, runJson, type Service, startService } from './service.ts'
+
+const PAIRS = Number(process.env.BENCH_ROUNDS ?? 9)
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 3)
+const CONNECTIONS = 64
+const MILLION = 1_000_000
+const HOUR_MS = 3_600_000
+
+const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+
+/** Twenty as an app may have them: the two drafts, eight that look at the event's properties, ten on other events. */
+function makeMessages(): { name: string; content: MessageContent }[] {
+  const mail = { subject: 'S', body: 'B' }
+  const looking = Array.from({ length: 8 }, (_, index): MessageContent => {
+    const where = [{ property: 'plan', is: 'equal' as const, to: `plan ${index}` }]
+    return { trigger: { event: 'results_ready', where }, mail }
+  })
+  const others = Array.from({ length: 10 }, (_, index): MessageContent => {
+    const onlyIf = [{ rule: 'notDone' as const, event: `paid.${index}` }]
+    return { trigger: { event: `other.${index}` }, onlyIf, mail }
+  })
+  const contents = [...FIRST_MESSAGES.map(({ content }) => content), ...looking, ...others]
+  return contents.map((content, index) => ({ name: `Message ${index}`, content }))
+}
+
+async function makeLive(data: string, appPublicId: string): Promise<void> {
+  const store = await openStore(data, { threads: false })
+  const account = await store.findAccount(null)
+  const app = (await store.listApps(account?.id ?? '')).find(({ publicId }) => publicId === appPublicId)
+  if (!app) throw new Error('the app is missing')
+  const drafts = makeMessages().map((one) => ({ ...one, id: null, status: 'live' as const }))
+  await store.saveMessages({ accountId: app.accountId, appId: app.id, actor: 'bench', at: Date.now(), drafts })
+  await store.close()
+}
+
+type Side = { target: Target; pid: number }
+type Cost = { perSecond: number; microseconds: number }
+
+/** The rate, and the processor time that the service takes for an event, which a busy machine blurs less. */
+async function measureCost({ target, pid }: Side, run: string): Promise<Cost> {
+  const before = processorMicroseconds(pid)
+  const { requestsPerSecond, failed } = await sendLoad({ ...target, run }, 'events', CONNECTIONS, SECONDS)
+  if (failed > 0) throw new Error(`${failed} events were refused`)
+  const used = processorMicroseconds(pid) - before
+  return { perSecond: requestsPerSecond, microseconds: used / (requestsPerSecond * SECONDS) }
+}
+
+/** User and system time, of all threads; the kernel counts it in hundredths of a second. */
+function processorMicroseconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * 10_000
+}
+
+type Slower = { byRate: number; byProcessor: number }
+
+/** By how many percent an event takes longer, as the median of the pairs. */
+async function measureEvents(plain: Side, live: Side): Promise<Slower> {
+  const pairs: { plain: Cost; live: Cost }[] = []
+  for (let pair = 0; pair < PAIRS; pair += 1) {
+    const first = await measureCost(pair % 2 === 0 ? plain : live, `a${pair}`)
+    const second = await measureCost(pair % 2 === 0 ? live : plain, `b${pair}`)
+    const costs = pair % 2 === 0 ? { plain: first, live: second } : { plain: second, live: first }
+    pairs.push(costs)
+    const show = ({ perSecond, microseconds }: Cost) => `${perSecond}/s, ${microseconds.toFixed(1)} us each`
+    console.log(`pair ${pair}: without ${show(costs.plain)}; with 20 live messages ${show(costs.live)}`)
+  }
+  const percent = (ratios: number[]): number => (median(ratios) - 1) * 100
+  return {
+    byRate: percent(pairs.map((pair) => pair.plain.perSecond / pair.live.perSecond)),
+    byProcessor: percent(pairs.map((pair) => pair.live.microseconds / pair.plain.microseconds)),
+  }
+}
+
+/** A million events of 100,000 people in the last days, each tenth the view of a result, straight into the file. */
+function fillEvents(db: Database, appId: number, now: number): void {
+  db.run('BEGIN')
+  const name = db.prepare('INSERT INTO event_names (id, app_id, name) VALUES (?, ?, ?)')
+  name.run(901, appId, 'rehearsed')
+  name.run(902, appId, '$page of the bench')
+  const insert = db.prepare(
+    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at) VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?)`,
+  )
+  const first = now - 6 * 24 * HOUR_MS
+  for (let index = 0; index < MILLION; index += 1) {
+    const at = first + index * 500
+    const isView = index % 10 === 9
+    const properties = isView
+      ? null
+      : `{"url":"https://example.com/results/${index}","headline":"Number ${index} is ready"}`
+    const [contactId, path] = [1_000 + (Math.floor(index / 10) % 100_000), isView ? `/results/${index - 1}` : null]
+    insert.run(idAt(at) + 7, appId, contactId, isView ? 902 : 901, isView ? 1 : 0, properties, path, at)
+  }
+  db.run('COMMIT')
+}
+
+function fillQueue(db: Database, appId: number, now: number): void {
+  db.run('BEGIN')
+  const insert = db.prepare(
+    `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at, due_at,
+       attempt, resent, by_hand, updated_at) VALUES (?, ?, ?, 1, 1, ?, 'waiting', ?, ?, ?, 0, 0, 0, ?)`,
+  )
+  for (let index = 0; index < MILLION; index += 1) {
+    const dueAt = now - 1_000 + ((index * 7_919) % MILLION) * 100
+    insert.run(2 ** 52 + index, appId, index, `b${index}`, now, dueAt, dueAt, now)
+  }
+  db.run('COMMIT')
+}
+
+function measureQueue(db: Database, now: number): number {
+  const queue = createDeliveryQueue(db)
+  const times = Array.from({ length: 51 }, () => {
+    const startedAt = performance.now()
+    if (queue.listDue({ now, most: 10, skipApps: [] }).length !== 10) throw new Error('ten are due')
+    return performance.now() - startedAt
+  })
+  return median(times)
+}
+
+async function measureRehearsal(data: string, appId: number, target: Target, now: number) {
+  const rehearse = createRehearsals(data)
+  const [draft] = FIRST_MESSAGES
+  if (!draft) throw new Error('there is no draft')
+  const content: MessageContent = { ...draft.content, trigger: { event: 'rehearsed' }, again: { everyHours: 1 } }
+  const input: RehearsalInput = { appId, content, settings: { sendWindow: null, timezone: null }, days: 7, now }
+  const times: number[] = []
+  const rates: number[] = []
+  for (let run = 0; run < 3; run += 1) {
+    const alone = await sendLoad({ ...target, run: `a${run}` }, 'events', 8, SECONDS)
+    const load = sendLoad({ ...target, run: `r${run}` }, 'events', 8, SECONDS)
+    const startedAt = performance.now()
+    const rehearsal = await rehearse(input)
+    times.push(performance.now() - startedAt)
+    rates.push(((await load).requestsPerSecond / alone.requestsPerSecond) * 100)
+    if (run === 0) console.log('rehearsal', rehearsal?.triggered, JSON.stringify(rehearsal?.counts))
+  }
+  const startedAt = performance.now()
+  await rehearse(input)
+  return { aloneMs: performance.now() - startedAt, besideMs: median(times), rate: median(rates) }
+}
+
+type Install = { data: string; app: string; key: string; start: () => Promise<Service> }
+
+/** A data folder of its own: two apps in one would share the memory of who is known. */
+async function install(folder: string, name: string): Promise<Install> {
+  const data = join(folder, name)
+  const words = ['--data', data, '--json']
+  const init = ['init', '--email', 'bench@example.com', '--app', name, '--domain', 'example.com']
+  const { appId = '', apiKey = '' } = await runJson([EXECUTABLE, ...init, ...words], folder)
+  await runJson([EXECUTABLE, 'plan', 'set', '--events-per-hour', '1000000000', ...words], folder)
+  const start = () => startService([EXECUTABLE, 'serve', '--data', data, '--port', '0'], folder)
+  return { data, app: appId, key: apiKey, start }
+}
+
+const targetOf = ({ app, key }: Install, { url }: Service): Target => {
+  const people = { file: '', signed: [] }
+  return { url, app, key, run: '0', site: '', people }
+}
+
+async function comparePair(plain: Install, live: Install): Promise<Slower> {
+  await makeLive(live.data, live.app)
+  const services = [await plain.start(), await live.start()] as const
+  const sides = [
+    { target: targetOf(plain, services[0]), pid: services[0].pid },
+    { target: targetOf(live, services[1]), pid: services[1].pid },
+  ] as const
+  // until every person is known in both
+  for (const { target } of sides) await sendLoad({ ...target, run: 'warm' }, 'events', CONNECTIONS, 2 * SECONDS)
+  const slower = await measureEvents(...sides)
+  for (const service of services) await service.stop()
+  return slower
+}
+
+const folder = createFolder()
+try {
+  const [plain, live] = [await install(folder.path, 'plain'), await install(folder.path, 'live')]
+  const slower = await comparePair(plain, live)
+  const now = Date.now()
+  const db = new Database(join(plain.data, 'eventpost.db'))
+  fillEvents(db, 1, now)
+  fillQueue(db, 2, now)
+  const queueMs = measureQueue(db, now)
+  db.close()
+  const service = await plain.start()
+  const rehearsal = await measureRehearsal(plain.data, 1, targetOf(plain, service), now)
+  await service.stop()
+  const figures = [
+    {
+      name: 'processor time of an event more with 20 live messages, % (median)',
+      reached: slower.byProcessor,
+      most: 15,
+    },
+    { name: 'the next ten of a million that wait, ms (median)', reached: queueMs, most: 5 },
+    { name: 'rehearsal over a million events, ms', reached: rehearsal.aloneMs, most: 5_000 },
+  ]
+  for (const { name, reached, most } of figures) {
+    console.log(`${reached <= most ? 'reached' : 'MISSED '}  ${name}: ${reached.toFixed(1)} (at most ${most})`)
+  }
+  console.log(`by the rate at the door, events with 20 live messages took ${slower.byRate.toFixed(1)} % longer`)
+  const { besideMs, rate } = rehearsal
+  console.log(
+    `beside 8 connections of events it took ${besideMs.toFixed(0)} ms; they kept ${rate.toFixed(0)} % of their rate`,
+  )
+  process.exitCode = figures.every(({ reached, most }) => reached <= most) ? 0 : 1
+} finally {
+  folder.remove()
+}

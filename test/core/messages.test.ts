@@ -1,0 +1,206 @@
+/** Messages as members edit, check and turn them on (messages.md). */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { findLiveProblems } from '../../src/core/message-checks.ts'
+import { FIRST_MESSAGES } from '../../src/core/message-drafts.ts'
+import { exportMessages, importMessages } from '../../src/core/message-files.ts'
+import { listMessages, saveMessage, setMessageStatus } from '../../src/core/messages.ts'
+import { appOf } from '../api/reports.ts'
+import { createTestServer, type TestServer } from '../helper.ts'
+import { createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
+
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  server = await createTestServer()
+  messaging = await createMessaging(server)
+})
+afterEach(() => server.close())
+
+const names = async () =>
+  (await listMessages(messaging.store(), messaging.app)).map(({ name, status, version }) => [name, status, version])
+const save = (value: object, id: number | null = null) => saveMessage(messaging.context(), messaging.by, { id, value })
+const withoutSender = () => ({ ...messaging.context(), sender: null })
+
+describe('a new app', () => {
+  const drafts = FIRST_MESSAGES.map(({ name }) => [name, 'draft', 1])
+  test('has the two drafts, which send nothing', async () => {
+    expect(await names()).toEqual(drafts)
+    await messaging.event()
+    expect(await messaging.deliveries()).toEqual([])
+    expect(await exportMessages(messaging.store(), messaging.app)).toEqual(
+      FIRST_MESSAGES.map(({ name, content }) => ({ name, status: 'draft', ...content })),
+    )
+  })
+  test('its drafts can be turned on as they are, also without headlines and a home page; without a url they say so', async () => {
+    const problems = async () =>
+      Promise.all(FIRST_MESSAGES.map(({ content }) => findLiveProblems(messaging.context(), content)))
+    await messaging.event({ properties: { url: RESULT.url } })
+    expect(await problems()).toEqual([[], []])
+    await messaging.event({ properties: {} })
+    const problem = { field: 'mail.body', message: expect.stringContaining('`event.url` is missing in 50 %') }
+    expect(await problems()).toMatchObject([[problem], [problem]])
+  })
+})
+
+describe('saving', () => {
+  test('a draft is written over, a live message gets a new version, the same is no change', async () => {
+    const draft = { ...messageOf(), status: 'draft' }
+    const { id } = await messaging.put(draft)
+    expect(await save({ ...draft, mail: { subject: 'Two', body: 'Two' } }, id)).toMatchObject({
+      version: 1,
+      change: 'changed',
+    })
+    expect(await save({ ...messageOf(), mail: { subject: 'Two', body: 'Two' } }, id)).toMatchObject({
+      version: 1,
+      status: 'live',
+    })
+    expect(
+      await save({ mail: { body: 'Two', subject: 'Two' }, ...{ trigger: messageOf().trigger, name: 'A message' } }, id),
+    ).toMatchObject({ version: 1, change: 'unchanged', status: 'live' })
+    expect(await save(messageOf({ mail: { subject: 'Three', body: 'Three' } }), id)).toMatchObject({
+      version: 2,
+      change: 'changed',
+    })
+    expect(
+      (await messaging.store().listVersions(id)).map(({ version, content }) => [version, content.mail.subject]),
+    ).toEqual([
+      [2, 'Three'],
+      [1, 'Two'],
+    ])
+  })
+
+  test('names are unique in an app, and only there', async () => {
+    const { id } = await messaging.put({ ...messageOf(), status: 'draft' })
+    expect(await save(messageOf())).toMatchObject({ refusal: 'message_name_taken' })
+    expect(await save({ ...messageOf({ name: FIRST_MESSAGES[0]?.name }), status: 'draft' }, id)).toEqual({
+      refusal: 'message_name_taken',
+    })
+    const other = await appOf(server, server.second)
+    const by = { ...messaging.by, accountId: other.accountId, appId: other.id }
+    const context = { ...messaging.context(), app: other }
+    expect(await saveMessage(context, by, { id: null, value: messageOf() })).toMatchObject({ change: 'created' })
+    expect(await saveMessage(context, by, { id, value: messageOf() })).toMatchObject({ refusal: 'message_not_found' })
+    expect(await setMessageStatus(context, by, { id, status: 'live' })).toMatchObject({ refusal: 'message_not_found' })
+    expect(await messaging.store().deleteMessage({ ...by, id })).toEqual({ refusal: 'message_not_found' })
+  })
+
+  test('one that nobody was written can be deleted, another cannot', async () => {
+    const { id } = await messaging.put(messageOf())
+    const { id: used } = await messaging.put(messageOf({ name: 'Used', trigger: { event: 'used' } }))
+    await messaging.event({ event: 'used' })
+    expect(await messaging.store().deleteMessage({ ...messaging.by, id })).toEqual({ done: true })
+    expect(await messaging.store().deleteMessage({ ...messaging.by, id: used })).toEqual({ refusal: 'message_in_use' })
+    await messaging.event()
+    expect(await messaging.deliveries()).toHaveLength(1)
+  })
+})
+
+describe('going live', () => {
+  test('needs a sender: of the message, the app or the installation', async () => {
+    const { id } = await messaging.put({ ...messageOf(), status: 'draft' })
+    const turn = () => setMessageStatus(withoutSender(), messaging.by, { id, status: 'live' })
+    expect(await turn()).toMatchObject({ refusal: 'invalid_field', field: 'mail.fromEmail' })
+    await messaging.set({ fromEmail: 'post@first.example' })
+    expect(await turn()).toEqual({ done: true })
+    expect(
+      await findLiveProblems(withoutSender(), {
+        ...messageOf(),
+        mail: { subject: 'S', body: 'B', fromEmail: 'a@b.example' },
+      }),
+    ).toEqual([])
+  })
+
+  test('counts what is missing in the events really received', async () => {
+    for (let index = 0; index < 8; index += 1) {
+      await messaging.event({
+        email: `p${index}@example.com`,
+        properties: index < 2 ? { url: 'x' } : { headline: 'H' },
+      })
+    }
+    await messaging.event({ event: 'other', properties: {} })
+    const mail = { subject: '{{ event.headline }}', body: '{{ contact.firstName }} {{ event.url | default: "" }}' }
+    const refusal = await save(messageOf({ mail }))
+    expect(refusal).toMatchObject({
+      refusal: 'invalid_field',
+      errors: [
+        {
+          field: 'mail.subject',
+          code: 'missing_value',
+          message:
+            '`event.headline` is missing in 25 % of the last 8 events. Give it a fallback: {{ event.headline | default: "..." }}.',
+        },
+        { field: 'mail.body', code: 'missing_value' },
+      ],
+    })
+    expect(await save({ ...messageOf({ mail }), status: 'draft' })).toMatchObject({ change: 'created' })
+  })
+
+  test('no events yet is no problem, a template that cannot be read is one', async () => {
+    expect(
+      await findLiveProblems(messaging.context(), { ...messageOf(), mail: { subject: '{{ event.x }}', body: 'B' } }),
+    ).toEqual([])
+    const broken = await findLiveProblems(messaging.context(), {
+      ...messageOf(),
+      mail: { subject: '{{ event.x', body: '{% include "a" %}' },
+    })
+    expect(broken.map(({ field }) => field)).toEqual(['mail.subject', 'mail.body'])
+  })
+
+  test('an edit of a live message is checked too', async () => {
+    const { id } = await messaging.put(messageOf())
+    expect(await save(messageOf({ mail: { subject: '{{ nobody.knows }}', body: 'B' } }), id)).toMatchObject({
+      field: 'mail.subject',
+    })
+  })
+})
+
+describe('a file', () => {
+  const read = (file: unknown, more: object = {}) =>
+    importMessages(messaging.context(), messaging.by, { file, status: null, dryRun: false, ...more })
+
+  test('comes back as it was exported, and says what changes', async () => {
+    const file = await exportMessages(messaging.store(), messaging.app)
+    expect(await read(file)).toMatchObject({ messages: [{ change: 'unchanged', fields: [] }, { change: 'unchanged' }] })
+    const [first, second] = file
+    const changed = [
+      { ...first, wait: { minutes: 20 }, onlyIf: first?.onlyIf?.slice(0, 2) },
+      { ...second, name: 'New' },
+    ]
+    const expected = {
+      messages: [
+        { name: first?.name, change: 'changed', status: 'draft', fields: ['wait.minutes', 'onlyIf[2]'] },
+        { name: 'New', change: 'created', status: 'draft', fields: [] },
+      ],
+    }
+    expect(await read(changed, { dryRun: true })).toEqual(expected as never)
+    expect(await exportMessages(messaging.store(), messaging.app)).toEqual(file)
+    expect(await read(changed)).toEqual(expected as never)
+    expect((await names()).map(([name]) => name)).toEqual([first?.name, second?.name, 'New'] as never)
+  })
+
+  test('turned live as a whole, or not at all', async () => {
+    const file = await exportMessages(messaging.store(), messaging.app)
+    const bad = { name: 'Bad', ...FIRST_MESSAGES[0]?.content, mail: { subject: '{{ oh', body: 'B' } }
+    expect(await read([...file, bad], { status: 'live' })).toMatchObject({
+      refusal: 'invalid_field',
+      field: '[2].mail.subject',
+    })
+    expect((await names()).map(([, status]) => status)).toEqual(['draft', 'draft'])
+    expect(await read(file, { status: 'live' })).toMatchObject({
+      messages: [{ status: 'live', fields: ['status'] }, {}],
+    })
+    await messaging.event()
+    expect(await messaging.deliveries()).toHaveLength(2)
+  })
+
+  test.each<[string, unknown, string]>([
+    ['no list', {}, 'file'],
+    ['too many', Array.from({ length: 201 }, () => messageOf()), 'file'],
+    ['one that is wrong', [messageOf(), { ...messageOf({ name: 'B' }), wait: 1 }], '[1].wait'],
+    ['one that is nothing', [null], '[0]'],
+    ['a name twice', [messageOf(), messageOf()], '[1].name'],
+  ])('%s is refused', async (_, file, field) => {
+    expect(await read(file)).toMatchObject({ refusal: 'invalid_field', field })
+    expect(await names()).toHaveLength(2)
+  })
+})

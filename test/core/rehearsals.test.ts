@@ -1,0 +1,168 @@
+/** A rehearsal decides as a live message would have, sends nothing and changes nothing (messages.md, Rehearsal). */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createRehearsals, type RehearsalInput } from '../../src/core/rehearsals.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
+import { createMessaging, leave, messageOf, MINUTE, type Messaging, page } from '../messaging.ts'
+import { report, send } from '../api/reports.ts'
+
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  server = await createTestServer()
+  await server.setPlan({ snippetLimits: false })
+  messaging = await createMessaging(server)
+})
+afterEach(() => server.close())
+
+const inputOf = (content: Partial<MessageContent>, changes: Partial<RehearsalInput> = {}): RehearsalInput => ({
+  appId: messaging.app.id,
+  content: { trigger: { event: 'results_ready' }, mail: { subject: 'S', body: 'B' }, ...content },
+  settings: { sendWindow: null, timezone: null },
+  days: 7,
+  now: server.clock.now(),
+  ...changes,
+})
+const rehearse = async (content: Partial<MessageContent>, changes: Partial<RehearsalInput> = {}) => {
+  const rehearsal = await server.parts().rehearse(inputOf(content, changes))
+  if (!rehearsal) throw new Error('it cannot be rehearsed')
+  return rehearsal
+}
+const of = (email: string) => ({ email, properties: { url: 'https://first.example/results/1' } })
+const browse = (email: string, ...events: object[]) =>
+  send(server, report(server.first, { email, id: `${email}.${crypto.randomUUID()}`, events }))
+
+/** People who did different things around their event, some of them twice. */
+async function play(): Promise<void> {
+  const people = ['left', 'stayed', 'saw', 'stranger', 'paid'].map((name) => `${name}@example.com`)
+  const [left = '', stayed = '', saw = '', stranger = '', paid = ''] = people
+  for (const email of people) await messaging.event({ ...of(email), event: 'signed_up' })
+  server.clock.tick(HOUR)
+  for (const email of [left, stayed, saw, paid]) await browse(email, page('/wait'))
+  server.clock.tick(MINUTE)
+  for (const email of [left, saw, paid]) await browse(email, leave('/wait'))
+  server.clock.tick(MINUTE)
+  for (const email of people) await messaging.event(of(email))
+  server.clock.tick(MINUTE)
+  await browse(saw, page('/results/1'))
+  await messaging.event({ email: paid, event: 'checkout.paid' })
+  await messaging.event(of(stranger))
+}
+
+const LEFT: Partial<MessageContent> = {
+  wait: { minutes: 10 },
+  onlyIf: [
+    { rule: 'notSeen' },
+    { rule: 'notDone', event: 'checkout.paid' },
+    { rule: 'away', at: 'trigger' },
+    { rule: 'away', minutes: 5 },
+    { rule: 'tag', lacks: 'vip' },
+  ],
+}
+
+test('decides as the live message did', async () => {
+  await messaging.put(messageOf({ name: 'Live', ...LEFT }))
+  await play()
+  server.clock.tick(HOUR)
+  await messaging.decide()
+  const deliveries = await messaging.deliveries()
+  const live = await Promise.all(
+    deliveries.map(async ({ contactId, state, reason }) => {
+      const contact = await messaging.store().byId(contactId)
+      return [contact?.email ?? null, state === 'sent' ? 'send' : reason]
+    }),
+  )
+  const rehearsal = await rehearse(LEFT)
+  const lines = rehearsal.lines.map(({ email, outcome }) => [email, outcome])
+  expect(lines.filter(([, outcome]) => outcome !== 'again').toSorted()).toEqual(live.toSorted())
+  expect(live.map(([, outcome]) => outcome).toSorted()).toEqual(['done', 'not_away', 'seen', 'send', 'send'])
+  expect(rehearsal).toMatchObject({ triggered: 6, counts: { send: 2, not_away: 1, seen: 1, done: 1, again: 1 } })
+})
+
+test('changes nothing, and says of which rules it took what is so today', async () => {
+  await play()
+  server.clock.tick(HOUR)
+  const { lines } = await rehearse(LEFT)
+  expect(await messaging.deliveries()).toEqual([])
+  const line = lines.find(({ outcome }) => outcome === 'send')
+  expect(line?.verdicts.map(({ rule, isToday = false }) => [rule, isToday])).toEqual([
+    ['notSeen', false],
+    ['notDone', false],
+    ['away', false],
+    ['away', false],
+    ['tag', true],
+  ])
+  expect(line).toMatchObject({
+    triggeredAt: server.clock.now() - HOUR - MINUTE,
+    dueAt: server.clock.now() - HOUR + 9 * MINUTE,
+  })
+})
+
+describe('looks at', () => {
+  const outcomes = async (content: Partial<MessageContent>, changes: Partial<RehearsalInput> = {}) =>
+    (await rehearse(content, changes)).counts
+
+  test('the days that are asked for, and what is due by now', async () => {
+    await messaging.event(of('old@example.com'))
+    server.clock.tick(7 * DAY)
+    await messaging.event(of('new@example.com'))
+    server.clock.tick(1)
+    expect(await outcomes({})).toEqual({ send: 1 })
+    expect(await outcomes({}, { days: 8 })).toEqual({ send: 2 })
+    expect(await outcomes({ wait: { minutes: 10 } }, { days: 8 })).toEqual({ send: 1, waiting: 1 })
+  })
+
+  test('conditions, "once", and who may be written to', async () => {
+    for (const n of [1, 2, 2]) await messaging.event({ properties: { n } })
+    await messaging.event({ email: 'gone@example.com', properties: { n: 1 } })
+    await messaging
+      .store()
+      .suppress({ appId: messaging.app.id, email: 'gone@example.com', reason: 'unsubscribed', at: 1 })
+    server.clock.tick(1)
+    const where = [{ property: 'n', is: 'above' as const, to: 1 }]
+    expect(await outcomes({ trigger: { event: 'results_ready', where } })).toEqual({ send: 1, again: 1 })
+    expect(await outcomes({ again: { once: 'property', property: 'n' } })).toEqual({
+      send: 2,
+      again: 1,
+      unsubscribed: 1,
+    })
+    expect(await outcomes({ mail: { subject: 'S', body: 'B', category: 'transactional' } })).toEqual({
+      send: 2,
+      again: 2,
+    })
+  })
+
+  test('page views, new people, and not at tags', async () => {
+    await messaging.event({ event: 'known' })
+    await messaging.browse('a', page('/pricing'), page('/docs/a'))
+    server.clock.tick(1)
+    expect(await outcomes({ trigger: { page: '/docs/*' } })).toEqual({ send: 1 })
+    expect(await outcomes({ trigger: { contact: 'created' } })).toEqual({ send: 1 })
+    expect(await server.parts().rehearse(inputOf({ trigger: { tag: 'beta' } }))).toBeNull()
+  })
+
+  test('its own app only', async () => {
+    const body = { app: server.second.appId, email: 'a@example.com', event: 'results_ready', createContact: true }
+    await server.call('POST', '/api/v1/events', { key: server.second.apiKey, body })
+    server.clock.tick(1)
+    expect(await outcomes({})).toEqual({})
+  })
+
+  test('a window: the mail would have gone out when it opened', async () => {
+    await messaging.event()
+    server.clock.tick(4 * DAY)
+    const sendWindow = { days: [1], from: '09:00', until: '10:00' }
+    const { lines } = await rehearse({}, { settings: { sendWindow, timezone: null } })
+    expect(lines.map(({ dueAt }) => new Date(dueAt).toISOString())).toEqual(['2026-05-18T09:00:00.000Z'])
+  })
+})
+
+test('two at once are both answered, and one that fails does not stop the next', async () => {
+  const rehearseIn = createRehearsals('/nowhere')
+  expect(rehearseIn(inputOf({}))).rejects.toThrow()
+  await messaging.event()
+  server.clock.tick(1)
+  const here = server.parts().rehearse
+  const both = await Promise.all([here(inputOf({})), here(inputOf({}))])
+  expect(both.map((one) => one?.triggered)).toEqual([1, 1])
+})

@@ -1,0 +1,145 @@
+/**
+ * kill -9 at every step of 2,000 mails (messages.md, Sending): none is lost; none comes twice where the message says
+ * so, and otherwise only those of which nobody could know, all of them visible.
+ */
+import { afterEach, expect, test } from 'bun:test'
+import { IN_THE_AIR } from '../../src/mail/dispatch.ts'
+import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
+import { openStore } from '../../src/store/store.ts'
+import type { AppRow, EventWrite } from '../../src/store/types.ts'
+import { type Begun, makeFolder, setUp, startServer } from '../commands/process.ts'
+import { inTurns } from '../helper.ts'
+import { type Doing, startMailServer } from '../mail/mail-server.ts'
+
+const MAILS = 2_000
+/** A kill for every so many mails, at each step in turn. */
+const MAILS_A_KILL = 130
+const STEPS = ['sender', 'recipient', 'data', 'dot', 'sent'] as const
+type Step = (typeof STEPS)[number]
+
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+/** A mail server that kills the service at a step, when its turn has come; what it had whole, it keeps. */
+async function startKillingServer(kill: () => void) {
+  let [seen, kills] = [0, 0]
+  const at = (step: Step): Doing => {
+    const isTurn = seen >= (kills + 1) * MAILS_A_KILL && STEPS[kills % STEPS.length] === step
+    if (!isTurn) return 'accept'
+    kills += 1
+    kill()
+    return 'drop'
+  }
+  const server = await startMailServer({
+    sender: () => at('sender'),
+    recipient: () => at('recipient'),
+    data: () => at('data'),
+    dot: () => {
+      seen += 1
+      const doing = at('dot')
+      // answered, and killed before the answer can be written down
+      return doing === 'accept' && at('sent') === 'drop' ? 'accept' : doing
+    },
+    keepsDropped: true,
+  })
+  return { ...server, kills: () => kills }
+}
+
+async function prepare(folder: string, { appId }: Begun, ifUnconfirmed: 'resend' | 'leave'): Promise<void> {
+  const store = await openStore(folder, { threads: false })
+  const account = await store.findAccount(null)
+  const [app] = await store.listApps(account?.id ?? '')
+  if (!app || app.publicId !== appId) throw new Error('there is no app')
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: Date.now() }
+  const mail = { subject: '{{ event.headline }}', body: 'Hello' }
+  const content: MessageContent = { trigger: { event: 'results_ready' }, ifUnconfirmed, mail }
+  await store.saveMessages({ ...by, drafts: [{ id: null, name: 'Killed', status: 'live', content }] })
+  await store.setMailSettings({ ...by, settings: { perSecond: 10_000, fromEmail: 'hello@example.com' } })
+  await inTurns(MAILS, (index) => store.recordEvent(makeEvent(app, `p${index}@example.com`)))
+  await store.close()
+}
+
+const makeEvent = ({ accountId, id: appId }: AppRow, email: string): EventWrite => ({
+  accountId,
+  appId,
+  email,
+  shownEmail: null,
+  newPeoplePerMonth: null,
+  createContact: true,
+  firstName: null,
+  lastName: null,
+  type: 'event',
+  name: 'results_ready',
+  properties: '{"headline":"Ready"}',
+  path: null,
+  via: 'api',
+  at: Date.now(),
+  occurredAt: null,
+  buckets: [],
+  idempotency: null,
+})
+
+async function listDeliveries(folder: string): Promise<DeliveryRow[]> {
+  const store = await openStore(folder, { threads: false })
+  const [app] = await store.listApps((await store.findAccount(null))?.id ?? '')
+  const query = { appId: app?.id ?? 0, messageId: null, contactId: null, states: null, before: null, limit: 10_000 }
+  const rows = await store.listDeliveries(query)
+  await store.close()
+  return rows
+}
+
+const OPEN = ['waiting', 'claimed', 'handed', 'deferred']
+
+/** Sends them all, starting the service again whenever it was killed. */
+async function run(ifUnconfirmed: 'resend' | 'leave') {
+  const { folder, remove } = makeFolder()
+  closing.push(remove)
+  const begun = await setUp(folder)
+  await prepare(folder, begun, ifUnconfirmed)
+  let pid = 0
+  const mails = await startKillingServer(() => process.kill(pid, 'SIGKILL'))
+  closing.push(mails.stop)
+  const start = () => startServer({ data: folder, env: { EVENTPOST_SMTP_URL: mails.url } })
+  for (;;) {
+    const server = await start()
+    pid = server.pid
+    const ended = await Promise.race([server.ended().then(() => true), untilDone(folder)])
+    if (ended === true) continue
+    expect((await server.stop()).code).toBe(0)
+    break
+  }
+  return { deliveries: await listDeliveries(folder), counts: mails.counts(), kills: mails.kills() }
+}
+
+/** Resolves when nothing is left to do. Mails that failed while nobody listened come back after a minute. */
+async function untilDone(folder: string): Promise<false> {
+  while ((await listDeliveries(folder)).some(({ state }) => OPEN.includes(state))) await Bun.sleep(250)
+  return false
+}
+
+test('a message that would rather come twice than never', async () => {
+  const { deliveries, counts, kills } = await run('resend')
+  expect(kills).toBeGreaterThanOrEqual(2 * STEPS.length)
+  expect(deliveries).toHaveLength(MAILS)
+  expect(counts.size).toBe(MAILS)
+  const twice = Array.from(counts.values()).filter((all) => all.length > 1)
+  const resent = deliveries.filter((delivery) => delivery.resent)
+  expect(twice.length).toBeLessThanOrEqual(resent.length)
+  expect(resent.length).toBeLessThanOrEqual(kills * IN_THE_AIR)
+  expect(new Set(deliveries.map(({ state }) => state))).toBeOneOf([new Set(['sent']), new Set(['sent', 'unknown'])])
+}, 120_000)
+
+test('a message that leaves it to a person', async () => {
+  const { deliveries, counts, kills } = await run('leave')
+  expect(kills).toBeGreaterThanOrEqual(2 * STEPS.length)
+  expect(deliveries).toHaveLength(MAILS)
+  expect(Array.from(counts.values()).filter((all) => all.length > 1)).toEqual([])
+  const unknown = deliveries.filter(({ state }) => state === 'unknown')
+  expect(deliveries.filter(({ state }) => state === 'sent')).toHaveLength(MAILS - unknown.length)
+  // every mail that did not come is one of those, and each of them says what happened
+  expect(counts.size).toBeGreaterThanOrEqual(MAILS - unknown.length)
+  expect(new Set(unknown.map(({ reason }) => reason))).toEqual(new Set(['stopped']))
+  expect(unknown.length).toBeLessThanOrEqual(kills * IN_THE_AIR)
+}, 120_000)

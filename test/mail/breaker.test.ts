@@ -1,0 +1,60 @@
+import { beforeEach, expect, test } from 'bun:test'
+import { type Breaker, createBreaker, PAUSE_MS } from '../../src/mail/breaker.ts'
+
+let now = 0
+let breaker: Breaker
+beforeEach(() => {
+  now = 1_000_000
+  breaker = createBreaker({ now: () => now })
+})
+
+const fail = (times: number, isClear = false): void => {
+  for (let time = 0; time < times; time++) breaker.fail('a', 'smtp_421', isClear)
+}
+
+test('a server that fails now and then is not paused', () => {
+  fail(4)
+  expect([breaker.admit('a'), breaker.isHeld('a'), breaker.listPauses()]).toEqual([true, false, []])
+  breaker.succeed('a')
+  fail(4)
+  expect(breaker.admit('a')).toBe(true)
+})
+
+test('five failures in a row pause it, and no other', () => {
+  fail(5)
+  expect([breaker.admit('a'), breaker.isHeld('a'), breaker.admit('b')]).toEqual([false, true, true])
+  expect(breaker.listPauses()).toEqual([{ server: 'a', reason: 'smtp_421', until: now + (PAUSE_MS[0] ?? 0) }])
+  // what was in the air when it began makes it no longer
+  fail(5)
+  expect(breaker.pausedUntil('a')).toBe(now + (PAUSE_MS[0] ?? 0))
+})
+
+test('a server that asks for it is paused at once', () => {
+  fail(1, true)
+  expect(breaker.admit('a')).toBe(false)
+})
+
+test('after a pause one mail tries; each failure makes the next pause longer', () => {
+  fail(1, true)
+  for (const pause of [...PAUSE_MS.slice(1), PAUSE_MS.at(-1) ?? 0]) {
+    now = breaker.pausedUntil('a') ?? 0
+    expect([breaker.isHeld('a'), breaker.admit('a'), breaker.admit('a'), breaker.isHeld('a')]).toEqual([
+      false,
+      true,
+      false,
+      true,
+    ])
+    breaker.fail('a', 'econnection', false)
+    expect(breaker.pausedUntil('a')).toBe(now + pause)
+  }
+})
+
+test('the mail that tries ends the pause when it is taken, and leaves the try to another when it was not offered', () => {
+  fail(1, true)
+  now = breaker.pausedUntil('a') ?? 0
+  expect(breaker.admit('a')).toBe(true)
+  breaker.abstain('a')
+  expect(breaker.admit('a')).toBe(true)
+  breaker.succeed('a')
+  expect([breaker.admit('a'), breaker.admit('a'), breaker.listPauses()]).toEqual([true, true, []])
+})

@@ -1,0 +1,86 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, expect, test } from 'bun:test'
+import { composeMail, type Letter } from '../../src/mail/compose.ts'
+import { NOW } from '../helper.ts'
+import { renderForTest, UNSUBSCRIBE } from './facts.ts'
+import { checkDkim, headersOf, readMail } from './reading.ts'
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+})
+const DKIM = { domain: 'example.com', selector: 's1', key: privateKey }
+
+const LETTER: Letter = {
+  mail: renderForTest(),
+  from: { name: 'Pïcture "Studio", Ltd', address: 'hello@example.com' },
+  replyTo: null,
+  to: { name: 'Ada', address: 'ada@receiver.example' },
+  messageId: 'dlv_00000000001@example.com',
+  at: NOW,
+  unsubscribeUrl: UNSUBSCRIBE,
+  dkim: null,
+}
+
+const compose = async (letter: Partial<Letter> = {}) => {
+  const { raw, ...envelope } = await composeMail({ ...LETTER, ...letter })
+  return { raw: raw.toString('latin1'), envelope }
+}
+
+test('a mail has the headers that receivers ask for, and both parts', async () => {
+  const { raw, envelope } = await compose()
+  expect(envelope).toEqual({ from: 'hello@example.com', to: 'ada@receiver.example' })
+  const mail = readMail(raw)
+  expect(Object.fromEntries(mail.headers)).toEqual({
+    from: 'Pïcture "Studio", Ltd <hello@example.com>',
+    to: 'Ada <ada@receiver.example>',
+    subject: 'Your 12 pictures are ready.',
+    date: 'Fri, 15 May 2026 12:00:00 +0000',
+    'message-id': '<dlv_00000000001@example.com>',
+    'list-unsubscribe': `<${UNSUBSCRIBE}>`,
+    'list-unsubscribe-post': 'List-Unsubscribe=One-Click',
+    'auto-submitted': 'auto-generated',
+    'mime-version': '1.0',
+    'content-type': expect.stringContaining('multipart/alternative'),
+  })
+  expect(mail.parts.map(({ text }) => text.trimEnd())).toEqual([LETTER.mail.text.trimEnd(), LETTER.mail.html.trimEnd()])
+})
+
+test('lines end in CR and LF, and none is too long', async () => {
+  const mail = renderForTest({ body: 'word '.repeat(3_000) })
+  const { raw } = await compose({ mail })
+  expect(raw.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/)
+  expect(Math.max(...raw.split('\r\n').map((line) => line.length))).toBeLessThanOrEqual(998)
+})
+
+test('a reply goes where the app says; a transactional mail has no link to unsubscribe', async () => {
+  const { raw } = await compose({ replyTo: { name: '', address: 'help@example.com' }, unsubscribeUrl: null })
+  const mail = readMail(raw)
+  expect(headersOf(mail, 'reply-to')).toEqual(['help@example.com'])
+  expect(raw.split('\r\n\r\n')[0]).not.toMatch(/unsubscribe/i)
+})
+
+describe('a signature', () => {
+  test('holds, and covers what one acts on', async () => {
+    const { raw } = await compose({ dkim: DKIM })
+    const { isValid, domain, selector, signed } = checkDkim(raw, publicKey)
+    expect({ isValid, domain, selector }).toEqual({ isValid: true, domain: 'example.com', selector: 's1' })
+    const covered = ['from', 'to', 'subject', 'date', 'message-id', 'list-unsubscribe', 'list-unsubscribe-post']
+    expect(signed).toEqual(expect.arrayContaining(covered))
+  })
+
+  test.each([
+    ['the body', (raw: string) => raw.replace('Hello Ada', 'Hello Eve')],
+    ['the subject', (raw: string) => raw.replace('Subject: Your', 'Subject: My')],
+    ['the link', (raw: string) => raw.replace('post.example.com/u/', 'evil.example.com/u/')],
+  ])('breaks when %s is changed', async (_, change) => {
+    const { raw } = await compose({ dkim: DKIM })
+    expect(change(raw)).not.toBe(raw)
+    expect(checkDkim(change(raw), publicKey).isValid).toBe(false)
+  })
+
+  test.each(['', 'nonsense', publicKey])('that cannot be made stops the mail (%#)', async (key) => {
+    await expect(composeMail({ ...LETTER, dkim: { ...DKIM, key } })).rejects.toThrow()
+  })
+})

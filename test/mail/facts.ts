@@ -1,0 +1,33 @@
+/** A mail's words and facts for tests; what a test is about replaces its part. */
+import type { RenderedMail } from '../../src/core/mailer.ts'
+import type { MailFacts, MailWords } from '../../src/mail/render.ts'
+import { renderMail } from '../../src/mail/render.ts'
+
+export const UNSUBSCRIBE = 'https://post.example.com/u/AbCdEf0123456789AbCdEf0123456789'
+
+export const WORDS: MailWords = {
+  subject: '{{ event.headline }}',
+  preheader: 'They are waiting for you.',
+  category: 'lifecycle',
+  body: 'Hello {{ contact.firstName | default: "there" }},\n\n{{ event.headline }}\n\n[See your results]({{ event.url }})\n',
+}
+
+export const RESULTS = { headline: 'Your 12 pictures are ready.', url: 'https://app.example.com/results/1' }
+
+export const CONTACT = { email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace', tags: ['beta'], fields: {} }
+
+export const makeFacts = (properties: object = RESULTS, facts: Partial<MailFacts> = {}): MailFacts => ({
+  contact: CONTACT,
+  event: { properties: JSON.stringify(properties) },
+  app: { name: 'Picture Studio', homeUrl: 'https://app.example.com/home', hosts: ['app.example.com'] },
+  unsubscribeUrl: UNSUBSCRIBE,
+  style: { logoUrl: null, colour: null, postalAddress: 'Picture Studio Ltd\n1 Long Street, London' },
+  ...facts,
+})
+
+/** @throws Error with the fault, where a test expects a mail */
+export function renderForTest(words: Partial<MailWords> = {}, facts = makeFacts()): RenderedMail {
+  const mail = renderMail({ ...WORDS, ...words }, facts)
+  if (!('html' in mail)) throw new Error(JSON.stringify(mail))
+  return mail
+}

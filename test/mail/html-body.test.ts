@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'bun:test'
+import { CONTACT, makeFacts, renderForTest, RESULTS } from './facts.ts'
+
+/** What is between the tags of the sheet, without styles, classes and what the layout adds. */
+function bodyOf(body: string, facts = makeFacts()): string {
+  const { html } = renderForTest({ body }, facts)
+  const inner = /<td class="sheet[^>]*>\n([\s\S]*)\n<\/td><\/tr>\n<tr><td class="quiet"/.exec(html)?.[1] ?? ''
+  return inner.replaceAll(/ (?:style|class|bgcolor|cellpadding|cellspacing|border)="[^"]*"/g, '')
+}
+
+describe('Markdown of the author', () => {
+  test.each([
+    ['# One\n\n## Two\n\n### Three', '<h1>One</h1><h2>Two</h2><h3>Three</h3>'],
+    ['one\ntwo', '<p>one<br>two</p>'],
+    ['**a** *b* ~~c~~ `d`', '<p><strong>a</strong> <em>b</em> <s>c</s> <code>d</code></p>'],
+    ['- a\n- b', '<ul><li>a</li><li>b</li></ul>'],
+    ['3. a\n4. b', '<ol start="3"><li>a</li><li>b</li></ol>'],
+    ['> said', '<blockquote><p>said</p></blockquote>'],
+    ['```\n1 < 2\n```', '<pre>1 &lt; 2\n</pre>'],
+    ['---', '<hr>'],
+    ['| a |\n|---|\n| b |', '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>b</td></tr></tbody></table>'],
+    ['a [b](https://x.example/?a=1&b=2) c', '<p>a <a href="https://x.example/?a=1&amp;b=2">b</a> c</p>'],
+    ['![of a *cat*](https://x.example/cat.png)', '<p><img src="https://x.example/cat.png" alt="of a cat"></p>'],
+    ['![cat](http://x.example/cat.png) ![dog](data:image/png;base64,x)', '<p>cat dog</p>'],
+    ['<b>bold</b> & <script>x</script>', '<p>&lt;b&gt;bold&lt;/b&gt; &amp; &lt;script&gt;x&lt;/script&gt;</p>'],
+    ['[x](javascript:alert(1)) y', '<p>x y</p>'],
+    ['a\u0001b\u0002c\u0003d', '<p>abcd</p>'],
+  ])('%p', (body, html) => {
+    expect(bodyOf(body)).toBe(html)
+  })
+})
+
+describe('a link alone in its paragraph', () => {
+  const button = (href: string) => `<table role="presentation"><tr><td><a href="${href}">Open</a></td></tr></table>`
+
+  test('becomes a button', () => {
+    expect(bodyOf('[Open]({{ event.url }})')).toBe(button(RESULTS.url))
+  })
+
+  test('leads home where the mail may not link to its target', () => {
+    const facts = makeFacts({ ...RESULTS, url: 'https://evil.example/' })
+    expect(bodyOf('[Open]({{ event.url }})', facts)).toBe(button('https://app.example.com/home'))
+    expect(renderForTest({}, facts).refusedLinks).toEqual(['https://evil.example/'])
+  })
+
+  test('is text where the app has no home', () => {
+    const app = { name: 'Demo', homeUrl: null, hosts: ['app.example.com'] }
+    const facts = makeFacts({ ...RESULTS, url: 'https://evil.example/' }, { app })
+    expect(bodyOf('[Open]({{ event.url }})', facts)).toBe('<p>Open</p>')
+    expect(bodyOf('before [Open]({{ event.url }})', facts)).toBe('<p>before Open</p>')
+  })
+})
+
+describe('a value', () => {
+  test.each([
+    ['[x](https://evil.example)', '[x](https://evil.example)'],
+    ['**bold** # not a heading', '**bold** # not a heading'],
+    ['<script>alert("1")</script>', '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;'],
+    ['</td></tr></table>', '&lt;/td&gt;&lt;/tr&gt;&lt;/table&gt;'],
+    ['{{ contact.email }}', '{{ contact.email }}'],
+    ['<https://evil.example> https://evil.example', '&lt;https://evil.example&gt; https://evil.example'],
+    ['- a\r\n- b', '- a - b'],
+    ['&amp; &#60;', '&amp;amp; &amp;#60;'],
+    ['\u05e9\u05dc\u05d5\u05dd!', '<bdi>\u05e9\u05dc\u05d5\u05dd!</bdi>'],
+    ['\u202egnp.exe', 'gnp.exe'],
+  ])('%p is only ever text', (headline, shown) => {
+    const facts = makeFacts({ ...RESULTS, headline })
+    expect(bodyOf('{{ event.headline }}', facts)).toBe(`<p>${shown}</p>`)
+    expect(bodyOf('# {{ event.headline }}', facts)).toBe(`<h1>${shown}</h1>`)
+    expect(bodyOf('`{{ event.headline }}`', facts)).toBe(`<p><code>${shown}</code></p>`)
+    expect(bodyOf('- **{{ event.headline }}**', facts)).toBe(`<ul><li><strong>${shown}</strong></li></ul>`)
+    expect(bodyOf('a [{{ event.headline }}](https://x.example/)', facts)).toBe(
+      `<p>a <a href="https://x.example/">${shown}</a></p>`,
+    )
+    expect(bodyOf('{{ event.headline }} | a\n---|---\nb | {{ event.headline }}', facts)).toContain(`<td>${shown}</td>`)
+  })
+
+  test('stays out of the text that stands for a picture, but as text', () => {
+    const facts = makeFacts({ ...RESULTS, headline: '"><script> \u05d0 *x*' })
+    expect(bodyOf('![{{ event.headline }}](https://x.example/a.png)', facts)).toBe(
+      '<p><img src="https://x.example/a.png" alt="&quot;&gt;&lt;script&gt; \u05d0 *x*"></p>',
+    )
+  })
+
+  test('brings no picture from anywhere', () => {
+    expect(bodyOf('![cat]({{ event.url }}) ![dog](https://x.example/{{ contact.email }})')).toBe('<p>cat dog</p>')
+  })
+
+  test('as 10 KB of text stays one value', () => {
+    const fields = { long: 'word [x](y) '.repeat(1000) }
+    const html = bodyOf('{{ contact.fields.long }}', makeFacts(RESULTS, { contact: { ...CONTACT, fields } }))
+    expect(html).toBe(`<p>${fields.long.trim()}</p>`)
+  })
+})

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'bun:test'
+import { renderMail } from '../../src/mail/render.ts'
+import { makeFacts, renderForTest, RESULTS, UNSUBSCRIBE, WORDS } from './facts.ts'
+
+describe('a mail about results', () => {
+  test('carries the headline and the link (spec 1.5)', () => {
+    const mail = renderForTest()
+    expect(mail.subject).toBe('Your 12 pictures are ready.')
+    expect(mail.text).toBe(`Hello Ada,
+
+Your 12 pictures are ready.
+
+See your results:
+https://app.example.com/results/1
+
+-- 
+You receive this because you use Picture Studio.
+Picture Studio Ltd
+1 Long Street, London
+Unsubscribe: ${UNSUBSCRIBE}
+`)
+    expect(mail.html).toContain('href="https://app.example.com/results/1"')
+    expect(mail.html).toContain(`href="${UNSUBSCRIBE}"`)
+    expect(mail.refusedLinks).toEqual([])
+  })
+
+  test.each(['subject', 'preheader', 'body'] as const)('is none when its %s lacks a value', (part) => {
+    const words = { ...WORDS, [part]: '{{ event.headline }}' }
+    expect(renderMail(words, makeFacts({}))).toEqual({ missing: 'event.headline' })
+    expect(renderMail(words, makeFacts({ headline: ' ' }))).toEqual({ missing: 'event.headline' })
+    expect(renderMail({ ...WORDS, [part]: '{% nothing %}' }, makeFacts())).toEqual({ broken: expect.any(String) })
+  })
+
+  test('needs a subject', () => {
+    expect(renderMail({ ...WORDS, subject: ' \n ' }, makeFacts())).toEqual({ missing: 'subject' })
+    expect(renderMail({ ...WORDS, subject: '{% if event.x %}x{% endif %}' }, makeFacts())).toEqual({
+      missing: 'subject',
+    })
+  })
+})
+
+describe('the subject', () => {
+  test.each([
+    ['one\r\nBcc: everyone@example.com', 'one Bcc: everyone@example.com'],
+    ['a\u0000b', 'a b'],
+    ['x'.repeat(1_500), `${'x'.repeat(199)}\u2026`],
+    ['\u{1f600}'.repeat(300), `${'\u{1f600}'.repeat(199)}\u2026`],
+    ['\u202e\u05d0\u05d1', '\u05d0\u05d1'],
+    ['<b> & {{ contact.email }}', '<b> & {{ contact.email }}'],
+  ])('is one short line of %p', (headline, subject) => {
+    expect(renderForTest({}, makeFacts({ ...RESULTS, headline })).subject).toBe(subject)
+  })
+})
+
+test('a transactional mail says nothing of unsubscribing', () => {
+  const mail = renderForTest({ category: 'transactional' })
+  expect(mail.text).not.toContain('nsubscribe')
+  expect(mail.html).not.toContain('nsubscribe')
+})
+
+test('{{ unsubscribeUrl }} may stand in the words', () => {
+  const { html, text } = renderForTest({ body: 'Or [stop these]({{ unsubscribeUrl }}).' })
+  expect(html).toContain(`<p style="margin:0 0 16px">Or <a class="link" href="${UNSUBSCRIBE}"`)
+  expect(text).toStartWith(`Or stop these (${UNSUBSCRIBE}).`)
+})

@@ -1,0 +1,68 @@
+/** A whole service with a mail server beside it: events come in through the door, mails go out when a test says so. */
+import type { DeliveryRow, MailSettings, MessageContent } from '../../src/store/message-types.ts'
+import type { SenderParts } from '../../src/mail/sender.ts'
+import { createTestServer, EVENTS, inTurns } from '../helper.ts'
+import { type Behaviour, startMailServer } from './mail-server.ts'
+
+export const CONTENT: MessageContent = {
+  trigger: { event: 'results_ready' },
+  mail: {
+    subject: '{{ event.headline }}',
+    body: 'Hello {{ contact.firstName | default: "there" }},\n\n[See your results]({{ event.url }})\n',
+  },
+}
+
+export const RESULTS = { headline: 'Your results are ready.', url: 'https://first.example/results/1' }
+
+export type Sending = Awaited<ReturnType<typeof startSending>>
+
+export async function startSending(
+  content: Partial<MessageContent> = {},
+  behaviour: Behaviour = {},
+  mail: Partial<SenderParts> = {},
+) {
+  const server = await startMailServer(behaviour)
+  const defaults = { smtpUrl: server.url, from: 'Demo <hello@first.example>' }
+  const service = await createTestServer({ mail: { defaults, ...mail } })
+  const { store } = service.parts()
+  await service.setPlan({ eventsPerHour: 1e9 })
+  const [app] = await store.listApps(service.first.accountId)
+  if (!app) throw new Error('the account has no app')
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: service.clock.now() }
+  const name = 'Results ready'
+  const draft = { id: null, name, status: 'live' as const, content: { ...CONTENT, ...content } }
+  const saved = await store.saveMessages({ ...by, drafts: [draft] })
+  if ('refusal' in saved) throw new Error(saved.refusal)
+
+  const sendEvent = async (email: string, properties: object = RESULTS): Promise<void> => {
+    const body = { app: app.publicId, email, event: 'results_ready', createContact: true, properties }
+    const { status, text } = await service.call('POST', EVENTS, { body })
+    if (status !== 202) throw new Error(`${status}: ${text}`)
+  }
+  const query = { appId: app.id, messageId: null, contactId: null, states: null, before: null, limit: 10_000 }
+  return {
+    ...service,
+    server,
+    app,
+    store: () => service.parts().store,
+    sendEvent,
+    /** One event for each of so many people. */
+    sendEvents: (count: number) => inTurns(count, (index) => sendEvent(`p${index}@example.com`)),
+    sendDue: () => service.sender().sendDue(),
+    deliveries: (): Promise<DeliveryRow[]> => service.parts().store.listDeliveries(query),
+    async setSettings(settings: Partial<MailSettings>): Promise<void> {
+      await service.parts().store.setMailSettings({ ...by, settings })
+    },
+    /** How many deliveries are in each state. */
+    async states(): Promise<Record<string, number>> {
+      const rows = await service.parts().store.listDeliveries(query)
+      const states = Map.groupBy(rows, ({ state, reason }) => (reason === null ? state : `${state}: ${reason}`))
+      return Object.fromEntries(Array.from(states, ([state, all]) => [state, all.length]))
+    },
+    async close(): Promise<void> {
+      await service.sender().stop()
+      await service.close()
+      await server.stop()
+    },
+  }
+}

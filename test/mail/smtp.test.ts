@@ -1,0 +1,194 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import type { SMTPServerOptions } from 'smtp-server'
+import type { Outcome, Provider } from '../../src/mail/provider.ts'
+import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
+import { type Behaviour, type MailServer, startMailServer } from './mail-server.ts'
+
+const QUICK = { ...SMTP_LIMITS, connectMs: 300, answerMs: 300, mailMs: 2_000 }
+const RAW = 'From: hello@example.com\r\nTo: ada@example.com\r\nSubject: One\r\n\r\n.\r\nFirst line is a dot.\r\n'
+
+const open: { server?: MailServer; provider?: Provider } = {}
+afterEach(async () => {
+  open.provider?.close()
+  await open.server?.stop()
+})
+
+async function start(behaviour: Behaviour = {}, options: SMTPServerOptions = {}, limits = QUICK) {
+  const server = await startMailServer(behaviour, options)
+  const login = options.onAuth ? { user: 'ada', password: 'secret' } : null
+  const provider = createSmtpProvider({ host: '127.0.0.1', port: server.port, isSecure: false, login }, limits)
+  Object.assign(open, { server, provider })
+  const asked: number[] = []
+  const send = (to = 'ada@example.com', isHanded: boolean | (() => Promise<boolean>) = true): Promise<Outcome> =>
+    provider.send({ from: 'hello@example.com', to, raw: Buffer.from(RAW) }, async () => {
+      asked.push(server.received.length)
+      return typeof isHanded === 'boolean' ? isHanded : isHanded()
+    })
+  return { server, send, asked }
+}
+
+describe('a mail that is taken', () => {
+  test('arrives as it was written, with its envelope, and was handed over before', async () => {
+    const { server, send, asked } = await start()
+    expect(await send()).toEqual({ is: 'sent' })
+    expect(server.received).toMatchObject([{ from: 'hello@example.com', to: ['ada@example.com'], raw: RAW }])
+    expect(asked).toEqual([0])
+  })
+
+  test('shares connections with the others', async () => {
+    const { server, send } = await start()
+    const outcomes = await Promise.all(Array.from({ length: 100 }, (_, n) => send(`p${n}@example.com`)))
+    expect(outcomes).toEqual(outcomes.map(() => ({ is: 'sent' })))
+    expect(server.counts().size).toBe(100)
+    expect(server.connections()).toBeLessThanOrEqual(SMTP_LIMITS.connections)
+  })
+
+  test('goes under TLS where the server offers it', async () => {
+    const secured: boolean[] = []
+    const onData: SMTPServerOptions['onData'] = (stream, session, done) => {
+      secured.push(session.secure)
+      stream.resume().on('end', () => done())
+    }
+    const { send } = await start({}, { disabledCommands: [], onData })
+    expect(await send()).toEqual({ is: 'sent' })
+    expect(secured).toEqual([true])
+  })
+
+  test('waits for the hand-over: the server sees no final dot before it', async () => {
+    const { server, send } = await start()
+    const gate = Promise.withResolvers<boolean>()
+    const sending = send('ada@example.com', () => gate.promise)
+    await Bun.sleep(100)
+    expect(server.received).toEqual([])
+    gate.resolve(true)
+    expect(await sending).toEqual({ is: 'sent' })
+    expect(server.received).toHaveLength(1)
+  })
+})
+
+describe('a mail that is withheld', () => {
+  test('never arrives, and the others go on', async () => {
+    const { server, send } = await start()
+    const [withheld, other] = await Promise.all([send('no@example.com', false), send('yes@example.com')])
+    expect([withheld, other]).toEqual([{ is: 'withheld' }, { is: 'sent' }])
+    expect(await send('yes2@example.com')).toEqual({ is: 'sent' })
+    expect(Array.from(server.counts().keys())).toEqual(['yes@example.com', 'yes2@example.com'])
+  })
+
+  test('also where the hand-over breaks', async () => {
+    const { server, send } = await start()
+    expect(await send('no@example.com', () => Promise.reject(new Error('disk')))).toEqual({ is: 'withheld' })
+    expect(server.received).toEqual([])
+  })
+})
+
+const refused = (code: number, about: 'recipient' | 'mail' | 'sender' = 'sender') =>
+  ({ is: 'refused', code, enhanced: null, about }) as const
+
+describe('a mail that the server refuses', () => {
+  test.each<[string, Behaviour, Outcome]>([
+    ['at the greeting', { connect: () => 421 }, refused(421)],
+    ['at the greeting for good', { connect: () => 554 }, refused(554)],
+    ['its sender', { sender: () => 553 }, refused(553)],
+    ['its recipient', { recipient: () => 550 }, refused(550, 'recipient')],
+    ['its recipient for now', { recipient: () => 450 }, refused(450, 'recipient')],
+    ['for want of TLS', { sender: () => 454 }, refused(454)],
+    ['at the final dot', { dot: () => 552 }, refused(552, 'mail')],
+    ['at the final dot for now', { dot: () => 451 }, refused(451, 'mail')],
+    ['with a goodbye at the final dot', { dot: () => 421 }, refused(421, 'mail')],
+  ])('%s', async (_, behaviour, outcome) => {
+    const { server, send } = await start(behaviour)
+    expect(await send()).toEqual(outcome)
+    expect(server.received).toEqual([])
+  })
+
+  test('with the code that says what is wrong with the mailbox', async () => {
+    const onRcptTo: SMTPServerOptions['onRcptTo'] = (_, __, done) =>
+      done(Object.assign(new Error('5.1.1 no such user'), { responseCode: 550 }))
+    const { send } = await start({}, { onRcptTo })
+    expect(await send()).toEqual({ ...refused(550, 'recipient'), enhanced: '5.1.1' })
+  })
+
+  test('is one among a hundred', async () => {
+    const { server, send } = await start({ recipient: (to) => (to === 'p50@example.com' ? 550 : 'accept') })
+    const outcomes = await Promise.all(Array.from({ length: 100 }, (_, n) => send(`p${n}@example.com`)))
+    expect(outcomes.filter(({ is }) => is === 'sent')).toHaveLength(99)
+    expect(outcomes[50]).toEqual(refused(550, 'recipient'))
+    expect(Array.from(server.counts().values(), (all) => all.length)).toEqual(Array(99).fill(1))
+  })
+
+  test('for a wrong password', async () => {
+    const onAuth: SMTPServerOptions['onAuth'] = (_, __, done) =>
+      done(Object.assign(new Error('no'), { responseCode: 535 }))
+    const { send } = await start({}, { onAuth, allowInsecureAuth: true })
+    expect(await send()).toEqual(refused(535))
+  })
+})
+
+describe('a mail that certainly did not go', () => {
+  test.each<[string, Behaviour]>([
+    ['the connection drops at once', { connect: () => 'drop' }],
+    ['nobody is greeted', { connect: () => 'hang' }],
+    ['the sender gets no answer', { sender: () => 'hang' }],
+    ['the recipient gets no answer', { recipient: () => 'drop' }],
+  ])('%s', async (_, behaviour) => {
+    const { server, send, asked } = await start(behaviour)
+    expect(await send()).toEqual({ is: 'unreachable', reason: expect.any(String) })
+    expect(server.received).toEqual([])
+    expect(asked).toEqual([])
+  })
+
+  test('the connection drops before the final dot, while the hand-over is written', async () => {
+    const { server, send } = await start({ data: () => 'drop' })
+    const slow = async (): Promise<boolean> => {
+      await Bun.sleep(100)
+      return true
+    }
+    expect(await send('ada@example.com', slow)).toEqual({ is: 'unreachable', reason: expect.any(String) })
+    expect(server.received).toEqual([])
+  })
+
+  test('nobody listens', async () => {
+    const { server, send } = await start()
+    await server.stop()
+    expect(await send()).toEqual({ is: 'unreachable', reason: expect.any(String) })
+  })
+
+  test('a password is not said to a server far away without TLS', async () => {
+    const far = { host: '::ffff:127.0.0.1', isSecure: false, login: { user: 'ada', password: 'secret' } }
+    const said: string[] = []
+    const onAuth: SMTPServerOptions['onAuth'] = ({ password }, _, done) => {
+      said.push(password ?? '')
+      done(null, { user: 'ada' })
+    }
+    const { server } = await start({}, { onAuth, allowInsecureAuth: true })
+    const provider = createSmtpProvider({ ...far, port: server.port }, QUICK)
+    const mail = { from: 'hello@example.com', to: 'ada@example.com', raw: Buffer.from(RAW) }
+    expect(await provider.send(mail, async () => true)).toMatchObject({ is: 'refused', about: 'sender' })
+    expect(said).toEqual([])
+    provider.close()
+  })
+})
+
+describe('a mail of which nobody knows', () => {
+  test.each<[string, Behaviour]>([
+    ['the connection drops after the final dot', { dot: () => 'drop' }],
+    ['the final dot gets no answer', { dot: () => 'hang' }],
+    ['it was taken and the answer was lost', { dot: () => 'drop', keepsDropped: true }],
+  ])('%s', async (_, behaviour) => {
+    const { server, send, asked } = await start(behaviour)
+    expect(await send()).toEqual({ is: 'unknown', reason: expect.any(String) })
+    expect(asked).toHaveLength(1)
+    // it was not sent again by itself
+    await Bun.sleep(300)
+    expect(server.received).toHaveLength(behaviour.keepsDropped ? 1 : 0)
+  })
+})
+
+test('a server that trickles its answers does not hold a mail for ever', async () => {
+  const limits = { ...QUICK, answerMs: 10_000, mailMs: 300 }
+  const { send } = await start({ dot: () => 'hang' }, {}, limits)
+  const startedAt = performance.now()
+  expect(await send()).toEqual({ is: 'unknown', reason: 'eabort' })
+  expect(performance.now() - startedAt).toBeLessThan(2_000)
+})

@@ -1,0 +1,54 @@
+import { afterEach, expect, test } from 'bun:test'
+import type { Sample } from '../../src/core/mailer.ts'
+import type { Mail } from '../../src/store/message-types.ts'
+import { headersOf, readMail } from './reading.ts'
+import { CONTENT, type Sending, startSending } from './sending.ts'
+
+const open: Sending[] = []
+afterEach(async () => {
+  for (const sending of open.splice(0)) await sending.close()
+})
+
+const MEMBER = { name: '', address: 'member@owner.example' }
+
+async function start(mail: Partial<Mail> = {}, ...rest: [{ recipient?: () => number }?, object?]) {
+  const sending = await startSending({ mail: { ...CONTENT.mail, ...mail } }, ...rest)
+  open.push(sending)
+  await sending.sendEvent('ada@example.com')
+  const [delivery] = await sending.deliveries()
+  const work = await sending.store().findWork(delivery?.id ?? 0)
+  if (!work) throw new Error('there is no delivery')
+  const { delivery: _, ...sample } = work
+  return { sending, sample: sample satisfies Sample, mailer: sending.parts().mailer }
+}
+
+test('a test goes to the member and says what it is; nothing else happens', async () => {
+  const { sending, sample, mailer } = await start()
+  expect(await mailer.sendTest(sample, MEMBER)).toEqual({ is: 'sent' })
+  expect(sending.server.received).toMatchObject([{ to: ['member@owner.example'] }])
+  const mail = readMail(sending.server.received[0]?.raw ?? '')
+  expect(headersOf(mail, 'subject')).toEqual(['[Test] Your results are ready.'])
+  expect(headersOf(mail, 'list-unsubscribe')).toEqual(['<http://localhost:8080/u/test>'])
+  expect(await sending.states()).toEqual({ waiting: 1 })
+})
+
+test('a test is kept where nothing leaves, and refused where the mail is', async () => {
+  const kept = await start({}, {}, { defaults: { smtpUrl: null, from: 'hello@first.example' } })
+  const result = await kept.mailer.sendTest(kept.sample, MEMBER)
+  expect(result).toMatchObject({ is: 'kept', raw: expect.stringContaining('To: member@owner.example') })
+  const refused = await start({}, { recipient: () => 550 })
+  expect(await refused.mailer.sendTest(refused.sample, MEMBER)).toEqual({ is: 'failed', reason: 'smtp_550' })
+  const lacking = await start({ subject: '{{ event.nothing }}' })
+  expect(await lacking.mailer.sendTest(lacking.sample, MEMBER)).toEqual({ missing: 'event.nothing' })
+})
+
+test('the preview is the mail that would go out', async () => {
+  const { sending, sample, mailer } = await start()
+  const preview = mailer.preview(sample)
+  await sending.sendDue()
+  const sent = readMail(sending.server.received[0]?.raw ?? '')
+  if (!('html' in preview)) throw new Error(JSON.stringify(preview))
+  expect(headersOf(sent, 'subject')).toEqual([preview.subject])
+  const withoutLink = (text: string): string => text.replaceAll(/\/u\/[\w-]+/g, '/u/').trimEnd()
+  expect(sent.parts.map(({ text }) => withoutLink(text))).toEqual([preview.text, preview.html].map(withoutLink))
+})

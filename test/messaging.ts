@@ -1,0 +1,102 @@
+/** Messages of a test server, and a sender that hands nothing over: what is due is claimed, judged and marked. */
+import { judgeDelivery } from '../src/core/deliveries.ts'
+import { saveMessage, type SavedMessage } from '../src/core/messages.ts'
+import { isRefusal } from '../src/core/refusals.ts'
+import type {
+  DeliveryRow,
+  DeliveryWork,
+  JudgeRecord,
+  MailSettings,
+  MessageContent,
+} from '../src/store/message-types.ts'
+import { appOf, leave, page, report, send, track } from './api/reports.ts'
+import { EVENTS, type TestServer } from './helper.ts'
+
+export const MINUTE = 60_000
+export const ADA = 'ada@example.com'
+export const RESULT = { url: 'https://first.example/results/1', headline: 'Your 12 pictures are ready' }
+
+/** A message on results_ready that says nothing of conditions. */
+export const messageOf = (changes: Partial<MessageContent & { name: string }> = {}) => ({
+  name: 'A message',
+  status: 'live',
+  trigger: { event: 'results_ready' },
+  mail: { subject: 'Ready', body: 'Hello' },
+  ...changes,
+})
+
+export type Decided = { email: string; name: string; verdict: 'send' | 'skip' | 'defer'; reason: string | null }
+export type Messaging = Awaited<ReturnType<typeof createMessaging>>
+
+export async function createMessaging(server: TestServer) {
+  const app = await appOf(server)
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: server.clock.now() }
+  const store = () => server.parts().store
+  const context = () => ({ store: store(), app, sender: 'post@first.example' })
+
+  const mark = async (work: DeliveryWork): Promise<Decided> => {
+    const [at, { delivery }] = [server.clock.now(), work]
+    const judged = await judgeDelivery(store(), work, at)
+    const claim = { id: delivery.id, claimedBy: 'test', attempt: delivery.attempt, at }
+    const record = JSON.stringify(judged.record)
+    const decided = { email: work.contact.email, name: work.message.name, verdict: judged.verdict }
+    if (judged.verdict === 'send') {
+      const handed = await store().markHanded({ ...claim, record })
+      if (isRefusal(handed)) throw new Error(handed.refusal)
+      if (!handed.held) return { ...decided, verdict: 'skip', reason: handed.because }
+      await store().markSent(claim)
+      return { ...decided, reason: null }
+    }
+    if (judged.verdict === 'skip') await store().markSkipped({ ...claim, reason: judged.reason, record })
+    else await store().markDeferred({ ...claim, reason: judged.reason, dueAt: judged.dueAt, record })
+    return { ...decided, reason: judged.reason }
+  }
+
+  return {
+    app,
+    by,
+    store,
+    context,
+    async put(value: object, id: number | null = null): Promise<SavedMessage> {
+      const saved = await saveMessage(context(), { ...by, at: server.clock.now() }, { id, value })
+      if (isRefusal(saved)) throw new Error(`${saved.refusal}: ${JSON.stringify(saved)}`)
+      return saved
+    },
+    set: (settings: Partial<MailSettings>) => store().setMailSettings({ ...by, settings }),
+    event: (changes: Record<string, unknown> = {}) =>
+      server.call('POST', EVENTS, {
+        body: {
+          app: server.first.appId,
+          email: ADA,
+          event: 'results_ready',
+          createContact: true,
+          properties: RESULT,
+          ...changes,
+        },
+      }),
+    /** What the browser script sends of one page load. */
+    browse: async (load: string, ...events: object[]): Promise<void> => {
+      const answer = await send(server, report(server.first, { id: `${load}.${crypto.randomUUID()}`, events }))
+      if (answer.status !== 202) throw new Error(answer.text)
+    },
+    /** What is due now, decided. */
+    async decide(): Promise<Decided[]> {
+      const claiming = { claimedBy: 'test', now: server.clock.now(), leaseMs: MINUTE, most: 1_000, skipApps: [] }
+      const claimed = await store().claimDeliveries(claiming)
+      if (isRefusal(claimed)) throw new Error(claimed.refusal)
+      const decided: Decided[] = []
+      for (const work of claimed.works) decided.push(await mark(work))
+      return decided
+    },
+    /** All deliveries of the app, oldest first. */
+    async deliveries(): Promise<DeliveryRow[]> {
+      const query = { appId: app.id, messageId: null, contactId: null, states: null, before: null, limit: 10_000 }
+      return (await store().listDeliveries(query)).reverse()
+    },
+  }
+}
+
+export { leave, page, track }
+
+/** The record of a delivery as rule, value and verdict. */
+export const recordOf = ({ record }: DeliveryRow): JudgeRecord => JSON.parse(record ?? '{"at":0,"verdicts":[]}')

@@ -1,0 +1,78 @@
+/** What is asked of deliveries, however many there are, is asked of an index. */
+import type { Database } from 'bun:sqlite'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { openDatabase } from '../../src/store/database.ts'
+import { createDeliveryQueue } from '../../src/store/delivery-queue.ts'
+import { createDeliveryReads } from '../../src/store/delivery-reads.ts'
+import { prepareDeliveryStatements } from '../../src/store/delivery-statements.ts'
+import { createErasure } from '../../src/store/erasure.ts'
+import { createLiveMessages } from '../../src/store/live-messages.ts'
+import { createMessageReads } from '../../src/store/message-reads.ts'
+import { createStops } from '../../src/store/stops.ts'
+import { createSuppressionWrites } from '../../src/store/suppression-writes.ts'
+import { createTriggers } from '../../src/store/triggers.ts'
+import { createUsedUp } from '../../src/store/used-up.ts'
+import { makeFolder } from './samples.ts'
+
+const { folder, remove } = makeFolder()
+const db = openDatabase(folder)
+afterAll(() => {
+  db.close()
+  remove()
+})
+// two messages, so that the pages of an app are those of both
+db.run(`INSERT INTO accounts (id, name, snippet_limits, created_at) VALUES ('acc', 'A', 1, 1)`)
+db.run(`INSERT INTO apps (id, account_id, public_id, site_id, name, created_at) VALUES (1, 'acc', 'a', 's', 'A', 1)`)
+for (const id of [1, 2]) {
+  db.run(`INSERT INTO messages VALUES (${id}, 'acc', 1, 'M${id}', 'live', 1, 1, 1)`)
+  db.run(`INSERT INTO message_versions VALUES (${id}, 1, '{"trigger":{"event":"e"},"mail":{}}', 1)`)
+}
+
+/** The plans of all statements about deliveries that are prepared or run meanwhile. */
+function plansOf(run: (db: Database) => unknown): string[] {
+  const texts = new Set<string>()
+  const watched = Object.create(db) as Database
+  watched.prepare = ((text: string) => {
+    if (/\bdeliveries\b/.test(text) && !/^\s*INSERT INTO/.test(text)) texts.add(text)
+    return db.query(text)
+  }) as Database['prepare']
+  watched.query = watched.prepare as Database['query']
+  watched.transaction = db.transaction.bind(db)
+  run(watched)
+  return Array.from(texts, (text) =>
+    db
+      .query<{ detail: string }, null[]>(`EXPLAIN QUERY PLAN ${text}`)
+      .all(...Array.from(text.matchAll(/\?/g), () => null))
+      .map(({ detail }) => detail)
+      .join('; '),
+  )
+}
+
+const query = { appId: 1, messageId: null, contactId: null, states: null, before: 9, limit: 5 }
+const parts = (watched: Database) => ({ db: watched, live: createLiveMessages(watched), usedUp: createUsedUp() })
+const people = { find: () => null, add: () => ({ id: 1, lacksName: false }), drop: () => {}, forget: () => {} }
+
+describe('no statement looks through all deliveries', () => {
+  test.each<[string, number, (watched: Database) => unknown]>([
+    ['the queue', 3, (watched) => createDeliveryQueue(watched)],
+    ['claims and marks', 9, (watched) => prepareDeliveryStatements(watched)],
+    ['triggers', 1, (watched) => createTriggers({ ...parts(watched), ids: { next: () => 1, passOver: () => {} } })],
+    ['stops and visits', 4, (watched) => createStops(parts(watched))],
+    ['suppression', 4, (watched) => createSuppressionWrites(parts(watched))],
+    ['erasure', 2, (watched) => createErasure({ db: watched, people })],
+    ['live messages', 1, (watched) => createLiveMessages(watched).of(1)],
+    ['counts of a message', 4, (watched) => createMessageReads(watched).countDeliveries(1)],
+    ['pages of an app', 3, (watched) => createDeliveryReads(watched).listDeliveries(query)],
+    ['pages of a message', 3, (watched) => createDeliveryReads(watched).listDeliveries({ ...query, messageId: 1 })],
+    ['pages of a person', 2, (watched) => createDeliveryReads(watched).listDeliveries({ ...query, contactId: 1 })],
+    ['how many mails a person had', 1, (watched) => createDeliveryReads(watched).listHanded(1, 2, 3)],
+  ])('%s', (_, least, run) => {
+    const plans = plansOf(run)
+    expect(plans.length).toBeGreaterThanOrEqual(least)
+    // gone through are the apps that wait, and the few that someone has claimed
+    const wrong = plans.filter((plan) =>
+      /SCAN (?!waiting|CONSTANT ROW|deliveries USING INDEX deliveries_claimed)/.test(plan),
+    )
+    expect(wrong).toEqual([])
+  })
+})

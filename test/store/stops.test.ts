@@ -1,0 +1,204 @@
+/** What waits is stopped as soon as something arrives that settles it, and who came back is noted (messages.md). */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { MessageContent, Rule } from '../../src/store/message-types.ts'
+import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
+import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page, recordOf, RESULT, track } from '../messaging.ts'
+
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  server = await createTestServer()
+  await server.setPlan({ snippetLimits: false })
+  messaging = await createMessaging(server)
+})
+afterEach(() => server.close())
+
+const change = (body: object) =>
+  server.call('PATCH', '/api/v1/contacts', { body: { newsletter: server.first.appId, email: ADA, ...body } })
+const RESULTS = '/results/1'
+
+describe('stop while waiting', () => {
+  type Case = [name: string, rule: Rule, act: () => Promise<unknown>, reason: string | null]
+  const CASES: Case[] = [
+    ['a view of the result', { rule: 'notSeen' }, () => messaging.browse('a', page(RESULTS)), 'seen'],
+    ['a view of another page', { rule: 'notSeen' }, () => messaging.browse('a', page('/results/2')), null],
+    [
+      'a view of the result that happened before',
+      { rule: 'notSeen' },
+      () => messaging.browse('a', page(RESULTS, HOUR)),
+      null,
+    ],
+    [
+      'an event that must not be done',
+      { rule: 'notDone', event: 'paid' },
+      () => messaging.event({ event: 'paid' }),
+      'done',
+    ],
+    [
+      'an action that must not be done',
+      { rule: 'notDone', event: 'paid' },
+      () => messaging.browse('a', track('paid')),
+      'done',
+    ],
+    [
+      'it happened before',
+      { rule: 'notDone', event: 'paid' },
+      () => messaging.event({ event: 'paid', occurredAt: new Date(NOW - 1).toISOString() }),
+      null,
+    ],
+    [
+      'it happened before, and counts for ever',
+      { rule: 'notDone', event: 'paid', since: 'ever' },
+      () => messaging.event({ event: 'paid', occurredAt: new Date(NOW - 1).toISOString() }),
+      'done',
+    ],
+    ['another event', { rule: 'notDone', event: 'paid' }, () => messaging.event({ event: 'tried' }), null],
+    ['a tag that was there is taken away', { rule: 'tag', has: 'old' }, () => change({ removeTags: ['old'] }), 'tag'],
+    ['a tag that was never there', { rule: 'tag', has: 'beta' }, () => change({ tags: ['other'] }), null],
+    ['a tag that must not be there', { rule: 'tag', lacks: 'beta' }, () => change({ tags: ['beta'] }), 'tag'],
+    [
+      'a field that no longer holds',
+      { rule: 'field', field: 'plan', is: 'equal', to: 'free' },
+      () => change({ fields: { plan: 'pro' } }),
+      'field',
+    ],
+    [
+      'a field that still holds',
+      { rule: 'field', field: 'plan', is: 'present' },
+      () => change({ fields: { plan: 'pro' } }),
+      null,
+    ],
+    [
+      'a field that never held',
+      { rule: 'field', field: 'seats', is: 'above', to: 3 },
+      () => change({ fields: { seats: 1 } }),
+      null,
+    ],
+    ['the person is here again, and may go again', { rule: 'away' }, () => messaging.browse('a', page('/home')), null],
+  ]
+  test.each(CASES)('%s', async (_, rule, act, reason) => {
+    const body = { newsletter: server.first.appId, email: ADA, tags: ['old'], fields: { plan: 'free' } }
+    await server.call('POST', '/api/v1/contacts', { body })
+    await messaging.put(messageOf({ wait: { minutes: 10 }, onlyIf: [{ rule: 'status', is: 'subscribed' }, rule] }))
+    await messaging.event()
+    server.clock.tick(10 * MINUTE - 1)
+    await act()
+    const [delivery] = await messaging.deliveries()
+    expect([delivery?.state, delivery?.reason]).toEqual(reason ? ['skipped', reason] : ['waiting', null])
+    if (reason && delivery) {
+      expect(recordOf(delivery)).toMatchObject({
+        at: server.clock.now(),
+        verdicts: [{ rule: rule.rule, verdict: 'fail' }],
+      })
+    }
+  })
+
+  test('another person does nothing to it', async () => {
+    await messaging.put(messageOf({ wait: { minutes: 10 }, onlyIf: [{ rule: 'notDone', event: 'paid' }] }))
+    await messaging.event()
+    await messaging.event({ email: 'eve@example.com', event: 'paid' })
+    expect((await messaging.deliveries()).map(({ state }) => state)).toEqual(['waiting'])
+  })
+
+  test('one that was claimed is stopped too, and cannot be handed over any more', async () => {
+    await messaging.put(messageOf({ onlyIf: [{ rule: 'notSeen' }] }))
+    await messaging.event()
+    const claiming = { claimedBy: 'a', now: server.clock.now(), leaseMs: MINUTE, most: 1, skipApps: [] }
+    const claimed = await messaging.store().claimDeliveries(claiming)
+    const [work] = 'works' in claimed ? claimed.works : []
+    await messaging.browse('a', page(RESULTS))
+    const claim = { id: work?.delivery.id ?? 0, claimedBy: 'a', attempt: 1, at: server.clock.now(), record: '{}' }
+    expect(await messaging.store().markHanded(claim)).toEqual({ held: false, because: 'lost' })
+    expect((await messaging.deliveries()).map(({ reason }) => reason)).toEqual(['seen'])
+  })
+
+  test('a rule of an older version still stops what waits with it', async () => {
+    const { id } = await messaging.put(messageOf({ wait: { minutes: 10 }, onlyIf: [{ rule: 'notSeen' }] }))
+    await messaging.event()
+    await messaging.put(messageOf({ wait: { minutes: 10 } }), id)
+    await messaging.browse('a', page(RESULTS))
+    expect((await messaging.deliveries()).map(({ reason }) => reason)).toEqual(['seen'])
+  })
+})
+
+describe('unsubscribing', () => {
+  const categories: [MessageContent['mail']['category'], string | null][] = [
+    ['lifecycle', 'unsubscribed'],
+    ['transactional', null],
+  ]
+  test.each(categories)('what waits of %s mail', async (category, reason) => {
+    await messaging.put(messageOf({ wait: { minutes: 10 }, mail: { subject: 'S', body: 'B', category } }))
+    await messaging.event()
+    const [delivery] = await messaging.deliveries()
+    const unsubscribe = () =>
+      messaging.store().unsubscribe({ contactId: delivery?.contactId ?? 0, at: server.clock.now() })
+    expect(await unsubscribe()).toEqual({ appId: messaging.app.id })
+    expect(await unsubscribe()).toEqual({ appId: messaging.app.id })
+    expect((await messaging.deliveries()).map((one) => one.reason)).toEqual([reason])
+    expect((await messaging.store().findContact(messaging.app.id, ADA))?.status).toBe('unsubscribed')
+    server.clock.tick(10 * MINUTE)
+    expect((await messaging.decide()).map(({ verdict }) => verdict)).toEqual(reason ? [] : ['send'])
+    await messaging.event({ email: ADA, event: 'results_ready' })
+  })
+
+  test('outlives the erasure of the person', async () => {
+    await messaging.put(messageOf())
+    await messaging.event()
+    await messaging.store().suppress({ appId: messaging.app.id, email: ADA, reason: 'unsubscribed', at: NOW })
+    await server.call('DELETE', '/api/v1/contacts', { body: { newsletter: server.first.appId, email: ADA } })
+    expect(await messaging.deliveries()).toEqual([])
+    await messaging.event()
+    expect(await messaging.decide()).toMatchObject([{ verdict: 'skip', reason: 'unsubscribed' }])
+  })
+
+  test('between judging and handing over: the mail does not go', async () => {
+    await messaging.put(messageOf())
+    await messaging.event()
+    const claiming = { claimedBy: 'a', now: server.clock.now(), leaseMs: MINUTE, most: 1, skipApps: [] }
+    const claimed = await messaging.store().claimDeliveries(claiming)
+    const [work] = 'works' in claimed ? claimed.works : []
+    // the person's status only, as a member may set it: what is claimed is not stopped by that
+    await messaging.store().suppress({ appId: messaging.app.id, email: ADA, reason: 'bounced', at: NOW })
+    const claim = { id: work?.delivery.id ?? 0, claimedBy: 'a', attempt: 1, at: server.clock.now(), record: '{}' }
+    expect(await messaging.store().markHanded(claim)).toMatchObject({ held: false })
+    expect((await messaging.deliveries()).map(({ state, reason }) => [state, reason])).toEqual([['skipped', 'bounced']])
+  })
+})
+
+describe('came back, and opened the result', () => {
+  type Case = [name: string, minutes: number, path: string, cameBack: boolean, opened: boolean]
+  const CASES: Case[] = [
+    ['another page', 1, '/home', true, false],
+    ['the result', 1, RESULTS, true, true],
+    ['within seven days', 7 * 24 * 60, RESULTS, true, true],
+    ['later', 7 * 24 * 60 + 1, RESULTS, false, false],
+  ]
+  test.each(CASES)('%s', async (_, minutes, path, cameBack, opened) => {
+    const { id } = await messaging.put(messageOf())
+    await messaging.event()
+    await messaging.decide()
+    server.clock.tick(minutes * MINUTE)
+    await messaging.browse('a', page(path))
+    const [delivery] = await messaging.deliveries()
+    const at = server.clock.now()
+    expect([delivery?.cameBackAt, delivery?.openedAt]).toEqual([cameBack ? at : null, opened ? at : null])
+    const counts = await messaging.store().countDeliveries(id)
+    expect(counts).toMatchObject({ sent: 1, cameBack: Number(cameBack), opened: Number(opened) })
+  })
+
+  test('the first time stays, opening comes after coming back, and a view before the mail does not count', async () => {
+    await messaging.put(messageOf())
+    await messaging.event({ properties: { ...RESULT, url: `https://first.example${RESULTS}/?ref=mail#top` } })
+    server.clock.tick(HOUR)
+    await messaging.decide()
+    const read = async () => (await messaging.deliveries()).map(({ cameBackAt, openedAt }) => [cameBackAt, openedAt])
+    await messaging.browse('a', page(RESULTS, MINUTE))
+    expect(await read()).toEqual([[null, null]])
+    const times = [DAY, 2 * DAY, 3 * DAY].map((ms) => NOW + HOUR + ms)
+    for (const [index, path] of ['/home', RESULTS, RESULTS].entries()) {
+      server.clock.wallMs = times[index] ?? 0
+      await messaging.browse(`b${index}`, page(path))
+    }
+    expect(await read()).toEqual([[times[0] ?? 0, times[1] ?? 0]])
+  })
+})
