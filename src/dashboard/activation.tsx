@@ -68,6 +68,11 @@ async function checkPasted({ store, clock }: PageParts, viewer: Viewer, form: Fo
   return { ...pasted, verdict: checkSignature({ ...pasted, secrets, now: expiryNow(clock) }) }
 }
 
+let built: { stub: string; script: Uint8Array } | null = null
+
+/** What was built does not change while this runs. */
+const readBuilt = () => (built ??= { stub: readStub(), script: readScript().identity })
+
 type Shown = { made?: Made; checked?: Checked; refusal?: RefusalCode; cookies?: string[] }
 
 /** The page, with a key that was just made or what could not be done. */
@@ -83,7 +88,7 @@ export async function showActivation(
       viewer={viewer}
       {...await readStatus(parts, viewer)}
       code={integrationCode(baseUrl, viewer.app)}
-      snippet={{ baseUrl, siteId: viewer.app.siteId, stub: readStub(), script: readScript().identity }}
+      snippet={{ baseUrl, siteId: viewer.app.siteId, ...readBuilt() }}
       form={makeToken()}
       refusal={refusal}
       {...shown}

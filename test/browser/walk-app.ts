@@ -1,7 +1,7 @@
 /** The way through what an app's owner sets, and through what Activation says of what went wrong. */
 import type { Page } from 'playwright-core'
 import { signEmail } from '../../src/core/identity.ts'
-import { addPerson, report, send } from '../api/reports.ts'
+import { addPerson, page as pageView, report, send } from '../api/reports.ts'
 import { EVENTS } from '../helper.ts'
 import type { Served } from './chromium.ts'
 import { HOSTILE } from './seed.ts'
@@ -16,6 +16,7 @@ async function goWrong(server: Served): Promise<void> {
   const headers = { Origin: 'https://app.first.example' }
   await server.call('POST', EVENTS, { body: { app, event: 'no!', email: 'ada@example.com' }, headers })
   await addPerson(server)
+  await send(server, report(server.first, { events: [pageView(`/${HOSTILE}`)] }))
   await send(server, report(server.first, { signature: 'F'.repeat(64) }))
   await send(server, report(server.first, { email: 'nobody@example.com' }))
   await send(server, { site: siteId, events: [] })
