@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { CountPoint, CountRange, NameCount } from '../core/counts.ts'
 import { nameInWords } from './event-words.ts'
-import { type EventsProps, eventsPath } from './events-page.tsx'
+import { type EventsProps, eventsPath } from './events-view.ts'
 import { Button, HiddenFields } from './parts/button.tsx'
 import { AreaChart, formatCount, type Point } from './parts/chart.tsx'
 import { SentText } from './parts/text.tsx'

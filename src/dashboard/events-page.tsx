@@ -1,9 +1,8 @@
 /** @jsxImportSource preact */
-import type { CountRange, Counts } from '../core/counts.ts'
-import type { EventRow } from '../core/events.ts'
 import { publicId } from '../core/public-ids.ts'
 import { CountsSection, NamesSection, RANGE_WORDS } from './counts-section.tsx'
 import { nameInWords } from './event-words.ts'
+import { type EventsProps, eventsPath } from './events-view.ts'
 import { FeedRow } from './feed.tsx'
 import { Frame, pathOf } from './frame.tsx'
 import { Badge } from './parts/badge.tsx'
@@ -12,30 +11,6 @@ import { formatCount } from './parts/chart.tsx'
 import { EmptyState } from './parts/empty.tsx'
 import { SentText } from './parts/text.tsx'
 import { Pager } from './parts/table.tsx'
-import type { Viewer } from './viewer.ts'
-
-/** What is looked at: so far back, and all names or one. */
-export type EventsView = { range: CountRange; name: string | null }
-
-export type EventsProps = {
-  viewer: Viewer
-  view: EventsView
-  counts: Counts
-  rows: EventRow[]
-  /** not the first page, to which new ones come */
-  isOld: boolean
-  /** the cursor of the page after */
-  older: string | null
-}
-
-/** Where a view of the events is. */
-export function eventsPath(appId: string, { range, name }: EventsView, before: string | null = null): string {
-  const query = new URLSearchParams()
-  if (range !== 'hours') query.set('range', range)
-  if (name !== null) query.set('event', name)
-  if (before !== null) query.set('before', before)
-  return pathOf(appId, 'events') + (query.size === 0 ? '' : `?${query}`)
-}
 
 /** The events of an app: how many came when, under which names, and the newest as they come. */
 export function EventsPage(props: EventsProps) {
@@ -85,11 +60,11 @@ const FeedSection = (props: EventsProps) => (
   </section>
 )
 
-/** Only where scripts run; what the island says is announced. */
+/** Only where scripts run; it says how it stands from when that is known, and announces it. */
 const FeedTools = () => (
   <div class="feed-tools">
     <span role="status" data-feed-state>
-      <Badge>Connecting</Badge>
+      <Badge mood="good">Live</Badge>
     </span>
     <button class="button plain" type="button" aria-pressed="false" data-feed-pause>
       Pause

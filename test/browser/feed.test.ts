@@ -38,7 +38,7 @@ async function openFeed(query = '', events: string[] = []) {
 
 const namesOf = async (page: Page): Promise<string[]> =>
   (await page.locator('.feed .what').allTextContents()).map((text) => text.trim())
-const stateIs = (page: Page, word: string) => page.waitForSelector(`[data-feed-state] >> text=${word}`)
+const stateIs = (page: Page, word: string) => page.waitForSelector(`.said[data-feed-state] >> text=${word}`)
 const comes = (page: Page, name: string) => page.waitForSelector(`.feed .what >> text=${name}`)
 const waits = (page: Page, words: string) => page.waitForSelector(`[data-feed-show] >> text=${words}`)
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { hasChromium, openChromium, PASSWORD, type Served, serveTest, signIn } from './chromium.ts'
+import { seedEvents } from './seed.ts'
 import { STEPS } from './walk.ts'
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
@@ -111,6 +112,31 @@ describe.skipIf(!hasChromium)('with script', () => {
       await page.click('[data-copy=app-id]')
       await page.waitForSelector('text=Copied')
       expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(server.first.appId)
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'nothing moves while a page with a chart loads, and its scripts and style are at most 60 KB on the wire',
+    async () => {
+      const { page, close } = await open({ viewport: { width: 1440, height: 900 } })
+      await seedEvents(server)
+      for (const view of ['events', 'events?range=weeks&event=results_ready', 'people']) {
+        await page.goto(`${server.url}/apps/${server.first.appId}/${view}`)
+        if (view !== 'people') await page.waitForSelector('.plot canvas')
+        const measured = await page.evaluate<[number, number]>(`new Promise((resolve) => {
+          const wire = performance.getEntriesByType('resource')
+            .filter(({ name }) => name.includes('/assets/')).reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)
+          let moved = 0
+          new PerformanceObserver((list) => list.getEntries().forEach(({ value }) => (moved += value)))
+            .observe({ type: 'layout-shift', buffered: true })
+          setTimeout(() => resolve([moved, wire]), 300)
+        })`)
+        expect(measured[0]).toBe(0)
+        expect(measured[1]).toBeGreaterThan(5_000)
+        expect(measured[1]).toBeLessThan(60 * 1024)
+      }
       await close()
     },
     TRY_MS,

@@ -18,6 +18,7 @@ const found: Found = {
   people: numbers('SELECT contact_id FROM events'),
   differences: numbers(`SELECT (SELECT count(*) FROM events) - (SELECT count(*) FROM contacts),
     (SELECT count(*) FROM events) - (SELECT ifnull(sum(count), 0) FROM rollups),
+    (SELECT count(*) FROM events) - (SELECT ifnull(sum(count), 0) FROM daily_rollups),
     (SELECT count(*) FROM contacts) - (SELECT ifnull(sum(count), 0) FROM new_people)`),
 }
 db.close()

@@ -259,6 +259,29 @@ describe('an older schema', () => {
     expect(readdirSync(folder).filter((file) => file.endsWith('.copy'))).toEqual([])
   })
 
+  test('has its events counted by day', () => {
+    const daily = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE daily_rollups'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, daily))
+    for (const [name, hour] of [
+      [1, 47],
+      [1, 48],
+      [1, 71],
+      [2, 48],
+    ]) {
+      old.run('INSERT INTO rollups VALUES (1, ?, ?, 5, 1, 2)', [name ?? 0, hour ?? 0])
+    }
+    old.close()
+    const db = openDatabase(other.folder)
+    expect(db.query('SELECT app_id, day, name_id, count FROM daily_rollups').values()).toEqual([
+      [1, 1, 1, 5],
+      [1, 2, 1, 10],
+      [1, 2, 2, 5],
+    ])
+    db.close()
+    other.remove()
+  })
+
   test('the copy is a database that opens again', () => {
     openDatabase(folder, two).close()
     const other = join(folder, 'restored')

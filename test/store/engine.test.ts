@@ -243,6 +243,13 @@ test('rollups count by app, name and hour, and lead to the events', () => {
     [1, 'b', hour, 1],
     [2, 'a', hour, 1],
   ])
+  const days = db.query('SELECT app_id, day, name_id, count FROM daily_rollups ORDER BY 1, 2, 3').values()
+  const day = Math.floor(hour / 24)
+  expect(days).toEqual([
+    [1, day, 1, 4],
+    [1, day, 2, 1],
+    [2, day, 3, 1],
+  ])
   const [first] = db.query('SELECT first_event_id, last_event_id FROM rollups WHERE count = 3').values()
   const ids = db.query('SELECT id FROM events WHERE app_id = 1 AND name_id = 1 ORDER BY id').values().flat()
   expect(first).toEqual([ids[0] ?? null, ids[2] ?? null])

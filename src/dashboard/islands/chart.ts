@@ -93,7 +93,7 @@ function optionsOf(
       {
         ...quiet,
         size: (_, values) => 16 + 7 * Math.max(0, ...(values ?? []).map((value) => value.length)),
-        space: 48,
+        space: 32,
         grid: { stroke: colour('.rule', 'stroke'), width: 1 },
         incrs: [1, 2, 5]
           .flatMap((step) => Array.from({ length: 10 }, (_, power) => step * 10 ** power))

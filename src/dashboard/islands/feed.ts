@@ -39,6 +39,7 @@ function followFeed(list: HTMLOListElement): void {
   const sayState = (): void => {
     if (!state || stream === null) return
     const { mood, word } = STATES[isPaused() && stream === 'open' ? 'paused' : stream]
+    state.parentElement?.classList.add('said')
     if (state.textContent === word) return
     state.className = `badge ${mood}`
     state.textContent = word

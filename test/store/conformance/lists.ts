@@ -154,6 +154,33 @@ export function testLists(store: Fresh): void {
     }
   })
 
+  test('what came after an event: the newest of it, of all names or of one', async () => {
+    const names = ['a', 'b', 'a', 'a', 'b', 'c']
+    for (const [index, name] of names.entries()) {
+      await store().recordEvent(eventWrite({ appId: 20, name, at: AT + index * HOUR }))
+    }
+    const list = async (after: number, name: string | null, limit = 7) => {
+      const query = { appId: 20, contactId: null, name, before: null, after, limit }
+      const { rows, next } = await store().listEvents(query)
+      return { names: rows.map((row) => row.name).join(''), ids: rows.map(({ id }) => id), hasMore: next !== null }
+    }
+    const { ids } = await list(0, null)
+    const [last = 0, , , second = 0] = ids
+    expect(await list(second, null)).toEqual({ names: 'cba', ids: ids.slice(0, 3), hasMore: false })
+    expect(await list(second, null, 2)).toMatchObject({ names: 'cb', hasMore: true })
+    expect(await list(second, 'a')).toMatchObject({ names: 'a', hasMore: false })
+    expect(await list(0, 'a', 2)).toMatchObject({ names: 'aa', hasMore: true })
+    expect(await list(last, null)).toMatchObject({ names: '', hasMore: false })
+    for (const name of ['b', 'c', 'never']) expect(await list(last, name)).toMatchObject({ names: '', hasMore: false })
+  })
+
+  test('one event, of its app only', async () => {
+    const [row] = (await store().listEvents({ appId: 20, contactId: null, name: 'c', before: null, limit: 1 })).rows
+    expect(await store().findEvent(20, row?.id ?? 0)).toEqual(row ?? null)
+    expect(await store().findEvent(19, row?.id ?? 0)).toBe(null)
+    expect(await store().findEvent(20, 1)).toBe(null)
+  })
+
   test.each([1, 2, 100])('a page of %i', async (limit) => {
     const people = await store().listContacts({ appId: 11, tag: null, updatedAfter: null, before: null, limit })
     const events = await store().listEvents({ appId: 17, contactId: null, name: 'common', before: null, limit })
