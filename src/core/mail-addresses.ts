@@ -14,6 +14,11 @@ export type SmtpServer = {
   login: { user: string; password: string } | null
 }
 
+const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/
+
+/** A host of this machine, between which and us nobody listens. */
+export const isLoopback = (host: string): boolean => LOOPBACK.test(host)
+
 const NAMED = /^([^<>]*)<([^<>]+)>$/
 const NAME_CHARACTERS = 64
 

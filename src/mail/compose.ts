@@ -2,7 +2,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import DKIM from 'nodemailer/lib/dkim'
 import MailComposer from 'nodemailer/lib/mail-composer'
-import type { Mailbox } from '../core/mail-addresses.ts'
+import { isLoopback, type Mailbox } from '../core/mail-addresses.ts'
 import type { RenderedMail } from '../core/mailer.ts'
 
 /** A domain's signing key: PEM, RSA. */
@@ -52,16 +52,24 @@ export async function composeMail(letter: Letter): Promise<ComposedMail> {
   return { from: from.address, to: to.address, raw: dkim === null ? raw : await sign(raw, dkim) }
 }
 
-/** Programs that answer for people who are away leave alone what says that a program wrote it. */
+/**
+ * Programs that answer for people who are away leave alone what says that a program wrote it. One click is for https
+ * (RFC 8058); over plain http only within this machine, to try it out.
+ */
 const headersOf = (unsubscribeUrl: string | null) => ({
   'Auto-Submitted': 'auto-generated',
-  ...(unsubscribeUrl === null
+  ...(unsubscribeUrl === null || !isPrivate(unsubscribeUrl)
     ? {}
     : {
         'List-Unsubscribe': { prepared: true, foldLines: true, value: `<${unsubscribeUrl}>` },
         'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
       }),
 })
+
+function isPrivate(text: string): boolean {
+  const url = new URL(text)
+  return url.protocol === 'https:' || isLoopback(url.hostname)
+}
 
 const SIGNATURE = 'DKIM-Signature:'
 

@@ -67,10 +67,11 @@ export const endOf = (marked: Marked | { refusal: string }, state: string): Deli
 }
 
 const SAVE_AGAIN_MS = 500
+const PASSING = ['unavailable', 'commit_unconfirmed']
 
 /**
- * Writes down what cannot be done again: while the disk is full it goes on trying. Where the process stops first, the
- * next one finds the delivery handed over and its outcome unknown.
+ * Writes down what cannot be done again: while the disk is full it goes on trying. Where the process stops first, or
+ * the row itself cannot be written, the next process finds the delivery handed over and its outcome unknown.
  */
 export async function persist(
   { stopping }: DeliverParts,
@@ -80,7 +81,7 @@ export async function persist(
   for (;;) {
     const marked = await mark()
     if ('held' in marked) return delivered
-    if (stopping.aborted) return done('handed', marked.refusal)
+    if (stopping.aborted || !PASSING.includes(marked.refusal)) return done('handed', marked.refusal)
     await Bun.sleep(SAVE_AGAIN_MS)
   }
 }

@@ -1,7 +1,7 @@
 /** Mail over SMTP (messages.md, Sending): a pool of connections, TLS, and a hand-over just before the final dot. */
 import { Readable } from 'node:stream'
 import { createTransport } from 'nodemailer'
-import type { SmtpServer } from '../core/mail-addresses.ts'
+import { isLoopback, type SmtpServer } from '../core/mail-addresses.ts'
 import type { HandOver, Outcome, Provider } from './provider.ts'
 
 export type SmtpLimits = {
@@ -15,8 +15,6 @@ export type SmtpLimits = {
 
 /** Below the lease of a claim, so that a mail is over before anybody else may take it up. */
 export const SMTP_LIMITS: SmtpLimits = { connections: 10, connectMs: 10_000, answerMs: 60_000, mailMs: 120_000 }
-
-const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/
 
 /** Opens connections when mail comes, and keeps them for the next. */
 export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP_LIMITS): Provider {
@@ -63,8 +61,8 @@ const poolOptions = ({ host, port, isSecure, login }: SmtpServer, limits: SmtpLi
   secure: isSecure,
   ...(login === null ? {} : { auth: { user: login.user, pass: login.password } }),
   // a password travels under TLS only; within this machine nobody can listen, and nobody has a certificate
-  requireTLS: login !== null && !isSecure && !LOOPBACK.test(host),
-  tls: { rejectUnauthorized: !LOOPBACK.test(host) },
+  requireTLS: login !== null && !isSecure && !isLoopback(host),
+  tls: { rejectUnauthorized: !isLoopback(host) },
   maxConnections: limits.connections,
   // for a connection that the server dropped while nothing was on it
   maxRequeues: 2,

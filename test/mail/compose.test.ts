@@ -61,6 +61,18 @@ test('a reply goes where the app says; a transactional mail has no link to unsub
   expect(raw.split('\r\n\r\n')[0]).not.toMatch(/unsubscribe/i)
 })
 
+test.each([
+  ['https://post.example.com/u/1', true],
+  ['http://localhost:8080/u/1', true],
+  ['http://127.0.0.1:8080/u/1', true],
+  ['http://[::1]:8080/u/1', true],
+  ['http://post.example.com/u/1', false],
+])('one click is offered at %s: %p', async (unsubscribeUrl, isOffered) => {
+  const { raw } = await compose({ unsubscribeUrl })
+  const offered = headersOf(readMail(raw), 'list-unsubscribe')
+  expect(offered).toEqual(isOffered ? [`<${unsubscribeUrl}>`] : [])
+})
+
 describe('a signature', () => {
   test('holds, and covers what one acts on', async () => {
     const { raw } = await compose({ dkim: DKIM })
