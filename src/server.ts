@@ -2,6 +2,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { refusalAnswer } from './api/answers.ts'
 import { COLLECT_CORS, COLLECT_PATH, collectRoutes } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
+import { createOpenApi } from './api/openapi.ts'
 import { scriptRoutes } from './api/script.ts'
 import { clientAddress, isTrustedProxy } from './core/addresses.ts'
 import type { Parts } from './core/parts.ts'
@@ -9,6 +10,7 @@ import { isEarlyRefusal, refuse } from './core/refusals.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
 import { createRequestIds } from './core/request-ids.ts'
 import { dashboardRoutes, refusalPage } from './dashboard/index.ts'
+import { MCP_PATH, mcpRoutes } from './mcp/index.ts'
 import { assetRoutes, readScript } from './assets.ts'
 import { type Health, healthRoutes } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
@@ -22,6 +24,8 @@ export type ServerParts = Parts & {
   trustedProxies: readonly string[]
   /** the address it listens on */
   host: string
+  /** of pages that may call the MCP server */
+  mcpOrigins: readonly string[]
 }
 
 /** Requests in progress at once (promises 13); beyond it the API says 503 and looks at nothing. */
@@ -53,15 +57,16 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     const headers = pathOf(request.url) === COLLECT_PATH ? COLLECT_CORS : {}
     return refusalPage(request, 'internal_error') ?? refusalAnswer(request, { refusal: 'internal_error' }, headers)
   })
+  const api = apiRoutes(parts)
+  const openApi = (): object => createOpenApi(api.routes, parts.baseUrl)
   app
     .use(healthRoutes(parts, parts))
-    .use(apiRoutes(parts))
+    .use(api)
+    .use(await mcpRoutes({ ...parts, origins: parts.mcpOrigins, openApi }))
     .use(collectRoutes(parts))
     .use(scriptRoutes(parts, readScript()))
     .use(dashboardRoutes(parts))
     .use(await assetRoutes())
-    // where people look first
-    .get('/docs', () => new Response(null, { status: 302, headers: { Location: `${API_PREFIX}/docs` } }))
   const nextId = createRequestIds()
   const routes = new Set(app.routes.map((route) => route.path))
   const findAddress = createAddressFinder(parts)
@@ -70,7 +75,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
 
   const ask = (request: Request): Response | Promise<Response> => {
     inProgress += 1
-    const isCrowded = inProgress > MOST_REQUESTS && pathOf(request.url).startsWith(API_PREFIX)
+    const isCrowded = inProgress > MOST_REQUESTS && isOfProgram(pathOf(request.url))
     return isCrowded ? refusalAnswer(request, CROWDED) : app.fetch(request)
   }
 
@@ -114,6 +119,9 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
 
   return { handle }
 }
+
+/** What programs call, and no person looks at. */
+const isOfProgram = (path: string): boolean => path.startsWith(API_PREFIX) || path === MCP_PATH
 
 /** The client went away while its body was still to come. */
 const isHangUp = (request: Request, error: unknown): boolean =>

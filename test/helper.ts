@@ -16,6 +16,8 @@ export const HOUR = 3_600_000
 export const DAY = 24 * HOUR
 
 const BASE_URL = 'http://localhost:8080'
+/** May call the MCP server. */
+export const TEST_ORIGINS = ['https://tools.example']
 export const API = '/api/v1'
 export const EVENTS = `${API}/events`
 export const BATCH = `${API}/events/batch`
@@ -76,7 +78,13 @@ export async function createTestServer(options: Options = {}) {
     const parts = await createParts({ store: options.wrapStore?.(real) ?? real, clock, baseUrl: BASE_URL })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [] } = options
-    const { handle } = await createServer({ ...parts, ...common, trustedProxies, host: '127.0.0.1' })
+    const { handle } = await createServer({
+      ...parts,
+      ...common,
+      trustedProxies,
+      mcpOrigins: [...TEST_ORIGINS],
+      host: '127.0.0.1',
+    })
     return { real, parts, handle }
   }
   let running = await start()

@@ -2,6 +2,7 @@ import type { Store } from '../store/store.ts'
 import { createAccess, type KeyAccess } from './access.ts'
 import { createNotes, type Notes } from './activation.ts'
 import { randomBase62 } from './base62.ts'
+import { type CallLog, createCallLog } from './call-log.ts'
 import { createFloodGuard, type FloodGuard } from './flood.ts'
 import { createLimits, type Limits } from './limits.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './snippet-limits.ts'
@@ -23,6 +24,7 @@ export type Parts = {
   flood: FloodGuard
   snippetLimits: SnippetLimits
   notes: Notes
+  calls: CallLog
   /** the address people reach the service at, without a slash at its end */
   baseUrl: string
   /** blinds addresses in the names of buckets */
@@ -54,6 +56,7 @@ export async function createParts({ store, clock, baseUrl }: Pick<Parts, 'store'
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     notes: createNotes({ store, clock }),
+    calls: createCallLog({ store }),
   }
   await restoreLimits(parts)
   await restoreSnippetLimits(parts.snippetLimits, parts)

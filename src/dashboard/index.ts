@@ -3,6 +3,7 @@ import type { Parts } from '../core/parts.ts'
 import { createSessions } from '../core/sessions.ts'
 import { createSignIns } from '../core/sign-ins.ts'
 import { activationRoutes } from './activation.tsx'
+import { docsRoutes } from './docs.tsx'
 import { createGuard } from './guard.ts'
 import type { PageParts } from './door.tsx'
 import { homeRoutes } from './home.tsx'
@@ -37,6 +38,7 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(secretRoutes(parts))
       .use(youRoutes(parts))
       .use(themeRoutes(parts))
+      .use(docsRoutes(parts))
       // for who works on it; the executable does not know it
       .use(Bun.isStandaloneExecutable ? new Elysia() : showcaseRoutes(parts))
   )

@@ -57,6 +57,7 @@ async function drain({ http, answer, health, log, chores, lock, parts }: Stoppin
   await closeDoor(http, answer)
   await parts.access.saveUses()
   await parts.notes.save()
+  await parts.calls.save()
   await parts.store.close()
   lock.release()
   log.write('info', 'stopped')

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { createAccountWrites } from './account-writes.ts'
 import { createBatchWrites } from './batch-writes.ts'
+import { createCallWrites } from './call-writes.ts'
 import { createContactWrites } from './contact-writes.ts'
 import { createErasure } from './erasure.ts'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
@@ -43,6 +44,7 @@ function createWrites(db: Database, now: () => number) {
     ...createErasure({ db, people }),
     ...createBatchWrites({ db, people, addEvent: events.addEvent }),
     addNotes: createSnippetWrites(db).addNotes,
+    ...createCallWrites(db),
     ...createUpkeep(db),
     recordEvent: (write: EventWrite) => once(write, () => events.recordEvent(write)),
     addContact: (write: ContactWrite) => once(write, () => contacts.addContact(write)),

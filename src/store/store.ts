@@ -11,6 +11,7 @@ import { openInline } from './inline.ts'
 import { createSnippetReads } from './snippet-reads.ts'
 import { startThreads } from './threads.ts'
 import { createSessionReads } from './session-reads.ts'
+import { createStatReads } from './stat-reads.ts'
 import { schemaVersion } from './upgrades.ts'
 import { createWriter, type Channel } from './writer.ts'
 
@@ -53,6 +54,7 @@ const createReads = (db: Database) => ({
   ...createSnippetReads(db),
   ...createOutcomeReads(db),
   ...createSessionReads(db),
+  ...createStatReads(db),
 })
 
 /**
@@ -148,6 +150,7 @@ const WRITE_NAMES: Record<WriteName, true> = {
   revokeOldSecrets: true,
   setPasswordByLink: true,
   addNotes: true,
+  addCalls: true,
   inviteMember: true,
   makePasswordLink: true,
   startSession: true,

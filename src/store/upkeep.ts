@@ -8,6 +8,8 @@ const USAGE_KEPT_S = 3_600
 const FORM_MS = 48 * 3_600_000
 /** Well after a session has ended by itself (core/sessions.ts), so that a clock that is a day wrong ends none. */
 const IDLE_MS = 72 * 3_600_000
+/** How long the audit list keeps a call over MCP. */
+const CALLS_MS = 90 * 24 * 3_600_000
 /** At most this many rows of a kind in one commit, so that no request waits for the clean-up. */
 const ROWS_A_RUN = 500
 
@@ -24,6 +26,9 @@ export function createUpkeep(db: Database) {
   const batches = db.prepare(
     `DELETE FROM snippet_batches WHERE (app_id, contact_id, batch) IN
        (SELECT app_id, contact_id, batch FROM snippet_batches WHERE received_at <= ? LIMIT ${ROWS_A_RUN})`,
+  )
+  const calls = db.prepare(
+    `DELETE FROM mcp_calls WHERE id IN (SELECT id FROM mcp_calls WHERE called_at <= ? LIMIT ${ROWS_A_RUN})`,
   )
   const links = db.prepare('DELETE FROM one_time_links WHERE expires_at <= ?')
   const forms = db.prepare('DELETE FROM sent_forms WHERE sent_at <= ?')
@@ -51,6 +56,7 @@ export function createUpkeep(db: Database) {
         records.run(expiredUntil(at)),
         usage.run(Math.floor(at / 1000) - USAGE_KEPT_S),
         batches.run(at - BATCH_MS),
+        calls.run(at - CALLS_MS),
         links.run(at),
         forms.run(at - FORM_MS),
         sessions.run(at - IDLE_MS),

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Elysia } from 'elysia'
 import { createAccess } from '../../src/core/access.ts'
 import { createNotes } from '../../src/core/activation.ts'
+import { createCallLog } from '../../src/core/call-log.ts'
 import { createFloodGuard } from '../../src/core/flood.ts'
 import { createLimits } from '../../src/core/limits.ts'
 import { createSnippetLimits } from '../../src/core/snippet-limits.ts'
@@ -36,6 +37,7 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     notes: createNotes({ store, clock }),
+    calls: createCallLog({ store }),
   }
   const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {

@@ -1,8 +1,9 @@
 import first from './0001_people_and_events.sql' with { type: 'text' }
 import sessions from './0002_sessions.sql' with { type: 'text' }
 import snippet from './0003_snippet.sql' with { type: 'text' }
+import mcpCalls from './0005_mcp_calls.sql' with { type: 'text' }
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
-export const MIGRATIONS: readonly string[] = [first, sessions, snippet]
+export const MIGRATIONS: readonly string[] = [first, sessions, snippet, mcpCalls]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
