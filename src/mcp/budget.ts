@@ -29,11 +29,11 @@ type Omitted = { omitted?: { tags: number; fields: number } }
 
 /** A person with as many tags and fields as fit; `omitted` says how many are left out, and is absent when none are. */
 export function fitContact<T extends Contact>(contact: T, bytes: number): T & Omitted {
+  if (costOf(contact) <= bytes) return contact
   const rest = bytes - costOf({ ...contact, tags: [], fields: {}, omitted: { tags: 999, fields: 999 } })
   const tags = takeFitting(contact.tags, rest / 4)
   const entries = Object.entries(contact.fields)
   const fields = takeFitting(entries, rest - costOf(tags))
   const omitted = { tags: contact.tags.length - tags.length, fields: entries.length - fields.length }
-  const fitted = { ...contact, tags, fields: Object.fromEntries(fields) }
-  return omitted.tags + omitted.fields === 0 ? fitted : { ...fitted, omitted }
+  return { ...contact, tags, fields: Object.fromEntries(fields), omitted }
 }

@@ -263,7 +263,7 @@ export const mcpCalls = sqliteTable(
     client: text('client'),
     calledAt: integer('called_at').notNull(),
   },
-  (t) => [index('mcp_calls_by_account').on(t.accountId, t.calledAt), index('mcp_calls_by_age').on(t.calledAt)],
+  (t) => [index('mcp_calls_by_account').on(t.accountId, t.calledAt)],
 )
 
 export const activationNotes = sqliteTable(

@@ -28,7 +28,7 @@ export function createUpkeep(db: Database) {
        (SELECT app_id, contact_id, batch FROM snippet_batches WHERE received_at <= ? LIMIT ${ROWS_A_RUN})`,
   )
   const calls = db.prepare(
-    `DELETE FROM mcp_calls WHERE id IN (SELECT id FROM mcp_calls WHERE called_at <= ? LIMIT ${ROWS_A_RUN})`,
+    `DELETE FROM mcp_calls WHERE called_at <= ? AND id IN (SELECT id FROM mcp_calls ORDER BY id LIMIT ${ROWS_A_RUN})`,
   )
   const links = db.prepare('DELETE FROM one_time_links WHERE expires_at <= ?')
   const forms = db.prepare('DELETE FROM sent_forms WHERE sent_at <= ?')
