@@ -142,7 +142,7 @@ export function isEarlyRefusal(refusal: RefusalCode): boolean {
 }
 
 /** The field that a refusal names. */
-export const refusedField = ({ refusal, field }: Refusal): string | undefined => field ?? rowOf(refusal).field
+const refusedField = ({ refusal, field }: Refusal): string | undefined => field ?? rowOf(refusal).field
 
 /** A 400 that names one field or lists several (api.md, Errors). */
 export function refuseFields(errors: FieldError[]): Refusal {

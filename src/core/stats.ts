@@ -7,7 +7,7 @@ import { effectivePlan } from './plans.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** Names are counted over so many days. */
-export const NAME_DAYS = 30
+const NAME_DAYS = 30
 export const MOST_STAT_DAYS = 30
 const TOP_NAMES = 20
 /** Names of our own begin with `$`, which comes before this, and what customers send comes after it. */

@@ -42,7 +42,7 @@ export function peekForKey({ limits }: Parts, write: LimitedWrite, access: Acces
 }
 
 /** The limit per visitor of an app: 5 adds in 10 minutes. The address is known to the store as a keyed hash only. */
-export function takeForVisitor({ limits, addressKey }: Parts, app: AppRow, address: string): TakenFor {
+function takeForVisitor({ limits, addressKey }: Parts, app: AppRow, address: string): TakenFor {
   const limit = RATE_LIMITS.addsPerVisitor
   const blinded = new Bun.CryptoHasher('sha256', addressKey).update(`${app.publicId}:${address}`).digest('base64url')
   const bucket = `visitor:${blinded}`

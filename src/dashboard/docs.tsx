@@ -12,13 +12,16 @@ const MARKDOWN = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: tru
 export function docsRoutes({ baseUrl }: PageParts) {
   const routes = new Elysia().get('/docs', () => redirectAnswer(docPath('start')))
   for (const page of DOC_PAGES) {
-    const html = Bun.markdown.html(bodyOf(writeDocPage(page, baseUrl)), MARKDOWN)
+    const html = letScroll(Bun.markdown.html(bodyOf(writeDocPage(page, baseUrl)), MARKDOWN))
     routes.get(docPath(page.slug), ({ request }) => pageAnswer(request, 200, <DocsPage page={page} html={html} />))
   }
   return routes
 }
 
 const docPath = (slug: string): string => `/docs/${slug}`
+
+/** Code is wider than a phone, and must be reached without a mouse to be scrolled. */
+const letScroll = (html: string): string => html.replaceAll('<pre>', '<pre tabindex="0">')
 
 /** What follows the title and the summary, which stand in the head of the page. */
 const bodyOf = (markdown: string): string => markdown.split('\n').slice(3).join('\n')

@@ -48,7 +48,7 @@ const objectIn = (body: unknown, name: string): Record<string, unknown> => {
   return isJsonObject(inner) ? inner : {}
 }
 
-export const paramsOf = (body: unknown) => objectIn(body, 'params')
+const paramsOf = (body: unknown) => objectIn(body, 'params')
 export const metaOf = (body: unknown) => objectIn(paramsOf(body), '_meta')
 
 const isServed = (version: unknown): boolean =>

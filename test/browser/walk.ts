@@ -30,6 +30,8 @@ export const STEPS: Step[] = [
   { name: 'setup-wrong', isOpen: true, go: (page) => page.click('button.primary') },
   { name: 'not-found', isOpen: true, go: (page, { url }) => page.goto(`${url}/nothing`) },
   { name: 'parts', isOpen: true, go: (page, { url }) => page.goto(`${url}/_parts`) },
+  { name: 'docs', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/events`) },
+  { name: 'docs-mcp', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/mcp`) },
   { name: 'activation', go: (page, server) => page.goto(at(server, 'activation')) },
   { name: 'activation-tested', go: (page) => page.click('aside form button') },
   { name: 'activation-python', go: (page) => page.click('label[for=code-python]') },
