@@ -62,7 +62,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   app
     .use(healthRoutes(parts, parts))
     .use(api)
-    .use(await mcpRoutes({ ...parts, origins: parts.mcpOrigins, openApi }))
+    .use(mcpRoutes({ ...parts, origins: parts.mcpOrigins, openApi }))
     .use(collectRoutes(parts))
     .use(scriptRoutes(parts, readScript()))
     .use(dashboardRoutes(parts))

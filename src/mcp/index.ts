@@ -1,11 +1,9 @@
 import { Elysia } from 'elysia'
 import { factsOf } from '../core/request-facts.ts'
 import { acceptedAnswer, messageAnswer, refusalError } from './answers.ts'
-import { connectServer } from './bridge.ts'
 import { createGuard, type GuardParts } from './guard.ts'
-import { metaOf, readMessage } from './messages.ts'
 import { narrowAccess, readNarrowing } from './narrowing.ts'
-import { createMcpServer } from './server.ts'
+import type { Protocol } from './protocol.ts'
 import { TOOL_NAMES } from './tools/index.ts'
 
 export const MCP_PATH = '/mcp'
@@ -17,9 +15,9 @@ export type McpParts = GuardParts & { openApi: () => object }
  * The MCP server (spec 1.4, 4.4, 5.3): Streamable HTTP without state, JSON answers, the key and the limits of the HTTP API.
  * Nothing of a call is kept, so a restart or a second instance is not noticed.
  */
-export async function mcpRoutes(parts: McpParts) {
+export function mcpRoutes(parts: McpParts) {
   const guard = createGuard(parts)
-  const ask = await connectServer(createMcpServer(parts))
+  const protocol = openLate(parts)
   return new Elysia().all(
     MCP_PATH,
     async ({ request }) => {
@@ -27,16 +25,23 @@ export async function mcpRoutes(parts: McpParts) {
       if ('answer' in admitted) return admitted.answer
       const narrowing = readNarrowing(request.url, TOOL_NAMES)
       if ('refusal' in narrowing) return refusalError(request, narrowing)
+      const { readMessage, ask } = await protocol()
       const read = readMessage(request, admitted.bytes)
       if ('answer' in read) return read.answer
-      const { message, fault } = read
+      const { message, meta, fault } = read
       if (message === null) return acceptedAnswer()
       const access = narrowAccess(admitted.access, narrowing)
-      const client = readClient(request.headers.get('user-agent'), metaOf(message)[CLIENT_NAME])
+      const client = readClient(request.headers.get('user-agent'), meta[CLIENT_NAME])
       return messageAnswer(await ask(message, { access, facts: factsOf(request), narrowing, client, fault }))
     },
     { parse: 'none' },
   )
+}
+
+/** The SDK takes 10 MB and 50 ms to load (measured): only an installation that is called over MCP pays for it. */
+function openLate(parts: McpParts): () => Promise<Protocol> {
+  let opened: Promise<Protocol> | null = null
+  return () => (opened ??= import('./protocol.ts').then(({ openProtocol }) => openProtocol(parts)))
 }
 
 /** Where later revisions name the client in each message. */

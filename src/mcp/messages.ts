@@ -12,7 +12,8 @@ import type { Refusal } from '../core/refusals.ts'
 import { INVALID_REQUEST, PARSE_ERROR, protocolError, UNSUPPORTED_VERSION } from './answers.ts'
 
 /** A request is served; `null` is one that asks for no answer. `fault`: why its arguments cannot be kept. */
-type Read = { message: JSONRPCRequest | null; fault: Refusal | null } | { answer: Response }
+type Read =
+  { message: JSONRPCRequest | null; meta: Record<string, unknown>; fault: Refusal | null } | { answer: Response }
 
 const VERSION_HEADER = 'mcp-protocol-version'
 /** Where later revisions say in each message which one they speak. */
@@ -33,7 +34,7 @@ export function readMessage(request: Request, bytes: Uint8Array): Read {
   const id = isRequest ? body.id : null
   const spoken = request.headers.get(VERSION_HEADER) ?? metaOf(body)[VERSION_NAME]
   if (!isServed(spoken)) return { answer: refuseVersion(spoken, id) }
-  return { message: isRequest ? body : null, fault }
+  return { message: isRequest ? body : null, meta: metaOf(body), fault }
 }
 
 const ONE = 'Send one message at a time: lists of messages are not taken, and nothing was done.'
@@ -49,7 +50,7 @@ const objectIn = (body: unknown, name: string): Record<string, unknown> => {
 }
 
 const paramsOf = (body: unknown) => objectIn(body, 'params')
-export const metaOf = (body: unknown) => objectIn(paramsOf(body), '_meta')
+const metaOf = (body: unknown) => objectIn(paramsOf(body), '_meta')
 
 const isServed = (version: unknown): boolean =>
   version === undefined || (typeof version === 'string' && SUPPORTED_PROTOCOL_VERSIONS.includes(version))

@@ -84,7 +84,7 @@ async function measureMemory(target: Target, pid: number): Promise<number[]> {
 
 const WITHOUT = `import { Elysia } from 'elysia'
 export const MCP_PATH = '/mcp'
-export const mcpRoutes = async (_: object) => new Elysia()
+export const mcpRoutes = (_: object) => new Elysia()
 `
 
 /** What the executable would lose without the MCP server, in MB. */
