@@ -56,6 +56,13 @@ export const SETTINGS = {
     default: '',
     meaning: 'Addresses or ranges, comma-separated, whose X-Forwarded-For is believed.',
   },
+  mcpOrigins: {
+    flag: 'mcp-origins',
+    env: 'EVENTPOST_MCP_ORIGINS',
+    value: 'ORIGINS',
+    default: '',
+    meaning: 'Origins, comma-separated, whose pages may call /mcp besides its own.',
+  },
   metricsToken: {
     flag: 'metrics-token',
     env: 'EVENTPOST_METRICS_TOKEN',
@@ -91,6 +98,7 @@ export type Config = {
   /** null = where it listens */
   baseUrl: string | null
   trustedProxies: string[]
+  mcpOrigins: string[]
   metricsToken: string | null
   /** null = nothing leaves */
   smtpUrl: string | null
@@ -109,10 +117,12 @@ export function addressOf(host: string, port: number | undefined): string {
 /** Resolves all settings. @throws UsageError naming the setting that cannot be used */
 export function readConfig(flags: Flags, env: Environment): Config {
   const text = (name: SettingName): string => readSetting(SETTINGS[name], flags, env)
-  const trustedProxies = text('trustedProxies')
-    .split(',')
-    .map((range) => range.trim())
-    .filter((range) => range !== '')
+  const list = (name: SettingName): string[] =>
+    text(name)
+      .split(',')
+      .map((one) => one.trim())
+      .filter((one) => one !== '')
+  const trustedProxies = list('trustedProxies')
   const wrong = trustedProxies.find((range) => !isProxyRange(range))
   if (wrong !== undefined) throw new UsageError('--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.')
   return {
@@ -121,6 +131,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     port: readPort(text('port')),
     baseUrl: text('baseUrl') === '' ? null : readBaseUrl(text('baseUrl')),
     trustedProxies,
+    mcpOrigins: readOrigins(list('mcpOrigins')),
     metricsToken: text('metricsToken') || null,
     smtpUrl: readIf(text('smtpUrl'), readSmtpUrl, '--smtp-url takes an address such as smtp://user:password@host:587.'),
     mailFrom: readIf(
@@ -172,6 +183,13 @@ export function readSecret(name: string, path: string): string {
   }
   if (!line) throw new UsageError(`${name} names a file whose first line is empty.`)
   return line
+}
+
+/** As browsers send them: nothing after the host and the port. */
+function readOrigins(origins: string[]): string[] {
+  const isOrigin = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+$/.test(text)
+  if (origins.every(isOrigin)) return origins
+  throw new UsageError('--mcp-origins takes origins such as https://tools.example.com, with commas between them.')
 }
 
 function readPort(text: string): number {

@@ -3,6 +3,7 @@ import { refusalAnswer } from './api/answers.ts'
 import { bounceRoutes } from './api/bounces.ts'
 import { COLLECT_PATH, collectRoutes, corsOf } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
+import { createOpenApi } from './api/openapi.ts'
 import { scriptRoutes } from './api/script.ts'
 import { noteRefusedCall } from './core/activation.ts'
 import { clientAddress, isTrustedProxy } from './core/addresses.ts'
@@ -11,6 +12,7 @@ import { isEarlyRefusal, refuse } from './core/refusals.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
 import { createRequestIds } from './core/request-ids.ts'
 import { dashboardRoutes, refusalPage } from './dashboard/index.ts'
+import { MCP_PATH, mcpRoutes } from './mcp/index.ts'
 import { assetRoutes, readScript } from './assets.ts'
 import { type Health, healthRoutes } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
@@ -24,6 +26,8 @@ export type ServerParts = Parts & {
   trustedProxies: readonly string[]
   /** the address it listens on */
   host: string
+  /** of pages that may call the MCP server */
+  mcpOrigins: readonly string[]
 }
 
 /** Requests in progress at once (promises 13); beyond it the API says 503 and looks at nothing. */
@@ -59,9 +63,12 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     const headers = corsOf(pathOf(request.url))
     return refusalPage(request, 'internal_error') ?? refusalAnswer(request, { refusal: 'internal_error' }, headers)
   })
+  const api = apiRoutes(parts)
+  const openApi = (): object => createOpenApi(api.routes, parts.baseUrl)
   app
     .use(healthRoutes(parts, parts))
-    .use(apiRoutes(parts))
+    .use(api)
+    .use(mcpRoutes({ ...parts, origins: parts.mcpOrigins, openApi }))
     .use(collectRoutes(parts))
     .use(bounceRoutes(parts))
     .use(
@@ -71,8 +78,6 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     )
     .use(dashboardRoutes(parts))
     .use(assetRoutes())
-    // where people look first
-    .get('/docs', () => new Response(null, { status: 302, headers: { Location: `${API_PREFIX}/docs` } }))
   const nextId = createRequestIds()
   const routes = new Set(app.routes.map((route) => route.path))
   const findAddress = createAddressFinder(parts)
@@ -82,7 +87,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
 
   const ask = (request: Request, path: string): Response | Promise<Response> => {
     crowdOf(path).inProgress += 1
-    const isCrowded = path.startsWith(API_PREFIX)
+    const isCrowded = isOfProgram(path)
       ? others.inProgress > MOST_REQUESTS
       : path === COLLECT_PATH && reports.inProgress > MOST_REPORTS
     return isCrowded ? refusalAnswer(request, CROWDED, corsOf(path)) : app.fetch(request)
@@ -131,6 +136,9 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
 
   return { handle }
 }
+
+/** What programs call, and no person looks at. */
+const isOfProgram = (path: string): boolean => path.startsWith(API_PREFIX) || path === MCP_PATH
 
 /** The client went away while its body was still to come. */
 const isHangUp = (request: Request, error: unknown): boolean =>

@@ -21,6 +21,7 @@ describe('readConfig', () => {
       port: 8080,
       baseUrl: null,
       trustedProxies: [],
+      mcpOrigins: [],
       metricsToken: null,
       smtpUrl: null,
       mailFrom: null,

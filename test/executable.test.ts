@@ -3,13 +3,26 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startMailServer } from './mail/mail-server.ts'
-import { type Begun, call, eventpost, eventpostJson, makeFolder, MANY_MS, startServer } from './commands/process.ts'
+import { connect, argumentsFor } from './mcp/outside.ts'
+import { conform, inspect, INSTALL_MS, installClients, type Target } from './mcp/clients/run.ts'
+import {
+  type Begun,
+  call,
+  eventpost,
+  eventpostJson,
+  makeFolder,
+  MANY_MS,
+  type Running,
+  startServer,
+} from './commands/process.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const EXECUTABLE = join(ROOT, 'dist/eventpost')
 const BUILD_MS = 60_000
 /** It looks once a second. */
 const MAIL_MS = 10_000
+/** The clients of others are processes that take a second to start. */
+const CLIENTS_MS = 120_000
 
 const { folder, remove } = makeFolder()
 /** What was set up first. */
@@ -33,6 +46,8 @@ function isOutdated(): boolean {
   const sources = [...list('src'), ...list('snippet'), '.ci/build-snippet.ts']
   return [...sources, 'package.json', 'bun.lock'].some((name) => statSync(join(ROOT, name)).mtimeMs > builtAt)
 }
+
+const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 async function build(): Promise<void> {
   for (const words of [['assets'], ['compile', '--outfile', 'dist/eventpost']]) {
@@ -134,6 +149,102 @@ describe('the executable', () => {
     expect(mails.received[0]?.raw).toContain('Subject: Your 12 pictures are ready.')
     expect(mails.received[0]?.raw).toContain('https://app.example.com/results/1')
   }, 20_000)
+
+  describe('its MCP server', () => {
+    const { folder: data, remove: removeData } = makeFolder()
+    let server: Running
+    let target: Target
+    let app: string
+    beforeAll(async () => {
+      const words = ['--email', 'owner@example.com', '--app', 'Demo', '--domain', 'app.example.com', '--data', data]
+      const { appId, apiKey } = await eventpostJson<Begun>(['init', ...words], how)
+      server = await startServer({ ...how, data })
+      target = { url: server.url, key: apiKey }
+      app = appId
+      await installClients()
+    }, INSTALL_MS)
+    afterAll(async () => {
+      await server.stop()
+      removeData()
+    })
+
+    test("the SDK's own client lists and calls every tool, reads every resource, gets every prompt", async () => {
+      const client = await connect(target)
+      const { tools } = await client.listTools()
+      for (const { name } of tools) {
+        const result = await client.callTool({ name, arguments: argumentsFor(app)[name] ?? {} })
+        expect([name, result.isError ?? false, result.structuredContent]).toEqual([name, false, expect.any(Object)])
+      }
+      const { resources } = await client.listResources()
+      for (const { uri } of resources) expect((await client.readResource({ uri })).contents).toHaveLength(1)
+      const { prompts } = await client.listPrompts()
+      for (const { name } of prompts) {
+        const { messages } = await client.getPrompt({ name, arguments: { app, email: 'ada@example.com' } })
+        expect(messages).toHaveLength(1)
+      }
+      expect([tools.length, resources.length, prompts.length]).toEqual([11, 7, 2])
+      await client.close()
+    })
+
+    test('a restart is not noticed by a client that stays', async () => {
+      const client = await connect(target)
+      await server.stop()
+      server = await startServer({ ...how, data, port: Number(new URL(target.url).port) })
+      const { structuredContent } = await client.callTool({ name: 'list_events', arguments: { app } })
+      expect(structuredContent).toMatchObject({ data: [{ event: 'results_ready', via: 'mcp' }] })
+      await client.close()
+    })
+
+    test(
+      'the Inspector lists and calls every tool',
+      async () => {
+        const { tools } = (await inspect(target, ['--method', 'tools/list'])) as { tools: { name: string }[] }
+        expect(tools.map(({ name }) => name)).toEqual(Object.keys(argumentsFor(app)))
+        const calls = Object.entries(argumentsFor(app)).map(async ([name, args]) => {
+          const pairs = Object.entries(args).map(([field, value]) => `${field}=${toText(value)}`)
+          const words = pairs.length === 0 ? [] : ['--tool-arg', ...pairs]
+          const { isError, structuredContent } = await inspect(target, [
+            '--method',
+            'tools/call',
+            '--tool-name',
+            name,
+            ...words,
+          ])
+          return [name, isError ?? false, structuredContent]
+        })
+        expect(await Promise.all(calls)).toEqual(
+          tools.map(({ name }) => [name, false, expect.objectContaining({ ok: true })]),
+        )
+      },
+      CLIENTS_MS,
+    )
+
+    test(
+      'the conformance suite passes, but for what stands among the expected failures',
+      async () => {
+        const { code, summary } = await conform(target)
+        expect([code, summary]).toEqual([0, expect.stringContaining('✓ dns-rebinding-protection')])
+        for (const scenario of [
+          'server-initialize',
+          'ping',
+          'tools-list',
+          'resources-list',
+          'prompts-list',
+          'completion-complete',
+        ])
+          expect(summary).toContain(`✓ ${scenario}: 1 passed, 0 failed`)
+      },
+      CLIENTS_MS,
+    )
+
+    test('every expected failure has its reason', async () => {
+      const text = await Bun.file(join(import.meta.dir, 'mcp/clients/expected-failures.yml')).text()
+      const lines = text.split('\n').map((line) => line.trim())
+      const scenarios = lines.flatMap((line, index) => (line.startsWith('- ') ? [lines[index - 1] ?? ''] : []))
+      expect(scenarios.length).toBeGreaterThan(10)
+      expect(scenarios.filter((reason) => !/^# \w.{30,}\.$/.test(reason))).toEqual([])
+    })
+  })
 
   // with CommonJS bytecode it would start its threads from the sources where they still lie, and nowhere else
   test('does not know where it was built', async () => {

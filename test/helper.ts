@@ -19,6 +19,8 @@ export const DAY = 24 * HOUR
 
 const BASE_URL = 'http://localhost:8080'
 const UNSUBSCRIBE_KEY = 'unsubscribe-key'
+/** May call the MCP server. */
+export const TEST_ORIGINS = ['https://tools.example']
 export const API = '/api/v1'
 export const EVENTS = `${API}/events`
 export const BATCH = `${API}/events/batch`
@@ -83,7 +85,13 @@ export async function createTestServer(options: Options = {}) {
     const parts = await createParts({ ...shared, mailer: sender, rehearse: createRehearsals(folder) })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [] } = options
-    const { handle } = await createServer({ ...parts, ...common, trustedProxies, host: '127.0.0.1' })
+    const { handle } = await createServer({
+      ...parts,
+      ...common,
+      trustedProxies,
+      mcpOrigins: [...TEST_ORIGINS],
+      host: '127.0.0.1',
+    })
     return { real, parts, handle, sender }
   }
   let running = await start()

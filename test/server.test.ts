@@ -133,9 +133,9 @@ describe('every answer', () => {
   })
 })
 
-test('/docs leads to the description of the API', async () => {
+test('/docs leads to the first page of the documentation', async () => {
   const { status, headers } = await server.call('GET', '/docs', { key: null })
-  expect([status, headers.get('location')]).toEqual([302, `${API}/docs`])
+  expect([status, headers.get('location')]).toEqual([303, '/docs/start'])
 })
 
 describe('500', () => {

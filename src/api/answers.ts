@@ -1,5 +1,4 @@
-import type { Warning } from '../core/refusals.ts'
-import { errorCode, refusedField, type Refusal, REFUSALS } from '../core/refusals.ts'
+import { refusalBody, type Refusal, REFUSALS } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
 
 /** Seconds after which a caller may try again when the store could not commit. */
@@ -22,24 +21,6 @@ export const answer = (
       ...headers,
     },
   })
-
-/** Without warnings the key is absent. */
-export const withWarnings = <T extends object>(body: T, warnings: Warning[]): T | (T & { warnings: Warning[] }) =>
-  warnings.length === 0 ? body : { ...body, warnings }
-
-/** What a refusal looks like from outside, without the request's ID (api.md, Errors). */
-export function refusalBody(refused: Refusal) {
-  const { refusal, message, errors, limited } = refused
-  const field = refusedField(refused)
-  return {
-    ok: false as const,
-    error: errorCode(refusal),
-    message: message ?? REFUSALS[refusal].message,
-    ...(field === undefined ? {} : { field }),
-    ...(errors === undefined ? {} : { errors }),
-    ...limited,
-  }
-}
 
 /** The answer to a refusal, in the one shape that every error has. */
 export function refusalAnswer(request: Request, refusal: Refusal, headers: Record<string, string> = {}): Response {

@@ -10,11 +10,19 @@ import { isJsonObject } from '../core/json.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
-import { isRefusal, type Refusal, type RefusalCode, refuse, refuseFields } from '../core/refusals.ts'
+import {
+  isRefusal,
+  type Refusal,
+  type RefusalCode,
+  refuse,
+  refuseFields,
+  refusalBody,
+  withWarnings,
+} from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
 import { BatchInput } from '../core/schemas.ts'
 import { takeForKey, type TakenFor } from '../core/write-limits.ts'
-import { answer, refusalAnswer, refusalBody, withWarnings } from './answers.ts'
+import { answer, refusalAnswer } from './answers.ts'
 import { BATCH_BYTES, readJsonList } from './body.ts'
 import { authenticate, type Call, readItem, type Refused } from './call.ts'
 import { describeCall } from './describe.ts'

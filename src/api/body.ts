@@ -1,5 +1,6 @@
 import { type ParsedList, type ParsedObject, parseJsonList, parseJsonObject } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
+import { readBytes } from '../core/request-bytes.ts'
 
 /** The largest bodies taken (api.md, Errors). */
 export const BODY_BYTES = 64 * 1024
@@ -39,24 +40,5 @@ export function startReading(request: Request, maxBytes: number): Promise<Uint8A
   return readBytes(request, maxBytes) ?? { refused: refuse('too_large') }
 }
 
-/** The body of whatever type. null, now or later: larger than allowed. */
-export function readBytes(request: Request, maxBytes: number): Promise<Uint8Array | null> | null {
-  const announced = request.headers.get('content-length')
-  if (announced === null) return readChunks(request, maxBytes)
-  return Number(announced) > maxBytes ? null : request.bytes()
-}
-
 export const parseBody = (bytes: Uint8Array | null): ParsedObject =>
   bytes === null ? { refused: refuse('too_large') } : parseJsonObject(bytes)
-
-/** A body that does not say how long it is. null when it is larger than allowed; the rest is left unread. */
-async function readChunks(request: Request, maxBytes: number): Promise<Uint8Array | null> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of request.body ?? []) {
-    size += chunk.byteLength
-    if (size > maxBytes) return null
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}

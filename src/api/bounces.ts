@@ -2,8 +2,8 @@ import { Elysia } from 'elysia'
 import { reportBounce } from '../core/bounces.ts'
 import type { Parts } from '../core/parts.ts'
 import { refuse } from '../core/refusals.ts'
+import { readBytes } from '../core/request-bytes.ts'
 import { answer, refusalAnswer } from './answers.ts'
-import { readBytes } from './body.ts'
 
 const REPORT_BYTES = 16 * 1024
 const SIGNATURE = 'eventpost-signature'

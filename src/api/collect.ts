@@ -2,9 +2,10 @@ import { Elysia } from 'elysia'
 import { collectBatch } from '../core/collect.ts'
 import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
+import { readBytes } from '../core/request-bytes.ts'
 import { factsOf } from '../core/request-facts.ts'
 import { answer, refusalAnswer } from './answers.ts'
-import { parseBody, readBytes } from './body.ts'
+import { parseBody } from './body.ts'
 
 export const COLLECT_PATH = '/c'
 export const COLLECT_BYTES = 32 * 1024

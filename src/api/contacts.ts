@@ -3,22 +3,20 @@ import * as answers from '../core/answer-schemas.ts'
 import { type ContactFields, readContactErase, readContactInput, readContactUpdate } from '../core/contact-input.ts'
 import * as contacts from '../core/contacts.ts'
 import { replayOf } from '../core/idempotency.ts'
-import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
 import { readContactsQuery, writeContactCursor } from '../core/queries.ts'
-import { isRefusal, type Refusal } from '../core/refusals.ts'
+import { isRefusal, withWarnings } from '../core/refusals.ts'
 import { ContactErase, ContactInput, ContactQuery, ContactUpdateInput } from '../core/schemas.ts'
-import { takeForKey, takeForVisitor } from '../core/write-limits.ts'
-import { answer, refusalAnswer, withWarnings } from './answers.ts'
+import { type ContactWriteName, takeForContact } from '../core/write-limits.ts'
+import { answer, refusalAnswer } from './answers.ts'
 import { type Call, readCall } from './call.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
-import { UNKNOWN_PERSON } from './events.ts'
-import { remainingHeaders, settleLimit, uncountedAnswer } from './limited.ts'
+import { limitHeaders, remainingHeaders, uncountedAnswer } from './limited.ts'
 import { type Once, REPLAYED } from './once.ts'
 import { readPage } from './page.ts'
-import { contactView } from './views.ts'
+import { contactView } from '../core/views.ts'
 
 /** POST, PATCH, GET and DELETE /contacts (spec 4.2, 4.3). */
 export const contactRoutes = (parts: Parts, once: Once) =>
@@ -73,7 +71,7 @@ export const contactRoutes = (parts: Parts, once: Once) =>
           const row = await contacts.findContact(parts, app, input.email)
           return row
             ? answer(request, 200, { ok: true, contact: contactView(row, app) })
-            : refusalAnswer(request, unknownPerson)
+            : refusalAnswer(request, contacts.UNKNOWN_PERSON)
         }
         const rows = await contacts.listContacts(parts, app, { ...input, limit: input.limit + 1 })
         const data = rows.slice(0, input.limit)
@@ -98,7 +96,7 @@ export const contactRoutes = (parts: Parts, once: Once) =>
         const call = await readCall(parts, request, readContactErase, 'erase')
         if ('refused' in call) return refusalAnswer(request, call.refused)
         const outcome = await contacts.eraseContact(parts, call.app, call.input.email)
-        if (isRefusal(outcome)) return refusalAnswer(request, explain(outcome))
+        if (isRefusal(outcome)) return refusalAnswer(request, contacts.explainUnknown(outcome))
         return answer(request, 200, withWarnings({ ok: true }, call.warnings))
       },
       {
@@ -114,18 +112,12 @@ export const contactRoutes = (parts: Parts, once: Once) =>
       },
     )
 
-const unknownPerson: Refusal = { refusal: 'contact_not_found', message: UNKNOWN_PERSON }
-
-const explain = (refusal: Refusal): Refusal => (refusal.refusal === 'contact_not_found' ? unknownPerson : refusal)
-
-type Write = 'contactAdds' | 'contactUpdates'
-
 /** What POST and PATCH share: the limits, the write, the answer. */
 async function save(
   parts: Parts,
   once: Once,
   request: Request,
-  { call, write }: { call: Call<ContactFields>; write: Write },
+  { call, write }: { call: Call<ContactFields>; write: ContactWriteName },
 ): Promise<Response> {
   const begun = await once.begin(request, call)
   if ('refused' in begun) return uncountedAnswer(parts, request, write, begun.refused)
@@ -133,17 +125,17 @@ async function save(
     const { access, app, input } = call
     const replay = replayOf<contacts.SavedContact>(begun.earlier, null)
     if (replay) return savedAnswer(request, call, replay, remainingHeaders(parts, write, access))
-    const counted = take(parts, call, write)
-    if (counted.refused) return refusalAnswer(request, counted.refused, counted.headers)
+    const counted = takeForContact(parts, call, write)
+    if (counted.refused) return refusalAnswer(request, counted.refused, limitHeaders(counted))
     const context = { access, app, via: 'api', buckets: counted.buckets, idempotency: begun.idempotency } as const
     const outcome = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(
       parts,
       context,
       input,
     )
-    const headers = counted.settle(outcome)
+    const headers = limitHeaders(counted.settle(outcome))
     return isRefusal(outcome)
-      ? refusalAnswer(request, explain(outcome), headers)
+      ? refusalAnswer(request, contacts.explainUnknown(outcome), headers)
       : savedAnswer(request, call, outcome, headers)
   } finally {
     begun.release()
@@ -161,23 +153,4 @@ function savedAnswer(
   const body = { ok: true, contactId: publicId('con', contactId), created, ...shown }
   if (replayed) Object.assign(headers, REPLAYED)
   return answer(request, created ? 201 : 200, withWarnings(body, warnings), headers)
-}
-
-/** Takes from the key's hour and, for an add with `ip`, from the visitor's ten minutes; from both or from neither. */
-function take(parts: Parts, { access, app, input }: Call<ContactFields>, write: Write) {
-  const byKey = takeForKey(parts, write, access)
-  const isByVisitor = write === 'contactAdds' && input.ip !== null && !byKey.refused
-  const byVisitor = isByVisitor ? takeForVisitor(parts, app, input.ip ?? '') : null
-  if (byVisitor?.refused) parts.limits.giveBack(byKey.buckets[0] ?? '', byKey.limit, byKey.taken)
-  const { limit, taken } = byVisitor?.refused ? byVisitor : byKey
-  return {
-    refused: byKey.refused ?? byVisitor?.refused ?? null,
-    headers: rateLimitHeaders(limit, taken),
-    buckets: [...byKey.buckets, ...(byVisitor?.buckets ?? [])],
-    /** The headers that go with the outcome. */
-    settle(outcome: object): Record<string, string> {
-      if (byVisitor) settleLimit(parts, byVisitor, outcome)
-      return settleLimit(parts, byKey, outcome)
-    },
-  }
 }

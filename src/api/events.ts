@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { noteEventWithoutEmail } from '../core/activation.ts'
 import { EventAnswer, EventPage } from '../core/answer-schemas.ts'
+import { UNKNOWN_PERSON } from '../core/contacts.ts'
 import { type EventFields, readEventInput } from '../core/event-input.ts'
 import { listEvents, recordEvent, type RecordedEvent, warnOfLink } from '../core/events.ts'
 import { replayOf } from '../core/idempotency.ts'
@@ -8,17 +9,17 @@ import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
 import { readEventsQuery, writeEventCursor } from '../core/queries.ts'
-import { isRefusal } from '../core/refusals.ts'
+import { isRefusal, withWarnings } from '../core/refusals.ts'
 import { EventInput, EventQuery } from '../core/schemas.ts'
 import { takeForKey } from '../core/write-limits.ts'
-import { answer, refusalAnswer, withWarnings } from './answers.ts'
+import { answer, refusalAnswer } from './answers.ts'
 import { type Call, readCall } from './call.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
 import { remainingHeaders, settleLimit, uncountedAnswer } from './limited.ts'
 import { type Once, REPLAYED } from './once.ts'
 import { readPage } from './page.ts'
-import { eventView } from './views.ts'
+import { eventView } from '../core/views.ts'
 
 /** POST and GET /events (spec 4.1). */
 export const eventRoutes = (parts: Parts, once: Once) =>
@@ -72,7 +73,7 @@ export const eventRoutes = (parts: Parts, once: Once) =>
         const { app, input } = call
         const { email, event: name, before, limit } = input
         const page = await listEvents(parts, app, { email, name, before, limit })
-        if (!page) return refusalAnswer(request, { refusal: 'contact_not_found', message: UNKNOWN_PERSON })
+        if (!page) return refusalAnswer(request, UNKNOWN_PERSON)
         const nextCursor = page.next === null ? null : writeEventCursor(page.next)
         return answer(request, 200, { ok: true, data: page.rows.map(eventView), nextCursor })
       },
@@ -98,5 +99,3 @@ function recordedAnswer(
   warnings.push(...warnOfLink(input, app))
   return answer(request, 202, withWarnings(body, warnings), headers)
 }
-
-export const UNKNOWN_PERSON = 'Nobody with this email is known to the app. Check the email, or add the person first.'

@@ -4,7 +4,7 @@ import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
 import type { Refusal } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
-import { type LimitedWrite, peekForKey, type TakenFor } from '../core/write-limits.ts'
+import { type LimitedWrite, peekForKey, settleTaken, type TakenFor } from '../core/write-limits.ts'
 import { refusalAnswer } from './answers.ts'
 
 /** The refusal of a limited call that was not counted: with what the key has left, once the key is known. */
@@ -17,20 +17,12 @@ export function uncountedAnswer(parts: Parts, request: Request, write: LimitedWr
 
 /** What the key has left, for an answer that was not counted. */
 export function remainingHeaders(parts: Parts, write: LimitedWrite, access: Access): Record<string, string> {
-  const { limit, taken } = peekForKey(parts, write, access)
-  return rateLimitHeaders(limit, taken)
+  return limitHeaders(peekForKey(parts, write, access))
 }
 
-/** Gives back what was taken for nothing, and answers the headers that are true then. */
-export function settleLimit(parts: Parts, counted: TakenFor, outcome: object): Record<string, string> {
-  const { limit, taken, buckets } = counted
-  const [bucket] = buckets
-  if (bucket === undefined || !isFree(outcome)) return rateLimitHeaders(limit, taken)
-  parts.limits.giveBack(bucket, limit, taken)
-  return rateLimitHeaders(limit, parts.limits.peek(bucket, limit))
-}
+/** The headers of a call that was counted, after what was taken for nothing was given back. */
+export const settleLimit = (parts: Parts, counted: TakenFor, outcome: object): Record<string, string> =>
+  limitHeaders(settleTaken(parts, counted, outcome))
 
-/** What was written before, is refused as another request's key, or was not saved for our own fault uses up no limit. */
-const isFree = (outcome: object): boolean =>
-  'replayed' in outcome ||
-  ('refusal' in outcome && (outcome.refusal === 'idempotency_mismatch' || outcome.refusal === 'unavailable'))
+export const limitHeaders = ({ limit, taken }: Pick<TakenFor, 'limit' | 'taken'>): Record<string, string> =>
+  rateLimitHeaders(limit, taken)

@@ -4,8 +4,17 @@ import type { AppRow } from './access.ts'
 import type { ContactFields } from './contact-input.ts'
 import type { WriteContext } from './events.ts'
 import type { Parts } from './parts.ts'
+import { type Refusal, refuse } from './refusals.ts'
 
 export type { ContactCursor, ContactRow, SavedContact }
+
+/** Said where no event could make the person. */
+export const UNKNOWN_PERSON = refuse('contact_not_found', {
+  message: 'Nobody with this email is known to the app. Check the email, or add the person first.',
+})
+
+export const explainUnknown = (refusal: Refusal): Refusal =>
+  refusal.refusal === 'contact_not_found' ? UNKNOWN_PERSON : refusal
 
 /** Adds a person, or merges into a known one; status and source of a known one stay (spec 4.2). */
 export const addContact = (

@@ -14,6 +14,11 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** Bytes that are valid UTF-8 hold no surrogates, so a lone one can only have been written as an escape. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
 
+/** A message, its parameters, and the arguments in them (mcp.md). */
+const WRAPPER_DEPTH = 3
+
+const TOO_DEEP = { message: 'There are too many levels of objects and arrays in this message. Send it flatter.' }
+
 const PROBLEMS = {
   deep: 'There are too many levels of objects and arrays in this field. Send it flatter.',
   number: 'A number in this field is too large to be kept exactly. Send it as a string.',
@@ -68,7 +73,7 @@ export function parseJsonList(bytes: Uint8Array, name: string): ParsedList {
   if (text === null || !isJsonObject(object)) return { refused: refuse('invalid_json') }
   const deep = Object.keys(object).find((field) => isDeeperThan(object[field], MAX_BATCH_FIELD_DEPTH))
   if (deep !== undefined) return { refused: refuseFault({ field: deep, problem: 'deep' }) }
-  const judge = createJudge(text)
+  const judge = createJudge(text, MAX_BATCH_FIELD_DEPTH)
   const others = Object.fromEntries(Object.entries(object).filter(([field]) => field !== name))
   const refused = judge(others, (marked) => marked)
   if (refused) return { refused }
@@ -78,12 +83,29 @@ export function parseJsonList(bytes: Uint8Array, name: string): ParsedList {
   return { object, faults }
 }
 
+/**
+ * The same for a body whose fields are inside another object, which `pick` finds: only they are judged, and `fault` says
+ * why they cannot be kept. The body may be of any type; of more than MAX_FIELD_DEPTH levels around and in the fields
+ * nothing is read.
+ */
+export function parseJsonMessage(
+  bytes: Uint8Array,
+  pick: (body: unknown) => unknown,
+): { body: unknown; fault: Refusal | null } | { refused: Refusal } {
+  const text = decodeText(bytes)
+  const body = text === null ? undefined : parseText(text)
+  if (text === null || body === undefined) return { refused: refuse('invalid_json') }
+  if (isDeeperThan(body, MAX_FIELD_DEPTH + WRAPPER_DEPTH)) return { refused: refuse('invalid_json', TOO_DEEP) }
+  const fields = pick(body)
+  return { body, fault: isJsonObject(fields) ? createJudge(text, MAX_FIELD_DEPTH)(fields, pick) : null }
+}
+
 /** Judges objects of one text, which is parsed again where it must be, and once for all of them. */
-function createJudge(text: string) {
+function createJudge(text: string, levels: number) {
   const hasEscapes = SURROGATE_ESCAPE.test(text)
   let marked: { value: unknown } | undefined
   return (object: Record<string, unknown>, pick: (marked: unknown) => unknown): Refusal | null => {
-    const found = findFault(object, MAX_BATCH_FIELD_DEPTH, hasEscapes)
+    const found = findFault(object, levels, hasEscapes)
     if (found?.problem === 'perhaps') marked ??= { value: parseMarked(text) }
     const fault = found?.problem === 'perhaps' ? findLostNumber(pick(marked?.value), found) : found
     return fault ? refuseFault(fault) : null

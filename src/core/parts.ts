@@ -2,6 +2,7 @@ import type { Store } from '../store/store.ts'
 import { createAccess, type KeyAccess } from './access.ts'
 import { createNotes, type Notes } from './activation.ts'
 import { randomBase62 } from './base62.ts'
+import { type CallLog, createCallLog } from './call-log.ts'
 import { createFeed, type Feed } from './feed.ts'
 import { createFloodGuard, type FloodGuard } from './flood.ts'
 import { createLimits, type Limits } from './limits.ts'
@@ -28,6 +29,7 @@ export type Parts = {
   notes: Notes
   rehearse: Rehearse
   feed: Feed
+  calls: CallLog
   /** the address people reach the service at, without a slash at its end */
   baseUrl: string
   /** blinds addresses in the names of buckets */
@@ -64,6 +66,7 @@ export async function createParts(given: Given): Promise<Parts> {
     snippetLimits: createSnippetLimits({ clock }),
     notes: createNotes({ store, clock, onNote: feed.tell }),
     feed,
+    calls: createCallLog({ store }),
   }
   await restoreLimits(parts)
   await restoreSnippetLimits(parts.snippetLimits, parts)

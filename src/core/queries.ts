@@ -24,7 +24,7 @@ export type ContactsQuery = {
   limit: number
 }
 
-type Query = Record<string, string>
+export type Query = Record<string, string>
 type Read<T> = { input: T } | { errors: FieldError[] }
 
 const EVENTS_PARAMETERS = new Set(['app', 'newsletter', 'email', 'event', 'cursor', 'limit'])
@@ -77,7 +77,7 @@ export function readContactsQuery(query: Query): Read<ContactsQuery> {
 }
 
 /** A filter that is mistyped would list everybody, so what is not known is refused, unlike in a body. */
-function refuseUnknown(query: Query, known: ReadonlySet<string>, errors: FieldError[]): void {
+export function refuseUnknown(query: Query, known: ReadonlySet<string>, errors: FieldError[]): void {
   const unknown = Object.keys(query).filter((name) => !known.has(name))
   for (const name of unknown.slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)) {
     const message = `There is no such parameter here. Send ${[...known].map((one) => `\`${one}\``).join(', ')}.`
@@ -133,7 +133,7 @@ function readQueryEmail(text: string | undefined, errors: FieldError[]): string 
   return null
 }
 
-function readLimit(text: string | undefined, errors: FieldError[]): number {
+export function readLimit(text: string | undefined, errors: FieldError[]): number {
   if (text === undefined) return limits.DEFAULT_PAGE_ITEMS
   const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0
   if (limit < 1 || limit > limits.MAX_PAGE_ITEMS) {

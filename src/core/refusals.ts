@@ -53,6 +53,7 @@ export const REFUSALS = {
     message: 'This delivery is under way or done, or another of the same message is on its way to the person.',
   },
   method_not_allowed: { status: 405, message: 'This address does not take that method. See the Allow header.' },
+  not_acceptable: { status: 406, message: 'The answer is JSON. Send the header Accept: application/json.' },
   idempotency_in_progress: {
     status: 409,
     message: 'A request with this Idempotency-Key is still running. Wait for its answer, then send this again.',
@@ -165,4 +166,22 @@ export function refuseFields(errors: FieldError[]): Refusal {
   return errors.length === 1
     ? refuse('invalid_field', { field: first.field, message: first.message })
     : refuse('invalid_field', { field: first.field, message: first.message, errors })
+}
+
+/** Without warnings the key is absent. */
+export const withWarnings = <T extends object>(body: T, warnings: Warning[]): T | (T & { warnings: Warning[] }) =>
+  warnings.length === 0 ? body : { ...body, warnings }
+
+/** What a refusal looks like from outside, without the request's ID (api.md, Errors). */
+export function refusalBody(refused: Refusal) {
+  const { refusal, message, errors, limited } = refused
+  const field = refusedField(refused)
+  return {
+    ok: false as const,
+    error: errorCode(refusal),
+    message: message ?? REFUSALS[refusal].message,
+    ...(field === undefined ? {} : { field }),
+    ...(errors === undefined ? {} : { errors }),
+    ...limited,
+  }
 }

@@ -1,5 +1,6 @@
 import type { Plan } from '../store/types.ts'
 import type { Access, AppRow } from './access.ts'
+import type { ContactFields } from './contact-input.ts'
 import { type Limit, RATE_LIMITS, type Taken } from './limits.ts'
 import type { Parts } from './parts.ts'
 import { type Refusal, refuse } from './refusals.ts'
@@ -41,12 +42,52 @@ export function peekForKey({ limits }: Parts, write: LimitedWrite, access: Acces
 }
 
 /** The limit per visitor of an app: 5 adds in 10 minutes. The address is known to the store as a keyed hash only. */
-export function takeForVisitor({ limits, addressKey }: Parts, app: AppRow, address: string): TakenFor {
+function takeForVisitor({ limits, addressKey }: Parts, app: AppRow, address: string): TakenFor {
   const limit = RATE_LIMITS.addsPerVisitor
   const blinded = new Bun.CryptoHasher('sha256', addressKey).update(`${app.publicId}:${address}`).digest('base64url')
   const bucket = `visitor:${blinded}`
   const taken = limits.take(bucket, limit)
   return { limit, taken, buckets: [bucket], refused: taken.allowed === 0 ? refuseLimited('ip', limit, taken) : null }
+}
+
+/** Gives back what was taken for nothing. @returns what is true then */
+export function settleTaken({ limits }: Parts, counted: TakenFor, outcome: object): TakenFor {
+  const { limit, taken, buckets } = counted
+  const [bucket] = buckets
+  if (bucket === undefined || !isFree(outcome)) return counted
+  limits.giveBack(bucket, limit, taken)
+  return { ...counted, taken: limits.peek(bucket, limit) }
+}
+
+/** What was written before, is refused as another request's key, or was not saved for our own fault uses up no limit. */
+const isFree = (outcome: object): boolean =>
+  'replayed' in outcome ||
+  ('refusal' in outcome && (outcome.refusal === 'idempotency_mismatch' || outcome.refusal === 'unavailable'))
+
+export type ContactWriteName = Exclude<LimitedWrite, 'events'>
+
+/** Takes from the key's hour and, for an add with `ip`, from the visitor's ten minutes; from both or from neither. */
+export function takeForContact(
+  parts: Parts,
+  { access, app, input }: { access: Access; app: AppRow; input: Pick<ContactFields, 'ip'> },
+  write: ContactWriteName,
+) {
+  const byKey = takeForKey(parts, write, access)
+  const isByVisitor = write === 'contactAdds' && input.ip !== null && !byKey.refused
+  const byVisitor = isByVisitor ? takeForVisitor(parts, app, input.ip ?? '') : null
+  if (byVisitor?.refused) parts.limits.giveBack(byKey.buckets[0] ?? '', byKey.limit, byKey.taken)
+  const { limit, taken } = byVisitor?.refused ? byVisitor : byKey
+  return {
+    limit,
+    taken,
+    refused: byKey.refused ?? byVisitor?.refused ?? null,
+    buckets: [...byKey.buckets, ...(byVisitor?.buckets ?? [])],
+    /** Gives back what was taken for nothing. @returns what the key has left then */
+    settle(outcome: object): TakenFor {
+      if (byVisitor) settleTaken(parts, byVisitor, outcome)
+      return settleTaken(parts, byKey, outcome)
+    },
+  }
 }
 
 /** Fills the buckets with what the store has counted, so that a restart gives no tokens back. */

@@ -3,6 +3,7 @@ import type { Parts } from '../core/parts.ts'
 import { createSessions } from '../core/sessions.ts'
 import { createSignIns } from '../core/sign-ins.ts'
 import { activationRoutes } from './activation.tsx'
+import { docsRoutes } from './docs.tsx'
 import { eventsRoutes } from './events.tsx'
 import { createGuard } from './guard.ts'
 import type { PageParts } from './door.tsx'
@@ -50,6 +51,7 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(newAppRoutes(parts))
       .use(youRoutes(parts))
       .use(themeRoutes(parts))
+      .use(docsRoutes(parts))
       // for who works on it; the executable does not know it
       .use(Bun.isStandaloneExecutable ? new Elysia() : showcaseRoutes(parts))
   )

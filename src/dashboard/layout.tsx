@@ -36,7 +36,7 @@ export const Layout = ({ title, lead, isNarrow, children }: LayoutProps) => (
       </main>
       <footer>
         <span>Version {VERSION}</span>
-        <a href="/api/v1/docs">API documentation</a>
+        <a href="/docs">Documentation</a>
       </footer>
     </div>
   </Document>

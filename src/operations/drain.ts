@@ -63,6 +63,7 @@ async function drain({ http, answer, health, log, chores, lock, parts, sender }:
   await landed
   await parts.access.saveUses()
   await parts.notes.save()
+  await parts.calls.save()
   await parts.store.close()
   lock.release()
   log.write('info', 'stopped')

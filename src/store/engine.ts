@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { createAccountWrites } from './account-writes.ts'
 import { createBatchWrites } from './batch-writes.ts'
+import { createCallWrites } from './call-writes.ts'
 import { createContactWrites } from './contact-writes.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
 import { createErasure } from './erasure.ts'
@@ -54,6 +55,7 @@ function createWrites(db: Database, now: () => number) {
     ...createErasure({ db, people }),
     ...createBatchWrites({ db, people, addEvent: events.addEvent }),
     addNotes: createSnippetWrites(db).addNotes,
+    ...createCallWrites(db),
     ...createUpkeep(db),
     ...messages,
     ...createDeliveryWrites({ db, live, usedUp }),

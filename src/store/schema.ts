@@ -270,6 +270,21 @@ export const snippetBatches = sqliteTable(
   ],
 )
 
+export const mcpCalls = sqliteTable(
+  'mcp_calls',
+  {
+    id: integer('id').primaryKey(),
+    accountId: text('account_id').notNull(),
+    keyId: text('key_id').notNull(),
+    tool: text('tool').notNull(),
+    outcome: text('outcome').notNull(),
+    ms: integer('ms').notNull(),
+    client: text('client'),
+    calledAt: integer('called_at').notNull(),
+  },
+  (t) => [index('mcp_calls_by_account').on(t.accountId, t.calledAt)],
+)
+
 export const activationNotes = sqliteTable(
   'activation_notes',
   {

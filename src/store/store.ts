@@ -15,6 +15,7 @@ import { createHistoryReads } from './history-reads.ts'
 import { createMessageReads } from './message-reads.ts'
 import { startThreads } from './threads.ts'
 import { createSessionReads } from './session-reads.ts'
+import { createStatReads } from './stat-reads.ts'
 import { schemaVersion } from './upgrades.ts'
 import { WRITE_NAMES } from './write-names.ts'
 import { createWriter, type Channel } from './writer.ts'
@@ -62,6 +63,7 @@ const createReads = (db: Database) => ({
   ...createMessageReads(db),
   ...createHistoryReads(db),
   ...createDeliveryReads(db),
+  ...createStatReads(db),
 })
 
 /** `now`: the clock that ids are made by, where there are no threads (ms UTC). */

@@ -10,6 +10,8 @@ const FORM_MS = 48 * 3_600_000
 const IDLE_MS = 72 * 3_600_000
 /** A secret that was rotated out works for 24 hours (core/identity.ts); a day more, for the same reason. */
 const RETIRED_MS = 48 * 3_600_000
+/** How long the audit list keeps a call over MCP. */
+const CALLS_MS = 90 * 24 * 3_600_000
 /** At most this many rows of a kind in one commit, so that no request waits for the clean-up. */
 const ROWS_A_RUN = 500
 
@@ -26,6 +28,9 @@ export function createUpkeep(db: Database) {
   const batches = db.prepare(
     `DELETE FROM snippet_batches WHERE (app_id, contact_id, batch) IN
        (SELECT app_id, contact_id, batch FROM snippet_batches WHERE received_at <= ? LIMIT ${ROWS_A_RUN})`,
+  )
+  const calls = db.prepare(
+    `DELETE FROM mcp_calls WHERE called_at <= ? AND id IN (SELECT id FROM mcp_calls ORDER BY id LIMIT ${ROWS_A_RUN})`,
   )
   const links = db.prepare('DELETE FROM one_time_links WHERE expires_at <= ?')
   const forms = db.prepare('DELETE FROM sent_forms WHERE sent_at <= ?')
@@ -54,6 +59,7 @@ export function createUpkeep(db: Database) {
         records.run(expiredUntil(at)),
         usage.run(Math.floor(at / 1000) - USAGE_KEPT_S),
         batches.run(at - BATCH_MS),
+        calls.run(at - CALLS_MS),
         links.run(at),
         forms.run(at - FORM_MS),
         sessions.run(at - IDLE_MS),

@@ -20,6 +20,7 @@ export const WRITE_NAMES: Record<WriteName, true> = {
   revokeOldSecrets: true,
   setPasswordByLink: true,
   addNotes: true,
+  addCalls: true,
   inviteMember: true,
   makePasswordLink: true,
   setRole: true,

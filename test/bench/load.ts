@@ -12,8 +12,8 @@ export type Load = {
 export type Target = { url: string; app: string; key: string; run: string; site: string; people: People }
 /** Who is known, with the signature of each, also as lines of a file. */
 export type People = { file: string; signed: { email: string; signature: string }[] }
-/** Events of a server, or page views of browsers. */
-export type Kind = 'events' | 'collect'
+/** Events of a server, page views of browsers, or questions over MCP. */
+export type Kind = 'events' | 'collect' | 'mcp'
 type Result = { requests: number; microseconds: number; failed: number; errors: number; p50Ms: number; p99Ms: number }
 
 /** More than a durable server answers on two cores. */
@@ -29,7 +29,7 @@ export async function sendLoad(target: Target, kind: Kind, connections: number, 
   return { requestsPerSecond, p50Ms: result.p50Ms, p99Ms: result.p99Ms, failed, client: hasWrk() ? 'wrk' : 'built-in' }
 }
 
-const SCRIPTS = { events: 'post.lua', collect: 'collect.lua' } as const satisfies Record<Kind, string>
+const SCRIPTS = { events: 'post.lua', collect: 'collect.lua', mcp: 'mcp.lua' } as const satisfies Record<Kind, string>
 
 async function sendByWrk(target: Target, kind: Kind, connections: number, seconds: number): Promise<Result> {
   const { url, app, key, run, site, people } = target
@@ -45,7 +45,7 @@ async function sendByWrk(target: Target, kind: Kind, connections: number, second
 }
 
 async function sendByFetch(target: Target, kind: Kind, connections: number, seconds: number): Promise<Result> {
-  const make = kind === 'events' ? makeEventCall : makeCollectCall
+  const make = MAKERS[kind]
   const startedAt = performance.now()
   const latencies: number[] = []
   let [count, failed] = [0, 0]
@@ -57,7 +57,7 @@ async function sendByFetch(target: Target, kind: Kind, connections: number, seco
       const response = await fetch(target.url + path, { method: 'POST', headers, body })
       await response.text()
       latencies.push(performance.now() - sentAt)
-      if (response.status !== 202) failed += 1
+      if (!response.ok) failed += 1
     }
   }
   await Promise.all(Array.from({ length: connections }, client))
@@ -91,4 +91,18 @@ function makeCollectCall({ site, run, people: { signed } }: Target, count: numbe
   const headers = { 'Content-Type': 'text/plain;charset=UTF-8', Origin: 'https://app.example.com' }
   const body = JSON.stringify({ v: 1, site, ...person, id: `${run}-${random}.${count}`, events })
   return { path: '/c', headers, body }
+}
+
+/** The same as mcp.lua. */
+export function makeMcpCall({ app, key }: Target, count: number): Call {
+  const args = { app, email: `person${count % 20_000}@example.com` }
+  const params = { name: 'get_contact', arguments: args }
+  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
+  return { path: '/mcp', headers, body: JSON.stringify({ jsonrpc: '2.0', id: count, method: 'tools/call', params }) }
+}
+
+const MAKERS: Record<Kind, (target: Target, count: number) => Call> = {
+  events: makeEventCall,
+  collect: makeCollectCall,
+  mcp: makeMcpCall,
 }

@@ -7,6 +7,7 @@ import { Elysia } from 'elysia'
 import { createAccess } from '../../src/core/access.ts'
 import { createNotes } from '../../src/core/activation.ts'
 import { createFeed } from '../../src/core/feed.ts'
+import { createCallLog } from '../../src/core/call-log.ts'
 import { createFloodGuard } from '../../src/core/flood.ts'
 import { createLimits } from '../../src/core/limits.ts'
 import { createRehearsals } from '../../src/core/rehearsals.ts'
@@ -44,6 +45,7 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     rehearse: createRehearsals(folder),
     notes: createNotes({ store, clock, onNote: feed.tell }),
     feed,
+    calls: createCallLog({ store }),
   }
   const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {

@@ -21,6 +21,7 @@ const program = (happens: string, closeStore: string): string => `
     parts: {
       access: { saveUses: async () => said('uses saved') },
       notes: { save: async () => said('notes saved') },
+      calls: { save: async () => said('calls saved') },
       store: { close: async () => { ${closeStore} } },
     },
   })
@@ -33,6 +34,7 @@ const STOPPED = [
   'sender stopped',
   'uses saved',
   'notes saved',
+  'calls saved',
   'store closed, readiness red: true',
   'lock released',
   'stopped',

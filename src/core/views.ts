@@ -1,10 +1,10 @@
 /** What stored rows look like from outside (api.md, Answers): times ISO 8601 UTC, absent values null. */
 import type { Static } from '@sinclair/typebox'
-import type { AppRow } from '../core/access.ts'
-import type { ContactRecord, EventRecord } from '../core/answer-schemas.ts'
-import type { ContactRow } from '../core/contacts.ts'
-import type { EventRow } from '../core/events.ts'
-import { publicId } from '../core/public-ids.ts'
+import type { AppRow } from './access.ts'
+import type { ContactRecord, EventRecord } from './answer-schemas.ts'
+import type { ContactRow } from './contacts.ts'
+import type { EventRow } from './events.ts'
+import { publicId } from './public-ids.ts'
 
 const iso = (at: number): string => new Date(at).toISOString()
 const isoOrNull = (at: number | null): string | null => (at === null ? null : iso(at))

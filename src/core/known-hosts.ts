@@ -1,0 +1,29 @@
+/** Names of this machine, which no stranger's DNS can point elsewhere. */
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+const PLAIN_HOST = /^[\w.:[\]-]+$/
+
+const isLoopback = (host: string): boolean => LOOPBACK.has(host) || host === '::1' || host.startsWith('127.')
+
+/**
+ * Finds the host that a request called, or null when it is none of ours: a site whose name was pointed at this machine
+ * is known by it (promises 15). `host` is the address the server is bound to; on loopback, loopback names are known too.
+ */
+export function createKnownHosts({ baseUrl, host }: { baseUrl: string; host?: string }) {
+  const base = new URL(baseUrl)
+  const isLocal = isLoopback(base.hostname) || isLoopback(host ?? '')
+  const isKnown = (name: string): boolean => name === base.hostname || (isLocal && LOOPBACK.has(name))
+  return (request: Request): URL | null => {
+    const called = readHost(request)
+    return called && isKnown(called.hostname) ? called : null
+  }
+}
+
+function readHost(request: Request): URL | null {
+  const host = request.headers.get('host') ?? new URL(request.url).host
+  return PLAIN_HOST.test(host) ? URL.parse(`http://${host}`) : null
+}
+
+/** Whether an Origin header names the service itself, by its address or by the host that was called. */
+export const isOwnOrigin = (origin: string, baseUrl: string, called: URL): boolean =>
+  origin === new URL(baseUrl).origin || URL.parse(origin)?.host === called.host

@@ -1,0 +1,90 @@
+/** Everything that may be wrong with a request before its message is looked at, in the order of mcp.md. */
+import { isJsonContentType } from '@modelcontextprotocol/sdk/shared/mediaType.js'
+import type { Access } from '../core/access.ts'
+import { readBearer } from '../core/api-keys.ts'
+import { createKnownHosts, isOwnOrigin } from '../core/known-hosts.ts'
+import type { Parts } from '../core/parts.ts'
+import { effectivePlan } from '../core/plans.ts'
+import { type Refusal, refuse } from '../core/refusals.ts'
+import { factsOf } from '../core/request-facts.ts'
+import { readBytes } from '../core/request-bytes.ts'
+import { refusalError } from './answers.ts'
+
+/** The largest message taken. */
+export const MESSAGE_BYTES = 64 * 1024
+const MINUTE_MS = 60_000
+
+/** `host`: the address it is bound to; `origins`: of pages that may call, besides its own. */
+export type GuardParts = Parts & { host?: string; origins: readonly string[] }
+
+const UNKNOWN_HOST = refuse('origin_not_allowed', {
+  message: 'The service was called by a name it does not know. Use the address of --base-url.',
+})
+const FOREIGN_ORIGIN = refuse('origin_not_allowed', {
+  message: 'Pages of this origin may not call the MCP server. Name it in --mcp-origins to allow it.',
+})
+const NO_JSON = refuse('unsupported_media_type', {
+  message: 'Send one JSON-RPC message in the body, with the header Content-Type: application/json.',
+})
+const NOT_ACCEPTABLE = refuse('not_acceptable')
+const TOO_LARGE = refuse('too_large', { message: 'The message is too large. Send at most 64 KB.' })
+/** A key that only writes over HTTP has nothing to do here (mcp.md, Key scopes). */
+const INGEST = refuse('insufficient_scope', {
+  message: 'This key may only add and update over HTTP. Make a key with the standard scope for MCP.',
+})
+
+/** Whether an Accept header takes JSON, which is all that is answered. */
+const takesJson = (accept: string | null): boolean =>
+  accept === null || /(?:^|[\s,])(?:application\/json|application\/\*|\*\/\*)(?=$|[\s,;])/i.test(accept)
+
+/** @returns who calls with which bytes, or the answer that says no */
+export function createGuard(parts: GuardParts) {
+  const findHost = createKnownHosts(parts)
+
+  const findStranger = (request: Request): Refusal | null => {
+    const called = findHost(request)
+    if (!called) return UNKNOWN_HOST
+    const origin = request.headers.get('origin')
+    if (origin === null || isOwnOrigin(origin, parts.baseUrl, called) || parts.origins.includes(origin)) return null
+    return FOREIGN_ORIGIN
+  }
+
+  return async (request: Request): Promise<{ access: Access; bytes: Uint8Array } | { answer: Response }> => {
+    const no = (refusal: Refusal, headers?: Record<string, string>) => ({
+      answer: refusalError(request, refusal, headers),
+    })
+    const stranger = findStranger(request)
+    if (stranger) return no(stranger)
+    if (request.method !== 'POST') return no(refuse('method_not_allowed'), { Allow: 'POST' })
+    const found = parts.access.find(readBearer(request.headers.get('authorization')))
+    // no promise for a known key, as in the API
+    const access = found instanceof Promise ? await found : found
+    if (!access) return no(refuse('invalid_api_key'))
+    const refusal = admit(parts, request, access) ?? checkHeaders(request)
+    if (refusal) return no(refusal)
+    const bytes = await readBytes(request, MESSAGE_BYTES)
+    return bytes === null ? no(TOO_LARGE) : { access, bytes }
+  }
+}
+
+/** 429 for a flood of refusals on any door, or of calls on this one; then the scope. */
+function admit(parts: Parts, request: Request, access: Access): Refusal | null {
+  const facts = factsOf(request)
+  facts.access = access
+  parts.access.noteUse(access, request.headers.has('origin') || request.headers.get('sec-fetch-site') === 'cross-site')
+  const flooded = parts.flood.isQuiet() ? null : parts.flood.check(facts.address(), access.key.id)
+  if (flooded) return refuse('rate_limited', { limited: flooded })
+  const limit = { max: effectivePlan(access.plan).mcpCallsPerMinute, windowMs: MINUTE_MS }
+  const { allowed, retryAfterSeconds } = parts.limits.take(`mcp:${access.key.id}`, limit)
+  if (allowed === 0) {
+    return refuse('rate_limited', { limited: { scope: 'key', limit: limit.max, retryAfter: retryAfterSeconds } })
+  }
+  return access.key.scope === 'ingest' ? INGEST : null
+}
+
+function checkHeaders({ headers }: Request): Refusal | null {
+  const encoding = headers.get('content-encoding')
+  const isPlain = encoding === null || encoding.toLowerCase() === 'identity'
+  if (!isPlain || !isJsonContentType(headers.get('content-type'))) return NO_JSON
+  return takesJson(headers.get('accept')) ? null : NOT_ACCEPTABLE
+}

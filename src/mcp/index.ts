@@ -1,0 +1,58 @@
+import { Elysia } from 'elysia'
+import { factsOf } from '../core/request-facts.ts'
+import { acceptedAnswer, messageAnswer, refusalError } from './answers.ts'
+import { createGuard, type GuardParts } from './guard.ts'
+import { narrowAccess, readNarrowing } from './narrowing.ts'
+import type { Protocol } from './protocol.ts'
+import { TOOL_NAMES } from './tools/index.ts'
+
+export const MCP_PATH = '/mcp'
+
+/** `openApi` gives the description of the HTTP API, which is one of the resources. */
+export type McpParts = GuardParts & { openApi: () => object }
+
+/**
+ * The MCP server (spec 1.4, 4.4, 5.3): Streamable HTTP without state, JSON answers, the key and the limits of the HTTP API.
+ * Nothing of a call is kept, so a restart or a second instance is not noticed.
+ */
+export function mcpRoutes(parts: McpParts) {
+  const guard = createGuard(parts)
+  const protocol = openLate(parts)
+  return new Elysia().all(
+    MCP_PATH,
+    async ({ request }) => {
+      const admitted = await guard(request)
+      if ('answer' in admitted) return admitted.answer
+      const narrowing = readNarrowing(request.url, TOOL_NAMES)
+      if ('refusal' in narrowing) return refusalError(request, narrowing)
+      const { readMessage, ask } = await protocol()
+      const read = readMessage(request, admitted.bytes)
+      if ('answer' in read) return read.answer
+      const { message, meta, fault } = read
+      if (message === null) return acceptedAnswer()
+      const access = narrowAccess(admitted.access, narrowing)
+      const client = readClient(request.headers.get('user-agent'), meta[CLIENT_NAME])
+      return messageAnswer(await ask(message, { access, facts: factsOf(request), narrowing, client, fault }))
+    },
+    { parse: 'none' },
+  )
+}
+
+/** The SDK takes 10 MB and 50 ms to load (measured): only an installation that is called over MCP pays for it. */
+function openLate(parts: McpParts): () => Promise<Protocol> {
+  let opened: Promise<Protocol> | null = null
+  return () => (opened ??= import('./protocol.ts').then(({ openProtocol }) => openProtocol(parts)))
+}
+
+/** Where later revisions name the client in each message. */
+const CLIENT_NAME = 'io.modelcontextprotocol/clientInfo'
+
+/** A program's name and version, as programs write them; anything else may hold what is no name. */
+const CLIENT = /^[A-Za-z][\w.-]{0,39}(?:\/[\w.-]{1,20})?/
+
+/** What a client calls itself: in the message, else in its User-Agent; null where neither is a program's name. */
+function readClient(userAgent: string | null, info: unknown): string | null {
+  const name = typeof info === 'object' && info !== null && 'name' in info ? info.name : undefined
+  const named = typeof name === 'string' ? CLIENT.exec(name)?.[0] : undefined
+  return named ?? CLIENT.exec(userAgent ?? '')?.[0] ?? null
+}

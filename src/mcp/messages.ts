@@ -1,0 +1,64 @@
+/** From bytes to a message of the protocol, or the protocol's own no. */
+import {
+  isJSONRPCErrorResponse,
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  type JSONRPCRequest,
+  SUPPORTED_PROTOCOL_VERSIONS,
+} from '@modelcontextprotocol/sdk/types.js'
+import { isJsonObject, parseJsonMessage } from '../core/json.ts'
+import type { Refusal } from '../core/refusals.ts'
+import { INVALID_REQUEST, PARSE_ERROR, protocolError, UNSUPPORTED_VERSION } from './answers.ts'
+
+/** A request is served; `null` is one that asks for no answer. `fault`: why its arguments cannot be kept. */
+type Read =
+  { message: JSONRPCRequest | null; meta: Record<string, unknown>; fault: Refusal | null } | { answer: Response }
+
+const VERSION_HEADER = 'mcp-protocol-version'
+/** Where later revisions say in each message which one they speak. */
+const VERSION_NAME = 'io.modelcontextprotocol/protocolVersion'
+const VERSION = /^\d{4}-\d{2}-\d{2}$/
+
+/** JSON 400, array 400 (the SDK would run what is in it), envelope 400, revision 400. */
+export function readMessage(request: Request, bytes: Uint8Array): Read {
+  const parsed = parseJsonMessage(bytes, (body) => paramsOf(body).arguments)
+  if ('refused' in parsed) {
+    const { message = 'The body must be one JSON-RPC message, encoded as UTF-8.' } = parsed.refused
+    return { answer: protocolError({ code: PARSE_ERROR, message }) }
+  }
+  const { body, fault } = parsed
+  if (Array.isArray(body)) return { answer: protocolError({ code: INVALID_REQUEST, message: ONE }) }
+  const isRequest = isJSONRPCRequest(body)
+  if (!isRequest && !isSilent(body)) return { answer: protocolError({ code: INVALID_REQUEST, message: NONE }) }
+  const id = isRequest ? body.id : null
+  const spoken = request.headers.get(VERSION_HEADER) ?? metaOf(body)[VERSION_NAME]
+  if (!isServed(spoken)) return { answer: refuseVersion(spoken, id) }
+  return { message: isRequest ? body : null, meta: metaOf(body), fault }
+}
+
+const ONE = 'Send one message at a time: lists of messages are not taken, and nothing was done.'
+const NONE = 'The body is no JSON-RPC 2.0 message: it has `jsonrpc`, `id`, `method` and `params`.'
+
+/** What asks for no answer: no call waits for one here, and one of them could end the call of someone else. */
+const isSilent = (body: unknown): boolean =>
+  isJSONRPCNotification(body) || isJSONRPCResultResponse(body) || isJSONRPCErrorResponse(body)
+
+const objectIn = (body: unknown, name: string): Record<string, unknown> => {
+  const inner = isJsonObject(body) ? body[name] : undefined
+  return isJsonObject(inner) ? inner : {}
+}
+
+const paramsOf = (body: unknown) => objectIn(body, 'params')
+const metaOf = (body: unknown) => objectIn(paramsOf(body), '_meta')
+
+const isServed = (version: unknown): boolean =>
+  version === undefined || (typeof version === 'string' && SUPPORTED_PROTOCOL_VERSIONS.includes(version))
+
+/** As revision 2026-07-28 words it; earlier clients read the sentence. What was sent is repeated where it is a date. */
+function refuseVersion(spoken: unknown, id: string | number | null): Response {
+  const requested = typeof spoken === 'string' && VERSION.test(spoken) ? spoken : ''
+  const supported = SUPPORTED_PROTOCOL_VERSIONS
+  const message = `Unsupported protocol version (supported versions: ${supported.join(', ')})`
+  return protocolError({ code: UNSUPPORTED_VERSION, message, data: { supported, requested } }, id)
+}

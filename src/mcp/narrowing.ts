@@ -1,0 +1,34 @@
+import type { Access } from '../core/access.ts'
+import { quoteName } from '../core/json.ts'
+import { type FieldError, type Refusal, refuseFields } from '../core/refusals.ts'
+
+/** What the URL of a configuration leaves of what the key may do (mcp.md, Protocol). null = all of it. */
+export type Narrowing = { readOnly: boolean; app: string | null; tools: ReadonlySet<string> | null }
+
+const ALL: Narrowing = { readOnly: false, app: null, tools: null }
+const PARAMETERS = ['read_only', 'app', 'tools']
+
+/** Reads `?read_only=true`, `?app=ID`, `?tools=a,b`. What is mistyped is refused: it would narrow nothing, unseen. */
+export function readNarrowing(url: string, known: ReadonlySet<string>): Narrowing | Refusal {
+  const start = url.indexOf('?')
+  if (start < 0) return ALL
+  const query = new URLSearchParams(url.slice(start))
+  const errors: FieldError[] = []
+  const add = (field: string, code: string, message: string): void => void errors.push({ field, code, message })
+  for (const name of new Set(query.keys())) {
+    if (!PARAMETERS.includes(name)) add(quoteName(name), 'unknown', UNKNOWN)
+  }
+  const readOnly = query.get('read_only')
+  if (readOnly !== null && readOnly !== 'true' && readOnly !== 'false')
+    add('read_only', 'invalid', 'Send true or false.')
+  const tools = query.get('tools')?.split(',') ?? null
+  if (tools?.some((name) => !known.has(name))) add('tools', 'invalid', 'Send names of tools, with commas between them.')
+  if (errors.length > 0) return refuseFields(errors)
+  return { readOnly: readOnly === 'true', app: query.get('app'), tools: tools && new Set(tools) }
+}
+
+const UNKNOWN = 'There is no such parameter here. Send `read_only`, `app` and `tools`.'
+
+/** The access that the URL leaves: an app that is not the account's leaves none. */
+export const narrowAccess = (access: Access, { app }: Narrowing): Access =>
+  app === null ? access : { ...access, apps: access.apps.filter(({ publicId }) => publicId === app) }

@@ -1,0 +1,116 @@
+import { Type } from '@sinclair/typebox'
+import { findApp } from '../../core/access.ts'
+import { noteEventWithoutEmail } from '../../core/activation.ts'
+import { findContact, UNKNOWN_PERSON } from '../../core/contacts.ts'
+import { type EventFields, readEventInput } from '../../core/event-input.ts'
+import { listEvents as listStoredEvents, recordEvent, warnOfLink, type WriteContext } from '../../core/events.ts'
+import { addError, type Body } from '../../core/field-readers.ts'
+import type { Parts } from '../../core/parts.ts'
+import { publicId } from '../../core/public-ids.ts'
+import { readEventsQuery, writeEventCursor } from '../../core/queries.ts'
+import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
+import { readNewPeople } from '../../core/stats.ts'
+import { eventView } from '../../core/views.ts'
+import { peekForKey, settleTaken, takeForKey } from '../../core/write-limits.ts'
+import { findAsked, toQuery } from '../arguments.ts'
+import { PAGE_BYTES, takeFitting } from '../budget.ts'
+import { cleanValue, UNTRUSTED } from '../untrusted.ts'
+import { APP, EMAIL, gives, NEXT, PAGE, RECORDED, records, takes, text, textOrNull, type Tool } from './tool.ts'
+
+export const listEvents: Tool = {
+  name: 'list_events',
+  title: 'Stored events',
+  description:
+    'Events, page views and actions, newest first, of all people or of one. A page may hold fewer than `limit`.',
+  kind: 'read',
+  input: takes({ app: APP, email: Type.Optional(EMAIL), event: Type.Optional(text()), ...PAGE }),
+  output: gives({
+    data: records('id, type, event, path, email, contactId, properties, occurredAt, receivedAt, via'),
+    ...NEXT,
+  }),
+  run: async (parts, { access }, args) => {
+    const asked = findAsked(access, readEventsQuery(toQuery(args)))
+    if (isRefusal(asked)) return asked
+    const { email, event: name, before, limit } = asked.input
+    const page = await listStoredEvents(parts, asked.app, { email, name, before, limit })
+    if (!page) return UNKNOWN_PERSON
+    const data = takeFitting(cleanValue(page.rows.map(eventView)), PAGE_BYTES)
+    const next = data.length < page.rows.length ? (page.rows[data.length - 1]?.id ?? null) : page.next
+    return { untrusted: UNTRUSTED, ok: true, data, nextCursor: next === null ? null : writeEventCursor(next) }
+  },
+}
+
+const NAME = Type.Optional(textOrNull())
+
+export const sendEvent: Tool = {
+  name: 'send_event',
+  title: 'Send an event',
+  description:
+    'Records an event of a person, as the server of the app would. With `dryRun` nothing is saved or counted, and the answer says what would be.',
+  kind: 'write',
+  hints: { repeats: true, reachesOut: true },
+  input: takes({
+    app: APP,
+    email: EMAIL,
+    event: text('1 to 64 of A-Z a-z 0-9 _ . : -; `results_ready` when results are ready for the first time'),
+    properties: Type.Optional(
+      Type.Unsafe<object>({
+        type: 'object',
+        description: 'under 2 KB; for results_ready: url (page of the results), headline (one sentence)',
+      }),
+    ),
+    createContact: Type.Optional(Type.Boolean({ description: 'add the person if unknown' })),
+    firstName: NAME,
+    lastName: NAME,
+    occurredAt: Type.Optional(text('ISO 8601 with a timezone')),
+    dryRun: Type.Optional(Type.Boolean()),
+  }),
+  output: RECORDED,
+  run: async (parts, { access }, { dryRun, ...body }) => {
+    const reading = readEvent(body, dryRun, parts.clock.now())
+    if ('errors' in reading) {
+      const refused = refuseFields(reading.errors)
+      noteEventWithoutEmail(parts, { read: { access, body } })
+      return refused
+    }
+    const { input, warnings } = reading
+    const app = findApp(access, input.app)
+    if (!app) return refuse('app_not_found')
+    const context: WriteContext = { access, app, via: 'mcp', buckets: [], idempotency: null }
+    const outcome = await (dryRun === true ? tryEvent : saveEvent)(parts, context, input)
+    return isRefusal(outcome) ? outcome : withWarnings(outcome, cleanValue([...warnings, ...warnOfLink(input, app)]))
+  },
+}
+
+function readEvent(body: Body, dryRun: unknown, now: number): ReturnType<typeof readEventInput> {
+  const reading = readEventInput(body, now)
+  if (dryRun === undefined || dryRun === null || typeof dryRun === 'boolean') return reading
+  const errors = 'errors' in reading ? reading.errors : []
+  addError(errors, 'dryRun', 'invalid', 'Send true or false.')
+  return { errors }
+}
+
+type Outcome = Promise<{ ok: true; contactId: string | null; created: boolean; dryRun?: true } | Refusal>
+
+async function saveEvent(parts: Parts, context: WriteContext, input: EventFields): Outcome {
+  const counted = takeForKey(parts, 'events', context.access)
+  if (counted.refused) return counted.refused
+  const outcome = await recordEvent(parts, { ...context, buckets: counted.buckets }, input)
+  settleTaken(parts, counted, outcome)
+  if (isRefusal(outcome)) return outcome
+  return { ok: true, contactId: publicId('con', outcome.contactId), created: outcome.created }
+}
+
+/** The verdict that the event would meet now, without leaving a trace. */
+async function tryEvent(parts: Parts, { access, app }: WriteContext, { email, createContact }: EventFields): Outcome {
+  const { limit, taken } = peekForKey(parts, 'events', access)
+  if (taken.allowed === 0) {
+    return refuse('rate_limited', { limited: { scope: 'key', limit: limit.max, retryAfter: taken.retryAfterSeconds } })
+  }
+  const contact = await findContact(parts, app, email)
+  if (contact) return { ok: true, contactId: publicId('con', contact.id), created: false, dryRun: true }
+  if (!createContact) return refuse('contact_not_found')
+  const { count, limit: most } = await readNewPeople(parts, access)
+  if (most !== null && count >= most) return refuse('plan_limit_reached')
+  return { ok: true, contactId: null, created: true, dryRun: true }
+}

@@ -1,0 +1,56 @@
+import type { Tool as ToolDescription } from '@modelcontextprotocol/sdk/types.js'
+import type { Caller } from '../caller.ts'
+import { getIntegrationCode, getKeyInfo, getSetupStatus } from './account.ts'
+import { addContact, getContact, searchContacts, updateContact } from './contacts.ts'
+import { listEvents, sendEvent } from './events.ts'
+import { getStats, listEventNames } from './stats.ts'
+import type { Tool } from './tool.ts'
+
+export type { Tool }
+
+/** All tools by the alphabet: what a client has read once stays the same, byte for byte. */
+const TOOLS: readonly Tool[] = [
+  getIntegrationCode,
+  getKeyInfo,
+  getSetupStatus,
+  getContact,
+  searchContacts,
+  addContact,
+  updateContact,
+  listEvents,
+  listEventNames,
+  sendEvent,
+  getStats,
+].sort((a, b) => (a.name < b.name ? -1 : 1))
+
+export const TOOL_NAMES: ReadonlySet<string> = new Set(TOOLS.map(({ name }) => name))
+
+/** Whether the key's scope and the URL leave a tool. */
+function isOpen({ access, narrowing }: Caller, { kind, name }: Tool): boolean {
+  if (kind === 'manage' && access.key.scope !== 'manage') return false
+  if (kind !== 'read' && narrowing.readOnly) return false
+  return narrowing.tools?.has(name) ?? true
+}
+
+export const listTools = (caller: Caller): Tool[] => TOOLS.filter((tool) => isOpen(caller, tool))
+
+export const findTool = (caller: Caller, name: string): Tool | undefined =>
+  TOOLS.find((tool) => tool.name === name && isOpen(caller, tool))
+
+/** A tool as tools/list shows it, with all four hints. */
+export function describeTool({ name, title, description, kind, hints = {}, input, output }: Tool): ToolDescription {
+  const { destructive = false, repeats = false, reachesOut = false } = hints
+  return {
+    name,
+    title,
+    description,
+    inputSchema: input,
+    outputSchema: output,
+    annotations: {
+      readOnlyHint: kind === 'read',
+      destructiveHint: destructive,
+      idempotentHint: !repeats,
+      openWorldHint: reachesOut,
+    },
+  }
+}

@@ -1,0 +1,70 @@
+import { type TObject, type TProperties, Type } from '@sinclair/typebox'
+import type { Body } from '../../core/field-readers.ts'
+import type { Parts } from '../../core/parts.ts'
+import type { Refusal, Warning } from '../../core/refusals.ts'
+import type { Caller } from '../caller.ts'
+
+/** What a tool may do: `manage` is for keys of that scope alone (mcp.md, Tools). */
+export type ToolKind = 'read' | 'write' | 'manage'
+
+type Result = { ok: boolean } | Refusal
+
+/**
+ * One thing that can be asked for. `run` answers what the HTTP API would, with the same refusals; the schemas are what it
+ * takes and answers, in few words, because a model reads all of them before it does anything.
+ */
+export type Tool = {
+  name: string
+  title: string
+  description: string
+  kind: ToolKind
+  /** what it does may be more than adding, and sending it twice may be more than sending it once */
+  hints?: { destructive?: boolean; repeats?: boolean; reachesOut?: boolean }
+  input: TObject
+  output: TObject
+  run(parts: Parts, caller: Caller, args: Body): Result | Promise<Result>
+}
+
+export const APP = Type.String({ description: 'App ID' })
+export const EMAIL = Type.String()
+export const text = (description?: string) => Type.String(description === undefined ? {} : { description })
+/** Shorter than the union that says the same. */
+export const textOrNull = (description?: string) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], ...(description === undefined ? {} : { description }) })
+
+export const PAGE = {
+  cursor: Type.Optional(text('nextCursor of the page before')),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+}
+
+export const takes = (properties: TProperties): TObject => Type.Object(properties, { additionalProperties: false })
+
+/** Beside these, every result has `ok`, and `untrusted` where others wrote what is in it. */
+export const gives = (properties: TProperties): TObject => Type.Object(properties)
+
+export const record = (description: string) => Type.Unsafe<object>({ type: 'object', description })
+export const records = (description: string) => Type.Unsafe<object[]>({ type: 'array', description })
+
+export const CONTACT = record(
+  'id, app, email, firstName, lastName, tags, fields, source, status, createdAt, updatedAt, firstSeenAt, lastSeenAt, lastEventAt',
+)
+export const NEXT = { nextCursor: textOrNull() }
+const SAID = {
+  contactId: Type.String(),
+  created: Type.Boolean(),
+  warnings: Type.Optional(records('what had no effect')),
+}
+export const SAVED = gives({ ...SAID, contact: record('as of get_contact') })
+export const RECORDED = gives({
+  ...SAID,
+  contactId: textOrNull('null = would be new'),
+  dryRun: Type.Optional(Type.Boolean()),
+})
+
+/** A person's fields are called as the API's documentation calls them there, but for the app. */
+export const nameApp = <T extends Warning>(errors: T[]): T[] =>
+  errors.map((error) =>
+    error.field === 'newsletter'
+      ? { ...error, field: 'app', message: error.message.replace('`newsletter`', '`app`') }
+      : error,
+  )

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { RATE_LIMITS } from '../../src/core/limits.ts'
+import { effectivePlan } from '../../src/core/plans.ts'
+import { DOC_PAGES, writeDocPage } from '../../src/docs/index.ts'
+import { TOOL_NAMES } from '../../src/mcp/tools/index.ts'
+
+const markdownOf = (slug: string): string => DOC_PAGES.find((page) => page.slug === slug)?.markdown ?? ''
+const rowsOf = (slug: string) =>
+  new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|$/gm), ([, a, b]) => [a, b]))
+
+test('every page has a title, one line that sums it up, and the address of the installation', () => {
+  expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(['start', 'events', 'snippet', 'limits', 'mcp'])
+  for (const page of DOC_PAGES) {
+    expect([page.title, page.summary]).toEqual([expect.stringMatching(/^\w/), expect.stringMatching(/\.$/)])
+    expect(writeDocPage(page, 'https://post.example.com')).not.toContain('{base_url}')
+  }
+})
+
+describe('what the pages say is so', () => {
+  test('limits', () => {
+    const rows = rowsOf('limits')
+    const inHour = ({ max }: { max: number }): string => `${max.toLocaleString('en')} in any hour`
+    expect(rows.get('events, per key')).toBe(inHour(RATE_LIMITS.events))
+    expect(rows.get('contact adds, per key')).toBe(inHour(RATE_LIMITS.contactAdds))
+    expect(rows.get('contact updates, per key')).toBe(inHour(RATE_LIMITS.contactUpdates))
+    const { max } = RATE_LIMITS.addsPerVisitor
+    expect(rows.get("contact adds with a visitor's `ip`, per app and address")).toBe(`${max} in any 10 minutes`)
+    const none = { newPeoplePerMonth: null, eventsPerHour: null, addsPerHour: null, updatesPerHour: null }
+    const { mcpCallsPerMinute } = effectivePlan({ ...none, mcpCallsPerMinute: null, snippetLimits: true })
+    expect(rows.get('MCP calls, per key')).toBe(`${mcpCallsPerMinute.toLocaleString('en')} in any minute`)
+  })
+
+  test('the tools of MCP', () => {
+    const named = Array.from(rowsOf('mcp').keys(), (cell) => cell?.match(/[a-z]+_[a-z_]+/g) ?? []).flat()
+    expect(named.sort()).toEqual([...TOOL_NAMES].sort())
+  })
+
+  test('the stub that keeps calls', async () => {
+    const stub = await Bun.file(join(import.meta.dir, '../../dist/assets/stub.js')).text()
+    expect(markdownOf('snippet')).toContain(`<script>${stub}</script>`)
+  })
+
+  test('the README connects clients in the same words', async () => {
+    const readme = await Bun.file(join(import.meta.dir, '../../README.md')).text()
+    const blocks = Array.from(markdownOf('mcp').matchAll(/```\w+\n([^]*?)```/g), ([, code = '']) => code)
+    expect(blocks.length).toBe(4)
+    for (const code of blocks) expect(readme).toContain(code.replaceAll('{base_url}', 'http://127.0.0.1:8080'))
+  })
+})

@@ -1,0 +1,48 @@
+/** The same call through both doors, each to a server of its own, with what must differ blotted out. */
+import { createTestServer, type TestServer } from '../helper.ts'
+import { callTool } from './client.ts'
+
+export type Doors = { http: TestServer; mcp: TestServer; close(): Promise<void> }
+
+export async function openDoors(): Promise<Doors> {
+  const [http, mcp] = [await createTestServer(), await createTestServer()]
+  const close = async (): Promise<void> => {
+    await http.close()
+    await mcp.close()
+  }
+  return { http, mcp, close }
+}
+
+const blot = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value)
+      .replaceAll(/"(con|evt|app|req)_[0-9a-z]+"/g, '"$1"')
+      // the one difference that is meant: which door an event came through
+      .replaceAll('"via":"mcp"', '"via":"api"'),
+  )
+
+/** What a server holds, read through one door. */
+export async function readAll(server: TestServer): Promise<unknown> {
+  const app = server.first.appId
+  const lists = ['contacts', 'events'].map(
+    async (what) => (await server.call('GET', `/api/v1/${what}?app=${app}`)).body,
+  )
+  return blot(await Promise.all(lists))
+}
+
+/** The verdict and the body of both doors. `given` takes the app's ID; HTTP has it under its own name. */
+export async function callBoth(
+  { http, mcp }: Doors,
+  { method, path, tool }: { method: string; path: string; tool: string },
+  given: (app: string) => Record<string, unknown>,
+): Promise<{ http: unknown; mcp: unknown }> {
+  const args = given(http.first.appId)
+  const asked = method === 'GET' ? `${path}?${toQuery(args)}` : path
+  const { status, body } = await http.call(method, asked, method === 'GET' ? {} : { body: args })
+  const called = await callTool(mcp, tool, given(mcp.first.appId))
+  const { untrusted: _, ...data } = called.data
+  return { http: blot([status < 400, body]), mcp: blot([!called.isError, data]) }
+}
+
+const toQuery = (args: Record<string, unknown>): string =>
+  new URLSearchParams(Object.entries(args).map(([name, value]) => [name, String(value)])).toString()

@@ -1,0 +1,175 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { MESSAGE_BYTES } from '../../src/mcp/guard.ts'
+import { createTestServer, type Given, TEST_ORIGINS, type TestServer } from '../helper.ts'
+import { callTool, MCP, message } from './client.ts'
+
+let server: TestServer
+beforeEach(async () => {
+  server = await createTestServer()
+})
+afterEach(() => server.close())
+
+const ping = (given: Given = {}) => server.call('POST', MCP, { body: message('ping'), ...given })
+const PONG = { jsonrpc: '2.0', id: 1, result: {} }
+
+const refusal = (code: number, error: string, more: object = {}) => ({
+  jsonrpc: '2.0',
+  id: null,
+  error: {
+    code,
+    message: expect.any(String),
+    data: { ok: false, error, message: expect.any(String), requestId: expect.stringMatching(/^req_/), ...more },
+  },
+})
+
+test('200: JSON, kept by nobody', async () => {
+  const { status, body, headers } = await ping()
+  expect([status, body]).toEqual([200, PONG])
+  expect([headers.get('content-type'), headers.get('cache-control')]).toEqual(['application/json', 'no-store'])
+  expect([...headers.keys()].filter((name) => /^access-control|session/.test(name))).toEqual([])
+})
+
+describe('403', () => {
+  const HOSTS = ['evil.example', 'evil.example:8080', 'localhost.evil.example', '169.254.169.254', '']
+  test.each(HOSTS)('a Host that is not ours, as after DNS rebinding: %p', async (host) => {
+    const { status, body } = await ping({ headers: { Host: host } })
+    expect([status, body as unknown]).toEqual([403, refusal(-32_000, 'origin_not_allowed')])
+  })
+  const ORIGINS = [
+    'https://evil.example',
+    'null',
+    'http://localhost.evil.example',
+    'https://tools.example.evil.example',
+  ]
+  test.each(ORIGINS)('an Origin of others: %s', async (origin) => {
+    const { status, body } = await ping({ headers: { Origin: origin } })
+    expect([status, body as unknown]).toEqual([403, refusal(-32_000, 'origin_not_allowed')])
+  })
+  test.each(['http://localhost:8080', ...TEST_ORIGINS])('not for %s', async (origin) => {
+    expect((await ping({ headers: { Origin: origin } })).status).toBe(200)
+  })
+  test.each(['127.0.0.1:8080', '[::1]:9', 'LOCALHOST'])('not for the Host %s', async (host) => {
+    expect((await ping({ headers: { Host: host } })).status).toBe(200)
+  })
+  test('a key that only writes over HTTP', async () => {
+    const { apiKey } = await server.makeKey('ingest')
+    const { status, body } = await ping({ key: apiKey })
+    expect([status, body as unknown]).toEqual([403, refusal(-32_000, 'insufficient_scope')])
+    expect((await ping({ key: (await server.makeKey('manage')).apiKey })).status).toBe(200)
+  })
+})
+
+describe('405', () => {
+  test.each(['GET', 'DELETE', 'PUT', 'PATCH', 'OPTIONS'])('%s, at once and without a key', async (method) => {
+    const { status, headers, body } = await server.call(method, MCP, { key: null })
+    expect([status, headers.get('allow')]).toEqual([405, 'POST'])
+    expect(body as unknown).toEqual(refusal(-32_000, 'method_not_allowed'))
+  })
+})
+
+describe('401', () => {
+  test.each([
+    ['no key', null],
+    ['nonsense', 'mc_nonsense'],
+    ['a right shape that nobody made', 'mc_0000000000000000000000000000000AAAAAA'],
+  ])('%s', async (_, key) => {
+    const { status, headers, body } = await ping({ key })
+    expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    expect(body as unknown).toMatchObject({ error: { message: 'Invalid API key', data: { error: 'invalid_api_key' } } })
+  })
+  test('a key that was revoked between two calls', async () => {
+    const { keyId, apiKey } = await server.makeKey()
+    expect((await ping({ key: apiKey })).status).toBe(200)
+    await server.revokeKey(keyId)
+    expect((await ping({ key: apiKey })).status).toBe(401)
+  })
+})
+
+describe('429', () => {
+  test('as many calls a minute as the plan says, whatever they are', async () => {
+    await server.setPlan({ mcpCallsPerMinute: 3 })
+    for (const body of [message('ping'), '[]', message('tools/list')]) await ping({ body })
+    const { status, headers, body } = await ping()
+    expect([status, headers.get('retry-after')]).toEqual([429, '60'])
+    expect(body as unknown).toEqual(refusal(-32_000, 'rate_limited', { scope: 'key', limit: 3, retryAfter: 60 }))
+    server.clock.tick(60_000)
+    expect((await ping()).status).toBe(200)
+  })
+  test('1,200 a minute unless the plan says otherwise', async () => {
+    for (let count = 0; count < 1_200; count += 1) await ping()
+    expect((await ping()).status).toBe(429)
+  })
+  test('refused calls of tools count with those of the API', async () => {
+    for (let count = 0; count < 600; count += 1)
+      await callTool(server, 'get_contact', { app: 'none', email: 'a@b.example' })
+    expect((await ping()).status).toBe(429)
+    expect((await server.call('GET', `/api/v1/events?app=${server.first.appId}`)).status).toBe(429)
+  })
+})
+
+describe('415 and 406', () => {
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'text/plain; a=application/json', ''])(
+    'the type %p',
+    async (type) => {
+      const { status, body } = await ping({ headers: { 'Content-Type': type } })
+      expect([status, body as unknown]).toEqual([415, refusal(-32_000, 'unsupported_media_type')])
+    },
+  )
+  test('a compressed body', async () => {
+    expect((await ping({ headers: { 'Content-Encoding': 'gzip' } })).status).toBe(415)
+  })
+  test.each(['text/event-stream', 'text/html', 'application/jsonp'])('who takes only %s', async (accept) => {
+    const { status, body } = await ping({ headers: { Accept: accept } })
+    expect([status, body as unknown]).toEqual([406, refusal(-32_000, 'not_acceptable')])
+  })
+  const ACCEPTED = [
+    'application/json, text/event-stream',
+    'text/event-stream,application/json;q=0.9',
+    'application/json',
+    '*/*',
+    'application/*',
+  ]
+  test.each(ACCEPTED)('not for %s', async (accept) => {
+    const { status, headers } = await ping({ headers: { Accept: accept } })
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json'])
+  })
+})
+
+describe('413', () => {
+  const sized = (bytes: number): string => {
+    const empty = JSON.stringify(message('ping', { _meta: { x: '' } }))
+    return empty.replace('"x":""', `"x":"${'x'.repeat(bytes - empty.length)}"`)
+  }
+  test('beyond 64 KB, and not below', async () => {
+    expect((await ping({ body: sized(MESSAGE_BYTES) })).status).toBe(200)
+    const { status, body } = await ping({ body: sized(MESSAGE_BYTES + 1) })
+    expect([status, body as unknown]).toEqual([413, refusal(-32_000, 'too_large')])
+  })
+  test('where the body does not say how long it is', async () => {
+    const body = new Blob([sized(MESSAGE_BYTES + 1)]).stream()
+    expect((await ping({ body, headers: { 'Content-Type': 'application/json' } })).status).toBe(413)
+  })
+})
+
+test('what comes first is said first', async () => {
+  const worst = { Host: 'evil.example', 'Content-Type': 'text/plain', Accept: 'text/html' }
+  const big = 'x'.repeat(MESSAGE_BYTES + 1)
+  expect((await server.call('PUT', MCP, { body: big, key: null, headers: worst })).status).toBe(403)
+  const { Host: _, ...bad } = worst
+  expect((await server.call('PUT', MCP, { body: big, key: null, headers: bad })).status).toBe(405)
+  expect((await ping({ body: big, key: null, headers: bad })).status).toBe(401)
+  await server.setPlan({ mcpCallsPerMinute: 5 })
+  expect((await ping({ body: big, headers: bad })).status).toBe(415)
+  expect((await ping({ body: big, headers: { Accept: 'text/html' } })).status).toBe(406)
+  expect((await ping({ body: big })).status).toBe(413)
+  expect((await ping({ body: '{' })).status).toBe(400)
+  expect((await ping({ body: '[]' })).status).toBe(400)
+  expect((await ping({ body: big, headers: bad })).status).toBe(429)
+})
+
+test('a key that comes from a browser is noted as one that may be exposed', async () => {
+  await ping({ headers: { Origin: 'http://localhost:8080' } })
+  await server.parts().access.saveUses()
+  const [key] = await server.parts().store.listKeys(server.first.accountId)
+  expect(key?.seenInBrowserAt).toBe(server.clock.now())
+})

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestServer, type TestServer } from '../helper.ts'
+import { ask, callTool, listTools, rpc } from './client.ts'
+
+let server: TestServer
+let ada: { app: string; email: string }
+beforeAll(async () => {
+  server = await createTestServer()
+  ada = { app: server.first.appId, email: 'ada@example.com' }
+  await callTool(server, 'add_contact', ada)
+})
+afterAll(() => server.close())
+
+const names = async (query: string) => (await listTools(server, { query })).map(({ name }) => name)
+
+describe('read_only', () => {
+  test('leaves what only reads', async () => {
+    const all = await listTools(server)
+    const reading = all.filter(({ annotations }) => annotations.readOnlyHint).map(({ name }) => name)
+    expect(await names('?read_only=true')).toEqual(reading)
+    expect(await names('?read_only=false')).toEqual(all.map(({ name }) => name))
+    expect(reading.length).toBeLessThan(all.length)
+  })
+  test('and lets nothing else be called', async () => {
+    const { answer } = await callTool(
+      server,
+      'update_contact',
+      { ...ada, firstName: 'Eve' },
+      { query: '?read_only=true' },
+    )
+    expect(answer.body as unknown).toMatchObject({ error: { code: -32_602 } })
+    const { data } = await callTool(server, 'get_contact', ada, { query: '?read_only=true' })
+    expect(data.contact).toMatchObject({ firstName: null })
+  })
+})
+
+describe('app', () => {
+  test('leaves one app, on every door of the server', async () => {
+    const query = `?app=${server.first.appId}`
+    expect((await callTool(server, 'get_contact', ada, { query })).isError).toBe(false)
+    const { apps } = (await callTool(server, 'get_key_info', {}, { query })).data
+    expect(apps).toMatchObject([{ id: server.first.appId }])
+  })
+  test('one of another account and one that does not exist leave the same: none', async () => {
+    const answers = await Promise.all(
+      [server.second.appId, 'app_none'].map(async (app) => {
+        const how = { query: `?app=${app}` }
+        const called = await callTool(server, 'get_contact', ada, how)
+        return [called.text, await ask(server, 'resources/list', {}, how)]
+      }),
+    )
+    expect(answers[0]).toEqual(answers[1])
+    expect(JSON.stringify(answers[0])).toContain('app_not_found')
+  })
+})
+
+describe('tools', () => {
+  test('leaves those that are named, and no others', async () => {
+    expect(await names('?tools=list_events,get_contact')).toEqual(['get_contact', 'list_events'])
+    const { answer } = await callTool(server, 'get_key_info', {}, { query: '?tools=get_contact' })
+    expect(answer.body as unknown).toMatchObject({ error: { code: -32_602 } })
+  })
+  test('goes together with the others', async () => {
+    expect(await names('?tools=send_event,get_contact&read_only=true')).toEqual(['get_contact'])
+  })
+})
+
+test.each([
+  ['?readonly=true', 'readonly'],
+  ['?read_only=yes', 'read_only'],
+  ['?read_only', 'read_only'],
+  ['?tools=get_contacts', 'tools'],
+  ['?tools=', 'tools'],
+  ['?key=mc_x', 'key'],
+])('what is mistyped is refused, because it would narrow nothing: %s', async (query, field) => {
+  const { status, body } = await rpc(server, 'tools/list', {}, { query })
+  expect([status, body as unknown]).toMatchObject([400, { error: { data: { error: 'invalid_field', field } } }])
+})

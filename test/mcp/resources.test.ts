@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { DOC_PAGES } from '../../src/docs/index.ts'
+import { createTestServer, type TestServer } from '../helper.ts'
+import { ask, callTool, rpc } from './client.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await createTestServer()
+})
+afterAll(() => server.close())
+
+type Contents = { contents: { uri: string; mimeType: string; text: string }[] }
+const read = async (uri: string) => (await ask<Contents>(server, 'resources/read', { uri })).contents[0]
+
+test('the documentation, page by page, with the address of this installation', async () => {
+  expect(DOC_PAGES.length).toBeGreaterThanOrEqual(5)
+  for (const { slug, title } of DOC_PAGES) {
+    const { mimeType, text = '' } = (await read(`eventpost://docs/${slug}`)) ?? {}
+    expect([mimeType, text.split('\n')[0]]).toEqual(['text/markdown', `# ${title}`])
+    expect(text).not.toContain('{base_url}')
+  }
+  expect((await read('eventpost://docs/mcp'))?.text).toContain('http://localhost:8080/mcp')
+})
+
+test('openapi.json is what the API serves', async () => {
+  const { text } = await server.call('GET', '/api/v1/openapi.json')
+  expect((await read('eventpost://openapi.json'))?.text).toBe(text)
+})
+
+test('the setup status is what the tool answers', async () => {
+  const app = server.first.appId
+  const contents = await read(`eventpost://apps/${app}/setup`)
+  expect(JSON.parse(contents?.text ?? '')).toEqual((await callTool(server, 'get_setup_status', { app })).data)
+})
+
+test('resources/list names all of them, and nothing that is not there', async () => {
+  const { resources } = await ask<{ resources: { uri: string; mimeType: string }[] }>(server, 'resources/list')
+  for (const { uri, mimeType } of resources) expect(await read(uri)).toMatchObject({ uri, mimeType })
+  expect(resources).toHaveLength(DOC_PAGES.length + 2)
+  const { resourceTemplates } = await ask<{ resourceTemplates: object[] }>(server, 'resources/templates/list')
+  expect(resourceTemplates).toMatchObject([{ uriTemplate: 'eventpost://apps/{app}/setup' }])
+})
+
+test.each(['eventpost://docs/none', 'eventpost://docs/', 'file:///etc/passwd', 'eventpost://apps/../setup'])(
+  'there is no %s',
+  async (uri) => {
+    const { text, body } = await rpc(server, 'resources/read', { uri })
+    expect(body as unknown).toMatchObject({ error: { code: -32_002 } })
+    expect(text).not.toContain(uri.slice(0, 12))
+  },
+)

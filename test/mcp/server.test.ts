@@ -1,0 +1,186 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createTestServer, type TestServer } from '../helper.ts'
+import { ask, callTool, listTools, rpc } from './client.ts'
+import { argumentsFor } from './outside.ts'
+
+let server: TestServer
+beforeEach(async () => {
+  server = await createTestServer()
+})
+afterEach(() => server.close())
+
+test('there are arguments for all tools', async () => {
+  const names = (await listTools(server)).map(({ name }) => name)
+  expect(Object.keys(argumentsFor('x'))).toEqual(names)
+})
+
+test('initialize: who answers, and how to begin', async () => {
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+  expect(await ask<object>(server, 'initialize', params)).toEqual({
+    protocolVersion: '2025-06-18',
+    capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
+    serverInfo: { name: 'eventpost', title: 'Eventpost', version: expect.any(String) },
+    instructions: expect.stringContaining('get_key_info'),
+  })
+})
+
+describe('isolation', () => {
+  const others = (account: 'second' | 'nobody'): string =>
+    account === 'second' ? server.second.appId : server.second.appId.replace(/.{6}$/, 'zzzzzz')
+
+  test('every tool answers alike to the app of another account and to none', async () => {
+    await callTool(server, 'add_contact', argumentsFor(server.second.appId).add_contact ?? {}, {
+      key: server.second.apiKey,
+    })
+    for (const name of Object.keys(argumentsFor('x')).filter((one) => one !== 'get_key_info')) {
+      const [theirs, none] = [
+        await callTool(server, name, argumentsFor(others('second'))[name]),
+        await callTool(server, name, argumentsFor(others('nobody'))[name]),
+      ]
+      expect(theirs.text).toBe(none.text)
+      expect(theirs.data).toMatchObject({ ok: false, error: 'app_not_found' })
+    }
+    const { data } = await callTool(
+      server,
+      'search_contacts',
+      { app: server.second.appId },
+      { key: server.second.apiKey },
+    )
+    expect(data.data).toMatchObject([{ firstName: 'Ada', lastName: null }])
+  })
+  test('every resource does', async () => {
+    const read = async (app: string) =>
+      (await rpc(server, 'resources/read', { uri: `eventpost://apps/${app}/setup` })).text
+    expect(await read(others('second'))).toBe(await read(others('nobody')))
+    expect(await read(others('second'))).toContain('-32002')
+    expect(await read(server.first.appId)).toContain('Waiting for the first event...')
+  })
+  test('every completion does', async () => {
+    const complete = async (value: string) =>
+      (
+        await rpc(server, 'completion/complete', {
+          ref: { type: 'ref/prompt', name: 'set_up_app' },
+          argument: { name: 'app', value },
+        })
+      ).text
+    expect(await complete(others('second'))).toBe(await complete(others('nobody')))
+    expect(await complete(server.first.appId.slice(0, 8))).toContain(server.first.appId)
+  })
+  test('every cursor does', async () => {
+    const key = server.second.apiKey
+    for (const email of ['a@example.com', 'b@example.com'])
+      await callTool(
+        server,
+        'send_event',
+        { app: server.second.appId, email, event: 'x', createContact: true },
+        { key },
+      )
+    for (const tool of ['list_events', 'search_contacts']) {
+      const { data } = await callTool(server, tool, { app: server.second.appId, limit: 1 }, { key })
+      const cursor = String(data.nextCursor)
+      const made = (await callTool(server, tool, { app: server.first.appId, cursor })).text
+      // the same one under a number that nobody has
+      const digits = cursor.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+      expect(made).toBe((await callTool(server, tool, { app: server.first.appId, cursor: digits })).text)
+      expect(made).toContain('\\"data\\":[],\\"nextCursor\\":null')
+    }
+  })
+})
+
+describe('secrets', () => {
+  test('no answer and no line of the log holds a key, a secret or a value', async () => {
+    const app = server.first.appId
+    const answers: string[] = []
+    for (const [name, args] of Object.entries(argumentsFor(app)))
+      answers.push((await callTool(server, name, args)).answer.text)
+    for (const method of ['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list'])
+      answers.push((await rpc(server, method)).text)
+    const { resources } = await ask<{ resources: { uri: string }[] }>(server, 'resources/list')
+    for (const { uri } of resources) answers.push((await rpc(server, 'resources/read', { uri })).text)
+    for (const [name, args] of [
+      ['set_up_app', { app }],
+      ['find_out_why_no_mail', { app, email: 'ada@example.com' }],
+    ])
+      answers.push((await rpc(server, 'prompts/get', { name, arguments: args })).text)
+    const wrong = `${server.first.apiKey.slice(0, -1)}_`
+    answers.push(
+      (await rpc(server, 'ping', {}, { key: wrong })).text,
+      (await rpc(server, 'ping', {}, { headers: { Origin: wrong } })).text,
+    )
+    answers.push((await callTool(server, 'get_contact', { app: server.first.apiKey, email: 'x' })).answer.text)
+    await server.parts().calls.save()
+    const calls = JSON.stringify(await server.parts().store.listCalls(server.first.accountId, 100))
+    const logged = server.logged()
+    expect(answers.length).toBeGreaterThan(25)
+    for (const text of [...answers, logged, calls])
+      for (const secret of [
+        server.first.apiKey,
+        server.first.identitySecret,
+        server.second.apiKey,
+        server.second.identitySecret,
+      ])
+        expect(text.includes(secret.slice(3, -1))).toBe(false)
+    for (const text of [logged, calls]) expect(text).not.toMatch(/canary|Ada|Lovelace|ada@example/)
+    expect(logged).toContain('"route":"/mcp"')
+  })
+})
+
+describe('the audit list', () => {
+  test('has a row for every call: key, tool, outcome, time and client', async () => {
+    const app = server.first.appId
+    const headers = { 'User-Agent': 'claude-code/2.1.3 (cli)' }
+    await callTool(server, 'send_event', { app, email: 'ada@example.com', event: 'x' }, { headers })
+    server.clock.tick(5)
+    await callTool(server, 'get_key_info', {}, { headers: { 'User-Agent': '<script>alert(1)</script>' } })
+    await callTool(server, 'get_stats', { app: 'none' })
+    await callTool(server, 'get_key_info', {}, { key: server.second.apiKey })
+    await server.parts().calls.save()
+    const own = { accountId: server.first.accountId, keyId: server.first.keyId, ms: 0 }
+    expect(await server.parts().store.listCalls(server.first.accountId, 9)).toEqual([
+      { ...own, tool: 'get_stats', outcome: 'app_not_found', client: null, calledAt: server.clock.now() },
+      { ...own, tool: 'get_key_info', outcome: 'ok', client: null, calledAt: server.clock.now() },
+      {
+        ...own,
+        tool: 'send_event',
+        outcome: 'contact_not_found',
+        client: 'claude-code/2.1.3',
+        calledAt: server.clock.now() - 5,
+      },
+    ])
+  })
+  test('keeps it for 90 days', async () => {
+    await callTool(server, 'get_key_info')
+    await server.parts().calls.save()
+    const { store, clock } = server.parts()
+    const at = clock.now() + 90 * 24 * 3_600_000
+    await store.cleanUp({ at: at - 1 })
+    expect(await store.listCalls(server.first.accountId, 9)).toHaveLength(1)
+    await store.cleanUp({ at })
+    expect(await store.listCalls(server.first.accountId, 9)).toEqual([])
+  })
+})
+
+test('what breaks on our side is a 500 with an ID, and its words are in the log alone', async () => {
+  const broken = await createTestServer({
+    wrapStore: (store) => ({ ...store, findContact: () => Promise.reject(new Error('SELECT canary FROM x')) }),
+  })
+  const { status, answer } = await callTool(broken, 'get_contact', argumentsFor(broken.first.appId).get_contact)
+  expect([status, answer.body as unknown]).toMatchObject([500, { ok: false, error: 'internal_error' }])
+  expect(answer.text).not.toContain('canary')
+  expect(broken.logged()).toContain('canary')
+  await broken.parts().calls.save()
+  expect(await broken.parts().store.listCalls(broken.first.accountId, 9)).toMatchObject([{ outcome: 'internal_error' }])
+  expect((await callTool(broken, 'get_key_info')).isError).toBe(false)
+  await broken.close()
+})
+
+test('a store that cannot save is said as over HTTP, and takes nothing from the limit', async () => {
+  const full = await createTestServer({
+    wrapStore: (store) => ({ ...store, recordEvent: async () => ({ refusal: 'unavailable' }) }),
+  })
+  const { data } = await callTool(full, 'send_event', argumentsFor(full.first.appId).send_event)
+  expect(data).toMatchObject({ ok: false, error: 'unavailable' })
+  const { limits } = (await callTool(full, 'get_key_info')).data
+  expect(limits).toContainEqual({ what: 'events', limit: 6_000, remaining: 6_000 })
+  await full.close()
+})

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createApp } from '../../../src/core/accounts.ts'
+import { integrationCode } from '../../../src/core/integration/index.ts'
+import { createTestServer, type TestServer } from '../../helper.ts'
+import { callTool } from '../client.ts'
+
+let server: TestServer
+let app: string
+beforeEach(async () => {
+  server = await createTestServer()
+  app = server.first.appId
+})
+afterEach(() => server.close())
+
+test('get_key_info: the key, its apps, and what is left', async () => {
+  await callTool(server, 'add_contact', { app, email: 'ada@example.com' })
+  const { data } = await callTool(server, 'get_key_info')
+  expect(data as unknown).toEqual({
+    ok: true,
+    key: { id: server.first.keyId, name: 'First key', scope: 'standard' },
+    apps: [
+      {
+        id: app,
+        name: 'first',
+        siteId: server.first.siteId,
+        homeUrl: 'https://first.example',
+        hosts: ['first.example'],
+      },
+    ],
+    limits: [
+      { what: 'events', limit: 6_000, remaining: 6_000 },
+      { what: 'contactAdds', limit: 600, remaining: 599 },
+      { what: 'contactUpdates', limit: 6_000, remaining: 6_000 },
+    ],
+    newPeople: { month: '2026-05', count: 1, limit: null },
+  })
+  const { data: refused } = await callTool(server, 'get_key_info', { app })
+  expect(refused).toMatchObject({ error: 'invalid_field', field: 'app' })
+})
+
+test('get_key_info: a hostile name of an app is cleaned', async () => {
+  const { store, clock } = server.parts()
+  const maker = { store, now: clock.now(), actor: 'test' }
+  await createApp(maker, server.first.accountId, { name: 'Shop\u202e\n\u200bnow', domains: [], home: null })
+  server.parts().access.forget()
+  const { data } = await callTool(server, 'get_key_info')
+  expect(data.apps).toMatchObject([{ name: 'first' }, { name: 'Shop now' }])
+})
+
+describe('get_setup_status', () => {
+  const status = async () => (await callTool(server, 'get_setup_status', { app })).data
+  test("says the specification's sentences", async () => {
+    expect(await status()).toMatchObject({
+      app,
+      state: 'waiting',
+      message: 'Waiting for the first event...',
+      lastEventAt: null,
+    })
+    server.parts().notes.add(server.parts().access.find(server.first.apiKey) ? 1 : 0, 'without_email')
+    expect(await status()).toMatchObject({
+      state: 'without-email',
+      message: "Call identify with the user's email after they sign in.",
+      counts: { withoutEmail: { count: 1, lastAt: '2026-05-15T12:00:00.000Z' }, failedSignature: null },
+    })
+    server.clock.tick(1)
+    await callTool(server, 'send_event', { app, email: 'ada@example.com', event: 'x', createContact: true })
+    expect(await status()).toMatchObject({ state: 'done', message: null, lastEventAt: '2026-05-15T12:00:00.001Z' })
+  })
+})
+
+describe('get_integration_code', () => {
+  test('gives the texts of the Activation screen, without a key', async () => {
+    const shown = integrationCode('http://localhost:8080', {
+      publicId: app,
+      homeUrl: 'https://first.example',
+      hosts: ['first.example'],
+    })
+    expect(shown.length).toBe(8)
+    for (const { id, blocks } of shown) {
+      const { data } = await callTool(server, 'get_integration_code', { app, language: id })
+      expect(data as unknown).toEqual({ ok: true, language: id, blocks, warning: expect.stringContaining('AI chat') })
+    }
+  })
+  test.each(['cobol', '', 7, undefined])('in no other language: %p', async (language) => {
+    const { data } = await callTool(server, 'get_integration_code', { app, language })
+    expect(data).toMatchObject({
+      error: 'invalid_field',
+      field: 'language',
+      message: expect.stringContaining('nextjs'),
+    })
+  })
+})

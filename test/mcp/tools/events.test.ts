@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
+import { createTestServer, EVENTS, inTurns, type TestServer } from '../../helper.ts'
+import { callTool } from '../client.ts'
+import { callBoth, type Doors, openDoors, readAll } from '../doors.ts'
+
+const POST = { method: 'POST', path: EVENTS, tool: 'send_event' }
+const LIST = { method: 'GET', path: EVENTS, tool: 'list_events' }
+
+describe('the same as over HTTP', () => {
+  let doors: Doors
+  beforeAll(async () => {
+    doors = await openDoors()
+  })
+  afterAll(() => doors.close())
+
+  const ada = { email: 'ada@example.com', event: 'results_ready' }
+  const CALLS: [typeof POST, Record<string, unknown>][] = [
+    [POST, ada],
+    [
+      POST,
+      { ...ada, createContact: true, firstName: 'Ada', properties: { url: 'https://first.example/1', headline: 'H' } },
+    ],
+    [POST, { ...ada, properties: { url: 'http://elsewhere.example/1' }, colour: 'red' }],
+    [POST, { ...ada, event: 'a b' }],
+    [POST, { ...ada, event: 'x'.repeat(65) }],
+    [POST, { ...ada, event: '$page' }],
+    [POST, { ...ada, properties: { x: 'y'.repeat(2_048) } }],
+    [POST, { ...ada, properties: { url: 7 } }],
+    [POST, { ...ada, properties: 'text', createContact: 'yes' }],
+    [POST, { ...ada, occurredAt: '2026-05-15T11:00:00Z' }],
+    [POST, { ...ada, occurredAt: '2026-05-16T11:00:00Z' }],
+    [POST, { event: 'x' }],
+    [POST, {}],
+    [POST, { ...ada, app: 'app_none' }],
+    [POST, { ...ada, newsletter: 'another' }],
+    [LIST, {}],
+    [LIST, { limit: 1 }],
+    [LIST, { limit: 'many' }],
+    [LIST, { event: 'results_ready', email: 'ada@example.com' }],
+    [LIST, { event: 'nothing' }],
+    [LIST, { event: 'a b' }],
+    [LIST, { email: 'nobody@example.com' }],
+    [LIST, { cursor: 'nobody-gave-this', colour: 'red' }],
+  ]
+  test.each(CALLS.map(([call, args]) => [call.tool, JSON.stringify(args).slice(0, 90), call, args] as const))(
+    '%s %s',
+    async (_, __, call, args) => {
+      const { http, mcp } = await callBoth(doors, call, (app) => ({ app, ...args }))
+      const withoutCursor = (value: unknown) =>
+        JSON.stringify(value).replaceAll(/"nextCursor":"[^"]+"/g, '"nextCursor"')
+      expect(withoutCursor(mcp)).toBe(withoutCursor(http))
+      expect(await readAll(doors.mcp)).toEqual(await readAll(doors.http))
+    },
+  )
+  test('an event comes through its own door', async () => {
+    const { body } = await doors.mcp.call('GET', `${EVENTS}?app=${doors.mcp.first.appId}&limit=1`)
+    expect(body.data).toMatchObject([{ via: 'mcp' }])
+  })
+})
+
+describe('limits', () => {
+  test('the 6,001st event of the hour is refused on either door, however the others came', async () => {
+    const server = await createTestServer()
+    await server.setPlan({ mcpCallsPerMinute: 1_000_000 })
+    const event = { app: server.first.appId, email: 'ada@example.com', event: 'x', createContact: true }
+    const byMcp = async () => (await callTool(server, 'send_event', event)).isError
+    const byHttp = async () => (await server.call('POST', EVENTS, { body: event })).status
+    const outcomes = await inTurns<boolean | number>(6_000, (index) => (index % 2 === 0 ? byMcp() : byHttp()))
+    expect(new Set(outcomes)).toEqual(new Set([false, 202]))
+    expect(await byHttp()).toBe(429)
+    const { data } = await callTool(server, 'send_event', event)
+    expect(data).toMatchObject({ error: 'rate_limited', scope: 'key', limit: 6_000, retryAfter: 3_600 })
+    expect((await callTool(server, 'send_event', { ...event, dryRun: true })).data).toMatchObject({ retryAfter: 3_600 })
+    await server.restart()
+    expect((await callTool(server, 'send_event', event)).data).toMatchObject({ error: 'rate_limited' })
+    await server.close()
+  }, 30_000)
+})
+
+describe('dryRun', () => {
+  let server: TestServer
+  beforeAll(async () => {
+    server = await createTestServer()
+  })
+  afterAll(() => server.close())
+  const send = (args: object) =>
+    callTool(server, 'send_event', { app: server.first.appId, email: 'ada@example.com', event: 'x', ...args })
+
+  test('says what would be, and leaves no trace', async () => {
+    expect((await send({ dryRun: true })).data).toMatchObject({ ok: false, error: 'contact_not_found' })
+    const made = { ok: true, contactId: null, created: true, dryRun: true }
+    expect((await send({ dryRun: true, createContact: true })).data).toEqual(made)
+    expect((await send({ dryRun: true, createContact: true })).data).toEqual(made)
+    expect(await readAll(server)).toMatchObject([{ data: [] }, { data: [] }])
+    const { limits } = (await callTool(server, 'get_key_info')).data
+    expect(limits).toContainEqual({ what: 'events', limit: 6_000, remaining: 6_000 })
+  })
+  test('warns as sending would', async () => {
+    const args = { event: 'results_ready', properties: { url: 'https://elsewhere.example' }, createContact: true }
+    const [dry, sent] = [await send({ ...args, dryRun: true }), await send(args)]
+    expect(dry.data.warnings).toMatchObject([{ code: 'url_not_linkable' }])
+    expect(dry.data.warnings).toEqual(sent.data.warnings)
+    const again = await send({ dryRun: true })
+    expect(again.data).toMatchObject({ contactId: sent.data.contactId, created: false, dryRun: true })
+  })
+  test('is true or false', async () => {
+    expect((await send({ dryRun: 'yes' })).data).toMatchObject({ error: 'invalid_field', field: 'dryRun' })
+    expect((await send({ dryRun: 'yes', event: '' })).data.errors).toMatchObject([
+      { field: 'event' },
+      { field: 'dryRun' },
+    ])
+  })
+})
+
+test('large pages stay under 25 KB, and their cursor misses nothing', async () => {
+  const server = await createTestServer()
+  const { appId: app } = server.first
+  await inTurns(40, (index) => {
+    const properties = { x: '"'.repeat(900), index }
+    const body = { app, email: `p${index % 2}@example.com`, event: 'big', createContact: true, properties }
+    return server.call('POST', EVENTS, { body })
+  })
+  for (const filters of [{}, { event: 'big' }, { limit: 7 }]) {
+    const seen: unknown[] = []
+    let cursor: unknown
+    do {
+      const { answer, data } = await callTool(server, 'list_events', { app, ...filters, ...(cursor ? { cursor } : {}) })
+      expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
+      expect(data.data?.length).toBeGreaterThan(0)
+      seen.push(...(data.data ?? []).map(({ id }) => id))
+      cursor = data.nextCursor
+    } while (cursor)
+    expect(new Set(seen).size).toBe(40)
+    expect(seen.length).toBe(40)
+  }
+  await server.close()
+})
+
+test('an event without an email is seen on Activation, as over HTTP', async () => {
+  const server = await createTestServer()
+  const { appId: app } = server.first
+  await callTool(server, 'send_event', { app, event: 'x' })
+  const { data } = await callTool(server, 'get_setup_status', { app })
+  expect(data).toMatchObject({ state: 'without-email', counts: { withoutEmail: { count: 1 } } })
+  await server.close()
+})
