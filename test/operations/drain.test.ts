@@ -22,6 +22,7 @@ const program = (happens: string, closeStore: string): string => `
       access: { saveUses: async () => said('uses saved') },
       notes: { save: async () => said('notes saved') },
       calls: { save: async () => said('calls saved') },
+      feed: { end: () => said('feed ended') },
       store: { close: async () => { ${closeStore} } },
     },
   })
@@ -30,6 +31,7 @@ const program = (happens: string, closeStore: string): string => `
 const CLOSES = `said('store closed, readiness red: ' + health.isDraining)`
 const STOPPED = [
   'stopping',
+  'feed ended',
   'chores stopped',
   'sender stopped',
   'uses saved',
