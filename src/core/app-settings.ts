@@ -39,7 +39,7 @@ function readHosts(field: string, text: string, errors: FieldError[]): string[] 
     .filter((line) => line !== '')
   const hosts = lines.map((line) => readAppHost(line))
   const wrong = hosts.indexOf(null)
-  const place = lines.length === 1 ? '' : `Line ${wrong + 1} is none. `
+  const place = lines.length === 1 ? '' : `Line ${wrong + 1} is no domain. `
   if (wrong >= 0) errors.push({ field, code: 'invalid', message: place + DOMAIN_MESSAGE })
   return [...new Set(hosts.filter((host) => host !== null))]
 }

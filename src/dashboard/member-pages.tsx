@@ -61,6 +61,7 @@ export const LinkMadePage = ({ viewer, email, link }: LinkMadeProps) => (
       secrets={[{ id: 'link', name: 'Link', text: link }]}
       warning="It is shown once, works once, and for a day. Whoever opens it chooses the password."
       next={pathOf(viewer.app.publicId, 'members')}
+      said="I have passed it on"
     />
   </Frame>
 )

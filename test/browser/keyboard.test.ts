@@ -119,7 +119,7 @@ describe.skipIf(!hasChromium)('by Tab', () => {
       await page.keyboard.press('Tab')
       await page.keyboard.press('ArrowDown')
       await enter('Make the link', 'text=Give it to eve@example.com')
-      await enter('I have stored it', 'tr:has-text("eve@example.com") >> text=Viewer')
+      await enter('I have passed it on', 'tr:has-text("eve@example.com") >> text=Viewer')
     },
     TRY_MS,
   )

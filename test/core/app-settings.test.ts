@@ -35,8 +35,8 @@ describe('refused, with the field', () => {
     [{ home: 'javascript:alert(1)' }, 'home', 'Give the address of your home page, beginning with https://.'],
     [{ domains: 'https://example.com' }, 'domains', DOMAIN],
     [{ domains: 'github.io' }, 'domains', DOMAIN],
-    [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is none. ${DOMAIN}`],
-    [{ snippetHosts: 'a.example\nb.example\n*' }, 'snippetHosts', `Line 3 is none. ${DOMAIN}`],
+    [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is no domain. ${DOMAIN}`],
+    [{ snippetHosts: 'a.example\nb.example\n*' }, 'snippetHosts', `Line 3 is no domain. ${DOMAIN}`],
   ])('%p', (more, field, message) => {
     expect(read(more)).toEqual({ errors: [{ field, code: 'invalid', message }] })
   })

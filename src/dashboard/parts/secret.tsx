@@ -10,12 +10,14 @@ type SecretProps = {
   warning: string
   /** where "I have stored it" leads; left out where the page itself goes on */
   next?: string
+  /** what the reader says by going there */
+  said?: string
   /** how to store it */
   children?: ComponentChildren
 }
 
 /** What is shown on this page and never again. */
-export const SecretOnce = ({ secrets, warning, next, children }: SecretProps) => (
+export const SecretOnce = ({ secrets, warning, next, said, children }: SecretProps) => (
   <div class="once">
     <Notice kind="caution">{warning}</Notice>
     <Values>
@@ -28,7 +30,7 @@ export const SecretOnce = ({ secrets, warning, next, children }: SecretProps) =>
     {children}
     {next && (
       <ButtonLink kind="primary" href={next}>
-        {secrets.length === 1 ? 'I have stored it' : 'I have stored them'}
+        {said ?? (secrets.length === 1 ? 'I have stored it' : 'I have stored them')}
       </ButtonLink>
     )}
   </div>
