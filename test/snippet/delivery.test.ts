@@ -196,7 +196,8 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   )
 
   test('goes out together with what comes while it waits', async () => {
-    const { page } = await openAgainst({ status: 503 }, { status: 202 })
+    // a wait that no slow machine outlasts
+    const { page } = await openAgainst({ status: 503, headers: { 'Retry-After': '60' } }, { status: 202 })
     await until(() => calls().length === 1, ids)
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await page.clock.runFor(10)
