@@ -149,6 +149,8 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   test('and waits for Retry-After holds up nobody but its person', async () => {
     const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
     await until(() => calls().length === 1, ids)
+    // the answer is there, too
+    await quiet()
     await page.evaluate(`service('track', 'hers'); ${identify(GRACE)}`)
     await page.clock.runFor(10)
     await bench.expectTold(['ada page /a', 'grace page /a'])
