@@ -444,7 +444,7 @@ describe('other answers', () => {
 
   test('500 of a bug: with its id, without its source', async () => {
     const fail = (): never => {
-      throw new Error('a bug in /work/secret.ts')
+      throw new Error('a bug in /srv/secret.ts')
     }
     const one = await open({ wrapStore: (store) => ({ ...store, recordBatch: fail }) })
     expectNo(await send(one, report(one.first)), 500, no('internal_error'))
