@@ -1,3 +1,5 @@
+import { accessSync, constants } from 'node:fs'
+
 /**
  * How the JavaScript engine keeps its heap. It sizes it by the memory it believes to have: on a machine with much, it
  * lets garbage grow to 150 MB before it collects; with this the service stays under 120 MB. On two cores that requests,
@@ -11,12 +13,23 @@ const ENGINE_SETTINGS = {
 
 /**
  * The engine reads its settings when a process begins, so the process begins again, as the same one: its id, its files
- * and its parent stay. What someone has set themselves is left alone; Windows has no such call.
+ * and its parent stay. What someone has set themselves is left alone; Windows has no such call. A user who may not start
+ * the program by its path keeps the engine's own, larger heap.
  */
 export function keepHeapSmall(env: Record<string, string | undefined>): void {
   const missing = Object.entries(ENGINE_SETTINGS).filter(([name]) => env[name] === undefined)
   if (missing.length === 0 || process.platform === 'win32' || process.execve === undefined) return
+  if (!canStart(process.execPath)) return
   const script = Bun.isStandaloneExecutable ? [] : [...process.execArgv, Bun.main]
   const words = [process.execPath, ...script, ...process.argv.slice(2)]
   process.execve(process.execPath, words, { ...process.env, ...Object.fromEntries(missing) })
+}
+
+function canStart(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }

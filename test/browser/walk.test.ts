@@ -184,6 +184,7 @@ describe.skipIf(!hasChromium)('with script', () => {
       const { page, context, close } = await open()
       await context.clearCookies()
       await page.goto(`${server.url}/sign-in`)
+      await page.waitForSelector('#email:focus')
       await page.keyboard.type('first@owner.example')
       await page.keyboard.press('Tab')
       await page.keyboard.type(PASSWORD)
