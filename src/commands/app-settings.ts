@@ -32,6 +32,11 @@ const SETTINGS: Options = {
   name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
   domain: list("The app's own domains, all of them; repeat it for each."),
   home: { type: 'string', value: 'URL', meaning: 'Its home page.' },
+  timezone: {
+    type: 'string',
+    value: 'ZONE',
+    meaning: 'By which its pages tell times and its mails go out, such as Europe/Zurich.',
+  },
   'snippet-host': list('Hosts whose pages may report, all of them; repeat it for each. `any` allows all.'),
   'snippet-adds-people': {
     type: 'string',
@@ -52,6 +57,7 @@ function changeText(before: AppSettingsText, given: Given): AppSettingsText {
     name: given.text('name') ?? before.name,
     home: given.text('home') ?? before.home,
     domains: hosts('domain') ?? before.domains,
+    timezone: given.text('timezone') ?? before.timezone,
     snippetHosts: snippetHosts === 'any' ? '' : (snippetHosts ?? before.snippetHosts),
     addsPeople: addsPeople === undefined ? before.addsPeople : addsPeople === 'on',
   }
@@ -92,12 +98,16 @@ const OPTION_OF: Record<string, string> = { app: 'name', domains: 'domain', snip
 const nameOptions = (errors: FieldError[]): string =>
   errors.map(({ field, message }) => `--${OPTION_OF[field] ?? field}: ${message}`).join(' ')
 
-const show = ({ publicId: appId, siteId }: AppRow, { name, hosts: domains, homeUrl: home, snippet }: AppSettings) => ({
+const show = (
+  { publicId: appId, siteId }: AppRow,
+  { name, hosts: domains, homeUrl: home, timezone, snippet }: AppSettings,
+) => ({
   appId,
   siteId,
   name,
   domains,
   home,
+  timezone,
   snippetHosts: snippet.hosts,
   snippetAddsPeople: snippet.addsPeople,
 })

@@ -1,9 +1,11 @@
 /** @jsxImportSource preact */
+import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
 import { readActivation } from '../core/activation.ts'
 import { PREVIOUS_SECRET_VALID_MS } from '../core/identity.ts'
 import { State, type StatusProps, Steps } from './activation-status.tsx'
 import type { PageParts } from './door.tsx'
+import { Zone } from './parts/time.tsx'
 import { type Send, streamChanges } from './stream.ts'
 import { Trouble } from './trouble.tsx'
 import type { Viewer } from './viewer.ts'
@@ -32,10 +34,11 @@ export function streamStatus(parts: PageParts, request: Request, viewer: Viewer)
   let sent = ''
   const look = async (send: Send): Promise<void> => {
     const status = await readStatus(parts, viewer)
+    const show = (part: VNode): string => render(<Zone.Provider value={viewer.app.timezone}>{part}</Zone.Provider>)
     const data = {
-      state: render(<State {...status} />),
-      steps: render(<Steps {...status} />),
-      trouble: render(<Trouble {...status} appId={viewer.app.publicId} />),
+      state: show(<State {...status} />),
+      steps: show(<Steps {...status} />),
+      trouble: show(<Trouble {...status} appId={viewer.app.publicId} />),
     }
     const text = JSON.stringify(data)
     if (text !== sent) send({ name: 'parts', data })

@@ -5,7 +5,7 @@ import { type EventsProps, eventsPath } from './events-view.ts'
 import { Button, HiddenFields } from './parts/button.tsx'
 import { AreaChart, formatCount, type Point } from './parts/chart.tsx'
 import { SentText } from './parts/text.tsx'
-import { formatClock, formatDate, formatDay } from './parts/time.tsx'
+import { formatClock, formatDate, formatDay, nameOfZone } from './parts/time.tsx'
 
 export const RANGE_WORDS: Record<CountRange, { name: string; last: string }> = {
   hours: { name: '48 hours', last: 'the last 48 hours' },
@@ -13,33 +13,39 @@ export const RANGE_WORDS: Record<CountRange, { name: string; last: string }> = {
   weeks: { name: '26 weeks', last: 'the last 26 weeks' },
 }
 
-const toPoint = (range: CountRange, { at, count }: CountPoint): Point => {
-  const day = formatDay(at)
-  const clock = formatClock(at, { seconds: false })
-  if (range === 'hours') return { label: `${day}, ${clock}`, tick: clock === '00:00' ? day : clock, value: count }
+/** Days and weeks are counted as they begin in UTC, hours are told by the app's clock. */
+const zoneOf = (range: CountRange, { timezone }: { timezone: string }): string => (range === 'hours' ? timezone : 'UTC')
+
+const toPoint = (range: CountRange, zone: string, { at, count }: CountPoint): Point => {
+  const day = formatDay(at, zone)
+  const clock = formatClock(at, { seconds: false }, zone)
+  if (range === 'hours') return { label: `${day}, ${clock}`, tick: clock.startsWith('00:') ? day : clock, value: count }
   return { label: range === 'weeks' ? `Week of ${formatDate(at)}` : formatDate(at), tick: day, value: count }
 }
 
 /** How many events came when. */
-export const CountsSection = ({ viewer, view, counts }: EventsProps) => (
-  <section class="counts" aria-label="How many came">
-    <nav class="ranges" aria-label="How far back">
-      {Object.entries(RANGE_WORDS).map(([range, { name }]) => (
-        <a
-          key={range}
-          href={eventsPath(viewer.app.publicId, { ...view, range: range as CountRange })}
-          aria-current={range === view.range ? 'true' : undefined}
-        >
-          {name}
-        </a>
-      ))}
-    </nav>
-    <AreaChart
-      label={`${view.name === null ? 'All events' : nameInWords(view.name)} by the ${UNITS[view.range]} (UTC)`}
-      points={counts.points.map((point) => toPoint(view.range, point))}
-    />
-  </section>
-)
+export function CountsSection({ viewer, view, counts }: EventsProps) {
+  const zone = zoneOf(view.range, viewer.app)
+  return (
+    <section class="counts" aria-label="How many came">
+      <nav class="ranges" aria-label="How far back">
+        {Object.entries(RANGE_WORDS).map(([range, { name }]) => (
+          <a
+            key={range}
+            href={eventsPath(viewer.app.publicId, { ...view, range: range as CountRange })}
+            aria-current={range === view.range ? 'true' : undefined}
+          >
+            {name}
+          </a>
+        ))}
+      </nav>
+      <AreaChart
+        label={`${view.name === null ? 'All events' : nameInWords(view.name)} by the ${UNITS[view.range]} (${nameOfZone(zone)})`}
+        points={counts.points.map((point) => toPoint(view.range, zone, point))}
+      />
+    </section>
+  )
+}
 
 const UNITS: Record<CountRange, string> = { hours: 'hour', days: 'day', weeks: 'week' }
 

@@ -11,6 +11,7 @@ import { formatCount } from './parts/chart.tsx'
 import { EmptyState } from './parts/empty.tsx'
 import { SentText } from './parts/text.tsx'
 import { Pager } from './parts/table.tsx'
+import { nameOfZone } from './parts/time.tsx'
 
 /** The events of an app: how many came when, under which names, and the newest as they come. */
 export function EventsPage(props: EventsProps) {
@@ -55,7 +56,7 @@ const FeedSection = (props: EventsProps) => (
       <h2>{props.isOld ? 'Older events' : 'Newest events'}</h2>
       {!props.isOld && <FeedTools />}
     </div>
-    <p class="hint">Times are UTC.</p>
+    <p class="hint">Times are those of {nameOfZone(props.viewer.app.timezone)}.</p>
     <FeedList {...props} />
   </section>
 )

@@ -7,7 +7,7 @@ import { nameInWords, previewOf } from './event-words.ts'
 import { pathOf } from './frame.tsx'
 import { Icon } from './parts/icon.tsx'
 import { SentText } from './parts/text.tsx'
-import { Moment } from './parts/time.tsx'
+import { Moment, Zone } from './parts/time.tsx'
 import { streamChanges } from './stream.ts'
 import type { Viewer } from './viewer.ts'
 
@@ -68,12 +68,12 @@ export function followFeed(parts: PageParts, request: Request, viewer: Viewer): 
     after = newest.id
     const cursor = publicId('evt', after)
     const html = render(
-      <>
+      <Zone.Provider value={viewer.app.timezone}>
         {rows.map((row) => (
           <FeedRow key={row.id} appId={viewer.app.publicId} row={row} />
         ))}
         {!isWhole && !isFirst && <Gap />}
-      </>,
+      </Zone.Provider>,
     )
     const data: FeedRows = { html, count: rows.length, cursor }
     send({ name: 'rows', data, id: cursor })

@@ -5,6 +5,7 @@ import { Document, type Island } from './document.tsx'
 import { Icon, type IconName, Mark } from './parts/icon.tsx'
 import { Flash } from './parts/notice.tsx'
 import { PageHead } from './parts/page-head.tsx'
+import { Zone } from './parts/time.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 import type { Viewer } from './viewer.ts'
 
@@ -44,22 +45,28 @@ export const Frame = ({ viewer, page, title, state, action, islands, children }:
       Skip to the content
     </a>
     <div class="frame">
-      <header class="bar">
-        <Mark />
-        <span>{viewer.app.name}</span>
-        <button class="button plain" type="button" popovertarget="menu">
-          <Icon name="menu" />
-          Menu
-        </button>
-      </header>
+      <Bar app={viewer.app.name} />
       <Sidebar viewer={viewer} page={page} />
       <main id="main">
-        <PageHead title={title} state={state} action={action} />
-        {viewer.flash && <Flash>{viewer.flash}</Flash>}
-        {children}
+        <Zone.Provider value={viewer.app.timezone}>
+          <PageHead title={title} state={state} action={action} />
+          {viewer.flash && <Flash>{viewer.flash}</Flash>}
+          {children}
+        </Zone.Provider>
       </main>
     </div>
   </Document>
+)
+
+const Bar = ({ app }: { app: string }) => (
+  <header class="bar">
+    <Mark />
+    <span>{app}</span>
+    <button class="button plain" type="button" popovertarget="menu">
+      <Icon name="menu" />
+      Menu
+    </button>
+  </header>
 )
 
 const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) => (

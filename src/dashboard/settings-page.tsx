@@ -1,12 +1,13 @@
 /** @jsxImportSource preact */
-import type { AppSettingsText } from '../core/app-settings.ts'
+import { type AppSettingsText, timezonesWith } from '../core/app-settings.ts'
 import { hasRole } from '../core/members.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { Frame, pathOf } from './frame.tsx'
 import { Button } from './parts/button.tsx'
-import { Toggle } from './parts/choice.tsx'
+import { Select, Toggle } from './parts/choice.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
+import { nameOfZone } from './parts/time.tsx'
 import { Value, Values } from './parts/values.tsx'
 import type { Viewer } from './viewer.ts'
 
@@ -57,6 +58,13 @@ const AppFields = ({ input, about }: FieldsProps) => (
       value={input.domains}
       autocomplete="off"
       optional
+    />
+    <Select
+      {...about('timezone')}
+      label="Timezone"
+      hint="Its pages tell times by it, and its mails go out by it."
+      value={input.timezone}
+      options={timezonesWith(input.timezone).map((zone) => ({ value: zone, label: nameOfZone(zone) }))}
     />
   </section>
 )

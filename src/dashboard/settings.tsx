@@ -45,6 +45,7 @@ const readText = (form: Form): AppSettingsText => ({
   name: form.text('app'),
   home: form.text('home'),
   domains: form.text('domains'),
+  timezone: form.text('timezone'),
   snippetHosts: form.text('snippetHosts'),
   addsPeople: form.text('addsPeople') !== '',
 })

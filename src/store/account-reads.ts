@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, asc, desc, eq, gt, isNull, or } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { readTimezone } from './local-time.ts'
 import * as tables from './schema.ts'
 import type { Access, AppRow, KeyRow, Plan, SecretRow } from './types.ts'
 
@@ -10,6 +11,9 @@ type AccountRow = typeof tables.accounts.$inferSelect
 export function createAccountReads(db: Database) {
   const orm = drizzle(db)
   const { accounts, apps, appHosts, apiKeys, identitySecrets, oneTimeLinks, limitUsage, install } = tables
+  const timezones = db.prepare<{ timezone: string | null }, [number]>(
+    'SELECT timezone FROM app_mail_settings WHERE app_id = ?',
+  )
 
   const hostsOf = (appId: number): string[] =>
     orm
@@ -19,18 +23,18 @@ export function createAccountReads(db: Database) {
       .all()
       .map((row) => row.host)
 
+  const toApp = (app: typeof apps.$inferSelect): AppRow => ({
+    ...app,
+    hosts: hostsOf(app.id),
+    timezone: readTimezone(timezones.get(app.id)?.timezone),
+  })
+
   const listApps = (accountId: string): AppRow[] =>
-    orm
-      .select()
-      .from(apps)
-      .where(eq(apps.accountId, accountId))
-      .orderBy(asc(apps.id))
-      .all()
-      .map((app) => ({ ...app, hosts: hostsOf(app.id) }))
+    orm.select().from(apps).where(eq(apps.accountId, accountId)).orderBy(asc(apps.id)).all().map(toApp)
 
   const findApp = (id: number): AppRow | null => {
     const app = orm.select().from(apps).where(eq(apps.id, id)).get()
-    return app ? { ...app, hosts: hostsOf(id) } : null
+    return app ? toApp(app) : null
   }
 
   const accessOf = ({ keyHash: _, ...key }: typeof apiKeys.$inferSelect): Access | null => {
@@ -43,7 +47,7 @@ export function createAccountReads(db: Database) {
     findApp,
     findAppByPublicId(publicId: string): AppRow | null {
       const app = orm.select().from(apps).where(eq(apps.publicId, publicId)).get()
-      return app ? { ...app, hosts: hostsOf(app.id) } : null
+      return app ? toApp(app) : null
     },
     isSetUp: (): boolean => orm.select({ id: accounts.id }).from(accounts).limit(1).get() !== undefined,
 

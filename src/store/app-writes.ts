@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, eq, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import { readTimezone } from './local-time.ts'
 import type { MessageWrites } from './message-writes.ts'
 import { appHosts, apps } from './schema.ts'
 import type { SnippetSettings } from './snippet-types.ts'
@@ -20,6 +21,11 @@ export function createAppWrites({ db, messages }: { db: Database; messages: Mess
       .from(apps)
       .where(and(eq(apps.id, appId), eq(apps.accountId, accountId)))
       .get()
+
+  const timezones = db.prepare<{ timezone: string | null }, [number]>(
+    'SELECT timezone FROM app_mail_settings WHERE app_id = ?',
+  )
+  const timezoneOf = (appId: number): string => readTimezone(timezones.get(appId)?.timezone)
 
   const addHosts = (appId: number, hosts: string[]): void => {
     for (const host of hosts) orm.insert(appHosts).values({ appId, host }).onConflictDoNothing().run()
@@ -57,11 +63,12 @@ export function createAppWrites({ db, messages }: { db: Database; messages: Mess
       updateApp({ appId, settings, ...change }: Change & { appId: number; settings: AppSettings }): Done | Refused {
         const app = findOwn(change.accountId, appId)
         if (!app) return { refusal: 'app_not_found' }
-        const { name, homeUrl, hosts, snippet } = settings
+        const { name, homeUrl, hosts, timezone, snippet } = settings
         orm.update(apps).set({ name, homeUrl }).where(eq(apps.id, appId)).run()
         orm.delete(appHosts).where(eq(appHosts.appId, appId)).run()
         addHosts(appId, hosts)
         setSnippet(appId, snippet)
+        if (timezone !== timezoneOf(appId)) messages.setMailSettings({ ...change, appId, settings: { timezone } })
         audit(change, 'app.update', app.publicId)
         return DONE
       },

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { USES_ONCE_UP } from './delivery-states.ts'
-import { isTimezone } from './local-time.ts'
+import { readTimezone } from './local-time.ts'
 import type { MessageContent, MessageRow, Rule } from './message-types.ts'
 
 /** Apps whose rules are kept in memory; beyond that all are read again. */
@@ -44,8 +44,7 @@ export function createLiveMessages(db: Database) {
 
   const load = (appId: number): AppRules => {
     const versions = select.all(appId).map((row) => ({ ...row, content: JSON.parse(row.content) as MessageContent }))
-    const zone = timezone.get(appId)?.timezone ?? 'UTC'
-    const rules = emptyRules(isTimezone(zone) ? zone : 'UTC')
+    const rules = emptyRules(readTimezone(timezone.get(appId)?.timezone))
     rules.hasDeliveries = oneDelivery.get(appId) !== null
     for (const { id, status, version, current, content } of versions) {
       // older versions may still have deliveries that wait

@@ -50,6 +50,9 @@ export function nextTimeOfDay(after: number, time: string, zone: string): number
   return days.find((candidate) => candidate >= after) ?? after + DAY_MS
 }
 
+/** What an app has set, or UTC where that is nothing, or no zone that is known here. */
+export const readTimezone = (zone: string | null | undefined): string => (zone && isTimezone(zone) ? zone : 'UTC')
+
 export function isTimezone(zone: string): boolean {
   try {
     formatOf(zone)

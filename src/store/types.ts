@@ -137,15 +137,12 @@ export type Plan = {
   snippetLimits: boolean
 }
 
-export type AppRow = {
+export type AppRow = Pick<NewApp, 'publicId' | 'siteId' | 'name' | 'homeUrl' | 'hosts'> & {
   id: number
   accountId: string
-  publicId: string
-  siteId: string
-  name: string
-  homeUrl: string | null
   createdAt: number
-  hosts: string[]
+  /** IANA name: its pages tell times by it, and its mails go out by it */
+  timezone: string
 }
 
 export type KeyRow = {
@@ -176,7 +173,7 @@ export type NewApp = {
   messages?: { name: string; content: MessageContent }[]
 }
 /** What an app's owner can set. */
-export type AppSettings = Pick<NewApp, 'name' | 'homeUrl' | 'hosts'> & { snippet: SnippetSettings }
+export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone'> & { snippet: SnippetSettings }
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expiresAt: number }
 
 /** A person who signs in; without a password until their link has set one. */

@@ -60,13 +60,22 @@ describe('app set', () => {
     'changes what is given and leaves the rest; a running server knows within a second',
     async () => {
       const domains = ['--domain', 'a.example.com', '--domain', 'B.example.com']
-      const named = await setJson('--name', 'Shop', ...domains, '--home', 'https://a.example.com/start')
+      const named = await setJson(
+        '--timezone',
+        'Europe/Zurich',
+        '--name',
+        'Shop',
+        ...domains,
+        '--home',
+        'https://a.example.com/start',
+      )
       const expected = {
         appId: begun.appId,
         siteId: begun.siteId,
         name: 'Shop',
         domains: ['a.example.com', 'b.example.com'],
         home: 'https://a.example.com/start',
+        timezone: 'Europe/Zurich',
         snippetHosts: [],
         snippetAddsPeople: false,
       }
@@ -92,6 +101,7 @@ describe('app set', () => {
       expect(await set()).toEqual(wrongUse('Say what to set'))
       expect(await set('--name', 'x', '--domain', 'https://shop')).toEqual(wrongUse('--domain: .*a domain of your own'))
       expect(await set('--name', 'x', '--snippet-host', 'com')).toEqual(wrongUse('--snippet-host: '))
+      expect(await set('--name', 'x', '--timezone', 'Mars')).toEqual(wrongUse('--timezone: Choose a timezone'))
       expect(await set('--name', '')).toEqual(wrongUse('--name: Give the app a name'))
       expect(await set('--snippet-adds-people', 'yes')).toEqual(wrongUse('takes on or off'))
       expect(await eventpost(['app', 'set', '--data', folder, '--name', 'x'])).toEqual(wrongUse('Name one app'))

@@ -1,11 +1,12 @@
 /** What an owner types about an app (product.md, Data model). */
 import { describe, expect, test } from 'bun:test'
-import { type AppSettingsText, readAppSettings, writeAppSettings } from '../../src/core/app-settings.ts'
+import { type AppSettingsText, readAppSettings, timezonesWith, writeAppSettings } from '../../src/core/app-settings.ts'
 
 const TYPED: AppSettingsText = {
   name: ' Engine ',
   home: ' https://www.example.com/start ',
   domains: 'App.Example.com\r\n\r\n bücher.example \nlocalhost\napp.example.com',
+  timezone: ' Europe/Zurich ',
   snippetHosts: 'app.example.com',
   addsPeople: true,
 }
@@ -14,7 +15,8 @@ const read = (more: Partial<AppSettingsText> = {}) => readAppSettings({ ...TYPED
 test('is read in the form in which it is compared', () => {
   const snippet = { hosts: ['app.example.com'], addsPeople: true }
   const hosts = ['app.example.com', 'xn--bcher-kva.example', 'localhost']
-  const settings = { name: 'Engine', homeUrl: 'https://www.example.com/start', hosts, snippet }
+  const timezone = 'Europe/Zurich'
+  const settings = { name: 'Engine', homeUrl: 'https://www.example.com/start', hosts, timezone, snippet }
   expect(read()).toEqual({ settings })
   const app = { id: 1, accountId: 'acc_1', publicId: 'app_1', siteId: 'site_1', createdAt: 0 }
   expect(readAppSettings(writeAppSettings({ ...app, ...settings }, snippet))).toEqual({ settings })
@@ -22,12 +24,19 @@ test('is read in the form in which it is compared', () => {
 
 test('everything but the name may be empty', () => {
   expect(read({ home: '', domains: '\n', snippetHosts: '', addsPeople: false })).toEqual({
-    settings: { name: 'Engine', homeUrl: null, hosts: [], snippet: { hosts: [], addsPeople: false } },
+    settings: {
+      name: 'Engine',
+      homeUrl: null,
+      hosts: [],
+      timezone: 'Europe/Zurich',
+      snippet: { hosts: [], addsPeople: false },
+    },
   })
 })
 
 describe('refused, with the field', () => {
   const DOMAIN = 'Give a domain of your own, such as app.example.com, without https://.'
+  const TIMEZONE = 'Choose a timezone by its name, such as Europe/Zurich, or UTC.'
   test.each<[Partial<AppSettingsText>, string, string]>([
     [{ name: ' ' }, 'app', 'Give the app a name of 1 to 100 characters.'],
     [{ name: 'x'.repeat(101) }, 'app', 'Give the app a name of 1 to 100 characters.'],
@@ -36,6 +45,8 @@ describe('refused, with the field', () => {
     [{ domains: 'https://example.com' }, 'domains', DOMAIN],
     [{ domains: 'github.io' }, 'domains', DOMAIN],
     [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is no domain. ${DOMAIN}`],
+    [{ timezone: '' }, 'timezone', TIMEZONE],
+    [{ timezone: 'Europe/Atlantis' }, 'timezone', TIMEZONE],
     [{ snippetHosts: 'a.example\nb.example\n*' }, 'snippetHosts', `Line 3 is no domain. ${DOMAIN}`],
   ])('%p', (more, field, message) => {
     expect(read(more)).toEqual({ errors: [{ field, code: 'invalid', message }] })
@@ -45,4 +56,10 @@ describe('refused, with the field', () => {
     const reading = read({ name: '', domains: '*', snippetHosts: '*' })
     expect('errors' in reading && reading.errors.map(({ field }) => field)).toEqual(['app', 'domains', 'snippetHosts'])
   })
+})
+
+test('timezones to choose from, with the one that is set', () => {
+  const all = timezonesWith('Asia/Calcutta')
+  expect(all).toEqual(expect.arrayContaining(['UTC', 'Asia/Calcutta', 'Europe/Zurich', 'America/New_York']))
+  expect(new Set(timezonesWith('UTC')).size).toBe(timezonesWith('UTC').length)
 })

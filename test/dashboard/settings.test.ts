@@ -12,6 +12,7 @@ const FIELDS = {
   app: 'Renamed',
   home: 'https://www.example.com/',
   domains: 'app.example.com\r\nwww.example.com',
+  timezone: 'America/New_York',
   snippetHosts: 'app.example.com',
   addsPeople: 'on',
 }
@@ -71,4 +72,24 @@ test("another account's app does not exist", async () => {
   await pages.addAccount('eve@example.com', 'Other')
   expect((await save({}, 'eve@example.com')).status).toBe(404)
   expect(await apps()).toMatchObject([{ name: 'Engine' }])
+})
+
+test('its pages tell times by its timezone', async () => {
+  const browser = await pages.signedIn()
+  const { html } = await browser.get(pages.at('settings'))
+  expect(await attributesOf(html, 'option[selected]', 'value')).toEqual(['UTC'])
+  await browser.post(pages.at('activation/test'))
+  await browser.post(pages.at('settings'), FIELDS)
+  const events = (await browser.get(pages.at('events'))).html
+  expect(events).toContain('Times are those of America/New York.')
+  expect(await textOf(events, '.feed time')).toEqual(['3 May 08:00:00'])
+  expect((await textOf(events, '.chart .axis'))[0]).toEndWith('3 May, 08:00')
+  const days = (await browser.get(pages.at('events?range=days'))).html
+  expect((await textOf(days, '.chart figcaption'))[0]).toStartWith('All events by the day (UTC)')
+  const wrong = await browser.post(pages.at('settings'), { ...FIELDS, timezone: HOSTILE })
+  expect([wrong.status, (await textOf(wrong.html, '#timezone-fault'))[0]]).toEqual([
+    400,
+    'Error: Choose a timezone by its name, such as Europe/Zurich, or UTC.',
+  ])
+  await expectHarmless(wrong.html)
 })

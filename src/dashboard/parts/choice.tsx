@@ -4,12 +4,12 @@ import { describedBy, FieldFrame, type FieldProps } from './field.tsx'
 
 export type Option = { value: string; label: string; hint?: ComponentChildren }
 
-type SelectProps = Pick<FieldProps, 'name' | 'label' | 'hint' | 'error' | 'value'> & { options: Option[] }
+type SelectProps = Pick<FieldProps, 'name' | 'label' | 'hint' | 'error' | 'value' | 'isLocked'> & { options: Option[] }
 
 /** One of several that need no words of their own. */
 export const Select = (props: SelectProps) => (
   <FieldFrame {...props}>
-    <select id={props.name} name={props.name} aria-describedby={describedBy(props)}>
+    <select id={props.name} name={props.name} disabled={props.isLocked} aria-describedby={describedBy(props)}>
       {props.options.map(({ value, label }) => (
         <option key={value} value={value} selected={value === props.value}>
           {label}

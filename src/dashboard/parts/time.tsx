@@ -1,4 +1,7 @@
 /** @jsxImportSource preact */
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+
 /** A unit is used from the last number of milliseconds on: a day and a half is better said in hours. */
 const UNITS: [unit: string, ms: number, from: number][] = [
   ['day', 86_400_000, 2 * 86_400_000],
@@ -70,21 +73,34 @@ export function formatAge(at: number, now: number, timeZone = 'UTC'): string {
   return at > now ? `in ${words}` : `${words} ago`
 }
 
+/** The zone by which a page tells times (IANA name): that of the app it is about. */
+export const Zone = createContext('UTC')
+
+/** "UTC", "Europe/Zurich", "America/New York" */
+export const nameOfZone = (timeZone: string): string => timeZone.replaceAll('_', ' ')
+
 /** A time (ms UTC) as people say it, exact where the pointer rests. */
-export const Time = ({ at, now, timeZone = 'UTC' }: { at: number; now: number; timeZone?: string }) => (
-  <time datetime={new Date(at).toISOString()} title={`${formatTime(at, timeZone)} ${timeZone}`}>
-    {formatAge(at, now, timeZone)}
-  </time>
-)
+export function Time({ at, now }: { at: number; now: number }) {
+  const timeZone = useContext(Zone)
+  return (
+    <time datetime={new Date(at).toISOString()} title={`${formatTime(at, timeZone)} ${nameOfZone(timeZone)}`}>
+      {formatAge(at, now, timeZone)}
+    </time>
+  )
+}
 
 /** A time (ms UTC) in full, where the minute matters. */
-export const ExactTime = ({ at, timeZone = 'UTC' }: { at: number; timeZone?: string }) => (
-  <time datetime={new Date(at).toISOString()}>{`${formatTime(at, timeZone)} ${timeZone}`}</time>
-)
+export function ExactTime({ at }: { at: number }) {
+  const timeZone = useContext(Zone)
+  return <time datetime={new Date(at).toISOString()}>{`${formatTime(at, timeZone)} ${nameOfZone(timeZone)}`}</time>
+}
 
 /** A time (ms UTC) in a list where seconds matter and rows stay long: "3 May 14:05:32". */
-export const Moment = ({ at, timeZone = 'UTC' }: { at: number; timeZone?: string }) => (
-  <time datetime={new Date(at).toISOString()} title={`${formatTime(at, timeZone)} ${timeZone}`}>
-    <span class="hint">{formatDay(at, timeZone)}</span> {formatClock(at, { seconds: true }, timeZone)}
-  </time>
-)
+export function Moment({ at }: { at: number }) {
+  const timeZone = useContext(Zone)
+  return (
+    <time datetime={new Date(at).toISOString()} title={`${formatTime(at, timeZone)} ${nameOfZone(timeZone)}`}>
+      <span class="hint">{formatDay(at, timeZone)}</span> {formatClock(at, { seconds: true }, timeZone)}
+    </time>
+  )
+}

@@ -18,6 +18,7 @@ const app = (id: number, name: string) => ({
   homeUrl: null,
   createdAt: 0,
   hosts: [],
+  timezone: 'UTC',
 })
 
 const VIEWER: Viewer = {

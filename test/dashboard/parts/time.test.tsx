@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { render } from 'preact-render-to-string'
-import { ExactTime, formatAge, formatTime, Time } from '../../../src/dashboard/parts/time.tsx'
+import { ExactTime, formatAge, formatTime, Moment, Time, Zone } from '../../../src/dashboard/parts/time.tsx'
 
 const AT = Date.UTC(2026, 4, 3, 14, 5, 59)
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
@@ -38,7 +38,20 @@ test('it is exact for machines, and where the pointer rests', () => {
   expect(render(<Time at={AT} now={AT + 5 * MINUTE} />)).toBe(
     '<time datetime="2026-05-03T14:05:59.000Z" title="3 May 2026, 14:05 UTC">5 minutes ago</time>',
   )
-  expect(render(<ExactTime at={AT} timeZone="Europe/Zurich" />)).toBe(
-    '<time datetime="2026-05-03T14:05:59.000Z">3 May 2026, 16:05 Europe/Zurich</time>',
+})
+
+test('it is told by the zone of the app', () => {
+  const times = (
+    <Zone.Provider value="America/New_York">
+      <ExactTime at={AT} />
+      <Time at={AT} now={AT + 31 * DAY} />
+      <Moment at={AT} />
+    </Zone.Provider>
+  )
+  expect(render(times)).toBe(
+    '<time datetime="2026-05-03T14:05:59.000Z">3 May 2026, 10:05 America/New York</time>' +
+      '<time datetime="2026-05-03T14:05:59.000Z" title="3 May 2026, 10:05 America/New York">3 May 2026, 10:05</time>' +
+      '<time datetime="2026-05-03T14:05:59.000Z" title="3 May 2026, 10:05 America/New York">' +
+      '<span class="hint">3 May</span> 10:05:59</time>',
   )
 })

@@ -18,6 +18,7 @@ const app = (number: number) => ({
   id: number,
   accountId: `acc_${number}`,
   createdAt: AT + number,
+  timezone: 'UTC',
 })
 const firstKey = {
   id: 'key_1',
@@ -76,7 +77,7 @@ export function testAccounts(store: Fresh): void {
     expect(await store().createApp({ ...change, app: third })).toEqual(DONE)
     expect(await store().listApps('acc_1')).toEqual([
       app(1),
-      { ...third, id: 3, accountId: 'acc_1', createdAt: AT + 100, hosts: ['a.example.com', 'b.example.com'] },
+      { ...app(1), ...third, id: 3, createdAt: AT + 100, hosts: ['a.example.com', 'b.example.com'] },
     ])
     expect(await store().listApps('acc_2')).toEqual([app(2)])
   })

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { BatchWrite, ReportedItem } from '../../../src/store/snippet-types.ts'
+import type { AppRow } from '../../../src/store/types.ts'
 import type { Fresh } from '../conformance.ts'
 import { AT, batchWrite, DAY, done, eventWrite, HOUR, newAccount } from '../samples.ts'
 
@@ -146,6 +147,8 @@ export function testBrowserBatches(store: Fresh): void {
   })
 }
 
+const pickSettings = ({ name, homeUrl, hosts, timezone }: AppRow) => ({ name, homeUrl, hosts, timezone })
+
 export function testSites(store: Fresh): void {
   const change = (number: number) => ({ accountId: `acc_${number}`, actor: 'mem_1', at: AT })
 
@@ -153,7 +156,7 @@ export function testSites(store: Fresh): void {
     done(await store().createAccount(newAccount(1)))
     done(await store().createAccount(newAccount(2)))
     expect(await store().findSite('site_2', AT)).toEqual({
-      app: { ...newAccount(2).app, id: 2, accountId: 'acc_2', createdAt: AT + 2 },
+      app: { ...newAccount(2).app, id: 2, accountId: 'acc_2', createdAt: AT + 2, timezone: 'UTC' },
       plan: expect.objectContaining({ snippetLimits: true }),
       secrets: [{ id: 'sec_2', secret: 'secret_2', createdAt: AT + 2, retiredAt: null }],
       settings: { hosts: [], addsPeople: false },
@@ -177,19 +180,21 @@ export function testSites(store: Fresh): void {
 
   test('all of an app is set together by its own account', async () => {
     const snippet = { hosts: ['a.example.com'], addsPeople: true }
-    const settings = { name: 'Renamed', homeUrl: null, hosts: ['b.example', 'a.example'], snippet }
+    const [homeUrl, timezone] = [null, 'Asia/Kolkata']
+    const settings = { name: 'Renamed', homeUrl, hosts: ['b.example', 'a.example'], timezone, snippet }
     const before = await store().listApps('acc_2')
     expect(await store().updateApp({ ...change(1), appId: 2, settings })).toEqual({ refusal: 'app_not_found' })
     expect(await store().listApps('acc_2')).toEqual(before)
     expect(await store().updateApp({ ...change(2), appId: 2, settings })).toEqual({ done: true })
     await store.reopen()
     const hosts = ['a.example', 'b.example']
-    expect(await store().listApps('acc_2')).toMatchObject([{ ...before[0], name: 'Renamed', homeUrl: null, hosts }])
+    expect(await store().listApps('acc_2')).toMatchObject([{ ...before[0], name: 'Renamed', homeUrl, timezone, hosts }])
+    expect(await store().mailSettings(2)).toMatchObject({ timezone, fromEmail: null })
     expect(await store().findAppsByHost(['b.example', 'app2.example.com'])).toEqual([2])
     expect(await store().snippetSettings(2)).toEqual(snippet)
-    const [{ name, homeUrl, hosts: old } = newAccount(2).app] = before
     const off = { hosts: [], addsPeople: false }
-    done(await store().updateApp({ ...change(2), appId: 2, settings: { name, homeUrl, hosts: old, snippet: off } }))
+    for (const app of before)
+      done(await store().updateApp({ ...change(2), appId: 2, settings: { ...pickSettings(app), snippet: off } }))
     expect(await store().listApps('acc_2')).toEqual(before)
   })
 
