@@ -95,7 +95,10 @@ export const contactRoutes = (parts: Parts, once: Once) =>
       async ({ request }) => {
         const call = await readCall(parts, request, readContactErase, 'erase')
         if ('refused' in call) return refusalAnswer(request, call.refused)
-        const outcome = await contacts.eraseContact(parts, call.app, call.input.email)
+        const outcome = await contacts.eraseContact(parts, call.app, {
+          email: call.input.email,
+          actor: call.access.key.id,
+        })
         if (isRefusal(outcome)) return refusalAnswer(request, contacts.explainUnknown(outcome))
         return answer(request, 200, withWarnings({ ok: true }, call.warnings))
       },

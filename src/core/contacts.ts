@@ -30,9 +30,15 @@ export const updateContact = (
   fields: ContactFields,
 ): Promise<SavedContact | Refused> => parts.store.updateContact(toWrite(parts, context, fields))
 
-/** Erases a person with all that is held about them; the last bytes in the files follow the answer (promises 20). */
-export const eraseContact = ({ store }: Parts, app: AppRow, email: string): Promise<{ contactId: number } | Refused> =>
-  store.eraseContact({ appId: app.id, email })
+/**
+ * Erases a person with all that is held about them; the last bytes in the files follow the answer (promises 20). That
+ * `actor`, the id of a member or a key, did it stays in the audit list. Refusals: contact_not_found.
+ */
+export const eraseContact = (
+  { store, clock }: Parts,
+  { id: appId, accountId }: AppRow,
+  { email, actor }: { email: string; actor: string },
+): Promise<{ contactId: number } | Refused> => store.eraseContact({ appId, accountId, email, actor, at: clock.now() })
 
 export const findContact = ({ store }: Parts, app: AppRow, email: string): Promise<ContactRow | null> =>
   store.findContact(app.id, email)

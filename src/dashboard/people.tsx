@@ -112,7 +112,7 @@ async function showPerson(
 async function erasePerson(parts: PageParts, request: Request, viewer: Viewer, id: string): Promise<Response> {
   const person = await readPerson(parts, viewer, id)
   if (!person) return problemAnswer(request, 'person_unknown')
-  const outcome = await eraseContact(parts, viewer.app, person.email)
+  const outcome = await eraseContact(parts, viewer.app, { email: person.email, actor: viewer.member.id })
   if ('refusal' in outcome) return showPerson(parts, request, viewer, id, REFUSALS[outcome.refusal])
   return redirectAnswer(pathOf(viewer.app.publicId, 'people'), [flashCookie('person_erased')])
 }

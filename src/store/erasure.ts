@@ -1,5 +1,7 @@
 import type { Database } from 'bun:sqlite'
+import { type Change, createAudit } from './audit.ts'
 import { IS_ENDED, USES_ONCE_UP } from './delivery-states.ts'
+import { publicId } from './ids.ts'
 import type { People } from './people.ts'
 import type { Refused } from './types.ts'
 
@@ -23,6 +25,7 @@ export function createErasure({ db, people }: { db: Database; people: People }) 
     `INSERT INTO install (name, value) VALUES ('blanking_due', '1')
      ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1`,
   ] as const
+  const audit = createAudit(db)
   const statements = tables.map((text) => db.prepare(text))
   const [events, parents, records, tags, contact, batches, captured, deliveries, due] = statements
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
@@ -32,7 +35,7 @@ export function createErasure({ db, people }: { db: Database; people: People }) 
   )
 
   return {
-    eraseContact({ appId, email }: { appId: number; email: string }): { contactId: number } | Refused {
+    eraseContact({ appId, email, ...by }: Change & { appId: number; email: string }): { contactId: number } | Refused {
       const person = people.find(appId, email)
       if (!person) return { refusal: 'contact_not_found' }
       events?.run(person.id)
@@ -47,6 +50,8 @@ export function createErasure({ db, people }: { db: Database; people: People }) 
       }
       people.drop(appId, email)
       due?.run()
+      // the ID tells nothing of who it was
+      audit(by, 'contact.erase', publicId('con', person.id))
       return { contactId: person.id }
     },
   }

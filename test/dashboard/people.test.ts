@@ -1,4 +1,6 @@
+import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { databasePath } from '../../src/store/database.ts'
 import { type AccountPages, type Browser, openAccount, PASSWORD } from './browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
@@ -158,6 +160,18 @@ describe('erasing', () => {
     ])
     expect([await emailsOf(html), (await browser.get(path)).status]).toEqual([[], 404])
     expect((await browser.post(`${path}/erase`)).status).toBe(404)
+  })
+
+  test('is told by the audit list: who, when, and an ID that says nothing of the person', async () => {
+    const { id } = (await pages.store.findMember('ada@example.com')) ?? { id: '' }
+    const subject = (await pathOfNewest()).split('/').at(-1)
+    await erase(browser)
+    const audit = new Database(databasePath(pages.folder), { readonly: true })
+    const found = audit
+      .query("SELECT actor, subject, created_at FROM audit_entries WHERE action = 'contact.erase'")
+      .all()
+    audit.close()
+    expect(found).toEqual([{ actor: id, subject, created_at: pages.clock.now() }])
   })
 
   test('asks for the password when that was typed 10 minutes ago', async () => {

@@ -4,7 +4,7 @@ import { createContactReads } from '../../src/store/contact-reads.ts'
 import { databasePath, openDatabase } from '../../src/store/database.ts'
 import { createEngine, type Job } from '../../src/store/engine.ts'
 import type { EventWrite } from '../../src/store/types.ts'
-import { AT, contactWrite, done, eventWrite, HOUR, idempotency, makeFolder } from './samples.ts'
+import { AT, BY, contactWrite, done, eventWrite, HOUR, idempotency, makeFolder } from './samples.ts'
 
 let folder = ''
 let remove = (): void => {}
@@ -178,7 +178,7 @@ describe('another process beside', () => {
     }
     expect(ids.size).toBe(40)
     expect(countRows(one.db, 'events')).toBe(80)
-    one.engine.run([{ name: 'eraseContact', input: { appId: 1, email: 'shared@example.com' } }])
+    one.engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: 'shared@example.com' } }])
     const outcome = two.engine.run([record({ email: 'shared@example.com', createContact: false })])
     expect(outcome).toEqual([{ refusal: 'contact_not_found' }])
   })
@@ -221,7 +221,7 @@ test('an erasure that is rolled back takes nothing with it', () => {
   engine.run([record({ email: 'first@example.com' })])
   engine.run([record({ email: 'a@example.com', at: AT + 7 })])
   commit.failNext()
-  const erased = engine.run([{ name: 'eraseContact', input: { appId: 1, email: 'a@example.com' } }])
+  const erased = engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: 'a@example.com' } }])
   expect(erased).toEqual([{ refusal: 'unavailable', reason: 'disk' }])
   now += 2_000
   engine.run([])

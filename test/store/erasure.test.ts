@@ -6,7 +6,7 @@ import { truncateLog } from '../../src/store/checkpoints.ts'
 import { databasePath, openDatabase, openForReading } from '../../src/store/database.ts'
 import { createEngine, type Job } from '../../src/store/engine.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { AT, batchWrite, contactWrite, done, eventWrite, idempotency, makeFolder } from './samples.ts'
+import { AT, batchWrite, BY, contactWrite, done, eventWrite, idempotency, makeFolder } from './samples.ts'
 
 /** Far beyond what the filling takes, also on a machine that does much else. */
 const FILL_MS = 30_000
@@ -120,12 +120,12 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
 
   test('is in no byte of any file as soon as the blanking that follows is done', async () => {
     const [first = 0, ...rest] = erased
-    done(await store.eraseContact({ appId: 1, email: emailOf(first) }))
+    done(await store.eraseContact({ ...BY, appId: 1, email: emailOf(first) }))
     if (threads) expect(await store.installValue('blanking_due')).toBe('1')
     await store.whenBlanked()
     expect(remainsOf(readFolder(folder), [first])).toEqual([])
     for (const outcome of await Promise.all(
-      rest.map((number) => store.eraseContact({ appId: 1, email: emailOf(number) })),
+      rest.map((number) => store.eraseContact({ ...BY, appId: 1, email: emailOf(number) })),
     ))
       done(outcome)
     await store.whenBlanked()
@@ -166,7 +166,7 @@ describe('blanking', () => {
     const reader = openForReading(folder)
     reader.run('BEGIN')
     reader.query('SELECT count(*) FROM contacts').get()
-    done(await store.eraseContact({ appId: 1, email: emailOf(7) }))
+    done(await store.eraseContact({ ...BY, appId: 1, email: emailOf(7) }))
     expect(await store.findContact(1, emailOf(7))).toBeNull()
     expect(await store.installValue('blanking_due')).toBe('1')
     reader.run('COMMIT')
@@ -182,8 +182,8 @@ describe('blanking', () => {
     const { folder, remove } = makeFolder()
     const store = await openStore(folder, { threads: true })
     await fill(store, PEOPLE.slice(0, 50), 2)
-    done(await store.eraseContact({ appId: 1, email: emailOf(7) }))
-    done(await store.eraseContact({ appId: 1, email: emailOf(8) }))
+    done(await store.eraseContact({ ...BY, appId: 1, email: emailOf(7) }))
+    done(await store.eraseContact({ ...BY, appId: 1, email: emailOf(8) }))
     await store.close()
     expect(remainsOf(readFolder(folder), PEOPLE.slice(0, 10))).toEqual([0, 1, 2, 3, 4, 5, 6, 9])
     const again = openDatabase(folder)
@@ -198,7 +198,7 @@ describe('blanking', () => {
     await fill(first, PEOPLE.slice(0, 50), 2)
     await first.close()
     const db = openDatabase(folder)
-    createEngine(db, () => AT).run([{ name: 'eraseContact', input: { appId: 1, email: emailOf(7) } }])
+    createEngine(db, () => AT).run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: emailOf(7) } }])
     truncateLog(db)
     db.close()
     plant(folder, 'planted-remains')

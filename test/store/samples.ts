@@ -67,6 +67,9 @@ export const contactWrite = (changes: Partial<ContactWrite> = {}): ContactWrite 
   ...changes,
 })
 
+/** Who changes something. */
+export const BY = { accountId: 'acc_1', actor: 'mem_1', at: AT }
+
 export const idempotency = (changes: Partial<Idempotency> = {}): Idempotency => ({
   keyId: 'key_1',
   key: 'once',

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { BatchWrite, ReportedItem } from '../../../src/store/snippet-types.ts'
 import type { AppRow } from '../../../src/store/types.ts'
 import type { Fresh } from '../conformance.ts'
-import { AT, batchWrite, DAY, done, eventWrite, HOUR, newAccount } from '../samples.ts'
+import { AT, batchWrite, BY, DAY, done, eventWrite, HOUR, newAccount } from '../samples.ts'
 
 const page = (path: string, occurredAt = AT): ReportedItem => ({ type: 'page', name: null, path, occurredAt })
 const leave = (path: string, occurredAt = AT): ReportedItem => ({ ...page(path, occurredAt), type: 'leave' })
@@ -140,7 +140,7 @@ export function testBrowserBatches(store: Fresh): void {
     const [contactId, other] = [await know(email), await know('stays@example.com')]
     await send({ email })
     await send({ email: 'stays@example.com' })
-    done(await store().eraseContact({ appId: 1, email }))
+    done(await store().eraseContact({ ...BY, appId: 1, email }))
     expect(await store().listReports(1, contactId, 0)).toEqual([])
     expect(await store().listReports(1, other, 0)).toHaveLength(1)
     expect(await send({ email })).toEqual({ refusal: 'contact_not_found' })
@@ -235,7 +235,7 @@ export function testSites(store: Fresh): void {
     ])
     done(await store().setPlan({ ...change(2), plan: { snippetLimits: true } }))
     expect(await store().listBatchSizes(at - HOUR)).toHaveLength(3)
-    for (const appId of [1, 2]) done(await store().eraseContact({ appId, email: `size${appId}@example.com` }))
+    for (const appId of [1, 2]) done(await store().eraseContact({ ...BY, appId, email: `size${appId}@example.com` }))
   })
 
   test('apps are found by their hosts', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { ContactRow, ContactWrite } from '../../../src/store/types.ts'
 import type { Fresh } from '../conformance.ts'
-import { AT, contactWrite, done, eventWrite, idempotency } from '../samples.ts'
+import { AT, BY, contactWrite, done, eventWrite, idempotency } from '../samples.ts'
 
 const start = { firstName: 'Ada', lastName: 'Lovelace', tags: ['a', 'b'], fields: { plan: 'pro', seats: 3 } }
 
@@ -133,12 +133,12 @@ export function testContacts(store: Fresh): void {
     await store().addContact(contactWrite({ email: neighbour, tags: ['erased'] }))
     for (const who of [email, neighbour]) await store().recordEvent(eventWrite({ email: who, name: 'erased' }))
     const known = await store().findContact(1, email)
-    expect(await store().eraseContact({ appId: 1, email })).toEqual({ contactId: known?.id ?? 0 })
+    expect(await store().eraseContact({ ...BY, appId: 1, email })).toEqual({ contactId: known?.id ?? 0 })
     expect(await store().findContact(1, email)).toBeNull()
     expect([await tagged('erased', email), await tagged('erased', neighbour)]).toEqual([false, true])
     const events = await store().listEvents({ appId: 1, contactId: null, name: 'erased', before: null, limit: 9 })
     expect(events.rows.map((event) => event.email)).toEqual([neighbour])
-    expect(await store().eraseContact({ appId: 1, email })).toEqual({ refusal: 'contact_not_found' })
+    expect(await store().eraseContact({ ...BY, appId: 1, email })).toEqual({ refusal: 'contact_not_found' })
     const again = done(await store().addContact(contactWrite({ email, idempotency: once })))
     expect(again).toMatchObject({ created: true, contact: { tags: null } })
     expect(again.contactId).toBeGreaterThan(known?.id ?? Infinity)

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Claim, DeliveryRow, DeliveryState, MessageContent } from '../../../src/store/message-types.ts'
 import type { Fresh } from '../conformance.ts'
-import { AT, DAY, done, eventWrite, HOUR, newAccount } from '../samples.ts'
+import { AT, BY, DAY, done, eventWrite, HOUR, newAccount } from '../samples.ts'
 
 const MINUTE = 60_000
 const RECORD = '{"at":0,"verdicts":[]}'
@@ -198,7 +198,7 @@ export function testDeliveries(store: Fresh): void {
     await queue(app, 2)
     const held = await claimOne(app)
     await store().markCaptured({ ...held, record: RECORD, raw: 'x' })
-    await store().eraseContact({ appId: app.appId, email: 'ada@example.com' })
+    await store().eraseContact({ ...BY, appId: app.appId, email: 'ada@example.com' })
     expect(await list(app)).toEqual([])
     expect(await store().findCaptured(app.appId, held.id)).toBeNull()
   })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { EventWrite } from '../../../src/store/types.ts'
 import type { Fresh } from '../conformance.ts'
-import { AT, contactWrite, DAY, done, eventWrite, idempotency } from '../samples.ts'
+import { AT, BY, contactWrite, DAY, done, eventWrite, idempotency } from '../samples.ts'
 
 /** By the clock that tells the age of a record; the time of the write itself is of no concern. */
 const later = (write: EventWrite, at: number): EventWrite => ({
@@ -95,7 +95,7 @@ export function testIdempotency(store: Fresh): void {
       expect(await store().recordEvent(of(part, 'other'))).toEqual({ refusal: 'idempotency_mismatch' })
     }
     expect(await countEvents(email)).toBe(2)
-    await store().eraseContact({ appId: 1, email })
+    await store().eraseContact({ ...BY, appId: 1, email })
     expect(await list()).toEqual([])
   })
 

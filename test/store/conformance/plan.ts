@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Fresh } from '../conformance.ts'
-import { AT, contactWrite, eventWrite } from '../samples.ts'
+import { AT, BY, contactWrite, eventWrite } from '../samples.ts'
 
 export function testPlan(store: Fresh): void {
   const add = (accountId: string, email: string, { limit, at = AT }: { limit: number | null; at?: number }) =>
@@ -46,7 +46,7 @@ export function testPlan(store: Fresh): void {
 
   test('to erase a person gives no place back', async () => {
     await add('acc_erase', 'gone@example.com', { limit: 1 })
-    await store().eraseContact({ appId: 1, email: 'gone@example.com' })
+    await store().eraseContact({ ...BY, appId: 1, email: 'gone@example.com' })
     expect(await add('acc_erase', 'next@example.com', { limit: 1 })).toEqual({ refusal: 'plan_limit_reached' })
   })
 
