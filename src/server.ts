@@ -163,7 +163,10 @@ function refuseAddress(app: AnyElysia, request: Request): Response {
   const found = app.routes.filter((route) => route.path === pattern).map((route) => route.method)
   const methods = found.includes('GET') ? [...found, 'HEAD'] : found
   if (methods.length === 0) return refusalPage(request, 'not_found') ?? refusalAnswer(request, { refusal: 'not_found' })
-  return refusalAnswer(request, { refusal: 'method_not_allowed' }, { Allow: methods.join(', ') })
+  const headers = { Allow: methods.join(', ') }
+  const page = request.method === 'GET' ? refusalPage(request, 'method_not_allowed') : null
+  page?.headers.set('Allow', headers.Allow)
+  return page ?? refusalAnswer(request, { refusal: 'method_not_allowed' }, headers)
 }
 
 /** The path as its route is written: an ID is whatever a caller likes. */

@@ -81,6 +81,18 @@ describe('405', () => {
   })
 })
 
+test('a person who opens the address of a form is shown the way to its page', async () => {
+  for (const path of ['keys/revoke', 'activation/key', 'people/con_1/erase']) {
+    const headers = { Accept: 'text/html' }
+    const { status, text, headers: sent } = await server.call('GET', `/apps/app_1/${path}`, { key: null, headers })
+    expect([status, sent.get('allow')]).toEqual([405, 'POST'])
+    expect(text).toContain('This address only takes what a form sends.')
+    expect(text).toContain(`href="/apps/app_1/${path.split('/')[0]}"`)
+  }
+  const { status, text } = await server.call('GET', '/nothing', { key: null, headers: { Accept: 'text/html' } })
+  expect([status, text.includes('No page has this address.'), text.includes('href="/"')]).toEqual([404, true, true])
+})
+
 describe('HEAD', () => {
   test.each([`${EVENTS}?app=APP`, `${CONTACTS}?app=APP`, `${API}/openapi.json`, `${API}/docs`, '/healthz', '/readyz'])(
     '%s is GET without its body',

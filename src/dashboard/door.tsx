@@ -8,6 +8,7 @@ import { askForPassword } from './confirm.tsx'
 import type { PageName } from './frame.tsx'
 import { NO_FLASH, readFlash } from './flash.ts'
 import { type Form, readForm } from './forms.ts'
+import { pageAbove } from './paths.ts'
 import { problemAnswer } from './problems.tsx'
 import { readSessionToken } from './session-cookie.ts'
 import { toViewer, type Viewer } from './viewer.ts'
@@ -21,11 +22,13 @@ export async function findSignedIn({ sessions, baseUrl }: PageParts, request: Re
   return token === null ? null : sessions.find(token)
 }
 
-/** Asks to sign in, and goes on from there to the page that was wanted. */
+/** Asks to sign in, and goes on from there to the page that was wanted; from a form to the page it stands on. */
 function sendToSignIn(request: Request): Response {
   const { pathname, search } = new URL(request.url)
-  const next = request.method === 'GET' ? pathname + search : pathname
-  return redirectAnswer(`/sign-in?${new URLSearchParams({ next })}`)
+  const isForm = request.method === 'POST'
+  const query = new URLSearchParams({ next: isForm ? pageAbove(pathname) : pathname + search })
+  if (isForm) query.set('unsent', '1')
+  return redirectAnswer(`/sign-in?${query}`)
 }
 
 /**

@@ -13,7 +13,7 @@ export function createGuard({ baseUrl, host }: { baseUrl: string; host?: string 
   return (request: Request): GuardRefusal | null => {
     const called = findHost(request)
     if (!called) return 'unknown_host'
-    if (request.method === 'GET' || isFromOwnPage(request, baseUrl, called)) return null
+    if (request.method === 'GET' || request.method === 'HEAD' || isFromOwnPage(request, baseUrl, called)) return null
     return saysNoOrigin(request) ? 'missing_origin' : 'foreign_origin'
   }
 }

@@ -23,7 +23,7 @@ import { themeRoutes } from './theme-switch.tsx'
 import { youRoutes } from './you.tsx'
 import { unsubscribeRoutes } from './unsubscribe.tsx'
 
-export { refusalPage } from './problems.tsx'
+export { refusalPage } from './refusal-page.tsx'
 
 /** The pages. `host` is the address the server is bound to: on loopback, loopback names are known too. */
 export function dashboardRoutes(given: Parts & { host?: string }) {

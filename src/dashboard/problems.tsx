@@ -1,7 +1,5 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
-import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
-import { factsOf } from '../core/request-facts.ts'
 import { pageAnswer } from './answers.ts'
 import type { GuardRefusal } from './guard.ts'
 import { Layout } from './layout.tsx'
@@ -153,27 +151,3 @@ const ProblemPage = ({ title, lead, remedy }: Problem) => (
 /** The page that says why nothing was done, and what to do. */
 export const problemAnswer = (request: Request, code: ProblemCode): Response =>
   pageAnswer(request, PROBLEMS[code].status, <ProblemPage {...PROBLEMS[code]} />)
-
-const TITLES: Partial<Record<RefusalCode, string>> = {
-  not_found: 'There is nothing here',
-  internal_error: 'Something broke',
-}
-
-/** A refusal for someone who looks through a browser; null for a program, which gets JSON. */
-export function refusalPage(request: Request, refusal: RefusalCode): Response | null {
-  const isForPerson = request.headers.get('accept')?.includes('text/html')
-  if (!isForPerson || new URL(request.url).pathname.startsWith('/api/')) return null
-  const { status, message } = REFUSALS[refusal]
-  const { requestId } = factsOf(request)
-  return pageAnswer(
-    request,
-    status,
-    <Layout title={TITLES[refusal] ?? 'This did not work'} lead={message}>
-      {status === 500 && (
-        <p>
-          The requestId is <code>{requestId}</code>.
-        </p>
-      )}
-    </Layout>,
-  )
-}

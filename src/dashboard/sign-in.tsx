@@ -18,9 +18,10 @@ import { knownCookie, readSessionToken, sessionCookie } from './session-cookie.t
 export const signInRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/sign-in', async ({ request }) => {
-      const next = new URL(request.url).searchParams.get('next') ?? '/'
+      const { searchParams } = new URL(request.url)
+      const next = searchParams.get('next') ?? '/'
       if (await findSignedIn(parts, request)) return redirectAnswer(next)
-      return pageAnswer(request, 200, <SignInPage email="" next={next} />)
+      return pageAnswer(request, 200, <SignInPage email="" next={next} isUnsent={searchParams.has('unsent')} />)
     })
     .post(
       '/sign-in',
@@ -67,9 +68,22 @@ export async function startSession(
   return [sessionCookie(baseUrl, started.token), knownCookie(baseUrl, signIns.knownMark(proof.member))]
 }
 
-const SignInPage = ({ email, next, error }: { email: string; next: string; error?: string }) => (
+type SignInProps = {
+  email: string
+  next: string
+  error?: string
+  /** a form was sent after its session had ended */
+  isUnsent?: boolean
+}
+
+const SignInPage = ({ email, next, error, isUnsent }: SignInProps) => (
   <Layout title="Sign in" lead="With the email and password of your account." isNarrow>
     {error && <Notice kind="error">{error}</Notice>}
+    {isUnsent && (
+      <Notice kind="caution">
+        You were signed out before this was sent, so nothing was changed. Sign in, and do it again.
+      </Notice>
+    )}
     <form method="post" action="/sign-in" novalidate>
       <input type="hidden" name="next" value={next} />
       <Field name="email" label="Email" kind="email" value={email} autofocus={email === ''} autocomplete="username" />

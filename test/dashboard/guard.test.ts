@@ -86,6 +86,18 @@ describe('the origin of a form', () => {
   })
 })
 
+test('HEAD is answered as GET is', async () => {
+  const pages = await openWithToken(LOOPBACK)
+  for (const [path, status] of [
+    [`/setup?token=${pages.token}`, 200],
+    ['/setup?token=wrong', 404],
+  ] as const) {
+    const response = await pages.handle(path, { method: 'HEAD' })
+    expect([response.status, await response.text()]).toEqual([status, ''])
+  }
+  await pages.close()
+})
+
 describe('the body of a form', () => {
   const send = async (init: RequestInit) => {
     const pages = await openWithToken()

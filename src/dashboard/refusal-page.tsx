@@ -1,0 +1,49 @@
+/** @jsxImportSource preact */
+import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
+import { factsOf } from '../core/request-facts.ts'
+import { pageAnswer } from './answers.ts'
+import { Layout } from './layout.tsx'
+import { pageAbove } from './paths.ts'
+
+/** What a person reads in place of what a program does. */
+const WORDS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {
+  not_found: { title: 'There is nothing here', lead: 'No page has this address.' },
+  method_not_allowed: {
+    title: 'There is nothing to see here',
+    lead: 'This address only takes what a form sends. Nothing was sent again.',
+  },
+  internal_error: { title: 'Something broke' },
+}
+
+const WayOut = ({ refusal, path }: { refusal: RefusalCode; path: string }) =>
+  refusal === 'method_not_allowed' && pageAbove(path) !== '/' ? (
+    <p>
+      Go to <a href={pageAbove(path)}>the page of the form</a>.
+    </p>
+  ) : (
+    <p>
+      Go to <a href="/">the start</a>.
+    </p>
+  )
+
+/** A refusal for someone who looks through a browser; null for a program, which gets JSON. */
+export function refusalPage(request: Request, refusal: RefusalCode): Response | null {
+  const isForPerson = request.headers.get('accept')?.includes('text/html')
+  if (!isForPerson || new URL(request.url).pathname.startsWith('/api/')) return null
+  const { status, message } = REFUSALS[refusal]
+  const { title, lead = message } = WORDS[refusal] ?? { title: 'This did not work' }
+  const { requestId } = factsOf(request)
+  return pageAnswer(
+    request,
+    status,
+    <Layout title={title} lead={lead}>
+      {status === 500 ? (
+        <p>
+          The requestId is <code>{requestId}</code>.
+        </p>
+      ) : (
+        <WayOut refusal={refusal} path={new URL(request.url).pathname} />
+      )}
+    </Layout>,
+  )
+}
