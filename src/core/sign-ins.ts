@@ -7,10 +7,11 @@ import { createLimits, type Limit } from './limits.ts'
 import type { Clock } from './parts.ts'
 import { isPasswordOf, isPasswordQueueFull } from './passwords.ts'
 
-/** Wrong passwords in any such time, from one address and for one email (promises 14). */
+/** Wrong passwords in any such time: from one address, for one email, by a member's own browsers (promises 14). */
 export const SIGN_IN_LIMITS = {
   address: { max: 20, windowMs: 600_000 },
   email: { max: 50, windowMs: 3_600_000 },
+  known: { max: 20, windowMs: 600_000 },
 } as const satisfies Record<string, Limit>
 
 /** Addresses and emails remembered at once, the oldest going first. */
@@ -30,7 +31,8 @@ export type SignIns = ReturnType<typeof createSignIns>
 
 /**
  * Compares passwords, and no more of them than the limits let through. A browser that has signed in before is counted
- * by its address alone: whoever guesses from elsewhere can use up what an email allows, and locks nobody out.
+ * for itself: whoever guesses can use up what an email allows, or an address that a proxy makes everybody's, and locks
+ * nobody out.
  */
 export function createSignIns(parts: { store: Store; clock: Clock; addressKey: string }) {
   const { store, clock, addressKey } = parts
@@ -40,8 +42,8 @@ export function createSignIns(parts: { store: Store; clock: Clock; addressKey: s
   const knownMark = ({ id }: MemberRow): string =>
     new Bun.CryptoHasher('sha256', addressKey).update(`known browser:${id}`).digest('hex')
 
-  const isKnown = (member: MemberRow | null, mark: string | null): boolean => {
-    if (!member || mark === null || mark.length !== 64) return false
+  const isKnown = (member: MemberRow, mark: string | null): boolean => {
+    if (mark === null || mark.length !== 64) return false
     return timingSafeEqual(Buffer.from(knownMark(member)), Buffer.from(mark))
   }
 
@@ -57,9 +59,14 @@ export function createSignIns(parts: { store: Store; clock: Clock; addressKey: s
 
   /** Whether this is the password of `member`; null is somebody unknown. */
   const compare = async (member: MemberRow | null, emailKey: string, one: Try) => {
-    const buckets: [string, Limit][] = [[`address:${addressBucket(one.address)}`, SIGN_IN_LIMITS.address]]
-    if (!isKnown(member, one.known)) buckets.push([`email:${emailKey}`, SIGN_IN_LIMITS.email])
-    const counted = count(buckets)
+    const counted = count(
+      member && isKnown(member, one.known)
+        ? [[`known:${member.id}`, SIGN_IN_LIMITS.known]]
+        : [
+            [`address:${addressBucket(one.address)}`, SIGN_IN_LIMITS.address],
+            [`email:${emailKey}`, SIGN_IN_LIMITS.email],
+          ],
+    )
     if ('refusal' in counted) return counted
     if (isPasswordQueueFull()) {
       counted.undo()

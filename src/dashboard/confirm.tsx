@@ -6,7 +6,7 @@ import type { Form } from './forms.ts'
 import { Frame, type PageName } from './frame.tsx'
 import { Button, HiddenFields } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
-import { checkOwnPassword } from './password-check.ts'
+import { checkOwnPassword, withWait } from './password-check.ts'
 import type { Viewer } from './viewer.ts'
 
 /** Beside the fields of the form that waits for it. */
@@ -39,7 +39,7 @@ export async function askForPassword(
     )
   if (password === undefined) return ask(200)
   const checked = await checkOwnPassword(parts, request, who.signedIn.member, password)
-  if ('message' in checked) return ask(checked.status, checked.message)
+  if ('message' in checked) return withWait(ask(checked.status, checked.message), checked)
   const outcome = await parts.sessions.confirm(who.signedIn, checked.passwordHash)
   // where the disk is full, what comes next cannot be saved either and says so
   return 'refusal' in outcome && outcome.refusal === 'not_found'

@@ -41,7 +41,7 @@ export const keysRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/keys/revoke',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner' }, (form, viewer) =>
+        takeForm(parts, request, { appId: app, role: 'owner', isSensitive: true }, (form, viewer) =>
           revokeKey(parts, request, form, viewer),
         ),
       { parse: 'none' },

@@ -29,6 +29,12 @@ export async function checkPassword(
   }
 }
 
+/** Says to programs too how long to wait, where there were too many. */
+export function withWait(response: Response, { retryAfterSeconds }: { retryAfterSeconds?: number }): Response {
+  if (retryAfterSeconds) response.headers.set('Retry-After', String(retryAfterSeconds))
+  return response
+}
+
 /** The same for somebody who is signed in and can only have the password wrong. */
 export async function checkOwnPassword(
   parts: PageParts,

@@ -27,7 +27,9 @@ export const secretRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/keys/secret/revoke',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner' }, (_, viewer) => revokeOld(parts, request, viewer)),
+        takeForm(parts, request, { appId: app, role: 'owner', isSensitive: true }, (_, viewer) =>
+          revokeOld(parts, request, viewer),
+        ),
       { parse: 'none' },
     )
 

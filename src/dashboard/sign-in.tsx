@@ -10,7 +10,7 @@ import { Layout } from './layout.tsx'
 import { Button } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
-import { checkPassword } from './password-check.ts'
+import { checkPassword, withWait } from './password-check.ts'
 import { problemAnswer } from './problems.tsx'
 import { knownCookie, readSessionToken, sessionCookie } from './session-cookie.ts'
 
@@ -46,11 +46,7 @@ async function signIn(parts: PageParts, request: Request, form: Form): Promise<R
   const refuse = (status: number, message: string): Response =>
     pageAnswer(request, status, <SignInPage email={email} next={next} error={message} />)
   const checked = await checkPassword(parts, request, email, form.text('password'))
-  if ('message' in checked) {
-    const response = refuse(checked.status, checked.message)
-    if (checked.retryAfterSeconds) response.headers.set('Retry-After', String(checked.retryAfterSeconds))
-    return response
-  }
+  if ('message' in checked) return withWait(refuse(checked.status, checked.message), checked)
   const cookies = await startSession(parts, request, checked)
   if (!cookies) return refuse(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
   return redirectAnswer(next, cookies)

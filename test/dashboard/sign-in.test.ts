@@ -172,9 +172,27 @@ describe('too many wrong passwords', () => {
     expect((await createBrowser(pages, { address: '10.0.2.1' }).signIn('ada@example.com')).status).toBe(429)
     expect(await guess(1, { address: '10.0.2.1', email: 'eve@example.com' })).toEqual([400])
     expect((await known.signIn('ada@example.com')).status).toBe(303)
+    expect((await createBrowser(pages).signIn('ada@example.com')).status).toBe(429)
     known.cookies.set('eventpost_known', '0'.repeat(64))
     expect((await known.signIn('ada@example.com')).status).toBe(429)
   })
+})
+
+test('guesses from behind the same proxy do not lock out a browser that has signed in before', async () => {
+  const address = '10.0.0.9'
+  const known = await pages.signedIn('ada@example.com', { address })
+  await known.post('/sign-out')
+  spyOn(Bun.password, 'verify').mockImplementation(async (password) => password === PASSWORD)
+  const stranger = createBrowser(pages, { address })
+  for (let i = 0; i < 21; i++) await stranger.signIn(`person${i}@example.com`, 'wrong')
+  expect((await createBrowser(pages, { address }).signIn('ada@example.com')).status).toBe(429)
+  expect((await known.signIn('ada@example.com')).status).toBe(303)
+  await known.post('/sign-out')
+  for (let i = 0; i < SIGN_IN_LIMITS.known.max; i++) await known.signIn('ada@example.com', 'wrong')
+  expect((await known.signIn('ada@example.com')).status).toBe(429)
+  pages.clock.ms += SIGN_IN_LIMITS.known.windowMs
+  expect((await known.signIn('ada@example.com')).status).toBe(303)
+  spyOn(Bun.password, 'verify').mockRestore()
 })
 
 describe('signing out', () => {
