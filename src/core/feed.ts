@@ -6,8 +6,11 @@ const REST_MS = 250
 export const MOST_WATCHERS = 500
 
 export type Watcher = {
-  /** Something may have changed: look. It is not called again before it has resolved. */
-  onChange(): void | Promise<void>
+  /**
+   * Something may have changed: look. It is not called again before it has resolved. It may give the milliseconds after
+   * which it wants to look again, though nothing changes.
+   */
+  onChange(): void | number | Promise<void | number>
   /** The service stops. */
   onEnd(): void
 }
@@ -58,7 +61,8 @@ function createTeller(watcher: Watcher, isWatched: () => boolean): () => void {
     isResting = true
     while (isDue && isWatched()) {
       isDue = false
-      await watcher.onChange()
+      const againMs = await watcher.onChange()
+      if (typeof againMs === 'number') setTimeout(tell, againMs).unref()
       await Bun.sleep(REST_MS)
     }
     isResting = false
@@ -68,8 +72,9 @@ function createTeller(watcher: Watcher, isWatched: () => boolean): () => void {
     // a bug or a broken disk: it belongs into the log
     throw error
   }
-  return () => {
+  const tell = (): void => {
     isDue = true
     if (!isResting) void look().catch(giveUp)
   }
+  return tell
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { CountPoint, CountRange, NameCount } from '../core/counts.ts'
 import { nameInWords } from './event-words.ts'
-import { type EventsProps, eventsPath } from './events-view.ts'
+import { type CountsProps, eventsPath } from './events-view.ts'
 import { Button, HiddenFields } from './parts/button.tsx'
 import { AreaChart, formatCount, type Point } from './parts/chart.tsx'
 import { SentText } from './parts/text.tsx'
@@ -24,41 +24,43 @@ const toPoint = (range: CountRange, zone: string, { at, count }: CountPoint): Po
 }
 
 /** How many events came when. */
-export function CountsSection({ viewer, view, counts }: EventsProps) {
+export const CountsSection = (props: CountsProps) => (
+  <section class="counts" aria-label="How many came">
+    <nav class="ranges" aria-label="How far back">
+      {Object.entries(RANGE_WORDS).map(([range, { name }]) => (
+        <a
+          key={range}
+          href={eventsPath(props.viewer.app.publicId, { ...props.view, range: range as CountRange })}
+          aria-current={range === props.view.range ? 'true' : undefined}
+        >
+          {name}
+        </a>
+      ))}
+    </nav>
+    <CountsChart {...props} />
+  </section>
+)
+
+export function CountsChart({ viewer, view, counts }: CountsProps) {
   const zone = zoneOf(view.range, viewer.app)
+  const what = view.name === null ? 'All events' : nameInWords(view.name)
   return (
-    <section class="counts" aria-label="How many came">
-      <nav class="ranges" aria-label="How far back">
-        {Object.entries(RANGE_WORDS).map(([range, { name }]) => (
-          <a
-            key={range}
-            href={eventsPath(viewer.app.publicId, { ...view, range: range as CountRange })}
-            aria-current={range === view.range ? 'true' : undefined}
-          >
-            {name}
-          </a>
-        ))}
-      </nav>
-      <AreaChart
-        label={`${view.name === null ? 'All events' : nameInWords(view.name)} by the ${UNITS[view.range]} (${nameOfZone(zone)})`}
-        points={counts.points.map((point) => toPoint(view.range, zone, point))}
-      />
-    </section>
+    <AreaChart
+      label={`${what} by the ${UNITS[view.range]} (${nameOfZone(zone)})`}
+      points={counts.points.map((point) => toPoint(view.range, zone, point))}
+    />
   )
 }
 
 const UNITS: Record<CountRange, string> = { hours: 'hour', days: 'day', weeks: 'week' }
 
 /** Which names came how often, each a filter of the page. */
-export const NamesSection = (props: EventsProps) => (
+export const NamesSection = (props: CountsProps) => (
   <section>
     <h2>Names</h2>
     <NamesFilter {...props} />
-    <ul class="names">
-      <NameItem {...props} name={null} count={props.counts.total} />
-      {props.counts.names.map(({ name, count }) => (
-        <NameItem key={name} {...props} name={name} count={count} />
-      ))}
+    <ul class="names" data-feed-counts="names">
+      <NamesList {...props} />
     </ul>
     {!props.counts.isWhole && (
       <p class="hint">
@@ -69,7 +71,16 @@ export const NamesSection = (props: EventsProps) => (
   </section>
 )
 
-const NameItem = ({ viewer, view, counts, name, count }: EventsProps & { name: string | null; count: number }) => (
+export const NamesList = (props: CountsProps) => (
+  <>
+    <NameItem {...props} name={null} count={props.counts.total} />
+    {props.counts.names.map(({ name, count }) => (
+      <NameItem key={name} {...props} name={name} count={count} />
+    ))}
+  </>
+)
+
+const NameItem = ({ viewer, view, counts, name, count }: CountsProps & { name: string | null; count: number }) => (
   <li>
     <a href={eventsPath(viewer.app.publicId, { ...view, name })} aria-current={name === view.name ? 'true' : undefined}>
       <Share count={count} of={counts.total} />
@@ -87,7 +98,7 @@ const Share = ({ count, of }: { count: number; of: number }) => (
 )
 
 /** The same on a phone, where a list would stand between the reader and the events. */
-const NamesFilter = ({ view, counts }: EventsProps) => (
+const NamesFilter = ({ view, counts }: CountsProps) => (
   <form class="names-filter" method="get">
     <HiddenFields fields={view.range === 'hours' ? {} : { range: view.range }} />
     <label class="unseen" for="event">

@@ -2,7 +2,7 @@
 import { publicId } from '../core/public-ids.ts'
 import { CountsSection, NamesSection, RANGE_WORDS } from './counts-section.tsx'
 import { nameInWords } from './event-words.ts'
-import { type EventsProps, eventsPath } from './events-view.ts'
+import { type CountsProps, type EventsProps, eventsPath, feedPath } from './events-view.ts'
 import { FeedRow } from './feed.tsx'
 import { Frame, pathOf } from './frame.tsx'
 import { Badge } from './parts/badge.tsx'
@@ -18,7 +18,17 @@ export function EventsPage(props: EventsProps) {
   const { viewer, view, counts, rows, isOld } = props
   const hasNone = rows.length === 0 && counts.total === 0 && view.name === null && !isOld
   return (
-    <Frame viewer={viewer} page="events" title="Events" state={<State {...props} />} islands={['feed', 'chart']}>
+    <Frame
+      viewer={viewer}
+      page="events"
+      title="Events"
+      state={
+        <span data-feed-counts="state">
+          <State {...props} />
+        </span>
+      }
+      islands={['feed', 'chart']}
+    >
       {hasNone ? (
         <FeedSection {...props} />
       ) : (
@@ -36,7 +46,8 @@ export function EventsPage(props: EventsProps) {
   )
 }
 
-function State({ view: { range, name }, counts: { total, points } }: EventsProps) {
+/** How many came, in a sentence. */
+export function State({ view: { range, name }, counts: { total, points } }: CountsProps) {
   const when = RANGE_WORDS[range].last
   if (name === null) return <>{total === 0 ? `No events in ${when}.` : `${countEvents(total)} in ${when}.`}</>
   const count = points.reduce((sum, point) => sum + point.count, 0)
@@ -75,7 +86,6 @@ const FeedTools = () => (
 
 function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
   const { publicId: appId } = viewer.app
-  const follow = new URLSearchParams(view.name === null ? {} : { event: view.name })
   const path = (cursor: string | null) => eventsPath(appId, view, cursor)
   return (
     <>
@@ -88,7 +98,7 @@ function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
       )}
       <ol
         class="feed"
-        data-feed={isOld ? undefined : `${pathOf(appId, 'feed')}?${follow}`}
+        data-feed={isOld ? undefined : feedPath(appId, view)}
         data-cursor={publicId('evt', rows[0]?.id ?? 0)}
       >
         {rows.map((row) => (

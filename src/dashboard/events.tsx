@@ -1,12 +1,14 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { isCountRange, readCounts } from '../core/counts.ts'
+import { readCounts } from '../core/counts.ts'
 import { publicId, readPublicId } from '../core/public-ids.ts'
 import { pageAnswer } from './answers.ts'
 import { openStream, type PageParts, showPage } from './door.tsx'
 import { EventPage } from './event-page.tsx'
 import { EventsPage } from './events-page.tsx'
-import { FEED_ROWS, followFeed } from './feed.tsx'
+import { followFeed } from './events-live.tsx'
+import { readView } from './events-view.ts'
+import { FEED_ROWS } from './feed.tsx'
 import { problemAnswer } from './problems.tsx'
 import type { Viewer } from './viewer.ts'
 
@@ -25,24 +27,15 @@ export const eventsRoutes = (parts: PageParts) =>
 
 async function showEvents(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
   const { searchParams } = new URL(request.url)
-  const wanted = searchParams.get('range') ?? ''
-  const range = isCountRange(wanted) ? wanted : 'hours'
-  const name = searchParams.get('event') || null
+  const view = readView(searchParams)
   const before = readPublicId('evt', searchParams.get('before') ?? '')
   const [counts, { rows, next }] = await Promise.all([
-    readCounts(parts, viewer.app, range, name),
-    parts.store.listEvents({ appId: viewer.app.id, contactId: null, name, before, limit: FEED_ROWS }),
+    readCounts(parts, viewer.app, view.range, view.name),
+    parts.store.listEvents({ appId: viewer.app.id, contactId: null, name: view.name, before, limit: FEED_ROWS }),
   ])
   const older = next === null ? null : publicId('evt', next)
   const page = (
-    <EventsPage
-      viewer={viewer}
-      view={{ range, name }}
-      counts={counts}
-      rows={rows}
-      isOld={before !== null}
-      older={older}
-    />
+    <EventsPage viewer={viewer} view={view} counts={counts} rows={rows} isOld={before !== null} older={older} />
   )
   return pageAnswer(request, 200, page)
 }

@@ -77,12 +77,12 @@ const toText = ({ name, data, id }: Message): string =>
 
 /**
  * The same for what is committed (core/feed.ts): `look` is called at the start and after each change, one call after
- * another, and sends what is new. Ends when the session does.
+ * another, and sends what is new; it may give the milliseconds after which to be called again. Ends when the session does.
  */
 export const streamChanges = (
   { feed, sessions, baseUrl }: PageParts,
   request: Request,
-  look: (send: Send) => Promise<void>,
+  look: (send: Send) => Promise<void | number>,
 ): Response =>
   streamEvents(request, ({ send, end, onBeat }) => {
     const token = readSessionToken(request, baseUrl)
@@ -93,9 +93,7 @@ export const streamChanges = (
     }
     onBeat(() => void endWithSession())
     return feed.watch({
-      onChange: async () => {
-        if (await endWithSession()) await look(send)
-      },
+      onChange: async () => ((await endWithSession()) ? look(send) : undefined),
       onEnd: end,
     })
   })

@@ -52,6 +52,14 @@ test('many changes are one look after a rest, and none comes while the last one 
   expect(looks).toBe(2)
 })
 
+test('a watcher looks again when it asked to, though nothing changes', async () => {
+  const { feed } = openFeed()
+  let looks = 0
+  feed.watch({ onChange: () => ((looks += 1) < 3 ? 10 : undefined), onEnd: () => {} })
+  await Bun.sleep(4 * REST_MS)
+  expect(looks).toBe(3)
+})
+
 test('who has left is not told, not even of what was due', async () => {
   const { feed, watcher, looks, commit } = openFeed()
   const stop = feed.watch(watcher)

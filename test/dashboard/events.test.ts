@@ -152,13 +152,17 @@ describe('the stream', () => {
     })
     const reader = response.body?.getReader()
     let text = ''
-    const next = async (): Promise<{ html: string; count: number; cursor: string }> => {
-      while (!/data: .*\n\n/.test(text)) text += new TextDecoder().decode((await reader?.read())?.value)
-      const [all = '', data = '{}'] = /^[^]*?data: (.*)\n\n/.exec(text) ?? []
+    /** The next message of a name; those of others are passed over. */
+    const read = async <T>(name: string): Promise<T> => {
+      const message = new RegExp(`event: ${name}\\ndata: (.*)\\n\\n`)
+      while (!message.test(text)) text += new TextDecoder().decode((await reader?.read())?.value)
+      const [all = '', data = '{}'] = new RegExp(`^[^]*?${message.source}`).exec(text) ?? []
       text = text.slice(all.length)
       return JSON.parse(data)
     }
-    return { response, next, leave: () => reader?.cancel() }
+    const next = () => read<{ html: string; count: number; cursor: string }>('rows')
+    const counts = () => read<{ state: string; chart: string; names: string }>('counts')
+    return { response, next, counts, leave: () => reader?.cancel() }
   }
 
   test('goes on from the cursor: nothing is missed and nothing comes twice', async () => {
@@ -187,6 +191,22 @@ describe('the stream', () => {
       51,
       [expect.stringContaining('More came in between')],
     ])
+    await leave()
+  })
+
+  test('tells the counts with the first rows, and then once in ten seconds', async () => {
+    const { next, counts, leave } = await follow('range=days&after=evt_00000000000')
+    await record({ name: HOSTILE })
+    const first = await counts()
+    expect(first.state).toBe('One event in the last 30 days.')
+    expect((await textOf(first.chart, '[data-told]'))[0]).toBe('Most: 1')
+    expect(await textOf(first.names, '.number')).toEqual(['1', '1'])
+    expect(first.names).not.toContain('<script>')
+    await record({})
+    await next()
+    pages.clock.ms += 10_000
+    await record({})
+    expect((await counts()).state).toBe('3 events in the last 30 days.')
     await leave()
   })
 

@@ -35,31 +35,37 @@ function drawChart(figure: HTMLElement): void {
   const told = figure.querySelector<HTMLElement>('[data-told]')
   const drawn = readTable(figure)
   if (!plot || !told || drawn.values.length < 2) return
-  const most = told.textContent
+  let most = told.textContent
   const tell = (index: number | null | undefined): void => {
     const value = index === null || index === undefined ? undefined : drawn.values[index]
     told.textContent = value === undefined ? most : `${drawn.labels[index ?? 0]}: ${value.toLocaleString('en-GB')}`
   }
   const sizeOf = () => ({ width: plot.clientWidth, height: plot.clientHeight })
-  // the last one is not over yet, so its line only says where it stands
-  const { values } = drawn
-  const isLast = (index: number): boolean => index === values.length - 1
-  const data: uPlot.AlignedData = [
-    values.map((_, index) => index),
-    values.map((value, index) => (isLast(index) ? null : value)),
-    values.map((value, index) => (isLast(index) || isLast(index + 1) ? value : null)),
-  ]
   plot.classList.add('drawn')
-  const chart = new uPlot({ ...optionsOf(figure, drawn, tell), ...sizeOf() }, data, plot)
+  const chart = new uPlot({ ...optionsOf(figure, drawn, tell), ...sizeOf() }, toLines(drawn), plot)
   new ResizeObserver(() => chart.setSize(sizeOf())).observe(plot)
+  figure.addEventListener('counts', () => {
+    most = told.textContent
+    chart.setData(toLines(Object.assign(drawn, readTable(figure))))
+  })
   const redraw = (): void => chart.redraw(false)
   new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ['data-theme'] })
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw)
 }
 
+/** The last one is not over yet, so its line only says where it stands. */
+function toLines({ values }: Drawn): uPlot.AlignedData {
+  const isLast = (index: number): boolean => index === values.length - 1
+  return [
+    values.map((_, index) => index),
+    values.map((value, index) => (isLast(index) ? null : value)),
+    values.map((value, index) => (isLast(index) || isLast(index + 1) ? value : null)),
+  ]
+}
+
 function optionsOf(
   figure: HTMLElement,
-  { ticks }: Drawn,
+  drawn: Drawn,
   tell: (index?: number | null) => void,
 ): Omit<uPlot.Options, 'width' | 'height'> {
   // of the shapes that came with the page, which know the colours of the day and of the night
@@ -87,8 +93,8 @@ function optionsOf(
         space: TICK_SPACE,
         grid: { show: false },
         incrs: [1, 2, 3, 4, 6, 7, 8, 12, 24],
-        splits: (_, __, ___, ____, step) => pickTicks(ticks, step),
-        values: (_, splits) => splits.map((index) => ticks[index] ?? ''),
+        splits: (_, __, ___, ____, step) => pickTicks(drawn.ticks, step),
+        values: (_, splits) => splits.map((index) => drawn.ticks[index] ?? ''),
       },
       {
         ...quiet,

@@ -6,8 +6,9 @@ const ROWS_MAX = 100
 /** Rows that wait while somebody reads or has paused; beyond them the oldest go. */
 const HELD_MAX = 100
 
-/** What dashboard/feed.tsx sends. */
+/** What dashboard/events-live.tsx sends. */
 type FeedRows = { html: string; count: number; cursor: string }
+type FeedCounts = { state: string; chart: string; names: string }
 
 const STATES: Record<StreamState | 'paused', { mood: string; word: string }> = {
   open: { mood: 'good', word: 'Live' },
@@ -86,12 +87,28 @@ function followFeed(list: HTMLOListElement): void {
 
   openStream({
     url: () => `${list.dataset.feed}&after=${list.dataset.cursor}`,
-    on: { rows: (data) => take(data as FeedRows) },
+    on: { rows: (data) => take(data as FeedRows), counts: (data) => showCounts(data as FeedCounts) },
     onState: (now) => {
       stream = now
       sayState()
     },
   })
+}
+
+/** The sentence, the names and the chart's numbers, but for a part that is being read. */
+function showCounts({ chart, ...parts }: FeedCounts): void {
+  for (const [name, html] of Object.entries(parts)) {
+    const part = document.querySelector(`[data-feed-counts="${name}"]`)
+    if (part && !part.matches(':hover, :focus-within')) part.innerHTML = html
+  }
+  const figure = document.querySelector('.counts .chart')
+  const template = document.createElement('template')
+  template.innerHTML = chart
+  for (const selector of ['tbody', '[data-told]']) {
+    const next = template.content.querySelector(selector)
+    if (next) figure?.querySelector(selector)?.replaceChildren(...next.childNodes)
+  }
+  figure?.dispatchEvent(new Event('counts'))
 }
 
 /** Rows that went from the end are on the page of older events. */
