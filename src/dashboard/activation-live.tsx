@@ -36,7 +36,7 @@ export function streamStatus(parts: PageParts, request: Request, viewer: Viewer)
     const status = await readStatus(parts, viewer)
     const show = (part: VNode): string => render(<Zone.Provider value={viewer.app.timezone}>{part}</Zone.Provider>)
     const data = {
-      state: show(<State {...status} />),
+      state: show(<State {...status} appId={viewer.app.publicId} />),
       steps: show(<Steps {...status} />),
       trouble: show(<Trouble {...status} appId={viewer.app.publicId} />),
     }

@@ -42,7 +42,7 @@ export const ActivationPage = (props: ActivationProps) => (
     islands={['live']}
     state={
       <span data-live="state" aria-live="polite">
-        <State {...props} />
+        <State {...props} appId={props.viewer.app.publicId} />
       </span>
     }
   >
@@ -58,7 +58,8 @@ export const ActivationPage = (props: ActivationProps) => (
       <aside aria-label="Your app">
         <StatusSection {...props} />
         <AppSection {...props} />
-        <TestSection {...props} />
+        {/* nor would this one leave it there */}
+        {!props.made && hasRole(props.viewer.member.role, 'editor') && <TestSection {...props} />}
       </aside>
     </div>
   </Frame>
@@ -110,7 +111,7 @@ const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
 
 function keysSentence(keys: KeyRow[]): string {
   const again = 'A key is shown once, when it is made, with the identity secret beside it.'
-  if (keys.length === 0) return `No key works yet. ${again}`
+  if (keys.length === 0) return `No key works. ${again}`
   return `${keys.length === 1 ? `The key “${keys[0]?.name}” works.` : `${keys.length} keys work.`} ${again} If nobody stored it, make another.`
 }
 
@@ -141,21 +142,18 @@ const AppSection = ({ viewer: { app } }: ActivationProps) => (
   </section>
 )
 
-/** Not beside a key that was just made: sending the form would take it away unstored. */
-const TestSection = ({ viewer, activation, made }: ActivationProps) => (
+const TestSection = ({ viewer, activation }: ActivationProps) => (
   <section>
     <h2>Try it</h2>
     <p class="hint">
       A test event is about yourself, {viewer.member.email}, who then is one of the people of this app. No message
       follows from it.
     </p>
-    {hasRole(viewer.member.role, 'editor') && !made && (
-      <ActionForm
-        action={`${pathOf(viewer.app.publicId, 'activation')}/test`}
-        kind={activation.lastEventAt === null ? 'primary' : 'plain'}
-      >
-        Send a test event
-      </ActionForm>
-    )}
+    <ActionForm
+      action={`${pathOf(viewer.app.publicId, 'activation')}/test`}
+      kind={activation.lastEventAt === null ? 'primary' : 'plain'}
+    >
+      Send a test event
+    </ActionForm>
   </section>
 )

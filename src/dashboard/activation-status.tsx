@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { KeyRow } from '../core/accounts.ts'
 import type { Activation } from '../core/activation.ts'
+import { pathOf } from './frame.tsx'
 import { Icon } from './parts/icon.tsx'
 import { Time } from './parts/time.tsx'
 import type { ComponentChildren } from 'preact'
@@ -8,10 +9,11 @@ import type { ComponentChildren } from 'preact'
 export type StatusProps = { activation: Activation; keys: KeyRow[]; now: number }
 
 /** The specification's own words until something has arrived (spec 3.4). */
-export const State = ({ activation: { message, lastEventAt }, now }: StatusProps) =>
+export const State = ({ activation: { message, lastEventAt }, now, appId }: StatusProps & { appId: string }) =>
   message === null ? (
     <>
-      Events arrive. The newest came <Time at={lastEventAt ?? now} now={now} />.
+      Events arrive. The newest came <Time at={lastEventAt ?? now} now={now} />.{' '}
+      <a href={pathOf(appId, 'events')}>See them</a>
     </>
   ) : (
     <>{message}</>
@@ -24,7 +26,7 @@ export const Steps = ({ activation, keys, now }: StatusProps) => {
   return (
     <ol class="steps">
       <Step name="Your server called" at={usedAt} now={now}>
-        {keys.length === 0 ? 'No key works yet.' : 'With the code below, or any other call.'}
+        {keys.length === 0 ? 'No key works.' : 'With the code below, or any other call.'}
       </Step>
       <Step name="An event came" at={lastEventAt} now={now}>
         Sent by your server, about a person.

@@ -112,7 +112,7 @@ function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
 }
 
 const NoRows = ({ viewer, view, isOld }: Pick<EventsProps, 'viewer' | 'view' | 'isOld'>) => {
-  if (isOld) return <EmptyState title="Nothing older">These were the first events of this app.</EmptyState>
+  if (isOld) return <EmptyState title="Nothing older">No event came before these.</EmptyState>
   if (view.name !== null)
     return (
       <EmptyState

@@ -87,7 +87,8 @@ describe('the page', () => {
     await browser.post(`${pages.at('activation')}/test`)
     pages.clock.ms += 5 * MINUTE
     const { html } = await browser.get(pages.at('activation'))
-    expect(await leadOf(html)).toBe('Events arrive. The newest came 5 minutes ago.')
+    expect(await leadOf(html)).toBe('Events arrive. The newest came 5 minutes ago. See them')
+    expect(await attributesOf(html, '.lead a', 'href')).toEqual([pages.at('events')])
   })
 })
 

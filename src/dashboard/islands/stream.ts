@@ -41,7 +41,7 @@ export function openStream({ url, on, onState }: Listener): { close(): void } {
   const giveUp = async (failed: EventSource): Promise<void> => {
     if (failed !== source) return
     close()
-    if (await isSignedOut()) return onState('signed-out')
+    if (await isSignedOut(url())) return onState('signed-out')
     onState('interrupted')
     again = setTimeout(open, RETRY_MS)
   }
@@ -50,11 +50,12 @@ export function openStream({ url, on, onState }: Listener): { close(): void } {
   return { close }
 }
 
-/** Then the page itself leads elsewhere. */
-async function isSignedOut(): Promise<boolean> {
+/** Then the stream is refused; of one that is open nothing is read. */
+async function isSignedOut(url: string): Promise<boolean> {
   try {
-    const { type } = await fetch(location.href, { redirect: 'manual' })
-    return type === 'opaqueredirect'
+    const { status, body } = await fetch(url)
+    void body?.cancel()
+    return status === 401
   } catch {
     return false
   }

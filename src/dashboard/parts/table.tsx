@@ -42,22 +42,23 @@ const classOf = <Row,>({ isNumber, isAction }: Column<Row>): string | undefined 
   isNumber ? 'number' : isAction ? 'action' : undefined
 
 /** Pages by where the last row stood: nothing is counted, and nothing is missed when rows come. */
-export const Pager = ({ newest, newer, older }: { newest?: string; newer?: string; older?: string }) => (
-  <nav class="pager" aria-label="Pages">
-    {newest && (
-      <a class="button plain" href={newest}>
-        Newest
-      </a>
-    )}
-    {newer && (
-      <a class="button plain" href={newer} rel="prev">
-        Newer
-      </a>
-    )}
-    {older && (
-      <a class="button plain" href={older} rel="next">
-        Older
-      </a>
-    )}
-  </nav>
-)
+export const Pager = ({ newest, newer, older }: { newest?: string; newer?: string; older?: string }) =>
+  newest || newer || older ? (
+    <nav class="pager" aria-label="Pages">
+      {newest && (
+        <a class="button plain" href={newest}>
+          Newest
+        </a>
+      )}
+      {newer && (
+        <a class="button plain" href={newer} rel="prev">
+          Newer
+        </a>
+      )}
+      {older && (
+        <a class="button plain" href={older} rel="next">
+          Older
+        </a>
+      )}
+    </nav>
+  ) : null
