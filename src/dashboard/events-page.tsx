@@ -67,7 +67,7 @@ const FeedSection = (props: EventsProps) => (
       <h2>{props.isOld ? 'Older events' : 'Newest events'}</h2>
       {!props.isOld && <FeedTools />}
     </div>
-    <p class="hint">Times are those of {nameOfZone(props.viewer.app.timezone)}.</p>
+    <p class="hint">Times in {nameOfZone(props.viewer.app.timezone)}.</p>
     <FeedList {...props} />
   </section>
 )

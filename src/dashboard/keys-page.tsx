@@ -10,7 +10,8 @@ import { Button, ButtonLink, HiddenFields } from './parts/button.tsx'
 import { Dialog } from './parts/dialog.tsx'
 import { EmptyState } from './parts/empty.tsx'
 import { Notice } from './parts/notice.tsx'
-import { type Column, Table } from './parts/table.tsx'
+import type { Page } from './paging.ts'
+import { type Column, Pager, Table } from './parts/table.tsx'
 import { ExactTime, Time } from './parts/time.tsx'
 import { SecretSection } from './secret-section.tsx'
 import type { Viewer } from './viewer.ts'
@@ -18,6 +19,8 @@ import type { Viewer } from './viewer.ts'
 type KeysProps = {
   viewer: Viewer
   keys: KeyRow[]
+  /** those of this page, the ones that work first */
+  shown: Page<KeyRow>
   secrets: SecretRow[]
   /** signatures made with the one before, since it was rotated out */
   oldSecretUse: Noted | null
@@ -26,7 +29,7 @@ type KeysProps = {
 }
 
 /** The keys of the account with what became of them, and the identity secret. */
-export function KeysPage({ viewer, keys, secrets, oldSecretUse, now, refusal }: KeysProps) {
+export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, now, refusal }: KeysProps) {
   const isOwner = hasRole(viewer.member.role, 'owner')
   const newKey = `${pathOf(viewer.app.publicId, 'keys')}/new`
   const make = (
@@ -52,7 +55,10 @@ export function KeysPage({ viewer, keys, secrets, oldSecretUse, now, refusal }: 
           Your server sends events with a key. There is none, so nothing can arrive.
         </EmptyState>
       ) : (
-        <Table label="API keys" columns={columnsOf(viewer, isOwner, now)} rows={keys} idOf={({ id }) => id} />
+        <>
+          <Table label="API keys" columns={columnsOf(viewer, isOwner, now)} rows={shown.rows} idOf={({ id }) => id} />
+          <Pager {...shown} />
+        </>
       )}
       <SecretSection {...{ viewer, secrets, oldSecretUse, isOwner, now }} />
     </Frame>

@@ -15,6 +15,7 @@ import { pathOf } from './frame.tsx'
 import { KeyMadePage, type NewKeyInput, NewKeyPage } from './key-pages.tsx'
 import { KeysPage } from './keys-page.tsx'
 import type { Made } from './made-key.tsx'
+import { pageOf } from './paging.ts'
 import { problemAnswer } from './problems.tsx'
 import type { Viewer } from './viewer.ts'
 
@@ -56,7 +57,9 @@ export async function showKeys(parts: PageParts, request: Request, viewer: Viewe
   const keys = (await store.listKeys(viewer.account.id)).map(access.withUse)
   const secrets = await store.listSecrets(viewer.account.id, now - PREVIOUS_SECRET_VALID_MS)
   const oldSecretUse = await readOldSecretUse(parts, viewer.apps)
-  const page = <KeysPage {...{ viewer, keys, secrets, oldSecretUse, now, refusal }} />
+  const workingFirst = keys.toSorted((a, b) => Number(a.revokedAt !== null) - Number(b.revokedAt !== null))
+  const shown = pageOf(workingFirst, pathOf(viewer.app.publicId, 'keys'), request)
+  const page = <KeysPage {...{ viewer, keys, shown, secrets, oldSecretUse, now, refusal }} />
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
 }
 

@@ -4,14 +4,15 @@ import { Frame, pathOf } from './frame.tsx'
 import { Badge } from './parts/badge.tsx'
 import { ButtonLink } from './parts/button.tsx'
 import { Notice } from './parts/notice.tsx'
-import { type Column, Table } from './parts/table.tsx'
+import type { Page } from './paging.ts'
+import { type Column, Pager, Table } from './parts/table.tsx'
 import { Time } from './parts/time.tsx'
 import type { Viewer } from './viewer.ts'
 
-type MembersProps = { viewer: Viewer; members: MemberEntry[]; now: number }
+type MembersProps = { viewer: Viewer; members: MemberEntry[]; shown: Page<MemberEntry>; now: number }
 
 /** The people who sign in to the account. */
-export const MembersPage = ({ viewer, members, now }: MembersProps) => {
+export const MembersPage = ({ viewer, members, shown, now }: MembersProps) => {
   const isOwner = hasRole(viewer.member.role, 'owner')
   return (
     <Frame
@@ -28,7 +29,8 @@ export const MembersPage = ({ viewer, members, now }: MembersProps) => {
       }
     >
       {!isOwner && <Notice kind="info">Only owners of the account invite and change members.</Notice>}
-      <Table label="Members" columns={columnsOf(viewer, isOwner, now)} rows={members} idOf={({ id }) => id} />
+      <Table label="Members" columns={columnsOf(viewer, isOwner, now)} rows={shown.rows} idOf={({ id }) => id} />
+      <Pager {...shown} />
     </Frame>
   )
 }

@@ -10,6 +10,7 @@ import type { Form } from './forms.ts'
 import { pathOf } from './frame.tsx'
 import { InvitePage, type InviteErrors, LinkMadePage, MemberPage } from './member-pages.tsx'
 import { MembersPage } from './members-page.tsx'
+import { pageOf } from './paging.ts'
 import { problemAnswer } from './problems.tsx'
 import type { Viewer } from './viewer.ts'
 
@@ -19,7 +20,12 @@ export const membersRoutes = (parts: PageParts) =>
     .get('/apps/:app/members', ({ request, params: { app } }) =>
       showPage(parts, request, app, async (viewer) => {
         const members = await parts.store.listMembers(viewer.account.id)
-        return pageAnswer(request, 200, <MembersPage viewer={viewer} members={members} now={parts.clock.now()} />)
+        const shown = pageOf(members, pathOf(app, 'members'), request)
+        return pageAnswer(
+          request,
+          200,
+          <MembersPage viewer={viewer} members={members} shown={shown} now={parts.clock.now()} />,
+        )
       }),
     )
     .get('/apps/:app/members/new', ({ request, params: { app } }) =>

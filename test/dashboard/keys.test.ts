@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { createApp, rotateIdentitySecret } from '../../src/core/accounts.ts'
+import { createApp, createKey, rotateIdentitySecret } from '../../src/core/accounts.ts'
 import { verifyIdentity, signEmail } from '../../src/core/identity.ts'
 import { type AccountPages, type Browser, openAccount, PASSWORD } from './browser.ts'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from './pages.ts'
@@ -51,6 +51,24 @@ describe('the list', () => {
     const [id = ''] = await attributesOf(html, '[name=key]', 'value')
     await owner.post(`${keys()}/revoke`, { key: id ?? '' })
     expect(await textOf((await owner.get(keys())).html, '.notice.caution')).toEqual([])
+  })
+
+  test('those that work come first, 50 on a page', async () => {
+    const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
+    for (let i = 0; i < 60; i++) {
+      await createKey(maker, pages.begun.accountId, { name: `Key ${i}`, scope: 'standard' })
+    }
+    const all = await listed()
+    for (const { id } of all.slice(0, 30)) await owner.post(`${keys()}/revoke`, { key: id })
+    const first = (await owner.get(keys())).html
+    expect(await textOf(first, '.lead')).toEqual(['31 keys work.'])
+    const states = (await rowsOf(first)).map((row) => row[4])
+    expect([states.length, states.lastIndexOf('Works'), states.indexOf('Revoked just now')]).toEqual([50, 30, 31])
+    const [older] = await attributesOf(first, '.pager a', 'href')
+    const second = (await owner.get(older ?? '')).html
+    expect((await rowsOf(second)).length).toBe(11)
+    expect(await attributesOf(second, '.pager a', 'href')).toEqual([keys()])
+    expect((await rowsOf((await owner.get(`${keys()}?after=${HOSTILE}`)).html)).length).toBe(50)
   })
 
   test('hostile names are text', async () => {

@@ -81,7 +81,7 @@ test('its pages tell times by its timezone', async () => {
   await browser.post(pages.at('activation/test'))
   await browser.post(pages.at('settings'), FIELDS)
   const events = (await browser.get(pages.at('events'))).html
-  expect(events).toContain('Times are those of America/New York.')
+  expect(events).toContain('Times in America/New York.')
   expect(await textOf(events, '.feed time')).toEqual(['3 May 08:00:00'])
   expect((await textOf(events, '.chart .axis'))[0]).toEndWith('3 May, 08:00')
   const days = (await browser.get(pages.at('events?range=days'))).html
