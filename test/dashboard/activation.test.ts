@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { readScript, readStub } from '../../src/assets.ts'
-import { createSetupToken, rotateIdentitySecret } from '../../src/core/accounts.ts'
-import { signEmail } from '../../src/core/identity.ts'
+import { createSetupToken } from '../../src/core/accounts.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../../src/core/snippet-tag.ts'
-import { type AccountPages, type Browser, createBrowser, openAccount, PASSWORD } from './browser.ts'
-import { attributesOf, BASE, DAY, expectHarmless, HOSTILE, openPages, textOf } from './pages.ts'
+import { type AccountPages, createBrowser, openAccount, PASSWORD } from './browser.ts'
+import { attributesOf, BASE, expectHarmless, HOSTILE, openPages, textOf } from './pages.ts'
 
 let pages: AccountPages
 beforeEach(async () => {
@@ -14,7 +13,6 @@ afterEach(() => pages.close())
 
 const MINUTE = 60_000
 const WAITING = 'Waiting for the first event...'
-const unescapeText = (text = '') => text.replaceAll('&#39;', "'")
 const leadOf = async (html: string) => (await textOf(html, '.lead'))[0]
 const KEY = /mc_[0-9A-Za-z]{36}/
 
@@ -103,138 +101,6 @@ describe('the tag', () => {
     expect(pinned).toMatch(/ src="http:\/\/localhost:8080\/s\.[0-9a-f]{16}\.js" .* integrity="sha384-/)
     expect(await textOf(html, '#policy')).toEqual([makeSnippetPolicy(source)])
     expect(await textOf(html, '#tag-consent-1')).toEqual([expect.stringContaining("service('consent', true)")])
-  })
-})
-
-describe('the checker of signatures', () => {
-  const check = async (email: string, signature: string, who = 'ada@example.com') =>
-    (await pages.signedIn(who)).post(`${pages.at('activation')}/signature`, { email, signature })
-  const EMAIL = 'grace@example.com'
-  const right = () => signEmail(EMAIL, pages.begun.identitySecret)
-
-  test.each<[string, () => string, string]>([
-    ['right', right, 'Done: It matches the current identity secret.'],
-    ['pasted with a space', () => ` ${right()}\n`, 'Done: It matches the current identity secret.'],
-    ['in capitals', () => right().toUpperCase(), 'Error: It matches, but it is in uppercase'],
-    ['of another email', () => signEmail('eve@example.com', pages.begun.identitySecret), 'Error: It does not match.'],
-    ['none', () => '', 'Error: It is no signature'],
-  ])('says that one is %s', async (_name, signature, sentence) => {
-    const { status, html } = await check(EMAIL, signature())
-    expect([status, (await textOf(html, '#check [role=status]'))[0]]).toEqual([200, expect.stringContaining(sentence)])
-    expect(await attributesOf(html, '#check #email', 'value')).toEqual([EMAIL])
-  })
-
-  test('says for how long an old secret works, and that it does no more', async () => {
-    const old = right()
-    await rotateIdentitySecret({ store: pages.store, now: pages.clock.now(), actor: 'test' }, pages.begun.accountId)
-    expect((await check(EMAIL, old)).html).toContain('It matches an old identity secret.')
-    pages.clock.ms += DAY
-    expect((await check(EMAIL, old)).html).toContain('rotated out more than 24 hours ago, and is refused')
-  })
-
-  test("knows nothing of another account's secret, and takes what is pasted for text", async () => {
-    const other = await pages.addAccount('eve@example.com', 'Other')
-    expect((await check(EMAIL, signEmail(EMAIL, other.identitySecret))).html).toContain('It does not match.')
-    const { html } = await check(HOSTILE, HOSTILE)
-    await expectHarmless(html)
-    expect(await attributesOf(html, '#check #signature', 'value')).toEqual([HOSTILE])
-  })
-
-  test('is open to viewers, and only to members', async () => {
-    await pages.addMember('eve@example.com', 'viewer')
-    expect((await check(EMAIL, right(), 'eve@example.com')).status).toBe(200)
-    const stranger = createBrowser(pages)
-    const { status, location } = await stranger.post(`${pages.at('activation')}/signature`, {})
-    expect([status, location]).toEqual([303, expect.stringContaining('/sign-in')])
-  })
-})
-
-describe('what was refused', () => {
-  const appId = async () => (await pages.store.listApps(pages.begun.accountId))[0]?.id ?? 0
-  const troubles = async () =>
-    textOf((await (await pages.signedIn()).get(pages.at('activation'))).html, '.troubles > li')
-
-  test('is told with its reason, how often and when, for seven days', async () => {
-    expect(await troubles()).toEqual([])
-    const id = await appId()
-    pages.notes.add(id, 'refused_call', { reason: `\`event\`: Send ${HOSTILE}` })
-    pages.notes.add(id, 'failed_signature', { reason: 'uppercase', origin: 'https://app.example.com' })
-    pages.notes.add(id, 'refused', { reason: 'Invalid signature' })
-    pages.notes.add(id, 'unknown_person')
-    pages.clock.ms += 5 * MINUTE
-    pages.notes.add(id, 'refused', { reason: 'Send 1 to 20 items.' })
-    expect(await troubles()).toEqual([
-      `A call of your server was refusedevent: Send ${HOSTILE}Once, 5 minutes ago`,
-      'A signature was wrongIt was in uppercase. Send it as lowercase hexadecimal. Check oneOnce, 5 minutes ago, from https://app.example.com',
-      'A report of a page was refusedSend 1 to 20 items.2 times, last just now',
-      expect.stringContaining('Unknown people'),
-    ])
-    await expectHarmless((await (await pages.signedIn()).get(pages.at('activation'))).html)
-    pages.clock.ms += 7 * DAY
-    expect(await troubles()).toEqual([])
-  })
-
-  test('a signature of the previous secret only while that one works', async () => {
-    pages.notes.add(await appId(), 'old_secret')
-    expect(await troubles()).toEqual([])
-    await rotateIdentitySecret({ store: pages.store, now: pages.clock.now(), actor: 'test' }, pages.begun.accountId)
-    pages.notes.add(await appId(), 'old_secret')
-    expect(await troubles()).toEqual([expect.stringContaining('still signs with the identity secret')])
-  })
-
-  test('a key in a browser until it is revoked, also after it was used by a server again', async () => {
-    const access = await pages.access.find(pages.begun.apiKey)
-    if (!access) throw new Error('the key is unknown')
-    pages.access.noteUse(access, true)
-    await pages.access.saveUses()
-    pages.access.noteUse(access, false)
-    expect(await troubles()).toEqual([expect.stringContaining('can read “First key”')])
-    await pages.store.revokeKey({ accountId: pages.begun.accountId, actor: 'test', at: 1, keyId: access.key.id })
-    expect(await troubles()).toEqual([])
-  })
-})
-
-describe('while it is open', () => {
-  /** Reads messages of the stream until one holds the text; each is the parts of the page. */
-  async function* follow(browser: Browser, path = pages.at('activation')) {
-    const cookie = Array.from(browser.cookies, ([name, value]) => `${name}=${value}`).join('; ')
-    const response = await pages.handle(`${path}/live`, { headers: { Cookie: cookie } })
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
-    let text = ''
-    const decoder = new TextDecoder()
-    for await (const chunk of response.body ?? []) {
-      text += decoder.decode(chunk as Uint8Array, { stream: true })
-      for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-        const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1]
-        text = text.slice(end + 2)
-        if (data !== undefined) yield JSON.parse(data) as Record<'state' | 'steps' | 'trouble', string>
-      }
-    }
-  }
-
-  test('the page hears the words of the specification as things come', async () => {
-    const browser = await pages.signedIn()
-    const parts = follow(browser)
-    const next = async () => (await parts.next()).value
-    expect((await next())?.state).toBe(WAITING)
-    const [app] = await pages.store.listApps(pages.begun.accountId)
-    pages.notes.add(app?.id ?? 0, 'without_email')
-    const lacking = await next()
-    expect(unescapeText(lacking?.state)).toBe("Call identify with the user's email after they sign in.")
-    expect(lacking?.trouble).toContain('Something came without an email')
-    pages.clock.ms += 1
-    await browser.post(`${pages.at('activation')}/test`)
-    const done = await next()
-    expect(done?.state).toStartWith('Events arrive. The newest came <time')
-    expect(await textOf(done?.steps ?? '', '.step.done')).toHaveLength(1)
-    await parts.return(undefined)
-  })
-
-  test("is for members of the app's account", async () => {
-    const { status, location } = await createBrowser(pages).get(`${pages.at('activation')}/live`)
-    expect([status, location]).toEqual([401, null])
-    await pages.addAccount('eve@example.com', 'Other')
-    expect((await (await pages.signedIn('eve@example.com')).get(`${pages.at('activation')}/live`)).status).toBe(404)
   })
 })
 
