@@ -11,6 +11,7 @@ import { type Form, readForm } from './forms.ts'
 import { pageAbove } from './paths.ts'
 import { problemAnswer } from './problems.tsx'
 import { readSessionToken } from './session-cookie.ts'
+import { STREAM_HEADERS } from './stream.ts'
 import { toViewer, type Viewer } from './viewer.ts'
 
 /** What the pages are made of. */
@@ -44,7 +45,9 @@ export async function openStream(
   const signedIn = await findSignedIn(parts, request)
   if (!signedIn) return new Response(null, { status: 401 })
   const viewer = toViewer(signedIn, await parts.store.listApps(signedIn.member.accountId), appId, null)
-  return viewer ? open(viewer) : problemAnswer(request, 'page_unknown')
+  if (!viewer) return problemAnswer(request, 'page_unknown')
+  // nobody would read it, and it would not end
+  return request.method === 'HEAD' ? new Response(null, { headers: STREAM_HEADERS }) : open(viewer)
 }
 
 type Answer = Response | Promise<Response>

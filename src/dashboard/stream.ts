@@ -8,7 +8,7 @@ const RETRY_MS = 1_000
 /** Whoever does not read what waits is let go, and comes back with a cursor. */
 const WAITING_BYTES = 256 * 1024
 
-const HEADERS = {
+export const STREAM_HEADERS = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-store',
   // nginx would gather it
@@ -69,7 +69,7 @@ export function streamEvents(request: Request, subscribe: (stream: Stream) => ((
     clearInterval(alive)
     stop()
   })
-  return new Response(body, { headers: HEADERS })
+  return new Response(body, { headers: STREAM_HEADERS })
 }
 
 const toText = ({ name, data, id }: Message): string =>

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { type AccountPages, type Browser, openAccount } from './browser.ts'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
@@ -216,6 +216,14 @@ describe('the stream', () => {
     await record({ name: 'wanted' })
     expect(await namesOf((await next()).html)).toEqual(['wanted'])
     await leave()
+  })
+
+  test('is not begun for HEAD, which nobody reads', async () => {
+    const watch = spyOn(pages.feed, 'watch')
+    const headers = { Cookie: `eventpost_session=${browser.cookies.get('eventpost_session')}` }
+    const { status } = await pages.handle(pages.at('feed'), { method: 'HEAD', headers })
+    expect([status, watch.mock.calls.length]).toEqual([200, 0])
+    watch.mockRestore()
   })
 
   test.each([
