@@ -8,7 +8,7 @@ import { replayOf } from '../core/idempotency.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
-import { readEventsQuery, writeEventCursor } from '../core/queries.ts'
+import { readEventsQuery, writeIdCursor } from '../core/queries.ts'
 import { isRefusal, withWarnings } from '../core/refusals.ts'
 import { EventInput, EventQuery } from '../core/schemas.ts'
 import { takeForKey } from '../core/write-limits.ts'
@@ -74,7 +74,7 @@ export const eventRoutes = (parts: Parts, once: Once) =>
         const { email, event: name, before, limit } = input
         const page = await listEvents(parts, app, { email, name, before, limit })
         if (!page) return refusalAnswer(request, UNKNOWN_PERSON)
-        const nextCursor = page.next === null ? null : writeEventCursor(page.next)
+        const nextCursor = page.next === null ? null : writeIdCursor(page.next)
         return answer(request, 200, { ok: true, data: page.rows.map(eventView), nextCursor })
       },
       {

@@ -51,7 +51,7 @@ export function readEventsQuery(query: Query): Read<EventsQuery> {
     app: readers.readAppId(query, 'app', errors),
     email: readQueryEmail(query.email, errors),
     event: query.event === undefined ? null : readers.readEventName(query.event, errors),
-    before: query.cursor === undefined ? null : readEventCursor(query.cursor, errors),
+    before: query.cursor === undefined ? null : readIdCursor(query.cursor, errors),
     limit: readLimit(query.limit, errors),
   }
   return errors.length > 0 ? { errors } : { input }
@@ -101,13 +101,14 @@ function refuseBesideEmail(query: Query, errors: FieldError[]): void {
 export const writeContactCursor = ({ id, updatedAt }: ContactCursor): string =>
   updatedAt === null ? writeNumber(id) : `${writeNumber(id)}.${writeNumber(updatedAt)}`
 
-export const writeEventCursor = (id: number): string => writeNumber(id)
+/** The cursor of a list in the order of ids. */
+export const writeIdCursor = (id: number): string => writeNumber(id)
 
 /** As in a public ID, in whose whole length a mistyped one is noticed. */
 const writeNumber = (number: number): string => publicId('evt', number).slice('evt_'.length)
 const readNumber = (text: string): number | null => readPublicId('evt', `evt_${text}`)
 
-function readEventCursor(text: string, errors: FieldError[]): number | null {
+export function readIdCursor(text: string, errors: FieldError[]): number | null {
   const id = readNumber(text)
   if (id === null) addCursorError(errors)
   return id

@@ -8,7 +8,8 @@ import type { Triggers } from './triggers.ts'
 import { EVENT_TYPES, VIAS, type EventWrite, type RecordedEvent, type Refused } from './types.ts'
 
 type NewEvent = Pick<EventWrite, 'appId' | 'type' | 'name' | 'via' | 'properties' | 'path' | 'at' | 'occurredAt'>
-export type AddEvent = (contactId: number, event: NewEvent) => void
+/** Answers the event's id. */
+export type AddEvent = (contactId: number, event: NewEvent) => number
 
 type Parts = {
   db: Database
@@ -50,6 +51,7 @@ export function createEventWrites({ db, ids, people, names, tallies, triggers, s
     const arrived = { eventId, appId, contactId, type, name, properties, path, at, occurredAt: occurredAt ?? at }
     stops.onEvent(arrived)
     triggers.onEvent(arrived)
+    return eventId
   }
 
   return {
@@ -61,8 +63,8 @@ export function createEventWrites({ db, ids, people, names, tallies, triggers, s
       const person = known ?? people.add({ ...write, source: null })
       if ('refusal' in person) return person
       if (known) fillEmptyNames(write, known)
-      addEvent(person.id, write)
-      return { contactId: person.id, created: known === null }
+      const eventId = addEvent(person.id, write)
+      return { contactId: person.id, eventId, created: known === null }
     },
   }
 }

@@ -10,7 +10,7 @@ import type { EventType } from './types.ts'
 import type { UsedUp } from './used-up.ts'
 
 /** What happened longer ago is stored and triggers nothing (api.md, Fields). */
-const TRIGGER_AGE_MS = 72 * 3_600_000
+export const TRIGGER_AGE_MS = 72 * 3_600_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 

@@ -123,7 +123,7 @@ export type EventRow = {
 }
 
 /** `replayed`: this is the outcome of an earlier request with the same Idempotency-Key. */
-export type RecordedEvent = { contactId: number; created: boolean; replayed?: true }
+export type RecordedEvent = { contactId: number; eventId: number; created: boolean; replayed?: true }
 export type SavedContact = { contactId: number; created: boolean; contact: ContactRow; replayed?: true }
 
 export type Plan = {

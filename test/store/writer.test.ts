@@ -29,7 +29,7 @@ beforeEach(() => {
 })
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-const outcome = (number: number): RecordedEvent => ({ contactId: number, created: true })
+const outcome = (number: number): RecordedEvent => ({ contactId: number, eventId: number, created: true })
 const answerAll = async (): Promise<void> => {
   sent.at(-1)?.answer(sent.at(-1)?.jobs.map((_, index) => outcome(index)) ?? [])
   await turn()

@@ -7,7 +7,7 @@ import { listEvents as listStoredEvents, recordEvent, warnOfLink, type WriteCont
 import { addError, type Body } from '../../core/field-readers.ts'
 import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
-import { readEventsQuery, writeEventCursor } from '../../core/queries.ts'
+import { readEventsQuery, writeIdCursor } from '../../core/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { readNewPeople } from '../../core/stats.ts'
 import { eventView } from '../../core/views.ts'
@@ -36,7 +36,7 @@ export const listEvents: Tool = {
     if (!page) return UNKNOWN_PERSON
     const data = takeFitting(cleanValue(page.rows.map(eventView)), PAGE_BYTES)
     const next = data.length < page.rows.length ? (page.rows[data.length - 1]?.id ?? null) : page.next
-    return { untrusted: UNTRUSTED, ok: true, data, nextCursor: next === null ? null : writeEventCursor(next) }
+    return { untrusted: UNTRUSTED, ok: true, data, nextCursor: next === null ? null : writeIdCursor(next) }
   },
 }
 

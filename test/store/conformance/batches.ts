@@ -32,9 +32,9 @@ export function testBatches(store: Fresh): void {
       store().updateContact(contactWrite({ email: 'd@example.com' })),
     ])
     expect(outcomes).toEqual([
-      { contactId: expect.any(Number), created: true },
+      { contactId: expect.any(Number), eventId: expect.any(Number), created: true },
       { refusal: 'contact_not_found' },
-      { contactId: expect.any(Number), created: true },
+      { contactId: expect.any(Number), eventId: expect.any(Number), created: true },
       { refusal: 'contact_not_found' },
     ])
   })

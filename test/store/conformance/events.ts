@@ -22,8 +22,12 @@ export function testEvents(store: Fresh): void {
     const email = 'new@example.com'
     const write = eventWrite({ email, shownEmail: 'New@Example.com', firstName: 'Ada', lastName: null })
     const first = done(await store().recordEvent(write))
-    expect(first).toEqual({ contactId: expect.any(Number), created: true })
-    expect(await store().recordEvent(write)).toEqual({ contactId: first.contactId, created: false })
+    expect(first).toEqual({ contactId: expect.any(Number), eventId: expect.any(Number), created: true })
+    expect(await store().recordEvent(write)).toEqual({
+      contactId: first.contactId,
+      eventId: expect.any(Number),
+      created: false,
+    })
     expect(await store().findContact(1, email)).toEqual({
       id: first.contactId,
       appId: 1,
@@ -47,7 +51,7 @@ export function testEvents(store: Fresh): void {
     const email = 'known@example.com'
     await store().addContact({ ...eventWrite({ email }), tags: [], removeTags: [], fields: null, source: null })
     const outcome = await store().recordEvent(eventWrite({ email, createContact: false }))
-    expect(outcome).toEqual({ contactId: expect.any(Number), created: false })
+    expect(outcome).toEqual({ contactId: expect.any(Number), eventId: expect.any(Number), created: false })
   })
 
   test('the same email in another app is another person', async () => {

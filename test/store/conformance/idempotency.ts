@@ -18,7 +18,7 @@ export function testIdempotency(store: Fresh): void {
   test('the same request is answered with the first outcome and done once', async () => {
     const write = eventWrite({ email: 'same@example.com', idempotency: idempotency({ key: 'same' }) })
     const first = done(await store().recordEvent(write))
-    expect(first).toEqual({ contactId: first.contactId, created: true })
+    expect(first).toEqual({ contactId: first.contactId, eventId: expect.any(Number), created: true })
     expect(await store().recordEvent(later(write, AT + DAY - 1))).toEqual({ ...first, replayed: true })
     expect(await countEvents('same@example.com')).toBe(1)
   })
@@ -64,7 +64,7 @@ export function testIdempotency(store: Fresh): void {
     const second = eventWrite({ email, idempotency: other })
     expect(await store().recordEvent(later(second, AT + DAY - 1))).toHaveProperty('refusal')
     const next = done(await store().recordEvent(later(second, AT + DAY)))
-    expect(next).toEqual({ contactId: next.contactId, created: false })
+    expect(next).toEqual({ contactId: next.contactId, eventId: expect.any(Number), created: false })
     expect(await store().recordEvent(later(first, AT + DAY + 1))).toEqual({ refusal: 'idempotency_mismatch' })
   })
 
@@ -111,7 +111,11 @@ export function testIdempotency(store: Fresh): void {
     const write = eventWrite({ email, createContact: false, idempotency: idempotency({ key: 'refused' }) })
     expect(await store().recordEvent(write)).toEqual({ refusal: 'contact_not_found' })
     await store().addContact(contactWrite({ email }))
-    expect(await store().recordEvent(write)).toEqual({ contactId: expect.any(Number), created: false })
+    expect(await store().recordEvent(write)).toEqual({
+      contactId: expect.any(Number),
+      eventId: expect.any(Number),
+      created: false,
+    })
     expect(await store().recordEvent(write)).toMatchObject({ replayed: true })
   })
 
