@@ -13,7 +13,7 @@ import { factsOf, noteFacts } from './core/request-facts.ts'
 import { createRequestIds } from './core/request-ids.ts'
 import { dashboardRoutes, refusalPage } from './dashboard/index.ts'
 import { MCP_PATH, mcpRoutes } from './mcp/index.ts'
-import { assetRoutes, readScript } from './assets.ts'
+import { assetRoutes, readScript, readStub } from './assets.ts'
 import { type Health, healthRoutes } from './operations/health.ts'
 import type { Log } from './operations/log.ts'
 import type { Metrics } from './operations/metrics.ts'
@@ -65,17 +65,15 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   })
   const api = apiRoutes(parts)
   const openApi = (): object => createOpenApi(api.routes, parts.baseUrl)
+  const script = readScript()
+  const snippet = { stub: readStub(), script: script.identity }
   app
     .use(healthRoutes(parts, parts))
     .use(api)
-    .use(mcpRoutes({ ...parts, origins: parts.mcpOrigins, openApi }))
+    .use(mcpRoutes({ ...parts, origins: parts.mcpOrigins, openApi, snippet }))
     .use(collectRoutes(parts))
     .use(bounceRoutes(parts))
-    .use(
-      scriptRoutes(parts, readScript(), (reason) =>
-        parts.log.write('error', 'a script load was not noted', { reason }),
-      ),
-    )
+    .use(scriptRoutes(parts, script, (reason) => parts.log.write('error', 'a script load was not noted', { reason })))
     .use(dashboardRoutes(parts))
     .use(assetRoutes())
   const nextId = createRequestIds()

@@ -1,4 +1,6 @@
 import {
+  DELIVERY_STATES,
+  type DeliveryRow,
   type DeliveryWork,
   type JudgeRecord,
   type MailSettings,
@@ -14,7 +16,8 @@ import { judgeRules } from './judge.ts'
 import { readFacts } from './judge-facts.ts'
 import { nextOpening } from './send-window.ts'
 
-export type { DeliveryWork, JudgeRecord, Marked }
+export type { DeliveryRow, DeliveryWork, JudgeRecord, Marked }
+export { DELIVERY_STATES }
 
 const HOUR_MS = 3_600_000
 /** messages.md: how long a delivery is tried before it is given up. */

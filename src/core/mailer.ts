@@ -16,6 +16,8 @@ export type Sample = Omit<DeliveryWork, 'delivery'>
 export type TestResult = { is: 'sent' } | { is: 'kept'; raw: string } | { is: 'failed'; reason: string } | TemplateFault
 
 export type Mailer = {
+  /** of the installation; null where none is set */
+  sender: Mailbox | null
   /** The mail as it would go out: the same code as for sending. */
   preview(sample: Sample): RenderedMail | TemplateFault
   /** Sends a sample to a member, at once and past every rule. */

@@ -36,6 +36,8 @@ export type Parts = {
   addressKey: string
   /** proves that a link to unsubscribe is ours */
   unsubscribeKey: string
+  /** proves that a message was previewed before it goes live */
+  previewKey: string
   mailer: Mailer
 }
 
@@ -60,6 +62,7 @@ export async function createParts(given: Given): Promise<Parts> {
   const parts: Parts = {
     ...given,
     addressKey: await keepSecret(store, 'address_key'),
+    previewKey: await keepSecret(store, 'preview_key'),
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),

@@ -125,6 +125,16 @@ export function findTemplateProblems(source: string): string[] {
   }
 }
 
+/** The names of the event's properties that a template asks for; none of one that cannot be read. */
+export function listUsedProperties(source: string): string[] {
+  try {
+    const used = engine.globalVariableSegmentsSync(parseTemplate(source))
+    return [...new Set(used.flatMap(([root, name]) => (root === 'event' && name !== undefined ? [String(name)] : [])))]
+  } catch {
+    return []
+  }
+}
+
 const KNOWN = `Use event.NAME, contact.${CONTACT_NAMES.join(', contact.')}, app.${APP_NAMES.join(', app.')} or unsubscribeUrl.`
 
 function isKnownVariable([root, name]: string[]): boolean {

@@ -1,6 +1,7 @@
 import events from './events.md' with { type: 'text' }
 import limits from './limits.md' with { type: 'text' }
 import mcp from './mcp.md' with { type: 'text' }
+import messages from './messages.md' with { type: 'text' }
 import start from './start.md' with { type: 'text' }
 import snippet from './snippet.md' with { type: 'text' }
 
@@ -12,6 +13,7 @@ export const DOC_PAGES: readonly DocPage[] = [
   toPage('start', start),
   toPage('events', events),
   toPage('snippet', snippet),
+  toPage('messages', messages),
   toPage('limits', limits),
   toPage('mcp', mcp),
 ]

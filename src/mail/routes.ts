@@ -1,5 +1,5 @@
 /** Whom a mail comes from, and through which server it goes: the message's word, the app's, the installation's. */
-import { type Mailbox, makeMailbox, readMailbox, readSmtpUrl } from '../core/mail-addresses.ts'
+import { findFrom, type Mailbox, readMailbox, readSmtpUrl } from '../core/mail-addresses.ts'
 import type { DeliveryWork } from '../core/deliveries.ts'
 import type { DkimKey } from './compose.ts'
 import type { Provider } from './provider.ts'
@@ -26,6 +26,7 @@ const CAPTURE = 'capture'
 
 /** Connections are opened once for each server, and shared by the apps that use it. */
 export function createRoutes(defaults: MailDefaults, createProvider: (url: string) => Provider | null = providerOf) {
+  const sender = defaults.from === null ? null : readMailbox(defaults.from)
   const providers = new Map<string, Provider | null>()
   const findProvider = (url: string): Provider | null => {
     if (!providers.has(url)) providers.set(url, createProvider(url))
@@ -33,9 +34,10 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
   }
 
   return {
+    sender,
     find({ message, settings }: Pick<DeliveryWork, 'message' | 'settings'>): Route | RouteFault {
       const { mail } = message.content
-      const from = readFrom({ mail, settings, defaults })
+      const from = findFrom(mail, settings, sender)
       if (from === null) return { fault: 'no_sender' }
       const replyTo = mail.replyTo ?? settings.replyTo
       const common = { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings) }
@@ -58,19 +60,6 @@ const providerOf = (url: string): Provider | null => {
 const nameOf = (url: string): string => {
   const server = readSmtpUrl(url)
   return server === null ? url : `${server.host}:${server.port}`
-}
-
-type Said = Pick<DeliveryWork, 'settings'> & {
-  mail: DeliveryWork['message']['content']['mail']
-  defaults: MailDefaults
-}
-
-/** A name without an address stands with the next address that is known. */
-function readFrom({ mail, settings, defaults }: Said): Mailbox | null {
-  const fallback = defaults.from === null ? null : readMailbox(defaults.from)
-  const address = mail.fromEmail ?? settings.fromEmail ?? fallback?.address ?? null
-  const name = mail.fromName ?? settings.fromName ?? fallback?.name ?? ''
-  return address === null ? null : makeMailbox(name, address)
 }
 
 const readDkim = ({ dkimDomain, dkimSelector, dkimKey }: DeliveryWork['settings']): DkimKey | null =>

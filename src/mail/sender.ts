@@ -46,6 +46,7 @@ export function createSender(sending: SenderParts): Sender {
       await landed()
       routes.close()
     },
+    sender: routes.sender,
     preview: (sample) => renderSample(sample, `${baseUrl}/u/preview`),
     sendTest: (sample, to) => sendTest({ routes, clock, baseUrl }, sample, to),
     landed,

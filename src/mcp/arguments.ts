@@ -2,8 +2,11 @@
 import type { Access, AppRow } from '../core/access.ts'
 import { findApp } from '../core/access.ts'
 import { type Body, readAddress, readAppId } from '../core/field-readers.ts'
+import type { MessageRow } from '../core/messages.ts'
+import type { Parts } from '../core/parts.ts'
+import { readPublicId } from '../core/public-ids.ts'
 import { type Query, refuseUnknown } from '../core/queries.ts'
-import { type FieldError, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
+import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
 /** As a query would say it. Models send null for what they leave out. */
 export const toQuery = (args: Body): Query =>
@@ -38,3 +41,26 @@ export function readAbout<T>(args: Body, known: string[], readOthers: Extra<T>):
 /** The email of one person, which a query may leave out. */
 export const readPerson = (args: Body) =>
   readAbout(args, ['email'], ({ email }, errors) => ({ email: readAddress(email, errors).email }))
+
+/** What is not one of ours belongs to nobody, and answers like one of another account. */
+const NO_ID = 0
+
+export function readMessageId({ messageId }: Query, errors: FieldError[]): number {
+  if (messageId !== undefined) return readPublicId('msg', messageId) ?? NO_ID
+  errors.push({ field: 'messageId', code: 'missing', message: 'Send the ID of the message, as list_messages has it.' })
+  return NO_ID
+}
+
+export const readDeliveryId = (text: string): number => readPublicId('dlv', text) ?? NO_ID
+
+/** Finds a message of the app that was asked about. 400, then 404 for the app, then 404 for the message. */
+export async function findMessage<T extends { app: string; messageId: number }>(
+  { store }: Pick<Parts, 'store'>,
+  access: Access,
+  reading: Reading<T>,
+): Promise<(Asked<T> & { message: MessageRow }) | Refusal> {
+  const asked = findAsked(access, reading)
+  if (isRefusal(asked)) return asked
+  const message = await store.findMessage(asked.app.id, asked.input.messageId)
+  return message ? { ...asked, message } : refuse('message_not_found')
+}

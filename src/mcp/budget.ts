@@ -1,3 +1,5 @@
+import { cutText } from '../core/visible-text.ts'
+
 /** How large answers may be (mcp.md, Tools): models pay for what they read. */
 
 /** Of a tool's whole result. */
@@ -36,4 +38,35 @@ export function fitContact<T extends Contact>(contact: T, bytes: number): T & Om
   const fields = takeFitting(entries, rest - costOf(tags))
   const omitted = { tags: contact.tags.length - tags.length, fields: entries.length - fields.length }
   return { ...contact, tags, fields: Object.fromEntries(fields), omitted }
+}
+
+type Written = { onlyIf?: unknown; trigger: object; mail: { body: string } }
+
+/**
+ * A message with as much of its text as fits: first the end of the body goes, then the rules. `omitted` names what is
+ * not whole, and is absent where all is.
+ */
+export function fitMessage<T extends Written>(message: T, bytes: number): { message: T; omitted?: string[] } {
+  if (costOf(message) <= bytes) return { message }
+  const bare = { ...message, mail: { ...message.mail, body: '' } }
+  if (costOf(bare) <= bytes - LEAST_BODY_BYTES)
+    return { message: cutBody(bare, message, bytes), omitted: ['mail.body'] }
+  const { onlyIf: _, ...rest } = bare
+  const short = { ...rest, trigger: { ...message.trigger, where: undefined } } as unknown as T
+  return { message: cutBody(short, message, bytes), omitted: ['trigger.where', 'onlyIf', 'mail.body'] }
+}
+
+const LEAST_BODY_BYTES = 2 * 1024
+
+function cutBody<T extends Written>(bare: T, { mail }: Written, bytes: number): T {
+  return { ...bare, mail: { ...bare.mail, body: fitText(mail.body, bytes - costOf(bare)) } }
+}
+
+/** The beginning of a text that fits, never half a character. */
+export function fitText(text: string, bytes: number): string {
+  let most = text.length
+  while (most > 0 && costOf(text.slice(0, most)) > bytes) {
+    most = Math.min(most - 1, Math.floor((most * bytes) / costOf(text.slice(0, most))))
+  }
+  return cutText(text, Math.max(0, most)).text
 }

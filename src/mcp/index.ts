@@ -4,12 +4,12 @@ import { acceptedAnswer, messageAnswer, refusalError } from './answers.ts'
 import { createGuard, type GuardParts } from './guard.ts'
 import { narrowAccess, readNarrowing } from './narrowing.ts'
 import type { Protocol } from './protocol.ts'
+import type { ServedParts } from './server.ts'
 import { TOOL_NAMES } from './tools/index.ts'
 
 export const MCP_PATH = '/mcp'
 
-/** `openApi` gives the description of the HTTP API, which is one of the resources. */
-export type McpParts = GuardParts & { openApi: () => object }
+export type McpParts = GuardParts & ServedParts
 
 /**
  * The MCP server (spec 1.4, 4.4, 5.3): Streamable HTTP without state, JSON answers, the key and the limits of the HTTP API.

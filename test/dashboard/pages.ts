@@ -37,6 +37,7 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     baseUrl,
     addressKey: 'k',
     unsubscribeKey: 'u',
+    previewKey: 'p',
     mailer: createTestSender({ store, clock }),
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),

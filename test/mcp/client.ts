@@ -1,5 +1,6 @@
 /** Calls of MCP through the door of a test server. */
 import type { Answer, Given, TestServer } from '../helper.ts'
+import { findKnown, type Known } from './outside.ts'
 
 export const MCP = '/mcp'
 
@@ -50,3 +51,10 @@ export type ToolRow = {
 
 export const listTools = async (server: TestServer, how: How = {}): Promise<ToolRow[]> =>
   (await ask<{ tools: ToolRow[] }>(server, 'tools/list', {}, how)).tools
+
+/** A key that may do everything, and what it finds in the first account. */
+export async function openManaged(server: TestServer): Promise<Known & { how: { key: string } }> {
+  const how = { key: (await server.makeKey('manage')).apiKey }
+  const call = async (name: string, args: object) => (await callTool(server, name, args, how)).data
+  return { how, ...(await findKnown(call, server.first.appId, 'first@owner.example')) }
+}

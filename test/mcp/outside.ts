@@ -13,23 +13,49 @@ export async function connect({ url, key }: Target, query = ''): Promise<Client>
   return client
 }
 
-/** Arguments with which every tool does something. */
-export const argumentsFor = (app: string): Record<string, Record<string, unknown>> => ({
+/** What the arguments of tools about messages name: two drafts, of which the first was previewed, and a member. */
+export type Known = { messageId: string; otherId: string; token: string; member: string }
+
+const NOTHING: Known = { messageId: 'msg_00000000000', otherId: 'msg_00000000001', token: '', member: 'x@example.com' }
+
+type Call = (name: string, args: object) => Promise<Record<string, unknown>>
+
+/** Looks at the two drafts that a new app has. */
+export async function findKnown(call: Call, app: string, member: string): Promise<Known> {
+  const { data = [] } = (await call('list_messages', { app })) as { data?: { id: string }[] }
+  const [messageId = '', otherId = ''] = data.map(({ id }) => id)
+  const { token } = await call('preview_message', { app, messageId })
+  return { messageId, otherId, token: String(token), member }
+}
+
+/** Arguments with which every tool does something, again and again. */
+export const argumentsFor = (app: string, known: Known = NOTHING): Record<string, Record<string, unknown>> => ({
   add_contact: { app, email: 'ada@example.com', firstName: 'Ada' },
   get_contact: { app, email: 'ada@example.com' },
   get_integration_code: { app, language: 'node' },
   get_key_info: {},
+  get_message: { app, messageId: known.messageId },
   get_setup_status: { app },
   get_stats: { app },
+  list_deliveries: { app },
   list_event_names: { app },
   list_events: { app },
+  list_messages: { app },
+  preview_message: { app, messageId: known.messageId },
+  save_message_draft: {
+    app,
+    messageId: known.otherId,
+    message: { name: 'Canary', trigger: { event: 'x' }, mail: { subject: 'Hello', body: 'Hello canary' } },
+  },
   search_contacts: { app },
   send_event: {
     app,
     email: 'ada@example.com',
     event: 'results_ready',
-    properties: { x: 'canary' },
+    properties: { url: 'https://first.example/canary', headline: 'canary' },
     createContact: true,
   },
+  send_test_message: { app, messageId: known.messageId, to: known.member },
+  set_message_status: { app, messageId: known.messageId, status: 'live', token: known.token },
   update_contact: { app, email: 'ada@example.com', lastName: 'Lovelace' },
 })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createTestServer, type TestServer } from '../helper.ts'
-import { ask, callTool, listTools, rpc } from './client.ts'
+import { ask, callTool, listTools, openManaged, rpc } from './client.ts'
 import { argumentsFor } from './outside.ts'
 
 let server: TestServer
@@ -10,7 +10,8 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 test('there are arguments for all tools', async () => {
-  const names = (await listTools(server)).map(({ name }) => name)
+  const { how } = await openManaged(server)
+  const names = (await listTools(server, how)).map(({ name }) => name)
   expect(Object.keys(argumentsFor('x'))).toEqual(names)
 })
 
@@ -32,10 +33,11 @@ describe('isolation', () => {
     await callTool(server, 'add_contact', argumentsFor(server.second.appId).add_contact ?? {}, {
       key: server.second.apiKey,
     })
+    const { how } = await openManaged(server)
     for (const name of Object.keys(argumentsFor('x')).filter((one) => one !== 'get_key_info')) {
       const [theirs, none] = [
-        await callTool(server, name, argumentsFor(others('second'))[name]),
-        await callTool(server, name, argumentsFor(others('nobody'))[name]),
+        await callTool(server, name, argumentsFor(others('second'))[name], how),
+        await callTool(server, name, argumentsFor(others('nobody'))[name], how),
       ]
       expect(theirs.text).toBe(none.text)
       expect(theirs.data).toMatchObject({ ok: false, error: 'app_not_found' })
@@ -47,6 +49,21 @@ describe('isolation', () => {
       { key: server.second.apiKey },
     )
     expect(data.data).toMatchObject([{ firstName: 'Ada', lastName: null }])
+  })
+  test('every tool does to a message or a delivery of another account, and to none', async () => {
+    const { how, ...known } = await openManaged(server)
+    const key = (await server.makeKey('manage', server.second)).apiKey
+    const { data } = await callTool(server, 'list_messages', { app: server.second.appId }, { key })
+    const [messageId = ''] = (data.data ?? []).map(({ id }) => String(id))
+    const app = server.first.appId
+    const named = Object.entries(argumentsFor(app, known)).filter(([, args]) => 'messageId' in args)
+    expect(named.length).toBeGreaterThan(4)
+    for (const [name, args] of named) {
+      const ask = async (id: string) => (await callTool(server, name, { ...args, messageId: id }, how)).text
+      expect(await ask(messageId)).toBe(await ask('msg_00000000001'))
+      expect(await ask(messageId)).toContain('message_not_found')
+    }
+    expect((await callTool(server, 'list_messages', { app: server.second.appId }, { key })).data).toEqual(data)
   })
   test('every resource does', async () => {
     const read = async (app: string) =>
@@ -91,8 +108,9 @@ describe('secrets', () => {
   test('no answer and no line of the log holds a key, a secret or a value', async () => {
     const app = server.first.appId
     const answers: string[] = []
-    for (const [name, args] of Object.entries(argumentsFor(app)))
-      answers.push((await callTool(server, name, args)).answer.text)
+    const { how, ...known } = await openManaged(server)
+    for (const [name, args] of Object.entries(argumentsFor(app, known)))
+      answers.push((await callTool(server, name, args, how)).answer.text)
     for (const method of ['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list'])
       answers.push((await rpc(server, method)).text)
     const { resources } = await ask<{ resources: { uri: string }[] }>(server, 'resources/list')
@@ -114,6 +132,7 @@ describe('secrets', () => {
     expect(answers.length).toBeGreaterThan(25)
     for (const text of [...answers, logged, calls])
       for (const secret of [
+        how.key,
         server.first.apiKey,
         server.first.identitySecret,
         server.second.apiKey,

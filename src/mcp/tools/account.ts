@@ -5,15 +5,24 @@ import { integrationCode, SECRETS_WARNING } from '../../core/integration/index.t
 import type { Parts } from '../../core/parts.ts'
 import { refuseUnknown } from '../../core/queries.ts'
 import { isRefusal, refuseFields, type FieldError } from '../../core/refusals.ts'
+import { snippetCode } from '../../core/snippet-code.ts'
+import { makeSnippetPolicy } from '../../core/snippet-tag.ts'
 import { readNewPeople } from '../../core/stats.ts'
 import { type LimitedWrite, peekForKey } from '../../core/write-limits.ts'
 import { findAsked, readAbout, toQuery } from '../arguments.ts'
 import { takeFitting, PAGE_BYTES } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue } from '../untrusted.ts'
-import { APP, gives, record, records, takes, text, textOrNull, type Tool } from './tool.ts'
+import { APP, gives, record, records, takes, text, textOrNull, type Tool, type ToolParts } from './tool.ts'
 
-const LANGUAGES = ['curl', 'node', 'bun', 'python', 'php', 'ruby', 'go', 'nextjs'] as const
+const LANGUAGES = ['curl', 'node', 'bun', 'python', 'php', 'ruby', 'go', 'nextjs']
+/** The forms of the tag for pages, as the Activation screen has them. */
+const TAGS = new Map([
+  ['tag', 'plain'],
+  ['tag-consent', 'consent'],
+  ['tag-pinned', 'pinned'],
+])
+const KINDS = [...LANGUAGES, ...TAGS.keys()]
 
 export const getKeyInfo: Tool = {
   name: 'get_key_info',
@@ -100,25 +109,32 @@ const iso = (at: number): string => new Date(at).toISOString()
 
 export const getIntegrationCode: Tool = {
   name: 'get_integration_code',
-  title: 'Code that sends events',
+  title: 'Code to paste',
   description:
-    'Code to paste into the server of the app, as on the Activation screen: it sends an event and signs an email. It reads the key and the secret from the environment; never write them into it.',
+    'As on the Activation screen. A language: for the server, sends an event and signs an email; reads key and secret from the environment, never write them into it. A tag: for the pages, with their Content-Security-Policy; tag-consent waits for the visitor to agree.',
   kind: 'read',
-  input: takes({ app: APP, language: Type.Unsafe<string>({ enum: [...LANGUAGES] }) }),
-  output: gives({ language: text(), blocks: records('label, code'), warning: text() }),
-  run: ({ baseUrl }, { access }, args) => {
+  input: takes({ app: APP, language: Type.Unsafe<string>({ enum: KINDS }) }),
+  output: gives({ language: text(), blocks: records('label, code'), policy: textOrNull(), warning: text() }),
+  run: (parts, { access }, args) => {
     const asked = findAsked(
       access,
-      readAbout(args, ['language'], ({ language }, errors) => {
-        if (!LANGUAGES.some((one) => one === language)) errors.push({ field: 'language', ...WHICH })
+      readAbout(args, ['language'], ({ language = '' }, errors) => {
+        if (!KINDS.includes(language)) errors.push({ field: 'language', ...WHICH })
         return { language }
       }),
     )
     if (isRefusal(asked)) return asked
     const { language } = asked.input
-    const code = integrationCode(baseUrl, asked.app).find(({ id }) => id === language)
-    return { ok: true, language, blocks: code?.blocks ?? [], warning: SECRETS_WARNING }
+    return { ok: true, language, ...readCode(parts, asked.app, language), warning: SECRETS_WARNING }
   },
 }
 
-const WHICH = { code: 'invalid', message: `Send one of ${LANGUAGES.join(', ')}.` }
+const WHICH = { code: 'invalid', message: `Send one of ${KINDS.join(', ')}.` }
+
+function readCode({ baseUrl, snippet }: ToolParts, app: AppRow, language: string) {
+  const form = TAGS.get(language)
+  const source = { baseUrl, siteId: app.siteId, ...snippet }
+  const all = form === undefined ? integrationCode(baseUrl, app) : snippetCode(source)
+  const blocks = all.find(({ id }) => id === (form ?? language))?.blocks ?? []
+  return { blocks, policy: form === undefined ? null : makeSnippetPolicy(source) }
+}

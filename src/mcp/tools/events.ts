@@ -7,6 +7,7 @@ import { listEvents as listStoredEvents, recordEvent, warnOfLink, type WriteCont
 import { addError, type Body } from '../../core/field-readers.ts'
 import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
+import { listQueued, listWouldQueue, type QueuedMessage } from '../../core/queued-messages.ts'
 import { readEventsQuery, writeIdCursor } from '../../core/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { readNewPeople } from '../../core/stats.ts'
@@ -14,7 +15,7 @@ import { eventView } from '../../core/views.ts'
 import { peekForKey, settleTaken, takeForKey } from '../../core/write-limits.ts'
 import { findAsked, toQuery } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
-import { cleanValue, UNTRUSTED } from '../untrusted.ts'
+import { cleanText, cleanValue, UNTRUSTED } from '../untrusted.ts'
 import { APP, EMAIL, gives, NEXT, PAGE, RECORDED, records, takes, text, textOrNull, type Tool } from './tool.ts'
 
 export const listEvents: Tool = {
@@ -46,7 +47,7 @@ export const sendEvent: Tool = {
   name: 'send_event',
   title: 'Send an event',
   description:
-    'Records an event of a person, as the server of the app would. With `dryRun` nothing is saved or counted, and the answer says what would be.',
+    'Records an event of a person, as the server of the app would, and says which mails it queued. With `dryRun` nothing is saved or counted, and the answer says what would be.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
   input: takes({
@@ -90,7 +91,8 @@ function readEvent(body: Body, dryRun: unknown, now: number): ReturnType<typeof 
   return { errors }
 }
 
-type Outcome = Promise<{ ok: true; contactId: string | null; created: boolean; dryRun?: true } | Refusal>
+type Told = { ok: true; contactId: string | null; created: boolean; dryRun?: true; messages: object[] }
+type Outcome = Promise<Told | Refusal>
 
 async function saveEvent(parts: Parts, context: WriteContext, input: EventFields): Outcome {
   const counted = takeForKey(parts, 'events', context.access)
@@ -98,19 +100,31 @@ async function saveEvent(parts: Parts, context: WriteContext, input: EventFields
   const outcome = await recordEvent(parts, { ...context, buckets: counted.buckets }, input)
   settleTaken(parts, counted, outcome)
   if (isRefusal(outcome)) return outcome
-  return { ok: true, contactId: publicId('con', outcome.contactId), created: outcome.created }
+  const { contactId, created } = outcome
+  const messages = (await listQueued(parts.store, context.app, outcome)).map(queuedView)
+  return { ok: true, contactId: publicId('con', contactId), created, messages }
 }
 
 /** The verdict that the event would meet now, without leaving a trace. */
-async function tryEvent(parts: Parts, { access, app }: WriteContext, { email, createContact }: EventFields): Outcome {
+async function tryEvent(parts: Parts, { access, app }: WriteContext, input: EventFields): Outcome {
   const { limit, taken } = peekForKey(parts, 'events', access)
   if (taken.allowed === 0) {
     return refuse('rate_limited', { limited: { scope: 'key', limit: limit.max, retryAfter: taken.retryAfterSeconds } })
   }
-  const contact = await findContact(parts, app, email)
-  if (contact) return { ok: true, contactId: publicId('con', contact.id), created: false, dryRun: true }
-  if (!createContact) return refuse('contact_not_found')
+  const contact = await findContact(parts, app, input.email)
+  if (!contact && !input.createContact) return refuse('contact_not_found')
   const { count, limit: most } = await readNewPeople(parts, access)
-  if (most !== null && count >= most) return refuse('plan_limit_reached')
-  return { ok: true, contactId: null, created: true, dryRun: true }
+  if (!contact && most !== null && count >= most) return refuse('plan_limit_reached')
+  const contactId = contact?.id ?? null
+  const queued = await listWouldQueue(parts.store, app, { contactId, input, at: parts.clock.now() })
+  const told = { contactId: contact && publicId('con', contact.id), created: contact === null }
+  return { ok: true, ...told, dryRun: true, messages: queued.map(queuedView) }
 }
+
+const queuedView = ({ message, deliveryId, state, dueAt }: QueuedMessage) => ({
+  messageId: publicId('msg', message.id),
+  name: cleanText(message.name),
+  deliveryId: deliveryId === null ? null : publicId('dlv', deliveryId),
+  state,
+  dueAt: new Date(dueAt).toISOString(),
+})

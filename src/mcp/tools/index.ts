@@ -2,7 +2,10 @@ import type { Tool as ToolDescription } from '@modelcontextprotocol/sdk/types.js
 import type { Caller } from '../caller.ts'
 import { getIntegrationCode, getKeyInfo, getSetupStatus } from './account.ts'
 import { addContact, getContact, searchContacts, updateContact } from './contacts.ts'
+import { listDeliveries } from './deliveries.ts'
 import { listEvents, sendEvent } from './events.ts'
+import { getMessage, listMessages, saveMessageDraft, setStatus } from './messages.ts'
+import { previewTool, sendTestMessage } from './previews.ts'
 import { getStats, listEventNames } from './stats.ts'
 import type { Tool } from './tool.ts'
 
@@ -21,6 +24,13 @@ const TOOLS: readonly Tool[] = [
   listEventNames,
   sendEvent,
   getStats,
+  listMessages,
+  getMessage,
+  saveMessageDraft,
+  setStatus,
+  previewTool,
+  sendTestMessage,
+  listDeliveries,
 ].sort((a, b) => (a.name < b.name ? -1 : 1))
 
 export const TOOL_NAMES: ReadonlySet<string> = new Set(TOOLS.map(({ name }) => name))

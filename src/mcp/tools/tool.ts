@@ -2,10 +2,14 @@ import { type TObject, type TProperties, Type } from '@sinclair/typebox'
 import type { Body } from '../../core/field-readers.ts'
 import type { Parts } from '../../core/parts.ts'
 import type { Refusal, Warning } from '../../core/refusals.ts'
+import type { SnippetSource } from '../../core/snippet-code.ts'
 import type { Caller } from '../caller.ts'
 
 /** What a tool may do: `manage` is for keys of that scope alone (mcp.md, Tools). */
 export type ToolKind = 'read' | 'write' | 'manage'
+
+/** `snippet`: the scripts of the tag for pages, as they were built. */
+export type ToolParts = Parts & { snippet: Pick<SnippetSource, 'stub' | 'script'> }
 
 type Result = { ok: boolean } | Refusal
 
@@ -22,18 +26,20 @@ export type Tool = {
   hints?: { destructive?: boolean; repeats?: boolean; reachesOut?: boolean }
   input: TObject
   output: TObject
-  run(parts: Parts, caller: Caller, args: Body): Result | Promise<Result>
+  run(parts: ToolParts, caller: Caller, args: Body): Result | Promise<Result>
 }
 
-export const APP = Type.String({ description: 'App ID' })
+/** What `app` and `cursor` are is said once, in the instructions of the server. */
+export const APP = Type.String()
 export const EMAIL = Type.String()
+export const MESSAGE_ID = Type.String()
 export const text = (description?: string) => Type.String(description === undefined ? {} : { description })
 /** Shorter than the union that says the same. */
 export const textOrNull = (description?: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], ...(description === undefined ? {} : { description }) })
 
 export const PAGE = {
-  cursor: Type.Optional(text('nextCursor of the page before')),
+  cursor: Type.Optional(text()),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
 }
 
@@ -59,6 +65,7 @@ export const RECORDED = gives({
   ...SAID,
   contactId: textOrNull('null = would be new'),
   dryRun: Type.Optional(Type.Boolean()),
+  messages: records('messageId, name, deliveryId, state, dueAt'),
 })
 
 /** A person's fields are called as the API's documentation calls them there, but for the app. */

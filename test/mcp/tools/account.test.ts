@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createApp } from '../../../src/core/accounts.ts'
+import { readScript, readStub } from '../../../src/assets.ts'
 import { integrationCode } from '../../../src/core/integration/index.ts'
+import { snippetCode } from '../../../src/core/snippet-code.ts'
+import { makeSnippetPolicy } from '../../../src/core/snippet-tag.ts'
 import { createTestServer, type TestServer } from '../../helper.ts'
 import { callTool } from '../client.ts'
 
@@ -78,8 +81,20 @@ describe('get_integration_code', () => {
     expect(shown.length).toBe(8)
     for (const { id, blocks } of shown) {
       const { data } = await callTool(server, 'get_integration_code', { app, language: id })
-      expect(data as unknown).toEqual({ ok: true, language: id, blocks, warning: expect.stringContaining('AI chat') })
+      const warning = expect.stringContaining('AI chat')
+      expect(data as unknown).toEqual({ ok: true, language: id, blocks, policy: null, warning })
     }
+  })
+  test('gives the tag of the Activation screen, with and without consent, and what a strict policy needs', async () => {
+    const source = { baseUrl: 'http://localhost:8080', siteId: server.first.siteId, stub: readStub() }
+    const [plain, consent, pinned] = snippetCode({ ...source, script: readScript().identity })
+    const shown = async (language: string) => (await callTool(server, 'get_integration_code', { app, language })).data
+    expect((await shown('tag')).blocks).toEqual(plain?.blocks)
+    expect((await shown('tag-consent')).blocks).toEqual(consent?.blocks)
+    expect((await shown('tag-pinned')).blocks).toEqual(pinned?.blocks)
+    expect(JSON.stringify(await shown('tag'))).not.toContain('data-consent')
+    expect(JSON.stringify(await shown('tag-consent'))).toContain('data-consent')
+    expect((await shown('tag')).policy).toBe(makeSnippetPolicy(source))
   })
   test.each(['cobol', '', 7, undefined])('in no other language: %p', async (language) => {
     const { data } = await callTool(server, 'get_integration_code', { app, language })

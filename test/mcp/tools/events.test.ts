@@ -89,7 +89,7 @@ describe('dryRun', () => {
 
   test('says what would be, and leaves no trace', async () => {
     expect((await send({ dryRun: true })).data).toMatchObject({ ok: false, error: 'contact_not_found' })
-    const made = { ok: true, contactId: null, created: true, dryRun: true }
+    const made = { ok: true, contactId: null, created: true, dryRun: true, messages: [] }
     expect((await send({ dryRun: true, createContact: true })).data).toEqual(made)
     expect((await send({ dryRun: true, createContact: true })).data).toEqual(made)
     expect(await readAll(server)).toMatchObject([{ data: [] }, { data: [] }])

@@ -2,24 +2,26 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as schemas from '../../../src/core/schemas.ts'
 import { TOOL_LIST_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, type TestServer } from '../../helper.ts'
-import { callTool, listTools, rpc, type ToolRow } from '../client.ts'
+import { callTool, listTools, openManaged, rpc, type ToolRow } from '../client.ts'
+import { argumentsFor, type Known } from '../outside.ts'
 
 let server: TestServer
 let tools: ToolRow[]
+let managed: Known & { how: { key: string } }
 beforeAll(async () => {
   server = await createTestServer()
-  tools = await listTools(server)
+  managed = await openManaged(server)
+  tools = await listTools(server, managed.how)
 })
 afterAll(() => server.close())
 
 describe('tools/list', () => {
   test('is small, sorted, and the same byte for byte, also after a restart and for another account', async () => {
-    const texts = [
-      (await rpc(server, 'tools/list')).text,
-      (await rpc(server, 'tools/list', {}, { key: server.second.apiKey })).text,
-    ]
+    const second = (await server.makeKey('manage', server.second)).apiKey
+    const list = async (key: string) => (await rpc(server, 'tools/list', {}, { key })).text
+    const texts = [await list(managed.how.key), await list(second)]
     await server.restart()
-    texts.push((await rpc(server, 'tools/list')).text)
+    texts.push(await list(second))
     expect(new Set(texts).size).toBe(1)
     expect(Buffer.byteLength(texts[0] ?? '')).toBeLessThanOrEqual(TOOL_LIST_BYTES)
     const names = tools.map(({ name }) => name)
@@ -70,23 +72,27 @@ describe('tools/list', () => {
 })
 
 test('what tools show in their schemas is what they answer', async () => {
-  const app = server.first.appId
-  const args: Record<string, object> = {
-    add_contact: { app, email: 'ada@example.com' },
-    get_contact: { app, email: 'ada@example.com' },
-    update_contact: { app, email: 'ada@example.com', tags: ['x'] },
-    send_event: { app, email: 'ada@example.com', event: 'x' },
-    get_integration_code: { app, language: 'node' },
-    get_key_info: {},
-  }
+  const args = argumentsFor(server.first.appId, managed)
   for (const { name, outputSchema } of tools) {
-    const { answer, data } = await callTool(server, name, args[name] ?? { app })
+    const { answer, data } = await callTool(server, name, args[name], managed.how)
     const { structuredContent } = (answer.body as { result: { structuredContent: object } }).result
     expect(structuredContent).toEqual(data)
     const { required = [] } = outputSchema as { required?: string[] }
     expect(required.filter((field) => !(field in data))).toEqual([])
     expect(data.ok).toBe(true)
   }
+})
+
+describe('a key of the standard scope', () => {
+  test('is not shown what changes messages or sends mail, and cannot call it', async () => {
+    const left = (await listTools(server)).map(({ name }) => name)
+    const kept = tools.map(({ name }) => name).filter((name) => !left.includes(name))
+    expect(kept).toEqual(['save_message_draft', 'send_test_message', 'set_message_status'])
+    for (const name of kept) {
+      const { answer } = await callTool(server, name, argumentsFor(server.first.appId, managed)[name])
+      expect(answer.body as unknown).toMatchObject({ error: { code: -32_602 } })
+    }
+  })
 })
 
 test('a tool that does not exist', async () => {

@@ -1,0 +1,90 @@
+import { Type } from '@sinclair/typebox'
+import type { AppRow } from '../../core/access.ts'
+import { DELIVERY_STATES, type DeliveryRow } from '../../core/deliveries.ts'
+import { readAddress } from '../../core/field-readers.ts'
+import { deliveryView } from '../../core/message-views.ts'
+import { UNKNOWN_PERSON } from '../../core/contacts.ts'
+import type { Body } from '../../core/field-readers.ts'
+import type { Parts } from '../../core/parts.ts'
+import { readIdCursor, readLimit, writeIdCursor } from '../../core/queries.ts'
+import { type FieldError, isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
+import { findAsked, readAbout, readMessageId } from '../arguments.ts'
+import { PAGE_BYTES, takeFitting } from '../budget.ts'
+import { cleanText, UNTRUSTED } from '../untrusted.ts'
+import { APP, EMAIL, gives, MESSAGE_ID, NEXT, PAGE, records, takes, text, type Tool } from './tool.ts'
+
+const readQuery = (args: Body) =>
+  readAbout(args, ['messageId', 'email', 'state', 'cursor', 'limit'], (query, errors) => ({
+    messageId: query.messageId === undefined ? null : readMessageId(query, errors),
+    email: query.email === undefined ? null : readAddress(query.email, errors).email,
+    states: query.state === undefined ? null : readState(query.state, errors),
+    before: query.cursor === undefined ? null : readIdCursor(query.cursor, errors),
+    limit: readLimit(query.limit, errors),
+  }))
+
+function readState(text: string, errors: FieldError[]) {
+  const states = DELIVERY_STATES.filter((state) => state === text)
+  if (states.length === 0)
+    errors.push({ field: 'state', code: 'invalid', message: `Send one of ${DELIVERY_STATES.join(', ')}.` })
+  return states
+}
+
+export const listDeliveries: Tool = {
+  name: 'list_deliveries',
+  title: 'Mails to people',
+  description: 'Mails that were triggered, newest first, with what became of each. explain_delivery says why.',
+  kind: 'read',
+  input: takes({
+    app: APP,
+    messageId: Type.Optional(MESSAGE_ID),
+    email: Type.Optional(EMAIL),
+    state: Type.Optional(text(DELIVERY_STATES.join(', '))),
+    ...PAGE,
+  }),
+  output: gives({
+    data: records(
+      'id, messageId, message, version, contactId, email, state, reason, triggeredAt, dueAt, sentAt, cameBackAt, openedAt',
+    ),
+    ...NEXT,
+  }),
+  run: async (parts, { access }, args) => {
+    const asked = findAsked(access, readQuery(args))
+    if (isRefusal(asked)) return asked
+    const { app, input } = asked
+    const about = await findAbout(parts, app, input)
+    if (isRefusal(about)) return about
+    const { states, before, limit } = input
+    const query = { ...about, appId: app.id, states, before, limit: limit + 1 }
+    const rows = await parts.store.listDeliveries(query)
+    const data = takeFitting(await describe(parts, app, rows.slice(0, limit)), PAGE_BYTES)
+    const last = rows[data.length - 1]
+    const nextCursor = rows.length > data.length && last ? writeIdCursor(last.id) : null
+    return { untrusted: UNTRUSTED, ok: true, data, nextCursor }
+  },
+}
+
+type About = { messageId: number | null; contactId: number | null }
+
+/** 404 for a message or a person that is not the app's. */
+async function findAbout(
+  { store }: Parts,
+  app: AppRow,
+  { messageId, email }: { messageId: number | null; email: string | null },
+): Promise<About | Refusal> {
+  if (messageId !== null && !(await store.findMessage(app.id, messageId))) return refuse('message_not_found')
+  if (email === null) return { messageId, contactId: null }
+  const contact = await store.findContact(app.id, email)
+  return contact ? { messageId, contactId: contact.id } : UNKNOWN_PERSON
+}
+
+/** With the name of the message and whose it is; null of a person who was erased in this moment. */
+async function describe({ store }: Parts, app: AppRow, rows: DeliveryRow[]) {
+  const names = new Map((await store.listMessages(app.id)).map(({ id, name }) => [id, cleanText(name)]))
+  return Promise.all(
+    rows.map(async (row) => {
+      const contact = await store.byId(row.contactId)
+      const message = names.get(row.messageId) ?? null
+      return { ...deliveryView(row), message, email: contact && cleanText(contact.email) }
+    }),
+  )
+}

@@ -1,0 +1,133 @@
+import { Type } from '@sinclair/typebox'
+import type { Access } from '../../core/access.ts'
+import { readAddress } from '../../core/field-readers.ts'
+import { makeMailbox } from '../../core/mail-addresses.ts'
+import type { RenderedMail, TestResult } from '../../core/mailer.ts'
+import { findLiveProblems } from '../../core/message-checks.ts'
+import { makeLiveToken, type Preview, previewMessage } from '../../core/message-previews.ts'
+import type { Body } from '../../core/field-readers.ts'
+import type { Parts } from '../../core/parts.ts'
+import { publicId } from '../../core/public-ids.ts'
+import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../../core/refusals.ts'
+import type { TemplateFault } from '../../core/templates.ts'
+import { findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { fitText, PAGE_BYTES, takeFitting } from '../budget.ts'
+import { cleanText, cleanValue, cleanWritten, UNTRUSTED } from '../untrusted.ts'
+import { APP, EMAIL, gives, MESSAGE_ID, records, takes, text, textOrNull, type Tool } from './tool.ts'
+
+/** What reads much or sends mail: so often in a minute, per key. */
+export const COSTLY_LIMIT = { max: 20, windowMs: 60_000 }
+
+/** Takes from a key's minute of a tool. */
+export function takeCostly({ limits }: Parts, { key }: Access, tool: string): Refusal | null {
+  const { allowed, retryAfterSeconds } = limits.take(`${tool}:${key.id}`, COSTLY_LIMIT)
+  const limited = { scope: 'key' as const, limit: COSTLY_LIMIT.max, retryAfter: retryAfterSeconds }
+  return allowed > 0 ? null : refuse('rate_limited', { limited })
+}
+
+const readPreview = (args: Body, more: string[] = []) =>
+  readAbout(args, ['messageId', 'email', ...more], (query, errors) => ({
+    messageId: readMessageId(query, errors),
+    email: query.email === undefined ? null : readAddress(query.email, errors).email,
+    to: more.includes('to') ? readRecipient(query.to, errors) : '',
+  }))
+
+const FAULT = 'Nothing can be shown for this person: '
+
+/** Why a mail cannot be made, as a sentence. */
+const sayFault = (fault: TemplateFault): string =>
+  'missing' in fault
+    ? `${FAULT}${cleanText(fault.missing)} has no value and no fallback, so such a mail is not sent. Write {{ ${cleanText(fault.missing)} | default: "..." }}.`
+    : `${FAULT}${cleanText(fault.broken)}.`
+
+export const previewTool: Tool = {
+  name: 'preview_message',
+  title: 'See a mail before it goes out',
+  description:
+    'The mail as the person of `email` would get it, else the last who started the message, else somebody made up. Without `problems` there is a `token` for set_message_status.',
+  kind: 'read',
+  input: takes({ app: APP, messageId: MESSAGE_ID, email: Type.Optional(EMAIL) }),
+  output: gives({
+    to: text(),
+    eventId: textOrNull(),
+    isMadeUp: Type.Boolean(),
+    subject: textOrNull(),
+    text: textOrNull(),
+    fault: textOrNull(),
+    refusedLinks: records('not on the own domain'),
+    problems: records('field, code, message'),
+    token: textOrNull(),
+  }),
+  run: async (parts, { access }, args) => {
+    const asked = await findMessage(parts, access, readPreview(args))
+    if (isRefusal(asked)) return asked
+    const { app, message, input } = asked
+    const preview = await previewMessage(parts, { app, message, email: input.email })
+    if (isRefusal(preview)) return preview
+    const context = { store: parts.store, app, sender: parts.mailer.sender?.address ?? null }
+    const problems = takeFitting(await findLiveProblems(context, message.content), PROBLEMS_BYTES)
+    const isReady = 'html' in preview.mail && problems.length === 0
+    const token = isReady ? makeLiveToken(parts.previewKey, app, message) : null
+    return { untrusted: UNTRUSTED, ok: true, ...previewView(preview), problems, token }
+  },
+}
+
+const PROBLEMS_BYTES = 4 * 1024
+const LINKS_BYTES = 4 * 1024
+const TEXT_BYTES = PAGE_BYTES - PROBLEMS_BYTES - LINKS_BYTES - 5 * 1024
+
+function previewView({ sample: { contact, event }, isMadeUp, mail }: Preview) {
+  const shown = {
+    to: cleanText(contact.email),
+    eventId: event && !isMadeUp ? publicId('evt', event.id) : null,
+    isMadeUp,
+  }
+  return 'html' in mail
+    ? { ...shown, ...mailView(mail), fault: null }
+    : { ...shown, subject: null, text: null, fault: sayFault(mail), refusedLinks: [] }
+}
+
+/** Without the HTML: it says the same, and a model pays for each word. */
+const mailView = (mail: RenderedMail) => ({
+  subject: cleanText(mail.subject),
+  text: fitText(cleanWritten(mail.text), TEXT_BYTES),
+  refusedLinks: takeFitting(cleanValue(mail.refusedLinks), LINKS_BYTES),
+})
+
+function readRecipient(value: string | undefined, errors: FieldError[]): string {
+  const problems: FieldError[] = []
+  const { email } = readAddress(value, problems)
+  for (const { code } of problems) errors.push({ field: 'to', code, message: NO_MEMBER })
+  return email
+}
+
+const NO_MEMBER = 'Send the email of a member of this account. Test mails go to nobody else.'
+
+export const sendTestMessage: Tool = {
+  name: 'send_test_message',
+  title: 'Send a mail to a member',
+  description:
+    'Sends the mail of preview_message at once to a member of the account, marked as a test. `kept`: nothing leaves this installation.',
+  kind: 'manage',
+  hints: { repeats: true, reachesOut: true },
+  input: takes({ app: APP, messageId: MESSAGE_ID, to: text("a member's email"), email: Type.Optional(EMAIL) }),
+  output: gives({ outcome: Type.Unsafe<string>({ enum: ['sent', 'kept', 'failed'] }), reason: textOrNull() }),
+  run: async (parts, { access }, args) => {
+    const asked = await findMessage(parts, access, readPreview(args, ['to']))
+    if (isRefusal(asked)) return asked
+    const { app, message, input } = asked
+    const members = await parts.store.listMembers(app.accountId)
+    const member = members.find((one) => one.email === input.to)
+    const to = member ? makeMailbox('', member.email) : null
+    if (!to) return refuseFields([{ field: 'to', code: 'invalid', message: NO_MEMBER }])
+    const preview = await previewMessage(parts, { app, message, email: input.email })
+    if (isRefusal(preview)) return preview
+    const refused = takeCostly(parts, access, 'send_test_message')
+    return refused ?? { ok: true, ...testView(await parts.mailer.sendTest(preview.sample, to)) }
+  },
+}
+
+function testView(result: TestResult): { outcome: string; reason: string | null } {
+  if (!('is' in result)) return { outcome: 'failed', reason: sayFault(result) }
+  return { outcome: result.is, reason: result.is === 'failed' ? result.reason : null }
+}
