@@ -79,7 +79,8 @@ function judgeAway(rule: Extract<Rule, { rule: 'away' }>, facts: Facts): Verdict
   const { isHere, paths, lastLeftAt, lastReportAt } = facts.presence(at, quietMs)
   if (isHere) return verdict(rule, about, paths[0] ?? null, false)
   const isLongAgo = lastLeftAt === null || lastLeftAt <= at - (rule.minutes ?? 0) * MINUTE_MS
-  return verdict(rule, about, lastLeftAt ?? lastReportAt, isLongAgo)
+  const left = verdict(rule, about, lastLeftAt ?? lastReportAt, isLongAgo)
+  return lastLeftAt === null ? { ...left, isSilent: true } : left
 }
 
 /** The page of the event's `url`: opened since, or open already when the event came. */

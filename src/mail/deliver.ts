@@ -43,7 +43,8 @@ function faultOf(
   { at, verdicts }: JudgeRecord,
 ): [string, JudgeRecord] {
   const about = 'missing' in fault ? fault.missing : fault.broken
-  const verdict = { rule: 'template', about, value: null, verdict: 'fail' as const }
+  const value = 'missing' in fault ? 'missing' : 'broken'
+  const verdict = { rule: 'template', about, value, verdict: 'fail' as const }
   return ['missing' in fault ? 'missing_value' : 'broken_template', { at, verdicts: [...verdicts, verdict] }]
 }
 

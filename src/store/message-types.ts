@@ -122,6 +122,8 @@ export type Verdict = {
   value: string | number | boolean | null
   verdict: 'pass' | 'fail'
   isUnknown?: true
+  /** of "away": no leave was reported, but nothing else either for long; `value` is when anything last was */
+  isSilent?: true
 }
 
 /** What was judged, and when; JSON in the delivery. */

@@ -79,7 +79,7 @@ describe('an event', () => {
     expect(JSON.parse(delivery?.record ?? '').verdicts).toContainEqual({
       rule: 'template',
       about,
-      value: null,
+      value: 'missing',
       verdict: 'fail',
     })
   })

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
+import { formatTime, timeParts } from '../../core/time-words.ts'
 
 /** A unit is used from the last number of milliseconds on: a day and a half is better said in hours. */
 const UNITS: [unit: string, ms: number, from: number][] = [
@@ -11,54 +12,21 @@ const UNITS: [unit: string, ms: number, from: number][] = [
 /** Beyond this a date says more than a count of days. */
 const RELATIVE_DAYS = 30
 
-/** Making one takes longer than a row of a table (measured: 20 µs). */
-const formats = new Map<string, Intl.DateTimeFormat>()
-
-function formatOf(timeZone: string): Intl.DateTimeFormat {
-  const known = formats.get(timeZone)
-  if (known) return known
-  const format = new Intl.DateTimeFormat('en-GB', {
-    timeZone,
-    day: 'numeric',
-    month: 'long',
-    year: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    hourCycle: 'h23',
-  })
-  formats.set(timeZone, format)
-  return format
-}
-
-const partsOf = (at: number, timeZone: string): Record<string, string> =>
-  Object.fromEntries(
-    formatOf(timeZone)
-      .formatToParts(at)
-      .map(({ type, value }) => [type, value]),
-  )
-
-/** "3 May 2026, 14:05" */
-export function formatTime(at: number, timeZone = 'UTC'): string {
-  const { day, month, year, hour, minute } = partsOf(at, timeZone)
-  return `${day} ${month} ${year}, ${hour}:${minute}`
-}
-
 /** "3 May 2026" */
 export function formatDate(at: number, timeZone = 'UTC'): string {
-  const { day, month, year } = partsOf(at, timeZone)
+  const { day, month, year } = timeParts(at, timeZone)
   return `${day} ${month} ${year}`
 }
 
 /** "3 May", the month in three letters */
 export function formatDay(at: number, timeZone = 'UTC'): string {
-  const { day, month } = partsOf(at, timeZone)
+  const { day, month } = timeParts(at, timeZone)
   return `${day} ${month?.slice(0, 3)}`
 }
 
 /** "14:05", with seconds "14:05:32" */
 export function formatClock(at: number, { seconds }: { seconds: boolean }, timeZone = 'UTC'): string {
-  const { hour, minute, second } = partsOf(at, timeZone)
+  const { hour, minute, second } = timeParts(at, timeZone)
   return seconds ? `${hour}:${minute}:${second}` : `${hour}:${minute}`
 }
 

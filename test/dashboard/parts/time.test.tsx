@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { render } from 'preact-render-to-string'
-import { ExactTime, formatAge, formatTime, Moment, Time, Zone } from '../../../src/dashboard/parts/time.tsx'
+import { formatTime } from '../../../src/core/time-words.ts'
+import { ExactTime, formatAge, Moment, Time, Zone } from '../../../src/dashboard/parts/time.tsx'
 
 const AT = Date.UTC(2026, 4, 3, 14, 5, 59)
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]

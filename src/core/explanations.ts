@@ -1,0 +1,130 @@
+/** Why a person got a mail, or did not, in plain words (messages.md, One evaluator). */
+import {
+  type DeliveryRow,
+  type DeliveryWork,
+  type JudgeRecord,
+  type MessageContent,
+  STOP_REASONS,
+  type Verdict,
+} from '../store/message-types.ts'
+import type { RehearsalLine } from './rehearsal-run.ts'
+import { sayReason } from './reason-words.ts'
+import { sayTime } from './time-words.ts'
+import { sayName, type Told } from './told.ts'
+import { sayVerdicts } from './verdict-words.ts'
+
+/** One rule of a record with its sentence; `isToday`: judged by what is stored of the person now. */
+export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
+
+/** `why` is the one sentence that answers; `rules` is all that was looked at, in its order, at `judgedAt` (ms UTC). */
+export type Explanation = { why: string; judgedAt: number | null; rules: ExplainedRule[] }
+
+/** What explaining a delivery takes; `content` is that of its own version. */
+export type Explained = {
+  delivery: DeliveryRow
+  person: Told['person']
+  content: MessageContent
+}
+
+/** A delivery with its message and person, as explaining takes it. */
+export const toExplained = ({ delivery, contact, message }: DeliveryWork): Explained => ({
+  delivery,
+  person: contact,
+  content: message.content,
+})
+
+/** The record of a delivery, or null before anything was judged. */
+const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): JudgeRecord | null =>
+  record === null ? null : (JSON.parse(record) as JudgeRecord)
+
+/** Why a delivery stands where it stands, and what every rule found. */
+export function explainDelivery({ delivery, person, content }: Explained): Explanation {
+  const record = readRecord(delivery)
+  const told = { person, content, triggeredAt: delivery.triggeredAt, at: record?.at ?? delivery.dueAt }
+  const verdicts = record?.verdicts ?? []
+  return {
+    why: sayState(delivery, told, verdicts),
+    judgedAt: record?.at ?? null,
+    rules: explainVerdicts(verdicts, told),
+  }
+}
+
+function explainVerdicts<V extends Verdict & { isToday?: true }>(
+  verdicts: readonly V[],
+  told: Told,
+): (V & { sentence: string })[] {
+  const sentences = sayVerdicts(verdicts, told)
+  return verdicts.map((verdict, index) => ({ ...verdict, sentence: sentences[index] ?? '' }))
+}
+
+function sayState(delivery: DeliveryRow, told: Told, verdicts: readonly Verdict[]): string {
+  const { state, dueAt, sentAt, handedAt, updatedAt, reason } = delivery
+  const name = sayName(told.person)
+  switch (state) {
+    case 'waiting':
+      return delivery.byHand ? 'Sent on by hand; it goes out next.' : `It waits, and is judged on ${sayTime(dueAt)}.`
+    case 'claimed':
+      return 'It is being sent right now.'
+    case 'handed':
+      return 'The mail server has it, and has not answered yet.'
+    case 'sent':
+      return `It was sent on ${sayTime(sentAt ?? handedAt ?? updatedAt)}.`
+    case 'skipped':
+      return sayCause(delivery, told, verdicts)
+    case 'deferred':
+      return `${sayCause(delivery, told, verdicts)} It is tried again on ${sayTime(dueAt)}.`
+    case 'failed':
+      return `${sayCause(delivery, told, verdicts)} It is not tried again by itself.`
+    case 'unknown':
+      return `${sayReason(reason ?? 'unknown', name, state)} Nobody knows whether ${name} got it.`
+    case 'bounced':
+      return `The mail came back. ${sayReason(reason ?? 'bounced', name, state)}`
+    case 'complained':
+      return `${name} complained about the mail. ${sayReason(reason ?? 'complained', name, state)}`
+  }
+}
+
+/** What the record says of the rule that stopped it is better than what its code says. */
+function sayCause(
+  { reason, state }: Pick<DeliveryRow, 'reason' | 'state'>,
+  told: Told,
+  verdicts: readonly Verdict[],
+): string {
+  const index = verdicts.findIndex((verdict) => isCauseOf(verdict, reason))
+  return sayVerdicts(verdicts, told)[index] ?? sayReason(reason ?? 'error', sayName(told.person), state)
+}
+
+/** The reasons of the rules that are not the message's own. */
+const REASONS: Record<string, readonly string[]> = {
+  message: ['message_paused'],
+  again: ['again'],
+  window: ['window'],
+  perDay: ['perDay'],
+  perWeek: ['perWeek'],
+  giveUp: ['gave_up'],
+  template: ['missing_value', 'broken_template'],
+}
+
+/** Something else than what failed when it was last judged may have stopped it since. */
+function isCauseOf({ rule, value, verdict }: Verdict, reason: string | null): boolean {
+  if (verdict === 'pass' || reason === null) return false
+  if (rule === 'wish') return value === reason
+  const own: Record<string, string> = STOP_REASONS
+  return own[rule] === reason || (REASONS[rule]?.includes(reason) ?? false)
+}
+
+/** What would have become of one person and trigger in a rehearsal, in the words of a delivery. */
+export function explainRehearsal(
+  line: RehearsalLine,
+  { person, content }: Pick<Told, 'person' | 'content'>,
+): Explanation {
+  const told = { person, content, triggeredAt: line.triggeredAt, at: line.dueAt }
+  const rules = explainVerdicts(line.verdicts, told)
+  return { why: sayOutcome(line, told), judgedAt: line.outcome === 'waiting' ? null : line.dueAt, rules }
+}
+
+function sayOutcome({ outcome, dueAt, verdicts }: RehearsalLine, told: Told): string {
+  if (outcome === 'send') return `It would have been sent on ${sayTime(dueAt)}.`
+  if (outcome === 'waiting') return `It would wait until ${sayTime(dueAt)}.`
+  return sayCause({ reason: outcome, state: 'skipped' }, told, verdicts)
+}

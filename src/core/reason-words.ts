@@ -1,0 +1,88 @@
+/** Why a delivery stands where it stands, by the code that it keeps: one sentence each (messages.md, Sending). */
+import type { DeliveryRow } from '../store/message-types.ts'
+
+/** `name` is the person's, at the beginning of the sentence. */
+type Say = (name: string) => string
+
+/** What a rule, the person's wish, or the app's settings said. The record has more to say, where there is one. */
+const JUDGED: Record<string, Say> = {
+  not_away: (name) => `${name} was not away, so this mail was not needed.`,
+  not_seen: (name) => `${name} had not opened the page, and this message asks for that.`,
+  seen: (name) => `${name} opened the page, so this mail was not needed.`,
+  not_done: () => 'What this message asks for had not happened.',
+  done: () => 'What this mail was to bring about had happened already.',
+  tag: () => 'Their tags were not those that this message asks for.',
+  field: () => 'Their fields were not what this message asks for.',
+  status: () => 'Their status was not what this message asks for.',
+  unsubscribed: (name) => `${name} had unsubscribed.`,
+  bounced: (name) => `A mail to ${name} came back, so nothing more is sent to this address.`,
+  complained: (name) => `${name} had complained about a mail, so nothing more is sent to this address.`,
+  message_paused: () => 'The message was not live when this was due.',
+  again: (name) => `${name} got this message already, or it is on its way.`,
+  gave_up: () => 'It could not be sent in time, and was given up.',
+  window: () => 'It was outside the hours in which this app sends.',
+  perDay: (name) => `${name} had as many mails within a day as this app allows.`,
+  perWeek: (name) => `${name} had as many mails within a week as this app allows.`,
+  gone: () => 'What it was about is not there any more: the event, the person or the app.',
+}
+
+/** What the mail itself or the sender lacks. */
+const UNFIT: Record<string, Say> = {
+  missing_value: () => 'A value of the mail was missing and has no fallback.',
+  broken_template: () => 'The mail could not be written: its text has a mistake.',
+  no_sender: () => 'The app has no sender. Set an address to send from.',
+  smtp_url: () => 'The address of the mail server cannot be read. Set it again.',
+  dkim_key: () => 'The DKIM key of the app does not sign. Make a new one.',
+}
+
+/** What happened on the way. Codes in small letters are those of the network. */
+const ON_THE_WAY: Record<string, Say> = {
+  server_paused: () => 'The mail server fails, and is left alone for a while.',
+  not_saved: () => 'The service could not save that it was sent, and so did not send it.',
+  error: () => 'Something broke on our side. The log has more.',
+  stopped: () => 'The service stopped while the mail server took the mail.',
+  econnection: () => 'The mail server could not be reached, or closed the connection.',
+  etimedout: () => 'The mail server did not answer in time.',
+  esocket: () => 'The connection to the mail server broke.',
+  edns: () => 'The name of the mail server could not be found.',
+  etls: () => 'The connection to the mail server could not be made secure.',
+  erequiretls: () => 'The mail server does not keep connections secure as was asked.',
+  eauth: () => 'The mail server did not take the user name and password.',
+  enoauth: () => 'The mail server asks for a user name and a password.',
+  eprotocol: () => 'The mail server gave an answer that is none.',
+  eenvelope: () => 'The mail server took neither the sender nor the person.',
+  emessage: () => 'The mail server did not take the mail.',
+  estream: () => 'The mail broke off on its way to the mail server.',
+  eabort: () => 'The mail server took longer than one mail may take.',
+  unknown: () => 'The way to the mail server failed, and it did not say how.',
+}
+
+export const REASON_WORDS: Record<string, Say> = { ...JUDGED, ...UNFIT, ...ON_THE_WAY }
+
+/** Answers of mail servers that ask for something, by their number (RFC 5321, RFC 4954). */
+const SMTP_WORDS: Record<string, string> = {
+  421: 'The mail server asked to be left alone for a while',
+  450: 'The mailbox was busy',
+  452: 'The mailbox or the mail server was full',
+  454: 'The mail server asked to be left alone for a while',
+  530: 'The mail server asks for a user name and a password',
+  535: 'The mail server did not take the user name and password',
+  550: 'The mail server refused the mail or knows no such mailbox',
+  552: 'The mailbox was full, or the mail too large for it',
+  553: 'The mail server does not take this address',
+}
+
+function saySmtp(code: string): string {
+  const known = SMTP_WORDS[code] ?? (code.startsWith('4') ? 'The mail server could not take it then' : undefined)
+  return `${known ?? 'The mail server refused the mail'} (it answered ${code}).`
+}
+
+/** The sentence of a code. What a provider reports later is its own text, and stands in quotes. */
+export function sayReason(reason: string, name: string, state: DeliveryRow['state']): string {
+  const say = Object.hasOwn(REASON_WORDS, reason) ? REASON_WORDS[reason] : undefined
+  if (say) return say(name)
+  const [, code] = /^smtp_(\d{3})$/.exec(reason) ?? []
+  if (code !== undefined) return saySmtp(code)
+  if (state === 'bounced' || state === 'complained') return `The mail provider said: "${reason}".`
+  return `The mail server could not be used (${reason}).`
+}

@@ -1,0 +1,179 @@
+/** What a rule found, as a sentence: the one wording for the dashboard, rehearsals and MCP (messages.md, One evaluator). */
+import type { Compared, Rule, Verdict } from '../store/message-types.ts'
+import { sayCompared, sayValue } from './condition-words.ts'
+import { saySpan, sayTime } from './time-words.ts'
+import { sayName, sayTrigger, type Told } from './told.ts'
+
+/** "2 minutes after the event": how far a time lies from what triggered it. */
+function sayAgo(time: number, { content, triggeredAt }: Told): string {
+  const side = time < triggeredAt ? 'before' : 'after'
+  return `${saySpan(Math.abs(time - triggeredAt))} ${side} ${sayTrigger(content)}`
+}
+
+type Say = (verdict: Verdict, told: Told, rule: Rule | undefined) => string
+
+const isPass = ({ verdict }: Verdict): boolean => verdict === 'pass'
+
+/** One sentence for every rule that a record may name. */
+export const VERDICT_WORDS: Record<string, Say> = {
+  wish: ({ value }, told) => `${sayName(told.person)} ${WISHES[String(value)] ?? 'may be written to'}.`,
+  message: ({ value }) => `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
+  away: sayAway,
+  seen: saySeen,
+  notSeen: saySeen,
+  done: sayDone,
+  notDone: sayDone,
+  tag: (verdict, told) => {
+    const found = `${sayName(told.person)} ${verdict.value === true ? 'had' : 'did not have'} the tag ${sayValue(verdict.about)}`
+    return isPass(verdict) ? `${found}.` : `${found}, and this message goes only to people ${withTag(verdict)} it.`
+  },
+  field: (verdict, told, rule) => {
+    const { about, value } = verdict
+    const found = `${sayName(told.person)} had ${value === null ? 'nothing' : sayValue(value)} in the field ${sayValue(about)}`
+    return isPass(verdict) ? `${found}.` : `${found}, and this message asks for ${sayAsked(rule)}.`
+  },
+  status: (verdict, told) => {
+    const found = `${sayName(told.person)} was ${String(verdict.value)}`
+    return isPass(verdict) ? `${found}.` : `${found}, and this message goes only to people who are ${verdict.about}.`
+  },
+  again: sayAgain,
+  window: (verdict) =>
+    isPass(verdict)
+      ? `It was within the hours in which this app sends (${verdict.about}).`
+      : `It was outside the hours in which this app sends (${verdict.about}). They begin again on ${sayTime(Number(verdict.value))}.`,
+  perDay: (verdict, told) => sayLimit(verdict, told, 'a day'),
+  perWeek: (verdict, told) => sayLimit(verdict, told, 'a week'),
+  giveUp: ({ value }) => `It was to be sent until ${sayTime(Number(value))} at the latest, and could not be.`,
+  template: ({ about, value }) => {
+    if (value === 'broken') return `The mail could not be written: ${about}.`
+    return about === 'subject' ? 'The subject would have been empty.' : `${about} had neither a value nor a fallback.`
+  },
+  link: ({ about }) => `The mail does not link to ${sayValue(about)}, because it is not on a domain of this app.`,
+}
+
+const WISHES: Record<string, string> = {
+  null: 'may be written to',
+  unsubscribed: 'had unsubscribed',
+  bounced: 'cannot be reached: a mail to this address came back',
+  complained: 'had complained about a mail',
+}
+
+const withTag = ({ value }: Verdict): string => (value === true ? 'without' : 'with')
+
+const sayAsked = (rule: Rule | undefined): string =>
+  rule?.rule === 'field' ? sayCompared(rule satisfies Compared) : 'something else'
+
+function sayAway(verdict: Verdict, told: Told, rule: Rule | undefined): string {
+  const name = sayName(told.person)
+  const isThen = verdict.about === 'trigger'
+  const [at, then] = isThen
+    ? [told.triggeredAt, `at the time of ${sayTrigger(told.content)}`]
+    : [told.at, 'when the mail was due']
+  if (verdict.isUnknown) return sayUnseen(verdict, told)
+  if (typeof verdict.value === 'string') return `${name} was on ${sayValue(verdict.value)} ${then}${needless(verdict)}.`
+  if (typeof verdict.value !== 'number') {
+    return isPass(verdict) ? `No report of ${name} for two days: they had left.` : `${name} was on your site ${then}.`
+  }
+  const span = saySpan(at - verdict.value)
+  if (isPass(verdict))
+    return verdict.isSilent ? `No report of ${name} for ${span}: they had left.` : `${name} had left ${span} before.`
+  const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
+  return `${name} had left ${span} before, and this message waits until they are gone for ${saySpan(minutes * 60_000)}.`
+}
+
+const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this mail was not needed')
+
+/** Whom the tag on the pages never reported. */
+function sayUnseen(verdict: Verdict, told: Told): string {
+  const found = `Your pages had not reported ${sayName(told.person)} yet`
+  return isPass(verdict)
+    ? `${found}, and this message is sent to such people too.`
+    : `${found}, and this message is not sent to such people.`
+}
+
+function saySeen(verdict: Verdict, told: Told): string {
+  const { about: path, value, rule } = verdict
+  const name = sayName(told.person)
+  if (path === null) {
+    const sent = isPass(verdict) ? 'is sent then too' : 'is not sent then'
+    return `${upperFirst(sayTrigger(told.content))} named no page of yours, so nobody knows whether ${name} opened it. This message ${sent}.`
+  }
+  if (verdict.isUnknown) return sayUnseen(verdict, told)
+  if (typeof value !== 'number') {
+    const found = `${name} had not opened ${sayValue(path)}`
+    return rule === 'seen' && !isPass(verdict) ? `${found}, and this message asks for that.` : `${found}.`
+  }
+  const when =
+    value <= told.triggeredAt
+      ? `had ${sayValue(path)} open at the time of ${sayTrigger(told.content)}`
+      : `opened ${sayValue(path)} ${sayAgo(value, told)}`
+  return `${name} ${when}${needless(verdict)}.`
+}
+
+const upperFirst = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+
+function sayDone(verdict: Verdict, told: Told, rule: Rule | undefined): string {
+  const name = sayName(told.person)
+  const event = sayValue(verdict.about)
+  if (typeof verdict.value === 'number')
+    return `${event} came for ${name} on ${sayTime(verdict.value)}${needless(verdict)}.`
+  const found = `${event} had not come for ${name}${saySince(rule, told)}`
+  return isPass(verdict) ? `${found}.` : `${found}, and this message asks for it.`
+}
+
+function saySince(rule: Rule | undefined, { content }: Told): string {
+  if (rule?.rule !== 'done' && rule?.rule !== 'notDone') return ''
+  const { since = 'trigger' } = rule
+  if (since === 'ever') return ' at any time'
+  return since === 'trigger' ? ` since ${sayTrigger(content)}` : ` in the ${since.days} days before`
+}
+
+function sayAgain(verdict: Verdict, told: Told): string {
+  const name = sayName(told.person)
+  if (verdict.value === null) return `${name} had not got this message before.`
+  const last = `${name} last got this message on ${sayTime(Number(verdict.value))}`
+  return isPass(verdict)
+    ? `${last}.`
+    : `${last}, and it is sent at most every ${saySpan(Number(verdict.about) * 3_600_000)}.`
+}
+
+function sayLimit(verdict: Verdict, told: Told, span: string): string {
+  const { about, value } = verdict
+  const mails = `${sayName(told.person)} had got ${String(value)} ${value === 1 ? 'mail' : 'mails'} within ${span}`
+  return isPass(verdict) ? `${mails}, and may get ${about}.` : `${mails}, and this app sends at most ${about}.`
+}
+
+/** What one rule found. Rules stand in the record in the order of the message; a stop names its one rule only. */
+function sayVerdict(verdict: Verdict, told: Told, nth = 0): string {
+  const rules = (told.content.onlyIf ?? []).filter((rule) => isAbout(rule, verdict))
+  return (
+    VERDICT_WORDS[verdict.rule]?.(verdict, told, rules[nth] ?? rules[0]) ?? `${verdict.rule}: ${String(verdict.value)}.`
+  )
+}
+
+/** Whether a verdict may be that of a rule. */
+function isAbout(rule: Rule, { rule: name, about }: Verdict): boolean {
+  if (rule.rule !== name) return false
+  switch (rule.rule) {
+    case 'away':
+      return (rule.at ?? 'sending') === about
+    case 'field':
+      return rule.field === about
+    case 'done':
+    case 'notDone':
+      return rule.event === about
+    default:
+      return true
+  }
+}
+
+/** All of a record, in its order. */
+export const sayVerdicts = (verdicts: readonly Verdict[], told: Told): string[] =>
+  verdicts.map((verdict, index) => {
+    const before = verdicts.slice(0, index)
+    return sayVerdict(
+      verdict,
+      told,
+      before.filter(({ rule, about }) => rule === verdict.rule && about === verdict.about).length,
+    )
+  })
