@@ -114,7 +114,7 @@ export function readIdCursor(text: string, errors: FieldError[]): number | null 
   return id
 }
 
-function readContactCursor(text: string, byChange: boolean, errors: FieldError[]): ContactCursor | null {
+export function readContactCursor(text: string, byChange: boolean, errors: FieldError[]): ContactCursor | null {
   const numbers = text.split('.').map(readNumber)
   const [id = null, updatedAt = null] = numbers
   if (id !== null && (updatedAt !== null) === byChange && numbers.length === (byChange ? 2 : 1))

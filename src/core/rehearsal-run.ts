@@ -59,7 +59,8 @@ export function rehearse(
 ): Rehearsal | null {
   if ('tag' in content.trigger) return null
   const from = now - days * DAY_MS
-  const triggers = readTriggers(reads, appId, content, from)
+  // what came since belongs to the next rehearsal: a page of this one is asked for later
+  const triggers = readTriggers(reads, appId, content, from).filter(({ at }) => at <= now)
   const people = new Set(triggers.map(({ contactId }) => contactId))
   const history = readHistory(reads, { appId, content, from, isTriggered: (contactId) => people.has(contactId) })
   const again = createAgain(content.again)

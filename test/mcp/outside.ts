@@ -31,6 +31,7 @@ export async function findKnown(call: Call, app: string, member: string): Promis
 /** Arguments with which every tool does something, again and again. */
 export const argumentsFor = (app: string, known: Known = NOTHING): Record<string, Record<string, unknown>> => ({
   add_contact: { app, email: 'ada@example.com', firstName: 'Ada' },
+  explain_delivery: { app, messageId: known.messageId, email: 'ada@example.com' },
   get_contact: { app, email: 'ada@example.com' },
   get_integration_code: { app, language: 'node' },
   get_key_info: {},
@@ -42,6 +43,7 @@ export const argumentsFor = (app: string, known: Known = NOTHING): Record<string
   list_events: { app },
   list_messages: { app },
   preview_message: { app, messageId: known.messageId },
+  rehearse_message: { app, messageId: known.messageId },
   save_message_draft: {
     app,
     messageId: known.otherId,

@@ -71,8 +71,7 @@ async function readKeyInfo(parts: Parts, { access }: Caller) {
 export const getSetupStatus: Tool = {
   name: 'get_setup_status',
   title: 'How far an app is set up',
-  description:
-    'What is still to be done until events of people arrive, and what went wrong on the way: failed signatures, unknown people, events without an email.',
+  description: 'What is still to be done until events of people arrive, and what went wrong on the way.',
   kind: 'read',
   input: takes({ app: APP }),
   output: gives({
@@ -111,7 +110,7 @@ export const getIntegrationCode: Tool = {
   name: 'get_integration_code',
   title: 'Code to paste',
   description:
-    'As on the Activation screen. A language: for the server, sends an event and signs an email; reads key and secret from the environment, never write them into it. A tag: for the pages, with their Content-Security-Policy; tag-consent waits for the visitor to agree.',
+    'As on the Activation screen. A language: server code that sends an event and signs an email; key and secret come from the environment, never write them into it. A tag: what goes into the pages, and their Content-Security-Policy.',
   kind: 'read',
   input: takes({ app: APP, language: Type.Unsafe<string>({ enum: KINDS }) }),
   output: gives({ language: text(), blocks: records('label, code'), policy: textOrNull(), warning: text() }),

@@ -32,19 +32,17 @@ function readState(text: string, errors: FieldError[]) {
 export const listDeliveries: Tool = {
   name: 'list_deliveries',
   title: 'Mails to people',
-  description: 'Mails that were triggered, newest first, with what became of each. explain_delivery says why.',
+  description: 'Mails that were triggered, newest first, with what became of each.',
   kind: 'read',
   input: takes({
     app: APP,
     messageId: Type.Optional(MESSAGE_ID),
     email: Type.Optional(EMAIL),
-    state: Type.Optional(text(DELIVERY_STATES.join(', '))),
+    state: Type.Optional(text('such as sent or skipped')),
     ...PAGE,
   }),
   output: gives({
-    data: records(
-      'id, messageId, message, version, contactId, email, state, reason, triggeredAt, dueAt, sentAt, cameBackAt, openedAt',
-    ),
+    data: records('id, messageId, message, contactId, email, state, reason, and times such as sentAt'),
     ...NEXT,
   }),
   run: async (parts, { access }, args) => {

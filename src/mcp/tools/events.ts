@@ -53,11 +53,11 @@ export const sendEvent: Tool = {
   input: takes({
     app: APP,
     email: EMAIL,
-    event: text('1 to 64 of A-Z a-z 0-9 _ . : -; `results_ready` when results are ready for the first time'),
+    event: text('1 to 64 of A-Z a-z 0-9 _ . : -; `results_ready`: results are ready for the first time'),
     properties: Type.Optional(
       Type.Unsafe<object>({
         type: 'object',
-        description: 'under 2 KB; for results_ready: url (page of the results), headline (one sentence)',
+        description: 'under 2 KB; for results_ready: url of the results, headline',
       }),
     ),
     createContact: Type.Optional(Type.Boolean({ description: 'add the person if unknown' })),

@@ -3,9 +3,11 @@ import type { Caller } from '../caller.ts'
 import { getIntegrationCode, getKeyInfo, getSetupStatus } from './account.ts'
 import { addContact, getContact, searchContacts, updateContact } from './contacts.ts'
 import { listDeliveries } from './deliveries.ts'
+import { explainTool } from './explanations.ts'
 import { listEvents, sendEvent } from './events.ts'
 import { getMessage, listMessages, saveMessageDraft, setStatus } from './messages.ts'
 import { previewTool, sendTestMessage } from './previews.ts'
+import { rehearseTool } from './rehearsals.ts'
 import { getStats, listEventNames } from './stats.ts'
 import type { Tool } from './tool.ts'
 
@@ -30,7 +32,9 @@ const TOOLS: readonly Tool[] = [
   setStatus,
   previewTool,
   sendTestMessage,
+  rehearseTool,
   listDeliveries,
+  explainTool,
 ].sort((a, b) => (a.name < b.name ? -1 : 1))
 
 export const TOOL_NAMES: ReadonlySet<string> = new Set(TOOLS.map(({ name }) => name))

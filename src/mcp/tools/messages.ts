@@ -55,7 +55,7 @@ export const getMessage: Tool = {
   name: 'get_message',
   title: 'One message',
   description:
-    'A message as it can be saved again: what starts it, its rules, its mail. Where `omitted` names a part, that part is cut: do not save it.',
+    'A message as it can be saved again: what starts it, its rules, its mail. Parts named in `omitted` are cut: do not save them.',
   kind: 'read',
   input: takes({ app: APP, messageId: MESSAGE_ID }),
   output: gives({ id: text(), status: text(), version: Type.Integer(), message: record('see the docs page messages') }),
@@ -147,7 +147,7 @@ export const setStatus: Tool = {
   name: 'set_message_status',
   title: 'Turn a message on or off',
   description:
-    'Live needs the `token` of preview_message, made for the message as it is now, and lets mails go out. What waits while a message is not live is not sent.',
+    'Live needs the `token` of a preview of the message as it is now. What comes due while it is not live is not sent.',
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: takes({

@@ -1,29 +1,18 @@
 import { Type } from '@sinclair/typebox'
-import type { Access } from '../../core/access.ts'
 import { readAddress } from '../../core/field-readers.ts'
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import type { RenderedMail, TestResult } from '../../core/mailer.ts'
 import { findLiveProblems } from '../../core/message-checks.ts'
 import { makeLiveToken, type Preview, previewMessage } from '../../core/message-previews.ts'
 import type { Body } from '../../core/field-readers.ts'
-import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
-import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../../core/refusals.ts'
+import { type FieldError, isRefusal, refuseFields } from '../../core/refusals.ts'
 import type { TemplateFault } from '../../core/templates.ts'
 import { findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { takeCostly } from '../costly.ts'
 import { fitText, PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, cleanValue, cleanWritten, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, records, takes, text, textOrNull, type Tool } from './tool.ts'
-
-/** What reads much or sends mail: so often in a minute, per key. */
-export const COSTLY_LIMIT = { max: 20, windowMs: 60_000 }
-
-/** Takes from a key's minute of a tool. */
-export function takeCostly({ limits }: Parts, { key }: Access, tool: string): Refusal | null {
-  const { allowed, retryAfterSeconds } = limits.take(`${tool}:${key.id}`, COSTLY_LIMIT)
-  const limited = { scope: 'key' as const, limit: COSTLY_LIMIT.max, retryAfter: retryAfterSeconds }
-  return allowed > 0 ? null : refuse('rate_limited', { limited })
-}
+import { APP, EMAIL, gives, MESSAGE_ID, record, records, takes, text, textOrNull, type Tool } from './tool.ts'
 
 const readPreview = (args: Body, more: string[] = []) =>
   readAbout(args, ['messageId', 'email', ...more], (query, errors) => ({
@@ -48,13 +37,7 @@ export const previewTool: Tool = {
   kind: 'read',
   input: takes({ app: APP, messageId: MESSAGE_ID, email: Type.Optional(EMAIL) }),
   output: gives({
-    to: text(),
-    eventId: textOrNull(),
-    isMadeUp: Type.Boolean(),
-    subject: textOrNull(),
-    text: textOrNull(),
-    fault: textOrNull(),
-    refusedLinks: records('not on the own domain'),
+    mail: record('to, eventId, isMadeUp, subject, text, refusedLinks; fault: why there is none'),
     problems: records('field, code, message'),
     token: textOrNull(),
   }),
@@ -68,7 +51,7 @@ export const previewTool: Tool = {
     const problems = takeFitting(await findLiveProblems(context, message.content), PROBLEMS_BYTES)
     const isReady = 'html' in preview.mail && problems.length === 0
     const token = isReady ? makeLiveToken(parts.previewKey, app, message) : null
-    return { untrusted: UNTRUSTED, ok: true, ...previewView(preview), problems, token }
+    return { untrusted: UNTRUSTED, ok: true, mail: previewView(preview), problems, token }
   },
 }
 

@@ -52,7 +52,7 @@ export const record = (description: string) => Type.Unsafe<object>({ type: 'obje
 export const records = (description: string) => Type.Unsafe<object[]>({ type: 'array', description })
 
 export const CONTACT = record(
-  'id, app, email, firstName, lastName, tags, fields, source, status, createdAt, updatedAt, firstSeenAt, lastSeenAt, lastEventAt',
+  'id, email, firstName, lastName, tags, fields, source, status, and times such as lastSeenAt',
 )
 export const NEXT = { nextCursor: textOrNull() }
 const SAID = {

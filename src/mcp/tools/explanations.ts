@@ -1,0 +1,99 @@
+import { Type } from '@sinclair/typebox'
+import type { AppRow } from '../../core/access.ts'
+import { UNKNOWN_PERSON } from '../../core/contacts.ts'
+import { explainDelivery, type Explanation, toExplained } from '../../core/explanations.ts'
+import { type Body, readAddress } from '../../core/field-readers.ts'
+import { explainMessageFor, type MessageExplanation } from '../../core/message-explanations.ts'
+import { deliveryView } from '../../core/message-views.ts'
+import type { Parts } from '../../core/parts.ts'
+import { publicId } from '../../core/public-ids.ts'
+import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
+import { findAsked, readAbout, readDeliveryId, readMessageId } from '../arguments.ts'
+import { PAGE_BYTES, takeFitting } from '../budget.ts'
+import { cleanText, UNTRUSTED } from '../untrusted.ts'
+import { APP, EMAIL, gives, MESSAGE_ID, record, records, takes, text, textOrNull, type Tool } from './tool.ts'
+
+type Asked = { deliveryId: number } | { messageId: number; email: string }
+
+/** A delivery, or a message and a person; what is left out of the second is said. */
+const readAsked = (args: Body) =>
+  readAbout(args, ['deliveryId', 'messageId', 'email'], (query, errors): Asked => {
+    const { deliveryId, messageId, email } = query
+    if (deliveryId === undefined)
+      return { messageId: readMessageId(query, errors), email: readAddress(email, errors).email }
+    const isAlone = messageId === undefined && email === undefined
+    if (!isAlone) errors.push({ field: 'deliveryId', code: 'conflict', message: ALONE })
+    return { deliveryId: readDeliveryId(deliveryId) }
+  })
+
+const ALONE = 'Send either this, or `messageId` and `email`.'
+
+export const explainTool: Tool = {
+  name: 'explain_delivery',
+  title: 'Why a mail came, or did not',
+  description:
+    'Every rule and what it found. By `deliveryId`; or by `messageId` and `email`, also where there is no mail: then `delivery` is null.',
+  kind: 'read',
+  input: takes({
+    app: APP,
+    deliveryId: Type.Optional(text()),
+    messageId: Type.Optional(MESSAGE_ID),
+    email: Type.Optional(EMAIL),
+  }),
+  output: gives({
+    why: text(),
+    message: record('id, name, status'),
+    delivery: Type.Unsafe<object | null>({ type: ['object', 'null'] }),
+    judgedAt: textOrNull(),
+    rules: records('rule, verdict, sentence'),
+  }),
+  run: async (parts, { access }, args) => {
+    const asked = findAsked(access, readAsked(args))
+    if (isRefusal(asked)) return asked
+    const { app, input } = asked
+    const found = await ('deliveryId' in input
+      ? explainOne(parts, app, input.deliveryId)
+      : explainFor(parts, app, input))
+    return isRefusal(found) ? found : { untrusted: UNTRUSTED, ok: true, ...explanationView(found) }
+  },
+}
+
+async function explainOne({ store }: Parts, app: AppRow, id: number): Promise<MessageExplanation | Refusal> {
+  const work = await store.findWork(id)
+  if (!work || work.delivery.appId !== app.id) return refuse('delivery_not_found')
+  return { ...explainDelivery(toExplained(work)), message: work.message, delivery: work.delivery }
+}
+
+async function explainFor(
+  { store }: Parts,
+  app: AppRow,
+  { messageId, email }: { messageId: number; email: string },
+): Promise<MessageExplanation | Refusal> {
+  const message = await store.findMessage(app.id, messageId)
+  if (!message) return refuse('message_not_found')
+  const person = await store.findContact(app.id, email)
+  return person ? explainMessageFor(store, person, message) : UNKNOWN_PERSON
+}
+
+/** A rule's sentence says what it found, in the words of the dashboard. */
+export const rulesView = ({ rules }: Explanation) =>
+  rules.map(({ rule, verdict, sentence, isToday }) => ({
+    rule,
+    verdict,
+    sentence: cleanText(sentence),
+    ...(isToday ? { isToday } : {}),
+  }))
+
+const RULES_BYTES = PAGE_BYTES - 4 * 1024
+
+const explanationView = (found: MessageExplanation) => ({
+  why: cleanText(found.why),
+  message: {
+    id: publicId('msg', found.message.id),
+    name: cleanText(found.message.name),
+    status: found.message.status,
+  },
+  delivery: found.delivery && deliveryView(found.delivery),
+  judgedAt: found.judgedAt === null ? null : new Date(found.judgedAt).toISOString(),
+  rules: takeFitting(rulesView(found), RULES_BYTES),
+})

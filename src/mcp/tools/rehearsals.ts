@@ -1,0 +1,118 @@
+import { Type } from '@sinclair/typebox'
+import { explainRehearsal } from '../../core/explanations.ts'
+import type { Body } from '../../core/field-readers.ts'
+import type { MessageRow } from '../../core/messages.ts'
+import type { Parts } from '../../core/parts.ts'
+import { publicId } from '../../core/public-ids.ts'
+import { readContactCursor, readLimit, writeContactCursor } from '../../core/queries.ts'
+import type { Rehearsal } from '../../core/rehearsals.ts'
+import { type FieldError, isRefusal, refuseFields } from '../../core/refusals.ts'
+import { findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { PAGE_BYTES, takeFitting } from '../budget.ts'
+import { takeCostly } from '../costly.ts'
+import { cleanText, UNTRUSTED } from '../untrusted.ts'
+import { rulesView } from './explanations.ts'
+import { APP, gives, MESSAGE_ID, NEXT, PAGE, record, records, takes, type Tool } from './tool.ts'
+
+const DEFAULT_DAYS = 7
+const MOST_DAYS = 30
+/** A page belongs to the rehearsal of its first one, for so long. */
+const PAGES_MS = 3_600_000
+
+type Line = Rehearsal['lines'][number]
+
+const readRehearsal = (args: Body, now: number) =>
+  readAbout(args, ['messageId', 'days', 'cursor', 'limit'], (query, errors) => ({
+    messageId: readMessageId(query, errors),
+    days: readDays(query.days, errors),
+    ...readPlace(query.cursor, now, errors),
+    limit: readLimit(query.limit, errors),
+  }))
+
+function readDays(text: string | undefined, errors: FieldError[]): number {
+  if (text === undefined) return DEFAULT_DAYS
+  const days = /^\d{1,2}$/.test(text) ? Number(text) : 0
+  if (days < 1 || days > MOST_DAYS)
+    errors.push({ field: 'days', code: 'invalid', message: `Send a whole number from 1 to ${MOST_DAYS}.` })
+  return days
+}
+
+/** How many lines were shown, of the rehearsal of which moment (ms UTC). */
+function readPlace(text: string | undefined, now: number, errors: FieldError[]): { skip: number; at: number } {
+  if (text === undefined) return { skip: 0, at: now }
+  const place = readContactCursor(text, true, errors)
+  if (!place || place.updatedAt === null) return { skip: 0, at: now }
+  const isRecent = place.updatedAt <= now && place.updatedAt > now - PAGES_MS
+  if (!isRecent) errors.push({ field: 'cursor', code: 'invalid', message: 'This page is too old. Begin again.' })
+  return { skip: place.id, at: place.updatedAt }
+}
+
+export const rehearseTool: Tool = {
+  name: 'rehearse_message',
+  title: 'Who would have got a mail',
+  description:
+    'Tries a message on what came in the last days: who would have got it, and why the others not. Sends nothing.',
+  kind: 'read',
+  input: takes({
+    app: APP,
+    messageId: MESSAGE_ID,
+    days: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST_DAYS })),
+    ...PAGE,
+  }),
+  output: gives({
+    rehearsal: record('from, until, triggered; counts: by outcome'),
+    data: records('email, contactId, triggeredAt, dueAt, outcome, why, rules; isToday: by the values of today'),
+    ...NEXT,
+  }),
+  run: async (parts, { access }, args) => {
+    const asked = await findMessage(parts, access, readRehearsal(args, parts.clock.now()))
+    if (isRefusal(asked)) return asked
+    const refused = takeCostly(parts, access, 'rehearse_message')
+    if (refused) return refused
+    const { message, input } = asked
+    const rehearsal = await rehearse(parts, message, input)
+    if (rehearsal === null) return refuseFields([{ field: 'messageId', code: 'invalid', message: BY_TAG }])
+    return { untrusted: UNTRUSTED, ok: true, ...rehearsalView(rehearsal, message, input) }
+  },
+}
+
+const BY_TAG = 'A message that starts by a tag cannot be rehearsed: when a tag was added is not kept.'
+
+const rehearse = async (
+  parts: Parts,
+  { appId, content }: MessageRow,
+  { days, at }: { days: number; at: number },
+): Promise<Rehearsal | null> =>
+  parts.rehearse({ appId, content, days, now: at, settings: await parts.store.mailSettings(appId) })
+
+function rehearsalView(
+  { from, until, triggered, counts, lines }: Rehearsal,
+  message: MessageRow,
+  { skip, limit }: { skip: number; limit: number },
+) {
+  const views = lines.slice(skip, skip + limit).map((line) => lineView(line, message))
+  const data = takeFitting(views, PAGE_BYTES - COUNTS_BYTES)
+  const shown = skip + data.length
+  const nextCursor = shown < lines.length ? writeContactCursor({ id: shown, updatedAt: until }) : null
+  return { rehearsal: { from: iso(from), until: iso(until), triggered, counts }, data, nextCursor }
+}
+
+const COUNTS_BYTES = 2 * 1024
+/** Of one line: so that a page holds several. */
+const RULES_BYTES = 4 * 1024
+
+function lineView(line: Line, { content }: MessageRow) {
+  const { email, contactId, outcome } = line
+  const explained = explainRehearsal(line, { person: { firstName: null, email }, content })
+  return {
+    email: email === null ? null : cleanText(email),
+    contactId: publicId('con', contactId),
+    triggeredAt: iso(line.triggeredAt),
+    dueAt: iso(line.dueAt),
+    outcome,
+    why: cleanText(explained.why),
+    rules: takeFitting(rulesView(explained), RULES_BYTES),
+  }
+}
+
+const iso = (at: number): string => new Date(at).toISOString()

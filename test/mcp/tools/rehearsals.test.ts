@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { COSTLY_LIMIT } from '../../../src/mcp/costly.ts'
+import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
+import { createTestServer, HOUR, inTurns, type TestServer } from '../../helper.ts'
+import { createMessaging, messageOf, MINUTE } from '../../messaging.ts'
+import { callTool } from '../client.ts'
+
+let server: TestServer
+let app: string
+const ids: Record<string, string> = {}
+const PEOPLE = 30
+beforeAll(async () => {
+  server = await createTestServer()
+  app = server.first.appId
+  const messaging = await createMessaging(server)
+  const status = 'draft'
+  await messaging.put({ ...messageOf({ name: 'All' }), status })
+  await messaging.put({ ...messageOf({ name: 'Beta', onlyIf: [{ rule: 'tag', has: 'beta' }] }), status })
+  await messaging.put({ ...messageOf({ name: 'Tagged', trigger: { tag: 'beta' } }), status })
+  for (const { id, name } of (await call('list_messages')).data.data ?? []) ids[String(name)] = String(id)
+  await inTurns(PEOPLE, (index) => messaging.event({ email: `p${index}.${'x'.repeat(50)}@example.com` }))
+  server.clock.tick(MINUTE)
+})
+afterAll(() => server.close())
+
+const call = (name: string, args: object = {}) => callTool(server, name, { app, ...args })
+const rehearse = async (name: string, args: object = {}) =>
+  (await call('rehearse_message', { messageId: ids[name], ...args })).data
+
+describe('rehearse_message', () => {
+  test('who would have got it, and when; nothing is queued', async () => {
+    const data = await rehearse('All', { days: 1 })
+    expect(data.rehearsal as unknown).toEqual({
+      from: '2026-05-14T12:01:00.000Z',
+      until: '2026-05-15T12:01:00.000Z',
+      triggered: PEOPLE,
+      counts: { send: PEOPLE },
+    })
+    expect(data.data?.[0] as unknown).toEqual({
+      email: expect.stringMatching(/^p\d+\.x+@example\.com$/),
+      contactId: expect.stringMatching(/^con_/),
+      triggeredAt: '2026-05-15T12:00:00.000Z',
+      dueAt: '2026-05-15T12:00:00.000Z',
+      outcome: 'send',
+      why: 'It would have been sent on 15 May 2026, 12:00 UTC.',
+      rules: [],
+    })
+    expect((await call('list_deliveries')).data.data).toEqual([])
+  })
+  test('why the others not, and which rule looked at today', async () => {
+    const { rehearsal, data } = await rehearse('Beta')
+    expect(rehearsal).toMatchObject({ counts: { tag: PEOPLE } })
+    const why = expect.stringContaining('did not have the tag beta')
+    expect(data?.[0]).toMatchObject({ outcome: 'tag', why, rules: [{ rule: 'tag', verdict: 'fail', isToday: true }] })
+  })
+  test('its pages stay under 25 KB, and miss nobody, also when others come meanwhile', async () => {
+    const seen: unknown[] = []
+    let cursor: unknown
+    do {
+      const args = { messageId: ids.Beta, limit: 12, ...(cursor ? { cursor } : {}) }
+      const { answer, data } = await call('rehearse_message', args)
+      expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
+      expect(data.rehearsal).toMatchObject({ triggered: PEOPLE })
+      seen.push(...(data.data ?? []).map(({ contactId }) => contactId))
+      cursor = data.nextCursor
+      server.clock.tick(1)
+      const event = { email: `late${seen.length}@example.com`, event: 'results_ready', createContact: true }
+      await call('send_event', event)
+    } while (cursor)
+    expect([seen.length, new Set(seen).size]).toEqual([PEOPLE, PEOPLE])
+  })
+  test('a page of a rehearsal that is over is refused', async () => {
+    const { nextCursor: cursor } = await rehearse('All', { limit: 1 })
+    server.clock.tick(HOUR)
+    expect(await rehearse('All', { cursor })).toMatchObject({ error: 'invalid_field', field: 'cursor' })
+    expect(await rehearse('All', { cursor: 'x' })).toMatchObject({ error: 'invalid_field', field: 'cursor' })
+  })
+  test('not by a tag', async () => {
+    expect(await rehearse('Tagged')).toMatchObject({ error: 'invalid_field', message: expect.stringContaining('tag') })
+  })
+  test.each([0, 31, 'many', 1.5])('not of %p days', async (days) => {
+    expect(await rehearse('All', { days })).toMatchObject({ error: 'invalid_field', field: 'days' })
+  })
+  test('so many a minute, and no more', async () => {
+    server.clock.tick(COSTLY_LIMIT.windowMs)
+    await inTurns(COSTLY_LIMIT.max, () => rehearse('Tagged'))
+    expect(await rehearse('All')).toMatchObject({ error: 'rate_limited', limit: COSTLY_LIMIT.max, retryAfter: 60 })
+  })
+})
