@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startMailServer } from './mail/mail-server.ts'
-import { connect, argumentsFor } from './mcp/outside.ts'
+import { argumentsFor, connect, findKnown } from './mcp/outside.ts'
 import { conform, inspect, INSTALL_MS, installClients, type Target } from './mcp/clients/run.ts'
 import {
   type Begun,
@@ -157,7 +157,9 @@ describe('the executable', () => {
     let app: string
     beforeAll(async () => {
       const words = ['--email', 'owner@example.com', '--app', 'Demo', '--domain', 'app.example.com', '--data', data]
-      const { appId, apiKey } = await eventpostJson<Begun>(['init', ...words], how)
+      const { appId } = await eventpostJson<Begun>(['init', ...words], how)
+      const manage = ['--name', 'Assistant', '--scope', 'manage', '--data', data]
+      const { apiKey } = await eventpostJson<{ apiKey: string }>(['key', 'create', ...manage], how)
       server = await startServer({ ...how, data })
       target = { url: server.url, key: apiKey }
       app = appId
@@ -168,11 +170,18 @@ describe('the executable', () => {
       removeData()
     })
 
+    const findArguments = async (client: Awaited<ReturnType<typeof connect>>) => {
+      const call = async (name: string, args: object) =>
+        (await client.callTool({ name, arguments: { ...args } })).structuredContent as Record<string, unknown>
+      return argumentsFor(app, await findKnown(call, app, 'owner@example.com'))
+    }
+
     test("the SDK's own client lists and calls every tool, reads every resource, gets every prompt", async () => {
       const client = await connect(target)
       const { tools } = await client.listTools()
+      const args = await findArguments(client)
       for (const { name } of tools) {
-        const result = await client.callTool({ name, arguments: argumentsFor(app)[name] ?? {} })
+        const result = await client.callTool({ name, arguments: args[name] ?? {} })
         expect([name, result.isError ?? false, result.structuredContent]).toEqual([name, false, expect.any(Object)])
       }
       const { resources } = await client.listResources()
@@ -182,7 +191,7 @@ describe('the executable', () => {
         const { messages } = await client.getPrompt({ name, arguments: { app, email: 'ada@example.com' } })
         expect(messages).toHaveLength(1)
       }
-      expect([tools.length, resources.length, prompts.length]).toEqual([11, 7, 2])
+      expect([tools.length, resources.length, prompts.length]).toEqual([20, 8, 2])
       await client.close()
     })
 
@@ -199,8 +208,11 @@ describe('the executable', () => {
       'the Inspector lists and calls every tool',
       async () => {
         const { tools } = (await inspect(target, ['--method', 'tools/list'])) as { tools: { name: string }[] }
-        expect(tools.map(({ name }) => name)).toEqual(Object.keys(argumentsFor(app)))
-        const calls = Object.entries(argumentsFor(app)).map(async ([name, args]) => {
+        const client = await connect(target)
+        const args = await findArguments(client)
+        await client.close()
+        expect(tools.map(({ name }) => name)).toEqual(Object.keys(args))
+        const calls = Object.entries(args).map(async ([name, args]) => {
           const pairs = Object.entries(args).map(([field, value]) => `${field}=${toText(value)}`)
           const words = pairs.length === 0 ? [] : ['--tool-arg', ...pairs]
           const { isError, structuredContent } = await inspect(target, [

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createTestServer, type TestServer } from '../helper.ts'
-import { ask, listTools, rpc } from './client.ts'
+import { ask, listTools, openManaged, rpc } from './client.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -21,9 +21,10 @@ test('two, with what each asks for', async () => {
 })
 
 test('they name only tools that there are', async () => {
-  const tools = (await listTools(server)).map(({ name }) => name)
+  const { how } = await openManaged(server)
+  const tools = (await listTools(server, how)).map(({ name }) => name)
   for (const text of [await get('set_up_app'), await get('find_out_why_no_mail', { email: 'ada@example.com' })]) {
-    const named = text.match(/\b(?:get|list|send|search|add|update)_[a-z_]+/g) ?? []
+    const named = text.match(/\b(?:get|list|send|search|add|update|set|save|preview|rehearse|explain)_[a-z_]+/g) ?? []
     expect(named.length).toBeGreaterThan(3)
     expect(named.filter((name) => !tools.includes(name))).toEqual([])
   }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, EVENTS, inTurns, type TestServer } from '../../helper.ts'
+import { createMessaging, messageOf } from '../../messaging.ts'
 import { callTool } from '../client.ts'
 import { callBoth, type Doors, openDoors, readAll } from '../doors.ts'
 
@@ -95,6 +96,20 @@ describe('dryRun', () => {
     expect(await readAll(server)).toMatchObject([{ data: [] }, { data: [] }])
     const { limits } = (await callTool(server, 'get_key_info')).data
     expect(limits).toContainEqual({ what: 'events', limit: 6_000, remaining: 6_000 })
+  })
+  test('names the mails that would be queued, and sending names those that are', async () => {
+    const { appId: app } = server.first
+    const messaging = await createMessaging(server)
+    await messaging.put(messageOf({ name: 'Hello\u200b', trigger: { event: 'hello' }, wait: { minutes: 5 } }))
+    const event = { email: 'hello@example.com', event: 'hello', createContact: true }
+    const told = { name: 'Hello', state: 'waiting', dueAt: '2026-05-15T12:05:00.000Z' }
+    const { messages: tried } = (await send({ ...event, dryRun: true })).data
+    expect(tried).toEqual([{ ...told, messageId: expect.stringMatching(/^msg_/), deliveryId: null }])
+    expect((await callTool(server, 'list_deliveries', { app })).data.data).toEqual([])
+    const { messages: sent } = (await send(event)).data
+    expect(sent).toEqual([{ ...told, messageId: expect.any(String), deliveryId: expect.stringMatching(/^dlv_/) }])
+    expect((await send(event)).data.messages).toEqual([])
+    expect((await send({ ...event, dryRun: true })).data.messages).toEqual([])
   })
   test('warns as sending would', async () => {
     const args = { event: 'results_ready', properties: { url: 'https://elsewhere.example' }, createContact: true }

@@ -1,0 +1,121 @@
+/** What an event would queue, held against what it does queue. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { listQueued, listWouldQueue, type QueuedMessage } from '../../src/core/queued-messages.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import { createTestServer, HOUR, NOW, type TestServer } from '../helper.ts'
+import { ADA, createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
+
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  server = await createTestServer()
+  messaging = await createMessaging(server)
+})
+afterEach(() => server.close())
+
+type Event = { event: string; properties: string | null; occurredAt: number | null }
+const READY: Event = { event: 'results_ready', properties: '{"plan":"pro","id":1}', occurredAt: null }
+
+async function tryAndSend(changes: Partial<Event> = {}): Promise<{ tried: QueuedMessage[]; sent: QueuedMessage[] }> {
+  const { store, app } = messaging
+  const input = { ...READY, ...changes }
+  const contact = await store().findContact(app.id, ADA)
+  const wanted = { contactId: contact?.id ?? null, input, at: server.clock.now() }
+  const tried = await listWouldQueue(store(), app, wanted)
+  const recorded = await store().recordEvent({
+    ...input,
+    name: input.event,
+    accountId: app.accountId,
+    appId: app.id,
+    email: ADA,
+    shownEmail: null,
+    newPeoplePerMonth: null,
+    createContact: true,
+    firstName: null,
+    lastName: null,
+    type: 'event',
+    path: null,
+    via: 'api',
+    at: server.clock.now(),
+    buckets: [],
+    idempotency: null,
+  })
+  if ('refusal' in recorded) throw new Error(recorded.refusal)
+  return { tried, sent: await listQueued(store(), app, recorded) }
+}
+
+/** Names and times of what would be queued, once it was found to be what is queued. */
+async function queued(changes: Partial<Event> = {}): Promise<[string, number][]> {
+  const { tried, sent } = await tryAndSend(changes)
+  const told = (found: QueuedMessage[]): [string, number][] =>
+    found.map(({ message, dueAt }): [string, number] => [message.name, dueAt - NOW]).sort()
+  expect(told(tried)).toEqual(told(sent))
+  expect(tried.map(({ deliveryId, state }) => [deliveryId, state])).toEqual(tried.map(() => [null, 'waiting']))
+  expect(sent.every(({ deliveryId }) => deliveryId !== null)).toBe(true)
+  return told(tried)
+}
+
+const put = (changes: Partial<MessageContent & { name: string; status: string }> = {}) =>
+  messaging.put(messageOf(changes))
+
+describe('what is queued', () => {
+  test('live messages on this event, with when they are due', async () => {
+    await put({ name: 'At once' })
+    await put({ name: 'Later', wait: { minutes: 10 } })
+    await put({ name: 'Other', trigger: { event: 'other' } })
+    await put({ name: 'Paused', status: 'paused' })
+    expect(await queued()).toEqual([
+      ['At once', 0],
+      ['Later', 10 * MINUTE],
+    ])
+  })
+  test('at a time of day, in the timezone of the app', async () => {
+    await put({ name: 'Morning', wait: { until: '09:00' } })
+    await messaging.set({ timezone: 'Asia/Tokyo' })
+    expect(await queued()).toEqual([['Morning', 12 * HOUR]])
+  })
+  test('where the properties are as asked', async () => {
+    const where = (to: string) => [{ property: 'plan', is: 'equal' as const, to }]
+    await put({ name: 'Pro', trigger: { event: 'results_ready', where: where('pro') } })
+    await put({ name: 'Free', trigger: { event: 'results_ready', where: where('free') } })
+    expect(await queued()).toEqual([['Pro', 0]])
+    expect(await queued({ properties: null })).toEqual([])
+  })
+  test('to whoever is new also what starts with a person', async () => {
+    await put({ name: 'Welcome', trigger: { contact: 'created' } })
+    expect(await queued({ event: 'other', occurredAt: NOW - HOUR })).toEqual([['Welcome', 0]])
+    expect(await queued({ event: 'other' })).toEqual([])
+  })
+  test('once, also while it waits, and again after it was skipped', async () => {
+    const { id } = await put({ name: 'Once', onlyIf: [{ rule: 'tag', has: 'beta' }] })
+    expect(await queued()).toEqual([['Once', 0]])
+    expect(await queued()).toEqual([])
+    await messaging.decide()
+    expect(await queued()).toEqual([['Once', 0]])
+    await messaging.put(messageOf({ name: 'Once' }), id)
+    await messaging.decide()
+    expect(await queued()).toEqual([['Once', 0]])
+    await messaging.decide()
+    expect(await queued()).toEqual([])
+  })
+  test('once for each value of a property', async () => {
+    await put({ name: 'Each', again: { once: 'property', property: 'id' } })
+    expect(await queued()).toEqual([['Each', 0]])
+    expect(await queued()).toEqual([])
+    expect(await queued({ properties: '{"id":2}' })).toEqual([['Each', 0]])
+  })
+  test('at most every so many hours', async () => {
+    await put({ name: 'Daily', again: { everyHours: 24 } })
+    expect(await queued()).toEqual([['Daily', 0]])
+    await messaging.decide()
+    server.clock.tick(23 * HOUR)
+    expect(await queued()).toEqual([])
+    server.clock.tick(HOUR)
+    expect(await queued()).toEqual([['Daily', 24 * HOUR]])
+  })
+  test('of what happened long ago, nothing after 72 hours, and the rest at once', async () => {
+    await put({ name: 'Late', wait: { minutes: 10 } })
+    expect(await queued({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual([])
+    expect(await queued({ occurredAt: NOW - 72 * HOUR })).toEqual([['Late', 0]])
+  })
+})
