@@ -53,6 +53,29 @@ describe('readConfig', () => {
     expect(readConfig({ 'base-url': given }, {}).baseUrl).toBe(read)
   })
 
+  test.each([
+    ['https://tools.example.com', ['https://tools.example.com']],
+    [' https://a.example ,http://localhost:3000,', ['https://a.example', 'http://localhost:3000']],
+    ['vscode-webview://panel', ['vscode-webview://panel']],
+  ])('origins that may call the MCP server: %s', (given, read) => {
+    expect(readConfig({ 'mcp-origins': given }, {}).mcpOrigins).toEqual(read)
+    expect(readConfig({}, { EVENTPOST_MCP_ORIGINS: given }).mcpOrigins).toEqual(read)
+  })
+
+  test.each([
+    '*',
+    'null',
+    'tools.example.com',
+    'https://tools.example.com/',
+    'https://tools.example.com?x',
+    'https://a.example https://b.example',
+    'https://a.example,b.example',
+  ])('%s is no list of origins', (given) => {
+    const read = () => readConfig({ 'mcp-origins': given }, {})
+    expect(read).toThrow(UsageError)
+    expect(read).toThrow('--mcp-origins takes origins such as https://tools.example.com')
+  })
+
   test('trusted proxies are a list', () => {
     const env = { EVENTPOST_TRUSTED_PROXIES: ' 10.0.0.0/8, ::1 ,192.0.2.7,' }
     expect(readConfig({}, env).trustedProxies).toEqual(['10.0.0.0/8', '::1', '192.0.2.7'])

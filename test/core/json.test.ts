@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { MAX_BATCH_FIELD_DEPTH } from '../../src/core/field-limits.ts'
-import { isJsonObject, type ParsedObject, parseJsonList, parseJsonObject, quoteName } from '../../src/core/json.ts'
+import {
+  isJsonObject,
+  type ParsedObject,
+  parseJsonList,
+  parseJsonMessage,
+  parseJsonObject,
+  quoteName,
+} from '../../src/core/json.ts'
 import { refuse } from '../../src/core/refusals.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
@@ -189,4 +196,49 @@ test.each([
   ['x'.repeat(60_000), 'x'.repeat(64)],
 ])('quoteName %#', (name, quoted) => {
   expect(quoteName(name)).toBe(quoted)
+})
+
+describe('parseJsonMessage', () => {
+  const argumentsOf = (body: unknown): unknown => (isJsonObject(body) ? body.arguments : undefined)
+  const read = (text: string) => parseJsonMessage(encode(text), argumentsOf)
+
+  test.each([
+    ['{"a":1}', { a: 1 }],
+    ['[{"a":1}]', [{ a: 1 }]],
+    ['"a"', 'a'],
+    ['null', null],
+    // only what is picked is to be kept; the rest may be what it likes
+    ['{"id":9007199254740993,"meta":"\\ud800"}', { id: 2 ** 53, meta: '\ud800' }],
+  ])('gives whatever it is: %s', (text, body) => {
+    expect(read(text)).toEqual({ body, fault: null })
+  })
+
+  test.each(['', '{', "{'a':1}", '\ufeff{}', '{"a":NaN}'])('refuses what is no JSON: %p', (text) => {
+    expect(read(text)).toEqual({ refused: refuse('invalid_json') })
+  })
+
+  test('refuses what is not UTF-8', () => {
+    expect(parseJsonMessage(new Uint8Array([0x22, 0xff, 0x22]), argumentsOf)).toEqual({
+      refused: refuse('invalid_json'),
+    })
+  })
+
+  test.each([
+    ['{"arguments":{"x":9007199254740993}}', 'x', 'number'],
+    ['{"arguments":{"x":1e999}}', 'x', 'number'],
+    ['{"arguments":{"y":"\\ud800"}}', 'y', 'surrogate'],
+    [`{"arguments":{"z":${nest(33)}}}`, 'z', 'levels'],
+  ])('says what is wrong with the arguments, and gives the message: %s', (text, field, word) => {
+    const parsed = read(text)
+    if ('refused' in parsed) throw new Error('refused')
+    expect(parsed.body).toMatchObject({ arguments: {} })
+    expect(parsed.fault).toMatchObject({ refusal: 'invalid_field', field, message: expect.stringContaining(word) })
+  })
+
+  test('refuses a message that is too deep anywhere, and takes arguments as deep as a body', () => {
+    expect(read(`{"arguments":{"x":${nest(31)}}}`)).toMatchObject({ fault: null })
+    expect(read(`{"meta":${nest(36)}}`)).toMatchObject({
+      refused: { refusal: 'invalid_json', message: expect.stringContaining('levels') },
+    })
+  })
 })

@@ -3,7 +3,9 @@ import type { Store } from '../../src/store/store.ts'
 import { testAccounts } from './conformance/accounts.ts'
 import { testBatches } from './conformance/batches.ts'
 import { testBrowserBatches, testSites } from './conformance/browser-batches.ts'
+import { testCalls } from './conformance/calls.ts'
 import { testContacts } from './conformance/contacts.ts'
+import { testCounts } from './conformance/counts.ts'
 import { testDeliveries } from './conformance/deliveries.ts'
 import { testEvents } from './conformance/events.ts'
 import { testIdempotency } from './conformance/idempotency.ts'
@@ -29,6 +31,8 @@ const GROUPS: Record<string, (store: Fresh) => void> = {
   'accounts and what they own': testAccounts,
   'members and where they are signed in': testMembers,
   'deliveries and their claims': testDeliveries,
+  'calls over MCP': testCalls,
+  'what is counted by the hour': testCounts,
 }
 
 /** What every store must do, whatever it keeps its rows in. Each group has a store of its own, each test people of its own. */
