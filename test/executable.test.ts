@@ -21,6 +21,8 @@ const EXECUTABLE = join(ROOT, 'dist/eventpost')
 const BUILD_MS = 60_000
 /** It looks once a second. */
 const MAIL_MS = 10_000
+/** Without a sender no message goes live. */
+const MAIL_FROM = ['--mail-from', 'Demo <hello@app.example.com>']
 /** The clients of others are processes that take a second to start. */
 const CLIENTS_MS = 120_000
 
@@ -160,7 +162,7 @@ describe('the executable', () => {
       const { appId } = await eventpostJson<Begun>(['init', ...words], how)
       const manage = ['--name', 'Assistant', '--scope', 'manage', '--data', data]
       const { apiKey } = await eventpostJson<{ apiKey: string }>(['key', 'create', ...manage], how)
-      server = await startServer({ ...how, data })
+      server = await startServer({ ...how, data, words: MAIL_FROM })
       target = { url: server.url, key: apiKey }
       app = appId
       await installClients()
@@ -198,7 +200,7 @@ describe('the executable', () => {
     test('a restart is not noticed by a client that stays', async () => {
       const client = await connect(target)
       await server.stop()
-      server = await startServer({ ...how, data, port: Number(new URL(target.url).port) })
+      server = await startServer({ ...how, data, words: MAIL_FROM, port: Number(new URL(target.url).port) })
       const { structuredContent } = await client.callTool({ name: 'list_events', arguments: { app } })
       expect(structuredContent).toMatchObject({ data: [{ event: 'results_ready', via: 'mcp' }] })
       await client.close()
