@@ -6,7 +6,9 @@ import { type CheckContext, findLiveProblems } from './message-checks.ts'
 import { readMessage } from './message-input.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from './refusals.ts'
 
-export type { MessageChange, MessageCounts, MessageRow, SavedMessage }
+export type { Compared, MessageContent, Rule, Trigger } from '../store/message-types.ts'
+export { COMPARISONS } from '../store/message-types.ts'
+export type { MessageChange, MessageCounts, MessageRow, MessageStatus, SavedMessage }
 
 /** The messages of an app with what each achieved, in the order in which they were made. */
 export async function listMessages(store: Store, app: AppRow): Promise<(MessageRow & { counts: MessageCounts })[]> {

@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path'
-import type { Rehearsal, RehearsalInput } from './rehearsal-run.ts'
+import type { Rehearsal, RehearsalInput, RehearsalLine } from './rehearsal-run.ts'
 import type { FromRehearsal, ToRehearsal } from './rehearsal-thread.ts'
 
-export type { Rehearsal, RehearsalInput }
+export type { Rehearsal, RehearsalInput, RehearsalLine }
 export type Rehearse = (input: RehearsalInput) => Promise<Rehearsal | null>
 
 /** Beside this file in a checkout; in the executable where the build puts its further entry points. */

@@ -5,7 +5,7 @@ import { assetUrl, ICON } from '../assets.ts'
 import { PageContext } from './page-context.ts'
 
 /** Scripts of the few pages that live; each works without. */
-export type Island = 'feed' | 'chart' | 'live'
+export type Island = 'feed' | 'chart' | 'live' | 'message'
 
 type DocumentProps = { title: string; site?: string | null; islands?: Island[]; children: ComponentChildren }
 

@@ -73,17 +73,17 @@ export async function showPage(
  * `role` is the least that may send it; a `sensitive` one asks for the password when that was typed long ago, as a part
  * of `page`.
  */
-type FormRules = { appId: string; role: Role; isSensitive?: boolean; page?: PageName }
+type FormRules = { appId: string; role: Role; isSensitive?: boolean; page?: PageName; mostBytes?: number }
 
 /** Takes a form of a page of an app from a member who may send it. */
 export const takeForm = (
   parts: PageParts,
   request: Request,
-  { appId, role, isSensitive = false, page = 'keys' }: FormRules,
+  { appId, role, isSensitive = false, page = 'keys', mostBytes }: FormRules,
   take: (form: Form, viewer: Viewer, signedIn: SignedIn) => Answer,
 ): Promise<Response> =>
   showPage(parts, request, appId, async (viewer, signedIn) => {
-    const form = await readForm(request)
+    const form = await readForm(request, mostBytes)
     if ('refusal' in form) return problemAnswer(request, form.refusal)
     if (!hasRole(viewer.member.role, role)) return problemAnswer(request, 'role_too_low')
     const isDue = isSensitive && !parts.sessions.isConfirmed(signedIn.session)

@@ -12,6 +12,10 @@ const FLASHES = {
   role_changed: 'The role was changed. It holds from their next page on.',
   member_removed: 'The member was removed, and all their sessions have ended.',
   person_erased: 'The person was erased, with all that was held about them.',
+  message_saved: 'The message was saved.',
+  message_live: 'The message is live. Whoever it is for is written to from now on.',
+  message_paused: 'The message is paused. Nobody is written to until it is live again.',
+  message_draft: 'The message is a draft again. Nobody is written to.',
   test_sent: 'The test event was taken. It is the newest of this app.',
 } as const
 

@@ -1,4 +1,4 @@
-/** The largest form taken; every field of ours together is far below it. */
+/** The largest form taken where nothing else is said; all fields of such a form are far below it. */
 const FORM_BYTES = 32 * 1024
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
@@ -10,14 +10,17 @@ export type Form = {
   fields: Record<string, string>
 }
 
-/** Reads what a plain HTML form sends. Refused before the rest of it is read when it is too large. */
-export async function readForm(request: Request): Promise<Form | { refusal: 'unsupported_form' | 'large_form' }> {
+/** Reads what a plain HTML form sends, up to `mostBytes`. Refused before the rest of it is read when it is too large. */
+export async function readForm(
+  request: Request,
+  mostBytes = FORM_BYTES,
+): Promise<Form | { refusal: 'unsupported_form' | 'large_form' }> {
   if (!FORM_TYPE.test(request.headers.get('content-type') ?? '')) return { refusal: 'unsupported_form' }
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength
-    if (size > FORM_BYTES) return { refusal: 'large_form' }
+    if (size > mostBytes) return { refusal: 'large_form' }
     chunks.push(chunk)
   }
   const fields = new URLSearchParams(Buffer.concat(chunks).toString('utf8'))

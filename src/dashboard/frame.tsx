@@ -14,6 +14,7 @@ const PAGES = {
   activation: { name: 'Activation', icon: 'activation' },
   events: { name: 'Events', icon: 'events' },
   people: { name: 'People', icon: 'people' },
+  messages: { name: 'Messages', icon: 'messages' },
   keys: { name: 'API keys', icon: 'keys' },
   settings: { name: 'Settings', icon: 'settings' },
   members: { name: 'Members', icon: 'members' },

@@ -10,6 +10,7 @@ import type { PageParts } from './door.tsx'
 import { homeRoutes } from './home.tsx'
 import { keysRoutes } from './keys.tsx'
 import { membersRoutes } from './members.tsx'
+import { messagesRoutes } from './messages.tsx'
 import { newAppRoutes } from './new-app.tsx'
 import { passwordRoutes } from './password.tsx'
 import { peopleRoutes } from './people.tsx'
@@ -44,6 +45,7 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(activationRoutes(parts))
       .use(eventsRoutes(parts))
       .use(peopleRoutes(parts))
+      .use(messagesRoutes(parts))
       .use(keysRoutes(parts))
       .use(secretRoutes(parts))
       .use(settingsRoutes(parts))

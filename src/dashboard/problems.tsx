@@ -17,6 +17,7 @@ type ProblemCode =
   | 'page_unknown'
   | 'event_unknown'
   | 'person_unknown'
+  | 'message_unknown'
   | 'role_too_low'
   | 'done_before'
 
@@ -107,6 +108,16 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 404,
     title: 'There is nobody here',
     lead: 'This app knows nobody with this ID. The person may have been erased.',
+    remedy: (
+      <p>
+        Go to <a href="/">the start</a>.
+      </p>
+    ),
+  },
+  message_unknown: {
+    status: 404,
+    title: 'There is no such message',
+    lead: 'This app has none with this ID.',
     remedy: (
       <p>
         Go to <a href="/">the start</a>.

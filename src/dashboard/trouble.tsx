@@ -5,6 +5,7 @@ import type { Activation, Noted } from '../core/activation.ts'
 import { pathOf } from './frame.tsx'
 import { Badge, type Mood } from './parts/badge.tsx'
 import { formatCount } from './parts/chart.tsx'
+import { Ticked } from './parts/text.tsx'
 import { Time } from './parts/time.tsx'
 
 /** What went wrong longer ago is no help any more. */
@@ -46,12 +47,12 @@ function listTroubles({ activation, keys, hasOldSecret, appId, now }: TroublePro
   const about: [Noted | null, (noted: Noted) => Omit<Trouble, 'noted'>][] = [
     [
       activation.refusedCall,
-      ({ reason }) => ({ title: 'A call of your server was refused', text: <Sentence text={reason} /> }),
+      ({ reason }) => ({ title: 'A call of your server was refused', text: <Ticked>{reason ?? ''}</Ticked> }),
     ],
     [failedSignature, ({ reason }) => ({ title: 'A signature was wrong', text: <WrongSignature reason={reason} /> })],
     [
       isSame ? null : refused,
-      ({ reason }) => ({ title: 'A report of a page was refused', text: <Sentence text={reason} /> }),
+      ({ reason }) => ({ title: 'A report of a page was refused', text: <Ticked>{reason ?? ''}</Ticked> }),
     ],
     [activation.withoutEmail, () => WITHOUT_EMAIL],
     [
@@ -78,11 +79,6 @@ const OLD_SECRET: Trouble = {
   title: 'Signatures of the previous secret',
   text: 'A server still signs with the identity secret that was rotated out. It is refused when its 24 hours are over.',
 }
-
-/** In answers, names stand between backticks. */
-const Sentence = ({ text }: { text: string | null }) => (
-  <>{(text ?? '').split('`').map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}</>
-)
 
 const REASONS: Record<string, string> = {
   uppercase: 'It was in uppercase. Send it as lowercase hexadecimal.',

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, count, desc, eq, isNotNull, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, isNotNull, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { HAS_MOVED, IS_WAITING } from './delivery-states.ts'
 import { DELIVERY_STATES, type MailSettings, type MessageCounts, type MessageRow } from './message-types.ts'
@@ -87,8 +87,11 @@ export function createMessageReads(db: Database) {
       return found ? { ...toMessageRow(found), version } : null
     },
 
-    /** Newest first. */
-    listVersions: (id: number): { version: number; createdAt: number; content: MessageRow['content'] }[] =>
+    /** Newest first, those before the version `before`. */
+    listVersions: (
+      id: number,
+      { before, limit }: { before: number | null; limit: number },
+    ): { version: number; createdAt: number; content: MessageRow['content'] }[] =>
       orm
         .select({
           version: messageVersions.version,
@@ -96,8 +99,9 @@ export function createMessageReads(db: Database) {
           content: messageVersions.content,
         })
         .from(messageVersions)
-        .where(eq(messageVersions.messageId, id))
+        .where(and(eq(messageVersions.messageId, id), lt(messageVersions.version, before ?? Number.MAX_SAFE_INTEGER)))
         .orderBy(desc(messageVersions.version))
+        .limit(limit)
         .all(),
 
     countDeliveries(messageId: number): MessageCounts {

@@ -62,7 +62,10 @@ describe('saving', () => {
       change: 'changed',
     })
     expect(
-      (await messaging.store().listVersions(id)).map(({ version, content }) => [version, content.mail.subject]),
+      (await messaging.store().listVersions(id, { before: null, limit: 10 })).map(({ version, content }) => [
+        version,
+        content.mail.subject,
+      ]),
     ).toEqual([
       [2, 'Three'],
       [1, 'Two'],

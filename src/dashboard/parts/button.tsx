@@ -9,12 +9,15 @@ type ButtonProps = {
   name?: string
   value?: string
   disabled?: boolean
+  /** the id of the form it sends, where it stands outside, and where to */
+  form?: string
+  formaction?: string
   children: ComponentChildren
 }
 
 /** Sends its form. `primary` is the one action that matters on a page; `danger` says what it destroys. */
-export const Button = ({ kind = 'plain', name, value, disabled, children }: ButtonProps) => (
-  <button class={`button ${kind}`} type="submit" name={name} value={value} disabled={disabled}>
+export const Button = ({ kind = 'plain', children, ...attributes }: ButtonProps) => (
+  <button class={`button ${kind}`} type="submit" {...attributes}>
     {children}
   </button>
 )

@@ -4,8 +4,10 @@ import type { ComponentChildren } from 'preact'
 export type FieldProps = {
   name: string
   label: string
-  /** `lines` takes one value a line */
-  kind?: 'text' | 'email' | 'password' | 'lines'
+  /** `lines` takes one value a line, `prose` a text of many */
+  kind?: 'text' | 'email' | 'password' | 'number' | 'lines' | 'prose'
+  /** the id of a datalist with what is offered */
+  list?: string
   hint?: ComponentChildren
   error?: string
   value?: string
@@ -15,6 +17,8 @@ export type FieldProps = {
   isLocked?: boolean
   autocomplete: string
 }
+
+const PROSE_ROWS = 14
 
 /** A field with its label, its hint and what is wrong with it, read together by a screen reader. */
 export const Field = (props: FieldProps) => (
@@ -52,7 +56,7 @@ export const describedBy = ({ name, hint, error }: Pick<FieldProps, 'name' | 'hi
   [hint ? `${name}-hint` : '', error ? `${name}-fault` : ''].filter((id) => id !== '').join(' ') || undefined
 
 function Input(props: FieldProps) {
-  const { name, kind = 'text', error, value, optional, autofocus, isLocked, autocomplete } = props
+  const { name, kind = 'text', error, value, optional, autofocus, isLocked, autocomplete, list } = props
   const attributes = {
     id: name,
     name,
@@ -65,8 +69,12 @@ function Input(props: FieldProps) {
     'aria-describedby': describedBy(props),
   }
   if (kind === 'lines') return <textarea {...attributes} rows={3} autocapitalize="none" spellcheck={false} />
+  // a browser leaves the first line feed of a text out
+  if (kind === 'prose') return <textarea {...attributes} value={`\n${value ?? ''}`} rows={PROSE_ROWS} />
   if (kind === 'password') return <input {...attributes} type="password" />
   // type="email" would rewrite what was typed before it is sent
-  const inputmode = kind === 'email' ? ('email' as const) : undefined
-  return <input {...attributes} type="text" inputmode={inputmode} autocapitalize="none" spellcheck={false} />
+  const inputmode = kind === 'email' ? ('email' as const) : kind === 'number' ? ('decimal' as const) : undefined
+  return (
+    <input {...attributes} type="text" inputmode={inputmode} list={list} autocapitalize="none" spellcheck={false} />
+  )
 }

@@ -1,38 +1,61 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren } from 'preact'
 import { Tabs } from './tabs.tsx'
 
 type MailPreviewProps = {
   /** this preview's own on its page */
   name: string
-  from: string
-  subject: string
-  text: string
-  /** the mail as it is laid out; drawn twice, once for each width */
-  children: ComponentChildren
+  /** which view is seen: phone, desktop or text */
+  selected?: string
+  mail: ShownMail | null
 }
 
-/** A mail as its reader will see it: on a phone, on a desk, and where pictures and layout are off. */
-export const MailPreview = ({ name, from, subject, text, children }: MailPreviewProps) => (
-  <div class="mail">
+/** `src`: where the laid out mail is, under a policy of its own. */
+export type ShownMail = { from: string; subject: string; text: string; src: string }
+
+/** A mail as its reader will see it: on a phone, on a desk, and where pictures and layout are off; empty without one. */
+export const MailPreview = ({ name, selected, mail }: MailPreviewProps) => (
+  <div class="mail" data-mail>
     <dl>
       <div>
         <dt>From</dt>
-        <dd>{from}</dd>
+        <dd data-mail-part="from">{mail?.from}</dd>
       </div>
       <div>
         <dt>Subject</dt>
-        <dd>{subject}</dd>
+        <dd data-mail-part="subject">{mail?.subject}</dd>
       </div>
     </dl>
     <Tabs
       name={name}
       label="View of the mail"
+      selected={selected === '' ? undefined : selected}
       tabs={[
-        { id: 'phone', name: 'Phone', content: <div class="sheet phone">{children}</div> },
-        { id: 'desktop', name: 'Desktop', content: <div class="sheet">{children}</div> },
-        { id: 'text', name: 'Text', content: <pre class="sheet">{text}</pre> },
+        { id: 'phone', name: 'Phone', content: <MailFrame kind="phone" src={mail?.src} /> },
+        { id: 'desktop', name: 'Desktop', content: <MailFrame kind="desktop" src={mail?.src} /> },
+        {
+          id: 'text',
+          name: 'Text',
+          content: (
+            <pre class="sheet" tabindex={0} role="region" aria-label="The mail as text" data-mail-part="text">
+              {mail?.text}
+            </pre>
+          ),
+        },
       ]}
     />
+  </div>
+)
+
+/** Sandboxed: nothing in it runs. Its title is what islands/message.ts gives the next one too. */
+const MailFrame = ({ kind, src }: { kind: 'phone' | 'desktop'; src?: string }) => (
+  <div class={`screen ${kind}`} data-mail-frame={`The mail on a ${kind}`}>
+    {src && (
+      <iframe
+        src={src}
+        title={`The mail on a ${kind}`}
+        sandbox="allow-popups allow-popups-to-escape-sandbox"
+        loading="lazy"
+      />
+    )}
   </div>
 )

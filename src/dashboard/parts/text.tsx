@@ -25,3 +25,8 @@ const Hidden = ({ names }: { names: string[] }) => (
     {names.length > NAMED ? `${names.slice(0, NAMED).join(' ')} and ${names.length - NAMED} more` : names.join(' ')}
   </span>
 )
+
+/** A sentence of ours in which names stand between backticks. */
+export const Ticked = ({ children }: { children: string }) => (
+  <>{children.split('`').map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}</>
+)

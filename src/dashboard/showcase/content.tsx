@@ -63,13 +63,13 @@ export const ContentParts = ({ now }: { now: number }) => (
       <h2>Mail preview</h2>
       <MailPreview
         name="mail"
-        from="Ada <ada@example.com>"
-        subject="Your 12 pictures are ready."
-        text={'Hello Ada,\n\nyour 12 pictures are ready:\nhttps://app.example.com/results/1'}
-      >
-        <p>Hello Ada,</p>
-        <p>your 12 pictures are ready.</p>
-      </MailPreview>
+        mail={{
+          from: 'Engine <hello@example.com>',
+          subject: 'Your 12 pictures are ready.',
+          text: 'Hello Ada,\n\nyour 12 pictures are ready:\nhttps://app.example.com/results/1',
+          src: '/_parts/mail',
+        }}
+      />
     </section>
   </>
 )

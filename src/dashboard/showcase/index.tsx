@@ -3,10 +3,11 @@ import { Elysia } from 'elysia'
 import type { Parts } from '../../core/parts.ts'
 import { pageAnswer } from '../answers.ts'
 import { Frame } from '../frame.tsx'
+import { mailAnswer } from '../mail-frames.ts'
 import type { Viewer } from '../viewer.ts'
 import { ContentParts } from './content.tsx'
 import { ControlParts } from './controls.tsx'
-import { LONG } from './samples.ts'
+import { LONG, SAMPLE_MAIL } from './samples.ts'
 import { TableParts } from './tables.tsx'
 
 const app = (id: number, name: string) => ({
@@ -31,14 +32,16 @@ const VIEWER: Viewer = {
 
 /** Every part with its states, for who works on the pages; nothing here does anything. */
 export const showcaseRoutes = ({ clock }: Parts) =>
-  new Elysia().get('/_parts', ({ request }) =>
-    pageAnswer(
-      request,
-      200,
-      <Frame viewer={VIEWER} page="activation" title="Parts" state="Each part once, with its states.">
-        <ControlParts />
-        <TableParts now={clock.now()} />
-        <ContentParts now={clock.now()} />
-      </Frame>,
-    ),
-  )
+  new Elysia()
+    .get('/_parts/mail', () => mailAnswer(SAMPLE_MAIL))
+    .get('/_parts', ({ request }) =>
+      pageAnswer(
+        request,
+        200,
+        <Frame viewer={VIEWER} page="activation" title="Parts" state="Each part once, with its states.">
+          <ControlParts />
+          <TableParts now={clock.now()} />
+          <ContentParts now={clock.now()} />
+        </Frame>,
+      ),
+    )

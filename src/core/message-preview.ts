@@ -1,0 +1,68 @@
+import type { MessageContent, MessageRow } from '../store/message-types.ts'
+import type { AppRow } from '../store/types.ts'
+import { parseProperties } from '../store/conditions.ts'
+import { findFrom, type Mailbox } from './mail-addresses.ts'
+import type { RenderedMail, Sample } from './mailer.ts'
+import { listSamples, makeSample, type SampleMoment } from './message-samples.ts'
+import type { Parts } from './parts.ts'
+import { publicId } from './public-ids.ts'
+import type { TemplateFault } from './templates.ts'
+
+/** Somebody to look at a message with: `id` is the event's, or the person's where no event started it. */
+export type SampleChoice = SampleMoment & { id: string }
+
+/** A mail as one person would get it. `sample` null: none of the app's people would, so it is for somebody made up. */
+export type Preview = {
+  choices: SampleChoice[]
+  sample: SampleChoice | null
+  /** names of the properties that the events really had */
+  properties: string[]
+  from: Mailbox | null
+  mail: RenderedMail | TemplateFault
+}
+
+type Asked = { content: MessageContent; sampleId: string }
+
+/** Renders a message for the sample that was chosen, else for the latest (messages.md, Templates). Sends nothing. */
+export async function previewMessage(parts: Parts, app: AppRow, asked: Asked): Promise<Preview> {
+  const { choices, sample, work } = await prepareSample(parts, app, asked)
+  const properties = choices.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null)))
+  const from = findFrom(asked.content.mail, work.settings, parts.mailer.sender)
+  return { choices, sample, properties: [...new Set(properties)].sort(), from, mail: parts.mailer.preview(work) }
+}
+
+/** Sends it to a member, past every rule, for the same sample as the preview shows. */
+export async function sendTestMail({ parts, app, to }: { parts: Parts; app: AppRow; to: Mailbox }, asked: Asked) {
+  const { work } = await prepareSample(parts, app, asked)
+  return parts.mailer.sendTest(work, to)
+}
+
+async function prepareSample(
+  { store, clock }: Parts,
+  app: AppRow,
+  { content, sampleId }: Asked,
+): Promise<{ choices: SampleChoice[]; sample: SampleChoice | null; work: Sample }> {
+  const choices = (await listSamples(store, app, content.trigger)).map(withId)
+  const sample = choices.find(({ id }) => id === sampleId) ?? choices[0] ?? null
+  const { contact, event } = sample ?? makeSample(app, content, clock.now())
+  const settings = await store.mailSettings(app.id)
+  return { choices, sample, work: { message: wrap(app, content), contact, event, app, settings } }
+}
+
+const withId = (moment: SampleMoment): SampleChoice => ({
+  ...moment,
+  id: moment.event ? publicId('evt', moment.event.id) : publicId('con', moment.contact.id),
+})
+
+/** What was not saved yet has no number. */
+const wrap = ({ id: appId, accountId }: AppRow, content: MessageContent): MessageRow => ({
+  id: 0,
+  accountId,
+  appId,
+  name: '',
+  status: 'draft',
+  version: 0,
+  createdAt: 0,
+  updatedAt: 0,
+  content,
+})

@@ -1,0 +1,130 @@
+/// <reference lib="dom" />
+
+/** After the last key: nobody reads a mail while typing a word of it. */
+const TYPED_MS = 150
+
+type Shown = {
+  places: Record<string, string>
+  mail: { from: string; subject: string; text: string; src: string } | null
+}
+
+const form = document.querySelector<HTMLFormElement>('[data-editor]')
+if (form) followEditor(form)
+
+/** Keeps the preview up with what is typed, and answers buttons that change a part of the page in that part alone. */
+function followEditor(form: HTMLFormElement): void {
+  const preview = form.querySelector<HTMLElement>('[data-preview]')
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let asked = 0
+
+  const refresh = async (): Promise<void> => {
+    const mine = ++asked
+    const shown = await ask(preview?.dataset.preview ?? '', new FormData(form))
+    // a later key has asked since
+    if (shown && mine === asked) show(shown)
+  }
+  const refreshSoon = (): void => {
+    clearTimeout(timer)
+    timer = setTimeout(() => void refresh(), TYPED_MS)
+  }
+  form.addEventListener('input', ({ target }) => {
+    if (preview && !(target instanceof Element && target.closest('.mail'))) refreshSoon()
+  })
+  form.addEventListener('submit', (event) => {
+    const button = event.submitter
+    if (!(button instanceof HTMLButtonElement)) return
+    if (button.value === 'preview') {
+      event.preventDefault()
+      return void refresh()
+    }
+    const part = button.closest<HTMLElement>('[data-part]')
+    if (!part) return
+    event.preventDefault()
+    void changePart(form, part, button).then((isDone) => (isDone ? refresh() : undefined))
+  })
+}
+
+const post = (url: string, data: FormData): Promise<Response> =>
+  fetch(url, { method: 'POST', body: new URLSearchParams([...data].map(([name, value]) => [name, String(value)])) })
+
+/** null where the server does not answer as it should: the page stays as it is, and its buttons say why. */
+async function ask(url: string, data: FormData): Promise<Shown | null> {
+  try {
+    const answer = await post(url, data)
+    const isJson = answer.ok && answer.headers.get('content-type')?.startsWith('application/json')
+    return isJson ? ((await answer.json()) as Shown) : null
+  } catch {
+    return null
+  }
+}
+
+function show({ places, mail }: Shown): void {
+  for (const [id, html] of Object.entries(places)) {
+    const place = document.getElementById(id)
+    const next = document.createElement('template')
+    next.innerHTML = html
+    // untouched where nothing is new, so that nobody hears it again and no list closes under the pointer
+    if (place && place.innerHTML !== next.innerHTML) place.replaceChildren(next.content)
+  }
+  // the last one that could be made stays in sight, and does not jump
+  document.querySelector('[data-mail]')?.classList.toggle('stale', mail === null)
+  if (!mail) return
+  for (const part of document.querySelectorAll<HTMLElement>('[data-mail-part]')) {
+    const name = part.dataset.mailPart
+    if (name === 'from' || name === 'subject' || name === 'text') part.textContent = mail[name]
+  }
+  for (const screen of document.querySelectorAll<HTMLElement>('[data-mail-frame]')) reload(screen, mail.src)
+}
+
+/** The next mail loads behind the one that is seen, and takes its place whole: no flash, and nothing for Back to go through. */
+function reload(screen: HTMLElement, src: string): void {
+  const [seen, ...late] = screen.querySelectorAll('iframe')
+  for (const frame of late) frame.remove()
+  const next = document.createElement('iframe')
+  next.title = screen.dataset.mailFrame ?? ''
+  next.setAttribute('sandbox', 'allow-popups allow-popups-to-escape-sandbox')
+  next.loading = 'lazy'
+  next.addEventListener('load', () => seen?.remove(), { once: true })
+  next.src = src
+  screen.append(next)
+}
+
+/** Sends the form as the button would, and takes its part out of the page that answers. False where the page went. */
+async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTMLButtonElement): Promise<boolean> {
+  const data = new FormData(form, button)
+  for (const one of part.querySelectorAll('button')) one.disabled = true
+  part.querySelector('[data-busy]')?.removeAttribute('hidden')
+  const page = await fetchPage(form.action, data)
+  const next = page?.getElementById(part.id)
+  // what is wrong elsewhere is said by the page as a whole
+  if (!page || !next || page.querySelector('.notice.error[role=alert]')) {
+    for (const one of part.querySelectorAll('button')) one.disabled = false
+    sendWhole(form, button)
+    return false
+  }
+  part.replaceWith(next)
+  const fields = next.querySelectorAll<HTMLElement>('input:not([type=hidden], [type=radio]), select, button')
+  const added = button.value.startsWith('add')
+    ? next.querySelector<HTMLElement>('.rule:last-of-type :is(input:not([type=hidden]), select)')
+    : null
+  const same = [...next.querySelectorAll('button')].find(({ value }) => value === button.value)
+  ;(added ?? same ?? fields[0])?.focus({ preventScroll: true })
+  return true
+}
+
+async function fetchPage(url: string, data: FormData): Promise<Document | null> {
+  try {
+    const answer = await post(url, data)
+    return new DOMParser().parseFromString(await answer.text(), 'text/html')
+  } catch {
+    return null
+  }
+}
+
+/** As without script. */
+function sendWhole(form: HTMLFormElement, { name, value }: HTMLButtonElement): void {
+  const hidden = document.createElement('input')
+  Object.assign(hidden, { type: 'hidden', name, value })
+  form.append(hidden)
+  form.submit()
+}

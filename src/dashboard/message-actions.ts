@@ -1,0 +1,107 @@
+import { makeMailbox } from '../core/mail-addresses.ts'
+import { hasRole } from '../core/members.ts'
+import { readMessage } from '../core/message-input.ts'
+import { sendTestMail } from '../core/message-preview.ts'
+import { type MessageStatus, saveMessage, setMessageStatus } from '../core/messages.ts'
+import { publicId } from '../core/public-ids.ts'
+import { isRefusal, REFUSALS, type Refusal } from '../core/refusals.ts'
+import { redirectAnswer } from './answers.ts'
+import { flashCookie } from './flash.ts'
+import { pathOf } from './frame.tsx'
+import { answerEditor, contextOf, type Editing, editorPath } from './message-editing.tsx'
+import { type Fields, textOf } from './message-field-names.ts'
+import { changeRows, readFields, saysSame, writeFields } from './message-form.ts'
+import { problemAnswer } from './problems.tsx'
+
+/**
+ * Does what a button of the editor says. Whatever comes of it, the answer holds what was typed, or it was saved. Who may
+ * not change messages looks at the stored one.
+ */
+export async function takeEditor(editing: Editing, sent: Fields): Promise<Response> {
+  const [action = '', ...words] = textOf(sent, 'do').split(' ')
+  const isEditor = hasRole(editing.viewer.member.role, 'editor')
+  const fields = isEditor ? sent : pickSeen(editing, sent)
+  if (action === 'preview' && fields) return answerEditor(editing, { fields })
+  if (action === 'rehearse' && fields) return rehearse(editing, fields, Number(words[0]))
+  if (!isEditor) return problemAnswer(editing.request, 'role_too_low')
+  if (action === 'test') return sendTest(editing, sent)
+  if (action === 'paused' || action === 'draft') return setStatus(editing, sent, action)
+  const changed = changeRows(sent, textOf(sent, 'do'))
+  return changed ? answerEditor(editing, { fields: changed }) : save(editing, sent, action === 'live' ? 'live' : null)
+}
+
+/** What a viewer chooses is whom to look at it with. */
+const pickSeen = ({ message }: Editing, { sample = '', view = '' }: Fields): Fields | null =>
+  message && { ...writeFields(message), sample, view }
+
+const byMember = ({ parts, viewer }: Editing) => ({
+  accountId: viewer.account.id,
+  appId: viewer.app.id,
+  actor: viewer.member.id,
+  at: parts.clock.now(),
+})
+
+/** A refusal beside its fields, or above them all where it is about none. */
+function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal): Promise<Response> {
+  const { status, message } = REFUSALS[refusal.refusal]
+  const said = refusal.message ?? message
+  if (refusal.refusal === 'message_name_taken') {
+    return answerEditor(editing, { fields, errors: [{ field: 'name', code: 'conflict', message: said }], status })
+  }
+  if (refusal.refusal !== 'invalid_field') return answerEditor(editing, { fields, notice: said, status })
+  const errors = refusal.errors ?? [{ field: refusal.field ?? '', code: 'invalid', message: said }]
+  return answerEditor(editing, { fields, errors })
+}
+
+async function save(editing: Editing, fields: Fields, status: MessageStatus | null): Promise<Response> {
+  const { message } = editing
+  if (message && textOf(fields, 'basedOn') !== String(message.updatedAt)) {
+    const notice = `Somebody changed this message meanwhile; it is at version ${message.version} now. Nothing was saved. Save again to write over that.`
+    return answerEditor(editing, { fields: { ...fields, basedOn: String(message.updatedAt) }, notice, status: 409 })
+  }
+  const typed = message && saysSame(fields, message) ? { name: message.name, ...message.content } : readFields(fields)
+  const value = status === null ? typed : { ...typed, status }
+  const outcome = await saveMessage(contextOf(editing), byMember(editing), { id: message?.id ?? null, value })
+  if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
+  const path = `${pathOf(editing.viewer.app.publicId, 'messages')}/${publicId('msg', outcome.id)}`
+  return redirectAnswer(path, [flashCookie(status === 'live' ? 'message_live' : 'message_saved')])
+}
+
+/** Stopping never waits for what was typed to be right: that stays typed, and is not saved. */
+async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'draft'): Promise<Response> {
+  const { parts, message, viewer } = editing
+  if (!message) return problemAnswer(editing.request, 'message_unknown')
+  const outcome = await setMessageStatus(contextOf(editing), byMember(editing), { id: message.id, status })
+  if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
+  const isSame = saysSame(fields, message)
+  if (isSame) return redirectAnswer(editorPath(editing), [flashCookie(`message_${status}`)])
+  const changed = await parts.store.findMessage(viewer.app.id, message.id)
+  const notice = `The message is ${status === 'paused' ? 'paused' : 'a draft'} now. What you typed is not saved yet.`
+  const based = { ...fields, basedOn: String(changed?.updatedAt ?? '') }
+  return answerEditor({ ...editing, message: changed }, { fields: based, notice })
+}
+
+async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
+  const { parts, viewer } = editing
+  const reading = readMessage(readFields(fields))
+  if ('errors' in reading) return answerEditor(editing, { fields, errors: reading.errors })
+  const members = await parts.store.listMembers(viewer.account.id)
+  const member = members.find(({ email }) => email === textOf(fields, 'to'))
+  const to = member && makeMailbox('', member.email)
+  if (!to) return answerEditor(editing, { fields, notice: 'A test goes to members of the account only.', status: 400 })
+  const asked = { content: reading.input.content, sampleId: textOf(fields, 'sample') }
+  const result = await sendTestMail({ parts, app: viewer.app, to }, asked)
+  return answerEditor(editing, { fields, test: { to: to.address, result } })
+}
+
+async function rehearse(editing: Editing, fields: Fields, asked: number): Promise<Response> {
+  const { parts, viewer } = editing
+  // what it is called makes no difference
+  const reading = readMessage({ ...readFields(fields), name: 'rehearsed' })
+  if ('errors' in reading) return answerEditor(editing, { fields, errors: reading.errors })
+  const settings = await parts.store.mailSettings(viewer.app.id)
+  const days = asked === 30 ? 30 : 7
+  const { content } = reading.input
+  const found = await parts.rehearse({ appId: viewer.app.id, content, settings, days, now: parts.clock.now() })
+  return answerEditor(editing, { fields, rehearsal: { days, found } })
+}

@@ -1,0 +1,102 @@
+/** @jsxImportSource preact */
+import { previewMessage } from '../core/message-preview.ts'
+import { type CheckContext, findLiveProblems } from '../core/message-checks.ts'
+import type { MessageContent, MessageRow } from '../core/messages.ts'
+import { publicId } from '../core/public-ids.ts'
+import type { FieldError } from '../core/refusals.ts'
+import { pageAnswer } from './answers.ts'
+import type { PageParts } from './door.tsx'
+import { pathOf } from './frame.tsx'
+import type { MailFrames } from './mail-frames.ts'
+import { EditorPage, type EditorProps } from './message-editor.tsx'
+import { type Fields, textOf } from './message-field-names.ts'
+import { readFields } from './message-form.ts'
+import { showPreview, type ShownPreview } from './message-preview.tsx'
+import type { Viewer } from './viewer.ts'
+
+const DAY_HOURS = 24
+const HOUR_MS = 3_600_000
+/** Names of events are offered that came in so many days. */
+const NAME_DAYS = 30
+
+/** Whose request about which message this is; `message` null: it is not made yet. */
+export type Editing = {
+  parts: PageParts
+  frames: MailFrames
+  request: Request
+  viewer: Viewer
+  message: MessageRow | null
+}
+
+/** What an answer shows beside the fields. */
+export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'rehearsal' | 'test'>> & {
+  fields: Fields
+  status?: number
+}
+
+export const editorPath = ({ viewer, message }: Pick<Editing, 'viewer' | 'message'>): string =>
+  `${pathOf(viewer.app.publicId, 'messages')}/${message ? publicId('msg', message.id) : 'new'}`
+
+export const contextOf = ({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>): CheckContext => ({
+  store: parts.store,
+  app: viewer.app,
+  sender: parts.mailer.sender?.address ?? null,
+})
+
+/** The editor as it was typed, with all that it needs to be looked at. */
+export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
+  const { parts, request, viewer, message } = editing
+  const { fields, errors, notice, rehearsal = null, test = null, status = errors ? 400 : 200 } = shown
+  const [counts, settings, members, names, preview, problems] = await Promise.all([
+    message && parts.store.countDeliveries(message.id),
+    parts.store.mailSettings(viewer.app.id),
+    parts.store.listMembers(viewer.account.id),
+    listNames(parts, viewer),
+    previewFields(editing, fields),
+    errors ?? listOpenProblems(editing),
+  ])
+  const page = (
+    <EditorPage
+      viewer={viewer}
+      message={message}
+      counts={counts}
+      fields={fields}
+      errors={problems}
+      isTried={errors !== undefined}
+      notice={notice}
+      shown={preview}
+      eventNames={names}
+      members={members.map(({ email }) => email)}
+      timezone={settings.timezone ?? 'UTC'}
+      rehearsal={rehearsal}
+      test={test}
+      path={editorPath(editing)}
+      now={parts.clock.now()}
+    />
+  )
+  return pageAnswer(request, status, page)
+}
+
+/** What keeps a stored draft from going live. */
+const listOpenProblems = async (editing: Editing): Promise<FieldError[]> =>
+  editing.message === null || editing.message.status === 'live'
+    ? []
+    : findLiveProblems(contextOf(editing), editing.message.content)
+
+/** Those of customers: names of our own begin with `$`. */
+async function listNames({ store, clock }: PageParts, { app }: Viewer): Promise<string[]> {
+  const day = Math.floor(clock.now() / (DAY_HOURS * HOUR_MS)) - NAME_DAYS + 1
+  const { names } = await store.countNames(app.id, day * DAY_HOURS)
+  return names.map(({ name }) => name).filter((name) => !name.startsWith('$'))
+}
+
+/** The mail that the fields make, for the sample among them. */
+export async function previewFields(
+  { parts, frames, viewer }: Pick<Editing, 'parts' | 'frames' | 'viewer'>,
+  fields: Fields,
+): Promise<ShownPreview> {
+  // what the schema would refuse elsewhere makes no difference to the words
+  const content = readFields(fields) as unknown as MessageContent
+  const asked = { content, sampleId: textOf(fields, 'sample') }
+  return showPreview(frames, viewer, await previewMessage(parts, viewer.app, asked))
+}

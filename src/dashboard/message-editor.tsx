@@ -1,0 +1,109 @@
+/** @jsxImportSource preact */
+import type { Rehearsal } from '../core/rehearsals.ts'
+import type { MessageCounts, MessageRow } from '../core/messages.ts'
+import { hasRole } from '../core/members.ts'
+import type { FieldError } from '../core/refusals.ts'
+import { Frame } from './frame.tsx'
+import { type Fields, textOf } from './message-field-names.ts'
+import { MailSection, SenderSection } from './message-mail.tsx'
+import { NameOptions, PreviewSection, type ShownPreview } from './message-preview.tsx'
+import { ProblemList } from './message-problems.tsx'
+import { RehearsalSection } from './message-rehearsal.tsx'
+import { RulesSection } from './message-rules.tsx'
+import { HeadActions, sayState, StatusSection } from './message-status.tsx'
+import { TestSection, type TestOutcome } from './message-test.tsx'
+import { AgainSection, type Ask, EVENT_NAMES, PROPERTY_NAMES, TriggerSection, WaitSection } from './message-when.tsx'
+import { Field } from './parts/field.tsx'
+import { Notice } from './parts/notice.tsx'
+import type { Viewer } from './viewer.ts'
+
+export type EditorProps = {
+  viewer: Viewer
+  /** null: it was not saved yet */
+  message: MessageRow | null
+  counts: MessageCounts | null
+  fields: Fields
+  /** what is wrong, or with `isTried` false what keeps it from going live */
+  errors: FieldError[]
+  isTried: boolean
+  notice?: string
+  shown: ShownPreview
+  eventNames: string[]
+  members: string[]
+  timezone: string
+  rehearsal: { days: number; found: Rehearsal | null } | null
+  test: TestOutcome | null
+  /** where the editor is, and its form goes */
+  path: string
+  now: number
+}
+
+/** The form's own id: buttons in the head of the page belong to it too. */
+export const EDITOR = 'editor'
+
+/** One form for all of a message, so that whatever its buttons do, nothing that was typed is lost. */
+export function EditorPage(props: EditorProps) {
+  const { viewer, message, fields, errors, isTried, notice } = props
+  return (
+    <Frame
+      viewer={viewer}
+      page="messages"
+      title={message?.name ?? 'New message'}
+      state={sayState(message, props.counts)}
+      action={hasRole(viewer.member.role, 'editor') ? <HeadActions {...props} /> : undefined}
+      islands={['message']}
+    >
+      {notice && <Notice kind="error">{notice}</Notice>}
+      {errors.length > 0 && <ProblemList errors={errors} isTried={isTried} />}
+      {!hasRole(viewer.member.role, 'editor') && (
+        <Notice kind="info">Only owners and editors of the account change messages.</Notice>
+      )}
+      <form id={EDITOR} method="post" action={props.path} novalidate data-editor>
+        <input type="hidden" name="basedOn" value={textOf(fields, 'basedOn')} />
+        <div class="editor">
+          <MessageFields {...props} />
+          <aside>
+            <PreviewSection
+              {...props.shown}
+              viewer={viewer}
+              path={props.path}
+              view={textOf(fields, 'view')}
+              now={props.now}
+            />
+            <TestSection {...props} />
+          </aside>
+        </div>
+        <RehearsalSection {...props} />
+      </form>
+      {message && <StatusSection {...props} message={message} />}
+    </Frame>
+  )
+}
+
+function MessageFields({ viewer, fields, errors, path, timezone, eventNames, shown }: EditorProps) {
+  const isLocked = !hasRole(viewer.member.role, 'editor')
+  const ask: Ask = (name) => ({
+    name,
+    value: fields[name] ?? '',
+    error: errors.find(({ field }) => field === name)?.message,
+    isLocked,
+    autocomplete: 'off',
+  })
+  return (
+    <div class="message-fields">
+      <Field {...ask('name')} label="Name" hint="For you and your team; nobody who is written to sees it." />
+      <TriggerSection ask={ask} path={path} fields={fields} />
+      <WaitSection ask={ask} timezone={timezone} />
+      <RulesSection ask={ask} path={path} fields={fields} />
+      <AgainSection ask={ask} />
+      <MailSection ask={ask} properties={shown.preview.properties} />
+      <SenderSection ask={ask} />
+      <datalist id={EVENT_NAMES}>
+        <NameOptions names={eventNames} />
+      </datalist>
+      <datalist id={PROPERTY_NAMES}>
+        <NameOptions names={shown.preview.properties} />
+      </datalist>
+    </div>
+  )
+}

@@ -1,0 +1,109 @@
+/** @jsxImportSource preact */
+import { render } from 'preact-render-to-string'
+import type { Preview, SampleChoice } from '../core/message-preview.ts'
+import { pathOf } from './frame.tsx'
+import type { MailFrames } from './mail-frames.ts'
+import { Properties } from './message-mail.tsx'
+import { Button } from './parts/button.tsx'
+import { Select } from './parts/choice.tsx'
+import { MailPreview, type ShownMail } from './parts/mail-preview.tsx'
+import { Notice } from './parts/notice.tsx'
+import { formatAge } from './parts/time.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** A preview as a page shows it: `mail` null where none can be made. */
+export type ShownPreview = { preview: Preview; mail: ShownMail | null }
+
+/** Keeps the laid out mail for the frames that will ask for it. */
+export function showPreview(frames: MailFrames, { app }: Viewer, preview: Preview): ShownPreview {
+  const { mail, from } = preview
+  if (!('html' in mail)) return { preview, mail: null }
+  const src = `/apps/${app.publicId}/mail-frames/${frames.keep(app.id, mail.html)}`
+  const shownFrom =
+    from === null ? 'Nobody yet' : [from.name, `<${from.address}>`].filter((one) => one !== '').join(' ')
+  return { preview, mail: { from: shownFrom, subject: mail.subject, text: mail.text, src } }
+}
+
+type PreviewProps = ShownPreview & { viewer: Viewer; path: string; view: string; now: number }
+
+/** The mail beside the fields it is made of. islands/message.ts keeps it up with what is typed. */
+export const PreviewSection = ({ viewer, path, view, now, preview, mail }: PreviewProps) => (
+  <section id="preview" data-preview={`${path}/preview`}>
+    <h2>Preview</h2>
+    <div class="beside add" id="preview-sample">
+      <SampleSelect preview={preview} now={now} />
+      <Button name="do" value="preview" formaction={`${path}#preview`}>
+        Preview
+      </Button>
+    </div>
+    <div id="preview-said" role="status">
+      <Said viewer={viewer} preview={preview} />
+    </div>
+    <MailPreview name="view" selected={view} mail={mail} />
+  </section>
+)
+
+/** What islands/message.ts puts in place of what is there: HTML by the id of its place, and the mail. */
+export const previewParts = ({ viewer, preview, mail, now }: ShownPreview & { viewer: Viewer; now: number }) => ({
+  places: {
+    'preview-said': render(<Said viewer={viewer} preview={preview} />),
+    sample: render(<SampleOptions preview={preview} now={now} />),
+    properties: render(<Properties names={preview.properties} />),
+    'property-names': render(<NameOptions names={preview.properties} />),
+  },
+  mail,
+})
+
+export const NameOptions = ({ names }: { names: string[] }) => (
+  <>
+    {names.map((name) => (
+      <option key={name} value={name} />
+    ))}
+  </>
+)
+
+const SampleSelect = ({ preview, now }: { preview: Preview; now: number }) => (
+  <Select name="sample" label="As it would reach" value={preview.sample?.id ?? ''} options={optionsOf(preview, now)} />
+)
+
+const SampleOptions = ({ preview, now }: { preview: Preview; now: number }) => (
+  <>
+    {optionsOf(preview, now).map(({ value, label }) => (
+      <option key={value} value={value} selected={value === (preview.sample?.id ?? '')}>
+        {label}
+      </option>
+    ))}
+  </>
+)
+
+const optionsOf = ({ choices }: Preview, now: number) =>
+  choices.length === 0
+    ? [{ value: '', label: 'Ada Lovelace, made up' }]
+    : choices.map((choice) => ({ value: choice.id, label: sayChoice(choice, now) }))
+
+const sayChoice = ({ contact, event }: SampleChoice, now: number): string =>
+  event ? `${contact.email}, ${formatAge(event.receivedAt, now)}` : contact.email
+
+const MADE_UP = 'Nobody has started it yet, so this is for somebody made up, with made-up values.'
+
+function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: Preview }) {
+  return (
+    <>
+      {!sample && <p class="hint">{MADE_UP}</p>}
+      {'missing' in mail && <Notice kind="caution">{sayMissing(mail.missing)}</Notice>}
+      {'broken' in mail && <Notice kind="caution">{`This cannot be filled in: ${mail.broken}`}</Notice>}
+      {'refusedLinks' in mail && mail.refusedLinks.length > 0 && (
+        <Notice kind="caution">
+          {`The mail carries no link to ${mail.refusedLinks.join(', ')}, because that is not on this app's `}
+          <a href={pathOf(viewer.app.publicId, 'settings')}>own domains</a>. What should lead there leads to its home
+          page, or nowhere.
+        </Notice>
+      )}
+    </>
+  )
+}
+
+const sayMissing = (name: string): string =>
+  name === 'subject'
+    ? 'There is no subject yet.'
+    : `${name} has neither a value nor a fallback for this person, who would be skipped. Give it one: {{ ${name} | default: "..." }}.`

@@ -1,0 +1,115 @@
+/** @jsxImportSource preact */
+import type { Rehearsal, RehearsalLine } from '../core/rehearsals.ts'
+import { personPath } from './feed.tsx'
+import type { EditorProps } from './message-editor.tsx'
+import { sayOutcome, Verdicts } from './message-outcomes.tsx'
+import { Button } from './parts/button.tsx'
+import { formatCount } from './parts/chart.tsx'
+import { EmptyState } from './parts/empty.tsx'
+import { Progress } from './parts/progress.tsx'
+import { type Column, Table } from './parts/table.tsx'
+import { SentText } from './parts/text.tsx'
+import { ExactTime, formatDate, Time } from './parts/time.tsx'
+import type { Viewer } from './viewer.ts'
+
+const DAYS = [7, 30] as const
+
+/** Who would have got it in the last days, and why the others not (messages.md, Rehearsal). */
+export const RehearsalSection = ({ viewer, path, rehearsal, now }: EditorProps) => (
+  <section id="rehearsal" data-part>
+    <h2>Rehearsal</h2>
+    <p class="hint">
+      Who would have got it as it stands here, had it been live: judged by the events that are stored. Nothing is sent.
+    </p>
+    <div class="buttons">
+      {DAYS.map((days) => (
+        <Button key={days} name="do" value={`rehearse ${days}`} formaction={`${path}#rehearsal`}>
+          {`Rehearse the last ${days} days`}
+        </Button>
+      ))}
+    </div>
+    <div hidden data-busy>
+      <Progress id="rehearsing" label="Reading the stored events" done={0} of={null} />
+    </div>
+    {rehearsal && <Found viewer={viewer} now={now} {...rehearsal} />}
+  </section>
+)
+
+type FoundProps = { viewer: Viewer; days: number; found: Rehearsal | null; now: number }
+
+function Found({ viewer, days, found, now }: FoundProps) {
+  if (!found)
+    return (
+      <EmptyState title="This cannot be rehearsed">
+        When somebody got a tag is not kept, so nobody can say who would have been written to.
+      </EmptyState>
+    )
+  if (found.triggered === 0)
+    return (
+      <EmptyState title={`Nothing started it in the last ${days} days`}>
+        Look at what starts it: the name of the event, its conditions, or the path of the page.
+      </EmptyState>
+    )
+  const outcomes = Object.entries(found.counts).sort(
+    ([a, x], [b, y]) => Number(b === 'send') - Number(a === 'send') || y - x,
+  )
+  return (
+    <>
+      <p>
+        <b>{sayWritten(found.counts.send ?? 0)}</b>
+        {` Since ${formatDate(found.from)} it was started ${times(found.triggered)}.`}
+      </p>
+      {outcomes.map(([outcome, count]) => (
+        <Outcome key={outcome} viewer={viewer} outcome={outcome} count={count} all={found} now={now} />
+      ))}
+    </>
+  )
+}
+
+const times = (count: number): string => (count === 1 ? 'once' : `${formatCount(count)} times`)
+
+const sayWritten = (count: number): string =>
+  count === 0
+    ? 'Nobody would have been written to.'
+    : count === 1
+      ? 'One mail would have gone out.'
+      : `${formatCount(count)} mails would have gone out.`
+
+type OutcomeProps = { viewer: Viewer; outcome: string; count: number; all: Rehearsal; now: number }
+
+const Outcome = ({ viewer, outcome, count, all, now }: OutcomeProps) => {
+  const lines = all.lines.filter((line) => line.outcome === outcome)
+  const share = Math.round((count * 100) / all.triggered)
+  return (
+    <details class="outcome" open={outcome === 'send'}>
+      <summary>
+        <b>{sayOutcome(outcome)}</b>
+        <span class="hint">{` ${formatCount(count)}, ${share === 0 ? 'less than 1' : share} %`}</span>
+      </summary>
+      {lines.length < count && <p class="hint">{`The latest ${lines.length} of them:`}</p>}
+      <Table
+        label={sayOutcome(outcome)}
+        columns={columnsOf(viewer, now)}
+        rows={lines}
+        idOf={({ contactId, triggeredAt }) => `${contactId} ${triggeredAt}`}
+      />
+    </details>
+  )
+}
+
+const columnsOf = (viewer: Viewer, now: number): Column<RehearsalLine>[] => [
+  {
+    name: 'Person',
+    cell: ({ contactId, email }) =>
+      email === null ? (
+        'Erased since'
+      ) : (
+        <a href={personPath(viewer.app.publicId, contactId)}>
+          <SentText>{email}</SentText>
+        </a>
+      ),
+  },
+  { name: 'Started', cell: ({ triggeredAt }) => <Time at={triggeredAt} now={now} /> },
+  { name: 'Due', cell: ({ dueAt }) => <ExactTime at={dueAt} /> },
+  { name: 'Why', cell: ({ verdicts }) => <Verdicts verdicts={verdicts} now={now} /> },
+]

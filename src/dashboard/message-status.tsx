@@ -1,0 +1,105 @@
+/** @jsxImportSource preact */
+import { hasRole } from '../core/members.ts'
+import { sayMessage } from '../core/message-words.ts'
+import type { MessageCounts, MessageRow, MessageStatus } from '../core/messages.ts'
+import { EDITOR, type EditorProps } from './message-editor.tsx'
+import { Button, ButtonLink } from './parts/button.tsx'
+import { Badge, type Mood } from './parts/badge.tsx'
+import { formatCount } from './parts/chart.tsx'
+import { Dialog } from './parts/dialog.tsx'
+
+const STATUSES: Record<MessageStatus, { word: string; mood: Mood }> = {
+  draft: { word: 'Draft', mood: 'quiet' },
+  live: { word: 'Live', mood: 'good' },
+  paused: { word: 'Paused', mood: 'caution' },
+}
+
+export const MessageBadge = ({ status }: { status: MessageStatus }) => (
+  <Badge mood={STATUSES[status].mood}>{STATUSES[status].word}</Badge>
+)
+
+/** Those that left, whatever came back later. */
+export const countSent = ({ handed, sent, unknown, bounced, complained }: MessageCounts): number =>
+  handed + sent + unknown + bounced + complained
+
+/** Those that wait for their time, also for the time after a limit. */
+export const countWaiting = ({ waiting, deferred, claimed }: MessageCounts): number => waiting + deferred + claimed
+
+/** How things stand, in one sentence. */
+export function sayState(message: MessageRow | null, counts: MessageCounts | null) {
+  if (!message || !counts) return 'Not saved yet. It begins as a draft, and a draft writes to nobody.'
+  const [waiting, sent] = [formatCount(countWaiting(counts)), formatCount(countSent(counts))]
+  return (
+    <span class="with-badge">
+      <MessageBadge status={message.status} />
+      {message.status === 'draft'
+        ? 'It writes to nobody yet.'
+        : `Version ${message.version}. ${waiting} wait, ${sent} ${sent === '1' ? 'was' : 'were'} sent.`}
+    </span>
+  )
+}
+
+/** Saving comes first, so that Enter in a field saves. */
+export function HeadActions({ message, counts }: EditorProps) {
+  const isLive = message?.status === 'live'
+  return (
+    <div class="buttons">
+      <Button kind={message && !isLive ? 'plain' : 'primary'} name="do" value="save" form={EDITOR}>
+        {message ? 'Save' : 'Save as a draft'}
+      </Button>
+      {message && (isLive ? <PauseDialog counts={counts} /> : <LiveDialog message={message} counts={counts} />)}
+    </div>
+  )
+}
+
+const LiveDialog = ({ message, counts }: { message: MessageRow; counts: MessageCounts | null }) => (
+  <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
+    <p>{sayMessage(message.content)}</p>
+    <p class="hint">
+      {counts && countWaiting(counts) > 0
+        ? `The ${formatCount(countWaiting(counts))} that wait are sent when they come due, if their rules still hold.`
+        : 'It begins with what comes from now on: nobody is written to about the past.'}{' '}
+      What you changed here is saved with it.
+    </p>
+    <div class="act">
+      <Button kind="primary" name="do" value="live" form={EDITOR}>
+        Go live
+      </Button>
+    </div>
+  </Dialog>
+)
+
+const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
+  <Dialog id="pause" opener="Pause" title="Pause this message?">
+    <p>
+      {counts && countWaiting(counts) > 0
+        ? `Nobody is written to until it is live again. Of the ${formatCount(countWaiting(counts))} that wait, those that come due before are skipped.`
+        : 'Nobody is written to until it is live again.'}
+    </p>
+    <div class="act">
+      <Button kind="primary" name="do" value="paused" form={EDITOR}>
+        Pause
+      </Button>
+    </div>
+  </Dialog>
+)
+
+/** What became of the message until now, and the way back. */
+export const StatusSection = ({ message, path, viewer }: EditorProps & { message: MessageRow }) => (
+  <section>
+    <h2>Version {message.version}</h2>
+    <p class="hint">
+      {message.status === 'draft'
+        ? 'A draft is written over until it has gone live.'
+        : 'Saving a change makes a new version. What waits already keeps the one it started with.'}
+    </p>
+    <div class="buttons">
+      <ButtonLink href={`${path}/versions`}>See what changed</ButtonLink>
+      {message.status === 'paused' && hasRole(viewer.member.role, 'editor') && (
+        <Button name="do" value="draft" form={EDITOR}>
+          Make it a draft again
+        </Button>
+      )}
+    </div>
+  </section>
+)

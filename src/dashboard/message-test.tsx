@@ -1,0 +1,60 @@
+/** @jsxImportSource preact */
+import { hasRole } from '../core/members.ts'
+import type { TestResult } from '../core/mailer.ts'
+import type { EditorProps } from './message-editor.tsx'
+import { Button } from './parts/button.tsx'
+import { Select } from './parts/choice.tsx'
+import { Notice } from './parts/notice.tsx'
+
+/** What came of a test mail to a member. */
+export type TestOutcome = { to: string; result: TestResult }
+
+/** A mail to look at where it will be read; to members only, because nobody else asked for one. */
+export const TestSection = ({ viewer, members, fields, path, test }: EditorProps) =>
+  hasRole(viewer.member.role, 'editor') && (
+    <section id="test" data-part>
+      <h2>Test mail</h2>
+      <div class="beside add">
+        <Select
+          name="to"
+          label="To a member"
+          value={fields.to ?? viewer.member.email}
+          options={members.map((email) => ({ value: email, label: email }))}
+        />
+        <Button name="do" value="test" formaction={`${path}#test`}>
+          Send a test
+        </Button>
+      </div>
+      <div role="status">{test && <Told {...test} />}</div>
+    </section>
+  )
+
+function Told({ to, result }: TestOutcome) {
+  if ('missing' in result) return <Notice kind="error">{`Nothing was sent: ${result.missing} has no value.`}</Notice>
+  if ('broken' in result) return <Notice kind="error">{`Nothing was sent: ${result.broken}`}</Notice>
+  if (result.is === 'sent') return <Notice kind="done">{`It was handed over for ${to}.`}</Notice>
+  if (result.is === 'failed') return <Notice kind="error">{sayFailure(result.reason)}</Notice>
+  return (
+    <>
+      <Notice kind="info">
+        Nothing leaves this installation, because no mail server is set. This is what would have been sent to {to}.
+      </Notice>
+      <details>
+        <summary>The mail as it was written out</summary>
+        <pre class="raw" tabindex={0} role="region" aria-label="The mail as it was written out">
+          {result.raw}
+        </pre>
+      </details>
+    </>
+  )
+}
+
+const FAILURES: Record<string, string> = {
+  no_sender: 'Nothing was sent: there is no sender. Set one here under “Sender and kind”, or for the app.',
+  smtp_url: 'Nothing was sent: the address of the mail server cannot be read.',
+  dkim_key: "Nothing was sent: the app's DKIM key does not sign.",
+  unknown: 'Nobody can say whether it went out: the mail server went away while it took the mail.',
+  unreachable: 'Nothing was sent: the mail server cannot be reached.',
+}
+
+const sayFailure = (reason: string): string => FAILURES[reason] ?? `The mail server did not take it (${reason}).`

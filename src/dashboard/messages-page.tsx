@@ -1,0 +1,94 @@
+/** @jsxImportSource preact */
+import { hasRole } from '../core/members.ts'
+import { sayTrigger, sayWait } from '../core/message-words.ts'
+import type { MessageCounts, MessageRow } from '../core/messages.ts'
+import { publicId } from '../core/public-ids.ts'
+import { Frame, pathOf } from './frame.tsx'
+import { countSent, countWaiting, MessageBadge } from './message-status.tsx'
+import { ButtonLink } from './parts/button.tsx'
+import { formatCount } from './parts/chart.tsx'
+import { EmptyState } from './parts/empty.tsx'
+import { type Column, Table } from './parts/table.tsx'
+import { None } from './tags.tsx'
+import type { Viewer } from './viewer.ts'
+
+type Row = MessageRow & { counts: MessageCounts }
+type MessagesProps = { viewer: Viewer; messages: Row[] }
+
+export const messagePath = (appId: string, id: number): string => `${pathOf(appId, 'messages')}/${publicId('msg', id)}`
+
+/** All messages of an app with what each achieved. */
+export function MessagesPage({ viewer, messages }: MessagesProps) {
+  const isEditor = hasRole(viewer.member.role, 'editor')
+  const write = (
+    <ButtonLink kind="primary" href={`${pathOf(viewer.app.publicId, 'messages')}/new`}>
+      New message
+    </ButtonLink>
+  )
+  return (
+    <Frame
+      viewer={viewer}
+      page="messages"
+      title="Messages"
+      state={sayHowMany(messages)}
+      action={isEditor && messages.length > 0 ? write : undefined}
+    >
+      {messages.length === 0 ? (
+        <EmptyState title="No messages" next={isEditor ? write : undefined}>
+          A message is written once, and sent when an event calls for it to somebody who is not there to see it.
+        </EmptyState>
+      ) : (
+        <Table
+          label="Messages, in the order in which they were made"
+          columns={columnsOf(viewer)}
+          rows={messages}
+          idOf={({ id }) => String(id)}
+        />
+      )}
+    </Frame>
+  )
+}
+
+function sayHowMany(messages: Row[]): string {
+  const live = messages.filter(({ status }) => status === 'live').length
+  if (live === 0) return 'None is live: nobody is written to.'
+  return live === 1
+    ? 'One is live, and writes to people by itself.'
+    : `${live} are live, and write to people by themselves.`
+}
+
+const columnsOf = (viewer: Viewer): Column<Row>[] => [
+  {
+    name: 'Message',
+    cell: ({ id, name, content }) => (
+      <a class="person" href={messagePath(viewer.app.publicId, id)}>
+        <b>{name}</b>
+        <span class="hint">{`${sayStart(sayTrigger(content.trigger))}, ${sayWait(content.wait)}`}</span>
+      </a>
+    ),
+  },
+  { name: 'State', cell: ({ status }) => <MessageBadge status={status} /> },
+  { name: 'Waiting', isNumber: true, cell: ({ counts }) => <Count count={countWaiting(counts)} /> },
+  { name: 'Sent', isNumber: true, cell: ({ counts }) => <Count count={countSent(counts)} /> },
+  { name: 'Came back', isNumber: true, cell: ({ counts }) => <Count count={counts.cameBack} of={countSent(counts)} /> },
+  {
+    name: 'Opened the result',
+    isNumber: true,
+    cell: ({ counts }) => <Count count={counts.opened} of={countSent(counts)} />,
+  },
+  { name: 'Skipped', isNumber: true, cell: ({ counts }) => <Count count={counts.skipped} /> },
+  { name: 'Failed', isNumber: true, cell: ({ counts }) => <Count count={counts.failed} /> },
+]
+
+const sayStart = (text: string): string => `When ${text}`
+
+/** `of`: those of whom it is a part. */
+const Count = ({ count, of = 0 }: { count: number; of?: number }) =>
+  count === 0 ? (
+    <None />
+  ) : (
+    <>
+      {formatCount(count)}
+      {of > 0 && <span class="hint">{` ${Math.round((count * 100) / of)} %`}</span>}
+    </>
+  )

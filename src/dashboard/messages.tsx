@@ -1,0 +1,113 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { hasRole } from '../core/members.ts'
+import { listMessages, type MessageRow } from '../core/messages.ts'
+import { readPublicId } from '../core/public-ids.ts'
+import { pageAnswer } from './answers.ts'
+import { type PageParts, showPage, takeForm } from './door.tsx'
+import { createMailFrames, mailAnswer, type MailFrames } from './mail-frames.ts'
+import { takeEditor } from './message-actions.ts'
+import { answerEditor, previewFields } from './message-editing.tsx'
+import { EMPTY_FIELDS, writeFields } from './message-form.ts'
+import { previewParts } from './message-preview.tsx'
+import { VersionsPage } from './message-versions-page.tsx'
+import { MessagesPage } from './messages-page.tsx'
+import { problemAnswer } from './problems.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** A mail of 50,000 characters, each of which a form may send as nine. */
+const EDITOR_BYTES = 512 * 1024
+const VERSIONS = 20
+const NEW = 'new'
+
+/** What is written, to whom and when: the list, and the editor of each (spec 1.5, 6). */
+export function messagesRoutes(parts: PageParts) {
+  const frames = createMailFrames()
+  return new Elysia()
+    .get('/apps/:app/messages', ({ request, params: { app } }) =>
+      showPage(parts, request, app, async (viewer) => {
+        const messages = await listMessages(parts.store, viewer.app)
+        return pageAnswer(request, 200, <MessagesPage viewer={viewer} messages={messages} />)
+      }),
+    )
+    .get('/apps/:app/messages/:message', ({ request, params: { app, message } }) =>
+      showPage(parts, request, app, (viewer) => showEditor({ parts, frames, request, viewer }, message)),
+    )
+    .get('/apps/:app/messages/:message/versions', ({ request, params: { app, message } }) =>
+      showPage(parts, request, app, (viewer) => showVersions(parts, request, viewer, message)),
+    )
+    .get('/apps/:app/mail-frames/:frame', ({ request, params: { app, frame } }) =>
+      showPage(parts, request, app, (viewer) => mailAnswer(frames.find(viewer.app.id, frame))),
+    )
+    .use(editorForms(parts, frames))
+}
+
+/** Everybody may look at a preview and a rehearsal, and each action asks for its own role. */
+const editorForms = (parts: PageParts, frames: MailFrames) =>
+  new Elysia()
+    .post(
+      '/apps/:app/messages/:message',
+      ({ request, params: { app, message: id } }) =>
+        takeForm(parts, request, { appId: app, role: 'viewer', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
+          const message = await findMessage(parts, viewer, id)
+          if (message === 'unknown') return problemAnswer(request, 'message_unknown')
+          return takeEditor({ parts, frames, request, viewer, message }, form.fields)
+        }),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/messages/:message/preview',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'editor', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
+          const shown = await previewFields({ parts, frames, viewer }, form.fields)
+          const now = parts.clock.now()
+          return Response.json(previewParts({ ...shown, viewer, now }), { headers: { 'Cache-Control': 'no-store' } })
+        }),
+      { parse: 'none' },
+    )
+
+/** null for one that is not made yet. One of another app does not exist. */
+async function findMessage({ store }: PageParts, viewer: Viewer, id: string): Promise<MessageRow | null | 'unknown'> {
+  if (id === NEW) return null
+  const number = readPublicId('msg', id)
+  return (number === null ? null : await store.findMessage(viewer.app.id, number)) ?? 'unknown'
+}
+
+type Asking = { parts: PageParts; frames: MailFrames; request: Request; viewer: Viewer }
+
+async function showEditor(asking: Asking, id: string): Promise<Response> {
+  const { parts, request, viewer } = asking
+  const message = await findMessage(parts, viewer, id)
+  if (message === 'unknown') return problemAnswer(request, 'message_unknown')
+  if (message === null && !hasRole(viewer.member.role, 'editor')) return problemAnswer(request, 'role_too_low')
+  const fields = message ? { ...writeFields(message), basedOn: String(message.updatedAt) } : EMPTY_FIELDS
+  return answerEditor({ ...asking, message }, { fields })
+}
+
+async function showVersions(parts: PageParts, request: Request, viewer: Viewer, id: string): Promise<Response> {
+  const message = await findMessage(parts, viewer, id)
+  if (message === 'unknown' || message === null) return problemAnswer(request, 'message_unknown')
+  const asked = new URL(request.url).searchParams
+  const before = Number(asked.get('before')) || null
+  const found = await parts.store.listVersions(message.id, { before, limit: VERSIONS + 1 })
+  const versions = found.slice(0, VERSIONS)
+  const number = Number(asked.get('version')) || (versions[0]?.version ?? message.version)
+  const [shown, previous] = [
+    await parts.store.findVersion(message.id, number),
+    await parts.store.findVersion(message.id, number - 1),
+  ]
+  if (!shown) return problemAnswer(request, 'message_unknown')
+  const path = new URL(request.url).pathname
+  const page = (
+    <VersionsPage
+      viewer={viewer}
+      message={message}
+      versions={versions}
+      shown={{ version: number, content: shown.content, before: previous?.content ?? null }}
+      newest={before === null ? null : path}
+      older={found.length > VERSIONS ? `${path}?before=${versions.at(-1)?.version}` : null}
+      now={parts.clock.now()}
+    />
+  )
+  return pageAnswer(request, 200, page)
+}
