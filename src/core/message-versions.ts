@@ -22,7 +22,7 @@ function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: M
 const sayRest = (rule: object): string => {
   const { ifUnknown, quietMinutes } = rule as { ifUnknown?: string; quietMinutes?: number }
   const quiet = quietMinutes === undefined ? '' : `, gone after ${quietMinutes} minutes without a sign`
-  return ifUnknown === undefined ? quiet : `${quiet}, to whom the tag never saw: ${ifUnknown}`
+  return ifUnknown === undefined ? quiet : `${quiet} (if your pages never saw them: ${ifUnknown})`
 }
 
 /** What changed from one version to the next; all of the first one is new. */

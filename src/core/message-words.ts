@@ -46,9 +46,10 @@ export function sayWait(wait: Wait | undefined): string {
   return wait === undefined || wait.minutes === 0 ? 'at once' : `${sayMinutes(wait.minutes)} later`
 }
 
+/** How often one person gets it: "once". */
 export function sayAgain(again: Again | undefined): string {
   if (again && 'everyHours' in again) return `at most every ${sayCount(again.everyHours, 'hour')}`
-  return again && 'property' in again ? `once per person and ${again.property}` : 'once per person'
+  return again && 'property' in again ? `once for each ${again.property}` : 'once'
 }
 
 /** A rule as a clause about the person: "they left at least 5 minutes ago". */
@@ -84,12 +85,16 @@ function saySince(since: Since | undefined): string {
   return since === 'ever' ? 'ever' : 'since it started'
 }
 
-/** One sentence for the whole: who gets the mail, when, how often. */
+/** One sentence for the whole: when who gets the mail, how often, and if what. */
 export function sayMessage({ trigger, wait, onlyIf = [], again }: MessageContent): string {
-  const rules = onlyIf.length === 0 ? '' : `, if ${onlyIf.map(sayRule).join(', ')}`
-  const when = wait === undefined || ('minutes' in wait && wait.minutes === 0) ? 'At once when' : capitalize(wait)
-  return `${when} ${sayTrigger(trigger)}, the person is written to ${sayAgain(again)}${rules}.`
+  const rules = onlyIf.map(sayRule)
+  const all = rules.length < 2 ? rules.join('') : `${rules.slice(0, -1).join(', ')} and ${rules.at(-1)}`
+  return `${sayWhen(wait)} ${sayTrigger(trigger)}, the person gets this mail ${sayAgain(again)}${all === '' ? '' : `, if ${all}`}.`
 }
 
-const capitalize = (wait: Wait): string =>
-  'until' in wait ? `At the next ${wait.until} after` : `${sayMinutes(wait.minutes)} after`
+function sayWhen(wait: Wait | undefined): string {
+  if (wait && 'until' in wait) return `At the next ${wait.until} after`
+  return wait === undefined || wait.minutes === 0 ? 'At once when' : `${capitalize(sayMinutes(wait.minutes))} after`
+}
+
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

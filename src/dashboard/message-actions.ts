@@ -103,5 +103,5 @@ async function rehearse(editing: Editing, fields: Fields, asked: number): Promis
   const days = asked === 30 ? 30 : 7
   const { content } = reading.input
   const found = await parts.rehearse({ appId: viewer.app.id, content, settings, days, now: parts.clock.now() })
-  return answerEditor(editing, { fields, rehearsal: { days, found } })
+  return answerEditor(editing, { fields, rehearsal: { days, content, found } })
 }

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { Rehearsal } from '../core/rehearsals.ts'
-import type { MessageCounts, MessageRow } from '../core/messages.ts'
+import type { MessageContent, MessageCounts, MessageRow } from '../core/messages.ts'
 import { hasRole } from '../core/members.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { Frame } from './frame.tsx'
@@ -31,7 +31,8 @@ export type EditorProps = {
   eventNames: string[]
   members: string[]
   timezone: string
-  rehearsal: { days: number; found: Rehearsal | null } | null
+  /** `content` is what was rehearsed */
+  rehearsal: { days: number; content: MessageContent; found: Rehearsal | null } | null
   test: TestOutcome | null
   /** where the editor is, and its form goes */
   path: string

@@ -1,4 +1,6 @@
 /** @jsxImportSource preact */
+import { explainRehearsal } from '../core/explanations.ts'
+import type { MessageContent } from '../core/messages.ts'
 import type { RehearsalLine } from '../core/rehearsals.ts'
 import { SentText } from './parts/text.tsx'
 
@@ -22,15 +24,25 @@ const OUTCOMES: Record<string, string> = {
 /** What came of a rehearsal for some, as a heading. */
 export const sayOutcome = (outcome: string): string => OUTCOMES[outcome] ?? outcome
 
-/** Every rule with what it found. */
-export const Verdicts = ({ verdicts }: { verdicts: RehearsalLine['verdicts']; now: number }) => (
-  <ul class="verdicts">
-    {verdicts.map(({ rule, about, value, verdict, isToday }, index) => (
-      <li key={index}>
-        {`${rule} ${about ?? ''} ${verdict} `}
-        <SentText>{String(value ?? '')}</SentText>
-        {isToday && <span class="hint"> (by today's values)</span>}
-      </li>
-    ))}
-  </ul>
-)
+/** Why one line came out as it did: the sentence that answers, and behind it all that was looked at. */
+export function Why({ line, content }: { line: RehearsalLine; content: MessageContent }) {
+  const { why, rules } = explainRehearsal(line, { person: { firstName: null, email: line.email }, content })
+  return (
+    <>
+      <SentText>{why}</SentText>
+      {rules.length > 0 && (
+        <details>
+          <summary class="hint small">{rules.length === 1 ? 'The rule' : `All ${rules.length} rules`}</summary>
+          <ul class="verdicts">
+            {rules.map(({ sentence, verdict, isToday }, index) => (
+              <li key={index} class={verdict}>
+                <SentText>{sentence}</SentText>
+                {isToday && <span class="hint"> By what is known of them today.</span>}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  )
+}

@@ -4,6 +4,7 @@ import type { Preview, SampleChoice } from '../core/message-preview.ts'
 import { pathOf } from './frame.tsx'
 import type { MailFrames } from './mail-frames.ts'
 import { Properties } from './message-mail.tsx'
+import { SAYS } from './message-status.tsx'
 import { Button } from './parts/button.tsx'
 import { Select } from './parts/choice.tsx'
 import { MailPreview, type ShownMail } from './parts/mail-preview.tsx'
@@ -43,9 +44,13 @@ export const PreviewSection = ({ viewer, path, view, now, preview, mail }: Previ
   </section>
 )
 
+/** `says`: what the message does as it is typed; null while it is not whole. */
+type Typed = { viewer: Viewer; says: string | null; now: number }
+
 /** What islands/message.ts puts in place of what is there: HTML by the id of its place, and the mail. */
-export const previewParts = ({ viewer, preview, mail, now }: ShownPreview & { viewer: Viewer; now: number }) => ({
+export const previewParts = ({ viewer, preview, mail, says, now }: ShownPreview & Typed) => ({
   places: {
+    ...(says === null ? {} : { [SAYS]: render(<>{says}</>) }),
     'preview-said': render(<Said viewer={viewer} preview={preview} />),
     sample: render(<SampleOptions preview={preview} now={now} />),
     properties: render(<Properties names={preview.properties} />),

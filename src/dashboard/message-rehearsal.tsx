@@ -1,15 +1,16 @@
 /** @jsxImportSource preact */
+import type { MessageContent } from '../core/messages.ts'
 import type { Rehearsal, RehearsalLine } from '../core/rehearsals.ts'
 import { personPath } from './feed.tsx'
 import type { EditorProps } from './message-editor.tsx'
-import { sayOutcome, Verdicts } from './message-outcomes.tsx'
+import { sayOutcome, Why } from './message-outcomes.tsx'
 import { Button } from './parts/button.tsx'
 import { formatCount } from './parts/chart.tsx'
 import { EmptyState } from './parts/empty.tsx'
 import { Progress } from './parts/progress.tsx'
 import { type Column, Table } from './parts/table.tsx'
 import { SentText } from './parts/text.tsx'
-import { ExactTime, formatDate, Time } from './parts/time.tsx'
+import { formatDate, Time } from './parts/time.tsx'
 import type { Viewer } from './viewer.ts'
 
 const DAYS = [7, 30] as const
@@ -35,9 +36,9 @@ export const RehearsalSection = ({ viewer, path, rehearsal, now }: EditorProps) 
   </section>
 )
 
-type FoundProps = { viewer: Viewer; days: number; found: Rehearsal | null; now: number }
+type FoundProps = { viewer: Viewer; days: number; content: MessageContent; found: Rehearsal | null; now: number }
 
-function Found({ viewer, days, found, now }: FoundProps) {
+function Found({ viewer, days, content, found, now }: FoundProps) {
   if (!found)
     return (
       <EmptyState title="This cannot be rehearsed">
@@ -60,7 +61,15 @@ function Found({ viewer, days, found, now }: FoundProps) {
         {` Since ${formatDate(found.from)} it was started ${times(found.triggered)}.`}
       </p>
       {outcomes.map(([outcome, count]) => (
-        <Outcome key={outcome} viewer={viewer} outcome={outcome} count={count} all={found} now={now} />
+        <Outcome
+          key={outcome}
+          viewer={viewer}
+          content={content}
+          outcome={outcome}
+          count={count}
+          all={found}
+          now={now}
+        />
       ))}
     </>
   )
@@ -75,9 +84,17 @@ const sayWritten = (count: number): string =>
       ? 'One mail would have gone out.'
       : `${formatCount(count)} mails would have gone out.`
 
-type OutcomeProps = { viewer: Viewer; outcome: string; count: number; all: Rehearsal; now: number }
+type OutcomeProps = {
+  viewer: Viewer
+  content: MessageContent
+  outcome: string
+  count: number
+  all: Rehearsal
+  now: number
+}
 
-const Outcome = ({ viewer, outcome, count, all, now }: OutcomeProps) => {
+const Outcome = (props: OutcomeProps) => {
+  const { outcome, count, all } = props
   const lines = all.lines.filter((line) => line.outcome === outcome)
   const share = Math.round((count * 100) / all.triggered)
   return (
@@ -87,17 +104,19 @@ const Outcome = ({ viewer, outcome, count, all, now }: OutcomeProps) => {
         <span class="hint">{` ${formatCount(count)}, ${share === 0 ? 'less than 1' : share} %`}</span>
       </summary>
       {lines.length < count && <p class="hint">{`The latest ${lines.length} of them:`}</p>}
-      <Table
-        label={sayOutcome(outcome)}
-        columns={columnsOf(viewer, now)}
-        rows={lines}
-        idOf={({ contactId, triggeredAt }) => `${contactId} ${triggeredAt}`}
-      />
+      <div tabindex={0} role="region" aria-label={sayOutcome(outcome)}>
+        <Table
+          label={sayOutcome(outcome)}
+          columns={columnsOf(props)}
+          rows={lines}
+          idOf={({ contactId, triggeredAt }) => `${contactId} ${triggeredAt}`}
+        />
+      </div>
     </details>
   )
 }
 
-const columnsOf = (viewer: Viewer, now: number): Column<RehearsalLine>[] => [
+const columnsOf = ({ viewer, content, now }: OutcomeProps): Column<RehearsalLine>[] => [
   {
     name: 'Person',
     cell: ({ contactId, email }) =>
@@ -110,6 +129,5 @@ const columnsOf = (viewer: Viewer, now: number): Column<RehearsalLine>[] => [
       ),
   },
   { name: 'Started', cell: ({ triggeredAt }) => <Time at={triggeredAt} now={now} /> },
-  { name: 'Due', cell: ({ dueAt }) => <ExactTime at={dueAt} /> },
-  { name: 'Why', cell: ({ verdicts }) => <Verdicts verdicts={verdicts} now={now} /> },
+  { name: 'Why', cell: (line) => <Why line={line} content={content} /> },
 ]

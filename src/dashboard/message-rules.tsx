@@ -44,10 +44,10 @@ function RuleRow({ ask, path, row, kind }: PartProps & { row: number; kind: stri
       <legend>{isKnown ? RULE_KINDS[kind] : 'Unknown rule'}</legend>
       {error && <p class="fault">{error}</p>}
       <input type="hidden" name={`${at}.rule`} value={kind} />
-      {isKnown && <div class="beside">{FIELDS[kind]({ ask, at })}</div>}
+      {isKnown && <div class="pairs">{FIELDS[kind]({ ask, at })}</div>}
       {!isLocked && (
         <Button name="do" value={`remove onlyIf ${row}`} formaction={`${path}#onlyIf`}>
-          Remove the rule
+          Remove<span class="unseen">{` the rule ${row + 1}`}</span>
         </Button>
       )}
     </fieldset>
@@ -62,7 +62,7 @@ const UNKNOWN = [
 ]
 
 const IfUnknown = ({ ask, at }: RuleProps) => (
-  <Select {...ask(`${at}.ifUnknown`)} label="To whom the tag never saw" options={UNKNOWN} />
+  <Select {...ask(`${at}.ifUnknown`)} label="If your pages never saw them" options={UNKNOWN} />
 )
 
 const MOMENTS = [
@@ -72,9 +72,9 @@ const MOMENTS = [
 
 const Away = ({ ask, at }: RuleProps) => (
   <>
-    <Select {...ask(`${at}.at`)} label="Away" options={MOMENTS} />
-    <Field {...ask(`${at}.minutes`)} label="For so many minutes" kind="number" optional />
-    <Field {...ask(`${at}.quietMinutes`)} label="Gone after minutes without a sign" kind="number" optional />
+    <Select {...ask(`${at}.at`)} label="When" options={MOMENTS} />
+    <Field {...ask(`${at}.minutes`)} label="Minutes since they left" kind="number" optional />
+    <Field {...ask(`${at}.quietMinutes`)} label="Minutes without a sign" kind="number" optional />
     <IfUnknown ask={ask} at={at} />
   </>
 )

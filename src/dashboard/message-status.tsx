@@ -28,16 +28,20 @@ export const countWaiting = ({ waiting, deferred, claimed }: MessageCounts): num
 /** How things stand, in one sentence. */
 export function sayState(message: MessageRow | null, counts: MessageCounts | null) {
   if (!message || !counts) return 'Not saved yet. It begins as a draft, and a draft writes to nobody.'
-  const [waiting, sent] = [formatCount(countWaiting(counts)), formatCount(countSent(counts))]
   return (
     <span class="with-badge">
       <MessageBadge status={message.status} />
       {message.status === 'draft'
         ? 'It writes to nobody yet.'
-        : `Version ${message.version}. ${waiting} wait, ${sent} ${sent === '1' ? 'was' : 'were'} sent.`}
+        : `Version ${message.version}. ${sayWaiting(countWaiting(counts))}, ${saySent(countSent(counts))}.`}
     </span>
   )
 }
+
+const sayWaiting = (count: number): string =>
+  count === 0 ? 'Nothing waits' : `${formatCount(count)} ${count === 1 ? 'waits' : 'wait'}`
+const saySent = (count: number): string =>
+  count === 0 ? 'nothing was sent yet' : `${formatCount(count)} ${count === 1 ? 'was' : 'were'} sent`
 
 /** Saving comes first, so that Enter in a field saves. */
 export function HeadActions({ message, counts }: EditorProps) {
@@ -52,9 +56,12 @@ export function HeadActions({ message, counts }: EditorProps) {
   )
 }
 
+/** What a message does, in one sentence; islands/message.ts keeps it up with what is typed. */
+export const SAYS = 'go-live-says'
+
 const LiveDialog = ({ message, counts }: { message: MessageRow; counts: MessageCounts | null }) => (
   <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
-    <p>{sayMessage(message.content)}</p>
+    <p id={SAYS}>{sayMessage(message.content)}</p>
     <p class="hint">
       {counts && countWaiting(counts) > 0
         ? `The ${formatCount(countWaiting(counts))} that wait are sent when they come due, if their rules still hold.`

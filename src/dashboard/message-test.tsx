@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../core/members.ts'
+import { sayReason } from '../core/reason-words.ts'
 import type { TestResult } from '../core/mailer.ts'
 import type { EditorProps } from './message-editor.tsx'
 import { Button } from './parts/button.tsx'
@@ -33,7 +34,7 @@ function Told({ to, result }: TestOutcome) {
   if ('missing' in result) return <Notice kind="error">{`Nothing was sent: ${result.missing} has no value.`}</Notice>
   if ('broken' in result) return <Notice kind="error">{`Nothing was sent: ${result.broken}`}</Notice>
   if (result.is === 'sent') return <Notice kind="done">{`It was handed over for ${to}.`}</Notice>
-  if (result.is === 'failed') return <Notice kind="error">{sayFailure(result.reason)}</Notice>
+  if (result.is === 'failed') return <Notice kind="error">{sayFailure(result.reason, to)}</Notice>
   return (
     <>
       <Notice kind="info">
@@ -49,12 +50,5 @@ function Told({ to, result }: TestOutcome) {
   )
 }
 
-const FAILURES: Record<string, string> = {
-  no_sender: 'Nothing was sent: there is no sender. Set one here under “Sender and kind”, or for the app.',
-  smtp_url: 'Nothing was sent: the address of the mail server cannot be read.',
-  dkim_key: "Nothing was sent: the app's DKIM key does not sign.",
-  unknown: 'Nobody can say whether it went out: the mail server went away while it took the mail.',
-  unreachable: 'Nothing was sent: the mail server cannot be reached.',
-}
-
-const sayFailure = (reason: string): string => FAILURES[reason] ?? `The mail server did not take it (${reason}).`
+/** In the words of a delivery. */
+const sayFailure = (reason: string, to: string): string => `Nothing was sent. ${sayReason(reason, to, 'failed')}`

@@ -94,14 +94,14 @@ function ConditionRow({ ask, path, row }: PartProps & { row: number }) {
   const at = `trigger.where[${row}]`
   return (
     <fieldset class="rule">
-      <legend class="unseen">{`Condition ${row + 1}`}</legend>
+      <legend>{row === 0 ? 'Only where' : 'And where'}</legend>
       <div class="beside">
         <Field {...ask(`${at}.property`)} label="Property" list={PROPERTY_NAMES} />
         <Compared ask={ask} at={at} />
       </div>
       {!ask(at).isLocked && (
         <Button name="do" value={`remove trigger.where ${row}`} formaction={`${path}#trigger`}>
-          Remove the condition
+          Remove<span class="unseen">{` the condition ${row + 1}`}</span>
         </Button>
       )}
     </fieldset>

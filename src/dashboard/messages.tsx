@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { hasRole } from '../core/members.ts'
+import { readMessage } from '../core/message-input.ts'
+import { sayMessage } from '../core/message-words.ts'
 import { listMessages, type MessageRow } from '../core/messages.ts'
 import { readPublicId } from '../core/public-ids.ts'
 import { pageAnswer } from './answers.ts'
@@ -8,7 +10,7 @@ import { type PageParts, showPage, takeForm } from './door.tsx'
 import { createMailFrames, mailAnswer, type MailFrames } from './mail-frames.ts'
 import { takeEditor } from './message-actions.ts'
 import { answerEditor, previewFields } from './message-editing.tsx'
-import { EMPTY_FIELDS, writeFields } from './message-form.ts'
+import { EMPTY_FIELDS, readFields, writeFields } from './message-form.ts'
 import { previewParts } from './message-preview.tsx'
 import { VersionsPage } from './message-versions-page.tsx'
 import { MessagesPage } from './messages-page.tsx'
@@ -60,8 +62,10 @@ const editorForms = (parts: PageParts, frames: MailFrames) =>
       ({ request, params: { app } }) =>
         takeForm(parts, request, { appId: app, role: 'editor', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
           const shown = await previewFields({ parts, frames, viewer }, form.fields)
-          const now = parts.clock.now()
-          return Response.json(previewParts({ ...shown, viewer, now }), { headers: { 'Cache-Control': 'no-store' } })
+          const reading = readMessage({ ...readFields(form.fields), name: NEW })
+          const says = 'input' in reading ? sayMessage(reading.input.content) : null
+          const typed = previewParts({ ...shown, viewer, says, now: parts.clock.now() })
+          return Response.json(typed, { headers: { 'Cache-Control': 'no-store' } })
         }),
       { parse: 'none' },
     )

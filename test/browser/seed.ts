@@ -51,7 +51,13 @@ export async function seedEvents(server: Served): Promise<void> {
     { email: 'mallory@example.com', event: 'profile_saved', properties: { [HOSTILE]: HOSTILE, note: SLY } },
     { email: 'grace@example.com', event: 'signed_in' },
   ])
-  const nested = { headline: 'The first programme', count: 12, isPublic: true, by: { team: 'Engines', lines: [1, 2] } }
+  const nested = {
+    url: 'https://app.first.example/results/81',
+    headline: 'The first programme',
+    count: 12,
+    isPublic: true,
+    by: { team: 'Engines', lines: [1, 2] },
+  }
   await sendAt(server, 2 * MINUTE, [{ email: ADA, event: 'results_ready', properties: nested }])
 }
 

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
+import { Ticked } from './text.tsx'
 
 export type FieldProps = {
   name: string
@@ -44,7 +45,7 @@ export const FieldFrame = ({ name, label, hint, error, optional, children }: Fra
     {error && (
       <p class="fault" id={`${name}-fault`}>
         <span class="unseen">Error: </span>
-        {error}
+        <Ticked>{error}</Ticked>
       </p>
     )}
     {children}
