@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { isJsonObject } from '../../core/json.ts'
-import { isLiveToken } from '../../core/message-previews.ts'
+import { isLiveToken } from '../../core/live-tokens.ts'
 import { countsView, messageView } from '../../core/message-views.ts'
 import { type MessageChange, type MessageRow, saveMessage, setMessageStatus } from '../../core/messages.ts'
 import type { AppRow } from '../../core/access.ts'

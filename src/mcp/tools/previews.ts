@@ -3,7 +3,8 @@ import { readAddress } from '../../core/field-readers.ts'
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import type { RenderedMail, TestResult } from '../../core/mailer.ts'
 import { findLiveProblems } from '../../core/message-checks.ts'
-import { makeLiveToken, type Preview, previewMessage } from '../../core/message-previews.ts'
+import { type FoundSample, findSample } from '../../core/person-samples.ts'
+import { makeLiveToken } from '../../core/live-tokens.ts'
 import type { Body } from '../../core/field-readers.ts'
 import { publicId } from '../../core/public-ids.ts'
 import { type FieldError, isRefusal, refuseFields } from '../../core/refusals.ts'
@@ -45,13 +46,15 @@ export const previewTool: Tool = {
     const asked = await findMessage(parts, access, readPreview(args))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
-    const preview = await previewMessage(parts, { app, message, email: input.email })
-    if (isRefusal(preview)) return preview
+    const sample = await findSample(parts, { app, message, email: input.email })
+    if (isRefusal(sample)) return sample
+    const mail = parts.mailer.preview(sample.sample)
     const context = { store: parts.store, app, sender: parts.mailer.sender?.address ?? null }
-    const problems = takeFitting(await findLiveProblems(context, message.content), PROBLEMS_BYTES)
-    const isReady = 'html' in preview.mail && problems.length === 0
+    const found = await findLiveProblems(context, message.content)
+    const isReady = 'html' in mail && found.length === 0
     const token = isReady ? makeLiveToken(parts.previewKey, app, message) : null
-    return { untrusted: UNTRUSTED, ok: true, mail: previewView(preview), problems, token }
+    const problems = takeFitting(cleanValue(found), PROBLEMS_BYTES)
+    return { untrusted: UNTRUSTED, ok: true, mail: previewView(sample, mail), problems, token }
   },
 }
 
@@ -59,7 +62,7 @@ const PROBLEMS_BYTES = 4 * 1024
 const LINKS_BYTES = 4 * 1024
 const TEXT_BYTES = PAGE_BYTES - PROBLEMS_BYTES - LINKS_BYTES - 5 * 1024
 
-function previewView({ sample: { contact, event }, isMadeUp, mail }: Preview) {
+function previewView({ sample: { contact, event }, isMadeUp }: FoundSample, mail: RenderedMail | TemplateFault) {
   const shown = {
     to: cleanText(contact.email),
     eventId: event && !isMadeUp ? publicId('evt', event.id) : null,
@@ -103,10 +106,10 @@ export const sendTestMessage: Tool = {
     const member = members.find((one) => one.email === input.to)
     const to = member ? makeMailbox('', member.email) : null
     if (!to) return refuseFields([{ field: 'to', code: 'invalid', message: NO_MEMBER }])
-    const preview = await previewMessage(parts, { app, message, email: input.email })
-    if (isRefusal(preview)) return preview
+    const found = await findSample(parts, { app, message, email: input.email })
+    if (isRefusal(found)) return found
     const refused = takeCostly(parts, access, 'send_test_message')
-    return refused ?? { ok: true, ...testView(await parts.mailer.sendTest(preview.sample, to)) }
+    return refused ?? { ok: true, ...testView(await parts.mailer.sendTest(found.sample, to)) }
   },
 }
 

@@ -53,6 +53,15 @@ describe('preview_message', () => {
       token: null,
     })
   })
+  test('a problem too long to be shown is one all the same', async () => {
+    const body = `{{ event.${'x'.repeat(20_000)} }}`
+    const message = { name: 'Long', trigger: { event: 'results_ready' }, mail: { subject: 'S', body } }
+    const { messageId } = (await call('save_message_draft', { message })).data
+    await send('ada@example.com')
+    const { answer, data } = await call('preview_message', { messageId })
+    expect([data.token, Buffer.byteLength(answer.text) < RESULT_BYTES]).toEqual([null, true])
+    expect((data.mail as { fault: string }).fault).toContain('event.xxx')
+  })
   test('an address that is not the own one is not linked to, and is named', async () => {
     await send('ada@example.com', { ...RESULT, url: 'https://elsewhere.example/x' })
     expect((await shown()).refusedLinks).toEqual(['https://elsewhere.example/x'])

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { isLiveToken, makeLiveToken, previewMessage } from '../../src/core/message-previews.ts'
+import { findSample } from '../../src/core/person-samples.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
@@ -23,9 +23,10 @@ async function put(changes: Partial<MessageContent & { name: string }> = {}) {
 
 async function preview(changes: Partial<MessageContent & { name: string }> = {}, email: string | null = null) {
   const message = await put(changes)
-  const found = await previewMessage(server.parts(), { app: messaging.app, message, email })
+  const found = await findSample(server.parts(), { app: messaging.app, message, email })
   if ('refusal' in found) return { refusal: found.refusal }
-  const { sample, isMadeUp, mail } = found
+  const { sample, isMadeUp } = found
+  const mail = server.parts().mailer.preview(sample)
   return { isMadeUp, to: sample.contact.email, mail: 'html' in mail ? mail.subject : mail }
 }
 
@@ -51,19 +52,4 @@ test('one person: their own last event, or none', async () => {
 })
 test('nobody whom the app does not know', async () => {
   expect(await preview({}, 'nobody@example.com')).toEqual({ refusal: 'contact_not_found' })
-})
-
-test('a token is of one message, its content, its app and this installation', async () => {
-  const message = await put()
-  const { app } = messaging
-  const token = makeLiveToken('key', app, message)
-  const is = (changes: Partial<Parameters<typeof isLiveToken>[1]>) =>
-    isLiveToken(token, { key: 'key', app, message, ...changes })
-  expect(is({})).toBe(true)
-  expect(is({ message: { ...message, name: 'Renamed', status: 'paused' } as typeof message })).toBe(true)
-  expect(is({ message: { ...message, id: message.id + 1 } })).toBe(false)
-  expect(is({ message: { ...message, content: { ...message.content, wait: { minutes: 0 } } } })).toBe(false)
-  expect(is({ app: { ...app, publicId: 'app_other' } })).toBe(false)
-  expect(is({ key: 'another' })).toBe(false)
-  expect(isLiveToken('', { key: 'key', app, message })).toBe(false)
 })

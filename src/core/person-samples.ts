@@ -1,38 +1,32 @@
-/** A message as it would go out, and the token that says somebody has seen it (messages.md; mcp.md, Tools). */
-import { timingSafeEqual } from 'node:crypto'
+/** For whom a message is shown before it goes out: the person who is asked for, the last one, or somebody made up. */
 import { allHold, parseProperties } from '../store/conditions.ts'
 import type { MessageRow } from '../store/message-types.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
 import type { AppRow } from './access.ts'
 import { UNKNOWN_PERSON } from './contacts.ts'
-import type { RenderedMail, Sample } from './mailer.ts'
+import type { Sample } from './mailer.ts'
 import { listSamples, makeSample, type SampleMoment } from './message-samples.ts'
 import type { Parts } from './parts.ts'
 import { isRefusal, type Refusal } from './refusals.ts'
-import type { TemplateFault } from './templates.ts'
 
 /** How far back one person's event is looked for. */
 const LOOKED_EVENTS = 500
 
 /** `isMadeUp`: nothing that is stored would have started the message yet. */
-export type Preview = { sample: Sample; isMadeUp: boolean; mail: RenderedMail | TemplateFault }
+export type FoundSample = { sample: Sample; isMadeUp: boolean }
 
 type Asked = { app: AppRow; message: MessageRow; email: string | null }
 
 /**
- * The mail of a message: for one person where an email is given, by their last event that would start it; else for the
- * last who would have got it, or for somebody who does not exist. Refusals: contact_not_found.
+ * A message with somebody to show it for: with an email that person, by their last event that would start it; else the
+ * last who would have got it, or somebody who does not exist. Refusals: contact_not_found.
  */
-export async function previewMessage(
-  parts: Pick<Parts, 'store' | 'clock' | 'mailer'>,
-  asked: Asked,
-): Promise<Preview | Refusal> {
+export async function findSample(parts: Pick<Parts, 'store' | 'clock'>, asked: Asked): Promise<FoundSample | Refusal> {
   const found = await findMoment(parts, asked)
   if (isRefusal(found)) return found
   const { isMadeUp, ...moment } = found
   const { app, message } = asked
-  const sample = { ...moment, app, message, settings: await parts.store.mailSettings(app.id) }
-  return { sample, isMadeUp, mail: parts.mailer.preview(sample) }
+  return { sample: { ...moment, app, message, settings: await parts.store.mailSettings(app.id) }, isMadeUp }
 }
 
 type Found = SampleMoment & { isMadeUp: boolean }
@@ -59,20 +53,4 @@ async function findEvent(
   const query = { appId, contactId: contact.id, name: trigger.event, before: null, limit: LOOKED_EVENTS }
   const { rows } = await store.listEvents(query)
   return rows.find(({ properties }) => allHold(trigger.where ?? [], parseProperties(properties))) ?? null
-}
-
-/**
- * Proves that this content of this message was previewed: whoever changes a word needs another. It says nothing about
- * who may turn it on.
- */
-export const makeLiveToken = (key: string, app: AppRow, { id, content }: Pick<MessageRow, 'id' | 'content'>): string =>
-  new Bun.CryptoHasher('sha256', key).update(JSON.stringify([app.publicId, id, content])).digest('base64url')
-
-/** Whether a token is that of the message as it is now. */
-export function isLiveToken(
-  token: string,
-  of: { key: string; app: AppRow; message: Pick<MessageRow, 'id' | 'content'> },
-): boolean {
-  const [given, right] = [Buffer.from(token), Buffer.from(makeLiveToken(of.key, of.app, of.message))]
-  return given.length === right.length && timingSafeEqual(given, right)
 }
