@@ -1,9 +1,11 @@
 /** @jsxImportSource preact */
 import type { KeyRow } from '../core/accounts.ts'
 import type { Noted } from '../core/activation.ts'
+import type { CallRow } from '../core/call-log.ts'
 import type { SecretRow } from '../core/identity.ts'
 import { hasRole } from '../core/members.ts'
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
+import { CallsSection } from './calls-section.tsx'
 import { Frame, pathOf } from './frame.tsx'
 import { Badge } from './parts/badge.tsx'
 import { Button, ButtonLink, HiddenFields } from './parts/button.tsx'
@@ -24,12 +26,13 @@ type KeysProps = {
   secrets: SecretRow[]
   /** signatures made with the one before, since it was rotated out */
   oldSecretUse: Noted | null
+  calls: CallRow[]
   now: number
   refusal?: RefusalCode
 }
 
-/** The keys of the account with what became of them, and the identity secret. */
-export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, now, refusal }: KeysProps) {
+/** The keys of the account with what became of them, the identity secret, and what AI clients did. */
+export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, now, refusal }: KeysProps) {
   const isOwner = hasRole(viewer.member.role, 'owner')
   const newKey = `${pathOf(viewer.app.publicId, 'keys')}/new`
   const make = (
@@ -61,6 +64,7 @@ export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, now, refu
         </>
       )}
       <SecretSection {...{ viewer, secrets, oldSecretUse, isOwner, now }} />
+      <CallsSection calls={calls} keys={keys} now={now} />
     </Frame>
   )
 }

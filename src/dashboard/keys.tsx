@@ -8,6 +8,7 @@ import { hasRole } from '../core/members.ts'
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
 import { makeToken } from '../core/tokens.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
+import { SHOWN_CALLS } from './calls-section.tsx'
 import { type PageParts, showPage, takeForm } from './door.tsx'
 import { flashCookie } from './flash.ts'
 import type { Form } from './forms.ts'
@@ -59,7 +60,8 @@ export async function showKeys(parts: PageParts, request: Request, viewer: Viewe
   const oldSecretUse = await readOldSecretUse(parts, viewer.apps)
   const workingFirst = keys.toSorted((a, b) => Number(a.revokedAt !== null) - Number(b.revokedAt !== null))
   const shown = pageOf(workingFirst, pathOf(viewer.app.publicId, 'keys'), request)
-  const page = <KeysPage {...{ viewer, keys, shown, secrets, oldSecretUse, now, refusal }} />
+  const calls = await store.listCalls(viewer.account.id, SHOWN_CALLS)
+  const page = <KeysPage {...{ viewer, keys, shown, secrets, oldSecretUse, calls, now, refusal }} />
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
 }
 

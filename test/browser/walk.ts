@@ -9,6 +9,16 @@ type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promi
 
 const at = (server: Served, page: string): string => `${server.url}/apps/${server.first.appId}/${page}`
 
+/** Of an AI client: one that was done, one that was refused, one that does not say what it is. */
+async function addCalls({ parts, first, clock }: Served): Promise<void> {
+  const call = { accountId: first.accountId, keyId: first.keyId, client: 'claude-code/2.1.3', calledAt: clock.now() }
+  await parts().store.addCalls([
+    { ...call, tool: 'get_setup_status', outcome: 'ok', ms: 3, client: null },
+    { ...call, tool: 'send_event', outcome: 'contact_not_found', ms: 12 },
+    { ...call, tool: 'set_message_status', outcome: 'ok', ms: 1_204 },
+  ])
+}
+
 /** In this order; `isOpen` ones are seen without signing in. */
 export const STEPS: Step[] = [
   { name: 'sign-in', isOpen: true, go: (page, { url }) => page.goto(`${url}/sign-in`) },
@@ -35,6 +45,7 @@ export const STEPS: Step[] = [
   { name: 'not-found', isOpen: true, go: (page, { url }) => page.goto(`${url}/nothing`) },
   { name: 'parts', isOpen: true, go: (page, { url }) => page.goto(`${url}/_parts`) },
   { name: 'docs', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/events`) },
+  { name: 'docs-messages', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/messages`) },
   { name: 'docs-mcp', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/mcp`) },
   { name: 'events-empty', go: (page, server) => page.goto(at(server, 'events')) },
   { name: 'people-empty', go: (page, server) => page.goto(at(server, 'people')) },
@@ -113,6 +124,13 @@ export const STEPS: Step[] = [
     },
   },
   { name: 'keys-rotated', go: (page, server) => page.goto(at(server, 'keys')) },
+  {
+    name: 'keys-activity',
+    go: async (page, server) => {
+      await addCalls(server)
+      await page.goto(at(server, 'keys'))
+    },
+  },
   {
     name: 'confirm',
     go: async (page, server) => {

@@ -71,6 +71,31 @@ describe('the list', () => {
     expect((await rowsOf((await owner.get(`${keys()}?after=${HOSTILE}`)).html)).length).toBe(50)
   })
 
+  test('shows what AI clients did with them, the latest first', async () => {
+    const shown = async () =>
+      (await textOf((await owner.get(keys())).html, '[aria-label="Calls over MCP"] tbody td')).map((text) =>
+        text.trim(),
+      )
+    expect(await shown()).toEqual([])
+    const [key] = await listed()
+    const call = { accountId: pages.begun.accountId, keyId: key?.id ?? '', outcome: 'ok', client: 'claude-code/2.1.3' }
+    const calls = Array.from({ length: 25 }, () => ({
+      ...call,
+      tool: 'get_contact',
+      ms: 3,
+      calledAt: pages.clock.ms - 1,
+    }))
+    const last = { ...call, tool: 'send_event', outcome: 'contact_not_found', client: null, ms: 12 }
+    const theirs = { ...call, accountId: 'acc_other', tool: 'get_stats', ms: 1, calledAt: pages.clock.ms }
+    await pages.store.addCalls([...calls, { ...last, calledAt: pages.clock.ms }, theirs])
+    const cells = await shown()
+    expect(cells).toHaveLength(20 * 6)
+    expect(cells.slice(0, 12)).toEqual([
+      ...['just now', 'send_event', 'contact_not_found', '12 ms', 'Not named', 'First key'],
+      ...['just now', 'get_contact', 'Done', '3 ms', 'claude-code/2.1.3', 'First key'],
+    ])
+  })
+
   test('hostile names are text', async () => {
     const name = HOSTILE.slice(0, 100)
     pages.clock.ms += 1

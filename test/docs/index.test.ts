@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { RATE_LIMITS } from '../../src/core/limits.ts'
+import { readMessage } from '../../src/core/message-input.ts'
 import { effectivePlan } from '../../src/core/plans.ts'
 import { DOC_PAGES, writeDocPage } from '../../src/docs/index.ts'
+import { COSTLY_LIMIT } from '../../src/mcp/costly.ts'
 import { TOOL_NAMES } from '../../src/mcp/tools/index.ts'
+import { STOP_REASONS } from '../../src/store/message-types.ts'
 
 const markdownOf = (slug: string): string => DOC_PAGES.find((page) => page.slug === slug)?.markdown ?? ''
 const rowsOf = (slug: string) =>
@@ -34,6 +37,15 @@ describe('what the pages say is so', () => {
   test('the tools of MCP', () => {
     const named = Array.from(rowsOf('mcp').keys(), (cell) => cell?.match(/[a-z]+_[a-z_]+/g) ?? []).flat()
     expect(named.sort()).toEqual([...TOOL_NAMES].sort())
+    expect(markdownOf('mcp')).toContain(`are taken ${COSTLY_LIMIT.max} times in a minute`)
+  })
+
+  test('the message that is shown, and the rules there are', () => {
+    const [, example = ''] = /```json\n([^]*?)```/.exec(markdownOf('messages')) ?? []
+    expect(readMessage(JSON.parse(example))).toMatchObject({ input: { name: 'Results ready, they left' } })
+    const named = Array.from(rowsOf('messages').keys(), (cell) => cell?.match(/`(\w+)`/g) ?? []).flat()
+    const rules = Object.keys(STOP_REASONS).map((rule) => `\`${rule}\``)
+    expect(named.filter((name) => name !== '`trigger`' && name !== '`rule`').sort()).toEqual(rules.sort())
   })
 
   test('the stub that keeps calls', async () => {
