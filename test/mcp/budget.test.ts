@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { costOf, fitContact, takeFitting } from '../../src/mcp/budget.ts'
+import { costOf, fitContact, fitMessage, fitText, takeFitting } from '../../src/mcp/budget.ts'
 
 test('costOf counts a value twice: as it is, and written into a text', () => {
   const value = { a: '"ž"' }
@@ -38,5 +38,43 @@ describe('fitContact', () => {
     expect(fitted.tags.length + omitted.tags).toBe(tags)
     expect(Object.keys(fitted.fields).length + omitted.fields).toBe(fields)
     expect(omitted.tags + omitted.fields).toBeGreaterThan(0)
+  })
+})
+
+describe('fitText', () => {
+  test.each(['plain', '"quotes"\n', 'ž', '🦊'])('gives as much of %p as fits, in whole characters', (piece) => {
+    const text = piece.repeat(2_000)
+    expect(fitText(text, costOf(text))).toBe(text)
+    for (const bytes of [0, 100, 1_001, 4_096]) {
+      const fitted = fitText(text, bytes)
+      expect([text.startsWith(fitted), fitted.isWellFormed()]).toEqual([true, true])
+      if (bytes > 0) expect(costOf(fitted)).toBeLessThanOrEqual(bytes)
+      if (bytes > 1_000) expect(costOf(fitted)).toBeGreaterThan(bytes / 2)
+    }
+  })
+})
+
+describe('fitMessage', () => {
+  const messageOf = (body: string, rules: number) => ({
+    trigger: { event: 'x', where: [{ property: 'plan' }] },
+    onlyIf: Array.from({ length: rules }, () => ({ rule: 'field', to: 'x'.repeat(900) })),
+    mail: { subject: 'S', body },
+  })
+  test('leaves a message that fits as it is', () => {
+    expect(fitMessage(messageOf('Hello', 1), 8_192)).toEqual({ message: messageOf('Hello', 1) })
+  })
+  test('cuts the end of the body, and keeps the rules', () => {
+    const { message, omitted } = fitMessage(messageOf('x'.repeat(20_000), 1), 8_192)
+    expect([omitted, message.onlyIf.length]).toEqual([['mail.body'], 1])
+    expect(message.mail.body.length).toBeGreaterThan(1_000)
+    expect(costOf(message)).toBeLessThanOrEqual(8_192)
+  })
+  test('leaves the rules out where they alone are too many', () => {
+    const { message, omitted } = fitMessage(messageOf('Hello', 20), 8_192)
+    expect(omitted).toEqual(['trigger.where', 'onlyIf', 'mail.body'])
+    expect(JSON.parse(JSON.stringify(message))).toEqual({
+      trigger: { event: 'x' },
+      mail: { subject: 'S', body: 'Hello' },
+    })
   })
 })

@@ -21,6 +21,15 @@ describe('read_only', () => {
     expect(await names('?read_only=false')).toEqual(all.map(({ name }) => name))
     expect(reading.length).toBeLessThan(all.length)
   })
+  test('also of a key that may manage', async () => {
+    const how = { key: (await server.makeKey('manage')).apiKey }
+    const all = (await listTools(server, how)).map(({ name }) => name)
+    const left = (await listTools(server, { ...how, query: '?read_only=true' })).map(({ name }) => name)
+    expect(left).toEqual(await names('?read_only=true'))
+    expect(all).toContain('set_message_status')
+    const { answer } = await callTool(server, 'set_message_status', {}, { ...how, query: '?read_only=true' })
+    expect(answer.body as unknown).toMatchObject({ error: { code: -32_602 } })
+  })
   test('and lets nothing else be called', async () => {
     const { answer } = await callTool(
       server,

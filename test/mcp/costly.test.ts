@@ -1,0 +1,17 @@
+import { expect, test } from 'bun:test'
+import { COSTLY_LIMIT, takeCostly } from '../../src/mcp/costly.ts'
+import { createTestServer } from '../helper.ts'
+
+test('each key and each tool has a minute of its own', async () => {
+  const server = await createTestServer()
+  const parts = server.parts()
+  const [one, other] = [await parts.access.find(server.first.apiKey), await parts.access.find(server.second.apiKey)]
+  if (!one || !other) throw new Error('no key')
+  for (let taken = 0; taken < COSTLY_LIMIT.max; taken += 1) expect(takeCostly(parts, one, 'a')).toBeNull()
+  const limited = { scope: 'key' as const, limit: COSTLY_LIMIT.max, retryAfter: 60 }
+  expect(takeCostly(parts, one, 'a')).toEqual({ refusal: 'rate_limited', limited })
+  expect([takeCostly(parts, one, 'b'), takeCostly(parts, other, 'a')]).toEqual([null, null])
+  server.clock.tick(COSTLY_LIMIT.windowMs)
+  expect(takeCostly(parts, one, 'a')).toBeNull()
+  await server.close()
+})
