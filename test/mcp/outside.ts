@@ -38,7 +38,7 @@ export const argumentsFor = (app: string, known: Known = NOTHING): Record<string
   get_message: { app, messageId: known.messageId },
   get_setup_status: { app },
   get_stats: { app },
-  list_deliveries: { app },
+  list_deliveries: { app, messageId: known.messageId },
   list_event_names: { app },
   list_events: { app },
   list_messages: { app },

@@ -16,6 +16,8 @@ beforeAll(async () => {
   const status = 'draft'
   await messaging.put({ ...messageOf({ name: 'All' }), status })
   await messaging.put({ ...messageOf({ name: 'Beta', onlyIf: [{ rule: 'tag', has: 'beta' }] }), status })
+  const rule = { rule: 'field' as const, field: 'x'.repeat(80), is: 'equal' as const, to: '"'.repeat(500) }
+  await messaging.put({ ...messageOf({ name: 'Heavy', onlyIf: Array.from({ length: 20 }, () => rule) }), status })
   await messaging.put({ ...messageOf({ name: 'Tagged', trigger: { tag: 'beta' } }), status })
   for (const { id, name } of (await call('list_messages')).data.data ?? []) ids[String(name)] = String(id)
   await inTurns(PEOPLE, (index) => messaging.event({ email: `p${index}.${'x'.repeat(50)}@example.com` }))
@@ -57,7 +59,7 @@ describe('rehearse_message', () => {
     const seen: unknown[] = []
     let cursor: unknown
     do {
-      const args = { messageId: ids.Beta, limit: 12, ...(cursor ? { cursor } : {}) }
+      const args = { messageId: ids.Heavy, limit: 12, ...(cursor ? { cursor } : {}) }
       const { answer, data } = await call('rehearse_message', args)
       expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
       expect(data.rehearsal).toMatchObject({ triggered: PEOPLE })
