@@ -1,4 +1,5 @@
 /** What the browser script sends, as the tests of POST /c make it. */
+import { expect } from 'bun:test'
 import type { Account, Answer, TestServer } from '../helper.ts'
 import { signEmail } from '../../src/core/identity.ts'
 import type { AppRow } from '../../src/core/access.ts'
@@ -60,4 +61,28 @@ export async function appOf(server: TestServer, account = server.first): Promise
   const [app] = await server.parts().store.listApps(account.accountId)
   if (!app) throw new Error('the account has no app')
   return app
+}
+
+/** Headers that every status has, and none of those that would let a page act for someone. */
+export function expectOpen({ status, headers }: Answer): void {
+  const shown = (name: string) => headers.get(name)
+  expect([status, shown('access-control-allow-origin'), shown('access-control-expose-headers')]).toEqual([
+    status,
+    '*',
+    'Retry-After',
+  ])
+  expect([...headers.keys()].filter((name) => /cookie|credentials/.test(name))).toEqual([])
+  expect(shown('x-content-type-options')).toBe('nosniff')
+}
+
+export async function expectNothingSaved(server: TestServer, run: () => Promise<void>): Promise<void> {
+  const before = await listEvents(server)
+  await run()
+  expect(await listEvents(server)).toEqual(before)
+}
+
+export function expectNo(answer: Answer, status: number, body: Record<string, unknown>): void {
+  expect([answer.status, answer.body]).toEqual([status, body])
+  expect(answer.headers.get('x-request-id')).toBe(String(answer.body.requestId))
+  expectOpen(answer)
 }

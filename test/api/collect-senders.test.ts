@@ -1,0 +1,184 @@
+/** POST /c: for whom a site may speak, which pages may send, and who is added (spec 2.6, 3.1; snippet.md). */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { rotateIdentitySecret } from '../../src/core/accounts.ts'
+import { signEmail } from '../../src/core/identity.ts'
+import { readSnippetSettings, saveSnippetSettings } from '../../src/core/snippet-settings.ts'
+import { type Answer, createTestServer, DAY, type Options, type TestServer } from '../helper.ts'
+import { codeOf, no } from './expected.ts'
+import { addPerson, appOf, expectNo, expectNothingSaved, expectOpen, listEvents, report, send } from './reports.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await createTestServer()
+  await addPerson(server)
+  await server.setPlan({ snippetLimits: false })
+})
+afterAll(() => server.close())
+
+const opened: TestServer[] = []
+afterEach(async () => {
+  for (const one of opened.splice(0)) await one.close()
+})
+async function open(options: Options = {}): Promise<TestServer> {
+  const one = await createTestServer(options)
+  opened.push(one)
+  await addPerson(one)
+  return one
+}
+
+const post = (more: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
+  send(server, report(server.first, more), { headers })
+
+describe('401 Invalid signature', () => {
+  const right = () => signEmail('ada@example.com', server.first.identitySecret)
+  const uppercase = 'Invalid signature: it must be in lowercase hexadecimal.'
+  test.each<[string, () => string, string | undefined]>([
+    ['of another person', () => signEmail('eve@example.com', server.first.identitySecret), undefined],
+    ["of another account's secret", () => signEmail('ada@example.com', server.second.identitySecret), undefined],
+    ['the API key', () => server.first.apiKey, undefined],
+    ['cut', () => right().slice(1), undefined],
+    ['in uppercase', () => right().toUpperCase(), uppercase],
+  ])('%s', async (_name, signature, message) => {
+    await expectNothingSaved(server, async () => {
+      const answer = await post({ signature: signature() })
+      expectNo(answer, 401, no('invalid_signature', message === undefined ? {} : { message }))
+      expect(answer.headers.get('www-authenticate')).toBeNull()
+    })
+  })
+
+  test('is the same for somebody known and for nobody', async () => {
+    const signature = '0'.repeat(64)
+    const [known, nobody] = [await post({ signature }), await post({ signature, email: 'nobody@example.com' })]
+    const plain = ({ text, body }: Answer) => text.replace(String(body.requestId), '')
+    expect(plain(known)).toBe(plain(nobody))
+    expect([...known.headers.keys()]).toEqual([...nobody.headers.keys()])
+  })
+
+  test('a secret that was rotated out is good for 24 hours, to the millisecond', async () => {
+    const one = await open()
+    const maker = { store: one.parts().store, now: one.clock.now(), actor: 'test' }
+    const rotated = await rotateIdentitySecret(maker, one.first.accountId)
+    one.parts().access.forget()
+    const fresh = 'identitySecret' in rotated ? rotated.identitySecret : ''
+    const old = () => send(one, report(one.first))
+    const current = () => send(one, report(one.first, { signature: signEmail('ada@example.com', fresh) }))
+    expect([codeOf(await old()), codeOf(await current())]).toEqual(['202 true', '202 true'])
+    one.clock.tick(DAY - 1)
+    expect([codeOf(await old()), codeOf(await current())]).toEqual(['202 true', '202 true'])
+    one.clock.tick(1)
+    expect([codeOf(await old()), codeOf(await current())]).toEqual(['401 invalid_signature', '202 true'])
+    await one.restart()
+    expect([codeOf(await old()), codeOf(await current())]).toEqual(['401 invalid_signature', '202 true'])
+    expect(await listEvents(one)).toHaveLength(6)
+  })
+
+  test('a wall clock that is set forward ends none of these 24 hours', async () => {
+    const one = await open()
+    const maker = { store: one.parts().store, now: one.clock.now(), actor: 'test' }
+    await rotateIdentitySecret(maker, one.first.accountId)
+    one.clock.wallMs += DAY
+    one.parts().access.forget()
+    expect(codeOf(await send(one, report(one.first)))).toBe('202 true')
+  })
+})
+
+describe('404', () => {
+  test.each(['site_', 'site_0mp6v7uo0zzzzzzzzzzzz', 'x', 'APP'])('the site %s', async (site) => {
+    const named = site === 'APP' ? server.first.appId : site
+    await expectNothingSaved(server, async () => expectNo(await post({ site: named }), 404, no('site_not_found')))
+  })
+
+  test('what does not exist is looked for once, until something changes, and drives out nothing that does', async () => {
+    const asked: string[] = []
+    const one = await open({
+      wrapStore: (store) => ({
+        ...store,
+        findSite: (siteId, retiredAfter) => (asked.push(siteId), store.findSite(siteId, retiredAfter)),
+      }),
+    })
+    await one.setPlan({ snippetLimits: false })
+    const post = (site: string) => send(one, report(one.first, { site }), { address: `10.0.0.${asked.length % 250}` })
+    const { siteId } = one.first
+    for (const site of [siteId, 'site_none', 'site_none', siteId, 'site_none']) await post(site)
+    expect(asked).toEqual([siteId, 'site_none'])
+    for (let i = 0; i < 1_000; i += 1) expect((await post(`site_${i}`)).status).toBe(404)
+    await post(siteId)
+    expect(asked).toHaveLength(1_002)
+    await post('site_none')
+    expect(asked).toHaveLength(1_003)
+    one.parts().access.forget()
+    await post('site_999')
+    expect(asked).toHaveLength(1_004)
+    expect((await post(`site_${'x'.repeat(60)}`)).status).toBe(404)
+    expect(asked).toHaveLength(1_004)
+  })
+
+  test("another account's site knows neither this one's people nor its secret", async () => {
+    const asSecond = report(server.second)
+    expectNo(
+      await send(server, { ...asSecond, signature: report(server.first).signature }),
+      401,
+      no('invalid_signature'),
+    )
+    expect(codeOf(await send(server, asSecond))).toBe('202 true')
+    expect(await listEvents(server, server.second)).toEqual([])
+  })
+})
+
+describe('the hosts of a site', () => {
+  test.each<[string | null, string]>([
+    ['https://app.first.example', '202 true'],
+    ['http://app.first.example:3000', '202 true'],
+    ['https://deep.app.first.example', '202 true'],
+    [null, '202 true'],
+    ['https://first.example', '403 origin_not_allowed'],
+    ['https://evilapp.first.example', '403 origin_not_allowed'],
+    ['https://app.first.example.evil.example', '403 origin_not_allowed'],
+    ['null', '403 origin_not_allowed'],
+    ['nonsense', '403 origin_not_allowed'],
+  ])('Origin %s: %s', async (origin, expected) => {
+    const one = await open()
+    const settings = { hosts: ['App.first.example'], addsPeople: false, actor: 'test' }
+    expect(await saveSnippetSettings(one.parts(), await appOf(one), settings)).toEqual({ done: true })
+    const answer = await one.call('POST', '/c', {
+      body: report(one.first),
+      key: null,
+      headers: origin === null ? {} : { Origin: origin },
+    })
+    expect(codeOf(answer)).toBe(expected)
+    expectOpen(answer)
+    expect(await listEvents(one)).toHaveLength(expected.startsWith('202') ? 1 : 0)
+    expect(codeOf(await send(one, report(one.second)))).toBe('202 true')
+  })
+})
+
+test.each(['', 'https://app.first.example', '203.0.113.1', 'co.uk', 'first.example:443'])(
+  'hosts like %j are refused and change nothing',
+  async (host) => {
+    const app = await appOf(server)
+    const message = 'Give hosts of your own, such as app.example.com, without https:// and port.'
+    const outcome = await saveSnippetSettings(server.parts(), app, { hosts: [host], addsPeople: true, actor: 'test' })
+    expect(outcome).toEqual({ refusal: 'invalid_field', field: 'hosts', message })
+    expect(await readSnippetSettings(server.parts(), app)).toEqual({ hosts: [], addsPeople: false })
+  },
+)
+
+describe('adding people', () => {
+  test('is off until the owner says so, and then the plan counts them', async () => {
+    const one = await open()
+    const app = await appOf(one)
+    const post = (email: string) => send(one, report(one.first, { email }))
+    await post('new@example.com')
+    expect(await listEvents(one)).toEqual([])
+    await saveSnippetSettings(one.parts(), app, { hosts: [], addsPeople: true, actor: 'test' })
+    expect(await readSnippetSettings(one.parts(), app)).toEqual({ hosts: [], addsPeople: true })
+    await one.setPlan({ newPeoplePerMonth: 2 })
+    expect(codeOf(await post('new@example.com'))).toBe('202 true')
+    expectNo(await post('third@example.com'), 403, no('plan_limit_reached'))
+    expect(codeOf(await post('new@example.com'))).toBe('202 true')
+    expect((await listEvents(one)).map(({ email }) => email)).toEqual(['new@example.com', 'new@example.com'])
+    await saveSnippetSettings(one.parts(), app, { hosts: [], addsPeople: false, actor: 'test' })
+    expect(codeOf(await post('fourth@example.com'))).toBe('202 true')
+    expect(await listEvents(one)).toHaveLength(2)
+  })
+})
