@@ -1,85 +1,35 @@
 import type { Database } from 'bun:sqlite'
-import { and, desc, eq, gt, inArray, isNull, lt, max, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, inArray, lt, max, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAccountReads } from './account-reads.ts'
 import { createContactReads } from './contact-reads.ts'
+import { createDeliveryPages, type DeliveryQuery } from './delivery-pages.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
-import { HAS_MOVED, IS_ENDED, IS_WAITING, USES_ONCE_UP } from './delivery-states.ts'
+import { USES_ONCE_UP } from './delivery-states.ts'
 import { createEventReads } from './event-reads.ts'
 import { createMessageReads } from './message-reads.ts'
-import {
-  DELIVERY_STATES,
-  type DeliveryRow,
-  type DeliveryState,
-  type DeliveryWork,
-  type SuppressionReason,
-} from './message-types.ts'
+import { type DeliveryRow, type DeliveryWork, type SuppressionReason } from './message-types.ts'
 import { capturedMails, deliveries, suppressions } from './schema.ts'
 import { createSuppressionList, type Suppressed } from './suppression-list.ts'
 
-export type DeliveryQuery = {
-  appId: number
-  messageId: number | null
-  contactId: number | null
-  /** null = every state */
-  states: readonly DeliveryState[] | null
-  /** a delivery's id; the page holds what came before it */
-  before: number | null
-  limit: number
-}
-
 /** States of what was handed to a mail server, or may have been. */
 const REACHED = ['handed', 'sent', 'unknown', 'bounced', 'complained'] as const
-
-const orNone = (condition: SQL | null | undefined): SQL | undefined => condition ?? undefined
 
 /** Reads of deliveries, newest first. */
 export function createDeliveryReads(db: Database) {
   const orm = drizzle(db)
   const [contacts, events] = [createContactReads(db), createEventReads(db)]
   const list = createSuppressionList(db)
-  const queue = createDeliveryQueue(db)
+  const [queue, pages] = [createDeliveryQueue(db), createDeliveryPages(db)]
   const [messages, accounts] = [createMessageReads(db), createAccountReads(db)]
   const { id, appId, contactId, messageId, state, handedAt } = deliveries
-
-  const page = ({ appId: app, before, limit }: DeliveryQuery, ...where: (SQL | undefined)[]): DeliveryRow[] =>
-    orm
-      .select()
-      .from(deliveries)
-      .where(and(...where, sql`+${appId} = ${app}`, before === null ? undefined : lt(id, before)))
-      .orderBy(desc(id))
-      .limit(limit)
-      .all()
-
-  /** What one person has is little, and sorted when it is asked for. */
-  const pagesOfPerson = (query: DeliveryQuery, person: number): DeliveryRow[][] => {
-    const { appId: app, messageId: message, states } = query
-    const further = [message === null ? undefined : sql`+${messageId} = ${message}`, states && inArray(state, states)]
-    const used = page(query, eq(appId, app), eq(contactId, person), sql.raw(USES_ONCE_UP), ...further.map(orNone))
-    const ended = page(query, eq(contactId, person), sql.raw(IS_ENDED), isNull(handedAt), ...further.map(orNone))
-    return [used, ended]
-  }
-
-  /** Of a message or all of an app. Its index holds each state by itself, in the order of ids. */
-  const pagesOfMessages = (query: DeliveryQuery): DeliveryRow[][] => {
-    const { appId: app, messageId: message, states } = query
-    const asked = states ?? DELIVERY_STATES
-    const ids = message === null ? messages.listMessages(app).map((row) => row.id) : [message]
-    const moved = ids.flatMap((one) =>
-      asked
-        .filter((state) => state !== 'waiting')
-        .map((state) => page(query, eq(messageId, one), eq(deliveries.state, state), sql.raw(HAS_MOVED))),
-    )
-    if (!asked.includes('waiting')) return moved
-    const ofMessage = message === null ? undefined : eq(messageId, message)
-    return [...moved, page(query, eq(appId, app), sql.raw(IS_WAITING), eq(state, 'waiting'), ofMessage)]
-  }
 
   const one = orm
     .select()
     .from(deliveries)
     .where(eq(id, sql.placeholder('id')))
     .prepare()
+  const captured = db.prepare('SELECT 1 FROM captured_mails WHERE delivery_id = ?')
   const handedSince = orm
     .select({ at: handedAt })
     .from(deliveries)
@@ -97,13 +47,8 @@ export function createDeliveryReads(db: Database) {
   return {
     nextDueAt: queue.nextDueAt,
 
-    listDeliveries(query: DeliveryQuery): DeliveryRow[] {
-      const pages = query.contactId === null ? pagesOfMessages(query) : pagesOfPerson(query, query.contactId)
-      return pages
-        .flat()
-        .sort((a, b) => b.id - a.id)
-        .slice(0, query.limit)
-    },
+    listDeliveries: (query: DeliveryQuery): DeliveryRow[] =>
+      pages.listIds(query).flatMap((deliveryId) => one.get({ id: deliveryId }) ?? []),
 
     /** A delivery with all that judging and rendering it takes; null also when its person is gone. */
     findWork(deliveryId: number): DeliveryWork | null {
@@ -143,15 +88,25 @@ export function createDeliveryReads(db: Database) {
     /** Why an address (normalised) is not written to, or null. */
     findSuppression: (app: number, email: string): SuppressionReason | null => list.find(app, email),
 
-    /** Newest first. */
-    listSuppressions: (app: number, limit: number): Suppressed[] =>
+    /** Newest first; `before` is the last line of the page before. */
+    listSuppressions: (app: number, before: Pick<Suppressed, 'emailHash' | 'createdAt'> | null, limit: number) =>
       orm
         .select({ emailHash: suppressions.emailHash, reason: suppressions.reason, createdAt: suppressions.createdAt })
         .from(suppressions)
-        .where(eq(suppressions.appId, app))
-        .orderBy(desc(suppressions.createdAt))
+        .where(
+          and(
+            eq(suppressions.appId, app),
+            before === null
+              ? undefined
+              : sql`(${suppressions.createdAt}, ${suppressions.emailHash}) < (${before.createdAt}, ${before.emailHash})`,
+          ),
+        )
+        .orderBy(desc(suppressions.createdAt), desc(suppressions.emailHash))
         .limit(limit)
-        .all(),
+        .all() satisfies Suppressed[],
+
+    /** Whether the mail of a delivery was kept instead of sent. */
+    isCaptured: (deliveryId: number): boolean => captured.get(deliveryId) !== null,
 
     /** A mail that the capture provider kept. */
     findCaptured: (app: number, deliveryId: number): { raw: string; createdAt: number } | null =>

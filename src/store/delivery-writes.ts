@@ -1,6 +1,8 @@
 import type { Database } from 'bun:sqlite'
+import { createAudit } from './audit.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { createDeliveryReads } from './delivery-reads.ts'
+import { publicId } from './ids.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { Claim, DeliveryWork, Marked, MessageContent } from './message-types.ts'
 import { prepareDeliveryStatements, type Held } from './delivery-statements.ts'
@@ -12,6 +14,9 @@ import type { UsedUp } from './used-up.ts'
 type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number; skipApps: number[] }
 
 type Parts = { db: Database; live: LiveMessages; usedUp: UsedUp }
+
+/** `by`: the member or key that asks for it, for the audit list. */
+type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
 
 const LOST: Marked = { held: false, because: 'lost' }
 const HELD: Marked = { held: true }
@@ -32,6 +37,7 @@ export function createDeliveryWrites({ db, live, usedUp }: Parts) {
   const queue = createDeliveryQueue(db)
   const suppressions = createSuppressionList(db)
   const statements = prepareDeliveryStatements(db)
+  const audit = createAudit(db)
 
   type Finish = { state: string; reason?: string; record?: string | null; dueAt?: number; sentAt?: number }
   const end = (id: number, at: number, { state, reason, record, dueAt, sentAt }: Finish): void => {
@@ -138,10 +144,12 @@ export function createDeliveryWrites({ db, live, usedUp }: Parts) {
      * Sends a delivery on by hand, whatever its rules say; unsubscribing and suppression still count. Refusals:
      * delivery_not_found; delivery_in_use where it is under way, or another of its message is on its way to the person.
      */
-    resendDelivery({ appId, id, at }: { appId: number; id: number; at: number }): { done: true } | Refused {
+    resendDelivery({ appId, id, at, by }: Resending): { done: true } | Refused {
       if (!statements.exists.get(id, appId)) return { refusal: 'delivery_not_found' }
       const { changes } = statements.again.run(at, at, at, id, appId)
-      return changes > 0 ? { done: true } : { refusal: 'delivery_in_use' }
+      if (changes === 0) return { refusal: 'delivery_in_use' }
+      if (by) audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
+      return { done: true }
     },
   }
 }

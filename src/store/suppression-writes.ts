@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { createAudit } from './audit.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { SuppressionReason } from './message-types.ts'
@@ -11,13 +12,15 @@ const DONE: Done = { done: true }
 
 type Open = { id: number; messageId: number; version: number }
 type Person = { appId: number; email: string }
-type Suppressing = Person & { reason: SuppressionReason; at: number }
+/** Where a member does it: who, and why in their own words, for the audit list. */
+type By = { accountId: string; actor: string; why: string }
+type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By }
 
 type Parts = { db: Database; live: LiveMessages; usedUp: UsedUp }
 
 /** Ends mail to a person: the list, their status, and what waits for them, in one step (messages.md, Unsubscribe). */
 export function createSuppressionWrites({ db, live, usedUp }: Parts) {
-  const list = createSuppressionList(db)
+  const [list, audit] = [createSuppressionList(db), createAudit(db)]
   // a bounce weighs more than a wish, for it ends transactional mail too
   const add = db.prepare(
     `INSERT INTO suppressions (app_id, email_hash, reason, created_at) VALUES (?, ?, ?, ?)
@@ -58,12 +61,20 @@ export function createSuppressionWrites({ db, live, usedUp }: Parts) {
     }
   }
 
+  /** By the hash, because the audit list outlives the person too. */
+  const note = (action: string, { appId, email, at, by }: Person & { at: number; by?: By }): void => {
+    if (!by) return
+    const { why, ...who } = by
+    audit({ ...who, at }, action, `${list.hash(appId, email) ?? ''}: ${why}`)
+  }
+
   /** Acts at once and may be repeated; of an address whose person is gone only the list knows. */
   const suppress = (suppressing: Suppressing): Done => {
     const { appId, email, reason, at } = suppressing
     list.ensureKey()
     add.run(appId, list.hash(appId, email), reason, at)
     const contact = byEmail.get(appId, email)
+    note('suppression.add', suppressing)
     if (!contact) return DONE
     setStatus.run(reason, at, contact.id, reason)
     stopOpen(contact.id, suppressing)
@@ -82,9 +93,11 @@ export function createSuppressionWrites({ db, live, usedUp }: Parts) {
     },
 
     /** Takes a person off the list again, as a member may when they asked for it. */
-    unsuppress({ appId, email, at }: Person & { at: number }): Done {
+    unsuppress(freeing: Person & { at: number; by?: By }): Done {
+      const { appId, email, at } = freeing
       remove.run(appId, list.hash(appId, email))
       resubscribe.run(at, appId, email)
+      note('suppression.remove', freeing)
       return DONE
     },
 
