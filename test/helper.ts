@@ -82,7 +82,12 @@ export async function createTestServer(options: Options = {}) {
     const store = options.wrapStore?.(real) ?? real
     const sender = createTestSender({ store, clock }, options.mail)
     const shared = { store, clock, baseUrl: BASE_URL, unsubscribeKey: UNSUBSCRIBE_KEY }
-    const parts = await createParts({ ...shared, mailer: sender, rehearse: createRehearsals(folder) })
+    const parts = await createParts({
+      ...shared,
+      mailer: sender,
+      rehearse: createRehearsals(folder),
+      resolveTxt: async () => null,
+    })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [] } = options
     const { handle } = await createServer({

@@ -4,6 +4,7 @@ import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '
 import { createSetupToken } from '../core/accounts.ts'
 import { createParts, keepSecret, systemClock } from '../core/parts.ts'
 import { createRehearsals } from '../core/rehearsals.ts'
+import { createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
 import { startChores } from '../operations/chores.ts'
 import { type Answer, drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
@@ -94,7 +95,18 @@ async function createAll(store: Store, { data, ...config }: Config & { baseUrl: 
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
   const sender = createSender({ store, clock, baseUrl, unsubscribeKey, ...sending(config, log) })
   const rehearse = createRehearsals(data)
-  return { sender, parts: await createParts({ store, clock, baseUrl, unsubscribeKey, mailer: sender, rehearse }) }
+  return {
+    sender,
+    parts: await createParts({
+      store,
+      clock,
+      baseUrl,
+      unsubscribeKey,
+      mailer: sender,
+      rehearse,
+      resolveTxt: createTxtResolver(),
+    }),
+  }
 }
 
 const sending = ({ smtpUrl, mailFrom }: Pick<Config, 'smtpUrl' | 'mailFrom'>, log: Log) => ({

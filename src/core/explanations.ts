@@ -7,6 +7,7 @@ import {
   STOP_REASONS,
   type Verdict,
 } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
 import type { RehearsalLine } from './rehearsal-run.ts'
 import { sayReason } from './reason-words.ts'
 import { sayTime } from './time-words.ts'
@@ -24,26 +25,30 @@ export type Explained = {
   delivery: DeliveryRow
   person: Told['person']
   content: MessageContent
+  /** the mail was kept in the outbox, and did not leave */
+  isKept: boolean
 }
 
 /** A delivery with its message and person, as explaining takes it. */
-export const toExplained = ({ delivery, contact, message }: DeliveryWork): Explained => ({
-  delivery,
-  person: contact,
-  content: message.content,
-})
+export async function toExplained(
+  store: Pick<Store, 'isCaptured'>,
+  { delivery, contact, message }: DeliveryWork,
+): Promise<Explained> {
+  const isKept = delivery.state === 'sent' && (await store.isCaptured(delivery.id))
+  return { delivery, person: contact, content: message.content, isKept }
+}
 
 /** The record of a delivery, or null before anything was judged. */
 const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): JudgeRecord | null =>
   record === null ? null : (JSON.parse(record) as JudgeRecord)
 
 /** Why a delivery stands where it stands, and what every rule found. */
-export function explainDelivery({ delivery, person, content }: Explained): Explanation {
+export function explainDelivery({ delivery, person, content, isKept }: Explained): Explanation {
   const record = readRecord(delivery)
   const told = { person, content, triggeredAt: delivery.triggeredAt, at: record?.at ?? delivery.dueAt }
   const verdicts = record?.verdicts ?? []
   return {
-    why: sayState(delivery, told, verdicts),
+    why: isKept ? sayKept(delivery) : sayState(delivery, told, verdicts),
     judgedAt: record?.at ?? null,
     rules: explainVerdicts(verdicts, told),
   }
@@ -56,6 +61,9 @@ function explainVerdicts<V extends Verdict & { isToday?: true }>(
   const sentences = sayVerdicts(verdicts, told)
   return verdicts.map((verdict, index) => ({ ...verdict, sentence: sentences[index] ?? '' }))
 }
+
+const sayKept = ({ sentAt, updatedAt }: DeliveryRow): string =>
+  `It was written on ${sayTime(sentAt ?? updatedAt)} and kept in the outbox, because no mail server was set.`
 
 function sayState(delivery: DeliveryRow, told: Told, verdicts: readonly Verdict[]): string {
   const { state, dueAt, sentAt, handedAt, updatedAt, reason } = delivery

@@ -1,4 +1,5 @@
 /** What the rest of the service may ask of the room that sends; it is passed in, so that no door imports it. */
+import type { MailSettings } from '../store/message-types.ts'
 import type { DeliveryWork } from './deliveries.ts'
 import type { Mailbox } from './mail-addresses.ts'
 import type { TemplateFault } from './templates.ts'
@@ -15,6 +16,12 @@ export type Sample = Omit<DeliveryWork, 'delivery'>
 /** `kept`: nothing leaves this installation, and this is what would have. `reason` is a code, such as `smtp_550`. */
 export type TestResult = { is: 'sent' } | { is: 'kept'; raw: string } | { is: 'failed'; reason: string } | TemplateFault
 
+/**
+ * `from` null: there is no sender. `server` names it without its password; null: nothing leaves, every mail is kept.
+ * `isOwn`: the app has set it, and not the installation. `isUnreadable`: what was set is no address of a mail server.
+ */
+export type Way = { from: Mailbox | null; server: string | null; isOwn: boolean; isUnreadable: boolean }
+
 export type Mailer = {
   /** of the installation; null where none is set */
   sender: Mailbox | null
@@ -25,4 +32,6 @@ export type Mailer = {
   /** Resolves when no mail to this person is on its way any more, which for most is at once. */
   landed(contactId: number): Promise<void>
   listPauses(): Pause[]
+  /** Whom an app's mails come from and how they leave, by its settings and the installation's. */
+  findWay(settings: MailSettings): Way
 }

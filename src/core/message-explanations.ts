@@ -14,8 +14,8 @@ import { sayName } from './told.ts'
 /** How many of the latest events of a person are looked at. */
 const LOOKED_AT = 100
 
-/** `delivery` is the newest, null where none was ever queued. */
-export type MessageExplanation = Explanation & { message: MessageRow; delivery: DeliveryRow | null }
+/** `delivery` is the newest, null where none was ever queued. `isKept`: its mail is in the outbox. */
+export type MessageExplanation = Explanation & { message: MessageRow; delivery: DeliveryRow | null; isKept: boolean }
 
 /** What happened last that would start a message, and what happened that comes near. */
 type Causes = { last: Cause | null; near: EventRow | null }
@@ -41,10 +41,14 @@ export async function explainMessageFor(
   const [delivery] = await store.listDeliveries(query)
   const work = delivery ? await store.findWork(delivery.id) : null
   const causes = await findCauses(store, person, message.content.trigger)
-  if (!work) return { message, delivery: null, why: sayNever(person, message, causes), judgedAt: null, rules: [] }
-  const explained = explainDelivery(toExplained(work))
+  if (!work) {
+    const why = sayNever(person, message, causes)
+    return { message, delivery: null, isKept: false, why, judgedAt: null, rules: [] }
+  }
+  const known = await toExplained(store, work)
+  const explained = explainDelivery(known)
   const why = [explained.why, sayUsedUp(person, work, causes)].filter((sentence) => sentence !== '').join(' ')
-  return { ...explained, why, message, delivery: work.delivery }
+  return { ...explained, why, message, delivery: work.delivery, isKept: known.isKept }
 }
 
 async function findCauses(store: Store, person: ContactRow, trigger: Trigger): Promise<Causes> {

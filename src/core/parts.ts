@@ -7,6 +7,7 @@ import { createFeed, type Feed } from './feed.ts'
 import { createFloodGuard, type FloodGuard } from './flood.ts'
 import { createLimits, type Limits } from './limits.ts'
 import type { Mailer } from './mailer.ts'
+import type { ResolveTxt } from './sender-checks.ts'
 import type { Rehearse } from './rehearsals.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './snippet-limits.ts'
 import { restoreLimits } from './write-limits.ts'
@@ -39,6 +40,7 @@ export type Parts = {
   /** proves that a message was previewed before it goes live */
   previewKey: string
   mailer: Mailer
+  resolveTxt: ResolveTxt
 }
 
 export const systemClock: Clock = {
@@ -53,7 +55,7 @@ export const systemClock: Clock = {
  */
 export const expiryNow = ({ now, steadyNow }: Clock): number => Math.min(now(), steadyNow())
 
-type Given = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'rehearse'>
+type Given = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'rehearse' | 'resolveTxt'>
 
 /** The parts of a service on this store, its limits filled with what was counted before a restart. */
 export async function createParts(given: Given): Promise<Parts> {

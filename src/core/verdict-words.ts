@@ -1,6 +1,7 @@
 /** What a rule found, as a sentence: the one wording for the dashboard, rehearsals and MCP (messages.md, One evaluator). */
 import type { Compared, Rule, Verdict } from '../store/message-types.ts'
 import { sayCompared, sayValue } from './condition-words.ts'
+import type { TemplateFault } from './templates.ts'
 import { saySpan, sayTime } from './time-words.ts'
 import { sayName, sayTrigger, type Told } from './told.ts'
 
@@ -44,11 +45,17 @@ export const VERDICT_WORDS: Record<string, Say> = {
   perDay: (verdict, told) => sayLimit(verdict, told, 'a day'),
   perWeek: (verdict, told) => sayLimit(verdict, told, 'a week'),
   giveUp: ({ value }) => `It was to be sent until ${sayTime(Number(value))} at the latest, and could not be.`,
-  template: ({ about, value }) => {
-    if (value === 'broken') return `The mail could not be written: ${about}.`
-    return about === 'subject' ? 'The subject would have been empty.' : `${about} had neither a value nor a fallback.`
-  },
+  template: ({ about, value }) =>
+    sayTemplateFault(value === 'broken' ? { broken: about ?? '' } : { missing: about ?? '' }),
   link: ({ about }) => `The mail does not link to ${sayValue(about)}, because it is not on a domain of this app.`,
+}
+
+/** Why a mail cannot be written. */
+export function sayTemplateFault(fault: TemplateFault): string {
+  if ('broken' in fault) return `The mail could not be written: ${fault.broken}.`
+  return fault.missing === 'subject'
+    ? 'The subject would have been empty.'
+    : `${fault.missing} had neither a value nor a fallback.`
 }
 
 const WISHES: Record<string, string> = {

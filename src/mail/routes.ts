@@ -1,12 +1,15 @@
 /** Whom a mail comes from, and through which server it goes: the message's word, the app's, the installation's. */
 import { findFrom, type Mailbox, readMailbox, readSmtpUrl } from '../core/mail-addresses.ts'
 import type { DeliveryWork } from '../core/deliveries.ts'
+import type { Way } from '../core/mailer.ts'
 import type { DkimKey } from './compose.ts'
 import type { Provider } from './provider.ts'
 import { createSmtpProvider } from './smtp.ts'
 
 /** What the installation sends with; null where nothing is set. */
 export type MailDefaults = { smtpUrl: string | null; from: string | null }
+
+type MailSettings = DeliveryWork['settings']
 
 /** `provider` null: nothing leaves, every mail is kept. */
 export type Route = {
@@ -45,6 +48,17 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
       if (url === null) return { ...common, server: CAPTURE, provider: null }
       const provider = findProvider(url)
       return provider === null ? { fault: 'smtp_url' } : { ...common, server: nameOf(url), provider }
+    },
+    findWay(settings: MailSettings): Way {
+      const url = settings.smtpUrl ?? defaults.smtpUrl
+      const isUnreadable = url !== null && readSmtpUrl(url) === null
+      const server = url === null || isUnreadable ? null : nameOf(url)
+      return {
+        from: findFrom({}, settings, sender),
+        server,
+        isOwn: settings.smtpUrl !== null,
+        isUnreadable,
+      }
     },
     close(): void {
       for (const provider of providers.values()) provider?.close()

@@ -51,6 +51,7 @@ export function createSender(sending: SenderParts): Sender {
     sendTest: (sample, to) => sendTest({ routes, clock, baseUrl }, sample, to),
     landed,
     listPauses: breaker.listPauses,
+    findWay: routes.findWay,
   }
 }
 

@@ -59,7 +59,8 @@ const deliveryOf = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]): Delive
   updatedAt: NOW,
   ...changes,
 })
-const explain = (delivery: DeliveryRow, person = ADA) => explainDelivery({ delivery, person, content: CONTENT })
+const explain = (delivery: DeliveryRow, person = ADA) =>
+  explainDelivery({ delivery, person, content: CONTENT, isKept: false })
 const say = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]) => explain(deliveryOf(changes, verdicts)).why
 const sayRule = (verdict: Verdict) => explain(deliveryOf({}, [verdict])).rules[0]?.sentence
 
@@ -207,6 +208,12 @@ describe('a state is said', () => {
     )
   })
 
+  test('as kept where it did not leave', () => {
+    const delivery = deliveryOf({ state: 'sent', sentAt: NOW })
+    const { why } = explainDelivery({ delivery, person: ADA, content: CONTENT, isKept: true })
+    expect(why).toBe(`It was written on ${WHEN} and kept in the outbox, because no mail server was set.`)
+  })
+
   test.each([...DELIVERY_STATES])('also when nothing is known of %s', (state) => {
     expect(say({ state })).toMatch(/^[A-Z].+\.$/)
   })
@@ -230,7 +237,7 @@ describe('a reason has a sentence of its own', () => {
 
 describe('a person is called', () => {
   const nameIn = (person: typeof ADA | { firstName: null; email: string | null }) =>
-    explainDelivery({ delivery: deliveryOf({ reason: 'unsubscribed' }), person, content: CONTENT }).why
+    explainDelivery({ delivery: deliveryOf({ reason: 'unsubscribed' }), person, content: CONTENT, isKept: false }).why
   test('by the first name, the address, or neither', () => {
     expect(nameIn({ firstName: null, email: 'ada@example.com' })).toBe('ada@example.com had unsubscribed.')
     expect(nameIn({ firstName: null, email: null })).toBe('This person had unsubscribed.')

@@ -61,7 +61,8 @@ export const explainTool: Tool = {
 async function explainOne({ store }: Parts, app: AppRow, id: number): Promise<MessageExplanation | Refusal> {
   const work = await store.findWork(id)
   if (!work || work.delivery.appId !== app.id) return refuse('delivery_not_found')
-  return { ...explainDelivery(toExplained(work)), message: work.message, delivery: work.delivery }
+  const known = await toExplained(store, work)
+  return { ...explainDelivery(known), message: work.message, delivery: work.delivery, isKept: known.isKept }
 }
 
 async function explainFor(

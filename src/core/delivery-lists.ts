@@ -1,0 +1,76 @@
+/** Deliveries for who looks at them: with person, message and reason, newest first (messages.md; issue of the dashboard). */
+import type { Mailer } from './mailer.ts'
+import type { DeliveryRow, DeliveryState, DeliveryWork, MessageRow } from '../store/message-types.ts'
+import { DELIVERY_STATES } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
+import type { AppRow, Refused } from '../store/types.ts'
+import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
+import type { ContactRow } from './contacts.ts'
+import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
+import type { Parts } from './parts.ts'
+
+export { DELIVERY_STATES }
+export type { DeliveryRow, DeliveryState, DeliveryWork, Explanation, MessageExplanation, MessageRow }
+
+export type DeliveryFilter = {
+  messageId: number | null
+  state: DeliveryState | null
+  before: number | null
+  limit: number
+}
+
+/** A delivery with all that is shown of it. `isKept`: its mail is in the outbox, and did not leave. */
+export type ShownDelivery = { work: DeliveryWork; explained: Explanation; isKept: boolean }
+
+async function toShown(store: Store, work: DeliveryWork): Promise<ShownDelivery> {
+  const known = await toExplained(store, work)
+  return { work, explained: explainDelivery(known), isKept: known.isKept }
+}
+
+/** A page of an app's deliveries, newest first; `next` is what `before` must be for the page after, null at the end. */
+export async function listDeliveries(
+  store: Store,
+  app: AppRow,
+  { messageId, state, before, limit }: DeliveryFilter,
+): Promise<{ deliveries: ShownDelivery[]; next: number | null }> {
+  const states = state === null ? null : [state]
+  const query = { appId: app.id, messageId, contactId: null, states, before, limit: limit + 1 }
+  const rows = await store.listDeliveries(query)
+  const works = await Promise.all(rows.slice(0, limit).map(({ id }) => store.findWork(id)))
+  const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
+  const known = works.filter((work) => work !== null)
+  return { deliveries: await Promise.all(known.map((work) => toShown(store, work))), next }
+}
+
+/** One delivery of an app; null for another app's, which does not exist (promises 21). */
+export async function findDelivery(store: Store, app: AppRow, id: number): Promise<ShownDelivery | null> {
+  const work = await store.findWork(id)
+  return work?.app.id === app.id ? toShown(store, work) : null
+}
+
+/** For each message of the app why this person did or did not get it, in the order in which they were made. */
+export async function explainPerson(store: Store, person: ContactRow): Promise<MessageExplanation[]> {
+  const messages = await store.listMessages(person.appId)
+  return Promise.all(messages.map((message) => explainMessageFor(store, person, message)))
+}
+
+/**
+ * Sends a delivery on by hand: only the person's wish is asked, none of the rules. Refusals: delivery_not_found,
+ * delivery_in_use, unavailable.
+ */
+export const resendDelivery = (
+  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  app: AppRow,
+  { id, actor }: { id: number; actor: string },
+): Promise<{ done: true } | Refused> =>
+  store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
+
+/** Whether a member may send a delivery on; what is under way or done must not be. */
+export const mayResend = ({ state }: DeliveryRow): boolean =>
+  state === 'skipped' || state === 'failed' || state === 'unknown' || state === 'deferred'
+
+/** Whether mails of an app stay here, because no mail server is set (messages.md, capture). */
+export async function isCapturing({ store, mailer }: { store: Store; mailer: Mailer }, app: AppRow): Promise<boolean> {
+  const { server, isUnreadable } = mailer.findWay(await store.mailSettings(app.id))
+  return server === null && !isUnreadable
+}

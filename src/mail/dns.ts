@@ -1,0 +1,48 @@
+/** Asks name servers, for the checks of the sender's domain (core/sender-checks.ts). */
+import { Resolver } from 'node:dns/promises'
+import type { ResolveTxt } from '../core/sender-checks.ts'
+
+/** A page waits for it. */
+const ANSWER_MS = 3_000
+const PIECE_BYTES = 255
+/** The name is not there, or has no such record: an answer too. */
+const NOTHING = ['ENOTFOUND', 'ENODATA']
+
+type Options = { servers?: string[]; answerMs?: number }
+
+/** A resolver that gives up after a while. `servers`: others than those of this machine, as "127.0.0.1:53". */
+export function createTxtResolver({ servers, answerMs = ANSWER_MS }: Options = {}): ResolveTxt {
+  return async (name) => {
+    const resolver = new Resolver({ timeout: answerMs, tries: 1 })
+    if (servers) resolver.setServers(servers)
+    const late = Promise.withResolvers<null>()
+    const timer = setTimeout(() => late.resolve(null), answerMs)
+    const asked = resolver.resolveTxt(name).then((records) => joinPieces(records.flat()), readFault)
+    try {
+      return await Promise.race([asked, late.promise])
+    } finally {
+      clearTimeout(timer)
+      resolver.cancel()
+    }
+  }
+}
+
+/**
+ * A record longer than 255 bytes comes in several pieces, and Bun tells each as a record of its own (measured with 1.4.5):
+ * what follows a full piece belongs to it.
+ */
+function joinPieces(pieces: string[]): string[] {
+  const records: string[] = []
+  let isOpen = false
+  for (const piece of pieces) {
+    if (isOpen) records.push((records.pop() ?? '') + piece)
+    else records.push(piece)
+    isOpen = Buffer.byteLength(piece) === PIECE_BYTES
+  }
+  return records
+}
+
+const readFault = (error: unknown): string[] | null => {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' && NOTHING.some((one) => code.endsWith(one)) ? [] : null
+}
