@@ -15,6 +15,8 @@ const PAGES = {
   events: { name: 'Events', icon: 'events' },
   people: { name: 'People', icon: 'people' },
   messages: { name: 'Messages', icon: 'messages' },
+  deliveries: { name: 'Deliveries', icon: 'deliveries' },
+  sender: { name: 'Sender', icon: 'sender' },
   keys: { name: 'API keys', icon: 'keys' },
   settings: { name: 'Settings', icon: 'settings' },
   members: { name: 'Members', icon: 'members' },
@@ -23,7 +25,8 @@ const PAGES = {
 export type PageName = keyof typeof PAGES | 'you' | 'new-app'
 
 /** Where a page of an app is. */
-export const pathOf = (appId: string, page: PageName | 'feed'): string => `/apps/${appId}/${page}`
+export const pathOf = (appId: string, page: PageName | 'feed' | 'outbox' | 'suppressions'): string =>
+  `/apps/${appId}/${page}`
 
 /** What another app has too. */
 const pageElsewhere = (page: PageName): PageName => (page === 'new-app' ? 'activation' : page)

@@ -3,6 +3,7 @@ import type { Parts } from '../core/parts.ts'
 import { createSessions } from '../core/sessions.ts'
 import { createSignIns } from '../core/sign-ins.ts'
 import { activationRoutes } from './activation.tsx'
+import { deliveriesRoutes } from './deliveries.tsx'
 import { docsRoutes } from './docs.tsx'
 import { eventsRoutes } from './events.tsx'
 import { createGuard } from './guard.ts'
@@ -12,14 +13,18 @@ import { keysRoutes } from './keys.tsx'
 import { membersRoutes } from './members.tsx'
 import { messagesRoutes } from './messages.tsx'
 import { newAppRoutes } from './new-app.tsx'
+import { outboxRoutes } from './outbox.tsx'
 import { passwordRoutes } from './password.tsx'
 import { peopleRoutes } from './people.tsx'
 import { problemAnswer } from './problems.tsx'
 import { secretRoutes } from './secret.tsx'
+import { senderKeysRoutes } from './sender-keys.tsx'
+import { senderRoutes } from './sender.tsx'
 import { settingsRoutes } from './settings.tsx'
 import { setupRoutes } from './setup.tsx'
 import { showcaseRoutes } from './showcase/index.tsx'
 import { signInRoutes } from './sign-in.tsx'
+import { suppressionsRoutes } from './suppressions.tsx'
 import { themeRoutes } from './theme-switch.tsx'
 import { youRoutes } from './you.tsx'
 import { unsubscribeRoutes } from './unsubscribe.tsx'
@@ -45,9 +50,14 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(activationRoutes(parts))
       .use(eventsRoutes(parts))
       .use(peopleRoutes(parts))
+      .use(deliveriesRoutes(parts))
+      .use(outboxRoutes(parts))
+      .use(suppressionsRoutes(parts))
       .use(messagesRoutes(parts))
       .use(keysRoutes(parts))
       .use(secretRoutes(parts))
+      .use(senderRoutes(parts))
+      .use(senderKeysRoutes(parts))
       .use(settingsRoutes(parts))
       .use(membersRoutes(parts))
       .use(newAppRoutes(parts))

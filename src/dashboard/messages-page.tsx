@@ -4,6 +4,7 @@ import { sayTrigger, sayWait } from '../core/message-words.ts'
 import type { MessageCounts, MessageRow } from '../core/messages.ts'
 import { publicId } from '../core/public-ids.ts'
 import { Frame, pathOf } from './frame.tsx'
+import { MailNotices, type MailState } from './mail-notices.tsx'
 import { countSent, countWaiting, MessageBadge } from './message-status.tsx'
 import { ButtonLink } from './parts/button.tsx'
 import { formatCount } from './parts/chart.tsx'
@@ -13,12 +14,12 @@ import { None } from './tags.tsx'
 import type { Viewer } from './viewer.ts'
 
 type Row = MessageRow & { counts: MessageCounts }
-type MessagesProps = { viewer: Viewer; messages: Row[] }
+type MessagesProps = { viewer: Viewer; mail: MailState; messages: Row[] }
 
 export const messagePath = (appId: string, id: number): string => `${pathOf(appId, 'messages')}/${publicId('msg', id)}`
 
 /** All messages of an app with what each achieved. */
-export function MessagesPage({ viewer, messages }: MessagesProps) {
+export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
   const isEditor = hasRole(viewer.member.role, 'editor')
   const write = (
     <ButtonLink kind="primary" href={`${pathOf(viewer.app.publicId, 'messages')}/new`}>
@@ -33,6 +34,7 @@ export function MessagesPage({ viewer, messages }: MessagesProps) {
       state={sayHowMany(messages)}
       action={isEditor && messages.length > 0 ? write : undefined}
     >
+      <MailNotices viewer={viewer} state={mail} />
       {messages.length === 0 ? (
         <EmptyState title="No messages" next={isEditor ? write : undefined}>
           A message is written once, and sent when an event calls for it to somebody who is not there to see it.

@@ -7,6 +7,7 @@ import { listMessages, type MessageRow } from '../core/messages.ts'
 import { readPublicId } from '../core/public-ids.ts'
 import { pageAnswer } from './answers.ts'
 import { type PageParts, showPage, takeForm } from './door.tsx'
+import { readMailState } from './mail-state.ts'
 import { createMailFrames, mailAnswer, type MailFrames } from './mail-frames.ts'
 import { takeEditor } from './message-actions.ts'
 import { answerEditor, previewFields } from './message-editing.tsx'
@@ -29,7 +30,11 @@ export function messagesRoutes(parts: PageParts) {
     .get('/apps/:app/messages', ({ request, params: { app } }) =>
       showPage(parts, request, app, async (viewer) => {
         const messages = await listMessages(parts.store, viewer.app)
-        return pageAnswer(request, 200, <MessagesPage viewer={viewer} messages={messages} />)
+        return pageAnswer(
+          request,
+          200,
+          <MessagesPage viewer={viewer} mail={await readMailState(parts, viewer.app)} messages={messages} />,
+        )
       }),
     )
     .get('/apps/:app/messages/:message', ({ request, params: { app, message } }) =>

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { type ContactRow, eraseContact, findContact, listContacts } from '../core/contacts.ts'
+import { explainPerson } from '../core/delivery-lists.ts'
 import { readEmail } from '../core/email.ts'
 import { publicId, readPublicId } from '../core/public-ids.ts'
 import { REFUSALS } from '../core/refusals.ts'
@@ -101,6 +102,7 @@ async function showPerson(
       person={person}
       rows={rows}
       isFirst={before === null}
+      messages={before === null ? await explainPerson(parts.store, person) : []}
       older={next === null ? null : publicId('evt', next)}
       notice={notice?.message}
       now={parts.clock.now()}

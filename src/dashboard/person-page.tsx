@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ContactRow } from '../core/contacts.ts'
+import type { MessageExplanation } from '../core/delivery-lists.ts'
 import type { EventRow } from '../core/events.ts'
 import { hasRole } from '../core/members.ts'
 import { publicId } from '../core/public-ids.ts'
@@ -15,6 +16,7 @@ import { SentText } from './parts/text.tsx'
 import { ExactTime, Time } from './parts/time.tsx'
 import { type Moment, Timeline } from './parts/timeline.tsx'
 import { Fact, Value, Values } from './parts/values.tsx'
+import { PersonMail } from './person-mail.tsx'
 import { nameOfPerson, StatusBadge } from './person-words.tsx'
 import { Tags } from './tags.tsx'
 import type { Viewer } from './viewer.ts'
@@ -24,6 +26,8 @@ type PersonProps = {
   person: ContactRow
   rows: EventRow[]
   isFirst: boolean
+  /** why they got each message, or did not; asked for with the newest page only */
+  messages: MessageExplanation[]
   /** the cursor of the page after */
   older: string | null
   /** what could not be done */
@@ -36,7 +40,10 @@ export const PersonPage = (props: PersonProps) => (
   <Frame viewer={props.viewer} page="people" title={props.person.email} state={<State {...props} />}>
     {props.notice && <Notice kind="error">{props.notice}</Notice>}
     <div class="columns words-first">
-      <TimelineSection {...props} />
+      <div>
+        {props.isFirst && <PersonMail viewer={props.viewer} messages={props.messages} />}
+        <TimelineSection {...props} />
+      </div>
       <aside aria-label="What is known">
         <FactsSection {...props} />
         <FieldsSection {...props} />

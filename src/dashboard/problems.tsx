@@ -17,6 +17,7 @@ type ProblemCode =
   | 'page_unknown'
   | 'event_unknown'
   | 'person_unknown'
+  | 'delivery_unknown'
   | 'message_unknown'
   | 'role_too_low'
   | 'done_before'
@@ -108,6 +109,16 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 404,
     title: 'There is nobody here',
     lead: 'This app knows nobody with this ID. The person may have been erased.',
+    remedy: (
+      <p>
+        Go to <a href="/">the start</a>.
+      </p>
+    ),
+  },
+  delivery_unknown: {
+    status: 404,
+    title: 'There is no such delivery',
+    lead: 'This app has no delivery with this ID. It may have been erased with its person.',
     remedy: (
       <p>
         Go to <a href="/">the start</a>.

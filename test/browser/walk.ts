@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { createSetupToken } from '../../src/core/accounts.ts'
 import { ADA, seedEvents } from './seed.ts'
 import { ACTIVATION_STEPS, APP_STEPS } from './walk-app.ts'
+import { MAIL_STEPS } from './walk-mail.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 
 type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
@@ -97,6 +98,7 @@ export const STEPS: Step[] = [
   },
   { name: 'person-erase', go: (page) => page.click('[popovertarget=erase]') },
   { name: 'person-erased', go: (page) => page.click('dialog:popover-open .danger') },
+  ...MAIL_STEPS,
   { name: 'keys', go: (page, server) => page.goto(at(server, 'keys')) },
   { name: 'menu', go: openMenu },
   { name: 'key-new', go: (page, server) => page.goto(at(server, 'keys/new')) },

@@ -24,9 +24,9 @@ export const DAY = 86_400_000
 
 export const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>'&lt;{{event.x}}</textarea></title>`
 
-type Options = { baseUrl?: string; host?: string }
+type Options = { baseUrl?: string; host?: string; resolveTxt?: Parts['resolveTxt'] }
 
-export async function openPages({ baseUrl = BASE, host }: Options = {}) {
+export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null }: Options = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'eventpost-pages-'))
   const store = await openStore(folder, { threads: false })
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
@@ -39,6 +39,7 @@ export async function openPages({ baseUrl = BASE, host }: Options = {}) {
     unsubscribeKey: 'u',
     previewKey: 'p',
     mailer: createTestSender({ store, clock }),
+    resolveTxt,
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
@@ -101,7 +102,9 @@ export async function expectHarmless(html: string): Promise<void> {
   for (const island of islands)
     expect(island).toMatch(/^\/assets\/islands\/(feed|chart|live|message)\.js\?v=[\w-]{12}$/)
   for (const src of await attributesOf(html, 'iframe', 'src'))
-    expect(src).toMatch(/^\/(apps\/app_\w+\/mail-frames\/[\w-]{36}|_parts\/mail)$/)
+    expect(src).toMatch(
+      /^\/(apps\/app_\w+\/(mail-frames\/[\w-]{36}|deliveries\/dlv_\w+\/mail|sender\/sample)|_parts\/mail)$/,
+    )
   const sandboxes = new Set(await attributesOf(html, 'iframe', 'sandbox'))
   expect([...sandboxes].filter((rules) => rules !== 'allow-popups allow-popups-to-escape-sandbox')).toEqual([])
   expect(await attributesOf(html, 'img, object, embed, base, style, meta[http-equiv]', 'src')).toEqual([])

@@ -4,6 +4,8 @@ import { Ticked } from './text.tsx'
 
 export type FieldProps = {
   name: string
+  /** this field's own on its page, where another form has one of the same name */
+  id?: string
   label: string
   /** `lines` takes one value a line, `prose` a text of many */
   kind?: 'text' | 'email' | 'password' | 'number' | 'lines' | 'prose'
@@ -28,22 +30,24 @@ export const Field = (props: FieldProps) => (
   </FieldFrame>
 )
 
-type FrameProps = Pick<FieldProps, 'name' | 'label' | 'hint' | 'error' | 'optional'> & { children: ComponentChildren }
+type FrameProps = Pick<FieldProps, 'name' | 'id' | 'label' | 'hint' | 'error' | 'optional'> & {
+  children: ComponentChildren
+}
 
 /** What stands around any control that has one label. */
-export const FieldFrame = ({ name, label, hint, error, optional, children }: FrameProps) => (
+export const FieldFrame = ({ name, id = name, label, hint, error, optional, children }: FrameProps) => (
   <div class={error ? 'field wrong' : 'field'}>
-    <label for={name}>
+    <label for={id}>
       {label}
       {optional && <span class="hint"> (optional)</span>}
     </label>
     {hint && (
-      <p class="hint" id={`${name}-hint`}>
+      <p class="hint" id={`${id}-hint`}>
         {hint}
       </p>
     )}
     {error && (
-      <p class="fault" id={`${name}-fault`}>
+      <p class="fault" id={`${id}-fault`}>
         <span class="unseen">Error: </span>
         <Ticked>{error}</Ticked>
       </p>
@@ -53,13 +57,18 @@ export const FieldFrame = ({ name, label, hint, error, optional, children }: Fra
 )
 
 /** The ids of what is read after the label. */
-export const describedBy = ({ name, hint, error }: Pick<FieldProps, 'name' | 'hint' | 'error'>): string | undefined =>
-  [hint ? `${name}-hint` : '', error ? `${name}-fault` : ''].filter((id) => id !== '').join(' ') || undefined
+export const describedBy = ({
+  name,
+  id = name,
+  hint,
+  error,
+}: Pick<FieldProps, 'name' | 'id' | 'hint' | 'error'>): string | undefined =>
+  [hint ? `${id}-hint` : '', error ? `${id}-fault` : ''].filter((id) => id !== '').join(' ') || undefined
 
 function Input(props: FieldProps) {
-  const { name, kind = 'text', error, value, optional, autofocus, isLocked, autocomplete, list } = props
+  const { name, id = name, kind = 'text', error, value, optional, autofocus, isLocked, autocomplete, list } = props
   const attributes = {
-    id: name,
+    id,
     name,
     value,
     required: !optional,

@@ -9,8 +9,11 @@ type MailPreviewProps = {
   mail: ShownMail | null
 }
 
-/** `src`: where the laid out mail is, under a policy of its own. */
-export type ShownMail = { from: string; subject: string; text: string; src: string }
+/**
+ * `src`: where the laid out mail is, under a policy of its own. `raw`: all of it as it would go over the wire, where it is
+ * kept.
+ */
+export type ShownMail = { from: string; subject: string; text: string; src: string; raw?: string }
 
 /** A mail as its reader will see it: on a phone, on a desk, and where pictures and layout are off; empty without one. */
 export const MailPreview = ({ name, selected, mail }: MailPreviewProps) => (
@@ -41,9 +44,16 @@ export const MailPreview = ({ name, selected, mail }: MailPreviewProps) => (
             </pre>
           ),
         },
+        ...(mail?.raw === undefined ? [] : [{ id: 'raw', name: 'Source', content: <Source>{mail.raw}</Source> }]),
       ]}
     />
   </div>
+)
+
+const Source = ({ children }: { children: string }) => (
+  <pre class="sheet raw" tabindex={0} role="region" aria-label="The source of the mail">
+    {children}
+  </pre>
 )
 
 /** Sandboxed: nothing in it runs. Its title is what islands/message.ts gives the next one too. */

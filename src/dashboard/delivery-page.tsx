@@ -1,0 +1,159 @@
+/** @jsxImportSource preact */
+import type { ReadMail } from '../core/captured-mail.ts'
+import { type ShownDelivery, mayResend } from '../core/delivery-lists.ts'
+import type { RenderedMail } from '../core/mailer.ts'
+import { hasRole } from '../core/members.ts'
+import { publicId } from '../core/public-ids.ts'
+import { sayTemplateFault } from '../core/verdict-words.ts'
+import type { TemplateFault } from '../core/templates.ts'
+import { DeliveryBadge, deliveryPath } from './delivery-words.tsx'
+import { messagePath } from './messages-page.tsx'
+import { DeliveryTimeline, RulesSection } from './delivery-record.tsx'
+import { eventPath, personPath } from './feed.tsx'
+import { Frame } from './frame.tsx'
+import { MailNotices, type MailState } from './mail-notices.tsx'
+import { Button } from './parts/button.tsx'
+import { Dialog } from './parts/dialog.tsx'
+import { MailPreview } from './parts/mail-preview.tsx'
+import { Notice } from './parts/notice.tsx'
+import { SentText } from './parts/text.tsx'
+import { ExactTime } from './parts/time.tsx'
+import { Fact, Value, Values } from './parts/values.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** What was kept, with its source; what would be written now; or why nothing can be. */
+export type ReadableMail =
+  (ReadMail & { raw: string; keptAt: number }) | (RenderedMail & Pick<ReadMail, 'from' | 'to'>) | TemplateFault
+
+type DeliveryProps = {
+  viewer: Viewer
+  mailState: MailState
+  shown: ShownDelivery
+  mail: ReadableMail
+  /** what could not be done */
+  notice?: string
+  now: number
+}
+
+/** One message to one person: what became of it, everything that was looked at, and the mail itself. */
+export const DeliveryPage = (props: DeliveryProps) => (
+  <Frame
+    viewer={props.viewer}
+    page="deliveries"
+    title={props.shown.work.message.name}
+    state={<SentText>{props.shown.explained.why}</SentText>}
+    action={<ResendForm {...props} />}
+  >
+    {props.notice && <Notice kind="error">{props.notice}</Notice>}
+    <MailNotices viewer={props.viewer} state={props.mailState} />
+    <div class="columns words-first">
+      <div>
+        <RulesSection explained={props.shown.explained} />
+        <MailSection {...props} />
+      </div>
+      <aside aria-label="About this delivery">
+        <FactsSection {...props} />
+        <DeliveryTimeline shown={props.shown} now={props.now} />
+      </aside>
+    </div>
+  </Frame>
+)
+
+const RESEND_WORDS: Record<string, string> = {
+  skipped: 'Send it anyway',
+  failed: 'Try again',
+  unknown: 'Send it again',
+  deferred: 'Send it now',
+}
+
+/** For editors. The person may have got it already, or not want it: whoever sends it on shall know what is not asked. */
+function ResendForm({ viewer, shown: { work } }: DeliveryProps) {
+  const { delivery, contact } = work
+  if (!mayResend(delivery) || !hasRole(viewer.member.role, 'editor')) return null
+  return (
+    <Dialog
+      id="resend"
+      opener={RESEND_WORDS[delivery.state] ?? 'Send it'}
+      title={`Send this mail to ${contact.email}?`}
+    >
+      <p>
+        The rules of the message, its hours and the limits per person are not asked again. It still goes to nobody who
+        has unsubscribed, complained, or cannot be reached.
+      </p>
+      {delivery.state === 'unknown' && <p>They may have got it already.</p>}
+      <form method="post" action={`${deliveryPath(viewer.app.publicId, delivery.id)}/resend`}>
+        <Button kind="primary">{RESEND_WORDS[delivery.state] ?? 'Send it'}</Button>
+      </form>
+    </Dialog>
+  )
+}
+
+const FactsSection = ({ viewer, shown: { work, isKept } }: DeliveryProps) => {
+  const { delivery, contact, message, event } = work
+  const appId = viewer.app.publicId
+  return (
+    <section>
+      <h2>About it</h2>
+      <Values isCompact>
+        <Fact name="State">
+          <DeliveryBadge state={delivery.state} isKept={isKept} />
+        </Fact>
+        <Fact name="Person">
+          <a href={personPath(appId, contact.id)}>
+            <SentText>{contact.email}</SentText>
+          </a>
+        </Fact>
+        <Fact name="Message">
+          <span>
+            <a href={messagePath(appId, message.id)}>
+              <SentText>{message.name}</SentText>
+            </a>
+            , version {delivery.version}
+          </span>
+        </Fact>
+        {event && (
+          <Fact name="Event">
+            <a href={eventPath(appId, event.id)}>
+              <SentText>{event.name}</SentText>
+            </a>
+          </Fact>
+        )}
+        <Fact name="Due">
+          <ExactTime at={delivery.dueAt} />
+        </Fact>
+        <Fact name="Attempts">{String(delivery.attempt)}</Fact>
+        {delivery.byHand && <Fact name="Sent on">By a member</Fact>}
+        <Value id="delivery-id" name="Delivery ID">
+          {publicId('dlv', delivery.id)}
+        </Value>
+      </Values>
+    </section>
+  )
+}
+
+const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
+  <section id="mail">
+    <h2>The mail</h2>
+    {'html' in mail ? (
+      <>
+        <p class="hint">
+          {'keptAt' in mail ? (
+            <>
+              As it was kept on <ExactTime at={mail.keptAt} />. It did not leave this installation.
+            </>
+          ) : (
+            'As it would be written now. What people were sent is not stored.'
+          )}
+        </p>
+        <MailPreview
+          name="view"
+          mail={{ ...mail, src: `${deliveryPath(viewer.app.publicId, shown.work.delivery.id)}/mail` }}
+        />
+      </>
+    ) : (
+      <Notice kind="caution">
+        It could not be written now. <SentText>{sayTemplateFault(mail)}</SentText>
+      </Notice>
+    )}
+  </section>
+)

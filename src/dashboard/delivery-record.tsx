@@ -1,0 +1,112 @@
+/** @jsxImportSource preact */
+import type { Explanation, MessageRow, ShownDelivery } from '../core/delivery-lists.ts'
+import { Badge, type Mood } from './parts/badge.tsx'
+import { EmptyState } from './parts/empty.tsx'
+import { type Column, Table } from './parts/table.tsx'
+import { SentText } from './parts/text.tsx'
+import { ExactTime } from './parts/time.tsx'
+import { type Moment, Timeline } from './parts/timeline.tsx'
+
+/** `id` is its place. */
+type Rule = Explanation['rules'][number] & { id: string }
+
+/** Rules as the editor calls them. */
+const RULE_NAMES: Record<string, string> = {
+  wish: 'Their wish',
+  message: 'The message',
+  seen: 'Has seen it',
+  notSeen: 'Has not seen it',
+  done: 'Has done',
+  notDone: 'Has not done',
+  tag: 'Tag',
+  field: 'Field',
+  status: 'Status',
+  again: 'Again',
+  window: 'Hours',
+  perDay: 'Per day',
+  perWeek: 'Per week',
+  giveUp: 'Giving up',
+  template: 'The text',
+  link: 'A link',
+}
+
+/** A message may ask twice, for then and for now. */
+const nameOfRule = ({ rule, about }: Rule): string =>
+  rule === 'away' ? `Away, ${about === 'trigger' ? 'then' : 'when due'}` : (RULE_NAMES[rule] ?? rule)
+
+const COLUMNS: Column<Rule>[] = [
+  { name: 'Rule', cell: nameOfRule },
+  { name: 'What it found', cell: ({ sentence }) => <SentText most={400}>{sentence}</SentText> },
+  {
+    name: 'Verdict',
+    cell: ({ rule, verdict }) => <Badge {...moodOf(rule, verdict)} />,
+  },
+]
+
+function moodOf(rule: string, verdict: Rule['verdict']): { mood: Mood; children: string } {
+  // what a mail does not link to does not keep it from going
+  if (rule === 'link') return { mood: 'quiet', children: 'Left out' }
+  return verdict === 'pass' ? { mood: 'good', children: 'Send' } : { mood: 'caution', children: 'Do not send' }
+}
+
+/** Every rule that was asked, with what it found and said. */
+export const RulesSection = ({ explained: { rules, judgedAt } }: { explained: Explanation }) => (
+  <section>
+    <h2>What was looked at</h2>
+    {judgedAt === null ? (
+      <EmptyState title="Nothing yet">
+        The rules are judged at the moment of sending, and at once when something happens that settles one of them.
+      </EmptyState>
+    ) : (
+      <>
+        <p class="hint">
+          Judged on <ExactTime at={judgedAt} />.
+        </p>
+        <Table label="Rules" columns={COLUMNS} rows={rowsOf(rules)} idOf={({ id }) => id} />
+      </>
+    )}
+  </section>
+)
+
+const rowsOf = (rules: Explanation['rules']): Rule[] => rules.map((rule, index) => ({ ...rule, id: String(index) }))
+
+/** What happened to it, newest first, as far as its row says. */
+export const DeliveryTimeline = ({ shown, now }: { shown: ShownDelivery; now: number }) => (
+  <section>
+    <h2>What happened</h2>
+    <Timeline now={now} moments={momentsOf(shown)} />
+  </section>
+)
+
+function momentsOf({ work: { delivery, message }, explained, isKept }: ShownDelivery): Moment[] {
+  const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
+  const isAhead = state === 'waiting' || state === 'deferred'
+  const isStopped = state === 'skipped' || state === 'failed' || state === 'bounced' || state === 'complained'
+  const times: [string, number | null, string][] = [
+    ['triggered', triggeredAt, sayStart(message.content.trigger)],
+    ['judged', explained.judgedAt, 'The rules were judged'],
+    ['handed', isKept ? null : handedAt, 'Handed over'],
+    ['sent', sentAt, isKept ? 'Kept in the outbox' : 'Sent'],
+    ['came-back', cameBackAt, 'They came back to the site'],
+    ['opened', openedAt, 'They opened the result'],
+    ['ended', isStopped ? updatedAt : null, ENDS[state] ?? ''],
+    ['ahead', isAhead ? dueAt : null, 'It is looked at'],
+  ]
+  return times
+    .flatMap(([id, at, what]) => (at === null ? [] : [{ id, at, what }]))
+    .reverse()
+    .sort((a, b) => b.at - a.at)
+}
+
+const ENDS: Record<string, string> = {
+  skipped: 'It was not sent',
+  failed: 'It failed',
+  bounced: 'It came back',
+  complained: 'They complained',
+}
+
+function sayStart(trigger: MessageRow['content']['trigger']): string {
+  if ('event' in trigger) return `${trigger.event} came`
+  if ('page' in trigger) return 'They opened the page'
+  return 'contact' in trigger ? 'They were added' : 'They got the tag'
+}

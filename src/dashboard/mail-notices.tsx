@@ -1,0 +1,51 @@
+/** @jsxImportSource preact */
+import type { Pause } from '../core/mailer.ts'
+import { sayReason } from '../core/reason-words.ts'
+import { pathOf } from './frame.tsx'
+import { Notice } from './parts/notice.tsx'
+import { SectionLinks } from './parts/sections.tsx'
+import { ExactTime } from './parts/time.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** What is to be known of sending as such, on every page about mail. */
+export type MailState = { isCapturing: boolean; pauses: Pause[] }
+
+type NoticesProps = { viewer: Viewer; state: MailState; isOnSender?: boolean }
+
+/** Nothing leaves this installation, or a server fails: neither is to be found out by waiting. */
+export const MailNotices = ({ viewer, state: { isCapturing, pauses }, isOnSender = false }: NoticesProps) => (
+  <>
+    {isCapturing && (
+      <Notice kind="caution">
+        Nothing leaves this installation: no mail server is set, so every mail is kept in{' '}
+        <a href={pathOf(viewer.app.publicId, 'outbox')}>the outbox</a>.
+        {!isOnSender && (
+          <>
+            {' '}
+            Set one on <a href={pathOf(viewer.app.publicId, 'sender')}>Sender</a>.
+          </>
+        )}
+      </Notice>
+    )}
+    {pauses.map((pause) => (
+      <Notice key={pause.server} kind="caution">
+        The mail server <code>{pause.server}</code> is left alone until <ExactTime at={pause.until} />.{' '}
+        {sayReason(pause.reason, '', 'deferred')} Mails wait, and none is lost.
+      </Notice>
+    ))}
+  </>
+)
+
+const SECTIONS = { deliveries: 'All', outbox: 'Outbox', suppressions: 'Suppressions' } as const
+
+/** Between what was sent, what is kept, and who is not written to. */
+export const DeliverySections = ({ viewer, current }: { viewer: Viewer; current: keyof typeof SECTIONS }) => (
+  <SectionLinks
+    label="Deliveries"
+    links={(['deliveries', 'outbox', 'suppressions'] as const).map((name) => ({
+      name: SECTIONS[name],
+      href: pathOf(viewer.app.publicId, name),
+      isCurrent: name === current,
+    }))}
+  />
+)

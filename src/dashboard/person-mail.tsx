@@ -1,0 +1,43 @@
+/** @jsxImportSource preact */
+import type { MessageExplanation } from '../core/delivery-lists.ts'
+import { DeliveryBadge, deliveryPath } from './delivery-words.tsx'
+import { Badge } from './parts/badge.tsx'
+import { SentText } from './parts/text.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** For each message of the app, why this person did or did not get it (issue "Messages", Done when). */
+export const PersonMail = ({ viewer, messages }: { viewer: Viewer; messages: MessageExplanation[] }) =>
+  messages.length === 0 ? null : (
+    <section id="mail">
+      <h2>Mail to them</h2>
+      <ul class="told">
+        {messages.map((one) => (
+          <li key={one.message.id}>
+            <MessageLine viewer={viewer} explained={one} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+
+const MessageLine = ({ viewer, explained }: { viewer: Viewer; explained: MessageExplanation }) => {
+  const { message, delivery, isKept, why } = explained
+  const name = <SentText most={80}>{message.name}</SentText>
+  return (
+    <>
+      <p class="with-badge">
+        {delivery ? <a href={deliveryPath(viewer.app.publicId, delivery.id)}>{name}</a> : <b>{name}</b>}
+        {delivery ? (
+          <DeliveryBadge state={delivery.state} isKept={isKept} />
+        ) : (
+          <Badge>{NOT_QUEUED[message.status]}</Badge>
+        )}
+      </p>
+      <p class="hint">
+        <SentText most={400}>{why}</SentText>
+      </p>
+    </>
+  )
+}
+
+const NOT_QUEUED = { draft: 'Draft', live: 'Never started', paused: 'Paused' } as const

@@ -1,0 +1,134 @@
+/** @jsxImportSource preact */
+import { dkimRecord, readPublicKey } from '../core/dkim.ts'
+import type { DnsRecord, SenderCheck } from '../core/sender-checks.ts'
+import { pathOf } from './frame.tsx'
+import { Badge, type Mood } from './parts/badge.tsx'
+import { Button, ButtonLink } from './parts/button.tsx'
+import { Dialog } from './parts/dialog.tsx'
+import { Field } from './parts/field.tsx'
+import { Notice } from './parts/notice.tsx'
+import { SentText } from './parts/text.tsx'
+import { Value, Values } from './parts/values.tsx'
+import type { About } from './sender-fields.tsx'
+import type { SenderProps } from './sender-page.tsx'
+
+/** A record as a name server's form asks for it. */
+const RecordValues = ({ id, record }: { id: string; record: DnsRecord }) => (
+  <Values>
+    <Value id={`${id}-name`} name={`Name (${record.type})`}>
+      {record.name}
+    </Value>
+    <Value id={`${id}-value`} name="Value">
+      {record.value}
+    </Value>
+  </Values>
+)
+
+type DkimProps = SenderProps & { about: About; isOwner: boolean }
+
+/** The key that signs mails, and the record that proves it. */
+export const DkimSection = (props: DkimProps) => {
+  const { settings, isOwner } = props
+  return (
+    <section id="dkim">
+      <h2>Signature (DKIM)</h2>
+      <p>Receivers trust a mail that is signed by the domain it comes from. Many mail providers sign by themselves.</p>
+      <PublishedKey {...settings} />
+      {isOwner && (settings.dkimKey === null ? <KeyForm {...props} /> : <ChangeKey {...props} />)}
+    </section>
+  )
+}
+
+const PublishedKey = ({ dkimDomain, dkimSelector, dkimKey }: SenderProps['settings']) => {
+  if (dkimKey === null || dkimDomain === null || dkimSelector === null) {
+    return <p class="hint">Mails are not signed by this installation.</p>
+  }
+  const publicKey = readPublicKey(dkimKey)
+  return publicKey === null ? (
+    <Notice kind="error">The key cannot be read, so no mail goes out. Make a new one.</Notice>
+  ) : (
+    <>
+      <p class="hint">Mails are signed. Publish this record at the name server of {dkimDomain}.</p>
+      <RecordValues id="dkim" record={dkimRecord({ domain: dkimDomain, selector: dkimSelector }, publicKey)} />
+    </>
+  )
+}
+
+/** A domain is offered that fits the sender's address. */
+const KeyForm = ({ viewer, settings, way, typed, about }: DkimProps) => (
+  <form method="post" action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`} novalidate>
+    <Field
+      {...about('dkimDomain')}
+      label="Domain"
+      value={typed?.dkim?.domain ?? settings.dkimDomain ?? way.from?.address.split('@')[1] ?? ''}
+      autocomplete="off"
+    />
+    <Field
+      {...about('dkimSelector')}
+      label="Selector"
+      hint="A name for this key, so that a domain may have several."
+      value={typed?.dkim?.selector ?? settings.dkimSelector ?? 'eventpost'}
+      autocomplete="off"
+    />
+    <Button>Make a key pair</Button>
+  </form>
+)
+
+/** Until the record is changed too, receivers see a signature that is wrong. */
+const ChangeKey = (props: DkimProps) => (
+  <div class="buttons">
+    <Dialog id="new-key" opener="Make a new key pair" title="Make a new key pair?">
+      <p>
+        It signs from the next mail on, and its record has to be published for that. Under another selector both keys
+        are good until all mails have arrived.
+      </p>
+      <KeyForm {...props} />
+    </Dialog>
+    <Dialog id="remove-key" opener="Remove the key" kind="danger" title="Remove the key?">
+      <p>Mails go out unsigned from then on, unless your mail provider signs them.</p>
+      <form method="post" action={`${pathOf(props.viewer.app.publicId, 'sender')}/dkim/remove`}>
+        <Button kind="danger">Remove the key</Button>
+      </form>
+    </Dialog>
+  </div>
+)
+
+const STATES: Record<SenderCheck['state'], { word: string; mood: Mood }> = {
+  good: { word: 'Good', mood: 'good' },
+  caution: { word: 'To do', mood: 'caution' },
+  bad: { word: 'Wrong', mood: 'bad' },
+  unasked: { word: 'No answer', mood: 'quiet' },
+}
+
+/** What the domain says of who may send for it, asked when a member wants to know. */
+export const ChecksSection = ({ viewer, way, checks }: SenderProps) => (
+  <section id="checks">
+    <h2>Records of the domain</h2>
+    <p>
+      SPF says who may send for a domain, DKIM proves who did, and DMARC what to do with the rest. Without them mails
+      land in the spam folder.
+    </p>
+    {checks && checks.length === 0 && <p class="hint">There is no sender yet, so there is no domain to ask about.</p>}
+    {checks && checks.length > 0 && (
+      <ul class="told">
+        {checks.map((check) => (
+          <li key={check.about}>
+            <p class="with-badge">
+              <b>{check.about}</b>
+              <Badge mood={STATES[check.state].mood}>{STATES[check.state].word}</Badge>
+            </p>
+            <p class="hint">
+              <SentText most={600}>{check.sentence}</SentText>
+            </p>
+            {check.record && <RecordValues id={`check-${check.about}`} record={check.record} />}
+          </li>
+        ))}
+      </ul>
+    )}
+    {way.from !== null && (
+      <ButtonLink href={`${pathOf(viewer.app.publicId, 'sender')}?check=1#checks`}>
+        {checks === null ? 'Check the records' : 'Check again'}
+      </ButtonLink>
+    )}
+  </section>
+)

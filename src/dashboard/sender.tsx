@@ -1,0 +1,112 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { makeSenderSample } from '../core/sender-sample.ts'
+import { checkSender } from '../core/sender-checks.ts'
+import { readPublicKey } from '../core/dkim.ts'
+import type { Refusal } from '../core/refusals.ts'
+import { REFUSALS } from '../core/refusals.ts'
+import { type MailSettings, readSender, readSenderText, saveSender, writeSender } from '../core/sender-settings.ts'
+import { pageAnswer, redirectAnswer } from './answers.ts'
+import { type PageParts, showPage, takeForm } from './door.tsx'
+import { type FlashCode, flashCookie } from './flash.ts'
+import type { Form } from './forms.ts'
+import { pathOf } from './frame.tsx'
+import { mailAnswer } from './mail-frames.ts'
+import { readMailState } from './mail-state.ts'
+import { problemAnswer } from './problems.tsx'
+import { SenderPage, type Typed } from './sender-page.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** Whom mails come from, how they look, and how they leave (messages.md, Sending). */
+export const senderRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/apps/:app/sender', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => showSender(parts, request, viewer)),
+    )
+    .get('/apps/:app/sender/sample', ({ request, params: { app } }) =>
+      showPage(parts, request, app, async (viewer) => {
+        const sample = makeSenderSample(viewer.app, await parts.store.mailSettings(viewer.app.id))
+        const mail = parts.mailer.preview(sample)
+        return 'html' in mail ? mailAnswer(mail.html) : problemAnswer(request, 'page_unknown')
+      }),
+    )
+    .post(
+      '/apps/:app/sender',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'owner' }, (form, viewer) => save(parts, request, viewer, form)),
+      { parse: 'none' },
+    )
+
+/** What is typed and wrong, and what could not be done, where a form was not taken. */
+type Untaken = { status: number; typed?: Typed; notice?: string }
+
+/** The page, with what was typed where a form of it was not taken. Asks name servers only where that is asked for. */
+export async function showSender(
+  parts: PageParts,
+  request: Request,
+  viewer: Viewer,
+  { status, typed, notice }: Untaken = { status: 200 },
+): Promise<Response> {
+  const settings = await parts.store.mailSettings(viewer.app.id)
+  const isAsked = new URL(request.url).searchParams.has('check')
+  const sample = parts.mailer.preview(makeSenderSample(viewer.app, settings))
+  const page = (
+    <SenderPage
+      viewer={viewer}
+      mail={await readMailState(parts, viewer.app)}
+      way={parts.mailer.findWay(settings)}
+      settings={settings}
+      input={typed?.sender ?? writeSender(settings)}
+      typed={typed}
+      notice={notice}
+      sample={'html' in sample ? sample : null}
+      checks={isAsked ? await check(parts, settings) : null}
+      baseUrl={parts.baseUrl}
+    />
+  )
+  return pageAnswer(request, status, page)
+}
+
+/** Empty without a sender: there is no domain to ask about. */
+async function check({ mailer, resolveTxt }: PageParts, settings: MailSettings) {
+  const { from, server } = mailer.findWay(settings)
+  const domain = from?.address.split('@')[1]
+  if (domain === undefined) return []
+  const { dkimDomain, dkimSelector, dkimKey } = settings
+  const publicKey = dkimKey === null ? null : readPublicKey(dkimKey)
+  const isSigned = dkimDomain !== null && dkimSelector !== null && publicKey !== null
+  const dkim = isSigned ? { domain: dkimDomain, selector: dkimSelector, publicKey } : null
+  return checkSender(resolveTxt, { domain, server: server?.replace(/:\d+$/, '') ?? null, dkim })
+}
+
+async function save(parts: PageParts, request: Request, viewer: Viewer, form: Form): Promise<Response> {
+  const sender = readSenderText(form.text)
+  const reading = readSender(sender)
+  if ('errors' in reading) {
+    return showSender(parts, request, viewer, { status: 400, typed: { sender, errors: reading.errors } })
+  }
+  return saveSettings(parts, request, viewer, {
+    settings: reading.settings,
+    typed: { sender, errors: [] },
+    flash: 'sender_saved',
+  })
+}
+
+type Saving = { settings: Partial<MailSettings>; typed?: Typed; flash: FlashCode }
+
+/** Goes back to the page with what was done, or shows it again with what was typed. */
+export async function saveSettings(
+  parts: PageParts,
+  request: Request,
+  viewer: Viewer,
+  { settings, typed, flash }: Saving,
+): Promise<Response> {
+  const outcome = await saveSender(parts, viewer.app, { settings, actor: viewer.member.id })
+  if (!('refusal' in outcome)) return redirectAnswer(pathOf(viewer.app.publicId, 'sender'), [flashCookie(flash)])
+  return showSender(parts, request, viewer, { ...untakenOf(outcome), typed })
+}
+
+const untakenOf = ({ refusal }: Pick<Refusal, 'refusal'>): Untaken => {
+  const { status, message } = REFUSALS[refusal]
+  return { status, notice: message }
+}

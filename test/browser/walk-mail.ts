@@ -1,0 +1,150 @@
+/** The way through what became of mails, what is kept of them, who is not written to, and how an app sends. */
+import type { Page } from 'playwright-core'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import { BATCH, HOUR } from '../helper.ts'
+import type { Served } from './chromium.ts'
+import { HOSTILE, SLY } from './seed.ts'
+
+type Step = { name: string; go(page: Page, server: Served): Promise<unknown> }
+
+const MINUTE = 60_000
+const at = ({ url, first }: Served, page: string): string => `${url}/apps/${first.appId}/${page}`
+
+const HOSTILE_MESSAGE: MessageContent = {
+  trigger: { event: 'mail_walk' },
+  onlyIf: [
+    { rule: 'field', field: HOSTILE.slice(0, 60), is: 'absent' },
+    { rule: 'tag', lacks: SLY.slice(0, 20) },
+  ],
+  mail: { subject: '{{ event.headline }}', body: `{{ event.headline }}\n\n${HOSTILE}\n\n[Open]({{ event.url }})` },
+}
+
+const RESULT = { headline: 'Your 12 pictures are ready', url: 'https://app.first.example/results/12' }
+
+const PEOPLE: [email: string, properties: object][] = [
+  ['hedy@example.com', RESULT],
+  ['mallory@example.com', { headline: HOSTILE + SLY.slice(0, 40), url: 'https://evil.example/' }],
+  ['grete@example.com', {}],
+  ['unwilling@example.com', RESULT],
+  ['bounced@example.com', RESULT],
+]
+
+/** Both drafts and a hostile one are live, some mails went out, some did not, and one waits. */
+async function seedMail(server: Served): Promise<void> {
+  const { store } = server.parts()
+  const [app] = await store.listApps(server.first.accountId)
+  if (!app) throw new Error('no app')
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: server.clock.now() }
+  const drafts = [
+    { id: null, name: `${HOSTILE} ${SLY.slice(0, 60)}`, content: HOSTILE_MESSAGE, status: 'live' as const },
+  ]
+  await store.saveMessages({ ...by, drafts })
+  for (const { id } of await store.listMessages(app.id)) await store.setMessageStatus({ ...by, id, status: 'live' })
+  const now = server.clock.wallMs
+  server.clock.wallMs = now - 2 * HOUR
+  await send(server, 'mail_walk', PEOPLE)
+  await send(server, 'results_ready', PEOPLE)
+  for (const [email, reason] of [
+    ['unwilling@example.com', 'unsubscribed'],
+    ['nobody@example.com', 'complained'],
+  ] as const) {
+    await store.suppress({ appId: app.id, email, reason, at: server.clock.now() })
+  }
+  server.clock.wallMs += 11 * MINUTE
+  await server.sender().sendDue()
+  await bounceOne(server, app.id)
+  server.clock.wallMs = now
+  await send(server, 'results_ready', [['waiting@example.com', RESULT]])
+}
+
+async function send(server: Served, event: string, people: [string, object][]): Promise<void> {
+  const events = people.map(([email, properties]) => ({
+    app: server.first.appId,
+    createContact: true,
+    email,
+    event,
+    properties,
+  }))
+  const { status } = await server.call('POST', BATCH, { body: { events } })
+  if (status !== 207) throw new Error(`seeding answered ${status}`)
+}
+
+async function bounceOne(server: Served, appId: number): Promise<void> {
+  const { store } = server.parts()
+  const person = await store.findContact(appId, 'bounced@example.com')
+  const query = { appId, messageId: null, contactId: person?.id ?? 0, states: null, before: null, limit: 1 }
+  const [delivery] = await store.listDeliveries({ ...query, states: ['sent'] })
+  if (!delivery) throw new Error('nothing was sent')
+  const report = { deliveryId: delivery.id, kind: 'bounced' as const, reason: `No such user ${HOSTILE}` }
+  await store.markBounced({ ...report, at: server.clock.now() })
+}
+
+const openRow = (text: string) => (page: Page) => page.click(`tr:has-text("${text}") .strong >> nth=0`)
+
+export const MAIL_STEPS: Step[] = [
+  { name: 'deliveries-empty', go: (page, server) => page.goto(at(server, 'deliveries')) },
+  { name: 'outbox-empty', go: (page, server) => page.goto(at(server, 'outbox')) },
+  { name: 'suppressions-empty', go: (page, server) => page.goto(at(server, 'suppressions')) },
+  {
+    name: 'deliveries',
+    go: async (page, server) => {
+      await seedMail(server)
+      await page.goto(at(server, 'deliveries'))
+    },
+  },
+  { name: 'deliveries-none', go: (page, server) => page.goto(at(server, 'deliveries?state=failed')) },
+  { name: 'deliveries-skipped', go: (page, server) => page.goto(at(server, 'deliveries?state=skipped')) },
+  { name: 'delivery-skipped', go: openRow('grete@example.com') },
+  { name: 'delivery-resend', go: (page) => page.click('[popovertarget=resend]') },
+  { name: 'delivery-sent-on', go: (page) => page.click('dialog:popover-open .primary') },
+  {
+    name: 'delivery-hostile',
+    go: async (page, server) => {
+      await page.goto(at(server, 'deliveries?state=sent'))
+      await openRow('mallory@example.com')(page)
+    },
+  },
+  { name: 'delivery-source', go: (page) => page.click('label[for=view-raw]') },
+  { name: 'outbox', go: (page, server) => page.goto(at(server, 'outbox')) },
+  { name: 'delivery-kept', go: openRow('hedy@example.com') },
+  { name: 'person-mail', go: (page) => page.click('aside a[href*="/people/"]') },
+  { name: 'suppressions', go: (page, server) => page.goto(at(server, 'suppressions')) },
+  {
+    name: 'suppressions-found',
+    go: async (page) => {
+      await page.fill('#email', 'nobody@example.com')
+      await page.click('.search button')
+    },
+  },
+  { name: 'suppressions-wrong', go: (page) => page.click('aside .danger') },
+  { name: 'sender', go: (page, server) => page.goto(at(server, 'sender')) },
+  { name: 'sender-unasked', go: (page) => page.click('#checks .button') },
+  {
+    name: 'sender-wrong',
+    go: async (page) => {
+      await page.fill('#fromEmail', HOSTILE)
+      await page.fill('#smtpUrl', 'ftp://nowhere')
+      await page.fill('#windowFrom', '25:00')
+      await page.click('main .primary')
+    },
+  },
+  {
+    name: 'sender-saved',
+    go: async (page, server) => {
+      await page.goto(at(server, 'sender'))
+      await page.fill('#fromName', 'First')
+      await page.fill('#postalAddress', 'First Inc\n1 Main Street')
+      await page.fill('#colour', '#0a7d4f')
+      await page.click('main .primary')
+    },
+  },
+  { name: 'sender-signed', go: (page) => page.click('#dkim form .button') },
+  { name: 'sender-new-key', go: (page) => page.click('[popovertarget=new-key]') },
+  {
+    name: 'sender-secret',
+    go: async (page, server) => {
+      await page.goto(at(server, 'sender'))
+      await page.click('section:has(#report-url) form .button')
+    },
+  },
+]
