@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { Tabs } from './tabs.tsx'
+import { SentText } from './text.tsx'
 
 type MailPreviewProps = {
   /** this preview's own on its page */
@@ -21,11 +22,11 @@ export const MailPreview = ({ name, selected, mail }: MailPreviewProps) => (
     <dl>
       <div>
         <dt>From</dt>
-        <dd data-mail-part="from">{mail?.from}</dd>
+        <dd data-mail-part="from">{mail && <SentText>{mail.from}</SentText>}</dd>
       </div>
       <div>
         <dt>Subject</dt>
-        <dd data-mail-part="subject">{mail?.subject}</dd>
+        <dd data-mail-part="subject">{mail && <SentText>{mail.subject}</SentText>}</dd>
       </div>
     </dl>
     <Tabs
