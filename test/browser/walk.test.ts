@@ -20,6 +20,8 @@ afterAll(() => browser?.close())
 
 /** Runs axe-core in the page; what it finds, in a line each. */
 async function findViolations(page: Page): Promise<string[]> {
+  // a click goes on before the page that it opens is whole
+  await page.waitForLoadState()
   await page.evaluate(AXE)
   const found = await page.evaluate(
     `axe.run().then(({ violations }) => violations.flatMap((v) => v.nodes.map((n) => v.id + ': ' + n.html)))`,
