@@ -37,7 +37,7 @@ export async function judgeDelivery(store: Store, work: DeliveryWork, at: number
   const status = work.delivery.byHand ? [] : [judgeStatus(work)]
   const rules = work.delivery.byHand ? [] : judgeRules(work.message.content, await readFacts(store, work, at))
   const record: JudgeRecord = { at, verdicts: [wish, ...status, ...rules] }
-  const failed = record.verdicts.find(({ verdict }) => verdict === 'fail')
+  const failed = record.verdicts.find(({ verdict, until }) => verdict === 'fail' && until === undefined)
   if (failed) return { verdict: 'skip', reason: reasonOf(failed), record }
   return work.delivery.byHand ? { verdict: 'send', record } : judgeTime(store, work, record)
 }
@@ -64,7 +64,7 @@ const judgeStatus = ({ message }: DeliveryWork): Verdict => ({
 export const whenToGiveUp = ({ delivery, settings }: Pick<DeliveryWork, 'delivery' | 'settings'>): number =>
   delivery.plannedAt + (settings.giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
 
-/** Whether now is the time: again, the send window and the limits, within which it is given up after a while. */
+/** Whether now is the time: what a rule waits to learn, again, the send window and the limits, within which it is given up after a while. */
 async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord): Promise<Judgement> {
   const { settings } = work
   const waits = [await judgeAgain(store, work, record.at)]
@@ -73,7 +73,7 @@ async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord):
   }
   const asked = waits.filter((wait) => wait !== null)
   const verdicts = [...record.verdicts, ...asked.map(({ verdict }) => verdict)]
-  const failed = asked.filter(({ verdict }) => verdict.verdict === 'fail')
+  const failed = [...record.verdicts.flatMap(toWait), ...asked].filter(({ verdict }) => verdict.verdict === 'fail')
   const dueAt = Math.max(record.at, ...failed.map(({ until }) => until))
   const giveUpAt = whenToGiveUp(work)
   const isTooLate = record.at > giveUpAt || dueAt > giveUpAt
@@ -88,6 +88,8 @@ async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord):
 
 /** A rule about time with when it would pass. */
 type Wait = { verdict: Verdict; until: number }
+
+const toWait = (verdict: Verdict): Wait[] => (verdict.until === undefined ? [] : [{ verdict, until: verdict.until }])
 
 const wait = (rule: string, about: string | null, value: number | null, at: number, until: number): Wait => ({
   verdict: { rule, about, value, verdict: until <= at ? 'pass' : 'fail' },

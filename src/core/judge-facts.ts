@@ -5,7 +5,7 @@ import { BATCH_MS, type ReportRow } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
 import { sinceWhen } from '../store/stops.ts'
 import type { Facts } from './judge.ts'
-import { PRESENCE_MS, presenceAt } from './presence.ts'
+import { lastReportUntil, PRESENCE_MS, presenceAt, toLostReport } from './presence.ts'
 
 const MINUTE_MS = 60_000
 
@@ -14,7 +14,7 @@ export async function readFacts(store: Store, { delivery, message, contact, even
   const { triggeredAt } = delivery
   const { onlyIf = [] } = message.content
   const looks = onlyIf.some(({ rule }) => rule === 'away' || rule === 'seen' || rule === 'notSeen')
-  const reports = looks ? await store.listReports(delivery.appId, contact.id, at - BATCH_MS) : []
+  const reports = looks ? await store.listReports(delivery.appId, contact.id, triggeredAt - BATCH_MS) : []
   const before = looks ? await addLostViews(store, reports, { ...delivery, onlyIf }) : []
   const views = looks ? await store.listViews(contact.id, triggeredAt) : []
   const done = await readDone(store, { delivery, onlyIf }, at)
@@ -35,27 +35,15 @@ export async function readFacts(store: Store, { delivery, message, contact, even
 
 type Asked = { contactId: number; triggeredAt: number; onlyIf: readonly Rule[] }
 
-/**
- * What is known of the time when it was triggered. A batch keeps its last report only, and for 48 hours: a view that no
- * report until then follows was still open, and what lies further back is told by the views alone, without the leaves.
- */
+/** What is known of the time when it was triggered. A batch keeps its last report only: a view that none follows was open. */
 async function addLostViews(store: Store, reports: ReportRow[], asked: Asked): Promise<ReportRow[]> {
   const { contactId, triggeredAt, onlyIf } = asked
   const quiet = onlyIf.map((rule) => (rule.rule === 'away' ? (rule.quietMinutes ?? 0) * MINUTE_MS : 0))
   const views = await store.listViews(contactId, triggeredAt - Math.max(PRESENCE_MS, ...quiet))
-  const known = reports.filter(({ reportedAt }) => reportedAt <= triggeredAt)
-  const lastAt = Math.max(0, ...known.map(({ reportedAt }) => reportedAt))
+  const lastAt = lastReportUntil(reports, triggeredAt)
   const lost = views.filter(({ occurredAt }) => occurredAt > lastAt && occurredAt <= triggeredAt)
-  return [...known, ...lost.map(toReport)]
+  return [...reports, ...lost.map(toLostReport)]
 }
-
-const toReport = ({ path, occurredAt }: { path: string; occurredAt: number }): ReportRow => ({
-  pageLoad: null,
-  batchNumber: null,
-  reportedAt: occurredAt,
-  path,
-  isHere: true,
-})
 
 /** By event and time, as the rules will ask. */
 async function readDone(

@@ -70,14 +70,27 @@ const unknown = (rule: Extract<Rule, { ifUnknown?: unknown }>, about: string | n
   isUnknown: true,
 })
 
+/**
+ * A page was open when it was triggered, and nothing proves yet that someone was before it: a tab may have crashed, or
+ * lost its network, without a word. If nothing is heard of it for as long as a page may be silent, it had gone.
+ */
+function awaitProof(rule: Rule, about: string, facts: Facts, quietMs: number): Verdict | null {
+  const until = facts.triggeredAt + quietMs
+  return facts.at < until ? { ...verdict(rule, about, facts.triggeredAt, false), until } : null
+}
+
 /** Gone: the last report is a leave at least so many minutes old, or nothing was reported for a while. */
 function judgeAway(rule: Extract<Rule, { rule: 'away' }>, facts: Facts): Verdict {
   const about = rule.at ?? 'sending'
   const at = about === 'trigger' ? facts.triggeredAt : facts.at
   if (facts.firstViewAt === null || facts.firstViewAt > at) return unknown(rule, about)
   const quietMs = rule.quietMinutes === undefined ? PRESENCE_MS : rule.quietMinutes * MINUTE_MS
-  const { isHere, paths, lastLeftAt, lastReportAt } = facts.presence(at, quietMs)
-  if (isHere) return verdict(rule, about, paths[0] ?? null, false)
+  const { isHere, pages, lastLeftAt, lastReportAt } = facts.presence(at, quietMs)
+  if (isHere) {
+    const proven = pages.find(({ heardAt }) => heardAt > facts.triggeredAt)
+    if (proven) return verdict(rule, about, proven.path, false)
+    return awaitProof(rule, about, facts, quietMs) ?? verdict(rule, about, lastReportAt, true)
+  }
   const isLongAgo = lastLeftAt === null || lastLeftAt <= at - (rule.minutes ?? 0) * MINUTE_MS
   const left = verdict(rule, about, lastLeftAt ?? lastReportAt, isLongAgo)
   return lastLeftAt === null ? { ...left, isSilent: true } : left
@@ -87,8 +100,11 @@ function judgeAway(rule: Extract<Rule, { rule: 'away' }>, facts: Facts): Verdict
 function judgeSeen(rule: Extract<Rule, { rule: 'seen' | 'notSeen' }>, facts: Facts): Verdict {
   const path = facts.resultPath
   if (path === null || facts.firstViewAt === null) return unknown(rule, path)
-  const { paths } = facts.presence(facts.triggeredAt, PRESENCE_MS)
-  const wasOpen = paths.some((open) => isSamePath(open, path))
-  const seenAt = wasOpen ? facts.triggeredAt : facts.viewedAt(path, facts.triggeredAt)
+  const { triggeredAt } = facts
+  const pages = facts.presence(triggeredAt, PRESENCE_MS).pages.filter((page) => isSamePath(page.path, path))
+  const wasThere = pages.some(({ heardAt }) => heardAt > triggeredAt)
+  const seenAt = wasThere ? triggeredAt : facts.viewedAt(path, triggeredAt)
+  const awaited = seenAt === null && pages.length > 0 ? awaitProof(rule, path, facts, PRESENCE_MS) : null
+  if (awaited) return awaited
   return verdict(rule, path, seenAt, (seenAt !== null) === (rule.rule === 'seen'))
 }

@@ -10,6 +10,8 @@ export type Presence = {
   isHere: boolean
   /** the paths of these pages, the one that was opened last first */
   paths: string[]
+  /** the same pages with when anything came from them last: a tab that crashes or loses its network says nothing of it */
+  pages: { path: string; heardAt: number }[]
   /** when anything was last reported; null: nothing was */
   lastReportAt: number | null
   lastLeftAt: number | null
@@ -30,19 +32,37 @@ export async function readPresence(
   return presenceAt(await store.listReports(appId, contactId, now - BATCH_MS), now, quietMs)
 }
 
-/** The same at any time (ms UTC), by what had happened until then. */
+/** The same at any time (ms UTC), by what had happened until then; what came later only proves that a page was there. */
 export function presenceAt(all: readonly ReportRow[], at: number, quietMs = PRESENCE_MS): Presence {
-  const reports = all.filter(({ reportedAt }) => reportedAt <= at)
+  const reports = all.filter(({ isHere, reportedAt }) => isHere !== null && reportedAt <= at)
   const open = lastOfEachPage(reports)
     .filter((report) => report.isHere && report.reportedAt > at - quietMs)
     .sort((a, b) => b.reportedAt - a.reportedAt)
   return {
     isHere: open.length > 0,
     paths: [...new Set(open.map(({ path }) => path))],
+    pages: open.map(({ path, pageLoad }) => ({ path, heardAt: whenHeard(all, pageLoad) })),
     lastReportAt: latest(reports),
-    lastLeftAt: latest(reports.filter(({ isHere }) => !isHere)),
+    lastLeftAt: latest(reports.filter(({ isHere }) => isHere === false)),
   }
 }
+
+const whenHeard = (all: readonly ReportRow[], pageLoad: number | null): number =>
+  all.reduce((last, report) => (report.pageLoad === pageLoad ? Math.max(last, report.receivedAt) : last), 0)
+
+/** A view that only the events tell of: its batch kept a later report, from which the page was still to come. */
+export const toLostReport = ({ path, occurredAt }: { path: string; occurredAt: number }): ReportRow => ({
+  pageLoad: null,
+  batchNumber: null,
+  receivedAt: Number.POSITIVE_INFINITY,
+  reportedAt: occurredAt,
+  path,
+  isHere: true,
+})
+
+/** When anything was last reported until `at` (ms UTC); 0 = nothing was. */
+export const lastReportUntil = (reports: readonly ReportRow[], at: number): number =>
+  latest(reports.filter(({ isHere, reportedAt }) => isHere !== null && reportedAt <= at)) ?? 0
 
 function lastOfEachPage(reports: ReportRow[]): ReportRow[] {
   const byPage = new Map<number | null, ReportRow>()
@@ -59,7 +79,7 @@ function lastOfEachPage(reports: ReportRow[]): ReportRow[] {
  */
 function isLater(a: ReportRow, b: ReportRow): boolean {
   if (a.batchNumber !== null && b.batchNumber !== null) return a.batchNumber > b.batchNumber
-  return a.reportedAt > b.reportedAt || (a.reportedAt === b.reportedAt && a.isHere)
+  return a.reportedAt > b.reportedAt || (a.reportedAt === b.reportedAt && a.isHere === true)
 }
 
 const latest = (reports: ReportRow[]): number | null =>

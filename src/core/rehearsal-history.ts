@@ -3,7 +3,7 @@ import { isSamePath } from '../store/paths.ts'
 import type { PersonRow, RehearsalReads } from '../store/rehearsal-reads.ts'
 import type { ReportRow } from '../store/snippet-types.ts'
 import type { Facts } from './judge.ts'
-import { PRESENCE_MS, presenceAt } from './presence.ts'
+import { lastReportUntil, PRESENCE_MS, presenceAt, toLostReport } from './presence.ts'
 
 const MINUTE_MS = 60_000
 
@@ -46,7 +46,7 @@ export function readHistory(
       if (path !== null) personOf(contactId)?.views.push(occurredAt, path)
     }
     for (const { contactId, isHere, ...report } of reads.eachReport(appId)) {
-      personOf(contactId)?.reports.push({ ...report, isHere: isHere === 1 })
+      personOf(contactId)?.reports.push({ ...report, isHere: isHere === null ? null : isHere === 1 })
     }
   }
   for (const name of namesOf(onlyIf)) {
@@ -80,12 +80,11 @@ function factsOf({ at, triggeredAt, resultPath }: Moment, person: Person, today:
 
 /** As live facts have it: reports where they are kept, and views that no report until then follows. */
 function reportsOf({ reports, views }: Person, when: number): readonly ReportRow[] {
-  const lastAt = reports.reduce((last, { reportedAt }) => (reportedAt <= when ? Math.max(last, reportedAt) : last), 0)
+  const lastAt = lastReportUntil(reports, when)
   const lost: ReportRow[] = []
   for (let index = 0; index < views.length; index += 2) {
     const [reportedAt, path] = [Number(views[index]), String(views[index + 1])]
-    if (reportedAt > lastAt && reportedAt <= when)
-      lost.push({ pageLoad: null, batchNumber: null, reportedAt, path, isHere: true })
+    if (reportedAt > lastAt && reportedAt <= when) lost.push(toLostReport({ path, occurredAt: reportedAt }))
   }
   return lost.length === 0 ? reports : [...reports, ...lost]
 }

@@ -10,8 +10,8 @@ import {
 import { isPathLike, pathOfUrl } from '../store/paths.ts'
 import type { RehearsalReads } from '../store/rehearsal-reads.ts'
 import { onceKeyOf, whenDue } from '../store/triggers.ts'
-import { judgeRules } from './judge.ts'
-import { readHistory } from './rehearsal-history.ts'
+import { type Facts, judgeRules } from './judge.ts'
+import { type Moment, readHistory } from './rehearsal-history.ts'
 import { nextOpening } from './send-window.ts'
 
 const HOUR_MS = 3_600_000
@@ -68,15 +68,19 @@ export function rehearse(
   const zone = settings.timezone ?? 'UTC'
   for (const { contactId, at, resultPath, key } of triggers) {
     const dueAt = nextOpening(whenDue(content.wait, at, zone), settings.sendWindow, zone)
-    const note = (outcome: string, verdicts: Verdict[]): void =>
+    const note = (outcome: string, verdicts: Verdict[] = []): void =>
       tally.add({ contactId, email: null, triggeredAt: at, dueAt, outcome, verdicts })
-    if (!again.isFree(key, at, dueAt)) note('again', [])
-    else if (dueAt > now) note('waiting', [])
+    if (!again.isFree(key, at, dueAt)) note('again')
+    else if (dueAt > now) note('waiting')
     else {
-      const facts = history({ contactId, at: dueAt, triggeredAt: at, resultPath })
-      const verdicts = judgeRules(content, facts)
-      const outcome = outcomeOf(content, facts.contact.status, verdicts)
-      again.use(key, dueAt, outcome === 'send')
+      const { judgedAt, verdicts, status } = judgeUntilSettled(content, history, {
+        contactId,
+        at: dueAt,
+        triggeredAt: at,
+        resultPath,
+      })
+      const outcome = judgedAt > now ? 'waiting' : outcomeOf(content, status, verdicts)
+      again.use(key, judgedAt, outcome === 'send')
       note(outcome, verdicts)
     }
   }
@@ -84,6 +88,18 @@ export function rehearse(
     .lines()
     .map((line) => ({ ...line, email: reads.emailOf(line.contactId), verdicts: line.verdicts.map(markToday) }))
   return { from, until: now, triggered: triggers.length, counts: tally.counts(), lines }
+}
+
+/** When it is due, and once more where a rule could not be told by then. `judgedAt` (ms UTC) may be still to come. */
+function judgeUntilSettled(content: MessageContent, history: (moment: Moment) => Facts, moment: Moment) {
+  const facts = history(moment)
+  const { status } = facts.contact
+  const verdicts = judgeRules(content, facts)
+  const failed = verdicts.filter(({ verdict }) => verdict === 'fail')
+  const judgedAt = Math.max(moment.at, ...failed.map(({ until }) => until ?? 0))
+  const isSettled = judgedAt === moment.at || failed.some(({ until }) => until === undefined)
+  if (isSettled) return { judgedAt: moment.at, verdicts, status }
+  return { judgedAt, verdicts: judgeRules(content, history({ ...moment, at: judgedAt })), status }
 }
 
 const markToday = (verdict: Verdict): Verdict & { isToday?: true } =>

@@ -124,6 +124,8 @@ export type Verdict = {
   isUnknown?: true
   /** of "away": no leave was reported, but nothing else either for long; `value` is when anything last was */
   isSilent?: true
+  /** a fail that is none yet, and is to be judged again then (ms UTC) */
+  until?: number
 }
 
 /** What was judged, and when; JSON in the delivery. */

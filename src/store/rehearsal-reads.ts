@@ -40,13 +40,14 @@ export function createRehearsalReads(db: Database) {
       return db.prepare<HistoryRow, [number, number, number]>(text).iterate(appId, idAt(from - AHEAD_MS), from)
     },
 
-    /** What page loads reported last, of the 48 hours for which that is kept. */
+    /** What page loads reported, of the 48 hours for which that is kept. */
     eachReport(appId: number) {
-      type Row = Omit<ReportRow, 'isHere'> & { contactId: number; isHere: number }
+      type Row = Omit<ReportRow, 'isHere'> & { contactId: number; isHere: number | null }
       return db
         .prepare<Row, [number]>(
-          `SELECT contact_id AS contactId, page_load AS pageLoad, batch_number AS batchNumber, received_at - age AS reportedAt, path, is_here AS isHere
-           FROM snippet_batches WHERE app_id = ? AND age IS NOT NULL`,
+          `SELECT contact_id AS contactId, page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
+             received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS isHere
+           FROM snippet_batches WHERE app_id = ?`,
         )
         .iterate(appId)
     },

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, desc, eq, gt, inArray, isNotNull, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, inArray, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAccountReads } from './account-reads.ts'
 import * as tables from './schema.ts'
@@ -73,9 +73,10 @@ function createReportReads(db: Database) {
     .select({
       pageLoad: snippetBatches.pageLoad,
       batchNumber: snippetBatches.batchNumber,
-      reportedAt: sql<number>`${snippetBatches.receivedAt} - ${snippetBatches.age}`,
-      path: sql<string>`${snippetBatches.path}`,
-      isHere: sql<number>`${snippetBatches.isHere}`.mapWith(Boolean),
+      receivedAt: snippetBatches.receivedAt,
+      reportedAt: sql<number>`${snippetBatches.receivedAt} - ifnull(${snippetBatches.age}, 0)`,
+      path: sql<string>`ifnull(${snippetBatches.path}, '')`,
+      isHere: sql<boolean | null>`${snippetBatches.isHere}`.mapWith(toHere),
     })
     .from(snippetBatches)
     .where(
@@ -83,13 +84,12 @@ function createReportReads(db: Database) {
         eq(snippetBatches.appId, sql.placeholder('appId')),
         eq(snippetBatches.contactId, sql.placeholder('contactId')),
         gt(snippetBatches.receivedAt, sql.placeholder('receivedAfter')),
-        isNotNull(snippetBatches.age),
       ),
     )
     .prepare()
 
   return {
-    /** What a person's page loads reported last, of batches received after `receivedAfter` (ms UTC). */
+    /** What a person's page loads reported, of batches received after `receivedAfter` (ms UTC). */
     listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
       reports.all({ appId, contactId, receivedAfter }),
 
@@ -97,6 +97,8 @@ function createReportReads(db: Database) {
     listBatchSizes: (receivedAfter: number): BatchSize[] => sizes.all(receivedAfter),
   }
 }
+
+const toHere = (value: number | null): boolean | null => (value === null ? null : value === 1)
 
 function createActivationReads(db: Database) {
   const orm = drizzle(db)

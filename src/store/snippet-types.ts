@@ -17,19 +17,21 @@ export type BatchWrite = Omit<PersonWrite, 'buckets' | 'idempotency'> & {
 /** `repeated`: the batch was stored before, within 48 hours. */
 export type StoredBatch = { contactId: number; created: boolean; repeated: boolean }
 
-/** How long a batch's id is remembered, and with it what it said of the person's presence. */
+/** How long a batch's id is remembered, and with it what it said of presence: longer while a mail to the person waits. */
 export const BATCH_MS = 48 * 3_600_000
 
 /**
- * What a batch reported last: `isHere` for a page view, else a leave. `pageLoad` null = it names none; `batchNumber` tells
- * which batch of its page load it was, null = it does not say.
+ * What a batch reported last: `isHere` for a page view, false for a leave, null when it told of actions only. `pageLoad`
+ * null = it names none; `batchNumber` tells which batch of its page load it was, null = it does not say. `receivedAt` is
+ * when its page was there to send it, `reportedAt` when what it reports happened.
  */
 export type ReportRow = {
   pageLoad: number | null
   batchNumber: number | null
+  receivedAt: number
   reportedAt: number
   path: string
-  isHere: boolean
+  isHere: boolean | null
 }
 
 /** `hosts` empty = pages of any host may report. */

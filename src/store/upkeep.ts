@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { USES_ONCE_UP } from './delivery-states.ts'
 import { expiredUntil } from './idempotency.ts'
 import { BATCH_MS } from './snippet-types.ts'
 
@@ -15,6 +16,10 @@ const CALLS_MS = 90 * 24 * 3_600_000
 /** At most this many rows of a kind in one commit, so that no request waits for the clean-up. */
 const ROWS_A_RUN = 500
 
+/** Where a person was when something happened is asked for until the mail about it is decided, up to a month later. */
+const NOT_AWAITED = `NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.app_id = b.app_id AND d.contact_id = b.contact_id
+  AND ${USES_ONCE_UP} AND d.state IN ('waiting', 'deferred', 'claimed'))`
+
 /** Deletes what has had its time. @returns how many rows went, so that the caller can run it again */
 export function createUpkeep(db: Database) {
   const records = db.prepare(
@@ -27,7 +32,7 @@ export function createUpkeep(db: Database) {
   )
   const batches = db.prepare(
     `DELETE FROM snippet_batches WHERE (app_id, contact_id, batch) IN
-       (SELECT app_id, contact_id, batch FROM snippet_batches WHERE received_at <= ? LIMIT ${ROWS_A_RUN})`,
+       (SELECT app_id, contact_id, batch FROM snippet_batches b WHERE received_at <= ? AND ${NOT_AWAITED} LIMIT ${ROWS_A_RUN})`,
   )
   const calls = db.prepare(
     `DELETE FROM mcp_calls WHERE called_at <= ? AND id IN (SELECT id FROM mcp_calls ORDER BY id LIMIT ${ROWS_A_RUN})`,

@@ -29,8 +29,10 @@ const RESULTS = '/results/1'
 const verdicts = (decided: Decided[]) => decided.map(({ verdict, reason }) => reason ?? verdict)
 
 describe('the draft "Results ready, they left"', () => {
-  /** What Ada does before and after the event, in minutes around it, and what becomes of the mail after ten. */
-  type Visit = [name: string, before: [number, ...object[]][], after: [number, ...object[]][], outcome: string]
+  /** What Ada does before and after the event, in minutes around it, and what becomes of the mail after ten, or thirty. */
+  /** The minute, the tab where it is another than the first, and what it reports. */
+  type Act = [minute: number, ...events: (object | string)[]]
+  type Visit = [name: string, before: Act[], after: Act[], outcome: string]
   const [draft] = FIRST_MESSAGES
   const VISITS: Visit[] = [
     ['was never seen', [], [], 'send'],
@@ -53,8 +55,12 @@ describe('the draft "Results ready, they left"', () => {
       'send',
     ],
     ['closed without a word half an hour before', [[-31, page('/wait')]], [], 'send'],
-    ['watches the page where the results appear', [[-5, page(RESULTS)]], [], 'seen'],
-    ['watches another page', [[-5, page('/wait')]], [], 'not_away'],
+    ['watches the page where the results appear', [[-5, page(RESULTS)]], [[20, leave(RESULTS)]], 'seen'],
+    ['watches another page', [[-5, page('/wait')]], [[20, leave('/wait')]], 'not_away'],
+    ['watches another page and does something there', [[-5, page('/wait')]], [[9, track('zoomed')]], 'not_away'],
+    ['lost their tab without a word five minutes before', [[-5, page('/wait')]], [], 'send'],
+    ['lost the tab with the results without a word', [[-5, page(RESULTS)]], [], 'send'],
+    ['comes back after it to another tab', [[-5, page('/wait')]], [[5, 'b', page('/home')]], 'not_away'],
     ['was on another page, and left after', [[-5, page('/wait')]], [[1, leave('/wait')]], 'not_away'],
     [
       'had left, and opens the results',
@@ -112,10 +118,11 @@ describe('the draft "Results ready, they left"', () => {
     ],
   ]
 
-  const play = async (acts: [number, ...object[]][], at: number): Promise<void> => {
-    for (const [minute, ...events] of acts) {
+  const play = async (acts: Act[], at: number): Promise<void> => {
+    for (const [minute, ...told] of acts) {
       server.clock.wallMs = at + minute * MINUTE
-      await messaging.browse('a', ...events)
+      const events = told.filter((one) => typeof one === 'object')
+      await messaging.browse(told.find((one) => typeof one === 'string') ?? 'a', ...events)
     }
   }
 
@@ -125,11 +132,20 @@ describe('the draft "Results ready, they left"', () => {
     await play(before, NOW + HOUR)
     server.clock.wallMs = NOW + HOUR
     await messaging.event()
-    await play(after, NOW + HOUR)
+    const isEarly = ([minute]: Act): boolean => minute <= 10
+    await play(after.filter(isEarly), NOW + HOUR)
     server.clock.wallMs = NOW + HOUR + 10 * MINUTE - 1
     expect(await messaging.decide()).toEqual([])
     server.clock.wallMs += 1
-    await messaging.decide()
+    const [decided] = await messaging.decide()
+    await play(
+      after.filter((act) => !isEarly(act)),
+      NOW + HOUR,
+    )
+    server.clock.wallMs = NOW + HOUR + 30 * MINUTE - 1
+    expect(await messaging.decide()).toEqual([])
+    server.clock.wallMs += 1
+    expect(await messaging.decide()).toHaveLength(decided?.verdict === 'defer' ? 1 : 0)
     const [delivery, ...others] = await messaging.deliveries()
     expect(others).toEqual([])
     expect(delivery?.state === 'sent' ? 'send' : delivery?.reason).toBe(outcome)
@@ -143,8 +159,43 @@ describe('the draft "Results ready, they left"', () => {
     server.clock.tick(MINUTE)
     await messaging.browse('a', leave('/one'))
     await messaging.event()
-    server.clock.tick(10 * MINUTE)
+    server.clock.tick(MINUTE)
+    await messaging.browse('b', leave('/two'))
+    server.clock.tick(9 * MINUTE)
     expect(verdicts(await messaging.decide())).toEqual(['not_away'])
+  })
+
+  test('who was here when it came is known to the end of the wait, after days and a restart', async () => {
+    const wait = { minutes: 5 * 24 * 60 }
+    for (const [name, at] of [
+      ['Left', 'trigger'],
+      ['Here', 'trigger'],
+    ] as const) {
+      await messaging.put(messageOf({ name, wait, onlyIf: [{ rule: 'away', at }], trigger: { event: name } }))
+    }
+    await messaging.event({ event: 'known' })
+    await messaging.browse('a', page('/wait'))
+    server.clock.tick(MINUTE)
+    await messaging.event({ event: 'Here' })
+    server.clock.tick(MINUTE)
+    await messaging.browse('a', leave('/wait'))
+    server.clock.tick(MINUTE)
+    await messaging.event({ event: 'Left' })
+    for (let day = 0; day < 5; day += 1) {
+      server.clock.tick(DAY)
+      await messaging.store().cleanUp({ at: server.clock.now() })
+    }
+    await server.restart()
+    const decided = await messaging.decide()
+    expect(decided.map(({ name, verdict }) => [name, verdict]).toSorted()).toEqual([
+      ['Here', 'skip'],
+      ['Left', 'send'],
+    ])
+    const [delivery] = await messaging.deliveries()
+    const reports = () => messaging.store().listReports(messaging.app.id, delivery?.contactId ?? 0, 0)
+    expect(await reports()).toHaveLength(2)
+    await messaging.store().cleanUp({ at: server.clock.now() })
+    expect(await reports()).toEqual([])
   })
 })
 
@@ -227,13 +278,16 @@ describe('a rule, judged at the moment of sending', () => {
     expect(verdicts(await messaging.decide())).toEqual(['seen'])
   })
 
-  test('days after the event it is told by the page views alone', async () => {
+  test('days after the event it is known that the page was open when it came', async () => {
     await messaging.event({ event: 'known' })
     await messaging.browse('a', page(RESULTS))
     server.clock.tick(MINUTE)
     await messaging.put(messageOf({ wait: { minutes: 3 * 24 * 60 }, onlyIf: [{ rule: 'notSeen' }] }))
     await messaging.event()
+    server.clock.tick(MINUTE)
+    await messaging.browse('a', leave(RESULTS))
     server.clock.tick(3 * DAY)
+    await messaging.store().cleanUp({ at: server.clock.now() })
     expect(verdicts(await messaging.decide())).toEqual(['seen'])
   })
 

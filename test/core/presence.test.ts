@@ -37,13 +37,25 @@ const away = (leftAgo: number | null) =>
 
 describe('one tab', () => {
   test('never seen, here, gone, back', async () => {
-    expect(await read()).toEqual({ isHere: false, paths: [], lastReportAt: null, lastLeftAt: null })
+    expect(await read()).toEqual({ isHere: false, paths: [], pages: [], lastReportAt: null, lastLeftAt: null })
     await from('a', page('/results/1'))
-    expect(await read()).toEqual({ isHere: true, paths: ['/results/1'], lastReportAt: NOW, lastLeftAt: null })
+    expect(await read()).toEqual({
+      isHere: true,
+      paths: ['/results/1'],
+      pages: [{ path: '/results/1', heardAt: NOW }],
+      lastReportAt: NOW,
+      lastLeftAt: null,
+    })
     server.clock.tick(60_000)
     await from('a', leave('/results/1'))
     server.clock.tick(1_000)
-    expect(await read()).toEqual({ isHere: false, paths: [], lastReportAt: NOW + 60_000, lastLeftAt: NOW + 60_000 })
+    expect(await read()).toEqual({
+      isHere: false,
+      paths: [],
+      pages: [],
+      lastReportAt: NOW + 60_000,
+      lastLeftAt: NOW + 60_000,
+    })
     await from('a', page('/results/1'))
     expect(await read()).toEqual(here('/results/1'))
   })

@@ -34,11 +34,11 @@ const browse = (email: string, ...events: object[]) =>
 
 /** People who did different things around their event, some of them twice. */
 async function play(): Promise<void> {
-  const people = ['left', 'stayed', 'saw', 'stranger', 'paid'].map((name) => `${name}@example.com`)
-  const [left = '', stayed = '', saw = '', stranger = '', paid = ''] = people
+  const people = ['left', 'stayed', 'saw', 'stranger', 'paid', 'crashed'].map((name) => `${name}@example.com`)
+  const [left = '', stayed = '', saw = '', stranger = '', paid = '', crashed = ''] = people
   for (const email of people) await messaging.event({ ...of(email), event: 'signed_up' })
   server.clock.tick(HOUR)
-  for (const email of [left, stayed, saw, paid]) await browse(email, page('/wait'))
+  for (const email of [left, stayed, saw, paid, crashed]) await browse(email, page('/wait'))
   server.clock.tick(MINUTE)
   for (const email of [left, saw, paid]) await browse(email, leave('/wait'))
   server.clock.tick(MINUTE)
@@ -47,6 +47,8 @@ async function play(): Promise<void> {
   await browse(saw, page('/results/1'))
   await messaging.event({ email: paid, event: 'checkout.paid' })
   await messaging.event(of(stranger))
+  server.clock.tick(20 * MINUTE)
+  await browse(stayed, leave('/wait'))
 }
 
 const LEFT: Partial<MessageContent> = {
@@ -75,8 +77,15 @@ test('decides as the live message did', async () => {
   const rehearsal = await rehearse(LEFT)
   const lines = rehearsal.lines.map(({ email, outcome }) => [email, outcome])
   expect(lines.filter(([, outcome]) => outcome !== 'again').toSorted()).toEqual(live.toSorted())
-  expect(live.map(([, outcome]) => outcome).toSorted()).toEqual(['done', 'not_away', 'seen', 'send', 'send'])
-  expect(rehearsal).toMatchObject({ triggered: 6, counts: { send: 2, not_away: 1, seen: 1, done: 1, again: 1 } })
+  expect(live.map(([, outcome]) => outcome).toSorted()).toEqual(['done', 'not_away', 'seen', 'send', 'send', 'send'])
+  expect(rehearsal).toMatchObject({ triggered: 7, counts: { send: 3, not_away: 1, seen: 1, done: 1, again: 1 } })
+})
+
+test('who was on a page of which nothing is heard is waited for', async () => {
+  await play()
+  expect((await rehearse(LEFT)).counts).toMatchObject({ not_away: 1, waiting: 1 })
+  server.clock.tick(10 * MINUTE)
+  expect((await rehearse(LEFT)).counts).toMatchObject({ not_away: 1, send: 3 })
 })
 
 test('changes nothing, and says of which rules it took what is so today', async () => {
@@ -93,8 +102,8 @@ test('changes nothing, and says of which rules it took what is so today', async 
     ['tag', true],
   ])
   expect(line).toMatchObject({
-    triggeredAt: server.clock.now() - HOUR - MINUTE,
-    dueAt: server.clock.now() - HOUR + 9 * MINUTE,
+    triggeredAt: server.clock.now() - HOUR - 21 * MINUTE,
+    dueAt: server.clock.now() - HOUR - 11 * MINUTE,
   })
 })
 

@@ -77,11 +77,13 @@ export function testBrowserBatches(store: Fresh): void {
     await send({ email, batchId: 'equal', at: AT + 1, items: [page('/one'), leave('/one'), action('x', '/one')] })
     await send({ email, batchId: 'silent', at: AT + 2, items: [action('x', '/one')] })
     const reports = await store().listReports(1, contactId, AT - 1)
+    const nameless = { pageLoad: null, batchNumber: null }
     expect(reports.toSorted((a, b) => a.reportedAt - b.reportedAt)).toEqual([
-      { pageLoad: null, batchNumber: null, reportedAt: AT - 1, path: '/two', isHere: true },
-      { pageLoad: null, batchNumber: null, reportedAt: AT, path: '/one', isHere: false },
+      { ...nameless, receivedAt: AT, reportedAt: AT - 1, path: '/two', isHere: true },
+      { ...nameless, receivedAt: AT + 1, reportedAt: AT, path: '/one', isHere: false },
+      { ...nameless, receivedAt: AT + 2, reportedAt: AT + 2, path: '', isHere: null },
     ])
-    expect(await store().listReports(1, contactId, AT)).toHaveLength(1)
+    expect(await store().listReports(1, contactId, AT)).toHaveLength(2)
     expect(await store().listReports(2, contactId, 0)).toEqual([])
   })
 
