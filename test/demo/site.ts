@@ -16,10 +16,12 @@ export type DemoOptions = {
   /** 0 takes a free one */
   port?: number
   jobMs?: number
+  /** what a job waits for, instead of a time */
+  work?: () => Promise<unknown>
 }
 
 /** Serves the site until `stop`. */
-export function startSite({ eventpost, tag, port = 0, jobMs = JOB_MS }: DemoOptions) {
+export function startSite({ eventpost, tag, port = 0, jobMs = JOB_MS, work = () => Bun.sleep(jobMs) }: DemoOptions) {
   const sessions = new Map<string, User>()
   const results = new Map<string, { user: User; headline: string }>()
 
@@ -46,7 +48,7 @@ export function startSite({ eventpost, tag, port = 0, jobMs = JOB_MS }: DemoOpti
   async function runJob(request: Request): Promise<Response> {
     const user = findUser(request)
     if (!user) return new Response(null, { status: 401 })
-    await Bun.sleep(jobMs)
+    await work()
     const id = crypto.randomUUID()
     const path = `/results/${id}`
     results.set(id, { user, headline: HEADLINE })
