@@ -1,4 +1,5 @@
 import type { MessageContent } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
 import { RESULTS_READY } from './event-input.ts'
 
 /**
@@ -53,3 +54,24 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
     },
   },
 ]
+
+/** An installation in which every app began with the drafts, or was given them since. */
+const GIVEN = { name: 'first_messages', value: 'given' }
+
+/**
+ * Gives the drafts to apps that were made before there were messages: once, at the first start that knows them, so that
+ * an app whose owner deletes its messages later stays without. Apps that have a message are left alone. What cannot be
+ * saved keeps no service from starting: the next start tries again.
+ */
+export async function giveFirstMessages(store: Store, at: number): Promise<void> {
+  if ((await store.installValue(GIVEN.name)) !== null) return
+  for (const { id: accountId } of await store.listAccounts()) {
+    for (const { id: appId } of await store.listApps(accountId)) {
+      if ((await store.listMessages(appId)).length > 0) continue
+      const drafts = FIRST_MESSAGES.map((draft) => ({ ...draft, id: null, status: null }))
+      const outcome = await store.saveMessages({ accountId, appId, actor: 'upgrade', at, drafts })
+      if ('refusal' in outcome) return
+    }
+  }
+  await store.keepInstallValue(GIVEN)
+}

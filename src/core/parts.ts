@@ -7,8 +7,9 @@ import { createFeed, type Feed } from './feed.ts'
 import { createFloodGuard, type FloodGuard } from './flood.ts'
 import { createLimits, type Limits } from './limits.ts'
 import type { Mailer } from './mailer.ts'
-import type { ResolveTxt } from './sender-checks.ts'
+import { giveFirstMessages } from './message-drafts.ts'
 import type { Rehearse } from './rehearsals.ts'
+import type { ResolveTxt } from './sender-checks.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './snippet-limits.ts'
 import { restoreLimits } from './write-limits.ts'
 
@@ -73,6 +74,7 @@ export async function createParts(given: Given): Promise<Parts> {
     feed,
     calls: createCallLog({ store }),
   }
+  await giveFirstMessages(store, clock.now())
   await restoreLimits(parts)
   await restoreSnippetLimits(parts.snippetLimits, parts)
   return parts
