@@ -1,5 +1,7 @@
 /** A rehearsal decides as a live message would have, sends nothing and changes nothing (messages.md, Rehearsal). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { getPriority } from 'node:os'
 import { createRehearsals, type RehearsalInput } from '../../src/core/rehearsals.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
@@ -164,6 +166,34 @@ describe('looks at', () => {
     const { lines } = await rehearse({}, { settings: { sendWindow, timezone: null } })
     expect(lines.map(({ dueAt }) => new Date(dueAt).toISOString())).toEqual(['2026-05-18T09:00:00.000Z'])
   })
+})
+
+/** By thread of this process. */
+function listNice(): number[] {
+  return readdirSync('/proc/self/task').flatMap((thread) => {
+    try {
+      return [Number(readFileSync(`/proc/self/task/${thread}/stat`, 'utf8').split(') ')[1]?.split(' ')[16])]
+    } catch {
+      return [] // it has ended meanwhile
+    }
+  })
+}
+
+test.skipIf(process.platform !== 'linux')('its thread steps back, and no other', async () => {
+  await messaging.event()
+  const before = listNice()
+  const seen = new Set<number>()
+  while (!seen.has(19)) {
+    const running = { done: false }
+    const rehearsed = rehearse({}).finally(() => (running.done = true))
+    while (!running.done) {
+      listNice().forEach((nice) => seen.add(nice))
+      await Bun.sleep(0)
+    }
+    await rehearsed
+  }
+  expect([...seen].filter((nice) => nice !== 19).toSorted()).toEqual([...new Set(before)].toSorted())
+  expect(getPriority()).toBe(before[0] ?? 0)
 })
 
 test('two at once are both answered, and one that fails does not stop the next', async () => {

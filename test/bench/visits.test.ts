@@ -1,0 +1,23 @@
+/** A few visits of each kind of `bun run lab:visits`: whoever is written to is right, and the plain rule is not. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { FOUND } from '../chromium.ts'
+import { runVisits, scoreVisits } from './visits/run.ts'
+
+const VISITS = 30
+const LANES = 2
+const SEED = 2_000
+
+setDefaultTimeout(240_000)
+describe.skipIf(!FOUND?.isWhole)('visits in a real browser', () => {
+  test('are judged as their truth asks, each of them, and the plain rule is often wrong', async () => {
+    const visited = await runVisits({ visits: VISITS, lanes: LANES, seed: SEED })
+    const wrong = visited.filter(({ right, service }) => service !== right)
+    expect(wrong).toEqual([])
+    const scores = scoreVisits(visited)
+    const all = scores.at(-1)
+    expect(scores.filter(({ visits }) => visits < 2)).toEqual([])
+    expect(all).toMatchObject({ visits: VISITS, service: VISITS })
+    expect(all?.plain).toBeLessThan(0.8 * VISITS)
+    expect(new Set(visited.map(({ right }) => right)).size).toBe(2)
+  })
+})
