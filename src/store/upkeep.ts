@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { USES_ONCE_UP } from './delivery-states.ts'
+import { createBatchUpkeep } from './batch-upkeep.ts'
 import { expiredUntil } from './idempotency.ts'
-import { BATCH_MS } from './snippet-types.ts'
 
 /** Usage older than every window is of no limit's concern. */
 const USAGE_KEPT_S = 3_600
@@ -16,10 +15,6 @@ const CALLS_MS = 90 * 24 * 3_600_000
 /** At most this many rows of a kind in one commit, so that no request waits for the clean-up. */
 const ROWS_A_RUN = 500
 
-/** Where a person was when something happened is asked for until the mail about it is decided, up to a month later. */
-const NOT_AWAITED = `NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.app_id = b.app_id AND d.contact_id = b.contact_id
-  AND ${USES_ONCE_UP} AND d.state IN ('waiting', 'deferred', 'claimed'))`
-
 /** Deletes what has had its time. @returns how many rows went, so that the caller can run it again */
 export function createUpkeep(db: Database) {
   const records = db.prepare(
@@ -30,10 +25,7 @@ export function createUpkeep(db: Database) {
     `DELETE FROM limit_usage WHERE (bucket, second) IN
        (SELECT bucket, second FROM limit_usage WHERE second < ? LIMIT ${ROWS_A_RUN})`,
   )
-  const batches = db.prepare(
-    `DELETE FROM snippet_batches WHERE (app_id, contact_id, batch) IN
-       (SELECT app_id, contact_id, batch FROM snippet_batches b WHERE received_at <= ? AND ${NOT_AWAITED} LIMIT ${ROWS_A_RUN})`,
-  )
+  const removeBatches = createBatchUpkeep(db)
   const calls = db.prepare(
     `DELETE FROM mcp_calls WHERE called_at <= ? AND id IN (SELECT id FROM mcp_calls ORDER BY id LIMIT ${ROWS_A_RUN})`,
   )
@@ -63,14 +55,13 @@ export function createUpkeep(db: Database) {
       const runs = [
         records.run(expiredUntil(at)),
         usage.run(Math.floor(at / 1000) - USAGE_KEPT_S),
-        batches.run(at - BATCH_MS),
         calls.run(at - CALLS_MS),
         links.run(at),
         forms.run(at - FORM_MS),
         sessions.run(at - IDLE_MS),
         secrets.run(at - RETIRED_MS),
       ]
-      return { deleted: runs.reduce((sum, run) => sum + run.changes, 0) }
+      return { deleted: runs.reduce((sum, run) => sum + run.changes, removeBatches(at)) }
     },
   }
 }

@@ -194,6 +194,7 @@ describe('the draft "Results ready, they left"', () => {
     const [delivery] = await messaging.deliveries()
     const reports = () => messaging.store().listReports(messaging.app.id, delivery?.contactId ?? 0, 0)
     expect(await reports()).toHaveLength(2)
+    server.clock.tick(HOUR)
     await messaging.store().cleanUp({ at: server.clock.now() })
     expect(await reports()).toEqual([])
   })

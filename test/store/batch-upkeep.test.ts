@@ -1,0 +1,57 @@
+/** What a page reported is kept while a mail to its person waits, however many such people there are. */
+import { afterAll, expect, test } from 'bun:test'
+import { createBatchUpkeep } from '../../src/store/batch-upkeep.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { AT, DAY, HOUR, makeFolder } from './samples.ts'
+
+const { folder, remove } = makeFolder()
+const db = openDatabase(folder)
+afterAll(() => {
+  db.close()
+  remove()
+})
+
+/** Each row of its own person; those below `awaited` have a mail that waits. */
+function fill(rows: number, awaited: number): void {
+  const batch = db.prepare(
+    'INSERT INTO snippet_batches (app_id, contact_id, batch, received_at, items) VALUES (1, ?, 1, ?, 1)',
+  )
+  const delivery = db.prepare(
+    `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, triggered_at, planned_at, due_at,
+       attempt, resent, by_hand, updated_at) VALUES (?, 1, ?, 1, 1, '', 'waiting', 1, 1, 1, 0, 0, 0, 1)`,
+  )
+  db.transaction(() => {
+    for (let person = 1; person <= rows; person += 1) {
+      batch.run(person, AT + (person % 7))
+      if (person < awaited) delivery.run(person, person)
+    }
+  }).immediate()
+}
+const count = (): number => Number(db.query('SELECT count(*) FROM snippet_batches').values()[0]?.[0])
+
+test('goes on behind many that are kept, and deletes these once they are decided', () => {
+  db.run('PRAGMA foreign_keys = OFF')
+  fill(13_000, 12_000)
+  const clean = createBatchUpkeep(db)
+  const cleanAll = (at: number): void => {
+    for (let run = 0; run < 40; run += 1) clean(at)
+  }
+  cleanAll(AT + 2 * DAY - 1)
+  expect(count()).toBe(13_000)
+  cleanAll(AT + 2 * DAY + 10)
+  cleanAll(AT + 2 * DAY + HOUR)
+  expect(count()).toBe(11_999)
+  db.run(`UPDATE deliveries SET state = 'skipped'`)
+  cleanAll(AT + 2 * DAY + 2 * HOUR)
+  expect(count()).toBe(0)
+})
+
+test('a clock that went back deletes nothing early, and one that goes on again goes on', () => {
+  fill(10, 0)
+  const clean = createBatchUpkeep(db)
+  clean(AT + DAY)
+  clean(AT)
+  expect(count()).toBe(10)
+  clean(AT + 3 * DAY)
+  expect(count()).toBe(0)
+})
