@@ -1,4 +1,3 @@
-import { allHold, parseProperties, propertyOf } from '../store/conditions.ts'
 import {
   type Again,
   type MailSettings,
@@ -7,11 +6,11 @@ import {
   type Rule,
   type Verdict,
 } from '../store/message-types.ts'
-import { isPathLike, pathOfUrl } from '../store/paths.ts'
 import type { RehearsalReads } from '../store/rehearsal-reads.ts'
-import { onceKeyOf, whenDue } from '../store/triggers.ts'
+import { whenDue } from '../store/triggers.ts'
 import { type Facts, judgeRules } from './judge.ts'
 import { type Moment, readHistory } from './rehearsal-history.ts'
+import { readPeople, readTriggers } from './rehearsal-triggers.ts'
 import { nextOpening } from './send-window.ts'
 
 const HOUR_MS = 3_600_000
@@ -46,8 +45,6 @@ export type Rehearsal = {
   lines: RehearsalLine[]
 }
 
-type Triggered = { contactId: number; at: number; resultPath: string | null; key: string }
-
 /**
  * Who would have got a message in the last days, when, and why the others not, had it been live (messages.md,
  * Rehearsal). The app's limits per person are not looked at: they depend on other messages. Null for a trigger by tag,
@@ -59,14 +56,16 @@ export function rehearse(
 ): Rehearsal | null {
   if ('tag' in content.trigger) return null
   const from = now - days * DAY_MS
-  // what came since belongs to the next rehearsal: a page of this one is asked for later
-  const triggers = readTriggers(reads, appId, content, from).filter(({ at }) => at <= now)
-  const people = new Set(triggers.map(({ contactId }) => contactId))
+  const people = readPeople(reads, { appId, from }, content)
   const history = readHistory(reads, { appId, content, from, isTriggered: (contactId) => people.has(contactId) })
   const again = createAgain(content.again)
   const tally = createTally()
   const zone = settings.timezone ?? 'UTC'
-  for (const { contactId, at, resultPath, key } of triggers) {
+  let triggered = 0
+  for (const { contactId, at, resultPath, key } of readTriggers(reads, { appId, from }, content)) {
+    // what came since belongs to the next rehearsal: a page of this one is asked for later
+    if (at > now) continue
+    triggered += 1
     const dueAt = nextOpening(whenDue(content.wait, at, zone), settings.sendWindow, zone)
     const note = (outcome: string, verdicts: Verdict[] = []): void =>
       tally.add({ contactId, email: null, triggeredAt: at, dueAt, outcome, verdicts })
@@ -87,7 +86,7 @@ export function rehearse(
   const lines = tally
     .lines()
     .map((line) => ({ ...line, email: reads.emailOf(line.contactId), verdicts: line.verdicts.map(markToday) }))
-  return { from, until: now, triggered: triggers.length, counts: tally.counts(), lines }
+  return { from, until: now, triggered, counts: tally.counts(), lines }
 }
 
 /** When it is due, and once more where a rule could not be told by then. `judgedAt` (ms UTC) may be still to come. */
@@ -110,56 +109,6 @@ function outcomeOf({ mail }: MessageContent, status: string, verdicts: Verdict[]
   if (isRefused) return status
   const failed = verdicts.find(({ verdict }) => verdict === 'fail')
   return failed ? STOP_REASONS[failed.rule as Rule['rule']] : 'send'
-}
-
-type Range = { appId: number; from: number }
-
-/** In the order in which they came. */
-function readTriggers(reads: RehearsalReads, appId: number, content: MessageContent, from: number): Triggered[] {
-  const range = { appId, from }
-  const { trigger } = content
-  if ('contact' in trigger) return Array.from(reads.eachCreated(range), toCreated)
-  if ('page' in trigger) return readViews(reads, range, trigger.page)
-  return 'event' in trigger ? readEvents(reads, range, content, trigger) : []
-}
-
-/** Without an event, "once" can only be once per person. */
-const toCreated = ({ id, createdAt }: { id: number; createdAt: number }): Triggered => ({
-  contactId: id,
-  at: createdAt,
-  resultPath: null,
-  key: String(id),
-})
-
-function readViews(reads: RehearsalReads, range: Range, pattern: string): Triggered[] {
-  const found: Triggered[] = []
-  for (const { contactId, path, occurredAt: at } of reads.eachHappening(range, null)) {
-    if (path !== null && isPathLike(path, pattern))
-      found.push({ contactId, at, resultPath: null, key: String(contactId) })
-  }
-  return found
-}
-
-type OnEvent = Extract<MessageContent['trigger'], { event: string }>
-
-function readEvents(
-  reads: RehearsalReads,
-  range: Range,
-  content: MessageContent,
-  { event, where }: OnEvent,
-): Triggered[] {
-  const { again, onlyIf = [] } = content
-  const asksUrl = onlyIf.some(({ rule }) => rule === 'seen' || rule === 'notSeen')
-  // of a million events, taking properties apart that nobody asks for would be most of the time
-  const asks = asksUrl || where !== undefined || (again !== undefined && 'property' in again)
-  const found: Triggered[] = []
-  for (const { contactId, properties, occurredAt: at } of reads.eachTrigger(range, event)) {
-    const parsed = asks ? parseProperties(properties) : {}
-    if (where && !allHold(where, parsed)) continue
-    const resultPath = asksUrl ? pathOfUrl(propertyOf(parsed, 'url')) : null
-    found.push({ contactId, at, resultPath, key: `${contactId} ${onceKeyOf(again, () => parsed)}` })
-  }
-  return found
 }
 
 /** "Once" as the queue has it: what is on its way or was sent uses it up, what was skipped gives it back. */
