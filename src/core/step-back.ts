@@ -19,7 +19,7 @@ export function stepBack(): void {
 
 /**
  * The lowest nice value is not enough: Linux lets such a thread finish its slice of 3 ms while a request waits (measured on
- * two cores: events kept half of their rate beside it, and nine tenths beside an idle one). False where there is no glibc.
+ * two cores, by a rehearsal in another process: events kept half of their rate beside it, nine tenths beside an idle one). False where there is no glibc.
  */
 function becomeIdle(): boolean {
   try {
