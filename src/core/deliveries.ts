@@ -83,7 +83,9 @@ async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord):
   if (again) return { verdict: 'skip', reason: 'again', ...judged }
   if (isTooLate) return { verdict: 'skip', reason: 'gave_up', ...judged }
   const [first] = failed
-  return first ? { verdict: 'defer', reason: first.verdict.rule, dueAt, ...judged } : { verdict: 'send', ...judged }
+  if (!first) return { verdict: 'send', ...judged }
+  const reason = first.verdict.until === undefined ? first.verdict.rule : 'unsure'
+  return { verdict: 'defer', reason, dueAt, ...judged }
 }
 
 /** A rule about time with when it would pass. */

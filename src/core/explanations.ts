@@ -114,8 +114,9 @@ const REASONS: Record<string, readonly string[]> = {
 }
 
 /** Something else than what failed when it was last judged may have stopped it since. */
-function isCauseOf({ rule, value, verdict }: Verdict, reason: string | null): boolean {
+function isCauseOf({ rule, value, verdict, until }: Verdict, reason: string | null): boolean {
   if (verdict === 'pass' || reason === null) return false
+  if (until !== undefined) return reason === 'unsure'
   if (rule === 'wish') return value === reason
   const own: Record<string, string> = STOP_REASONS
   return own[rule] === reason || (REASONS[rule]?.includes(reason) ?? false)

@@ -89,7 +89,7 @@ function judgeAway(rule: Extract<Rule, { rule: 'away' }>, facts: Facts): Verdict
   if (isHere) {
     const proven = pages.find(({ heardAt }) => heardAt > facts.triggeredAt)
     if (proven) return verdict(rule, about, proven.path, false)
-    return awaitProof(rule, about, facts, quietMs) ?? verdict(rule, about, lastReportAt, true)
+    return awaitProof(rule, about, facts, quietMs) ?? { ...verdict(rule, about, lastReportAt, true), isSilent: true }
   }
   const isLongAgo = lastLeftAt === null || lastLeftAt <= at - (rule.minutes ?? 0) * MINUTE_MS
   const left = verdict(rule, about, lastLeftAt ?? lastReportAt, isLongAgo)

@@ -21,6 +21,7 @@ const JUDGED: Record<string, Say> = {
   again: (name) => `${name} got this message already, or it is on its way.`,
   gave_up: () => 'It could not be sent in time, and was given up.',
   window: () => 'It was outside the hours in which this app sends.',
+  unsure: (name) => `A page was open when it was triggered, and nobody knows yet whether ${name} was before it.`,
   perDay: (name) => `${name} had as many mails within a day as this app allows.`,
   perWeek: (name) => `${name} had as many mails within a week as this app allows.`,
   gone: () => 'What it was about is not there any more: the event, the person or the app.',

@@ -150,9 +150,14 @@ function sayLimit(verdict: Verdict, told: Told, span: string): string {
   return isPass(verdict) ? `${mails}, and may get ${about}.` : `${mails}, and this app sends at most ${about}.`
 }
 
+/** A page was open, and since then it said nothing: it may be watched, or have crashed. */
+const sayUnsure = (told: Told): string =>
+  `A page was open at the time of ${sayTrigger(told.content)}, and nobody knows yet whether ${sayName(told.person)} was before it.`
+
 /** What one rule found. Rules stand in the record in the order of the message; a stop names its one rule only. */
 function sayVerdict(verdict: Verdict, told: Told, nth = 0): string {
   const rules = (told.content.onlyIf ?? []).filter((rule) => isAbout(rule, verdict))
+  if (verdict.until !== undefined) return sayUnsure(told)
   return (
     VERDICT_WORDS[verdict.rule]?.(verdict, told, rules[nth] ?? rules[0]) ?? `${verdict.rule}: ${String(verdict.value)}.`
   )

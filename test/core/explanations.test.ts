@@ -208,6 +208,13 @@ describe('a state is said', () => {
     )
   })
 
+  test('as what cannot be told yet', () => {
+    const verdicts = [{ ...fail('away', 'sending', NOW), until: NOW + 30 * MINUTE }]
+    expect(say({ state: 'deferred', reason: 'unsure' }, verdicts)).toBe(
+      'A page was open at the time of the event, and nobody knows yet whether Ada was before it. It is tried again on 15 May 2026, 12:10 UTC.',
+    )
+  })
+
   test('as kept where it did not leave', () => {
     const delivery = deliveryOf({ state: 'sent', sentAt: NOW })
     const { why } = explainDelivery({ delivery, person: ADA, content: CONTENT, isKept: true })
@@ -220,7 +227,7 @@ describe('a state is said', () => {
 })
 
 describe('a reason has a sentence of its own', () => {
-  const judged = ['message_paused', 'again', 'gave_up', 'window', 'perDay', 'perWeek', 'gone']
+  const judged = ['message_paused', 'again', 'gave_up', 'window', 'unsure', 'perDay', 'perWeek', 'gone']
   const sending = ['missing_value', 'broken_template', 'no_sender', 'smtp_url', 'dkim_key', 'error', 'not_saved']
   const server = ['server_paused', 'stopped', 'unknown']
   /** Of other ways to send, of files and of logins that we do not use. */
