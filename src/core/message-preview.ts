@@ -27,7 +27,7 @@ type Asked = { content: MessageContent; sampleId: string }
 export async function previewMessage(parts: Parts, app: AppRow, asked: Asked): Promise<Preview> {
   const { choices, sample, work } = await prepareSample(parts, app, asked)
   const properties = choices.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null)))
-  const from = findFrom(asked.content.mail, work.settings, parts.mailer.sender)
+  const from = findFrom(asked.content.mail, work.settings, parts.mailer.findWay(work.settings).from)
   return { choices, sample, properties: [...new Set(properties)].sort(), from, mail: parts.mailer.preview(work) }
 }
 

@@ -1,5 +1,5 @@
 import type { MessageChange, SavedMessage } from '../store/message-writes.ts'
-import type { MessageCounts, MessageRow, MessageStatus } from '../store/message-types.ts'
+import { type MessageCounts, type MessageRow, type MessageStatus, NO_COUNTS } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { type CheckContext, findLiveProblems } from './message-checks.ts'
@@ -13,7 +13,9 @@ export type { MessageChange, MessageCounts, MessageRow, MessageStatus, SavedMess
 /** The messages of an app with what each achieved, in the order in which they were made. */
 export async function listMessages(store: Store, app: AppRow): Promise<(MessageRow & { counts: MessageCounts })[]> {
   const rows = await store.listMessages(app.id)
-  return Promise.all(rows.map(async (row) => ({ ...row, counts: await store.countDeliveries(row.id) })))
+  const counted = await store.countAllDeliveries(app.id)
+  const counts = new Map(counted.map((one) => [one.messageId, one.counts]))
+  return rows.map((row) => ({ ...row, counts: counts.get(row.id) ?? NO_COUNTS }))
 }
 
 /**

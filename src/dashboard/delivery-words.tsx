@@ -25,3 +25,9 @@ export const DeliveryBadge = ({ state, isKept }: { state: DeliveryState; isKept:
 
 /** Where a delivery is shown. */
 export const deliveryPath = (appId: string, id: number): string => `/apps/${appId}/deliveries/${publicId('dlv', id)}`
+
+/** Those of one message, in one state or in all. */
+export const deliveriesPath = (appId: string, { id, state }: { id: number; state?: DeliveryState }): string => {
+  const query = new URLSearchParams({ message: publicId('msg', id), ...(state === undefined ? {} : { state }) })
+  return `/apps/${appId}/deliveries?${query}`
+}

@@ -3,12 +3,11 @@ import { hasRole } from '../core/members.ts'
 import { readMessage } from '../core/message-input.ts'
 import { sendTestMail } from '../core/message-preview.ts'
 import { type MessageStatus, saveMessage, setMessageStatus } from '../core/messages.ts'
-import { publicId } from '../core/public-ids.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../core/refusals.ts'
 import { redirectAnswer } from './answers.ts'
+import { messagePath } from './messages-page.tsx'
 import { flashCookie } from './flash.ts'
-import { pathOf } from './frame.tsx'
-import { answerEditor, contextOf, type Editing, editorPath } from './message-editing.tsx'
+import { answerEditor, type Editing, editorPath, readContext } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
 import { changeRows, readFields, saysSame, writeFields } from './message-form.ts'
 import { problemAnswer } from './problems.tsx'
@@ -61,9 +60,9 @@ async function save(editing: Editing, fields: Fields, status: MessageStatus | nu
   }
   const typed = message && saysSame(fields, message) ? { name: message.name, ...message.content } : readFields(fields)
   const value = status === null ? typed : { ...typed, status }
-  const outcome = await saveMessage(contextOf(editing), byMember(editing), { id: message?.id ?? null, value })
+  const outcome = await saveMessage(await readContext(editing), byMember(editing), { id: message?.id ?? null, value })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
-  const path = `${pathOf(editing.viewer.app.publicId, 'messages')}/${publicId('msg', outcome.id)}`
+  const path = messagePath(editing.viewer.app.publicId, outcome.id)
   return redirectAnswer(path, [flashCookie(status === 'live' ? 'message_live' : 'message_saved')])
 }
 
@@ -71,7 +70,7 @@ async function save(editing: Editing, fields: Fields, status: MessageStatus | nu
 async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'draft'): Promise<Response> {
   const { parts, message, viewer } = editing
   if (!message) return problemAnswer(editing.request, 'message_unknown')
-  const outcome = await setMessageStatus(contextOf(editing), byMember(editing), { id: message.id, status })
+  const outcome = await setMessageStatus(await readContext(editing), byMember(editing), { id: message.id, status })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const isSame = saysSame(fields, message)
   if (isSame) return redirectAnswer(editorPath(editing), [flashCookie(`message_${status}`)])

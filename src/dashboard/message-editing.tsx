@@ -1,10 +1,11 @@
 /** @jsxImportSource preact */
+import { isCapturing as readCapturing } from '../core/delivery-lists.ts'
 import { previewMessage } from '../core/message-preview.ts'
 import { type CheckContext, findLiveProblems } from '../core/message-checks.ts'
 import type { MessageContent, MessageRow } from '../core/messages.ts'
-import { publicId } from '../core/public-ids.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { pageAnswer } from './answers.ts'
+import { messagePath } from './messages-page.tsx'
 import type { PageParts } from './door.tsx'
 import { pathOf } from './frame.tsx'
 import type { MailFrames } from './mail-frames.ts'
@@ -35,39 +36,27 @@ export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'rehearsal' 
 }
 
 export const editorPath = ({ viewer, message }: Pick<Editing, 'viewer' | 'message'>): string =>
-  `${pathOf(viewer.app.publicId, 'messages')}/${message ? publicId('msg', message.id) : 'new'}`
+  message ? messagePath(viewer.app.publicId, message.id) : `${pathOf(viewer.app.publicId, 'messages')}/new`
 
-export const contextOf = ({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>): CheckContext => ({
-  store: parts.store,
-  app: viewer.app,
-  sender: parts.mailer.sender?.address ?? null,
-})
+export async function readContext({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>): Promise<CheckContext> {
+  const { from } = parts.mailer.findWay(await parts.store.mailSettings(viewer.app.id))
+  return { store: parts.store, app: viewer.app, sender: from?.address ?? null }
+}
 
 /** The editor as it was typed, with all that it needs to be looked at. */
 export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
   const { parts, request, viewer, message } = editing
   const { fields, errors, notice, rehearsal = null, test = null, status = errors ? 400 : 200 } = shown
-  const [counts, settings, members, names, preview, problems] = await Promise.all([
-    message && parts.store.countDeliveries(message.id),
-    parts.store.mailSettings(viewer.app.id),
-    parts.store.listMembers(viewer.account.id),
-    listNames(parts, viewer),
-    previewFields(editing, fields),
-    errors ?? listOpenProblems(editing),
-  ])
   const page = (
     <EditorPage
+      {...await readSurroundings(editing)}
       viewer={viewer}
       message={message}
-      counts={counts}
       fields={fields}
-      errors={problems}
+      errors={errors ?? (await listOpenProblems(editing))}
       isTried={errors !== undefined}
       notice={notice}
-      shown={preview}
-      eventNames={names}
-      members={members.map(({ email }) => email)}
-      timezone={settings.timezone ?? 'UTC'}
+      shown={await previewFields(editing, fields)}
       rehearsal={rehearsal}
       test={test}
       path={editorPath(editing)}
@@ -77,11 +66,25 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
   return pageAnswer(request, status, page)
 }
 
+/** What is the same whatever was typed. */
+async function readSurroundings({ parts, viewer, message }: Editing) {
+  const { store } = parts
+  const [counts, settings, members, eventNames, isCapturing] = await Promise.all([
+    message && store.countDeliveries(message.id),
+    store.mailSettings(viewer.app.id),
+    store.listMembers(viewer.account.id),
+    listNames(parts, viewer),
+    readCapturing(parts, viewer.app),
+  ])
+  const timezone = settings.timezone ?? 'UTC'
+  return { counts, timezone, members: members.map(({ email }) => email), eventNames, isCapturing }
+}
+
 /** What keeps a stored draft from going live. */
 const listOpenProblems = async (editing: Editing): Promise<FieldError[]> =>
   editing.message === null || editing.message.status === 'live'
     ? []
-    : findLiveProblems(contextOf(editing), editing.message.content)
+    : findLiveProblems(await readContext(editing), editing.message.content)
 
 /** Those of customers: names of our own begin with `$`. */
 async function listNames({ store, clock }: PageParts, { app }: Viewer): Promise<string[]> {

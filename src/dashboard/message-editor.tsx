@@ -13,6 +13,7 @@ import { RulesSection } from './message-rules.tsx'
 import { HeadActions, sayState, StatusSection } from './message-status.tsx'
 import { TestSection, type TestOutcome } from './message-test.tsx'
 import { AgainSection, type Ask, EVENT_NAMES, PROPERTY_NAMES, TriggerSection, WaitSection } from './message-when.tsx'
+import { Button } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
 import type { Viewer } from './viewer.ts'
@@ -31,6 +32,8 @@ export type EditorProps = {
   eventNames: string[]
   members: string[]
   timezone: string
+  /** no mail leaves this installation */
+  isCapturing: boolean
   /** `content` is what was rehearsed */
   rehearsal: { days: number; content: MessageContent; found: Rehearsal | null } | null
   test: TestOutcome | null
@@ -44,52 +47,60 @@ export const EDITOR = 'editor'
 
 /** One form for all of a message, so that whatever its buttons do, nothing that was typed is lost. */
 export function EditorPage(props: EditorProps) {
-  const { viewer, message, fields, errors, isTried, notice } = props
+  const { viewer, message, errors, isTried, notice } = props
+  const isEditor = hasRole(viewer.member.role, 'editor')
   return (
     <Frame
       viewer={viewer}
       page="messages"
       title={message?.name ?? 'New message'}
       state={sayState(message, props.counts)}
-      action={hasRole(viewer.member.role, 'editor') ? <HeadActions {...props} /> : undefined}
+      action={isEditor ? <HeadActions {...props} /> : undefined}
       islands={['message']}
     >
       {notice && <Notice kind="error">{notice}</Notice>}
       {errors.length > 0 && <ProblemList errors={errors} isTried={isTried} />}
-      {!hasRole(viewer.member.role, 'editor') && (
-        <Notice kind="info">Only owners and editors of the account change messages.</Notice>
-      )}
-      <form id={EDITOR} method="post" action={props.path} novalidate data-editor>
-        <input type="hidden" name="basedOn" value={textOf(fields, 'basedOn')} />
-        <div class="editor">
-          <MessageFields {...props} />
-          <aside>
-            <PreviewSection
-              {...props.shown}
-              viewer={viewer}
-              path={props.path}
-              view={textOf(fields, 'view')}
-              now={props.now}
-            />
-            <TestSection {...props} />
-          </aside>
-        </div>
-        <RehearsalSection {...props} />
-      </form>
+      {!isEditor && <Notice kind="info">Only owners and editors of the account change messages.</Notice>}
+      <EditorForm {...props} />
       {message && <StatusSection {...props} message={message} />}
     </Frame>
   )
 }
 
-function MessageFields({ viewer, fields, errors, path, timezone, eventNames, shown }: EditorProps) {
+const EditorForm = (props: EditorProps) => (
+  <form id={EDITOR} method="post" action={props.path} novalidate data-editor>
+    <input type="hidden" name="basedOn" value={textOf(props.fields, 'basedOn')} />
+    <div class="editor">
+      <MessageFields {...props} />
+      <aside>
+        <PreviewSection
+          {...props.shown}
+          viewer={props.viewer}
+          path={props.path}
+          view={textOf(props.fields, 'view')}
+          now={props.now}
+        />
+        <TestSection {...props} />
+      </aside>
+    </div>
+    <RehearsalSection {...props} />
+  </form>
+)
+
+function makeAsk({ viewer, fields, errors }: EditorProps): Ask {
   const isLocked = !hasRole(viewer.member.role, 'editor')
-  const ask: Ask = (name) => ({
+  return (name) => ({
     name,
     value: fields[name] ?? '',
     error: errors.find(({ field }) => field === name)?.message,
     isLocked,
     autocomplete: 'off',
   })
+}
+
+function MessageFields(props: EditorProps) {
+  const { message, fields, path, timezone, eventNames, shown } = props
+  const ask = makeAsk(props)
   return (
     <div class="message-fields">
       <Field {...ask('name')} label="Name" hint="For you and your team; nobody who is written to sees it." />
@@ -99,6 +110,11 @@ function MessageFields({ viewer, fields, errors, path, timezone, eventNames, sho
       <AgainSection ask={ask} />
       <MailSection ask={ask} properties={shown.preview.properties} />
       <SenderSection ask={ask} />
+      {!ask('name').isLocked && (
+        <Button name="do" value="save">
+          {message ? 'Save' : 'Save as a draft'}
+        </Button>
+      )}
       <datalist id={EVENT_NAMES}>
         <NameOptions names={eventNames} />
       </datalist>

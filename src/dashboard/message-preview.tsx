@@ -9,6 +9,7 @@ import { Button } from './parts/button.tsx'
 import { Select } from './parts/choice.tsx'
 import { MailPreview, type ShownMail } from './parts/mail-preview.tsx'
 import { Notice } from './parts/notice.tsx'
+import { SentText } from './parts/text.tsx'
 import { formatAge } from './parts/time.tsx'
 import type { Viewer } from './viewer.ts'
 
@@ -56,7 +57,12 @@ export const previewParts = ({ viewer, preview, mail, says, now }: ShownPreview 
     properties: render(<Properties names={preview.properties} />),
     'property-names': render(<NameOptions names={preview.properties} />),
   },
-  mail,
+  mail: mail && {
+    from: render(<SentText>{mail.from}</SentText>),
+    subject: render(<SentText>{mail.subject}</SentText>),
+    text: mail.text,
+    src: mail.src,
+  },
 })
 
 export const NameOptions = ({ names }: { names: string[] }) => (
@@ -95,13 +101,18 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
   return (
     <>
       {!sample && <p class="hint">{MADE_UP}</p>}
-      {'missing' in mail && <Notice kind="caution">{sayMissing(mail.missing)}</Notice>}
+      {'missing' in mail &&
+        (mail.missing === 'subject' ? (
+          <p class="hint">The mail is shown here once it has a subject and a text.</p>
+        ) : (
+          <Notice kind="caution">{sayMissing(mail.missing)}</Notice>
+        ))}
       {'broken' in mail && <Notice kind="caution">{`This cannot be filled in: ${mail.broken}`}</Notice>}
       {'refusedLinks' in mail && mail.refusedLinks.length > 0 && (
         <Notice kind="caution">
-          {`The mail carries no link to ${mail.refusedLinks.join(', ')}, because that is not on this app's `}
-          <a href={pathOf(viewer.app.publicId, 'settings')}>own domains</a>. What should lead there leads to its home
-          page, or nowhere.
+          The mail carries no link to <SentText most={300}>{mail.refusedLinks.join(', ')}</SentText>, because that is
+          not on this app's <a href={pathOf(viewer.app.publicId, 'settings')}>own domains</a>. What should lead there
+          leads to its home page, or nowhere.
         </Notice>
       )}
     </>
@@ -109,6 +120,4 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
 }
 
 const sayMissing = (name: string): string =>
-  name === 'subject'
-    ? 'There is no subject yet.'
-    : `${name} has neither a value nor a fallback for this person, who would be skipped. Give it one: {{ ${name} | default: "..." }}.`
+  `${name} has neither a value nor a fallback for this person, who would be skipped. Give it one: {{ ${name} | default: "..." }}.`

@@ -38,7 +38,8 @@ export const RehearsalSection = ({ viewer, path, rehearsal, now }: EditorProps) 
 
 type FoundProps = { viewer: Viewer; days: number; content: MessageContent; found: Rehearsal | null; now: number }
 
-function Found({ viewer, days, content, found, now }: FoundProps) {
+function Found(props: FoundProps) {
+  const { days, found } = props
   if (!found)
     return (
       <EmptyState title="This cannot be rehearsed">
@@ -51,29 +52,22 @@ function Found({ viewer, days, content, found, now }: FoundProps) {
         Look at what starts it: the name of the event, its conditions, or the path of the page.
       </EmptyState>
     )
-  const outcomes = Object.entries(found.counts).sort(
-    ([a, x], [b, y]) => Number(b === 'send') - Number(a === 'send') || y - x,
-  )
   return (
     <>
       <p>
         <b>{sayWritten(found.counts.send ?? 0)}</b>
         {` Since ${formatDate(found.from)} it was started ${times(found.triggered)}.`}
       </p>
-      {outcomes.map(([outcome, count]) => (
-        <Outcome
-          key={outcome}
-          viewer={viewer}
-          content={content}
-          outcome={outcome}
-          count={count}
-          all={found}
-          now={now}
-        />
+      {sortOutcomes(found).map(([outcome, count]) => (
+        <Outcome key={outcome} {...props} all={found} outcome={outcome} count={count} />
       ))}
     </>
   )
 }
+
+/** Who would have got it comes first, then what came most often. */
+const sortOutcomes = ({ counts }: Rehearsal): [string, number][] =>
+  Object.entries(counts).sort(([a, x], [b, y]) => Number(b === 'send') - Number(a === 'send') || y - x)
 
 const times = (count: number): string => (count === 1 ? 'once' : `${formatCount(count)} times`)
 

@@ -2,6 +2,7 @@
 import { hasRole } from '../core/members.ts'
 import { sayMessage } from '../core/message-words.ts'
 import type { MessageCounts, MessageRow, MessageStatus } from '../core/messages.ts'
+import { deliveriesPath } from './delivery-words.tsx'
 import { EDITOR, type EditorProps } from './message-editor.tsx'
 import { Button, ButtonLink } from './parts/button.tsx'
 import { Badge, type Mood } from './parts/badge.tsx'
@@ -44,14 +45,19 @@ const saySent = (count: number): string =>
   count === 0 ? 'nothing was sent yet' : `${formatCount(count)} ${count === 1 ? 'was' : 'were'} sent`
 
 /** Saving comes first, so that Enter in a field saves. */
-export function HeadActions({ message, counts }: EditorProps) {
+export function HeadActions({ message, counts, isCapturing }: EditorProps) {
   const isLive = message?.status === 'live'
   return (
     <div class="buttons">
       <Button kind={message && !isLive ? 'plain' : 'primary'} name="do" value="save" form={EDITOR}>
         {message ? 'Save' : 'Save as a draft'}
       </Button>
-      {message && (isLive ? <PauseDialog counts={counts} /> : <LiveDialog message={message} counts={counts} />)}
+      {message &&
+        (isLive ? (
+          <PauseDialog counts={counts} />
+        ) : (
+          <LiveDialog message={message} counts={counts} isCapturing={isCapturing} />
+        ))}
     </div>
   )
 }
@@ -59,7 +65,11 @@ export function HeadActions({ message, counts }: EditorProps) {
 /** What a message does, in one sentence; islands/message.ts keeps it up with what is typed. */
 export const SAYS = 'go-live-says'
 
-const LiveDialog = ({ message, counts }: { message: MessageRow; counts: MessageCounts | null }) => (
+const LiveDialog = ({
+  message,
+  counts,
+  isCapturing,
+}: Pick<EditorProps, 'counts' | 'isCapturing'> & { message: MessageRow }) => (
   <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
     <p id={SAYS}>{sayMessage(message.content)}</p>
     <p class="hint">
@@ -68,6 +78,9 @@ const LiveDialog = ({ message, counts }: { message: MessageRow; counts: MessageC
         : 'It begins with what comes from now on: nobody is written to about the past.'}{' '}
       What you changed here is saved with it.
     </p>
+    {isCapturing && (
+      <p class="hint">No mail server is set yet, so every mail is kept in the outbox, and nothing leaves.</p>
+    )}
     <div class="act">
       <Button kind="primary" name="do" value="live" form={EDITOR}>
         Go live
@@ -102,6 +115,7 @@ export const StatusSection = ({ message, path, viewer }: EditorProps & { message
     </p>
     <div class="buttons">
       <ButtonLink href={`${path}/versions`}>See what changed</ButtonLink>
+      <ButtonLink href={deliveriesPath(viewer.app.publicId, message)}>See its deliveries</ButtonLink>
       {message.status === 'paused' && hasRole(viewer.member.role, 'editor') && (
         <Button name="do" value="draft" form={EDITOR}>
           Make it a draft again

@@ -42,7 +42,7 @@ function Told({ to, result }: TestOutcome) {
       </Notice>
       <details>
         <summary>The mail as it was written out</summary>
-        <pre class="raw" tabindex={0} role="region" aria-label="The mail as it was written out">
+        <pre class="written-out" tabindex={0} role="region" aria-label="The mail as it was written out">
           {result.raw}
         </pre>
       </details>

@@ -1,7 +1,9 @@
 /** @jsxImportSource preact */
+import type { DeliveryState } from '../core/delivery-lists.ts'
 import { hasRole } from '../core/members.ts'
 import { sayTrigger, sayWait } from '../core/message-words.ts'
 import type { MessageCounts, MessageRow } from '../core/messages.ts'
+import { deliveriesPath } from './delivery-words.tsx'
 import { publicId } from '../core/public-ids.ts'
 import { Frame, pathOf } from './frame.tsx'
 import { MailNotices, type MailState } from './mail-notices.tsx'
@@ -10,6 +12,7 @@ import { ButtonLink } from './parts/button.tsx'
 import { formatCount } from './parts/chart.tsx'
 import { EmptyState } from './parts/empty.tsx'
 import { type Column, Table } from './parts/table.tsx'
+import { SentText } from './parts/text.tsx'
 import { None } from './tags.tsx'
 import type { Viewer } from './viewer.ts'
 
@@ -64,33 +67,43 @@ const columnsOf = (viewer: Viewer): Column<Row>[] => [
     name: 'Message',
     cell: ({ id, name, content }) => (
       <a class="person" href={messagePath(viewer.app.publicId, id)}>
-        <b>{name}</b>
+        <b>
+          <SentText>{name}</SentText>
+        </b>
         <span class="hint">{`${sayStart(sayTrigger(content.trigger))}, ${sayWait(content.wait)}`}</span>
       </a>
     ),
   },
   { name: 'State', cell: ({ status }) => <MessageBadge status={status} /> },
-  { name: 'Waiting', isNumber: true, cell: ({ counts }) => <Count count={countWaiting(counts)} /> },
-  { name: 'Sent', isNumber: true, cell: ({ counts }) => <Count count={countSent(counts)} /> },
-  { name: 'Came back', isNumber: true, cell: ({ counts }) => <Count count={counts.cameBack} of={countSent(counts)} /> },
-  {
-    name: 'Opened the result',
-    isNumber: true,
-    cell: ({ counts }) => <Count count={counts.opened} of={countSent(counts)} />,
-  },
-  { name: 'Skipped', isNumber: true, cell: ({ counts }) => <Count count={counts.skipped} /> },
-  { name: 'Failed', isNumber: true, cell: ({ counts }) => <Count count={counts.failed} /> },
+  numberOf(viewer, 'Waiting', { count: countWaiting, state: 'waiting' }),
+  numberOf(viewer, 'Sent', { count: countSent, state: 'sent' }),
+  numberOf(viewer, 'Came back', { count: ({ cameBack }) => cameBack, of: countSent }),
+  numberOf(viewer, 'Opened the result', { count: ({ opened }) => opened, of: countSent }),
+  numberOf(viewer, 'Skipped', { count: ({ skipped }) => skipped, state: 'skipped' }),
+  numberOf(viewer, 'Failed', { count: ({ failed }) => failed, state: 'failed' }),
 ]
 
 const sayStart = (text: string): string => `When ${text}`
 
-/** `of`: those of whom it is a part. */
-const Count = ({ count, of = 0 }: { count: number; of?: number }) =>
-  count === 0 ? (
-    <None />
-  ) : (
-    <>
-      {formatCount(count)}
-      {of > 0 && <span class="hint">{` ${Math.round((count * 100) / of)} %`}</span>}
-    </>
-  )
+/** `of`: those of whom it is a part; `state`: how deliveries are that it leads to. */
+type Counted = {
+  count(counts: MessageCounts): number
+  of?(counts: MessageCounts): number
+  state?: DeliveryState
+}
+
+const numberOf = (viewer: Viewer, name: string, { count, of, state }: Counted): Column<Row> => ({
+  name,
+  isNumber: true,
+  cell: ({ id, counts }) => {
+    const [number, whole] = [count(counts), of?.(counts) ?? 0]
+    if (number === 0) return <None />
+    const text = formatCount(number)
+    return (
+      <>
+        {state ? <a href={deliveriesPath(viewer.app.publicId, { id, state })}>{text}</a> : text}
+        {whole > 0 && <span class="hint">{` ${Math.round((number * 100) / whole)} %`}</span>}
+      </>
+    )
+  },
+})

@@ -17,10 +17,16 @@ type ProblemCode =
   | 'page_unknown'
   | 'event_unknown'
   | 'person_unknown'
-  | 'delivery_unknown'
   | 'message_unknown'
+  | 'delivery_unknown'
   | 'role_too_low'
   | 'done_before'
+
+const TO_START = (
+  <p>
+    Go to <a href="/">the start</a>.
+  </p>
+)
 
 /** Everything that a page says no to: what happened, then what to do. */
 const PROBLEMS: Record<ProblemCode, Problem> = {
@@ -89,51 +95,31 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 404,
     title: 'There is nothing here',
     lead: 'No page of your account has this address.',
-    remedy: (
-      <p>
-        Go to <a href="/">the start</a>.
-      </p>
-    ),
+    remedy: TO_START,
   },
   event_unknown: {
     status: 404,
     title: 'There is no such event',
     lead: 'This app has none with this ID. It may have been erased with its person.',
-    remedy: (
-      <p>
-        Go to <a href="/">the start</a>.
-      </p>
-    ),
+    remedy: TO_START,
   },
   person_unknown: {
     status: 404,
     title: 'There is nobody here',
     lead: 'This app knows nobody with this ID. The person may have been erased.',
-    remedy: (
-      <p>
-        Go to <a href="/">the start</a>.
-      </p>
-    ),
-  },
-  delivery_unknown: {
-    status: 404,
-    title: 'There is no such delivery',
-    lead: 'This app has no delivery with this ID. It may have been erased with its person.',
-    remedy: (
-      <p>
-        Go to <a href="/">the start</a>.
-      </p>
-    ),
+    remedy: TO_START,
   },
   message_unknown: {
     status: 404,
     title: 'There is no such message',
     lead: 'This app has none with this ID.',
-    remedy: (
-      <p>
-        Go to <a href="/">the start</a>.
-      </p>
-    ),
+    remedy: TO_START,
+  },
+  delivery_unknown: {
+    status: 404,
+    title: 'There is no such delivery',
+    lead: 'This app has no delivery with this ID. It may have been erased with its person.',
+    remedy: TO_START,
   },
   role_too_low: {
     status: 403,
@@ -145,11 +131,7 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 409,
     title: 'This was done already',
     lead: 'The form was sent a second time, and nothing was done again. What it showed is shown once.',
-    remedy: (
-      <p>
-        Go to <a href="/">the start</a>.
-      </p>
-    ),
+    remedy: TO_START,
   },
   password_link_unknown: {
     status: 404,

@@ -89,6 +89,13 @@ export type MessageRow = {
 /** How many deliveries of a message are in each state, and what became of those that were sent. */
 export type MessageCounts = Record<DeliveryState, number> & { cameBack: number; opened: number }
 
+/** Of a message that has no deliveries. */
+export const NO_COUNTS = {
+  ...(Object.fromEntries(DELIVERY_STATES.map((state) => [state, 0])) as Record<DeliveryState, number>),
+  cameBack: 0,
+  opened: 0,
+} satisfies MessageCounts
+
 /** `days`: 0 is Sunday. From `from` until `until`, local times such as "09:00"; over midnight when `until` is less. */
 export type SendWindow = { days: number[]; from: string; until: string }
 

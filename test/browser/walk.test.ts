@@ -124,9 +124,9 @@ describe.skipIf(!hasChromium)('with script', () => {
     async () => {
       const { page, close } = await open({ viewport: { width: 1440, height: 900 } })
       await seedEvents(server)
-      for (const view of ['events', 'events?range=weeks&event=results_ready', 'people']) {
+      for (const view of ['events', 'events?range=weeks&event=results_ready', 'people', 'messages/new']) {
         await page.goto(`${server.url}/apps/${server.first.appId}/${view}`)
-        if (view !== 'people') await page.waitForSelector('.plot canvas')
+        if (view.startsWith('events')) await page.waitForSelector('.plot canvas')
         const measured = await page.evaluate<[number, number]>(`new Promise((resolve) => {
           const wire = performance.getEntriesByType('resource')
             .filter(({ name }) => name.includes('/assets/')).reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)

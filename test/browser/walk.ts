@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { createSetupToken } from '../../src/core/accounts.ts'
 import { ADA, seedEvents } from './seed.ts'
 import { ACTIVATION_STEPS, APP_STEPS } from './walk-app.ts'
+import { MESSAGE_STEPS } from './walk-messages.ts'
 import { MAIL_STEPS } from './walk-mail.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 
@@ -98,6 +99,7 @@ export const STEPS: Step[] = [
   },
   { name: 'person-erase', go: (page) => page.click('[popovertarget=erase]') },
   { name: 'person-erased', go: (page) => page.click('dialog:popover-open .danger') },
+  ...MESSAGE_STEPS,
   ...MAIL_STEPS,
   { name: 'keys', go: (page, server) => page.goto(at(server, 'keys')) },
   { name: 'menu', go: openMenu },

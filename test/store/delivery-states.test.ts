@@ -62,6 +62,7 @@ describe('no statement looks through all deliveries', () => {
     ['erasure', 2, (watched) => createErasure({ db: watched, people })],
     ['live messages', 1, (watched) => createLiveMessages(watched).of(1)],
     ['counts of a message', 4, (watched) => createMessageReads(watched).countDeliveries(1)],
+    ['counts of all messages', 4, (watched) => createMessageReads(watched).countAllDeliveries(1)],
     ['pages of an app', 3, (watched) => createDeliveryReads(watched).listDeliveries(query)],
     ['pages of a message', 3, (watched) => createDeliveryReads(watched).listDeliveries({ ...query, messageId: 1 })],
     ['pages of a person', 2, (watched) => createDeliveryReads(watched).listDeliveries({ ...query, contactId: 1 })],

@@ -5,6 +5,7 @@ const TYPED_MS = 150
 
 type Shown = {
   places: Record<string, string>
+  /** HTML, but for the text */
   mail: { from: string; subject: string; text: string; src: string } | null
 }
 
@@ -28,6 +29,7 @@ function followEditor(form: HTMLFormElement): void {
     timer = setTimeout(() => void refresh(), TYPED_MS)
   }
   form.addEventListener('input', ({ target }) => {
+    if (target instanceof HTMLElement && !target.closest('aside')) askBeforeLeaving()
     if (preview && !(target instanceof Element && target.closest('.mail'))) refreshSoon()
   })
   form.addEventListener('submit', (event) => {
@@ -38,11 +40,20 @@ function followEditor(form: HTMLFormElement): void {
       return void refresh()
     }
     const part = button.closest<HTMLElement>('[data-part]')
-    if (!part) return
+    if (!part) return leaving.abort()
     event.preventDefault()
     void changePart(form, part, button).then((isDone) => (isDone ? refresh() : undefined))
   })
 }
+
+/** Aborted when the form itself goes. */
+const leaving = new AbortController()
+
+/** What was typed is nowhere else yet. */
+function askBeforeLeaving(): void {
+  addEventListener('beforeunload', preventLeaving, { signal: leaving.signal })
+}
+const preventLeaving = (event: Event): void => event.preventDefault()
 
 const post = (url: string, data: FormData): Promise<Response> =>
   fetch(url, { method: 'POST', body: new URLSearchParams([...data].map(([name, value]) => [name, String(value)])) })
@@ -59,21 +70,23 @@ async function ask(url: string, data: FormData): Promise<Shown | null> {
 }
 
 function show({ places, mail }: Shown): void {
-  for (const [id, html] of Object.entries(places)) {
-    const place = document.getElementById(id)
-    const next = document.createElement('template')
-    next.innerHTML = html
-    // untouched where nothing is new, so that nobody hears it again and no list closes under the pointer
-    if (place && place.innerHTML !== next.innerHTML) place.replaceChildren(next.content)
-  }
+  for (const [id, html] of Object.entries(places)) put(document.getElementById(id), html)
   // the last one that could be made stays in sight, and does not jump
   document.querySelector('[data-mail]')?.classList.toggle('stale', mail === null)
   if (!mail) return
   for (const part of document.querySelectorAll<HTMLElement>('[data-mail-part]')) {
     const name = part.dataset.mailPart
-    if (name === 'from' || name === 'subject' || name === 'text') part.textContent = mail[name]
+    if (name === 'from' || name === 'subject') put(part, mail[name])
+    if (name === 'text') part.textContent = mail.text
   }
   for (const screen of document.querySelectorAll<HTMLElement>('[data-mail-frame]')) reload(screen, mail.src)
+}
+
+/** Untouched where nothing is new, so that nobody hears it again and no list closes under the pointer. */
+function put(place: Element | null, html: string): void {
+  const next = document.createElement('template')
+  next.innerHTML = html
+  if (place && place.innerHTML !== next.innerHTML) place.replaceChildren(next.content)
 }
 
 /** The next mail loads behind the one that is seen, and takes its place whole: no flash, and nothing for Back to go through. */
@@ -97,7 +110,8 @@ async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTML
   const page = await fetchPage(form.action, data)
   const next = page?.getElementById(part.id)
   // what is wrong elsewhere is said by the page as a whole
-  if (!page || !next || page.querySelector('.notice.error[role=alert]')) {
+  const isWrong = [...(page?.querySelectorAll('.notice.error') ?? [])].some((notice) => !next?.contains(notice))
+  if (!next || isWrong) {
     for (const one of part.querySelectorAll('button')) one.disabled = false
     sendWhole(form, button)
     return false
@@ -126,5 +140,6 @@ function sendWhole(form: HTMLFormElement, { name, value }: HTMLButtonElement): v
   const hidden = document.createElement('input')
   Object.assign(hidden, { type: 'hidden', name, value })
   form.append(hidden)
+  leaving.abort()
   form.submit()
 }

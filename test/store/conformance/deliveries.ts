@@ -221,6 +221,9 @@ export function testDeliveries(store: Fresh): void {
       newest.filter((id) => id !== held.id),
     )
     expect(await ids({ messageId: app.messageId, appId: app.appId - 1 })).toEqual([])
-    expect(await store().countDeliveries(app.messageId)).toMatchObject({ waiting: 4, skipped: 1, sent: 0, cameBack: 0 })
+    const counts = await store().countDeliveries(app.messageId)
+    expect(counts).toMatchObject({ waiting: 4, skipped: 1, sent: 0, cameBack: 0 })
+    expect(await store().countAllDeliveries(app.appId)).toEqual([{ messageId: app.messageId, counts }])
+    expect(await store().countAllDeliveries(app.appId - 1)).toEqual([])
   })
 }

@@ -1,0 +1,139 @@
+/** The editor in a real Chromium: a preview that keeps up with the keys, and buttons that lose nothing. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { BATCH } from '../helper.ts'
+import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+
+const TRY_MS = 30_000
+const named = (name: string): string => `[name="${name}"]`
+
+let browser: Browser
+let server: Served
+let context: BrowserContext
+let page: Page
+const complaints: string[] = []
+
+beforeAll(async () => {
+  if (!hasChromium) return
+  browser = await openChromium()
+  server = await serveTest()
+  context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
+  page = await context.newPage()
+  page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())))
+  page.on('pageerror', (error) => void complaints.push(error.message))
+  await signIn(page, server)
+  const properties = { headline: 'Twelve & <b>one</b>', url: 'https://app.first.example/results/1' }
+  const event = { app: server.first.appId, email: 'bob@example.com', event: 'results_ready', createContact: true }
+  await server.call('POST', BATCH, { body: { events: [{ ...event, properties }] } })
+}, TRY_MS)
+afterAll(async () => {
+  await context?.close()
+  await server?.close()
+  await browser?.close()
+})
+
+const open = async (path: string): Promise<void> => {
+  await page.goto(`${server.url}/apps/${server.first.appId}/${path}`)
+}
+/** What the frame that is seen shows. */
+const mail = () => page.frameLocator('.screen:visible iframe >> nth=0').locator('body')
+
+describe.skipIf(!hasChromium)('the editor', () => {
+  test(
+    'shows what is typed within half a second, on a phone, on a desk and as text, and Back leads to the page before',
+    async () => {
+      await open('messages')
+      await page.click('.person >> nth=0')
+      await mail().getByText('Twelve & <b>one</b>').waitFor()
+      const times: number[] = []
+      for (const words of ['One', 'Two', 'Typed']) {
+        const typedAt = performance.now()
+        await page.fill(named('mail.body'), `${words} for {{ contact.email }}`)
+        await mail().getByText(`${words} for bob@example.com`).waitFor()
+        times.push(performance.now() - typedAt)
+      }
+      expect(Math.min(...times)).toBeLessThan(500)
+      expect(await page.locator('.screen.phone iframe').count()).toBe(1)
+      await page.click('label[for=view-desktop]')
+      await mail().getByText('Typed for bob@example.com').waitFor()
+      const widths = 'Array.from(document.querySelectorAll(".screen.desktop iframe"), (frame) => frame.clientWidth)'
+      expect(Math.min(...(await page.evaluate<number[]>(widths)))).toBeGreaterThan(800)
+      await page.click('label[for=view-text]')
+      expect(await page.textContent('[data-mail-part=text]')).toContain('Typed for bob@example.com')
+      const asked = page.waitForEvent('dialog')
+      const back = page.goBack()
+      expect((await asked).type()).toBe('beforeunload')
+      await (await asked).accept()
+      await back
+      expect(await page.textContent('h1')).toBe('Messages')
+    },
+    TRY_MS,
+  )
+
+  test(
+    'says what is missing, and keeps the last mail in sight',
+    async () => {
+      await open('messages')
+      await page.click('.person >> nth=0')
+      await mail().getByText('See your results').waitFor()
+      await page.fill(named('mail.subject'), '{{ event.total }}')
+      await page.waitForSelector('#preview-said .notice')
+      expect(await page.textContent('#preview-said')).toContain('event.total has neither a value nor a fallback')
+      expect(await mail().textContent()).toContain('See your results')
+      await page.fill(named('mail.subject'), '{{ event.headline }}')
+      await page.waitForSelector('#preview-said .notice', { state: 'detached' })
+      expect(await page.textContent('[data-mail-part=subject]')).toBe('Twelve & <b>one</b>')
+    },
+    TRY_MS,
+  )
+
+  test(
+    'adds and removes rules in their place, and keeps what was typed, the scroll and the focus',
+    async () => {
+      await page.fill(named('name'), 'Typed and not saved')
+      await page.selectOption(named('newRule'), 'tagLacks')
+      await page.locator('button[value="add onlyIf"]').scrollIntoViewIfNeeded()
+      await page.click('button[value="add onlyIf"]')
+      await page.waitForSelector(named('onlyIf[3].lacks'))
+      expect(await page.evaluate<string>('document.activeElement.name')).toBe('onlyIf[3].lacks')
+      expect(Number(await page.evaluate('scrollY'))).toBeGreaterThan(100)
+      expect(await page.inputValue(named('name'))).toBe('Typed and not saved')
+      await page.click('button[value="remove onlyIf 0"]')
+      await page.waitForSelector(named('onlyIf[3].lacks'), { state: 'detached' })
+      expect(await page.inputValue(named('onlyIf[2].lacks'))).toBe('')
+      await page.click('button[value="rehearse 7"]')
+      await page.waitForSelector('#onlyIf .fault, .notice.error')
+      expect(await page.inputValue(named('name'))).toBe('Typed and not saved')
+    },
+    TRY_MS,
+  )
+
+  test(
+    'saves with Enter, rehearses in its place, and asks before it goes live',
+    async () => {
+      page.once('dialog', (dialog) => void dialog.accept())
+      await open('messages')
+      await page.click('.person >> nth=1')
+      await page.fill(named('mail.preheader'), 'By the keyboard')
+      await page.press(named('mail.preheader'), 'Enter')
+      await page.waitForSelector('.notice.done')
+      expect(await page.inputValue(named('mail.preheader'))).toBe('By the keyboard')
+      await page.fill(named('name'), 'Not saved yet')
+      await page.click('button[value="rehearse 7"]')
+      await page.waitForSelector('.outcome')
+      expect(await page.inputValue(named('name'))).toBe('Not saved yet')
+      await page.fill(named('wait.minutes'), '2')
+      await page.waitForSelector('#go-live-says:has-text("2 days after")', { state: 'attached' })
+      await page.click('[popovertarget=go-live]')
+      await page.click('dialog:popover-open .primary')
+      await page.waitForSelector('.page-head .badge.good')
+      expect(await page.textContent('h1')).toBe('Not saved yet')
+    },
+    TRY_MS,
+  )
+
+  test('and the browser has nothing to complain of', () => {
+    // a refusal is told there too
+    expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([])
+  })
+})

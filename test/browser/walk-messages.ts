@@ -1,0 +1,96 @@
+/** The way from the two drafts of an app to a live message, and through all that its editor says. */
+import type { Page } from 'playwright-core'
+import type { Served } from './chromium.ts'
+import { HOSTILE } from './seed.ts'
+
+type Step = { name: string; go(page: Page, server: Served): Promise<unknown> }
+
+const at = ({ url, first }: Served, page: string): string => `${url}/apps/${first.appId}/${page}`
+const named = (name: string): string => `[name="${name}"]`
+const press = (page: Page, action: string) => page.click(`button[value="${action}"]:visible`)
+
+export const MESSAGE_STEPS: Step[] = [
+  { name: 'messages', go: (page, server) => page.goto(at(server, 'messages')) },
+  { name: 'message-new', go: (page, server) => page.goto(at(server, 'messages/new')) },
+  {
+    name: 'message-wrong',
+    go: async (page) => {
+      await page.fill(named('trigger.event'), HOSTILE)
+      await page.click('label[for=wait-minutes]')
+      await press(page, 'save')
+    },
+  },
+  {
+    name: 'message-draft',
+    go: async (page, server) => {
+      await page.goto(at(server, 'messages'))
+      await page.click('.person >> nth=0')
+    },
+  },
+  {
+    name: 'message-rows',
+    go: async (page) => {
+      for (const kind of ['notDone', 'tagLacks', 'field', 'status']) {
+        await page.selectOption(named('newRule'), kind)
+        await press(page, 'add onlyIf')
+        await page.waitForSelector(`input[value=${kind}]`, { state: 'attached' })
+      }
+      await press(page, 'add trigger.where')
+      await page.fill(named('trigger.where[0].property'), HOSTILE)
+      await page.fill(named('onlyIf[4].lacks'), HOSTILE.slice(0, 40))
+    },
+  },
+  {
+    name: 'message-rehearsed',
+    go: async (page, server) => {
+      // it asks before it forgets what was typed
+      page.once('dialog', (dialog) => void dialog.accept())
+      await page.goto(at(server, 'messages'))
+      await page.click('.person >> nth=0')
+      await press(page, 'rehearse 30')
+      await page.waitForSelector('.outcome')
+    },
+  },
+  {
+    name: 'message-tested',
+    go: async (page) => {
+      await press(page, 'test')
+      await page.waitForSelector('#test .notice')
+      await page.click('#test summary')
+    },
+  },
+  {
+    name: 'message-go-live',
+    go: async (page) => {
+      await page.fill(named('mail.subject'), '{{ event.isPublic }}')
+      await page.click('[popovertarget=go-live]')
+    },
+  },
+  {
+    name: 'message-refused',
+    go: async (page) => {
+      await page.locator('dialog:popover-open .primary').click()
+      await page.waitForSelector('.notice.error')
+    },
+  },
+  {
+    name: 'message-live',
+    go: async (page) => {
+      await page.fill(named('mail.subject'), '{{ event.headline | default: "Ready" }}')
+      await page.fill(named('mail.body'), `Hello {{ contact.firstName | default: "there" }}, ${HOSTILE}`)
+      await page.click('[popovertarget=go-live]')
+      await page.click('dialog:popover-open .primary')
+      await page.waitForSelector('.badge.good')
+    },
+  },
+  { name: 'message-pause', go: (page) => page.click('[popovertarget=pause]') },
+  {
+    name: 'message-versions',
+    go: async (page) => {
+      await page.click('dialog:popover-open .primary')
+      await page.fill(named('mail.body'), 'Hello')
+      await press(page, 'save')
+      await page.click('a[href$="/versions"]')
+    },
+  },
+]
