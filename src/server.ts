@@ -41,8 +41,6 @@ const CROWDED = refuse('unavailable', {
 /** As web servers call it in their logs: the client closed the connection before it was answered. */
 const HUNG_UP = 499
 
-type Asked = { path: string; startedAt: number }
-
 /** `socketAddress` is asked only where it matters: for most requests nobody needs to know it. */
 export type Handle = (request: Request, socketAddress?: () => string | undefined) => Response | Promise<Response>
 
@@ -93,18 +91,19 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
 
   // no async function: each costs every request a promise and a turn of the queue
   const handle: Handle = (request, socketAddress = () => '127.0.0.1') => {
-    const [startedAt, path] = [performance.now(), pathOf(request.url)]
+    const startedAt = performance.now()
+    const path = pathOf(request.url)
     const requestId = nextId()
     const address = (): string => findAddress(socketAddress() ?? '', request.headers.get('x-forwarded-for'))
     noteFacts(request, { requestId, address, access: null, refusal: null })
     const answered = ask(request, path)
     return answered instanceof Promise
-      ? answered.then((response) => finish(request, response, { path, startedAt }))
-      : finish(request, answered, { path, startedAt })
+      ? answered.then((response) => finish(request, response, path, startedAt))
+      : finish(request, answered, path, startedAt)
   }
 
   /** Every request comes here once: what a door throws has become an answer. */
-  const finish = (request: Request, response: Response, { path, startedAt }: Asked): Response => {
+  const finish = (request: Request, response: Response, path: string, startedAt: number): Response => {
     crowdOf(path).inProgress -= 1
     // answers of the API carry them from the start
     if (!path.startsWith(API_PREFIX) && path !== COLLECT_PATH) {
@@ -116,19 +115,25 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     return response
   }
 
+  /** Most paths are a route as they stand. */
+  const routeOf = (path: string): string => {
+    if (routes.has(path)) return path
+    const pattern = patternOf(path)
+    return routes.has(pattern) ? pattern : path.startsWith('/assets/') ? '/assets/*' : 'other'
+  }
+
   /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
   const record = (request: Request, path: string, status: number, startedAt: number): void => {
-    const known = patternOf(path)
-    const route = routes.has(known) ? known : path.startsWith('/assets/') ? '/assets/*' : 'other'
+    const route = routeOf(path)
     const { requestId, address, access, app, refusal } = factsOf(request)
+    const { method } = request
     const ms = performance.now() - startedAt
-    parts.metrics.countRequest(request.method, route, status, ms / 1000)
+    parts.metrics.countRequest(method, route, status, ms / 1000)
     if (access && refusal) {
       if (isEarlyRefusal(refusal.refusal)) parts.flood.countRefusal(address(), access.key.id)
       // a list that was asked for in vain keeps nothing from arriving
-      if (request.method !== 'GET') noteRefusedCall(parts, { access, app, refusal })
+      if (method !== 'GET') noteRefusedCall(parts, { access, app, refusal })
     }
-    const { method } = request
     parts.log.request({ requestId, method, route, status, ms: Math.round(ms * 10) / 10, keyId: access?.key.id ?? null })
   }
 
@@ -167,6 +172,8 @@ function refuseAddress(app: AnyElysia, request: Request): Response {
   return page ?? refusalAnswer(request, { refusal: 'method_not_allowed' }, headers)
 }
 
+const QUERY_OR_FRAGMENT = /[?#]/
+
 /** The path as its route is written: an ID is whatever a caller likes. */
 const patternOf = (path: string): string =>
   path
@@ -178,6 +185,7 @@ const patternOf = (path: string): string =>
 function pathOf(url: string): string {
   const start = url.indexOf('/', url.indexOf('//') + 2)
   if (start < 0) return '/'
-  const end = url.slice(start).search(/[?#]/)
-  return end < 0 ? url.slice(start) : url.slice(start, start + end)
+  const path = url.slice(start)
+  const end = path.search(QUERY_OR_FRAGMENT)
+  return end < 0 ? path : path.slice(0, end)
 }

@@ -56,11 +56,11 @@ describe('createWriter', () => {
       submit(writer, `p${299 - index}@example.com`, 2 - (index % 2)),
     )
     await turn()
-    // three batches are sent ahead as soon as each is worth a commit; the rest waits for the first outcome
-    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 32, 32, 32])
+    // three batches are sent ahead, each as large as what is on its way; the rest waits for the first outcome
+    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 16, 17, 34])
     await answerNext()
     expect(await first).toEqual(outcome(0))
-    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 32, 32, 32, 204])
+    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 16, 17, 34, 233])
     for (const { jobs } of sent) {
       const order = jobs.map(
         (job) => `${(job.input as { appId: number }).appId} ${(job.input as { email: string }).email}`,
@@ -69,7 +69,7 @@ describe('createWriter', () => {
     }
     for (let batch = 0; batch < 4; batch += 1) await answerNext()
     expect((await Promise.all(later)).every((one) => 'created' in one)).toBe(true)
-    expect([commits, writer.waiting()]).toEqual([[1, 32, 32, 32, 204], 0])
+    expect([commits, writer.waiting()]).toEqual([[1, 16, 17, 34, 233], 0])
   })
 
   test('a batch holds up to 256, also when far more wait', async () => {
@@ -78,7 +78,7 @@ describe('createWriter', () => {
     await turn()
     while (writer.waiting() > 0) await answerNext()
     expect((await Promise.all(writes)).every((one) => 'created' in one)).toBe(true)
-    expect(commits).toEqual([256, 256, 88])
+    expect(commits).toEqual([16, 16, 32, 64, 256, 216])
   })
 
   test('the outcome is of the row it belongs to, and writes of one person keep their order', async () => {
