@@ -180,12 +180,15 @@ function listPolicies(): string[] {
 
 test.skipIf(process.platform !== 'linux')('its thread steps back, and no other does', async () => {
   await messaging.event()
+  const countSteppedBack = (): number => listPolicies().filter((policy) => policy === '5').length
   let steppedBack = 0
   while (steppedBack === 0) {
+    // that of the test before ends in its own time
+    while (countSteppedBack() > 0) await Bun.sleep(1)
     const running = { done: false }
     const rehearsed = rehearse({}).finally(() => (running.done = true))
     while (!running.done) {
-      steppedBack = Math.max(steppedBack, listPolicies().filter((policy) => policy === '5').length)
+      steppedBack = Math.max(steppedBack, countSteppedBack())
       await Bun.sleep(0)
     }
     await rehearsed

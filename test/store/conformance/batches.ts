@@ -19,9 +19,9 @@ export function testBatches(store: Fresh): void {
     const commits: number[] = []
     store().onCommit(({ rows }) => commits.push(rows))
     await Promise.all(Array.from({ length: 300 }, (_, index) => record({ email: `g${index}@example.com` })))
-    expect(commits).toEqual([256, 44])
+    expect(commits).toEqual([16, 16, 32, 64, 172])
     await record({ email: 'g0@example.com' })
-    expect(commits).toEqual([256, 44, 1])
+    expect(commits.slice(5)).toEqual([1])
   })
 
   test('a refused row among good ones', async () => {
@@ -94,14 +94,15 @@ export function testBatches(store: Fresh): void {
     expect(await store().findContact(1, email)).toMatchObject({ firstName: 'One', source: null })
   })
 
-  test('2,000 wait, more is refused at once, and then it goes on', async () => {
+  test('2,000 wait besides what is on its way, more is refused at once, and then it goes on', async () => {
+    const held = 16 + 16 + 32 + 64 + 2_000
     const email = 'queue@example.com'
-    const writes = Array.from({ length: 2_100 }, () => record({ email, at: AT }))
-    expect(store().stats().waiting).toBe(2_000)
+    const writes = Array.from({ length: held + 100 }, () => record({ email, at: AT }))
+    expect(store().stats().waiting).toBe(held)
     const outcomes = await Promise.all(writes)
     const refused = outcomes.map((outcome) => 'refusal' in outcome && outcome.refusal)
-    expect(refused.slice(0, 2_000).every((refusal) => refusal === false)).toBe(true)
-    expect(refused.slice(2_000).every((refusal) => refusal === 'unavailable')).toBe(true)
+    expect(refused.slice(0, held).every((refusal) => refusal === false)).toBe(true)
+    expect(refused.slice(held).every((refusal) => refusal === 'unavailable')).toBe(true)
     expect(await record({ email })).toMatchObject({ created: false })
     expect(store().stats().waiting).toBe(0)
   })
