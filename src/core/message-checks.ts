@@ -1,9 +1,9 @@
 import { allHold, parseProperties } from '../store/conditions.ts'
 import type { MailSettings, MessageContent } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
-import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
+import type { AppRow, EventRow } from '../store/types.ts'
 import type { FieldError } from './refusals.ts'
-import { makeTemplateScope } from './template-scope.ts'
+import { makeTemplateScope, type TemplateFacts } from './template-scope.ts'
 import { fillTemplate, findTemplateProblems } from './templates.ts'
 
 /** How many of the events really received a draft is tried on. */
@@ -42,10 +42,10 @@ const findBrokenTemplates = ({ mail }: MessageContent): FieldError[] =>
 
 async function findMissingValues({ store, app }: Omit<CheckContext, 'sender'>, content: MessageContent) {
   const events = await listTriggers(store, app, content)
-  const people = new Map<number, ContactRow | null>()
+  const ids = new Set(events.map(({ contactId }) => contactId))
+  const people = new Map((await store.listContactsById([...ids])).map((contact) => [contact.id, contact]))
   const found = new Map<string, { field: string; variable: string; count: number }>()
   for (const event of events) {
-    if (!people.has(event.contactId)) people.set(event.contactId, await store.byId(event.contactId))
     const contact = people.get(event.contactId)
     if (contact) countMissing(found, content, { contact, event, app })
   }
@@ -63,7 +63,7 @@ async function listTriggers(store: Store, app: AppRow, { trigger }: MessageConte
   return rows.filter(({ properties }) => allHold(trigger.where ?? [], parseProperties(properties)))
 }
 
-type Sample = { contact: ContactRow; event: EventRow; app: AppRow }
+type Sample = Omit<TemplateFacts, 'unsubscribeUrl'>
 
 function countMissing(found: Map<string, { count: number }>, { mail }: MessageContent, sample: Sample): void {
   const scope = makeTemplateScope({ ...sample, unsubscribeUrl: 'https://example.com/unsubscribe' })

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { contacts, contactTags, events } from './schema.ts'
 import { type ContactRow, EVENT_TYPES, type EventType } from './types.ts'
@@ -23,7 +23,8 @@ export type ContactQuery = {
 
 const isTagOf = eq(contactTags.contactId, contacts.id)
 
-type Stored = typeof contacts.$inferSelect
+/** A person without when they were seen, which is a look at three places of an index. */
+export type StoredContact = typeof contacts.$inferSelect
 
 /** Reads of people, newest first. */
 export function createContactReads(db: Database) {
@@ -49,17 +50,17 @@ export function createContactReads(db: Database) {
   const firstViews = ofType('page').orderBy(asc(events.id)).prepare()
 
   /** Each time is a look at one end of an index, and costs the writing of an event nothing. */
-  const complete = (row: Stored): ContactRow => ({
+  const complete = (row: StoredContact): ContactRow => ({
     ...row,
     firstSeenAt: pickTime(Math.min, firstViews.all({ id: row.id })),
     lastSeenAt: pickTime(Math.max, lastViews.all({ id: row.id })),
     lastEventAt: pickTime(Math.max, lastEvents.all({ id: row.id })),
   })
   // one snapshot for the rows and for their events
-  const inSnapshot = (find: () => Stored[]): ContactRow[] => db.transaction(() => find().map(complete))()
-  const one = (row: Stored | undefined): Stored[] => (row ? [row] : [])
+  const inSnapshot = (find: () => StoredContact[]): ContactRow[] => db.transaction(() => find().map(complete))()
+  const one = (row: StoredContact | undefined): StoredContact[] => (row ? [row] : [])
 
-  const listUpdated = ({ appId, tag, before, limit }: ContactQuery, updatedAfter: number): Stored[] => {
+  const listUpdated = ({ appId, tag, before, limit }: ContactQuery, updatedAfter: number): StoredContact[] => {
     const position = sql`(${contacts.updatedAt}, ${contacts.id}) < (${before?.updatedAt ?? NO_ID}, ${before?.id ?? NO_ID})`
     const query = orm.select({ contact: contacts }).from(contacts).$dynamic()
     const tagged = and(eq(contactTags.appId, appId), eq(contactTags.tag, tag ?? ''), isTagOf)
@@ -71,7 +72,7 @@ export function createContactReads(db: Database) {
       .map((row) => row.contact)
   }
 
-  const listTagged = ({ appId, before, limit }: ContactQuery, tag: string): Stored[] =>
+  const listTagged = ({ appId, before, limit }: ContactQuery, tag: string): StoredContact[] =>
     orm
       .select({ contact: contacts })
       .from(contactTags)
@@ -84,7 +85,7 @@ export function createContactReads(db: Database) {
       .all()
       .map((row) => row.contact)
 
-  const listAll = ({ appId, before, limit }: ContactQuery): Stored[] =>
+  const listAll = ({ appId, before, limit }: ContactQuery): StoredContact[] =>
     orm
       .select()
       .from(contacts)
@@ -93,13 +94,16 @@ export function createContactReads(db: Database) {
       .limit(limit)
       .all()
 
-  const list = (query: ContactQuery): Stored[] => {
+  const list = (query: ContactQuery): StoredContact[] => {
     if (query.updatedAfter !== null) return listUpdated(query, query.updatedAfter)
     return query.tag === null ? listAll(query) : listTagged(query, query.tag)
   }
 
   return {
     byId: (contactId: number): ContactRow | null => one(oneById.get({ id: contactId })).map(complete)[0] ?? null,
+    /** In no order; of those who are gone, nothing. */
+    listContactsById: (ids: number[]): StoredContact[] =>
+      orm.select().from(contacts).where(inArray(contacts.id, ids)).all(),
     findContact: (appId: number, email: string): ContactRow | null =>
       inSnapshot(() => one(oneByEmail.get({ appId, email })))[0] ?? null,
     /**

@@ -56,12 +56,18 @@ async function findLink(get: Get, page: string, part: string): Promise<string> {
 /** Each page with its address; the ones of a list further down too, because there a slow list is slowest. */
 async function listPages(get: Get, name: string, app: string): Promise<[name: string, path: string][]> {
   const at = (page: string): string => `/apps/${app}/${page}`
-  const simple = ['activation', 'events', 'people', 'keys', 'keys/new', 'settings', 'members', 'members/new', 'you']
+  const ofApp = ['activation', 'events', 'people', 'messages', 'messages/new', 'deliveries', 'outbox', 'suppressions']
+  const simple = [...ofApp, 'sender', 'keys', 'keys/new', 'settings', 'members', 'members/new', 'you']
   const ranges = ['events?range=hours', 'events?range=days', 'events?range=weeks']
   const pages = [...simple, ...ranges, 'events?event=$page', 'new-app'].map((page) => [`${name} ${page}`, at(page)])
   const event = await findLink(get, at('events'), '/events/evt_')
   const person = await findLink(get, event, '/people/con_')
-  return [...(pages as [string, string][]), [`${name} event`, event], [`${name} person`, person]]
+  const message = await findLink(get, at('messages'), '/messages/msg_')
+  const found = { event, person, message }
+  return [
+    ...(pages as [string, string][]),
+    ...Object.entries(found).map(([what, path]) => [`${name} ${what}`, path] as [string, string]),
+  ]
 }
 
 async function listDeepPages(get: Get, app: string): Promise<[name: string, path: string][]> {

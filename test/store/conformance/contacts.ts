@@ -58,6 +58,15 @@ export function testContacts(store: Fresh): void {
     expect(await store().findContact(1, email)).toEqual(saved.contact)
   })
 
+  test('several are found by id; of those who are gone, nothing', async () => {
+    const saved = [newEmail(), newEmail()].map((email) => store().addContact(contactWrite({ ...start, email })))
+    const people = (await Promise.all(saved)).map((outcome) => done(outcome).contact)
+    const found = await store().listContactsById([...people.map(({ id }) => id), 7])
+    const stored = people.map(({ firstSeenAt: _, lastSeenAt: __, lastEventAt: ___, ...row }) => row)
+    expect(found.toSorted((a, b) => a.id - b.id)).toEqual(stored.toSorted((a, b) => a.id - b.id))
+    expect(await store().listContactsById([])).toEqual([])
+  })
+
   const both = (['addContact', 'updateContact'] as const).flatMap((call) =>
     MERGES.map((row) => [call, ...row] as const),
   )
