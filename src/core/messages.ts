@@ -21,12 +21,13 @@ export async function listMessages(store: Store, app: AppRow): Promise<(MessageR
 /**
  * Saves a message as it was written: a new one as a draft (`id` null), else the one with this id. An edit of a live one is
  * a new version, and must not have what would keep it from going live; deliveries that wait keep theirs. A `status` in the value
- * is set too. Refusals: invalid_field with every field by its path, message_not_found, message_name_taken.
+ * is set too. `basedOn`: its `updatedAt` when it was read, where nobody may have changed it since. Refusals: invalid_field
+ * with every field by its path, message_not_found, message_name_taken, message_changed.
  */
 export async function saveMessage(
   context: CheckContext,
   by: MessageChange,
-  { id, value }: { id: number | null; value: unknown },
+  { id, value, basedOn }: { id: number | null; value: unknown; basedOn?: number },
 ): Promise<SavedMessage | Refusal | Refused> {
   const reading = readMessage(value)
   if ('errors' in reading) return refuseFields(reading.errors)
@@ -38,23 +39,23 @@ export async function saveMessage(
   const status = reading.input.status ?? old?.status ?? 'draft'
   const problems = status === 'live' ? await findLiveProblems(context, reading.input.content) : []
   if (problems.length > 0) return refuseFields(problems)
-  const outcome = await store.saveMessages({ ...by, drafts: [{ id, ...reading.input }] })
+  const outcome = await store.saveMessages({ ...by, drafts: [{ id, ...reading.input, basedOn }] })
   if (isRefusal(outcome)) return outcome
   return outcome.saved[0] ?? refuse('internal_error')
 }
 
 /**
- * Turns a message live, paused or back to a draft. Live needs a sender and no open problem: invalid_field names them.
+ * Turns a message live, paused or back to a draft. Live needs a sender and no open problem (invalid_field names them), and
+ * that it still says what `message` says, which somebody has seen: else message_changed. Stopping needs nothing.
  * Deliveries that come due while it is not live are skipped.
  */
 export async function setMessageStatus(
   context: CheckContext,
   by: MessageChange,
-  { id, status }: { id: number; status: MessageStatus },
+  { message: { id, content }, status }: { message: Pick<MessageRow, 'id' | 'content'>; status: MessageStatus },
 ): Promise<{ done: true } | Refusal | Refused> {
-  const message = await context.store.findMessage(context.app.id, id)
-  if (!message) return refuse('message_not_found')
-  const problems = status === 'live' ? await findLiveProblems(context, message.content) : []
+  if (status !== 'live') return context.store.setMessageStatus({ ...by, id, status })
+  const problems = await findLiveProblems(context, content)
   if (problems.length > 0) return refuseFields(problems)
-  return context.store.setMessageStatus({ ...by, id, status })
+  return context.store.setMessageStatus({ ...by, id, status, content })
 }

@@ -47,6 +47,11 @@ export const REFUSALS = {
     status: 409,
     message: 'People were written this message, and their record names it. Pause it instead.',
   },
+  message_changed: {
+    status: 409,
+    message:
+      'Somebody changed this message meanwhile, and nothing was done. Look at it as it is now, then send this again.',
+  },
   delivery_not_found: { status: 404, message: 'This app has no such delivery.' },
   delivery_in_use: {
     status: 409,

@@ -54,23 +54,31 @@ function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal): Prom
 
 async function save(editing: Editing, fields: Fields, status: MessageStatus | null): Promise<Response> {
   const { message } = editing
-  if (message && textOf(fields, 'basedOn') !== String(message.updatedAt)) {
-    const notice = `Somebody changed this message meanwhile; it is at version ${message.version} now. Nothing was saved. Save again to write over that.`
-    return answerEditor(editing, { fields: { ...fields, basedOn: String(message.updatedAt) }, notice, status: 409 })
-  }
   const typed = message && saysSame(fields, message) ? { name: message.name, ...message.content } : readFields(fields)
   const value = status === null ? typed : { ...typed, status }
-  const outcome = await saveMessage(await readContext(editing), byMember(editing), { id: message?.id ?? null, value })
+  const draft = message ? { id: message.id, value, basedOn: Number(textOf(fields, 'basedOn')) } : { id: null, value }
+  const outcome = await saveMessage(await readContext(editing), byMember(editing), draft)
+  if (isRefusal(outcome) && outcome.refusal === 'message_changed') return answerChanged(editing, fields)
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const path = messagePath(editing.viewer.app.publicId, outcome.id)
   return redirectAnswer(path, [flashCookie(status === 'live' ? 'message_live' : 'message_saved')])
+}
+
+/** Somebody else was faster: what was typed stays, and can be saved over theirs. */
+async function answerChanged(editing: Editing, fields: Fields): Promise<Response> {
+  const { parts, viewer } = editing
+  const message = await parts.store.findMessage(viewer.app.id, editing.message?.id ?? 0)
+  if (!message) return problemAnswer(editing.request, 'message_unknown')
+  const notice = `Somebody changed this message meanwhile; it is at version ${message.version} now. Nothing was saved. Save again to write over that.`
+  const based = { ...fields, basedOn: String(message.updatedAt) }
+  return answerEditor({ ...editing, message }, { fields: based, notice, status: 409 })
 }
 
 /** Stopping never waits for what was typed to be right: that stays typed, and is not saved. */
 async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'draft'): Promise<Response> {
   const { parts, message, viewer } = editing
   if (!message) return problemAnswer(editing.request, 'message_unknown')
-  const outcome = await setMessageStatus(await readContext(editing), byMember(editing), { id: message.id, status })
+  const outcome = await setMessageStatus(await readContext(editing), byMember(editing), { message, status })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const isSame = saysSame(fields, message)
   if (isSame) return redirectAnswer(editorPath(editing), [flashCookie(`message_${status}`)])

@@ -1,19 +1,11 @@
 import type { Database } from 'bun:sqlite'
+import { mergeContact } from './contact-merging.ts'
 import { createContactReads } from './contact-reads.ts'
 import type { People } from './people.ts'
 import type { Stops } from './stops.ts'
 import type { Tallies } from './tallies.ts'
 import type { Triggers } from './triggers.ts'
-import {
-  type ContactRow,
-  type ContactWrite,
-  type FieldValue,
-  type Refused,
-  type SavedContact,
-  STORED_FIELDS_BYTES,
-  STORED_FIELDS_MAX,
-  STORED_TAGS_MAX,
-} from './types.ts'
+import type { ContactRow, ContactWrite, FieldValue, Refused, SavedContact } from './types.ts'
 
 type Parts = { db: Database; people: People; tallies: Tallies; triggers: Triggers; stops: Stops }
 
@@ -35,14 +27,8 @@ export function createContactWrites({ db, people, tallies, triggers, stops }: Pa
   /** Merges into the stored row; a row that stays the same is not written. */
   const merge = (id: number, write: ContactWrite, source: string | null): ContactRow | Refused => {
     const old = read(id)
-    const next = {
-      firstName: write.firstName === undefined ? old.firstName : write.firstName,
-      lastName: write.lastName === undefined ? old.lastName : write.lastName,
-      tags: mergeTags(old.tags ?? [], write),
-      fields: mergeFields(old.fields ?? {}, write.fields ?? {}),
-    }
-    const overfull = findOverfull(old, next)
-    if (overfull) return overfull
+    const next = mergeContact(old, write)
+    if ('refusal' in next) return next
     const columns = [next.firstName, next.lastName, source, toJson(next.tags), toJson(next.fields)] as const
     const before = [old.firstName, old.lastName, old.source, toJson(old.tags ?? []), toJson(old.fields ?? {})]
     if (columns.every((value, index) => value === before[index])) return old
@@ -97,29 +83,3 @@ export function createContactWrites({ db, people, tallies, triggers, stops }: Pa
 
 const toJson = (value: string[] | Record<string, FieldValue>): string | null =>
   Object.keys(value).length === 0 ? null : JSON.stringify(value)
-
-const mergeTags = (old: string[], { tags, removeTags }: ContactWrite): string[] =>
-  [...new Set([...old, ...tags])].filter((tag) => !removeTags.includes(tag))
-
-/** null removes. Entries, not assignment: a field may be called `__proto__`. */
-function mergeFields(old: Record<string, FieldValue>, changes: Record<string, FieldValue | null>) {
-  const merged = new Map<string, FieldValue | null>([...Object.entries(old), ...Object.entries(changes)])
-  const kept = Array.from(merged).filter((entry): entry is [string, FieldValue] => entry[1] !== null)
-  return Object.fromEntries(kept)
-}
-
-type Held = { tags: string[] | null; fields: Record<string, FieldValue> | null }
-
-/** Refuses what makes a full row fuller; removing always works. */
-function findOverfull(old: Held, next: Held): Refused | null {
-  const [tagsBefore, tags] = [old.tags?.length ?? 0, next.tags?.length ?? 0]
-  if (tags > STORED_TAGS_MAX && tags > tagsBefore) return { refusal: 'tags_full' }
-  const [before, after] = [sizeOf(old.fields), sizeOf(next.fields)]
-  if (after.keys > STORED_FIELDS_MAX && after.keys > before.keys) return { refusal: 'fields_full' }
-  return after.bytes > STORED_FIELDS_BYTES && after.bytes > before.bytes ? { refusal: 'fields_full' } : null
-}
-
-const sizeOf = (fields: Held['fields']) => ({
-  keys: Object.keys(fields ?? {}).length,
-  bytes: Buffer.byteLength(JSON.stringify(fields ?? {})),
-})

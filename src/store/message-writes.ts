@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, eq } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { HAS_MOVED, IS_WAITING } from './delivery-states.ts'
 import { type IdSequence, makeTextId, publicId } from './ids.ts'
@@ -13,9 +13,19 @@ type Done = { done: true }
 const DONE: Done = { done: true }
 
 export type MessageChange = { accountId: string; appId: number; actor: string; at: number }
-/** `id` null: the message of that name, which is made when there is none. `status` null leaves it. */
-export type MessageDraft = { id: number | null; name: string; content: MessageContent; status: MessageStatus | null }
+/**
+ * `id` null: the message of that name, which is made when there is none. `status` null leaves it. `basedOn`: its
+ * `updatedAt` when it was read, where it must not have changed since.
+ */
+export type MessageDraft = {
+  id: number | null
+  name: string
+  content: MessageContent
+  status: MessageStatus | null
+  basedOn?: number
+}
 export type SavedMessage = { id: number; name: string; version: number; status: MessageStatus; change: Change }
+type StatusChange = MessageChange & { id: number; status: MessageStatus; content?: MessageContent }
 type Change = 'created' | 'changed' | 'unchanged'
 
 export type MessageWrites = ReturnType<typeof createMessageWrites>
@@ -76,16 +86,20 @@ export function createMessageWrites({ db, ids, live }: { db: Database; ids: IdSe
   const findOld = (appId: number, { id, name }: MessageDraft): MessageRow | null =>
     id === null ? reads.findMessageByName(appId, name) : reads.findMessage(appId, id)
 
+  const isOutdated = (appId: number, draft: MessageDraft): boolean =>
+    draft.basedOn !== undefined && findOld(appId, draft)?.updatedAt !== draft.basedOn
+
   const isNameTaken = (appId: number, { id, name }: MessageDraft): boolean => {
     const other = id === null ? null : reads.findMessageByName(appId, name)
     return other !== null && other.id !== id
   }
 
   return {
-    /** Makes or edits messages of an app, all or none. Refusals: message_not_found, message_name_taken. */
+    /** Makes or edits messages of an app, all or none. Refusals: message_not_found, message_name_taken, message_changed. */
     saveMessages({ drafts, ...by }: MessageChange & { drafts: MessageDraft[] }): { saved: SavedMessage[] } | Refused {
       if (drafts.some((draft) => draft.id !== null && !findOld(by.appId, draft)))
         return { refusal: 'message_not_found' }
+      if (drafts.some((draft) => isOutdated(by.appId, draft))) return { refusal: 'message_changed' }
       if (drafts.some((draft) => isNameTaken(by.appId, draft))) return { refusal: 'message_name_taken' }
       const saved = drafts.map((draft) => {
         const old = findOld(by.appId, draft)
@@ -98,11 +112,15 @@ export function createMessageWrites({ db, ids, live }: { db: Database; ids: IdSe
       return { saved }
     },
 
-    /** draft, live or paused. Deliveries that come due while it is not live are skipped. */
-    setMessageStatus({ id, status, ...by }: MessageChange & { id: number; status: MessageStatus }): Done | Refused {
-      const isOwn = and(eq(messages.id, id), eq(messages.appId, by.appId))
-      const changed = orm.update(messages).set({ status, updatedAt: by.at }).where(isOwn).returning().all()
-      if (changed.length === 0) return { refusal: 'message_not_found' }
+    /**
+     * draft, live or paused. Deliveries that come due while it is not live are skipped. `content` is what was looked at,
+     * where it matters: message_changed when the message says something else by now.
+     */
+    setMessageStatus({ id, status, content, ...by }: StatusChange): Done | Refused {
+      const old = reads.findMessage(by.appId, id)
+      if (!old) return { refusal: 'message_not_found' }
+      if (content && !isEqual(content, old.content)) return { refusal: 'message_changed' }
+      orm.update(messages).set({ status, updatedAt: by.at }).where(eq(messages.id, id)).run()
       audit(by, `message.${status}`, publicId('msg', id))
       live.drop(by.appId)
       return DONE

@@ -33,6 +33,7 @@ export type WriteRefusal =
   | 'message_not_found'
   | 'message_name_taken'
   | 'message_in_use'
+  | 'message_changed'
   | 'delivery_not_found'
   | 'delivery_in_use'
   | 'tags_full'

@@ -19,6 +19,11 @@ afterEach(() => server.close())
 const names = async () =>
   (await listMessages(messaging.store(), messaging.app)).map(({ name, status, version }) => [name, status, version])
 const save = (value: object, id: number | null = null) => saveMessage(messaging.context(), messaging.by, { id, value })
+const rowOf = async (id: number) => {
+  const row = await messaging.store().findMessage(messaging.app.id, id)
+  if (!row) throw new Error('no message')
+  return row
+}
 const withoutSender = () => ({ ...messaging.context(), sender: null })
 
 describe('a new app', () => {
@@ -72,6 +77,19 @@ describe('saving', () => {
     ])
   })
 
+  test('over what somebody else changed since it was read, nothing is saved', async () => {
+    const draft = { ...messageOf(), status: 'draft' }
+    const { id } = await messaging.put(draft)
+    const { updatedAt: basedOn } = await rowOf(id)
+    const value = { ...draft, mail: { subject: 'Mine', body: 'Mine' } }
+    const saveMine = (from: number) => saveMessage(messaging.context(), messaging.by, { id, value, basedOn: from })
+    server.clock.tick(1)
+    await messaging.put({ ...draft, mail: { subject: 'Theirs', body: 'Theirs' } }, id)
+    expect(await saveMine(basedOn)).toEqual({ refusal: 'message_changed' })
+    expect((await rowOf(id)).content.mail.subject).toBe('Theirs')
+    expect(await saveMine(basedOn + 1)).toMatchObject({ change: 'changed' })
+  })
+
   test('names are unique in an app, and only there', async () => {
     const { id } = await messaging.put({ ...messageOf(), status: 'draft' })
     expect(await save(messageOf())).toMatchObject({ refusal: 'message_name_taken' })
@@ -83,7 +101,9 @@ describe('saving', () => {
     const context = { ...messaging.context(), app: other }
     expect(await saveMessage(context, by, { id: null, value: messageOf() })).toMatchObject({ change: 'created' })
     expect(await saveMessage(context, by, { id, value: messageOf() })).toMatchObject({ refusal: 'message_not_found' })
-    expect(await setMessageStatus(context, by, { id, status: 'live' })).toMatchObject({ refusal: 'message_not_found' })
+    expect(await setMessageStatus(context, by, { message: await rowOf(id), status: 'live' })).toMatchObject({
+      refusal: 'message_not_found',
+    })
     expect(await messaging.store().deleteMessage({ ...by, id })).toEqual({ refusal: 'message_not_found' })
   })
 
@@ -101,7 +121,8 @@ describe('saving', () => {
 describe('going live', () => {
   test('needs a sender: of the message, the app or the installation', async () => {
     const { id } = await messaging.put({ ...messageOf(), status: 'draft' })
-    const turn = () => setMessageStatus(withoutSender(), messaging.by, { id, status: 'live' })
+    const message = await rowOf(id)
+    const turn = () => setMessageStatus(withoutSender(), messaging.by, { message, status: 'live' })
     expect(await turn()).toMatchObject({ refusal: 'invalid_field', field: 'mail.fromEmail' })
     await messaging.set({ fromEmail: 'post@first.example' })
     expect(await turn()).toEqual({ done: true })
@@ -111,6 +132,20 @@ describe('going live', () => {
         mail: { subject: 'S', body: 'B', fromEmail: 'a@b.example' },
       }),
     ).toEqual([])
+  })
+
+  test('is what was looked at, and nothing that somebody wrote since; stopping asks for nothing', async () => {
+    const draft = { ...messageOf(), status: 'draft' }
+    const { id } = await messaging.put(draft)
+    const seen = await rowOf(id)
+    const turn = (status: 'live' | 'paused') =>
+      setMessageStatus(messaging.context(), messaging.by, { message: seen, status })
+    await save({ ...draft, mail: { subject: 'Theirs', body: 'Theirs' } }, id)
+    expect(await turn('live')).toEqual({ refusal: 'message_changed' })
+    expect(await rowOf(id)).toMatchObject({ status: 'draft', version: 1 })
+    expect(await turn('paused')).toEqual({ done: true })
+    await save({ ...draft, status: 'paused', mail: seen.content.mail }, id)
+    expect(await turn('live')).toEqual({ done: true })
   })
 
   test('counts what is missing in the events really received', async () => {

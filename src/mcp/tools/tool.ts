@@ -49,24 +49,22 @@ export const takes = (properties: TProperties): TObject => Type.Object(propertie
 export const gives = (properties: TProperties): TObject => Type.Object(properties)
 
 export const record = (description: string) => Type.Unsafe<object>({ type: 'object', description })
+/** What its name says. */
+export const OBJECT = Type.Unsafe<object>({ type: 'object' })
 export const records = (description: string) => Type.Unsafe<object[]>({ type: 'array', description })
 
 export const CONTACT = record(
   'id, email, firstName, lastName, tags, fields, source, status, and times such as lastSeenAt',
 )
 export const NEXT = { nextCursor: textOrNull() }
-const SAID = {
-  contactId: Type.String(),
+/** `contactId` null: the person would be new. Beside these there are `dryRun` and `warnings`, where there is something to say. */
+const WRITTEN = {
+  contactId: textOrNull(),
   created: Type.Boolean(),
-  warnings: Type.Optional(records('what had no effect')),
-}
-export const SAVED = gives({ ...SAID, contact: record('as of get_contact') })
-export const RECORDED = gives({
-  ...SAID,
-  contactId: textOrNull('null = would be new'),
-  dryRun: Type.Optional(Type.Boolean()),
   messages: records('messageId, name, deliveryId, state, dueAt'),
-})
+}
+export const RECORDED = gives(WRITTEN)
+export const SAVED = gives({ ...WRITTEN, contact: OBJECT })
 
 /** A person's fields are called as the API's documentation calls them there, but for the app. */
 export const nameApp = <T extends Warning>(errors: T[]): T[] =>

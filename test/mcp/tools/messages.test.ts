@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
-import { createTestServer, inTurns, type TestServer } from '../../helper.ts'
+import type { MessageContent } from '../../../src/store/message-types.ts'
+import { createTestServer, type TestServer } from '../../helper.ts'
 import { callTool, openManaged } from '../client.ts'
 
 let server: TestServer
@@ -22,78 +22,6 @@ const MESSAGE = {
 const save = (changes: object = {}, more: object = {}) =>
   call('save_message_draft', { message: { ...MESSAGE, ...changes }, ...more })
 const preview = async (messageId: unknown) => (await call('preview_message', { messageId })).data
-
-describe('list_messages', () => {
-  test('in the order in which they were made, with what became of each', async () => {
-    await save({ trigger: { event: 'signed_up', where: [{ property: 'plan', is: 'equal', to: 'pro' }] } })
-    const { data } = await call('list_messages')
-    expect(data as unknown).toEqual({
-      untrusted: expect.stringContaining('untrusted'),
-      ok: true,
-      data: [
-        expect.objectContaining({ name: 'Results ready, they left', trigger: { event: 'results_ready' } }),
-        expect.objectContaining({ name: 'Results not opened yet' }),
-        {
-          id: expect.stringMatching(/^msg_/),
-          name: 'Hello',
-          status: 'draft',
-          version: 1,
-          createdAt: '2026-05-15T12:00:00.000Z',
-          updatedAt: '2026-05-15T12:00:00.000Z',
-          trigger: { event: 'signed_up' },
-          counts: {},
-        },
-      ],
-      nextCursor: null,
-    })
-  })
-  test('many stay under 25 KB, and the cursor misses none', async () => {
-    await inTurns(60, (index) => save({ name: `${index} ${'"'.repeat(90)}`, trigger: { page: `/${'"'.repeat(400)}` } }))
-    const seen: unknown[] = []
-    let cursor: unknown
-    do {
-      const { answer, data } = await call('list_messages', { limit: 40, ...(cursor ? { cursor } : {}) })
-      expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
-      seen.push(...(data.data ?? []).map(({ id }) => id))
-      cursor = data.nextCursor
-    } while (cursor)
-    expect([seen.length, new Set(seen).size]).toEqual([62, 62])
-  })
-})
-
-describe('get_message', () => {
-  test('as it can be saved again', async () => {
-    const { data } = await call('get_message', { messageId: known.messageId })
-    expect(data).toMatchObject({ id: known.messageId, status: 'draft', version: 1, counts: {} })
-    expect('omitted' in data).toBe(false)
-    const { data: again } = await call('save_message_draft', { messageId: known.messageId, message: data.message })
-    expect(again).toEqual({ ok: true, messageId: known.messageId, status: 'draft', version: 1, change: 'unchanged' })
-  })
-  test('with its lines, and without what is not seen', async () => {
-    const family = '\u{1f469}\u200d\u{1f467}'
-    const body = `One ${family}\n\nTwo\u202e\u200b${String.fromCodePoint(0xe0049)}`
-    const { messageId } = (await save({ name: 'a\u200bb', mail: { subject: 'S', body } })).data
-    const { data } = await call('get_message', { messageId })
-    expect(data.message as unknown).toMatchObject({ name: 'ab', mail: { body: `One ${family}\n\nTwo` } })
-  })
-  test.each([
-    ['a long mail', { mail: { subject: 'S', body: '"\n'.repeat(13_000) } }, ['mail.body']],
-    [
-      'many rules',
-      {
-        onlyIf: Array.from({ length: 20 }, () => ({ rule: 'field', field: 'x', is: 'equal', to: 'x'.repeat(990) })),
-        mail: { subject: 'S', body: 'x'.repeat(30_000) },
-      },
-      ['trigger.where', 'onlyIf', 'mail.body'],
-    ],
-  ])('%s is cut to 25 KB, and says so', async (_, changes, omitted) => {
-    const { messageId } = (await save(changes)).data
-    const { answer, data } = await call('get_message', { messageId })
-    expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
-    expect(Buffer.byteLength(answer.text)).toBeGreaterThan(RESULT_BYTES / 2)
-    expect(data.omitted as unknown).toEqual(omitted)
-  })
-})
 
 describe('save_message_draft', () => {
   test('makes a draft, writes over it, and leaves who did it', async () => {
@@ -118,6 +46,25 @@ describe('save_message_draft', () => {
     ['message.colour', { ...MESSAGE, colour: 'red' }],
   ])('refuses %s: %p', async (field, message) => {
     expect((await call('save_message_draft', { message })).data).toMatchObject({ error: 'invalid_field', field })
+  })
+  test('does not write over what somebody else turns on in this moment', async () => {
+    const slow = await createTestServer({
+      wrapStore: (store) => ({
+        ...store,
+        saveMessages: async (saving) => {
+          const [draft] = saving.drafts
+          if (draft?.id) await store.setMessageStatus({ ...saving, id: draft.id, status: 'live', at: saving.at + 1 })
+          return store.saveMessages(saving)
+        },
+      }),
+    })
+    const { how, messageId } = await openManaged(slow)
+    const ask = async (tool: string, args: object = {}) =>
+      (await callTool(slow, tool, { app: slow.first.appId, messageId, ...args }, how)).data
+    const before = (await ask('get_message')).message
+    expect(await ask('save_message_draft', { message: MESSAGE })).toMatchObject({ error: 'message_changed' })
+    expect(await ask('get_message')).toMatchObject({ status: 'live', message: before })
+    await slow.close()
   })
   test('never touches what is live', async () => {
     await call('set_message_status', { messageId: known.messageId, status: 'live', token: known.token })
@@ -164,6 +111,26 @@ describe('set_message_status', () => {
     )
     expect(data).toMatchObject({ error: 'invalid_field', field: 'token' })
     await elsewhere.close()
+  })
+  test('not what somebody else writes between the look at it and the switch', async () => {
+    const theirs = { ...MESSAGE, name: 'Theirs', mail: { subject: 'Theirs', body: 'Theirs' } }
+    const { name, ...content } = theirs
+    const slow = await createTestServer({
+      wrapStore: (store) => ({
+        ...store,
+        setMessageStatus: async (change) => {
+          const draft = { id: change.id, name, content: content as MessageContent, status: null }
+          if (change.status === 'live') await store.saveMessages({ ...change, drafts: [draft] })
+          return store.setMessageStatus(change)
+        },
+      }),
+    })
+    const { how, messageId, token } = await openManaged(slow)
+    const ask = async (tool: string, args: object = {}) =>
+      (await callTool(slow, tool, { app: slow.first.appId, messageId, ...args }, how)).data
+    expect(await ask('set_message_status', { status: 'live', token })).toMatchObject({ error: 'message_changed' })
+    expect(await ask('get_message')).toMatchObject({ status: 'draft', message: theirs })
+    await slow.close()
   })
   test('a token outlives a restart', async () => {
     await server.restart()

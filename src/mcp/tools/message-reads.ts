@@ -1,0 +1,96 @@
+import { Type } from '@sinclair/typebox'
+import { countsView, messageView } from '../../core/message-views.ts'
+import { listMessages as listAll, type MessageCounts, type MessageRow } from '../../core/messages.ts'
+import type { Body } from '../../core/field-readers.ts'
+import { readContactCursor, readIdCursor, readLimit, writeContactCursor, writeIdCursor } from '../../core/queries.ts'
+import { isRefusal, refuseFields } from '../../core/refusals.ts'
+import { findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { fitMessage, fitText, PAGE_BYTES, takeFitting } from '../budget.ts'
+import { cleanText, cleanWritten, UNTRUSTED } from '../untrusted.ts'
+import { APP, gives, MESSAGE_ID, NEXT, OBJECT, PAGE, records, takes, text, type Tool } from './tool.ts'
+
+/** For what stands around a message: its counts and times. */
+const AROUND_BYTES = 2 * 1024
+
+export const listMessages: Tool = {
+  name: 'list_messages',
+  title: 'Messages of an app',
+  description: 'The messages in the order in which they were made: what starts each, and how many mails became what.',
+  kind: 'read',
+  input: takes({ app: APP, ...PAGE }),
+  output: gives({ data: records('id, name, status, version, createdAt, updatedAt, trigger, counts'), ...NEXT }),
+  run: async ({ store }, { access }, args) => {
+    const asked = findAsked(
+      access,
+      readAbout(args, ['cursor', 'limit'], ({ cursor, limit }, errors) => ({
+        after: cursor === undefined ? 0 : (readIdCursor(cursor, errors) ?? 0),
+        limit: readLimit(limit, errors),
+      })),
+    )
+    if (isRefusal(asked)) return asked
+    const { after, limit } = asked.input
+    const rows = (await listAll(store, asked.app)).filter(({ id }) => id > after)
+    const data = takeFitting(rows.slice(0, limit).map(describe), PAGE_BYTES)
+    const last = rows[data.length - 1]
+    const nextCursor = rows.length > data.length && last ? writeIdCursor(last.id) : null
+    return { untrusted: UNTRUSTED, ok: true, data, nextCursor }
+  },
+}
+
+/** Conditions are left to get_message: there may be many. */
+function describe(row: MessageRow & { counts: MessageCounts }) {
+  const { where: _, ...trigger } = row.content.trigger as Record<string, unknown>
+  const counts = countsView(row.counts)
+  return { ...messageView(row), name: cleanText(row.name), trigger: cleanWritten(trigger), counts }
+}
+
+export const getMessage: Tool = {
+  name: 'get_message',
+  title: 'One message',
+  description:
+    'A message as it can be saved again. Where parts are `omitted`, do not save it so: `cursor` leads to all of it, as pieces of its JSON.',
+  kind: 'read',
+  input: takes({ app: APP, messageId: MESSAGE_ID, cursor: PAGE.cursor }),
+  output: gives({
+    id: text(),
+    status: text(),
+    version: Type.Integer(),
+    message: Type.Optional(OBJECT),
+    json: Type.Optional(text()),
+    ...NEXT,
+  }),
+  run: async (parts, { access }, args) => {
+    const asked = await findMessage(parts, access, readOne(args))
+    if (isRefusal(asked)) return asked
+    const { message, input } = asked
+    const { name, ...view } = messageView(message)
+    const written = cleanWritten({ name, ...message.content })
+    const told = { untrusted: UNTRUSTED, ok: true, ...view }
+    if (input.place) {
+      const isSame = input.place.updatedAt === message.updatedAt
+      return isSame ? { ...told, ...takePiece(written, message, input.place.id) } : refuseFields([CHANGED])
+    }
+    const counts = countsView(await parts.store.countDeliveries(message.id))
+    const fitted = fitMessage(written, PAGE_BYTES - AROUND_BYTES)
+    return { ...told, counts, ...fitted, nextCursor: fitted.omitted ? cursorTo(message, 0) : null }
+  },
+}
+
+const CHANGED = { field: 'cursor', code: 'invalid', message: 'The message was changed meanwhile. Begin again.' }
+
+/** `place`: from which character on, of the message as it was at which time. */
+const readOne = (args: Body) =>
+  readAbout(args, ['messageId', 'cursor'], (query, errors) => ({
+    messageId: readMessageId(query, errors),
+    place: query.cursor === undefined ? null : readContactCursor(query.cursor, true, errors),
+  }))
+
+const cursorTo = ({ updatedAt }: MessageRow, id: number): string => writeContactCursor({ id, updatedAt })
+
+/** The next piece of the whole message. */
+function takePiece(written: object, message: MessageRow, from: number) {
+  const whole = JSON.stringify(written)
+  const json = fitText(whole.slice(from), PAGE_BYTES - AROUND_BYTES)
+  const end = from + json.length
+  return { json, nextCursor: end < whole.length ? cursorTo(message, end) : null }
+}

@@ -1,0 +1,48 @@
+/** What a write makes of what a person holds (spec 2.5, 3.5): merged, and no more than one person may hold. */
+import {
+  type ContactRow,
+  type ContactWrite,
+  type FieldValue,
+  type Refused,
+  STORED_FIELDS_BYTES,
+  STORED_FIELDS_MAX,
+  STORED_TAGS_MAX,
+} from './types.ts'
+
+type Held = Pick<ContactRow, 'firstName' | 'lastName' | 'tags' | 'fields'>
+type Change = Pick<ContactWrite, 'firstName' | 'lastName' | 'tags' | 'removeTags' | 'fields'>
+type Merged = Pick<ContactRow, 'firstName' | 'lastName'> & { tags: string[]; fields: Record<string, FieldValue> }
+
+/** Refuses what makes a full row fuller (tags_full, fields_full); removing always works. */
+export function mergeContact(old: Held, change: Change): Merged | Refused {
+  const next = {
+    firstName: change.firstName === undefined ? old.firstName : change.firstName,
+    lastName: change.lastName === undefined ? old.lastName : change.lastName,
+    tags: mergeTags(old.tags ?? [], change),
+    fields: mergeFields(old.fields ?? {}, change.fields ?? {}),
+  }
+  return findOverfull(old, next) ?? next
+}
+
+const mergeTags = (old: string[], { tags, removeTags }: Change): string[] =>
+  [...new Set([...old, ...tags])].filter((tag) => !removeTags.includes(tag))
+
+/** null removes. Entries, not assignment: a field may be called `__proto__`. */
+function mergeFields(old: Record<string, FieldValue>, changes: Record<string, FieldValue | null>) {
+  const merged = new Map<string, FieldValue | null>([...Object.entries(old), ...Object.entries(changes)])
+  const kept = Array.from(merged).filter((entry): entry is [string, FieldValue] => entry[1] !== null)
+  return Object.fromEntries(kept)
+}
+
+function findOverfull(old: Held, next: Merged): Refused | null {
+  const [tagsBefore, tags] = [old.tags?.length ?? 0, next.tags.length]
+  if (tags > STORED_TAGS_MAX && tags > tagsBefore) return { refusal: 'tags_full' }
+  const [before, after] = [sizeOf(old.fields), sizeOf(next.fields)]
+  if (after.keys > STORED_FIELDS_MAX && after.keys > before.keys) return { refusal: 'fields_full' }
+  return after.bytes > STORED_FIELDS_BYTES && after.bytes > before.bytes ? { refusal: 'fields_full' } : null
+}
+
+const sizeOf = (fields: Held['fields']) => ({
+  keys: Object.keys(fields ?? {}).length,
+  bytes: Buffer.byteLength(JSON.stringify(fields ?? {})),
+})

@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
+import { createTestServer, inTurns, type TestServer } from '../../helper.ts'
+import { callTool, openManaged } from '../client.ts'
+
+let server: TestServer
+let app: string
+let known: Awaited<ReturnType<typeof openManaged>>
+beforeEach(async () => {
+  server = await createTestServer()
+  app = server.first.appId
+  known = await openManaged(server)
+})
+afterEach(() => server.close())
+
+const call = (name: string, args: object = {}) => callTool(server, name, { app, ...args }, known.how)
+const MESSAGE = {
+  name: 'Hello',
+  trigger: { event: 'signed_up' },
+  mail: { subject: 'Hello', body: 'Hello\n\nand welcome' },
+}
+const save = (changes: object = {}, more: object = {}) =>
+  call('save_message_draft', { message: { ...MESSAGE, ...changes }, ...more })
+
+describe('list_messages', () => {
+  test('in the order in which they were made, with what became of each', async () => {
+    await save({ trigger: { event: 'signed_up', where: [{ property: 'plan', is: 'equal', to: 'pro' }] } })
+    const { data } = await call('list_messages')
+    expect(data as unknown).toEqual({
+      untrusted: expect.stringContaining('untrusted'),
+      ok: true,
+      data: [
+        expect.objectContaining({ name: 'Results ready, they left', trigger: { event: 'results_ready' } }),
+        expect.objectContaining({ name: 'Results not opened yet' }),
+        {
+          id: expect.stringMatching(/^msg_/),
+          name: 'Hello',
+          status: 'draft',
+          version: 1,
+          createdAt: '2026-05-15T12:00:00.000Z',
+          updatedAt: '2026-05-15T12:00:00.000Z',
+          trigger: { event: 'signed_up' },
+          counts: {},
+        },
+      ],
+      nextCursor: null,
+    })
+  })
+  test('many stay under 25 KB, and the cursor misses none', async () => {
+    await inTurns(60, (index) => save({ name: `${index} ${'"'.repeat(90)}`, trigger: { page: `/${'"'.repeat(400)}` } }))
+    const seen: unknown[] = []
+    let cursor: unknown
+    do {
+      const { answer, data } = await call('list_messages', { limit: 40, ...(cursor ? { cursor } : {}) })
+      expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
+      seen.push(...(data.data ?? []).map(({ id }) => id))
+      cursor = data.nextCursor
+    } while (cursor)
+    expect([seen.length, new Set(seen).size]).toEqual([62, 62])
+  })
+})
+
+describe('get_message', () => {
+  test('as it can be saved again', async () => {
+    const { data } = await call('get_message', { messageId: known.messageId })
+    expect(data).toMatchObject({ id: known.messageId, status: 'draft', version: 1, counts: {} })
+    expect('omitted' in data).toBe(false)
+    const { data: again } = await call('save_message_draft', { messageId: known.messageId, message: data.message })
+    expect(again).toEqual({ ok: true, messageId: known.messageId, status: 'draft', version: 1, change: 'unchanged' })
+  })
+  test('with its lines, and without what is not seen', async () => {
+    const family = '\u{1f469}\u200d\u{1f467}'
+    const body = `One ${family}\n\nTwo\u202e\u200b${String.fromCodePoint(0xe0049)}`
+    const { messageId } = (await save({ name: 'a\u200bb', mail: { subject: 'S', body } })).data
+    const { data } = await call('get_message', { messageId })
+    expect(data.message as unknown).toMatchObject({ name: 'ab', mail: { body: `One ${family}\n\nTwo` } })
+  })
+  test.each([
+    ['a long mail', { mail: { subject: 'S', body: '"\n'.repeat(13_000) } }, ['mail.body']],
+    [
+      'many rules',
+      {
+        onlyIf: Array.from({ length: 20 }, () => ({ rule: 'field', field: 'x', is: 'equal', to: 'x'.repeat(990) })),
+        mail: { subject: 'S', body: 'x'.repeat(30_000) },
+      },
+      ['trigger.where', 'onlyIf', 'mail.body'],
+    ],
+  ])('%s is cut to 25 KB, and says so', async (_, changes, omitted) => {
+    const { messageId } = (await save(changes)).data
+    const { answer, data } = await call('get_message', { messageId })
+    expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
+    expect(Buffer.byteLength(answer.text)).toBeGreaterThan(RESULT_BYTES / 2)
+    expect(data.omitted as unknown).toEqual(omitted)
+  })
+
+  describe('what is cut comes whole in pieces', () => {
+    const rules = Array.from({ length: 20 }, () => ({ rule: 'field', field: 'x', is: 'equal', to: 'ž'.repeat(500) }))
+    const mail = { subject: 'S', body: '"🦊\n\\'.repeat(3_500) }
+    const read = async (messageId: unknown, cursor: unknown) => (await call('get_message', { messageId, cursor })).data
+
+    test('that stay under 25 KB and can be saved again', async () => {
+      const { messageId } = (await save({ onlyIf: rules, mail })).data
+      let { nextCursor: cursor } = (await call('get_message', { messageId })).data
+      const pieces: unknown[] = []
+      do {
+        const { answer, data } = await call('get_message', { messageId, cursor })
+        expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
+        expect(Object.keys(data)[0]).toBe('untrusted')
+        pieces.push(data.json)
+        cursor = data.nextCursor
+      } while (cursor)
+      expect(pieces.length).toBeGreaterThan(3)
+      expect(JSON.parse(pieces.join(''))).toEqual({ ...MESSAGE, onlyIf: rules, mail })
+    })
+    test('of one and the same message', async () => {
+      const { messageId } = (await save({ mail })).data
+      const { nextCursor } = (await call('get_message', { messageId })).data
+      const { nextCursor: second } = await read(messageId, nextCursor)
+      server.clock.tick(1)
+      await save({ mail: { ...mail, subject: 'Another' } }, { messageId })
+      for (const cursor of [nextCursor, second, 'x', '00000000000'])
+        expect(await read(messageId, cursor)).toMatchObject({ error: 'invalid_field', field: 'cursor' })
+    })
+    test('and one that is whole has no more', async () => {
+      expect((await call('get_message', { messageId: known.messageId })).data.nextCursor).toBeNull()
+    })
+  })
+})
