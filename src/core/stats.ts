@@ -50,6 +50,12 @@ export async function readStats(
   return { byDay, byName: byName.map(({ name, count }) => ({ event: name, count })), newPeople }
 }
 
+/** Whether the plan takes nobody new any more this month. */
+export async function isPlanUsedUp(parts: Pick<Parts, 'store' | 'clock'>, access: Access): Promise<boolean> {
+  const { count, limit } = await readNewPeople(parts, access)
+  return limit !== null && count >= limit
+}
+
 /** The account's new people of this calendar month (UTC), and how many its plan allows; null = any number. */
 export async function readNewPeople(
   { store, clock }: Pick<Parts, 'store' | 'clock'>,

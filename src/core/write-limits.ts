@@ -24,30 +24,38 @@ const limitOf = (write: LimitedWrite, plan: Plan): Limit => ({
 
 export type TakenFor = { limit: Limit; taken: Taken; buckets: string[]; refused: Refusal | null }
 
-const refuseLimited = (scope: 'key' | 'ip', limit: Limit, taken: Taken): Refusal =>
-  refuse('rate_limited', { limited: { scope, limit: limit.max, retryAfter: taken.retryAfterSeconds } })
+const refuseLimited = (scope: 'key' | 'ip', limit: Limit, taken: Taken): Refusal | null =>
+  taken.allowed > 0
+    ? null
+    : refuse('rate_limited', { limited: { scope, limit: limit.max, retryAfter: taken.retryAfterSeconds } })
 
 /** Takes `count` of a key's hourly limit; refused when not even the first fits. */
 export function takeForKey({ limits }: Parts, write: LimitedWrite, access: Access, count = 1): TakenFor {
   const limit = limitOf(write, access.plan)
   const bucket = bucketOf(write, access)
   const taken = limits.take(bucket, limit, count)
-  return { limit, taken, buckets: [bucket], refused: taken.allowed === 0 ? refuseLimited('key', limit, taken) : null }
+  return { limit, taken, buckets: [bucket], refused: refuseLimited('key', limit, taken) }
 }
 
-/** What a key has left, without taking. */
+/** What a key has left, without taking; `refused` is what a write would meet. */
 export function peekForKey({ limits }: Parts, write: LimitedWrite, access: Access): TakenFor {
   const limit = limitOf(write, access.plan)
-  return { limit, taken: limits.peek(bucketOf(write, access), limit), buckets: [], refused: null }
+  const taken = limits.peek(bucketOf(write, access), limit)
+  return { limit, taken, buckets: [], refused: refuseLimited('key', limit, taken) }
 }
 
-/** The limit per visitor of an app: 5 adds in 10 minutes. The address is known to the store as a keyed hash only. */
-function takeForVisitor({ limits, addressKey }: Parts, app: AppRow, address: string): TakenFor {
-  const limit = RATE_LIMITS.addsPerVisitor
+/** The bucket of a visitor of an app. The address is known to the store as a keyed hash only. */
+function visitorBucket({ addressKey }: Parts, app: AppRow, address: string): string {
   const blinded = new Bun.CryptoHasher('sha256', addressKey).update(`${app.publicId}:${address}`).digest('base64url')
-  const bucket = `visitor:${blinded}`
-  const taken = limits.take(bucket, limit)
-  return { limit, taken, buckets: [bucket], refused: taken.allowed === 0 ? refuseLimited('ip', limit, taken) : null }
+  return `visitor:${blinded}`
+}
+
+/** The limit per visitor of an app: 5 adds in 10 minutes. */
+function takeForVisitor(parts: Parts, app: AppRow, address: string): TakenFor {
+  const limit = RATE_LIMITS.addsPerVisitor
+  const bucket = visitorBucket(parts, app, address)
+  const taken = parts.limits.take(bucket, limit)
+  return { limit, taken, buckets: [bucket], refused: refuseLimited('ip', limit, taken) }
 }
 
 /** Gives back what was taken for nothing. @returns what is true then */
@@ -65,13 +73,18 @@ const isFree = (outcome: object): boolean =>
   ('refusal' in outcome && (outcome.refusal === 'idempotency_mismatch' || outcome.refusal === 'unavailable'))
 
 export type ContactWriteName = Exclude<LimitedWrite, 'events'>
+type ContactCall = { access: Access; app: AppRow; input: Pick<ContactFields, 'ip'> }
+
+/** What a write about a person would meet, without taking. */
+export function peekForContact(parts: Parts, { access, app, input }: ContactCall, write: ContactWriteName) {
+  const { refused } = peekForKey(parts, write, access)
+  if (refused || write !== 'contactAdds' || input.ip === null) return refused
+  const limit = RATE_LIMITS.addsPerVisitor
+  return refuseLimited('ip', limit, parts.limits.peek(visitorBucket(parts, app, input.ip), limit))
+}
 
 /** Takes from the key's hour and, for an add with `ip`, from the visitor's ten minutes; from both or from neither. */
-export function takeForContact(
-  parts: Parts,
-  { access, app, input }: { access: Access; app: AppRow; input: Pick<ContactFields, 'ip'> },
-  write: ContactWriteName,
-) {
+export function takeForContact(parts: Parts, { access, app, input }: ContactCall, write: ContactWriteName) {
   const byKey = takeForKey(parts, write, access)
   const isByVisitor = write === 'contactAdds' && input.ip !== null && !byKey.refused
   const byVisitor = isByVisitor ? takeForVisitor(parts, app, input.ip ?? '') : null

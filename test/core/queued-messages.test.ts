@@ -1,7 +1,14 @@
-/** What an event would queue, held against what it does queue. */
+/** What an event or a change of a person would queue, held against what it does queue. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { listQueued, listWouldQueue, type QueuedMessage } from '../../src/core/queued-messages.ts'
+import {
+  listQueued,
+  listQueuedByContact,
+  listWouldQueue,
+  listWouldQueueByContact,
+  type QueuedMessage,
+} from '../../src/core/queued-messages.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
+import { contactWrite } from '../store/samples.ts'
 import { createTestServer, HOUR, NOW, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
 
@@ -45,8 +52,9 @@ async function tryAndSend(changes: Partial<Event> = {}): Promise<{ tried: Queued
 }
 
 /** Names and times of what would be queued, once it was found to be what is queued. */
-async function queued(changes: Partial<Event> = {}): Promise<[string, number][]> {
-  const { tried, sent } = await tryAndSend(changes)
+const queued = async (changes: Partial<Event> = {}) => compare(await tryAndSend(changes))
+
+function compare({ tried, sent }: { tried: QueuedMessage[]; sent: QueuedMessage[] }): [string, number][] {
   const told = (found: QueuedMessage[]): [string, number][] =>
     found.map(({ message, dueAt }): [string, number] => [message.name, dueAt - NOW]).sort()
   expect(told(tried)).toEqual(told(sent))
@@ -117,5 +125,50 @@ describe('what is queued', () => {
     await put({ name: 'Late', wait: { minutes: 10 } })
     expect(await queued({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual([])
     expect(await queued({ occurredAt: NOW - 72 * HOUR })).toEqual([['Late', 0]])
+  })
+})
+
+describe('what a change of a person queues', () => {
+  /** Adds them, or changes them where they are known. */
+  async function tagged(tags: string[], removeTags: string[] = []): Promise<[string, number][]> {
+    const { store, app } = messaging
+    const [before, at] = [await store().findContact(app.id, ADA), server.clock.now()]
+    const addedTags = tags.filter((tag) => !before?.tags?.includes(tag))
+    const tried = await listWouldQueueByContact(store(), app, { contactId: before?.id ?? null, addedTags, at })
+    const write = { accountId: app.accountId, appId: app.id, email: ADA, tags, removeTags, at }
+    const saved = await store()[before ? 'updateContact' : 'addContact'](contactWrite(write))
+    if ('refusal' in saved) throw new Error(saved.refusal)
+    return compare({ tried, sent: await listQueuedByContact(store(), app, { saved, tagsBefore: before?.tags ?? [] }) })
+  }
+  beforeEach(async () => {
+    await put({ name: 'Welcome', trigger: { contact: 'created' } })
+    await put({ name: 'Beta', trigger: { tag: 'beta' }, wait: { minutes: 10 } })
+    await put({ name: 'Pro', trigger: { tag: 'pro' }, again: { everyHours: 24 } })
+    await put({ name: 'Paused', trigger: { tag: 'beta' }, status: 'paused' })
+    await put({ name: 'Event' })
+  })
+
+  test('to whoever is new, what starts with a person and with their tags', async () => {
+    expect(await tagged(['beta', 'other'])).toEqual([
+      ['Beta', 10 * MINUTE],
+      ['Welcome', 0],
+    ])
+  })
+  test('to whoever is known, what starts with the tags that they did not have', async () => {
+    expect(await tagged([])).toEqual([['Welcome', 0]])
+    server.clock.tick(MINUTE)
+    expect(await tagged(['beta'])).toEqual([['Beta', 11 * MINUTE]])
+    expect(await tagged(['beta', 'pro'])).toEqual([['Pro', MINUTE]])
+    expect(await tagged(['beta', 'pro'])).toEqual([])
+    expect(await tagged([], ['beta'])).toEqual([])
+  })
+  test('once, and again as often as the message says', async () => {
+    await tagged(['beta', 'pro'])
+    await messaging.decide()
+    for (const hours of [1, 24]) {
+      await tagged([], ['beta', 'pro'])
+      server.clock.tick(hours * HOUR)
+      expect((await tagged(['beta', 'pro'])).map(([name]) => name)).toEqual(hours === 24 ? ['Pro'] : [])
+    }
   })
 })

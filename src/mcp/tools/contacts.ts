@@ -1,19 +1,21 @@
 import { Type } from '@sinclair/typebox'
-import type { Access } from '../../core/access.ts'
-import { findApp } from '../../core/access.ts'
+import { type Access, type AppRow, findApp } from '../../core/access.ts'
 import { type ContactFields, readContactInput, readContactUpdate } from '../../core/contact-input.ts'
+import { tryContact, type TriedContact } from '../../core/contact-trials.ts'
 import * as contacts from '../../core/contacts.ts'
-import type { Reading } from '../../core/field-readers.ts'
+import type { Body } from '../../core/field-readers.ts'
 import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
+import { listQueuedByContact, type QueuedMessage } from '../../core/queued-messages.ts'
 import { readContactsQuery, writeContactCursor } from '../../core/queries.ts'
-import { isRefusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
+import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { contactView } from '../../core/views.ts'
 import { type ContactWriteName, takeForContact } from '../../core/write-limits.ts'
 import { findAsked, readPerson, toQuery } from '../arguments.ts'
-import { CONTACT_BYTES, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeFitting } from '../budget.ts'
+import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
 import * as schemas from './tool.ts'
+import { checkDryRun, DRY_RUN, queuedView } from './writes.ts'
 
 export const getContact: schemas.Tool = {
   name: 'get_contact',
@@ -35,8 +37,7 @@ export const getContact: schemas.Tool = {
 export const searchContacts: schemas.Tool = {
   name: 'search_contacts',
   title: 'People of an app',
-  description:
-    'People, newest first; with `updatedAfter` those changed last first. A page may hold fewer than `limit`.',
+  description: 'People, newest first; with `updatedAfter` those changed last first.',
   kind: 'read',
   input: schemas.takes({
     app: schemas.APP,
@@ -44,7 +45,7 @@ export const searchContacts: schemas.Tool = {
     updatedAfter: Type.Optional(schemas.text('ISO 8601 with a timezone')),
     ...schemas.PAGE,
   }),
-  output: schemas.gives({ data: schemas.records('as of get_contact'), ...schemas.NEXT }),
+  output: schemas.gives({ data: schemas.records('contacts'), ...schemas.NEXT }),
   run: async (parts, { access }, args) => {
     const asked = findAsked(access, readContactsQuery(toQuery(args)))
     if (isRefusal(asked)) return asked
@@ -76,43 +77,63 @@ const FIELDS = {
 export const addContact: schemas.Tool = {
   name: 'add_contact',
   title: 'Add a person',
-  description: 'Adds a person, or merges into the one with this email. What is not sent stays; a known source stays.',
+  description:
+    'Adds a person, or merges into the one with this email, and says which mails that queued. What is not sent stays; a known source stays.',
   kind: 'write',
-  input: schemas.takes({ ...FIELDS, ip: Type.Optional(schemas.text("the visitor's; never stored")) }),
+  input: schemas.takes({ ...FIELDS, ip: Type.Optional(schemas.text("the visitor's; never stored")), dryRun: DRY_RUN }),
   output: schemas.SAVED,
-  run: (parts, { access }, args) => save(parts, { access, write: 'contactAdds', reading: readContactInput(args) }),
+  run: (parts, { access }, args) => save(parts, access, 'contactAdds', args),
 }
 
 export const updateContact: schemas.Tool = {
   name: 'update_contact',
   title: 'Change a person',
-  description: 'Changes a known person, and never makes one. What is not sent stays; null clears a name.',
+  description:
+    'Changes a known person, never makes one, and says which mails that queued. What is not sent stays; null clears a name.',
   kind: 'write',
   hints: { destructive: true },
-  input: schemas.takes({ ...FIELDS, removeTags: TAGS }),
+  input: schemas.takes({ ...FIELDS, removeTags: TAGS, dryRun: DRY_RUN }),
   output: schemas.SAVED,
-  run: (parts, { access }, args) => save(parts, { access, write: 'contactUpdates', reading: readContactUpdate(args) }),
+  run: (parts, { access }, args) => save(parts, access, 'contactUpdates', args),
 }
 
-type Save = { access: Access; write: ContactWriteName; reading: Reading<ContactFields> }
+const READERS = { contactAdds: readContactInput, contactUpdates: readContactUpdate } as const
 
-/** The checks and the effect of POST and PATCH /contacts, in their order. */
-async function save(parts: Parts, { access, write, reading }: Save) {
+/** The checks and the effect of POST and PATCH /contacts, in their order; with `dryRun` the verdict alone. */
+async function save(parts: Parts, access: Access, write: ContactWriteName, { dryRun, ...body }: Body) {
+  const reading = checkDryRun(READERS[write](body), dryRun)
   if ('errors' in reading) return refuseFields(schemas.nameApp(reading.errors))
-  const { input, warnings } = reading
+  const { input } = reading
   const app = findApp(access, input.app)
   if (!app) return refuse('app_not_found')
+  const saved = await (dryRun === true ? tryContact : saveContact)(parts, { access, app, write, input })
+  if (isRefusal(saved)) return contacts.explainUnknown(saved)
+  const warnings = cleanValue(reading.warnings)
+  return withWarnings({ untrusted: UNTRUSTED, ok: true, ...savedView(saved, app, costOf(warnings)) }, warnings)
+}
+
+type Wanted = { access: Access; app: AppRow; write: ContactWriteName; input: ContactFields }
+type Saved = { contactId: number; created: boolean; contact: contacts.ContactRow; queued: QueuedMessage[] }
+
+async function saveContact(parts: Parts, { access, app, write, input }: Wanted): Promise<Saved | Refusal> {
+  const before = await contacts.findContact(parts, app, input.email)
   const counted = takeForContact(parts, { access, app, input }, write)
   if (counted.refused) return counted.refused
   const context = { access, app, via: 'mcp', buckets: counted.buckets, idempotency: null } as const
-  const outcome = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(parts, context, input)
-  counted.settle(outcome)
-  if (isRefusal(outcome)) return contacts.explainUnknown(outcome)
-  const { contactId, created } = outcome
-  const contact = fitContact(cleanValue(contactView(outcome.contact, app)), CONTACT_BYTES - WARNINGS_BYTES)
-  const body = { untrusted: UNTRUSTED, ok: true, contactId: publicId('con', contactId), created, contact }
-  return withWarnings(body, cleanValue(warnings))
+  const saved = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(parts, context, input)
+  counted.settle(saved)
+  if (isRefusal(saved)) return saved
+  const queued = await listQueuedByContact(parts.store, app, { saved, tagsBefore: before?.tags ?? [] })
+  return { ...saved, queued }
 }
 
-/** Up to 11 of them, each with a name of up to 64 characters. */
-const WARNINGS_BYTES = 6 * 1024
+/** `taken`: the bytes of the warnings. */
+function savedView(saved: Saved | TriedContact, app: AppRow, taken: number) {
+  const id = saved.contactId === null ? null : publicId('con', saved.contactId)
+  const queued = queuedView(saved.queued)
+  const contact = { ...cleanValue(contactView(saved.contact, app)), id }
+  const fitted = fitContact(contact, CONTACT_BYTES - taken - costOf(queued))
+  return 'created' in saved
+    ? { contactId: id, created: saved.created, contact: fitted, ...queued }
+    : { contactId: id, created: id === null, dryRun: true, contact: fitted, ...queued }
+}

@@ -4,25 +4,24 @@ import { noteEventWithoutEmail } from '../../core/activation.ts'
 import { findContact, UNKNOWN_PERSON } from '../../core/contacts.ts'
 import { type EventFields, readEventInput } from '../../core/event-input.ts'
 import { listEvents as listStoredEvents, recordEvent, warnOfLink, type WriteContext } from '../../core/events.ts'
-import { addError, type Body } from '../../core/field-readers.ts'
 import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
-import { listQueued, listWouldQueue, type QueuedMessage } from '../../core/queued-messages.ts'
+import { listQueued, listWouldQueue } from '../../core/queued-messages.ts'
 import { readEventsQuery, writeIdCursor } from '../../core/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
-import { readNewPeople } from '../../core/stats.ts'
+import { isPlanUsedUp } from '../../core/stats.ts'
 import { eventView } from '../../core/views.ts'
 import { peekForKey, settleTaken, takeForKey } from '../../core/write-limits.ts'
 import { findAsked, toQuery } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
-import { cleanText, cleanValue, UNTRUSTED } from '../untrusted.ts'
+import { cleanValue, UNTRUSTED } from '../untrusted.ts'
 import { APP, EMAIL, gives, NEXT, PAGE, RECORDED, records, takes, text, textOrNull, type Tool } from './tool.ts'
+import { checkDryRun, DRY_RUN, queuedView } from './writes.ts'
 
 export const listEvents: Tool = {
   name: 'list_events',
   title: 'Stored events',
-  description:
-    'Events, page views and actions, newest first, of all people or of one. A page may hold fewer than `limit`.',
+  description: 'Events, page views and actions, newest first, of all people or of one.',
   kind: 'read',
   input: takes({ app: APP, email: Type.Optional(EMAIL), event: Type.Optional(text()), ...PAGE }),
   output: gives({
@@ -47,7 +46,7 @@ export const sendEvent: Tool = {
   name: 'send_event',
   title: 'Send an event',
   description:
-    'Records an event of a person, as the server of the app would, and says which mails it queued. With `dryRun` nothing is saved or counted, and the answer says what would be.',
+    'Records an event of a person, as the server of the app would, and says which mails it queued. With `dryRun` nothing is saved or counted.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
   input: takes({
@@ -64,11 +63,11 @@ export const sendEvent: Tool = {
     firstName: NAME,
     lastName: NAME,
     occurredAt: Type.Optional(text('ISO 8601 with a timezone')),
-    dryRun: Type.Optional(Type.Boolean()),
+    dryRun: DRY_RUN,
   }),
   output: RECORDED,
   run: async (parts, { access }, { dryRun, ...body }) => {
-    const reading = readEvent(body, dryRun, parts.clock.now())
+    const reading = checkDryRun(readEventInput(body, parts.clock.now()), dryRun)
     if ('errors' in reading) {
       const refused = refuseFields(reading.errors)
       noteEventWithoutEmail(parts, { read: { access, body } })
@@ -83,15 +82,7 @@ export const sendEvent: Tool = {
   },
 }
 
-function readEvent(body: Body, dryRun: unknown, now: number): ReturnType<typeof readEventInput> {
-  const reading = readEventInput(body, now)
-  if (dryRun === undefined || dryRun === null || typeof dryRun === 'boolean') return reading
-  const errors = 'errors' in reading ? reading.errors : []
-  addError(errors, 'dryRun', 'invalid', 'Send true or false.')
-  return { errors }
-}
-
-type Told = { ok: true; contactId: string | null; created: boolean; dryRun?: true; messages: object[] }
+type Told = { ok: true; contactId: string | null; created: boolean; dryRun?: true } & ReturnType<typeof queuedView>
 type Outcome = Promise<Told | Refusal>
 
 async function saveEvent(parts: Parts, context: WriteContext, input: EventFields): Outcome {
@@ -101,30 +92,19 @@ async function saveEvent(parts: Parts, context: WriteContext, input: EventFields
   settleTaken(parts, counted, outcome)
   if (isRefusal(outcome)) return outcome
   const { contactId, created } = outcome
-  const messages = (await listQueued(parts.store, context.app, outcome)).map(queuedView)
-  return { ok: true, contactId: publicId('con', contactId), created, messages }
+  const queued = await listQueued(parts.store, context.app, outcome)
+  return { ok: true, contactId: publicId('con', contactId), created, ...queuedView(queued) }
 }
 
 /** The verdict that the event would meet now, without leaving a trace. */
 async function tryEvent(parts: Parts, { access, app }: WriteContext, input: EventFields): Outcome {
-  const { limit, taken } = peekForKey(parts, 'events', access)
-  if (taken.allowed === 0) {
-    return refuse('rate_limited', { limited: { scope: 'key', limit: limit.max, retryAfter: taken.retryAfterSeconds } })
-  }
+  const { refused } = peekForKey(parts, 'events', access)
+  if (refused) return refused
   const contact = await findContact(parts, app, input.email)
   if (!contact && !input.createContact) return refuse('contact_not_found')
-  const { count, limit: most } = await readNewPeople(parts, access)
-  if (!contact && most !== null && count >= most) return refuse('plan_limit_reached')
+  if (!contact && (await isPlanUsedUp(parts, access))) return refuse('plan_limit_reached')
   const contactId = contact?.id ?? null
   const queued = await listWouldQueue(parts.store, app, { contactId, input, at: parts.clock.now() })
   const told = { contactId: contact && publicId('con', contact.id), created: contact === null }
-  return { ok: true, ...told, dryRun: true, messages: queued.map(queuedView) }
+  return { ok: true, ...told, dryRun: true, ...queuedView(queued) }
 }
-
-const queuedView = ({ message, deliveryId, state, dueAt }: QueuedMessage) => ({
-  messageId: publicId('msg', message.id),
-  name: cleanText(message.name),
-  deliveryId: deliveryId === null ? null : publicId('dlv', deliveryId),
-  state,
-  dueAt: new Date(dueAt).toISOString(),
-})

@@ -52,7 +52,7 @@ export const getStats: Tool = {
     app: text(),
     byName: records('event, count'),
     byDay: records('day, events, pageViews'),
-    newPeople: record('of the account: month, count, limit'),
+    newPeople: record('month, count, limit'),
   }),
   run: async (parts, { access }, args) => {
     const asked = findAsked(

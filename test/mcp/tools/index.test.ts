@@ -52,8 +52,8 @@ describe('tools/list', () => {
 
   test.each([
     ['send_event', schemas.EventInput, ['dryRun']],
-    ['add_contact', schemas.ContactInput, []],
-    ['update_contact', schemas.ContactUpdateInput, []],
+    ['add_contact', schemas.ContactInput, ['dryRun']],
+    ['update_contact', schemas.ContactUpdateInput, ['dryRun']],
     ['search_contacts', schemas.ContactQuery, []],
     ['list_events', schemas.EventQuery, []],
   ])('%s takes what the API takes, under its names', (name, schema, more: string[]) => {

@@ -1,0 +1,36 @@
+/** What tools that write have in common: they can be tried, and say which mails follow. */
+import { Type } from '@sinclair/typebox'
+import { addError } from '../../core/field-readers.ts'
+import { publicId } from '../../core/public-ids.ts'
+import type { QueuedMessage } from '../../core/queued-messages.ts'
+import type { FieldError } from '../../core/refusals.ts'
+import { takeFitting } from '../budget.ts'
+import { cleanText } from '../untrusted.ts'
+
+export const DRY_RUN = Type.Optional(Type.Boolean())
+
+/** Anything but true and false is one error more; null stands for what is left out. */
+export function checkDryRun<T extends object>(reading: T, dryRun: unknown): T | { errors: FieldError[] } {
+  if (dryRun === undefined || dryRun === null || typeof dryRun === 'boolean') return reading
+  const errors = 'errors' in reading ? (reading.errors as FieldError[]) : []
+  addError(errors, 'dryRun', 'invalid', 'Send true or false.')
+  return { errors }
+}
+
+/** Of all mails that one write queues. */
+const MESSAGES_BYTES = 8 * 1024
+
+/** As many as fit; `omitted` says how many are left out, and is absent when none are. */
+export function queuedView(queued: QueuedMessage[]) {
+  const messages = takeFitting(queued.map(messageView), MESSAGES_BYTES)
+  const left = queued.length - messages.length
+  return left === 0 ? { messages } : { messages, omitted: { messages: left } }
+}
+
+const messageView = ({ message, deliveryId, state, dueAt }: QueuedMessage) => ({
+  messageId: publicId('msg', message.id),
+  name: cleanText(message.name),
+  deliveryId: deliveryId === null ? null : publicId('dlv', deliveryId),
+  state,
+  dueAt: new Date(dueAt).toISOString(),
+})
