@@ -24,6 +24,8 @@ export type RehearsalInput = {
   settings: Pick<MailSettings, 'sendWindow' | 'timezone'>
   days: number
   now: number
+  /** whose lines are listed; all are counted */
+  contactId?: number
 }
 
 /** One person and trigger. `isToday`: the rule was judged by what is stored of the person now. Times are ms UTC. */
@@ -52,14 +54,14 @@ export type Rehearsal = {
  */
 export function rehearse(
   reads: RehearsalReads,
-  { appId, content, settings, days, now }: RehearsalInput,
+  { appId, content, settings, days, now, contactId: listed }: RehearsalInput,
 ): Rehearsal | null {
   if ('tag' in content.trigger) return null
   const from = now - days * DAY_MS
   const people = readPeople(reads, { appId, from }, content)
   const history = readHistory(reads, { appId, content, from, isTriggered: (contactId) => people.has(contactId) })
   const again = createAgain(content.again)
-  const tally = createTally()
+  const tally = createTally(listed)
   const zone = settings.timezone ?? 'UTC'
   let triggered = 0
   for (const { contactId, at, resultPath, key } of readTriggers(reads, { appId, from }, content)) {
@@ -127,13 +129,13 @@ function createAgain(again: Again | undefined) {
   }
 }
 
-function createTally() {
+function createTally(listed: number | undefined) {
   const byOutcome = new Map<string, { count: number; lines: RehearsalLine[] }>()
   return {
     add(line: RehearsalLine): void {
       const known = byOutcome.get(line.outcome) ?? { count: 0, lines: [] }
       known.count += 1
-      known.lines.push(line)
+      if (listed === undefined || line.contactId === listed) known.lines.push(line)
       // cut now and then: to shift one for each of a million would take longer than to judge them
       if (known.lines.length >= 10 * LISTED_LINES) known.lines = known.lines.slice(-LISTED_LINES)
       byOutcome.set(line.outcome, known)

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRehearsals, type RehearsalInput } from '../../src/core/rehearsals.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
-import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
+import { createTestServer, DAY, HOUR, inTurns, type TestServer } from '../helper.ts'
 import { createMessaging, leave, messageOf, MINUTE, type Messaging, page } from '../messaging.ts'
 import { report, send } from '../api/reports.ts'
 
@@ -80,6 +80,18 @@ test('decides as the live message did', async () => {
   expect(lines.filter(([, outcome]) => outcome !== 'again').toSorted()).toEqual(live.toSorted())
   expect(live.map(([, outcome]) => outcome).toSorted()).toEqual(['done', 'not_away', 'seen', 'send', 'send', 'send'])
   expect(rehearsal).toMatchObject({ triggered: 7, counts: { send: 3, not_away: 1, seen: 1, done: 1, again: 1 } })
+})
+
+test('lists one person alone, also behind hundreds who came later, and counts all', async () => {
+  await messaging.event(of('early@example.com'))
+  server.clock.tick(MINUTE)
+  await inTurns(150, (index) => messaging.event(of(`p${index}@example.com`)))
+  server.clock.tick(MINUTE)
+  const contact = await messaging.store().findContact(messaging.app.id, 'early@example.com')
+  const emails = (lines: { email: string | null }[]) => lines.map(({ email }) => email)
+  expect(emails((await rehearse({})).lines)).not.toContain('early@example.com')
+  const { triggered, counts, lines } = await rehearse({}, { contactId: contact?.id })
+  expect([triggered, counts, emails(lines)]).toEqual([151, { send: 151 }, ['early@example.com']])
 })
 
 test('who was on a page of which nothing is heard is waited for', async () => {

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { explainRehearsal } from '../../core/explanations.ts'
-import type { Body } from '../../core/field-readers.ts'
+import { UNKNOWN_PERSON } from '../../core/contacts.ts'
+import { type Body, readAddress } from '../../core/field-readers.ts'
 import type { MessageRow } from '../../core/messages.ts'
 import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
@@ -12,7 +13,7 @@ import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { takeCostly } from '../costly.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
 import { rulesView } from './explanations.ts'
-import { APP, gives, MESSAGE_ID, NEXT, PAGE, record, records, takes, type Tool } from './tool.ts'
+import { APP, EMAIL, gives, MESSAGE_ID, NEXT, PAGE, record, records, takes, type Tool } from './tool.ts'
 
 const DEFAULT_DAYS = 7
 const MOST_DAYS = 30
@@ -22,8 +23,9 @@ const PAGES_MS = 3_600_000
 type Line = Rehearsal['lines'][number]
 
 const readRehearsal = (args: Body, now: number) =>
-  readAbout(args, ['messageId', 'days', 'cursor', 'limit'], (query, errors) => ({
+  readAbout(args, ['messageId', 'email', 'days', 'cursor', 'limit'], (query, errors) => ({
     messageId: readMessageId(query, errors),
+    email: query.email === undefined ? null : readAddress(query.email, errors).email,
     days: readDays(query.days, errors),
     ...readPlace(query.cursor, now, errors),
     limit: readLimit(query.limit, errors),
@@ -51,11 +53,12 @@ export const rehearseTool: Tool = {
   name: 'rehearse_message',
   title: 'Who would have got a mail',
   description:
-    'Tries a message on what came in the last days: who would have got it, and why the others not. Sends nothing.',
+    'Tries a message on what came in the last days: who would have got it, and why the others not; with `email` that person alone. Sends nothing.',
   kind: 'read',
   input: takes({
     app: APP,
     messageId: MESSAGE_ID,
+    email: Type.Optional(EMAIL),
     days: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST_DAYS })),
     ...PAGE,
   }),
@@ -67,10 +70,12 @@ export const rehearseTool: Tool = {
   run: async (parts, { access }, args) => {
     const asked = await findMessage(parts, access, readRehearsal(args, parts.clock.now()))
     if (isRefusal(asked)) return asked
+    const { app, message, input } = asked
+    const person = input.email === null ? null : await parts.store.findContact(app.id, input.email)
+    if (input.email !== null && !person) return UNKNOWN_PERSON
     const refused = takeCostly(parts, access, 'rehearse_message')
     if (refused) return refused
-    const { message, input } = asked
-    const rehearsal = await rehearse(parts, message, input)
+    const rehearsal = await rehearse(parts, message, { ...input, contactId: person?.id })
     if (rehearsal === null) return refuseFields([{ field: 'messageId', code: 'invalid', message: BY_TAG }])
     return { untrusted: UNTRUSTED, ok: true, ...rehearsalView(rehearsal, message, input) }
   },
@@ -81,9 +86,9 @@ const BY_TAG = 'A message that starts by a tag cannot be rehearsed: when a tag w
 const rehearse = async (
   parts: Parts,
   { appId, content }: MessageRow,
-  { days, at }: { days: number; at: number },
+  { days, at, contactId }: { days: number; at: number; contactId: number | undefined },
 ): Promise<Rehearsal | null> =>
-  parts.rehearse({ appId, content, days, now: at, settings: await parts.store.mailSettings(appId) })
+  parts.rehearse({ appId, content, days, now: at, contactId, settings: await parts.store.mailSettings(appId) })
 
 function rehearsalView(
   { from, until, triggered, counts, lines }: Rehearsal,

@@ -55,6 +55,15 @@ describe('rehearse_message', () => {
     const why = expect.stringContaining('did not have the tag beta')
     expect(data?.[0]).toMatchObject({ outcome: 'tag', why, rules: [{ rule: 'tag', verdict: 'fail', isToday: true }] })
   })
+  test('why one person would, or would not, get it; all are counted', async () => {
+    const email = `p7.${'x'.repeat(50)}@example.com`
+    const { rehearsal, data } = await rehearse('Beta', { email: email.toUpperCase() })
+    expect(rehearsal).toMatchObject({ triggered: PEOPLE, counts: { tag: PEOPLE } })
+    expect(data).toMatchObject([{ email, outcome: 'tag' }])
+    expect((await rehearse('All', { email })).data).toMatchObject([{ email, outcome: 'send' }])
+    expect(await rehearse('All', { email: 'nobody@example.com' })).toMatchObject({ error: 'contact_not_found' })
+    expect(await rehearse('All', { email: 'x' })).toMatchObject({ error: 'invalid_field', field: 'email' })
+  })
   test('its pages stay under 25 KB, and miss nobody, also when others come meanwhile', async () => {
     const seen: unknown[] = []
     let cursor: unknown
