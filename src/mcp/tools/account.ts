@@ -43,6 +43,9 @@ export const getKeyInfo: Tool = {
   },
 }
 
+/** Of the key and the limits. */
+const REST_BYTES = 2 * 1024
+
 async function readKeyInfo(parts: Parts, { access }: Caller) {
   const { id, name, scope } = access.key
   const writes: LimitedWrite[] = ['events', 'contactAdds', 'contactUpdates']
@@ -53,6 +56,7 @@ async function readKeyInfo(parts: Parts, { access }: Caller) {
     homeUrl: app.homeUrl,
     hosts: app.hosts,
   }))
+  const shown = takeFitting(cleanValue(apps), PAGE_BYTES - REST_BYTES)
   const limits = writes.map((what) => {
     const { limit, taken } = peekForKey(parts, what, access)
     return limit.max === Infinity
@@ -62,7 +66,8 @@ async function readKeyInfo(parts: Parts, { access }: Caller) {
   return {
     ok: true,
     key: cleanValue({ id, name, scope }),
-    apps: takeFitting(cleanValue(apps), PAGE_BYTES / 2),
+    apps: shown,
+    ...(shown.length < apps.length ? { omitted: { apps: apps.length - shown.length } } : {}),
     limits,
     newPeople: await readNewPeople(parts, access),
   }

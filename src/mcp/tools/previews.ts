@@ -38,7 +38,7 @@ export const previewTool: Tool = {
   kind: 'read',
   input: takes({ app: APP, messageId: MESSAGE_ID, email: Type.Optional(EMAIL) }),
   output: gives({
-    mail: record('to, eventId, isMadeUp, subject, text, refusedLinks; fault: why there is none'),
+    mail: record('to, eventId, isMadeUp, subject, text, isCut, refusedLinks; fault: why there is none'),
     problems: records('field, code, message'),
     token: textOrNull(),
   }),
@@ -74,11 +74,12 @@ function previewView({ sample: { contact, event }, isMadeUp }: FoundSample, mail
 }
 
 /** Without the HTML: it says the same, and a model pays for each word. */
-const mailView = (mail: RenderedMail) => ({
-  subject: cleanText(mail.subject),
-  text: fitText(cleanWritten(mail.text), TEXT_BYTES),
-  refusedLinks: takeFitting(cleanValue(mail.refusedLinks), LINKS_BYTES),
-})
+function mailView(mail: RenderedMail) {
+  const whole = cleanWritten(mail.text)
+  const text = fitText(whole, TEXT_BYTES)
+  const refusedLinks = takeFitting(cleanValue(mail.refusedLinks), LINKS_BYTES)
+  return { subject: cleanText(mail.subject), text, ...(text === whole ? {} : { isCut: true }), refusedLinks }
+}
 
 function readRecipient(value: string | undefined, errors: FieldError[]): string {
   const problems: FieldError[] = []

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createApp } from '../../../src/core/accounts.ts'
 import { readScript, readStub } from '../../../src/assets.ts'
+import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { integrationCode } from '../../../src/core/integration/index.ts'
 import { snippetCode } from '../../../src/core/snippet-code.ts'
 import { makeSnippetPolicy } from '../../../src/core/snippet-tag.ts'
@@ -48,6 +49,19 @@ test('get_key_info: a hostile name of an app is cleaned', async () => {
   server.parts().access.forget()
   const { data } = await callTool(server, 'get_key_info')
   expect(data.apps).toMatchObject([{ name: 'first' }, { name: 'Shop now' }])
+})
+
+test('get_key_info: more apps than fit are counted', async () => {
+  const { store, clock } = server.parts()
+  const maker = { store, now: clock.now(), actor: 'test' }
+  for (let index = 0; index < 80; index += 1)
+    await createApp(maker, server.first.accountId, { name: `${index} ${'ž'.repeat(90)}`, domains: [], home: null })
+  server.parts().access.forget()
+  const { answer, data } = await callTool(server, 'get_key_info')
+  const shown = (data.apps as object[]).length
+  expect(shown).toBeGreaterThan(10)
+  expect(data.omitted).toEqual({ apps: 81 - shown })
+  expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
 })
 
 describe('get_setup_status', () => {

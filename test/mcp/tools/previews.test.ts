@@ -79,6 +79,8 @@ describe('preview_message', () => {
     const { answer } = await call('preview_message', { messageId })
     expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
     expect(Buffer.byteLength(answer.text)).toBeGreaterThan(RESULT_BYTES / 3)
+    const { mail } = (answer.body as { result: { structuredContent: { mail: object } } }).result.structuredContent
+    expect([mail, 'isCut' in (await shown())]).toEqual([expect.objectContaining({ isCut: true }), false])
   })
 })
 
