@@ -74,7 +74,7 @@ const WaitSchema = Type.Union(
       until: Type.String({ pattern: '^(?:[01]\\d|2[0-3]):[0-5]\\d$', say: 'Give a time of day, such as 09:00.' }),
     }),
   ],
-  { say: 'Give minutes, or until with a time of day.' },
+  { say: 'Give { "minutes": 10 }, or { "until": "09:00" } for a time of day.' },
 )
 
 const IF_UNKNOWN = Type.Optional(oneOf(['send', 'skip']))

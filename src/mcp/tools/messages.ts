@@ -116,7 +116,7 @@ export const setStatus: Tool = {
 }
 
 const UNSEEN =
-  'Call preview_message, show it to the user, and send its token. Each change of the message needs a new one.'
+  'Call preview_message, show it to the user, and send its token: there is none while it names problems. Each change of the message needs a new one.'
 
 function readStatus(text: string | undefined, errors: FieldError[]): (typeof STATUSES)[number] {
   const status = STATUSES.find((one) => one === text)

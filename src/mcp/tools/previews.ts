@@ -7,6 +7,7 @@ import { type FoundSample, findSample } from '../../core/person-samples.ts'
 import { makeLiveToken } from '../../core/live-tokens.ts'
 import type { Body } from '../../core/field-readers.ts'
 import { publicId } from '../../core/public-ids.ts'
+import { sayReason } from '../../core/reason-words.ts'
 import { type FieldError, isRefusal, refuseFields } from '../../core/refusals.ts'
 import type { TemplateFault } from '../../core/templates.ts'
 import { findMessage, readAbout, readMessageId } from '../arguments.ts'
@@ -110,11 +111,14 @@ export const sendTestMessage: Tool = {
     const found = await findSample(parts, { app, message, email: input.email })
     if (isRefusal(found)) return found
     const refused = takeCostly(parts, access, 'send_test_message')
-    return refused ?? { ok: true, ...testView(await parts.mailer.sendTest(found.sample, to)) }
+    return refused ?? { ok: true, ...testView(await parts.mailer.sendTest(found.sample, to), to.address) }
   },
 }
 
-function testView(result: TestResult): { outcome: string; reason: string | null } {
+function testView(result: TestResult, to: string): { outcome: string; reason: string | null } {
   if (!('is' in result)) return { outcome: 'failed', reason: sayFault(result) }
-  return { outcome: result.is, reason: result.is === 'failed' ? result.reason : null }
+  return {
+    outcome: result.is,
+    reason: result.is === 'failed' ? cleanText(sayReason(result.reason, to, 'failed')) : null,
+  }
 }

@@ -102,6 +102,14 @@ describe('send_test_message', () => {
     await send('ada@example.com', { headline: 'No url' })
     expect(await sendTest()).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('event.url') })
   })
+  test('says in a sentence why it could not leave', async () => {
+    const bare = await createTestServer({ mail: { defaults: { smtpUrl: null, from: null } } })
+    const { how, messageId, member } = await openManaged(bare)
+    const args = { app: bare.first.appId, messageId, to: member }
+    const { data } = await callTool(bare, 'send_test_message', args, how)
+    expect(data).toEqual({ ok: true, outcome: 'failed', reason: expect.stringMatching(/^[A-Z].*sender.*\.$/) })
+    await bare.close()
+  })
   test('so many a minute, and no more', async () => {
     const outcomes = await inTurns(COSTLY_LIMIT.max, async () => (await sendTest()).ok)
     expect(new Set(outcomes)).toEqual(new Set([true]))
