@@ -23,7 +23,8 @@ describe('400', () => {
   test.each([['[]'], ['one'], ['many']])('a list, of which nothing is done: %s', async (which) => {
     const messages = { '[]': [], one: [sending(1)], many: [sending(1), sending(2)] }[which] ?? []
     const { status, body } = await post(JSON.stringify(messages))
-    expect([status, body as unknown]).toMatchObject([400, { id: null, error: { code: -32_600 } }])
+    const said = expect.stringContaining('one message at a time')
+    expect([status, body as unknown]).toMatchObject([400, { id: null, error: { code: -32_600, message: said } }])
     expect(await countEvents()).toBe(0)
   })
 

@@ -219,6 +219,8 @@ describe('hostile and large people', () => {
         const args = { app: server.first.appId, ...filters, ...(cursor ? { cursor } : {}) }
         const { answer, data } = await callTool(server, 'search_contacts', args)
         expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
+        expect(answer.text).not.toMatch(/[\u202e\u200b]|\\u20[02]/)
+        expect(Object.keys(data)[0]).toBe('untrusted')
         expect(data.data?.length).toBeGreaterThan(0)
         seen.push(...(data.data ?? []).map(({ email }) => email))
         cursor = data.nextCursor

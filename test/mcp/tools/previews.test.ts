@@ -53,6 +53,17 @@ describe('preview_message', () => {
       token: null,
     })
   })
+  test('no token either where the mail can be shown, but not to everybody or from nobody', async () => {
+    await send('ada@example.com', { headline: 'No url' })
+    await send('bob@example.com')
+    const missing = await preview({ email: 'bob@example.com' })
+    expect(missing).toMatchObject({ mail: { fault: null }, problems: [{ code: 'missing_value' }], token: null })
+    const bare = await createTestServer({ mail: { defaults: { smtpUrl: null, from: null } } })
+    const { how, messageId } = await openManaged(bare)
+    const { data } = await callTool(bare, 'preview_message', { app: bare.first.appId, messageId }, how)
+    expect(data).toMatchObject({ mail: { fault: null }, problems: [{ code: 'no_sender' }], token: null })
+    await bare.close()
+  })
   test('a problem too long to be shown is one all the same', async () => {
     const body = `{{ event.${'x'.repeat(20_000)} }}`
     const message = { name: 'Long', trigger: { event: 'results_ready' }, mail: { subject: 'S', body } }

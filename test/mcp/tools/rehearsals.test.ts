@@ -18,6 +18,7 @@ beforeAll(async () => {
   await messaging.put({ ...messageOf({ name: 'Beta', onlyIf: [{ rule: 'tag', has: 'beta' }] }), status })
   const rule = { rule: 'field' as const, field: 'x'.repeat(80), is: 'equal' as const, to: '"'.repeat(500) }
   await messaging.put({ ...messageOf({ name: 'Heavy', onlyIf: Array.from({ length: 20 }, () => rule) }), status })
+  await messaging.put({ ...messageOf({ name: 'Hidden', onlyIf: [{ rule: 'tag', has: 'be\u202e\u200bta' }] }), status })
   await messaging.put({ ...messageOf({ name: 'Tagged', trigger: { tag: 'beta' } }), status })
   for (const { id, name } of (await call('list_messages')).data.data ?? []) ids[String(name)] = String(id)
   await inTurns(PEOPLE, (index) => messaging.event({ email: `p${index}.${'x'.repeat(50)}@example.com` }))
@@ -54,6 +55,11 @@ describe('rehearse_message', () => {
     expect(rehearsal).toMatchObject({ counts: { tag: PEOPLE } })
     const why = expect.stringContaining('did not have the tag beta')
     expect(data?.[0]).toMatchObject({ outcome: 'tag', why, rules: [{ rule: 'tag', verdict: 'fail', isToday: true }] })
+  })
+  test('what others wrote is cleaned', async () => {
+    const { text, data } = await call('rehearse_message', { messageId: ids.Hidden, limit: 2 })
+    expect(data.data?.[0]?.why).toContain('did not have the tag "beta"')
+    expect(text).not.toMatch(/[\u202e\u200b]|\\u20[02]/)
   })
   test('why one person would, or would not, get it; all are counted', async () => {
     const email = `p7.${'x'.repeat(50)}@example.com`
