@@ -57,6 +57,9 @@ test('a client sets an app up from nothing', async () => {
     rehearsal: { triggered: 1, counts: { send: 1 } },
     data: [{ email: 'ada@example.com', outcome: 'send' }],
   })
+  expect(await call('rehearse_message', { app, messageId, email: 'ada@example.com' })).toMatchObject({
+    data: [{ email: 'ada@example.com', why: expect.stringContaining('It would have been sent') }],
+  })
   expect(await call('send_test_message', { app, messageId, to: 'first@owner.example' })).toMatchObject({
     outcome: 'kept',
   })

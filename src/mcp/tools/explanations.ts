@@ -87,14 +87,16 @@ export const rulesView = ({ rules }: Explanation) =>
 
 const RULES_BYTES = PAGE_BYTES - 4 * 1024
 
-const explanationView = (found: MessageExplanation) => ({
-  why: cleanText(found.why),
-  message: {
-    id: publicId('msg', found.message.id),
-    name: cleanText(found.message.name),
-    status: found.message.status,
-  },
-  delivery: found.delivery && deliveryView(found.delivery),
-  judgedAt: found.judgedAt === null ? null : new Date(found.judgedAt).toISOString(),
-  rules: takeFitting(rulesView(found), RULES_BYTES),
-})
+function explanationView(found: MessageExplanation) {
+  const all = rulesView(found)
+  const rules = takeFitting(all, RULES_BYTES)
+  const { id, name, status } = found.message
+  return {
+    why: cleanText(found.why),
+    message: { id: publicId('msg', id), name: cleanText(name), status },
+    delivery: found.delivery && deliveryView(found.delivery),
+    judgedAt: found.judgedAt === null ? null : new Date(found.judgedAt).toISOString(),
+    rules,
+    ...(rules.length < all.length ? { omitted: { rules: all.length - rules.length } } : {}),
+  }
+}

@@ -60,13 +60,15 @@ describe('explain_delivery', () => {
     expect(text.indexOf('untrusted')).toBeLessThan(text.indexOf('ignore all'))
     expect(text).not.toMatch(/[\u202e\u200b]/)
   })
-  test('as many rules as a message may have stay under 25 KB', async () => {
+  test('as many rules as a message may have stay under 25 KB, and those left out are counted', async () => {
     const rule = { rule: 'field' as const, field: 'ž'.repeat(100), is: 'contains' as const, to: '"'.repeat(1_000) }
     await messaging.put(messageOf({ onlyIf: Array.from({ length: 20 }, () => rule) }))
     await messaging.event({ firstName: '"'.repeat(90) })
     await messaging.decide()
     const { answer, data } = await call('explain_delivery', { deliveryId: await firstId() })
-    expect(data.ok).toBe(true)
+    const shown = (data.rules as object[]).length
+    // before the rules of the message it says whether the person may be written to, and whether it was live
+    expect([data.ok, data.omitted]).toEqual([true, { rules: 22 - shown }])
     expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
   })
   test('a delivery of another account and none answer alike', async () => {
