@@ -9,8 +9,10 @@ import type { AppRow } from './access.ts'
 import type { EventFields } from './event-input.ts'
 
 const HOUR_MS = 3_600_000
-/** So many of one person are looked at, the newest ones. */
-const MOST_DELIVERIES = 1_000
+/** Among so many, the newest of a person, are those that one write queued. */
+const MOST_QUEUED = 200
+/** So many that a person has had of one message are looked at, the newest ones. */
+const MOST_HAD = 1_000
 
 /** `deliveryId` null: it is not queued, but would be. `dueAt`: when the rules are judged and the mail goes out (ms UTC). */
 export type QueuedMessage = {
@@ -26,7 +28,7 @@ export async function listQueued(
   app: AppRow,
   { contactId, eventId, created }: RecordedEvent,
 ): Promise<QueuedMessage[]> {
-  const found = await listDeliveries(store, { app, contactId, messageId: null })
+  const found = await listDeliveries(store, { app, contactId, messageId: null, limit: MOST_QUEUED })
   const own = found.filter((delivery) => created || delivery.eventId === eventId)
   return nameMessages(store, { app, own, isCause: () => true })
 }
@@ -39,7 +41,7 @@ export async function listQueuedByContact(
 ): Promise<QueuedMessage[]> {
   const added = contact.tags?.filter((tag) => !tagsBefore.includes(tag)) ?? []
   if (!created && added.length === 0) return []
-  const found = await listDeliveries(store, { app, contactId, messageId: null })
+  const found = await listDeliveries(store, { app, contactId, messageId: null, limit: MOST_QUEUED })
   const isOwn = ({ eventId, triggeredAt }: DeliveryRow) => eventId === null && triggeredAt === contact.updatedAt
   const isCause = (trigger: Trigger) => created || ('tag' in trigger && added.includes(trigger.tag))
   return nameMessages(store, { app, own: created ? found : found.filter(isOwn), isCause })
@@ -92,7 +94,8 @@ async function listFree(
     const cause = status === 'live' ? findCauseOf(content) : null
     if (cause === null) continue
     const dueAt = Math.max(at, whenDue(content.wait, cause.occurredAt, zone))
-    const before = contactId === null ? [] : await listDeliveries(store, { app, contactId, messageId: id })
+    const before =
+      contactId === null ? [] : await listDeliveries(store, { app, contactId, messageId: id, limit: MOST_HAD })
     if (isFree(content, before, { dueAt, properties: cause.properties })) {
       found.push({ message: { id, name }, deliveryId: null, state: 'waiting', dueAt })
     }
@@ -125,6 +128,5 @@ function isFree(
 
 const listDeliveries = (
   store: Store,
-  { app, ...of }: { app: AppRow; contactId: number; messageId: number | null },
-): Promise<DeliveryRow[]> =>
-  store.listDeliveries({ ...of, appId: app.id, states: null, before: null, limit: MOST_DELIVERIES })
+  { app, ...of }: { app: AppRow; contactId: number; messageId: number | null; limit: number },
+): Promise<DeliveryRow[]> => store.listDeliveries({ ...of, appId: app.id, states: null, before: null })

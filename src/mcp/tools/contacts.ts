@@ -80,6 +80,7 @@ export const addContact: schemas.Tool = {
   description:
     'Adds a person, or merges into the one with this email, and says which mails that queued. What is not sent stays; a known source stays.',
   kind: 'write',
+  hints: { reachesOut: true },
   input: schemas.takes({ ...FIELDS, ip: Type.Optional(schemas.text("the visitor's; never stored")), dryRun: DRY_RUN }),
   output: schemas.SAVED,
   run: (parts, { access }, args) => save(parts, access, 'contactAdds', args),
@@ -91,7 +92,7 @@ export const updateContact: schemas.Tool = {
   description:
     'Changes a known person, never makes one, and says which mails that queued. What is not sent stays; null clears a name.',
   kind: 'write',
-  hints: { destructive: true },
+  hints: { destructive: true, reachesOut: true },
   input: schemas.takes({ ...FIELDS, removeTags: TAGS, dryRun: DRY_RUN }),
   output: schemas.SAVED,
   run: (parts, { access }, args) => save(parts, access, 'contactUpdates', args),

@@ -41,6 +41,9 @@ describe('tools/list', () => {
         'readOnlyHint',
       ])
     }
+    const reaching = tools.filter((tool) => tool.annotations.openWorldHint).map(({ name }) => name)
+    const manage = ['send_test_message', 'set_message_status']
+    expect(reaching.sort()).toEqual(['add_contact', 'send_event', ...manage, 'update_contact'])
     const { annotations } = tools.find(({ name }) => name === 'send_event') ?? {}
     expect(annotations).toEqual({
       readOnlyHint: false,
