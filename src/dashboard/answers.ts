@@ -28,7 +28,9 @@ const OWN = 'http://own.invalid'
 /** Only a path of our own is gone to: anything else would lead whoever trusts this address to a stranger's. */
 function ownPath(path: string): string {
   const url = path.startsWith('/') ? URL.parse(path, OWN) : null
-  return url?.origin === OWN ? url.pathname + url.search + url.hash : '/'
+  // `/.//evil.example` is ours, and comes out as `//evil.example`, which a browser takes for a host
+  const isOwn = url?.origin === OWN && !url.pathname.startsWith('//')
+  return isOwn ? url.pathname + url.search + url.hash : '/'
 }
 
 /** Goes to a page after a form was taken, so that reloading repeats nothing. */

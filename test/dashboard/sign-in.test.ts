@@ -34,22 +34,16 @@ describe('signing in', () => {
     expect(next).toBe(`${pages.at('you')}?a=b`)
   })
 
-  test('a form that came too late changes nothing, and leads back to its page', async () => {
+  test('a password that came too late is not kept: nothing is changed, and it leads back to its page', async () => {
     const browser = createBrowser(pages)
-    for (const [path, page] of [
-      ['keys/revoke', 'keys'],
-      ['keys/secret/revoke', 'keys'],
-      ['activation/signature', 'activation'],
-      ['settings', 'settings'],
-    ]) {
-      const { status, location } = await browser.post(pages.at(path ?? ''))
-      expect([status, location]).toEqual([303, `/sign-in?next=${encodeURIComponent(pages.at(page ?? ''))}&unsent=1`])
-      const { html } = await browser.get(location ?? '')
-      expect(await textOf(html, '.notice')).toEqual([
-        'Caution: You were signed out before this was sent, so nothing was changed. Sign in, and do it again.',
-      ])
-      expect(await attributesOf(html, '[name=next]', 'value')).toEqual([pages.at(page ?? '')])
-    }
+    const fields = { password: PASSWORD, newPassword: 'four dull wooden spoons' }
+    const { status, location } = await browser.post(pages.at('you/password'), fields)
+    expect([status, location]).toEqual([303, `/sign-in?next=${encodeURIComponent(pages.at('you'))}&unsent=1`])
+    const { html } = await browser.get(location ?? '')
+    expect(await textOf(html, '.notice')).toEqual([
+      'Caution: You were signed out before this was sent, so nothing was changed. Sign in, and do it again.',
+    ])
+    expect(await attributesOf(html, '[name=next]', 'value')).toEqual([pages.at('you')])
   })
 
   test.each([
@@ -57,6 +51,9 @@ describe('signing in', () => {
     '//evil.example/',
     '/\\evil.example',
     '/\t/evil.example',
+    '/.//evil.example/',
+    '/x/..//evil.example',
+    '/%2e//evil.example',
     'javascript:alert(1)',
     '/a\r\nSet-Cookie: x=y',
     '',
