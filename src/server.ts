@@ -41,6 +41,9 @@ const CROWDED = refuse('unavailable', {
 /** As web servers call it in their logs: the client closed the connection before it was answered. */
 const HUNG_UP = 499
 
+/** For a year, by browsers that have been here once; of hosts below this one nothing is said, because they are not ours. */
+const ONLY_HTTPS = 'max-age=31536000'
+
 /** `socketAddress` is asked only where it matters: for most requests nobody needs to know it. */
 export type Handle = (request: Request, socketAddress?: () => string | undefined) => Response | Promise<Response>
 
@@ -52,7 +55,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   // without it, paths under a host name of three letters are not found
   const app = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
   app.onError(({ error, code, request }) => {
-    if (code === 'NOT_FOUND') return refuseAddress(app, request)
+    if (code === 'NOT_FOUND') return refuseAddress(app, findRoute, request)
     // nobody reads it: for the log and the counters
     if (isHangUp(request, error)) return new Response(null, { status: HUNG_UP })
     const { requestId } = factsOf(request)
@@ -75,8 +78,9 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     .use(dashboardRoutes(parts))
     .use(assetRoutes())
   const nextId = createRequestIds()
-  const routes = new Set(app.routes.map((route) => route.path))
+  const findRoute = createRouteFinder(app)
   const findAddress = createAddressFinder(parts)
+  const isSecure = parts.baseUrl.startsWith('https:')
 
   const [reports, others] = [{ inProgress: 0 }, { inProgress: 0 }]
   const crowdOf = (path: string): { inProgress: number } => (path === COLLECT_PATH ? reports : others)
@@ -109,22 +113,16 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     if (!path.startsWith(API_PREFIX) && path !== COLLECT_PATH) {
       response.headers.set('X-Request-Id', factsOf(request).requestId)
       response.headers.set('X-Content-Type-Options', 'nosniff')
+      if (isSecure) response.headers.set('Strict-Transport-Security', ONLY_HTTPS)
     }
     if (parts.health.isDraining) response.headers.set('Connection', 'close')
     record(request, path, response.status, startedAt)
     return response
   }
 
-  /** Most paths are a route as they stand. */
-  const routeOf = (path: string): string => {
-    if (routes.has(path)) return path
-    const pattern = patternOf(path)
-    return routes.has(pattern) ? pattern : path.startsWith('/assets/') ? '/assets/*' : 'other'
-  }
-
   /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
   const record = (request: Request, path: string, status: number, startedAt: number): void => {
-    const route = routeOf(path)
+    const route = findRoute(path) ?? (path.startsWith('/assets/') ? '/assets/*' : 'other')
     const { requestId, address, access, app, refusal } = factsOf(request)
     const { method } = request
     const ms = performance.now() - startedAt
@@ -160,10 +158,9 @@ function createAddressFinder({ log, trustedProxies }: Pick<ServerParts, 'log' | 
 }
 
 /** 405 where the path exists for another method, else 404. */
-function refuseAddress(app: AnyElysia, request: Request): Response {
-  const path = pathOf(request.url)
-  const pattern = patternOf(path)
-  const found = app.routes.filter((route) => route.path === pattern).map((route) => route.method)
+function refuseAddress(app: AnyElysia, findRoute: RouteFinder, request: Request): Response {
+  const route = findRoute(pathOf(request.url))
+  const found = app.routes.filter(({ path }) => path === route).map(({ method }) => method)
   const methods = found.includes('GET') ? [...found, 'HEAD'] : found
   if (methods.length === 0) return refusalPage(request, 'not_found') ?? refusalAnswer(request, { refusal: 'not_found' })
   const headers = { Allow: methods.join(', ') }
@@ -174,12 +171,18 @@ function refuseAddress(app: AnyElysia, request: Request): Response {
 
 const QUERY_OR_FRAGMENT = /[?#]/
 
-/** The path as its route is written: an ID is whatever a caller likes. */
-const patternOf = (path: string): string =>
-  path
-    .replace(/^\/apps\/[^/]+/, '/apps/:app')
-    .replace(/^(\/apps\/:app\/events)\/[^/]+/, '$1/:event')
-    .replace(/^(\/apps\/:app\/people)\/[^/]+/, '$1/:person')
+type RouteFinder = (path: string) => string | null
+
+/** Finds the route of a path as it is written, `/apps/:app/keys`: an ID is whatever a caller likes. Most have none. */
+function createRouteFinder(app: AnyElysia): RouteFinder {
+  const paths = new Set(app.routes.map(({ path }) => path))
+  const patterns = [...paths]
+    .filter((path) => path.includes(':'))
+    // of two that fit, the one that names more
+    .toSorted((a, b) => a.split(':').length - b.split(':').length)
+    .map((path) => ({ path, fits: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`) }))
+  return (path) => (paths.has(path) ? path : (patterns.find(({ fits }) => fits.test(path))?.path ?? null))
+}
 
 /** The path of an absolute URL, without the cost of parsing all of it. */
 function pathOf(url: string): string {

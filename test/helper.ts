@@ -47,6 +47,7 @@ export type Options = {
   wrapStore?: (store: Store) => Store
   metricsToken?: string
   trustedProxies?: string[]
+  baseUrl?: string
 }
 
 export type TestServer = Awaited<ReturnType<typeof createTestServer>>
@@ -81,7 +82,7 @@ export async function createTestServer(options: Options = {}) {
     real.onCommit(metrics.countCommit)
     const store = options.wrapStore?.(real) ?? real
     const sender = createTestSender({ store, clock }, options.mail)
-    const shared = { store, clock, baseUrl: BASE_URL, unsubscribeKey: UNSUBSCRIBE_KEY }
+    const shared = { store, clock, baseUrl: options.baseUrl ?? BASE_URL, unsubscribeKey: UNSUBSCRIBE_KEY }
     const parts = await createParts({
       ...shared,
       mailer: sender,

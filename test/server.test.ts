@@ -82,7 +82,7 @@ describe('405', () => {
 })
 
 test('a person who opens the address of a form is shown the way to its page', async () => {
-  for (const path of ['keys/revoke', 'activation/key', 'people/con_1/erase']) {
+  for (const path of ['keys/revoke', 'activation/key', 'people/con_1/erase', 'deliveries/dlv_1/resend']) {
     const headers = { Accept: 'text/html' }
     const { status, text, headers: sent } = await server.call('GET', `/apps/app_1/${path}`, { key: null, headers })
     expect([status, sent.get('allow')]).toEqual([405, 'POST'])
@@ -91,6 +91,15 @@ test('a person who opens the address of a form is shown the way to its page', as
   }
   const { status, text } = await server.call('GET', '/nothing', { key: null, headers: { Accept: 'text/html' } })
   expect([status, text.includes('No page has this address.'), text.includes('href="/"')]).toEqual([404, true, true])
+})
+
+test.each([
+  ['https://post.example.com', 'max-age=31536000'],
+  ['http://post.example.com', null],
+])('pages at %s say whether browsers may come by plain http: %p', async (baseUrl, said) => {
+  const one = await open({ baseUrl })
+  for (const path of ['/', '/sign-in', '/docs/start', '/assets/style.css', '/nothing'])
+    expect((await one.call('GET', path, { key: null })).headers.get('strict-transport-security')).toBe(said)
 })
 
 describe('HEAD', () => {

@@ -30,6 +30,22 @@ describe('the log of requests', () => {
     expect(other).toEqual({ ...line, requestId: expect.any(String), route: 'other', status: 404, keyId: null })
   })
 
+  test('has the route of every page, with nothing of what stands in its address', async () => {
+    const before = server.logged().length
+    const pages: [path: string, route: string][] = [
+      ['/apps/app_1/deliveries/dlv_1', '/apps/:app/deliveries/:delivery'],
+      ['/apps/app_1/messages/new', '/apps/:app/messages/:message'],
+      ['/apps/app_1/messages/msg_1/versions', '/apps/:app/messages/:message/versions'],
+      ['/apps/app_1/keys/new', '/apps/:app/keys/new'],
+      ['/apps/app_1/events/evt_1', '/apps/:app/events/:event'],
+      [`/u/${CANARY}`, '/u/:token'],
+      [`/apps/app_1/${CANARY}`, 'other'],
+    ]
+    for (const [path] of pages) await server.call('GET', path, { key: null })
+    const lines = server.logged().slice(before).trim().split('\n')
+    expect(lines.map((line) => (JSON.parse(line) as { route: string }).route)).toEqual(pages.map(([, route]) => route))
+  })
+
   test('never holds a key, a secret, an email, a value or a header that was sent', async () => {
     const app = server.first.appId
     const person = { app, email: `${CANARY}@${CANARY}.example`, firstName: CANARY, lastName: CANARY }
