@@ -10,7 +10,7 @@ import { checkOwnPassword, withWait } from './password-check.ts'
 import type { Viewer } from './viewer.ts'
 
 /** Beside the fields of the form that waits for it. */
-const FIELD = 'confirmPassword'
+export const CONFIRM_FIELD = 'confirmPassword'
 
 type Who = { viewer: Viewer; signedIn: SignedIn; page: PageName }
 
@@ -24,7 +24,7 @@ export async function askForPassword(
   form: Form,
   who: Who,
 ): Promise<Response | null> {
-  const { [FIELD]: password, ...fields } = form.fields
+  const { [CONFIRM_FIELD]: password, ...fields } = form.fields
   const ask = (status: number, error?: string): Response =>
     pageAnswer(
       request,
@@ -59,7 +59,14 @@ const ConfirmPage = ({ viewer, page, path, fields, error }: ConfirmProps) => (
     <form method="post" action={path} novalidate>
       <HiddenFields fields={fields} />
       <input type="hidden" autocomplete="username" value={viewer.member.email} />
-      <Field name={FIELD} label="Password" kind="password" error={error} autofocus autocomplete="current-password" />
+      <Field
+        name={CONFIRM_FIELD}
+        label="Password"
+        kind="password"
+        error={error}
+        autofocus
+        autocomplete="current-password"
+      />
       <Button kind="primary">Go on</Button>
     </form>
   </Frame>

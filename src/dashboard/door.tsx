@@ -4,10 +4,11 @@ import type { Parts } from '../core/parts.ts'
 import type { Sessions, SignedIn } from '../core/sessions.ts'
 import type { SignIns } from '../core/sign-ins.ts'
 import { redirectAnswer } from './answers.ts'
-import { askForPassword } from './confirm.tsx'
+import { askForPassword, CONFIRM_FIELD } from './confirm.tsx'
 import type { PageName } from './frame.tsx'
 import { NO_FLASH, readFlash } from './flash.ts'
-import { type Form, readForm } from './forms.ts'
+import { type Form, readForm, toForm } from './forms.ts'
+import { signInLate } from './late-form.tsx'
 import { pageAbove } from './paths.ts'
 import { problemAnswer } from './problems.tsx'
 import { readSessionToken } from './session-cookie.ts'
@@ -23,7 +24,7 @@ export async function findSignedIn({ sessions, baseUrl }: PageParts, request: Re
   return token === null ? null : sessions.find(token)
 }
 
-/** Asks to sign in, and goes on from there to the page that was wanted; from a form to the page it stands on. */
+/** Asks to sign in, and goes on from there to the page that was wanted; from a form to the page above it. */
 function sendToSignIn(request: Request): Response {
   const { pathname, search } = new URL(request.url)
   const isForm = request.method === 'POST'
@@ -52,15 +53,20 @@ export async function openStream(
 
 type Answer = Response | Promise<Response>
 
+type Show = (viewer: Viewer, signedIn: SignedIn) => Answer
+
 /** Shows a page of an app to a member of its account; to others it does not exist (promises 21). */
-export async function showPage(
+export async function showPage(parts: PageParts, request: Request, appId: string, show: Show): Promise<Response> {
+  const signedIn = await findSignedIn(parts, request)
+  return signedIn ? showTo(signedIn, parts, request, { appId, show }) : sendToSignIn(request)
+}
+
+async function showTo(
+  signedIn: SignedIn,
   parts: PageParts,
   request: Request,
-  appId: string,
-  show: (viewer: Viewer, signedIn: SignedIn) => Answer,
+  { appId, show }: { appId: string; show: Show },
 ): Promise<Response> {
-  const signedIn = await findSignedIn(parts, request)
-  if (!signedIn) return sendToSignIn(request)
   const apps = await parts.store.listApps(signedIn.member.accountId)
   const viewer = toViewer(signedIn, apps, appId, readFlash(request))
   if (!viewer) return problemAnswer(request, 'page_unknown')
@@ -76,17 +82,41 @@ export async function showPage(
 type FormRules = { appId: string; role: Role; isSensitive?: boolean; page?: PageName; mostBytes?: number }
 
 /** Takes a form of a page of an app from a member who may send it. */
-export const takeForm = (
+export async function takeForm(
   parts: PageParts,
   request: Request,
   { appId, role, isSensitive = false, page = 'keys', mostBytes }: FormRules,
   take: (form: Form, viewer: Viewer, signedIn: SignedIn) => Answer,
-): Promise<Response> =>
-  showPage(parts, request, appId, async (viewer, signedIn) => {
-    const form = await readForm(request, mostBytes)
-    if ('refusal' in form) return problemAnswer(request, form.refusal)
+): Promise<Response> {
+  const form = await readForm(request, mostBytes)
+  if ('refusal' in form) return problemAnswer(request, form.refusal)
+  const showFor = (form: Form) => async (viewer: Viewer, signedIn: SignedIn) => {
     if (!hasRole(viewer.member.role, role)) return problemAnswer(request, 'role_too_low')
     const isDue = isSensitive && !parts.sessions.isConfirmed(signedIn.session)
     const asked = isDue ? await askForPassword(parts, request, form, { viewer, signedIn, page }) : null
     return asked ?? take(form, viewer, signedIn)
-  })
+  }
+  const signedIn = await findSignedIn(parts, request)
+  return signedIn
+    ? showTo(signedIn, parts, request, { appId, show: showFor(form) })
+    : takeLateForm(parts, request, form, (form) => ({ appId, show: showFor(form) }))
+}
+
+/** Fields that no page ever holds, so they are typed again. */
+const NEVER_KEPT = new Set(['password', 'newPassword'])
+
+/** A form of somebody whose session has ended. */
+async function takeLateForm(
+  parts: PageParts,
+  request: Request,
+  form: Form,
+  toShown: (form: Form) => { appId: string; show: Show },
+): Promise<Response> {
+  const { [CONFIRM_FIELD]: _, ...fields } = form.fields
+  if (Object.keys(fields).some((name) => NEVER_KEPT.has(name))) return sendToSignIn(request)
+  const late = await signInLate(parts, request, fields)
+  if (late instanceof Response) return late
+  const response = await showTo(late.signedIn, parts, request, toShown(toForm(late.fields)))
+  for (const cookie of late.cookies) response.headers.append('Set-Cookie', cookie)
+  return response
+}

@@ -23,9 +23,15 @@ export async function readForm(
     if (size > mostBytes) return { refusal: 'large_form' }
     chunks.push(chunk)
   }
-  const fields = new URLSearchParams(Buffer.concat(chunks).toString('utf8'))
-  return { text: (name) => fields.get(name) ?? '', fields: Object.fromEntries(fields) }
+  const sent = [...new URLSearchParams(Buffer.concat(chunks).toString('utf8'))]
+  // of two with one name Object.fromEntries keeps the later
+  return toForm(Object.fromEntries(sent.toReversed()))
 }
+
+export const toForm = (fields: Form['fields']): Form => ({
+  text: (name) => (Object.hasOwn(fields, name) ? (fields[name] ?? '') : ''),
+  fields,
+})
 
 /** The one-time token of a link that was opened. */
 export const tokenOf = (request: Request): string => new URL(request.url).searchParams.get('token') ?? ''

@@ -11,7 +11,7 @@ import { pageAnswer } from './answers.ts'
 import type { PageParts } from './door.tsx'
 import { type Form, readForm, tokenOf } from './forms.ts'
 import { problemAnswer } from './problems.tsx'
-import { startSession } from './sign-in.tsx'
+import { startSession } from './session-start.ts'
 import { EMPTY_SETUP, type SetupInput, SetupPage } from './setup-page.tsx'
 import { toViewer } from './viewer.ts'
 
@@ -83,7 +83,7 @@ function refuseSetup(
 /** Whoever set it up is signed in, and sees the first key on Activation. */
 async function showBegun(parts: PageParts, request: Request, { appId, apiKey, identitySecret }: Begun, email: string) {
   const member = await parts.store.findMember(email)
-  const cookies = member?.passwordHash
+  const started = member?.passwordHash
     ? await startSession(parts, request, { member, passwordHash: member.passwordHash })
     : null
   const apps = member ? await parts.store.listApps(member.accountId) : []
@@ -91,7 +91,7 @@ async function showBegun(parts: PageParts, request: Request, { appId, apiKey, id
   const viewer = member && account ? toViewer({ member, accountName: account.name }, apps, appId, SET_UP) : null
   // another process took away what was made a moment ago
   if (!viewer) return problemAnswer(request, 'link_used')
-  return showActivation(parts, request, viewer, { made: { apiKey, identitySecret }, cookies: cookies ?? [] })
+  return showActivation(parts, request, viewer, { made: { apiKey, identitySecret }, cookies: started?.cookies })
 }
 
 const SET_UP = 'Eventpost is set up, and you are signed in.'

@@ -1,8 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { describeBrowser } from '../core/browsers.ts'
 import { REFUSALS } from '../core/refusals.ts'
-import type { MemberRow } from '../core/sessions.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { findSignedIn, type PageParts } from './door.tsx'
 import { type Form, readForm } from './forms.ts'
@@ -12,7 +10,8 @@ import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
 import { checkPassword, withWait } from './password-check.ts'
 import { problemAnswer } from './problems.tsx'
-import { knownCookie, readSessionToken, sessionCookie } from './session-cookie.ts'
+import { sessionCookie } from './session-cookie.ts'
+import { startSession } from './session-start.ts'
 
 /** In and out (promises 14). */
 export const signInRoutes = (parts: PageParts) =>
@@ -47,28 +46,16 @@ async function signIn(parts: PageParts, request: Request, form: Form): Promise<R
     pageAnswer(request, status, <SignInPage email={email} next={next} error={message} />)
   const checked = await checkPassword(parts, request, email, form.text('password'))
   if ('message' in checked) return withWait(refuse(checked.status, checked.message), checked)
-  const cookies = await startSession(parts, request, checked)
-  if (!cookies) return refuse(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
-  return redirectAnswer(next, cookies)
-}
-
-/** The cookies of a new session after a right password; null where that was changed meanwhile. */
-export async function startSession(
-  { sessions, signIns, baseUrl }: PageParts,
-  request: Request,
-  proof: { member: MemberRow; passwordHash: string },
-): Promise<string[] | null> {
-  const browser = describeBrowser(request.headers.get('user-agent'))
-  const started = await sessions.start(proof, browser, readSessionToken(request, baseUrl))
-  if ('refusal' in started) return null
-  return [sessionCookie(baseUrl, started.token), knownCookie(baseUrl, signIns.knownMark(proof.member))]
+  const started = await startSession(parts, request, checked)
+  if (!started) return refuse(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
+  return redirectAnswer(next, started.cookies)
 }
 
 type SignInProps = {
   email: string
   next: string
   error?: string
-  /** a form was sent after its session had ended */
+  /** a form was sent after its session had ended, and could not be kept (late-form.tsx) */
   isUnsent?: boolean
 }
 

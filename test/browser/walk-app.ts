@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { signEmail } from '../../src/core/identity.ts'
 import { addPerson, page as pageView, report, send } from '../api/reports.ts'
 import { EVENTS } from '../helper.ts'
-import type { Served } from './chromium.ts'
+import { PASSWORD, type Served } from './chromium.ts'
 import { HOSTILE } from './seed.ts'
 
 type Step = { name: string; go(page: Page, server: Served): Promise<unknown> }
@@ -58,6 +58,21 @@ export const APP_STEPS: Step[] = [
       await page.fill('#app', HOSTILE)
       await page.fill('#domains', 'app.first.example\nwww.first.example')
       await page.check('[name=addsPeople]')
+      await page.click('main .primary')
+    },
+  },
+  {
+    name: 'settings-late',
+    go: async (page) => {
+      await page.context().clearCookies({ name: 'eventpost_session' })
+      await page.click('main .primary')
+    },
+  },
+  {
+    name: 'settings-late-sent',
+    go: async (page) => {
+      await page.fill('#signInEmail', 'first@owner.example')
+      await page.fill('#signInPassword', PASSWORD)
       await page.click('main .primary')
     },
   },

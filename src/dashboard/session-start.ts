@@ -1,0 +1,17 @@
+import { describeBrowser } from '../core/browsers.ts'
+import type { MemberRow } from '../core/sessions.ts'
+import type { PageParts } from './door.tsx'
+import { knownCookie, readSessionToken, sessionCookie } from './session-cookie.ts'
+
+/** The cookies of a new session after a right password, and its token; null where that was changed meanwhile. */
+export async function startSession(
+  { sessions, signIns, baseUrl }: PageParts,
+  request: Request,
+  proof: { member: MemberRow; passwordHash: string },
+): Promise<{ token: string; cookies: string[] } | null> {
+  const browser = describeBrowser(request.headers.get('user-agent'))
+  const started = await sessions.start(proof, browser, readSessionToken(request, baseUrl))
+  if ('refusal' in started) return null
+  const cookies = [sessionCookie(baseUrl, started.token), knownCookie(baseUrl, signIns.knownMark(proof.member))]
+  return { token: started.token, cookies }
+}
