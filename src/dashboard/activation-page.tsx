@@ -142,7 +142,7 @@ const AppSection = ({ viewer: { app } }: ActivationProps) => (
   </section>
 )
 
-const TestSection = ({ viewer, activation }: ActivationProps) => (
+const TestSection = ({ viewer, activation, keys }: ActivationProps) => (
   <section>
     <h2>Try it</h2>
     <p class="hint">
@@ -151,7 +151,8 @@ const TestSection = ({ viewer, activation }: ActivationProps) => (
     </p>
     <ActionForm
       action={`${pathOf(viewer.app.publicId, 'activation')}/test`}
-      kind={activation.lastEventAt === null ? 'primary' : 'plain'}
+      // where there is no key, making one matters more
+      kind={activation.lastEventAt === null && keys.length > 0 ? 'primary' : 'plain'}
     >
       Send a test event
     </ActionForm>

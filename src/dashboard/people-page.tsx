@@ -99,7 +99,6 @@ const columnsOf = (viewer: Viewer, now: number): Column<ContactRow>[] => [
 const Nobody = ({ viewer }: PeopleProps) => (
   <EmptyState
     title="Nobody yet"
-
     next={
       <ButtonLink kind="primary" href={pathOf(viewer.app.publicId, 'activation')}>
         Send the first event

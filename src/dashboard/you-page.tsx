@@ -4,15 +4,24 @@ import { Frame, pathOf } from './frame.tsx'
 import { Badge } from './parts/badge.tsx'
 import { ActionForm, Button } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
+import type { Page } from './paging.ts'
 import { Notice } from './parts/notice.tsx'
-import { type Column, Table } from './parts/table.tsx'
+import { type Column, Pager, Table } from './parts/table.tsx'
 import { Time } from './parts/time.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
 import type { Viewer } from './viewer.ts'
 
 export type YouErrors = { password?: string; newPassword?: string; sessions?: string }
 
-type YouProps = { viewer: Viewer; sessions: SessionRow[]; currentId: string; now: number; errors: YouErrors }
+type YouProps = {
+  viewer: Viewer
+  sessions: SessionRow[]
+  /** those of this page */
+  shown: Page<SessionRow>
+  currentId: string
+  now: number
+  errors: YouErrors
+}
 
 /** How a member signs in, and where they are signed in. */
 export const YouPage = (props: YouProps) => (
@@ -57,7 +66,7 @@ const PasswordSection = ({ viewer, errors }: YouProps) => (
   </section>
 )
 
-const SessionsSection = ({ viewer, sessions, currentId, now, errors }: YouProps) => (
+const SessionsSection = ({ viewer, sessions, shown, currentId, now, errors }: YouProps) => (
   <section>
     <div class="section-head">
       <h2>Sessions</h2>
@@ -67,7 +76,8 @@ const SessionsSection = ({ viewer, sessions, currentId, now, errors }: YouProps)
     </div>
     <p class="hint">A session ends 12 hours after it was last used, and 30 days after it began.</p>
     {errors.sessions && <Notice kind="error">{errors.sessions}</Notice>}
-    <Table label="Sessions" columns={columnsOf(viewer, currentId, now)} rows={sessions} idOf={({ id }) => id} />
+    <Table label="Sessions" columns={columnsOf(viewer, currentId, now)} rows={shown.rows} idOf={({ id }) => id} />
+    <Pager {...shown} />
   </section>
 )
 

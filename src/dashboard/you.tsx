@@ -8,6 +8,7 @@ import { type PageParts, showPage, takeForm } from './door.tsx'
 import { type FlashCode, flashCookie } from './flash.ts'
 import type { Form } from './forms.ts'
 import { pathOf } from './frame.tsx'
+import { pageOf } from './paging.ts'
 import { checkOwnPassword } from './password-check.ts'
 import { sessionCookie } from './session-cookie.ts'
 import type { Viewer } from './viewer.ts'
@@ -50,6 +51,7 @@ async function showYou(
     <YouPage
       viewer={who.viewer}
       sessions={list}
+      shown={pageOf(list, pathOf(who.viewer.app.publicId, 'you'), request)}
       currentId={who.signedIn.session.id}
       now={clock.now()}
       errors={errors}
