@@ -102,8 +102,8 @@ export async function takeForm(
     : takeLateForm(parts, request, form, (form) => ({ appId, show: showFor(form) }))
 }
 
-/** Fields that no page ever holds, so they are typed again. */
-const NEVER_KEPT = new Set(['password', 'newPassword'])
+/** Passwords, and an address with one in it: left to lie on a screen that nobody is signed in at, they would be read. */
+const NEVER_KEPT = ['password', 'newPassword', 'smtpUrl']
 
 /** A form of somebody whose session has ended. */
 async function takeLateForm(
@@ -113,7 +113,7 @@ async function takeLateForm(
   toShown: (form: Form) => { appId: string; show: Show },
 ): Promise<Response> {
   const { [CONFIRM_FIELD]: _, ...fields } = form.fields
-  if (Object.keys(fields).some((name) => NEVER_KEPT.has(name))) return sendToSignIn(request)
+  if (NEVER_KEPT.some((name) => form.text(name) !== '')) return sendToSignIn(request)
   const late = await signInLate(parts, request, fields)
   if (late instanceof Response) return late
   const response = await showTo(late.signedIn, parts, request, toShown(toForm(late.fields)))

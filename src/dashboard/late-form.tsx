@@ -31,7 +31,7 @@ export async function signInLate(
 ): Promise<Late | Response> {
   const ask = (status: number, error?: string): Response =>
     pageAnswer(request, status, <LatePage url={new URL(request.url)} {...{ fields, email, error }} />)
-  if (email === undefined || password === undefined) return ask(200)
+  if (email === undefined || password === undefined) return ask(401)
   const checked = await checkPassword(parts, request, email, password)
   if ('message' in checked) return withWait(ask(checked.status, checked.message), checked)
   const started = await startSession(parts, request, checked)

@@ -330,7 +330,7 @@ test('forms from another site, and from nobody who is signed in, change nothing'
   const foreign = { 'Sec-Fetch-Site': 'cross-site' }
   for (const path of [keys(), `${keys()}/revoke`, `${keys()}/secret`, `${keys()}/secret/revoke`]) {
     expect((await owner.post(path, FIELDS, foreign)).status).toBe(403)
-    expect((await pages.post(path, FIELDS)).status).toBe(303)
+    expect((await pages.post(path, FIELDS)).status).toBe(401)
   }
   expect(await listed()).toHaveLength(1)
 })

@@ -27,7 +27,7 @@ const nameOfApp = async (): Promise<string | undefined> =>
 test('a form that came after its session had ended is kept, and sent with the sign-in', async () => {
   const typed = { ...SETTINGS, app: HOSTILE }
   const { status, html } = await browser.post(pages.at('settings'), typed)
-  expect([status, await textOf(html, 'h1'), await hiddenOf(html)]).toEqual([200, ['Sign in'], typed])
+  expect([status, await textOf(html, 'h1'), await hiddenOf(html)]).toEqual([401, ['Sign in'], typed])
   expect(await attributesOf(html, 'main form', 'action')).toEqual([pages.at('settings')])
   await expectHarmless(html)
   expect(await nameOfApp()).toBe('Engine')
@@ -71,6 +71,17 @@ test('what is wrong in it is said after the sign-in, without the password', asyn
     false,
   ])
   expect((await browser.get(pages.at('settings'))).status).toBe(200)
+})
+
+test.each([
+  ['sender', { fromName: 'Engine', smtpUrl: 'smtps://u:hidden@mail.example.com:465' }],
+  ['you/password', { password: PASSWORD, newPassword: 'four dull wooden spoons' }],
+])('one that holds a password is not kept, and says so: %s', async (path, fields) => {
+  const { status, location, html } = await browser.post(pages.at(path), fields)
+  const page = pages.at(path.split('/')[0] ?? '')
+  expect([status, location, html]).toEqual([303, `/sign-in?${new URLSearchParams({ next: page, unsent: '1' })}`, ''])
+  const kept = await browser.post(pages.at('sender'), { fromName: 'Engine', smtpUrl: '' })
+  expect(await hiddenOf(kept.html)).toEqual({ fromName: 'Engine', smtpUrl: '' })
 })
 
 test('somebody of another account finds no such page, and changes nothing', async () => {
