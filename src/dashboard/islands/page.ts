@@ -2,3 +2,4 @@
 import './copy.ts'
 import './switcher.ts'
 import './theme.ts'
+import './typed.ts'

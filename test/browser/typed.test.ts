@@ -1,0 +1,95 @@
+/** What was typed, and Back, Forward and reload, in a real Chromium. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+
+const TRY_MS = 30_000
+
+let browser: Browser
+let server: Served
+let page: Page
+beforeAll(async () => {
+  if (!hasChromium) return
+  browser = await openChromium()
+  server = await serveTest()
+  page = await browser.newPage()
+  await signIn(page, server)
+})
+afterAll(async () => {
+  await browser?.close()
+  await server?.close()
+})
+
+const open = (path: string) => page.goto(`${server.url}/apps/${server.first.appId}/${path}`)
+
+async function typeSettings(domains: string): Promise<void> {
+  await open('settings')
+  await page.fill('#app', 'Typed')
+  await page.fill('#domains', domains)
+  await page.selectOption('#timezone', 'Europe/Zurich')
+  await page.check('[name=addsPeople]')
+}
+
+const readSettings = async () => [
+  await page.inputValue('#app'),
+  await page.inputValue('#domains'),
+  await page.inputValue('#timezone'),
+  await page.isChecked('[name=addsPeople]'),
+]
+
+test.skipIf(!hasChromium)(
+  'Back from a refused form brings what was typed, and so do a link away and reload',
+  async () => {
+    await typeSettings('no domain')
+    await page.click('main .primary')
+    await page.waitForSelector('.notice.error')
+    await page.goBack()
+    expect(await page.locator('.notice.error').count()).toBe(0)
+    expect(await readSettings()).toEqual(['Typed', 'no domain', 'Europe/Zurich', true])
+
+    await typeSettings('first.example\nsecond.example')
+    await page.click('nav >> text=People')
+    await page.waitForURL('**/people')
+    await page.goBack()
+    expect(await readSettings()).toEqual(['Typed', 'first.example\nsecond.example', 'Europe/Zurich', true])
+    await page.reload()
+    expect(await readSettings()).toEqual(['Typed', 'first.example\nsecond.example', 'Europe/Zurich', true])
+  },
+  TRY_MS,
+)
+
+test.skipIf(!hasChromium)(
+  'one of several stays the one that was chosen',
+  async () => {
+    await open('members/new')
+    await page.check('[value=owner]')
+    await page.check('[value=viewer]')
+    await page.reload()
+    expect(await page.isChecked('[value=viewer]')).toBe(true)
+  },
+  TRY_MS,
+)
+
+test.skipIf(!hasChromium)(
+  'a page that is opened anew shows what is saved, and a password is never kept',
+  async () => {
+    await typeSettings('first.example')
+    await Promise.all([page.waitForEvent('load'), page.click('nav >> text=Settings')])
+    expect((await readSettings())[0]).toBe('first')
+    await open('you')
+    await page.fill('#newPassword', 'four dull wooden spoons')
+    await page.reload()
+    await open('sender')
+    await page.fill('#smtpUrl', 'smtps://u:hidden@mail.example.com:465')
+    await page.fill('#fromName', 'Kept')
+    await page.reload()
+    expect([await page.inputValue('#smtpUrl'), await page.inputValue('#fromName')]).toEqual(['', 'Kept'])
+    expect(await page.evaluate('JSON.stringify(history.state)')).not.toContain('hidden')
+    await page.goBack()
+    expect([await page.inputValue('#newPassword'), await page.evaluate('JSON.stringify(history.state)')]).toEqual([
+      '',
+      '{"typed":{}}',
+    ])
+  },
+  TRY_MS,
+)
