@@ -8,6 +8,9 @@
 const KEPT =
   'form[method=post]:not([data-editor], .themes, .search) :is(input:not([type=hidden], [type=password], [name=smtpUrl]), textarea, select)'
 
+/** After the last key; Safari takes 100 changes of the history in 30 seconds. */
+const KEEP_AFTER_MS = 300
+
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
 /** By the place of each control among the others; true and false are of those that are ticked. */
 type Typed = Record<string, string | boolean>
@@ -44,5 +47,10 @@ function bringBack({ typed = {} }: { typed?: Typed }): void {
 // a link to the page that one is on keeps its place, and asks for it anew
 const [visit] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
 if (visit?.type !== 'navigate') bringBack((history.state ?? {}) as { typed?: Typed })
-addEventListener('change', keep)
-addEventListener('beforeunload', keep)
+let pause: ReturnType<typeof setTimeout> | undefined
+addEventListener('input', () => {
+  clearTimeout(pause)
+  pause = setTimeout(keep, KEEP_AFTER_MS)
+})
+// at once where it may be the last that this page hears; listening for its end would make every page slower to leave
+for (const name of ['change', 'submit']) addEventListener(name, keep)
