@@ -1,0 +1,203 @@
+/** The product as a whole (spec 1.5): a job, someone who leaves, one mail, its link and its end; and someone who stays. */
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { BrowserContext, Page } from 'playwright-core'
+import { FIRST_MESSAGES } from '../../src/core/message-drafts.ts'
+import { readPresence } from '../../src/core/presence.ts'
+import { publicId } from '../../src/core/public-ids.ts'
+import { type Served, serveTest, signIn } from '../browser/chromium.ts'
+import { FOUND, type OpenChromium, openChromium } from '../chromium.ts'
+import { type MailServer, startMailServer } from '../mail/mail-server.ts'
+import { readMail } from '../mail/reading.ts'
+import { createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
+import { until } from '../snippet/collector.ts'
+import { tagOf } from '../snippet/site.ts'
+import { startSite } from './site.ts'
+
+setDefaultTimeout(60_000)
+
+const ADA = 'ada@example.com'
+const HEADLINE = 'Your 12 pictures are ready.'
+
+let browser: OpenChromium
+const ends: (() => Promise<unknown>)[] = []
+beforeAll(async () => {
+  if (FOUND) browser = await openChromium()
+})
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end()
+})
+afterAll(() => browser?.close())
+
+type Whole = Awaited<ReturnType<typeof openWhole>>
+
+/** Eventpost with its first draft turned on, a customer's site, and a browser for whoever comes to it. */
+async function openWhole(mail: MailServer | null) {
+  const smtpUrl = mail?.url ?? null
+  const service = await serveTest({ mail: { defaults: { smtpUrl, from: 'Studio <hello@studio.example>' } } })
+  const messaging = await createMessaging(service)
+  await useLocalhost(service, messaging)
+  const [draft] = await messaging.store().listMessages(messaging.app.id)
+  await messaging.store().setMessageStatus({ ...messaging.by, id: draft?.id ?? 0, status: 'live' })
+  const { appId, siteId, apiKey, identitySecret } = service.first
+  const eventpost = { url: service.url, appId, siteId, apiKey, identitySecret }
+  const job = Promise.withResolvers<void>()
+  const tag = tagOf(service.url, { siteId, requiresConsent: true })
+  const site = startSite({ eventpost, tag, work: () => job.promise })
+  const context = await browser.browser.newContext()
+  ends.push(service.close, site.stop, () => context.close())
+  return { service, messaging, site, context, finishJob: job.resolve }
+}
+
+/** The site of this machine is the customer's own. */
+async function useLocalhost({ first }: Served, messaging: Messaging): Promise<void> {
+  const { accountId, app, store } = { ...messaging, accountId: first.accountId }
+  const { name, timezone } = app
+  const snippet = { hosts: [], addsPeople: false }
+  const settings = { name, timezone, homeUrl: null, hosts: ['localhost'], snippet }
+  await store().updateApp({ accountId, actor: 'test', at: messaging.by.at, appId: app.id, settings })
+}
+
+/** Someone signs in at the site, agrees to be seen, and starts a job. */
+async function startJob({ site, context }: Whole): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(site.url)
+  await page.fill('[name=email]', ADA)
+  await page.fill('[name=firstName]', 'Ada')
+  await page.click('button')
+  await page.waitForURL('**/home')
+  await page.click('#banner [value=yes]')
+  await page.click('text=Studio >> nth=1')
+  await page.click('#views a[href="/studio/make"]')
+  await page.click('#make')
+  return page
+}
+
+const findAda = ({ messaging }: Whole) => messaging.store().findContact(messaging.app.id, ADA)
+async function isHere(whole: Whole): Promise<boolean> {
+  const contact = await findAda(whole)
+  const asked = { appId: whole.messaging.app.id, contactId: contact?.id ?? 0 }
+  return (await readPresence(whole.service.parts(), asked)).isHere
+}
+
+async function finishJob(whole: Whole): Promise<void> {
+  whole.finishJob()
+  await until(
+    async () => (await whole.messaging.deliveries()).length === 1,
+    () => 'the event did not come',
+  )
+}
+
+/** Starts a job, leaves, and is not there when it is done. */
+async function leaveBefore(whole: Whole): Promise<void> {
+  const page = await startJob(whole)
+  await until(
+    () => isHere(whole),
+    () => 'nobody came',
+  )
+  await page.close({ runBeforeUnload: true })
+  await until(
+    async () => !(await isHere(whole)),
+    () => 'nobody left',
+  )
+  await finishJob(whole)
+}
+
+async function pass({ service }: Whole, minutes: number, context?: BrowserContext): Promise<void> {
+  for (let minute = 0; minute < minutes; minute += 1) {
+    service.clock.tick(MINUTE)
+    await context?.clock.fastForward(MINUTE)
+    await service.sender().sendDue()
+  }
+}
+
+/** What a member reads on a page of the dashboard. */
+async function readPage({ service }: Whole, path: string): Promise<string> {
+  const context = await browser.browser.newContext()
+  const page = await context.newPage()
+  await signIn(page, service)
+  await page.goto(`${service.url}/apps/${service.first.appId}/${path}`)
+  const text = await page.innerText('main')
+  await context.close()
+  return text
+}
+
+const personPath = async (whole: Whole): Promise<string> => `people/${publicId('con', (await findAda(whole))?.id ?? 0)}`
+
+describe.skipIf(!FOUND)('whoever starts a job', () => {
+  test('and leaves gets one mail, opens the result from it, and ends it there', async () => {
+    const mail = await startMailServer()
+    ends.push(mail.stop)
+    const whole = await openWhole(mail)
+    await leaveBefore(whole)
+    await pass(whole, 9)
+    expect(mail.received).toEqual([])
+    await pass(whole, 30)
+    expect(mail.received.map(({ to }) => to)).toEqual([[ADA]])
+
+    const { headers, parts } = readMail(mail.received[0]?.raw ?? '')
+    expect(new Map(headers).get('subject')).toBe(HEADLINE)
+    const [text = ''] = parts.map((part) => part.text)
+    expect(text).toContain('Hello Ada')
+    const link = new RegExp(`${whole.site.url}/results/[\\w-]+`).exec(text)?.[0] ?? ''
+    const reader = await whole.context.newPage()
+    await reader.goto(link)
+    expect(await reader.textContent('main')).toContain(HEADLINE)
+    await until(
+      async () => (await whole.messaging.deliveries())[0]?.openedAt !== null,
+      () => 'nobody opened the result',
+    )
+
+    await whole.messaging.put(messageOf({ name: 'Another', trigger: { event: 'other' } }))
+    const unsubscribe = new URL(/<(\S+)>/.exec(new Map(headers).get('list-unsubscribe') ?? '')?.[1] ?? '')
+    await reader.goto(whole.service.url + unsubscribe.pathname)
+    await reader.click('button')
+    await whole.messaging.event({ event: 'other' })
+    await pass(whole, 1)
+    expect(mail.received).toHaveLength(1)
+    const told = await readPage(whole, await personPath(whole))
+    expect(told).toContain('It was sent on 15 May 2026, 12:10 UTC.')
+    expect(told).toContain('Ada had unsubscribed.')
+    expect(told).toContain('It is a draft, and is sent to nobody.')
+  })
+
+  test('and stays for twenty minutes gets none, and the dashboard says why', async () => {
+    const mail = await startMailServer()
+    ends.push(mail.stop)
+    const whole = await openWhole(mail)
+    await whole.context.clock.install()
+    const page = await startJob(whole)
+    await until(
+      () => isHere(whole),
+      () => 'nobody came',
+    )
+    await finishJob(whole)
+    await pass(whole, 20, whole.context)
+    expect(await page.textContent('#made')).not.toBe('')
+    await page.close({ runBeforeUnload: true })
+    await until(
+      async () => !(await isHere(whole)),
+      () => 'nobody left',
+    )
+    await pass(whole, 60)
+    expect(mail.received).toEqual([])
+    expect((await whole.messaging.deliveries()).map(({ state, reason }) => [state, reason])).toEqual([
+      ['skipped', 'not_away'],
+    ])
+    expect(await readPage(whole, await personPath(whole))).toContain(
+      'Ada was on /studio/make at the time of the event, so this mail was not needed.',
+    )
+  })
+
+  test('finds the mail in the outbox where there is no mail server', async () => {
+    const whole = await openWhole(null)
+    await leaveBefore(whole)
+    await pass(whole, 11)
+    const outbox = await readPage(whole, 'outbox')
+    expect(outbox).toContain(HEADLINE)
+    expect(outbox).toContain(ADA)
+    expect(await readPage(whole, await personPath(whole))).toContain(
+      'kept in the outbox, because no mail server was set',
+    )
+    expect(await readPage(whole, 'messages')).toContain(FIRST_MESSAGES[0]?.name ?? '')
+  })
+})
