@@ -9,19 +9,18 @@ import {
   STOP_REASONS,
   type Verdict,
 } from '../store/message-types.ts'
+import { readTimezone } from '../store/local-time.ts'
 import { judgePersonLimits, LIMITED_MS } from '../store/person-limits.ts'
 import type { Store } from '../store/store.ts'
 import { isLifecycle, refusedBy } from '../store/suppression-list.ts'
 import { judgeRules } from './judge.ts'
 import { readFacts } from './judge-facts.ts'
-import { nextOpening } from './send-window.ts'
+import { giveUpTime, nextOpening } from './send-window.ts'
 
 export type { DeliveryRow, DeliveryWork, JudgeRecord, Marked }
 export { DELIVERY_STATES }
 
 const HOUR_MS = 3_600_000
-/** messages.md: how long a delivery is tried before it is given up. */
-const GIVE_UP_HOURS = 72
 
 /** What to do with a delivery that is due; `reason` is a code, `dueAt` when to look again (ms UTC). */
 export type Judgement = { record: JudgeRecord } & (
@@ -62,7 +61,7 @@ const judgeStatus = ({ message }: DeliveryWork): Verdict => ({
 
 /** When a delivery is given up (ms UTC). */
 export const whenToGiveUp = ({ delivery, settings }: Pick<DeliveryWork, 'delivery' | 'settings'>): number =>
-  delivery.plannedAt + (settings.giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
+  giveUpTime(delivery.plannedAt, settings.giveUpHours)
 
 /** Whether now is the time: what a rule waits to learn, again, the send window and the limits, within which it is given up after a while. */
 async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord): Promise<Judgement> {
@@ -108,7 +107,7 @@ async function judgeAgain(store: Store, { delivery, message }: DeliveryWork, at:
 
 function judgeWindow({ sendWindow, timezone }: MailSettings, at: number): Wait | null {
   if (sendWindow === null) return null
-  const opensAt = nextOpening(at, sendWindow, timezone ?? 'UTC')
+  const opensAt = nextOpening(at, sendWindow, readTimezone(timezone))
   return wait('window', `${sendWindow.from}-${sendWindow.until}`, opensAt, at, opensAt)
 }
 

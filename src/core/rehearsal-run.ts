@@ -7,11 +7,12 @@ import {
   type Verdict,
 } from '../store/message-types.ts'
 import type { RehearsalReads } from '../store/rehearsal-reads.ts'
+import { readTimezone } from '../store/local-time.ts'
 import { whenDue } from '../store/triggers.ts'
 import { type Facts, judgeRules } from './judge.ts'
 import { type Moment, readHistory } from './rehearsal-history.ts'
 import { readPeople, readTriggers } from './rehearsal-triggers.ts'
-import { nextOpening } from './send-window.ts'
+import { giveUpTime, nextOpening } from './send-window.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -21,14 +22,17 @@ const LISTED_LINES = 100
 export type RehearsalInput = {
   appId: number
   content: MessageContent
-  settings: Pick<MailSettings, 'sendWindow' | 'timezone'>
+  settings: Pick<MailSettings, 'sendWindow' | 'timezone' | 'giveUpHours'>
   days: number
   now: number
   /** whose lines are listed; all are counted */
   contactId?: number
 }
 
-/** One person and trigger. `isToday`: the rule was judged by what is stored of the person now. Times are ms UTC. */
+/**
+ * One person and trigger. `dueAt`: when it was decided, or would be. `isToday`: the rule was judged by what is stored of
+ * the person now. Times are ms UTC.
+ */
 export type RehearsalLine = {
   contactId: number
   email: string | null
@@ -38,7 +42,7 @@ export type RehearsalLine = {
   verdicts: (Verdict & { isToday?: true })[]
 }
 
-/** `counts`: how often each outcome came: send, waiting, again, or the reason why not. */
+/** `counts`: how often each outcome came: send, waiting, again, gave_up, or the reason why not. */
 export type Rehearsal = {
   from: number
   until: number
@@ -62,28 +66,24 @@ export function rehearse(
   const history = readHistory(reads, { appId, content, from, isTriggered: (contactId) => people.has(contactId) })
   const again = createAgain(content.again)
   const tally = createTally(listed)
-  const zone = settings.timezone ?? 'UTC'
+  const zone = readTimezone(settings.timezone)
+  const opensAt = createOpening(content, settings, zone)
   let triggered = 0
   for (const { contactId, at, resultPath, key } of readTriggers(reads, { appId, from }, content)) {
     // what came since belongs to the next rehearsal: a page of this one is asked for later
     if (at > now) continue
     triggered += 1
-    const dueAt = nextOpening(whenDue(content.wait, at, zone), settings.sendWindow, zone)
-    const note = (outcome: string, verdicts: Verdict[] = []): void =>
+    const plannedAt = whenDue(content.wait, at, zone)
+    const note = ({ outcome, at: dueAt, verdicts }: Decided): void =>
       tally.add({ contactId, email: null, triggeredAt: at, dueAt, outcome, verdicts })
-    if (!again.isFree(key, at, dueAt)) note('again')
-    else if (dueAt > now) note('waiting')
-    else {
-      const { judgedAt, verdicts, status } = judgeUntilSettled(content, history, {
-        contactId,
-        at: dueAt,
-        triggeredAt: at,
-        resultPath,
-      })
-      const outcome = judgedAt > now ? 'waiting' : outcomeOf(content, status, verdicts)
-      again.use(key, judgedAt, outcome === 'send')
-      note(outcome, verdicts)
+    if (!again.isFree(key, at, plannedAt)) {
+      note({ outcome: 'again', at: plannedAt, verdicts: [] })
+      continue
     }
+    const times = { plannedAt, now, giveUpAt: giveUpTime(plannedAt, settings.giveUpHours), opensAt }
+    const decided = decide(content, history, { contactId, at: plannedAt, triggeredAt: at, resultPath }, times)
+    again.use(key, decided.at, decided.outcome === 'send')
+    note(decided)
   }
   const lines = tally
     .lines()
@@ -91,17 +91,38 @@ export function rehearse(
   return { from, until: now, triggered, counts: tally.counts(), lines }
 }
 
-/** When it is due, and once more where a rule could not be told by then. `judgedAt` (ms UTC) may be still to come. */
-function judgeUntilSettled(content: MessageContent, history: (moment: Moment) => Facts, moment: Moment) {
-  const facts = history(moment)
-  const { status } = facts.contact
-  const verdicts = judgeRules(content, facts)
-  const failed = verdicts.filter(({ verdict }) => verdict === 'fail')
-  const judgedAt = Math.max(moment.at, ...failed.map(({ until }) => until ?? 0))
-  const isSettled = judgedAt === moment.at || failed.some(({ until }) => until === undefined)
-  if (isSettled) return { judgedAt: moment.at, verdicts, status }
-  return { judgedAt, verdicts: judgeRules(content, history({ ...moment, at: judgedAt })), status }
+/** When mails of a message may go: the app's hours are not for transactional ones. */
+function createOpening({ mail }: MessageContent, { sendWindow }: Pick<MailSettings, 'sendWindow'>, zone: string) {
+  const window = mail.category === 'transactional' ? null : sendWindow
+  return (at: number): number => nextOpening(at, window, zone)
 }
+
+/** `at` (ms UTC): when it was decided, or what it waits for. */
+type Decided = { outcome: string; at: number; verdicts: Verdict[] }
+type Times = { plannedAt: number; now: number; giveUpAt: number; opensAt(at: number): number }
+
+/** As the sender does: when it is due, and again whenever what held it back has passed, until it is given up. */
+function decide(
+  content: MessageContent,
+  history: (moment: Moment) => Facts,
+  moment: Moment,
+  { plannedAt, now, giveUpAt, opensAt }: Times,
+): Decided {
+  let [at, verdicts] = [plannedAt, [] as Verdict[]]
+  while (at <= now) {
+    const facts = history({ ...moment, at })
+    verdicts = judgeRules(content, facts)
+    const outcome = outcomeOf(content, facts.contact.status, verdicts)
+    if (outcome !== 'send') return { outcome, at, verdicts }
+    const nextAt = verdicts.reduce((last, { until }) => Math.max(last, until ?? 0), opensAt(at))
+    if (nextAt > giveUpAt) return { outcome: 'gave_up', at, verdicts: [...verdicts, givenUp(giveUpAt)] }
+    if (nextAt <= at) return { outcome, at, verdicts }
+    at = nextAt
+  }
+  return { outcome: 'waiting', at, verdicts }
+}
+
+const givenUp = (value: number): Verdict => ({ rule: 'giveUp', about: null, value, verdict: 'fail' })
 
 const markToday = (verdict: Verdict): Verdict & { isToday?: true } =>
   ['tag', 'field', 'status'].includes(verdict.rule) ? { ...verdict, isToday: true } : verdict
@@ -109,7 +130,8 @@ const markToday = (verdict: Verdict): Verdict & { isToday?: true } =>
 function outcomeOf({ mail }: MessageContent, status: string, verdicts: Verdict[]): string {
   const isRefused = status !== 'subscribed' && !(status === 'unsubscribed' && mail.category === 'transactional')
   if (isRefused) return status
-  const failed = verdicts.find(({ verdict }) => verdict === 'fail')
+  // what cannot be told yet is no reason
+  const failed = verdicts.find(({ verdict, until }) => verdict === 'fail' && until === undefined)
   return failed ? STOP_REASONS[failed.rule as Rule['rule']] : 'send'
 }
 

@@ -1,8 +1,15 @@
 import { fromLocalTime, localTime, readTimeOfDay } from '../store/local-time.ts'
 import type { SendWindow } from '../store/message-types.ts'
 
-const DAY_MS = 24 * 3_600_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** messages.md: how long a delivery is tried before it is given up. */
+const GIVE_UP_HOURS = 72
 const MINUTE_MS = 60_000
+
+/** When a mail that was planned for a time is given up (both ms UTC); `hours` null: the app has set nothing. */
+export const giveUpTime = (plannedAt: number, hours: number | null): number =>
+  plannedAt + (hours ?? GIVE_UP_HOURS) * HOUR_MS
 
 /**
  * When mail may go out: now, or when the window next opens (ms UTC). A window over midnight (22:00 to 06:00) belongs to

@@ -19,7 +19,7 @@ afterEach(() => server.close())
 const inputOf = (content: Partial<MessageContent>, changes: Partial<RehearsalInput> = {}): RehearsalInput => ({
   appId: messaging.app.id,
   content: { trigger: { event: 'results_ready' }, mail: { subject: 'S', body: 'B' }, ...content },
-  settings: { sendWindow: null, timezone: null },
+  settings: { sendWindow: null, timezone: null, giveUpHours: null },
   days: 7,
   now: server.clock.now(),
   ...changes,
@@ -174,8 +174,29 @@ describe('looks at', () => {
     await messaging.event()
     server.clock.tick(4 * DAY)
     const sendWindow = { days: [1], from: '09:00', until: '10:00' }
-    const { lines } = await rehearse({}, { settings: { sendWindow, timezone: null } })
-    expect(lines.map(({ dueAt }) => new Date(dueAt).toISOString())).toEqual(['2026-05-18T09:00:00.000Z'])
+    const settings = { sendWindow, timezone: null, giveUpHours: null }
+    const dueTimes = async (mail?: MessageContent['mail']) =>
+      (await rehearse(mail ? { mail } : {}, { settings })).lines.map(({ dueAt }) => new Date(dueAt).toISOString())
+    expect(await dueTimes()).toEqual(['2026-05-18T09:00:00.000Z'])
+    const transactional = { subject: 'S', body: 'B', category: 'transactional' as const }
+    expect(await dueTimes(transactional)).toEqual(['2026-05-15T12:00:00.000Z'])
+  })
+
+  test('a window that opens too late, and what was so when it was due and not when the window opened', async () => {
+    const settings = { sendWindow: { days: [1], from: '09:00', until: '10:00' }, timezone: null, giveUpHours: null }
+    await messaging.event({ event: 'known' })
+    server.clock.tick(MINUTE)
+    await messaging.browse('a', page('/wait'))
+    server.clock.tick(MINUTE)
+    await messaging.event()
+    server.clock.tick(MINUTE)
+    await messaging.browse('a', page('/other'))
+    server.clock.tick(4 * DAY)
+    const onlyIf: MessageContent['onlyIf'] = [{ rule: 'away', minutes: 5 }]
+    const wait = { minutes: 10 }
+    expect(await outcomes({ wait, onlyIf }, { settings })).toEqual({ not_away: 1 })
+    expect(await outcomes({ wait }, { settings })).toEqual({ send: 1 })
+    expect(await outcomes({ wait }, { settings: { ...settings, giveUpHours: 24 } })).toEqual({ gave_up: 1 })
   })
 })
 
