@@ -1,13 +1,14 @@
 import { allHold, parseProperties } from '../store/conditions.ts'
-import type { MailSettings, MessageContent } from '../store/message-types.ts'
+import type { MailSettings, MessageContent, Trigger } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
-import type { AppRow, EventRow } from '../store/types.ts'
+import type { AppRow } from '../store/types.ts'
+import { makeSample } from './message-samples.ts'
 import type { FieldError } from './refusals.ts'
 import { makeTemplateScope, type TemplateFacts } from './template-scope.ts'
 import { fillTemplate, findTemplateProblems } from './templates.ts'
 
-/** How many of the events really received a draft is tried on. */
-const CHECKED_EVENTS = 500
+/** How many of the events really received, or of the people last added, a draft is tried on. */
+const CHECKED = 500
 
 /** `sender`: the address of the installation, null where none is set. */
 export type CheckContext = { store: Store; app: AppRow; sender: string | null }
@@ -17,7 +18,8 @@ const TEMPLATES = ['subject', 'preheader', 'body'] as const
 
 /**
  * What stands in the way of going live, each beside its field (messages.md, Check before going live): a sender, templates
- * that can be filled, and values or fallbacks for the events really received. No events received yet is no problem.
+ * that can be filled, and values or fallbacks for the events really received, or the people really added. None yet is
+ * no problem.
  */
 export async function findLiveProblems(
   { store, app, sender }: CheckContext,
@@ -41,31 +43,57 @@ const findBrokenTemplates = ({ mail }: MessageContent): FieldError[] =>
   )
 
 async function findMissingValues({ store, app }: Omit<CheckContext, 'sender'>, content: MessageContent) {
-  const events = await listTriggers(store, app, content)
-  const ids = new Set(events.map(({ contactId }) => contactId))
-  const people = new Map((await store.listContactsById([...ids])).map((contact) => [contact.id, contact]))
-  const found = new Map<string, { field: string; variable: string; count: number }>()
-  for (const event of events) {
-    const contact = people.get(event.contactId)
-    if (contact) countMissing(found, content, { contact, event, app })
-  }
+  const { trigger } = content
+  const made = 'event' in trigger ? [] : findEventless(app, content)
+  if (made.length > 0) return made
+  const starts = 'event' in trigger ? await listTriggers(store, app, trigger) : await listAdded(store, app, trigger)
+  const found = new Map<string, Missing>()
+  for (const start of starts) countMissing(found, content, { ...start, app })
   // in the order of the editor
   return TEMPLATES.flatMap((name) => [...found.values()].filter(({ field }) => field === `mail.${name}`)).map((one) =>
-    missingValue(one, events.length),
+    missingValue(one, starts.length, 'event' in trigger ? 'events' : 'people'),
   )
 }
 
-/** The events received that would have triggered it. */
-async function listTriggers(store: Store, app: AppRow, { trigger }: MessageContent): Promise<EventRow[]> {
-  if (!('event' in trigger)) return []
-  const query = { appId: app.id, contactId: null, name: trigger.event, before: null, limit: CHECKED_EVENTS }
-  const { rows } = await store.listEvents(query)
-  return rows.filter(({ properties }) => allHold(trigger.where ?? [], parseProperties(properties)))
+/** What only an event has, where none starts the message: such a mail could never be written. */
+function findEventless(app: AppRow, content: MessageContent): FieldError[] {
+  const found = new Map<string, Missing>()
+  countMissing(found, content, { ...makeSample(app, content, 0), app })
+  return [...found.values()]
+    .filter(({ variable }) => variable.startsWith('event.'))
+    .map(({ field, variable }) => {
+      const message = `No event starts this message, so \`${variable}\` has no value. Give it a fallback: {{ ${variable} | default: "..." }}.`
+      return { field, code: 'missing_value', message }
+    })
 }
 
-type Sample = Omit<TemplateFacts, 'unsubscribeUrl'>
+/** Whom a message would have been started for that starts with each new person. */
+async function listAdded(store: Store, app: AppRow, trigger: Trigger): Promise<Start[]> {
+  if (!('contact' in trigger)) return []
+  const query = { appId: app.id, tag: null, updatedAfter: null, before: null, limit: CHECKED }
+  return (await store.listContacts(query)).map((contact) => ({ contact, event: null }))
+}
 
-function countMissing(found: Map<string, { count: number }>, { mail }: MessageContent, sample: Sample): void {
+/** The events received that would have triggered it. */
+async function listTriggers(store: Store, app: AppRow, trigger: OnEvent): Promise<Start[]> {
+  const query = { appId: app.id, contactId: null, name: trigger.event, before: null, limit: CHECKED }
+  const { rows } = await store.listEvents(query)
+  const starting = rows.filter(({ properties }) => allHold(trigger.where ?? [], parseProperties(properties)))
+  const ids = new Set(starting.map(({ contactId }) => contactId))
+  const people = new Map((await store.listContactsById([...ids])).map((contact) => [contact.id, contact]))
+  return starting.flatMap((event) => {
+    const contact = people.get(event.contactId)
+    return contact ? [{ contact, event }] : []
+  })
+}
+
+type OnEvent = Extract<Trigger, { event: string }>
+type Missing = { field: string; variable: string; count: number }
+type Sample = Omit<TemplateFacts, 'unsubscribeUrl'>
+/** A person, and the event that would have started it. */
+type Start = Omit<Sample, 'app'>
+
+function countMissing(found: Map<string, Missing>, { mail }: MessageContent, sample: Sample): void {
   const scope = makeTemplateScope({ ...sample, unsubscribeUrl: 'https://example.com/unsubscribe' })
   for (const name of TEMPLATES) {
     const filled = fillTemplate(mail[name] ?? '', scope)
@@ -76,8 +104,8 @@ function countMissing(found: Map<string, { count: number }>, { mail }: MessageCo
   }
 }
 
-function missingValue({ field, variable, count }: { field: string; variable: string; count: number }, all: number) {
+function missingValue({ field, variable, count }: Missing, all: number, what: 'events' | 'people'): FieldError {
   const share = count * 100 < all ? 'less than 1' : String(Math.floor((count * 100) / all))
-  const message = `\`${variable}\` is missing in ${share} % of the last ${all} events. Give it a fallback: {{ ${variable} | default: "..." }}.`
+  const message = `\`${variable}\` is missing ${what === 'events' ? 'in' : 'for'} ${share} % of the last ${all} ${what}. Give it a fallback: {{ ${variable} | default: "..." }}.`
   return { field, code: 'missing_value', message }
 }
