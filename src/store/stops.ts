@@ -40,7 +40,8 @@ type Settle = (rule: Rule, delivery: Open) => Verdict | null
 
 /**
  * Stops deliveries that wait as soon as something arrives that settles them, in the transaction that writes it
- * (messages.md, Stop while waiting), and notes who came back after a mail.
+ * (messages.md, Stop while waiting), and notes who came back after a mail. What a member sends on by hand asks no rule,
+ * so none stops it.
  */
 export type Stops = ReturnType<typeof createStops>
 
@@ -48,7 +49,7 @@ export function createStops({ db, live, usedUp }: { db: Database; live: LiveMess
   const open = db.prepare<Open, [number, number]>(
     `SELECT id, message_id AS messageId, version, event_id AS eventId, triggered_at AS triggeredAt, due_at AS dueAt
      FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
-       AND state IN ('waiting', 'deferred', 'claimed')`,
+       AND state IN ('waiting', 'deferred', 'claimed') AND by_hand = 0`,
   )
   const skip = db.prepare(
     `UPDATE deliveries SET state = 'skipped', reason = ?, record = ?, claimed_by = NULL, claimed_until = NULL,

@@ -100,6 +100,17 @@ describe('stop while waiting', () => {
     expect((await messaging.deliveries()).map(({ state }) => state)).toEqual(['waiting'])
   })
 
+  test('what a member sends on by hand asks no rule, and is not stopped by one', async () => {
+    await messaging.put(messageOf({ onlyIf: [{ rule: 'tag', has: 'beta' }, { rule: 'notSeen' }] }))
+    await messaging.event()
+    await messaging.decide()
+    const [skipped] = await messaging.deliveries()
+    await messaging.store().resendDelivery({ appId: messaging.app.id, id: skipped?.id ?? 0, at: server.clock.now() })
+    await messaging.browse('a', page(RESULTS))
+    expect((await messaging.deliveries()).map(({ state }) => state)).toEqual(['waiting'])
+    expect((await messaging.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
+  })
+
   test('one that was claimed is stopped too, and cannot be handed over any more', async () => {
     await messaging.put(messageOf({ onlyIf: [{ rule: 'notSeen' }] }))
     await messaging.event()
