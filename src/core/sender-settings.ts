@@ -1,5 +1,4 @@
 /** How an app sends, as its owner types it (messages.md, Sending). Secrets are set here and never shown again. */
-import { isTimezone } from '../store/local-time.ts'
 import type { MailSettings, SendWindow } from '../store/message-types.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { readEmail } from './email.ts'
@@ -26,7 +25,6 @@ const WORDS = [
   'perPersonWeek',
   'windowFrom',
   'windowUntil',
-  'timezone',
   'giveUpHours',
 ] as const
 type Word = (typeof WORDS)[number]
@@ -34,8 +32,10 @@ type Word = (typeof WORDS)[number]
 /** What someone typed. An empty `smtpUrl` leaves what is set, unless `dropsSmtp` takes it away. */
 export type SenderText = Record<Word, string> & { days: number[]; dropsSmtp: boolean }
 
-/** DKIM and the secret for reports have forms of their own. */
-export type SenderSettings = Partial<Omit<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey' | 'bounceSecret'>>
+/** DKIM and the secret for reports have forms of their own, and the timezone is a setting of the app. */
+export type SenderSettings = Partial<
+  Omit<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey' | 'bounceSecret' | 'timezone'>
+>
 
 /** Takes the fields of a form, by their names. */
 export const readSenderText = (text: (name: string) => string): SenderText => ({
@@ -67,7 +67,6 @@ export const writeSender = (settings: MailSettings): SenderText => ({
   perPersonDay: say(settings.perPersonDay),
   perPersonWeek: say(settings.perPersonWeek),
   ...writeHours(settings.sendWindow),
-  timezone: say(settings.timezone),
   giveUpHours: say(settings.giveUpHours),
   days: settings.sendWindow?.days ?? [...WEEK],
   dropsSmtp: false,
@@ -146,12 +145,6 @@ function readWindow(read: Read): SendWindow | null {
   return { days, from, until }
 }
 
-function readZone(read: Read): string | null {
-  const text = read.text.timezone.trim()
-  if (text === '') return null
-  return isTimezone(text) ? text : fault(read, 'timezone', 'Give the name of a timezone, such as Europe/Berlin.')
-}
-
 /** Absent: what is set stays. */
 function readSmtp(read: Read): { smtpUrl?: string | null } {
   const text = read.text.smtpUrl.trim()
@@ -175,7 +168,6 @@ export function readSender(text: SenderText): { settings: SenderSettings } | { e
     perPersonDay: readWhole(read, 'perPersonDay', 100),
     perPersonWeek: readWhole(read, 'perPersonWeek', 500),
     sendWindow: readWindow(read),
-    timezone: readZone(read),
     giveUpHours: readWhole(read, 'giveUpHours', 720),
   }
   return read.errors.length > 0 ? { errors: read.errors } : { settings }

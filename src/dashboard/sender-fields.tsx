@@ -1,12 +1,15 @@
 /** @jsxImportSource preact */
 import { type MailSettings, maskSmtpUrl, type SenderText, WEEK } from '../core/sender-settings.ts'
+import { nameOfZone } from '../core/time-words.ts'
+import { pathOf } from './frame.tsx'
 import { Toggle } from './parts/choice.tsx'
 import { Field } from './parts/field.tsx'
+import type { Viewer } from './viewer.ts'
 
 /** What every field of this page is told: its name, what is wrong with it, and whether who looks may change it. */
 export type About = (name: string) => { name: string; error?: string; autofocus: boolean; isLocked: boolean }
 
-type FieldsProps = { input: SenderText; about: About; settings: MailSettings; isOwner: boolean }
+type FieldsProps = { input: SenderText; about: About; app: Viewer['app']; settings: MailSettings; isOwner: boolean }
 
 /** One form: all of it is about how mails of this app go out. */
 export const SenderFields = (props: FieldsProps) => (
@@ -137,12 +140,15 @@ const LimitFields = ({ input, about }: FieldsProps) => (
 
 const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 
-const HourFields = ({ input, about }: FieldsProps) => {
+const HourFields = ({ input, about, app }: FieldsProps) => {
   const { error, isLocked } = about('days')
   return (
     <section>
       <h2>When mail may go</h2>
-      <p class="hint">Mails that are due at another time wait for the next such hour. Transactional ones do not.</p>
+      <p class="hint">
+        Mails that are due at another time wait for the next such hour. Transactional ones do not. Hours are those of{' '}
+        {nameOfZone(app.timezone)}, which is set on <a href={pathOf(app.publicId, 'settings')}>Settings</a>.
+      </p>
       <fieldset class={error ? 'field wrong' : 'field'}>
         <legend>Days</legend>
         {error && <p class="fault">{error}</p>}
@@ -173,14 +179,6 @@ const HourFields = ({ input, about }: FieldsProps) => {
           optional
         />
       </div>
-      <Field
-        {...about('timezone')}
-        label="Timezone"
-        hint="Such as Europe/Berlin. UTC where nothing is set."
-        value={input.timezone}
-        autocomplete="off"
-        optional
-      />
     </section>
   )
 }

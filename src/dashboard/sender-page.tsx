@@ -51,7 +51,7 @@ export function SenderPage(props: SenderProps) {
       {!isOwner && <Notice kind="info">Only owners of the account change the sender.</Notice>}
       <MailNotices viewer={viewer} state={props.mail} isOnSender />
       <form method="post" action={pathOf(viewer.app.publicId, 'sender')} novalidate>
-        <SenderFields input={input} about={about} settings={props.settings} isOwner={isOwner} />
+        <SenderFields input={input} about={about} app={viewer.app} settings={props.settings} isOwner={isOwner} />
         {isOwner && <Button kind="primary">Save</Button>}
       </form>
       <SampleSection {...props} />
@@ -98,8 +98,8 @@ const ReportsSection = ({ viewer, settings, baseUrl, isOwner }: SenderProps & { 
   <section>
     <h2>Reports of your mail provider</h2>
     <p>
-      What came back after it was taken, and who complained, is told by a signed request to this address. Its person
-      gets no more mail.
+      What bounced after it was taken, and who complained, is told by a signed request to this address. Its person gets
+      no more mail.
     </p>
     <Values>
       <Value id="report-url" name="Address">

@@ -47,7 +47,7 @@ describe('the sender', () => {
   })
 
   test('takes nothing wrong, and loses nothing typed', async () => {
-    const typed = { fromName: HOSTILE, smtpUrl: 'ftp://x', windowFrom: '25:00', perSecond: 'x', timezone: HOSTILE }
+    const typed = { fromName: HOSTILE, smtpUrl: 'ftp://x', windowFrom: '25:00', perSecond: 'x' }
     const { status, html } = await browser.post(path(), { ...typed, day1: 'on' })
     expect(status).toBe(400)
     await expectHarmless(html)
@@ -56,14 +56,12 @@ describe('the sender', () => {
       'smtpUrl',
       'perSecond',
       'windowFrom',
-      'timezone',
     ])
-    expect(await attributesOf(html, '#fromName, #smtpUrl, #windowFrom, #perSecond, #timezone', 'value')).toEqual([
+    expect(await attributesOf(html, '#fromName, #smtpUrl, #windowFrom, #perSecond', 'value')).toEqual([
       HOSTILE,
       'ftp://x',
       'x',
       '25:00',
-      HOSTILE,
     ])
     expect(await attributesOf(html, '.days [checked]', 'name')).toEqual(['day1'])
     expect((await settings()).fromName).toBe(null)
