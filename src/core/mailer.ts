@@ -13,8 +13,12 @@ export type Pause = { server: string; reason: string; until: number }
 /** A message with the person, the event and the app it is shown for. */
 export type Sample = Omit<DeliveryWork, 'delivery'>
 
-/** `kept`: nothing leaves this installation, and this is what would have. `reason` is a code, such as `smtp_550`. */
-export type TestResult = { is: 'sent' } | { is: 'kept'; raw: string } | { is: 'failed'; reason: string } | TemplateFault
+/**
+ * `kept`: nothing leaves this installation, and this is what would have. `unknown`: all of it went out, and no answer
+ * came. `reason` is a code, such as `smtp_550`.
+ */
+export type TestResult =
+  { is: 'sent' } | { is: 'kept'; raw: string } | { is: 'failed' | 'unknown'; reason: string } | TemplateFault
 
 /**
  * `from` null: there is no sender. `server` names it without its password; null: nothing leaves, every mail is kept.

@@ -34,7 +34,14 @@ function Told({ to, result }: TestOutcome) {
   if ('missing' in result) return <Notice kind="error">{`Nothing was sent: ${result.missing} has no value.`}</Notice>
   if ('broken' in result) return <Notice kind="error">{`Nothing was sent: ${result.broken}`}</Notice>
   if (result.is === 'sent') return <Notice kind="done">{`It was handed over for ${to}.`}</Notice>
-  if (result.is === 'failed') return <Notice kind="error">{sayFailure(result.reason, to)}</Notice>
+  if ('reason' in result) {
+    const why = sayReason(result.reason, to, 'failed')
+    return result.is === 'unknown' ? (
+      <Notice kind="caution">{`Nobody knows whether ${to} gets it. ${why}`}</Notice>
+    ) : (
+      <Notice kind="error">{`Nothing was sent. ${why}`}</Notice>
+    )
+  }
   return (
     <>
       <Notice kind="info">
@@ -49,6 +56,3 @@ function Told({ to, result }: TestOutcome) {
     </>
   )
 }
-
-/** In the words of a delivery. */
-const sayFailure = (reason: string, to: string): string => `Nothing was sent. ${sayReason(reason, to, 'failed')}`

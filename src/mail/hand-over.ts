@@ -3,7 +3,7 @@ import type { DeliveryWork, JudgeRecord, Marked } from '../core/deliveries.ts'
 import type { Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOff, retry } from './marks.ts'
-import type { Outcome } from './provider.ts'
+import { type Outcome, reasonOf } from './provider.ts'
 import type { Route } from './routes.ts'
 
 type Handing = { route: Route; composed: ComposedMail; record: JudgeRecord }
@@ -35,11 +35,6 @@ function tellBreaker(breaker: Breaker, server: string, outcome: Outcome): void {
   if (isPlea) return breaker.fail(server, `smtp_${outcome.code}`, true)
   if (outcome.is === 'sent' || (outcome.is === 'refused' && outcome.about !== 'sender')) return breaker.succeed(server)
   breaker.fail(server, reasonOf(outcome), false)
-}
-
-const reasonOf = (outcome: Outcome): string => {
-  if (outcome.is === 'refused') return `smtp_${outcome.code}`
-  return 'reason' in outcome ? outcome.reason : outcome.is
 }
 
 /** Enhanced codes that say there is no such mailbox (RFC 3463). A bare 550 may mean us as well, so it proves nothing. */

@@ -14,6 +14,12 @@ export type Outcome =
   | { is: 'unreachable'; reason: string }
   | { is: 'unknown'; reason: string }
 
+/** The code that is kept of what became of a mail (core/reason-words.ts says it in words). */
+export const reasonOf = (outcome: Outcome): string => {
+  if (outcome.is === 'refused') return `smtp_${outcome.code}`
+  return 'reason' in outcome ? outcome.reason : outcome.is
+}
+
 /** Asked when all of the mail but its end is out: commits the hand-over and says whether the mail may go. */
 export type HandOver = () => Promise<boolean>
 

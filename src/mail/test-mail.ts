@@ -2,6 +2,7 @@
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Sample, TestResult } from '../core/mailer.ts'
 import type { Clock } from '../core/parts.ts'
+import { reasonOf } from './provider.ts'
 import type { Routes } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
 
@@ -25,5 +26,5 @@ export async function sendTest(
   if (route.provider === null) return { is: 'kept', raw: composed.raw.toString('utf8') }
   const outcome = await route.provider.send(composed, async () => true)
   if (outcome.is === 'sent') return { is: 'sent' }
-  return { is: 'failed', reason: 'code' in outcome ? `smtp_${outcome.code}` : outcome.is }
+  return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome) }
 }

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import type { Sample } from '../../src/core/mailer.ts'
 import type { Mail } from '../../src/store/message-types.ts'
+import type { Behaviour } from './mail-server.ts'
 import { headersOf, readMail } from './reading.ts'
 import { CONTENT, type Sending, startSending } from './sending.ts'
 
@@ -11,7 +12,7 @@ afterEach(async () => {
 
 const MEMBER = { name: '', address: 'member@owner.example' }
 
-async function start(mail: Partial<Mail> = {}, ...rest: [{ recipient?: () => number }?, object?]) {
+async function start(mail: Partial<Mail> = {}, ...rest: [Behaviour?, object?]) {
   const sending = await startSending({ mail: { ...CONTENT.mail, ...mail } }, ...rest)
   open.push(sending)
   await sending.sendEvent('ada@example.com')
@@ -38,6 +39,10 @@ test('a test is kept where nothing leaves, and refused where the mail is', async
   expect(result).toMatchObject({ is: 'kept', raw: expect.stringContaining('To: member@owner.example') })
   const refused = await start({}, { recipient: () => 550 })
   expect(await refused.mailer.sendTest(refused.sample, MEMBER)).toEqual({ is: 'failed', reason: 'smtp_550' })
+  const dropped = await start({}, { connect: () => 'drop' })
+  expect(await dropped.mailer.sendTest(dropped.sample, MEMBER)).toEqual({ is: 'failed', reason: 'econnection' })
+  const silent = await start({}, { dot: () => 'drop' })
+  expect(await silent.mailer.sendTest(silent.sample, MEMBER)).toEqual({ is: 'unknown', reason: 'econnection' })
   const lacking = await start({ subject: '{{ event.nothing }}' })
   expect(await lacking.mailer.sendTest(lacking.sample, MEMBER)).toEqual({ missing: 'event.nothing' })
 })

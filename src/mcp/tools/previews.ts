@@ -99,7 +99,10 @@ export const sendTestMessage: Tool = {
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
   input: takes({ app: APP, messageId: MESSAGE_ID, to: text("a member's email"), email: Type.Optional(EMAIL) }),
-  output: gives({ outcome: Type.Unsafe<string>({ enum: ['sent', 'kept', 'failed'] }), reason: textOrNull() }),
+  output: gives({
+    outcome: Type.Unsafe<string>({ enum: ['sent', 'kept', 'failed', 'unknown'] }),
+    reason: textOrNull(),
+  }),
   run: async (parts, { access }, args) => {
     const asked = await findMessage(parts, access, readPreview(args, ['to']))
     if (isRefusal(asked)) return asked
@@ -119,6 +122,6 @@ function testView(result: TestResult, to: string): { outcome: string; reason: st
   if (!('is' in result)) return { outcome: 'failed', reason: sayFault(result) }
   return {
     outcome: result.is,
-    reason: result.is === 'failed' ? cleanText(sayReason(result.reason, to, 'failed')) : null,
+    reason: 'reason' in result ? cleanText(sayReason(result.reason, to, 'failed')) : null,
   }
 }
