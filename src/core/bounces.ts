@@ -1,4 +1,4 @@
-/** What a mail provider reports after it took a mail: it came back, or the person complained (messages.md, Sending). */
+/** What a mail provider reports after it took a mail: it bounced, or the person complained (messages.md, Sending). */
 import { timingSafeEqual } from 'node:crypto'
 import { isPlainText, readAddress } from './field-readers.ts'
 import { parseJsonObject } from './json.ts'

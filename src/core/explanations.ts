@@ -27,15 +27,17 @@ export type Explained = {
   content: MessageContent
   /** the mail was kept in the outbox, and did not leave */
   isKept: boolean
+  /** that of the app (IANA name) */
+  zone: string
 }
 
 /** A delivery with its message and person, as explaining takes it. */
 export async function toExplained(
   store: Pick<Store, 'isCaptured'>,
-  { delivery, contact, message }: DeliveryWork,
+  { delivery, contact, message, app }: DeliveryWork,
 ): Promise<Explained> {
   const isKept = delivery.state === 'sent' && (await store.isCaptured(delivery.id))
-  return { delivery, person: contact, content: message.content, isKept }
+  return { delivery, person: contact, content: message.content, isKept, zone: app.timezone }
 }
 
 /** The record of a delivery, or null before anything was judged. */
@@ -43,12 +45,15 @@ const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): JudgeRecord | null
   record === null ? null : (JSON.parse(record) as JudgeRecord)
 
 /** Why a delivery stands where it stands, and what every rule found. */
-export function explainDelivery({ delivery, person, content, isKept }: Explained): Explanation {
+export function explainDelivery({ delivery, isKept, ...about }: Explained): Explanation {
   const record = readRecord(delivery)
-  const told = { person, content, triggeredAt: delivery.triggeredAt, at: record?.at ?? delivery.dueAt }
+  const told = { ...about, triggeredAt: delivery.triggeredAt, at: record?.at ?? delivery.dueAt }
   const verdicts = record?.verdicts ?? []
   return {
-    why: isKept ? sayKept(delivery) : sayState(delivery, told, verdicts),
+    why: [
+      isKept ? sayKept(delivery, told) : sayState(delivery, told, verdicts),
+      ...sayLinks(delivery, told, verdicts),
+    ].join(' '),
     judgedAt: record?.at ?? null,
     rules: explainVerdicts(verdicts, told),
   }
@@ -62,31 +67,40 @@ function explainVerdicts<V extends Verdict & { isToday?: true }>(
   return verdicts.map((verdict, index) => ({ ...verdict, sentence: sentences[index] ?? '' }))
 }
 
-const sayKept = ({ sentAt, updatedAt }: DeliveryRow): string =>
-  `It was written on ${sayTime(sentAt ?? updatedAt)} and kept in the outbox, because no mail server was set.`
+const sayKept = ({ sentAt, updatedAt }: DeliveryRow, { zone }: Told): string =>
+  `It was written on ${sayTime(sentAt ?? updatedAt, zone)} and kept in the outbox, because no mail server was set.`
+
+/** Who reads that a mail went out shall know what it came without. */
+const sayLinks = ({ state }: DeliveryRow, told: Told, verdicts: readonly Verdict[]): string[] =>
+  state === 'sent'
+    ? sayVerdicts(
+        verdicts.filter(({ rule }) => rule === 'link'),
+        told,
+      )
+    : []
 
 function sayState(delivery: DeliveryRow, told: Told, verdicts: readonly Verdict[]): string {
   const { state, dueAt, sentAt, handedAt, updatedAt, reason } = delivery
-  const name = sayName(told.person)
+  const [name, time] = [sayName(told.person), (at: number) => sayTime(at, told.zone)]
   switch (state) {
     case 'waiting':
-      return delivery.byHand ? 'Sent on by hand; it goes out next.' : `It waits, and is judged on ${sayTime(dueAt)}.`
+      return delivery.byHand ? 'Sent on by hand; it goes out next.' : `It waits, and is judged on ${time(dueAt)}.`
     case 'claimed':
       return 'It is being sent right now.'
     case 'handed':
       return 'The mail server has it, and has not answered yet.'
     case 'sent':
-      return `It was sent on ${sayTime(sentAt ?? handedAt ?? updatedAt)}.`
+      return `It was sent on ${time(sentAt ?? handedAt ?? updatedAt)}.`
     case 'skipped':
       return sayCause(delivery, told, verdicts)
     case 'deferred':
-      return `${sayCause(delivery, told, verdicts)} It is tried again on ${sayTime(dueAt)}.`
+      return `${sayCause(delivery, told, verdicts)} It is ${reason === 'unsure' ? 'judged' : 'tried'} again on ${time(dueAt)}.`
     case 'failed':
       return `${sayCause(delivery, told, verdicts)} It is not tried again by itself.`
     case 'unknown':
       return `${sayReason(reason ?? 'unknown', name, state)} Nobody knows whether ${name} got it.`
     case 'bounced':
-      return `The mail came back. ${sayReason(reason ?? 'bounced', name, state)}`
+      return `The mail bounced. ${sayReason(reason ?? 'bounced', name, state)}`
     case 'complained':
       return `${name} complained about the mail. ${sayReason(reason ?? 'complained', name, state)}`
   }
@@ -123,17 +137,15 @@ function isCauseOf({ rule, value, verdict, until }: Verdict, reason: string | nu
 }
 
 /** What would have become of one person and trigger in a rehearsal, in the words of a delivery. */
-export function explainRehearsal(
-  line: RehearsalLine,
-  { person, content }: Pick<Told, 'person' | 'content'>,
-): Explanation {
-  const told = { person, content, triggeredAt: line.triggeredAt, at: line.dueAt }
+export function explainRehearsal(line: RehearsalLine, about: Pick<Told, 'person' | 'content' | 'zone'>): Explanation {
+  const told = { ...about, triggeredAt: line.triggeredAt, at: line.dueAt }
   const rules = explainVerdicts(line.verdicts, told)
   return { why: sayOutcome(line, told), judgedAt: line.outcome === 'waiting' ? null : line.dueAt, rules }
 }
 
 function sayOutcome({ outcome, dueAt, verdicts }: RehearsalLine, told: Told): string {
-  if (outcome === 'send') return `It would have been sent on ${sayTime(dueAt)}.`
-  if (outcome === 'waiting') return `It would wait until ${sayTime(dueAt)}.`
+  const time = sayTime(dueAt, told.zone)
+  if (outcome === 'send') return `It would have been sent on ${time}.`
+  if (outcome === 'waiting') return `It would wait until ${time}.`
   return sayCause({ reason: outcome, state: 'skipped' }, told, verdicts)
 }

@@ -17,6 +17,9 @@ const LOOKED_AT = 100
 /** `delivery` is the newest, null where none was ever queued. `isKept`: its mail is in the outbox. */
 export type MessageExplanation = Explanation & { message: MessageRow; delivery: DeliveryRow | null; isKept: boolean }
 
+/** The person, and the zone of their app (IANA name), by which times are told. */
+type Whom = { person: ContactRow; zone: string }
+
 /** What happened last that would start a message, and what happened that comes near. */
 type Causes = { last: Cause | null; near: EventRow | null }
 type Cause = { at: number; cameAt: number }
@@ -41,13 +44,14 @@ export async function explainMessageFor(
   const [delivery] = await store.listDeliveries(query)
   const work = delivery ? await store.findWork(delivery.id) : null
   const causes = await findCauses(store, person, message.content.trigger)
+  const whom = { person, zone: (await store.findApp(person.appId))?.timezone ?? 'UTC' }
   if (!work) {
-    const why = sayNever(person, message, causes)
+    const why = sayNever(whom, message, { ...causes, liveAt: await store.firstLiveAt(message) })
     return { message, delivery: null, isKept: false, why, judgedAt: null, rules: [] }
   }
   const known = await toExplained(store, work)
   const explained = explainDelivery(known)
-  const why = [explained.why, sayUsedUp(person, work, causes)].filter((sentence) => sentence !== '').join(' ')
+  const why = [explained.why, sayUsedUp(whom, work, causes)].filter((sentence) => sentence !== '').join(' ')
   return { ...explained, why, message, delivery: work.delivery, isKept: known.isKept }
 }
 
@@ -67,27 +71,30 @@ function isCause({ path, properties }: EventRow, trigger: Trigger): boolean {
 }
 
 /** What started it, as a sentence without its end: "results_ready came for Ada on 3 May 2026, 14:05 UTC". */
-function sayCause(person: ContactRow, { trigger }: MessageContent, at: number): string {
-  const [name, time] = [sayName(person), sayTime(at)]
+function sayCause({ person, zone }: Whom, { trigger }: MessageContent, at: number): string {
+  const [name, time] = [sayName(person), sayTime(at, zone)]
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
   return 'event' in trigger ? `${trigger.event} came for ${name} on ${time}` : `${name} was added on ${time}`
 }
 
-function sayNever(person: ContactRow, message: MessageRow, causes: Causes): string {
+/** `liveAt`: when the message first went live (ms UTC), where that is known. */
+function sayNever(whom: Whom, message: MessageRow, causes: Causes & { liveAt: number | null }): string {
   const { status, content, updatedAt } = message
   if (status === 'draft') return 'It is a draft, and is sent to nobody.'
-  if (causes.last === null) return sayNoCause(person, content.trigger, causes.near)
+  if (causes.last === null) return sayNoCause(whom, content.trigger, causes.near)
   const { at, cameAt } = causes.last
-  const came = sayCause(person, content, at)
+  const came = sayCause(whom, content, at)
   if (at < cameAt - TRIGGER_AGE_MS)
-    return `${came}, and was told only on ${sayTime(cameAt)}. What is so old starts no mail.`
+    return `${came}, and was told only on ${sayTime(cameAt, whom.zone)}. What is so old starts no mail.`
   if (status === 'paused') return `${came}. The message is paused.`
+  if (causes.liveAt !== null && cameAt < causes.liveAt)
+    return `${came}. The message went live only on ${sayTime(causes.liveAt, whom.zone)}.`
   return cameAt < updatedAt
-    ? `${came}. The message was not live then, or said something else: it was last changed on ${sayTime(updatedAt)}.`
+    ? `${came}. The message was not live then, or said something else: it was last changed on ${sayTime(updatedAt, whom.zone)}.`
     : `${came}. Nothing that is stored says why no mail was queued.`
 }
 
-function sayNoCause(person: ContactRow, trigger: Trigger, near: EventRow | null): string {
+function sayNoCause({ person, zone }: Whom, trigger: Trigger, near: EventRow | null): string {
   const name = sayName(person)
   if ('page' in trigger) return `${name} has not opened ${trigger.page}.`
   if ('tag' in trigger) return sayTagCause(person, trigger.tag)
@@ -95,7 +102,7 @@ function sayNoCause(person: ContactRow, trigger: Trigger, near: EventRow | null)
   if (near === null) return `${trigger.event} has not come for ${name}.`
   const properties = parseProperties(near.properties)
   const broken = trigger.where?.find((condition) => !compares(propertyOf(properties, condition.property), condition))
-  const came = `${trigger.event} came for ${name} on ${sayTime(near.occurredAt)}`
+  const came = `${trigger.event} came for ${name} on ${sayTime(near.occurredAt, zone)}`
   return broken ? `${came}, but ${sayBroken(broken, properties)}.` : `${came}.`
 }
 
@@ -114,7 +121,7 @@ const sayTagCause = (person: ContactRow, tag: string): string =>
 type Reached = { delivery: DeliveryRow; message: MessageRow }
 
 /** What came again, and found that the message was sent or on its way already. */
-function sayUsedUp(person: ContactRow, { delivery, message }: Reached, { last }: Causes): string {
+function sayUsedUp(whom: Whom, { delivery, message }: Reached, { last }: Causes): string {
   const { again = { once: 'person' }, trigger } = message.content
   const isFree = delivery.handedAt === null && (delivery.state === 'skipped' || delivery.state === 'failed')
   if (isFree || last === null || last.at <= delivery.triggeredAt || 'contact' in trigger) return ''
@@ -124,5 +131,5 @@ function sayUsedUp(person: ContactRow, { delivery, message }: Reached, { last }:
       : again.once === 'person'
         ? 'once to a person'
         : `once for each ${sayValue(again.property)}`
-  return `Since then ${sayCause(person, message.content, last.at)}, but this message is sent ${how}.`
+  return `Since then ${sayCause(whom, message.content, last.at)}, but this message is sent ${how}.`
 }

@@ -40,8 +40,11 @@ const DAY_MS = 24 * HOUR_MS
 
 const count = (number: number, unit: string): string => `${number} ${unit}${number === 1 ? '' : 's'}`
 
-/** "3 May 2026, 14:05 UTC" */
-export const sayTime = (at: number): string => `${formatTime(at)} UTC`
+/** "UTC", "Europe/Zurich", "America/New York" */
+export const nameOfZone = (timeZone: string): string => timeZone.replaceAll('_', ' ')
+
+/** "3 May 2026, 14:05 UTC", "3 May 2026, 16:05 Europe/Zurich" */
+export const sayTime = (at: number, timeZone: string): string => `${formatTime(at, timeZone)} ${nameOfZone(timeZone)}`
 
 /** "2 minutes", "3 hours", "2 days"; of less than two the smaller unit, of less than a minute "less than a minute". */
 export function saySpan(ms: number): string {

@@ -8,6 +8,8 @@ export type Told = {
   triggeredAt: number
   /** when it was judged */
   at: number
+  /** that of the app (IANA name): sentences tell times by it, as the pages around them do */
+  zone: string
 }
 
 const NAME_CHARACTERS = 40

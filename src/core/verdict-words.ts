@@ -38,13 +38,14 @@ export const VERDICT_WORDS: Record<string, Say> = {
     return isPass(verdict) ? `${found}.` : `${found}, and this message goes only to people who are ${verdict.about}.`
   },
   again: sayAgain,
-  window: (verdict) =>
+  window: (verdict, { zone }) =>
     isPass(verdict)
       ? `It was within the hours in which this app sends (${verdict.about}).`
-      : `It was outside the hours in which this app sends (${verdict.about}). They begin again on ${sayTime(Number(verdict.value))}.`,
+      : `It was outside the hours in which this app sends (${verdict.about}). They begin again on ${sayTime(Number(verdict.value), zone)}.`,
   perDay: (verdict, told) => sayLimit(verdict, told, 'a day'),
   perWeek: (verdict, told) => sayLimit(verdict, told, 'a week'),
-  giveUp: ({ value }) => `It was to be sent until ${sayTime(Number(value))} at the latest, and could not be.`,
+  giveUp: ({ value }, { zone }) =>
+    `It was to be sent until ${sayTime(Number(value), zone)} at the latest, and could not be.`,
   template: ({ about, value }) =>
     sayTemplateFault(value === 'broken' ? { broken: about ?? '' } : { missing: about ?? '' }),
   link: ({ about }) => `The mail does not link to ${sayValue(about)}, because it is not on a domain of this app.`,
@@ -61,7 +62,7 @@ export function sayTemplateFault(fault: TemplateFault): string {
 const WISHES: Record<string, string> = {
   null: 'may be written to',
   unsubscribed: 'had unsubscribed',
-  bounced: 'cannot be reached: a mail to this address came back',
+  bounced: 'cannot be reached: a mail to this address bounced',
   complained: 'had complained about a mail',
 }
 
@@ -123,7 +124,7 @@ function sayDone(verdict: Verdict, told: Told, rule: Rule | undefined): string {
   const name = sayName(told.person)
   const event = sayValue(verdict.about)
   if (typeof verdict.value === 'number')
-    return `${event} came for ${name} on ${sayTime(verdict.value)}${needless(verdict)}.`
+    return `${event} came for ${name} on ${sayTime(verdict.value, told.zone)}${needless(verdict)}.`
   const found = `${event} had not come for ${name}${saySince(rule, told)}`
   return isPass(verdict) ? `${found}.` : `${found}, and this message asks for it.`
 }
@@ -138,7 +139,7 @@ function saySince(rule: Rule | undefined, { content }: Told): string {
 function sayAgain(verdict: Verdict, told: Told): string {
   const name = sayName(told.person)
   if (verdict.value === null) return `${name} had not got this message before.`
-  const last = `${name} last got this message on ${sayTime(Number(verdict.value))}`
+  const last = `${name} last got this message on ${sayTime(Number(verdict.value), told.zone)}`
   return isPass(verdict)
     ? `${last}.`
     : `${last}, and it is sent at most every ${saySpan(Number(verdict.about) * 3_600_000)}.`

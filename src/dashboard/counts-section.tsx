@@ -1,11 +1,12 @@
 /** @jsxImportSource preact */
 import type { CountPoint, CountRange, NameCount } from '../core/counts.ts'
+import { nameOfZone } from '../core/time-words.ts'
 import { nameInWords } from './event-words.ts'
 import { type CountsProps, eventsPath } from './events-view.ts'
 import { Button, HiddenFields } from './parts/button.tsx'
 import { AreaChart, formatCount, type Point } from './parts/chart.tsx'
 import { SentText } from './parts/text.tsx'
-import { formatClock, formatDate, formatDay, nameOfZone } from './parts/time.tsx'
+import { formatClock, formatDate, formatDay } from './parts/time.tsx'
 
 export const RANGE_WORDS: Record<CountRange, { name: string; last: string }> = {
   hours: { name: '48 hours', last: 'the last 48 hours' },

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { publicId } from '../core/public-ids.ts'
+import { nameOfZone } from '../core/time-words.ts'
 import { CountsSection, NamesSection, RANGE_WORDS } from './counts-section.tsx'
 import { nameInWords } from './event-words.ts'
 import { type CountsProps, type EventsProps, eventsPath, feedPath } from './events-view.ts'
@@ -11,7 +12,6 @@ import { formatCount } from './parts/chart.tsx'
 import { EmptyState } from './parts/empty.tsx'
 import { SentText } from './parts/text.tsx'
 import { Pager } from './parts/table.tsx'
-import { nameOfZone } from './parts/time.tsx'
 
 /** The events of an app: how many came when, under which names, and the newest as they come. */
 export function EventsPage(props: EventsProps) {

@@ -1,13 +1,16 @@
 /** @jsxImportSource preact */
+import { useContext } from 'preact/hooks'
 import { explainRehearsal } from '../core/explanations.ts'
 import type { MessageContent } from '../core/messages.ts'
 import type { RehearsalLine } from '../core/rehearsals.ts'
 import { SentText } from './parts/text.tsx'
+import { Zone } from './parts/time.tsx'
 
 const OUTCOMES: Record<string, string> = {
   send: 'Would have been written to',
   waiting: 'Would wait still',
   again: 'Had got it before',
+  gave_up: 'Could not be sent in time',
   not_away: 'Were there',
   seen: 'Had opened the results',
   not_seen: 'Had not opened the results',
@@ -26,7 +29,8 @@ export const sayOutcome = (outcome: string): string => OUTCOMES[outcome] ?? outc
 
 /** Why one line came out as it did: the sentence that answers, and behind it all that was looked at. */
 export function Why({ line, content }: { line: RehearsalLine; content: MessageContent }) {
-  const { why, rules } = explainRehearsal(line, { person: { firstName: null, email: line.email }, content })
+  const person = { firstName: null, email: line.email }
+  const { why, rules } = explainRehearsal(line, { person, content, zone: useContext(Zone) })
   return (
     <>
       <SentText>{why}</SentText>

@@ -39,7 +39,7 @@ export const RehearsalSection = ({ viewer, path, rehearsal, now }: EditorProps) 
 type FoundProps = { viewer: Viewer; days: number; content: MessageContent; found: Rehearsal | null; now: number }
 
 function Found(props: FoundProps) {
-  const { days, found } = props
+  const { viewer, days, found } = props
   if (!found)
     return (
       <EmptyState title="This cannot be rehearsed">
@@ -56,7 +56,7 @@ function Found(props: FoundProps) {
     <>
       <p>
         <b>{sayWritten(found.counts.send ?? 0)}</b>
-        {` Since ${formatDate(found.from)} it was started ${times(found.triggered)}.`}
+        {` Since ${formatDate(found.from, viewer.app.timezone)} it was started ${times(found.triggered)}.`}
       </p>
       {sortOutcomes(found).map(([outcome, count]) => (
         <Outcome key={outcome} {...props} all={found} outcome={outcome} count={count} />

@@ -2,12 +2,12 @@
 import { type AppSettingsText, timezonesWith } from '../core/app-settings.ts'
 import { hasRole } from '../core/members.ts'
 import type { FieldError } from '../core/refusals.ts'
+import { nameOfZone } from '../core/time-words.ts'
 import { Frame, pathOf } from './frame.tsx'
 import { Button } from './parts/button.tsx'
 import { Select, Toggle } from './parts/choice.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
-import { nameOfZone } from './parts/time.tsx'
 import { Value, Values } from './parts/values.tsx'
 import type { Viewer } from './viewer.ts'
 

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, asc, count, desc, eq, isNotNull, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { HAS_MOVED, IS_WAITING } from './delivery-states.ts'
+import { publicId } from './ids.ts'
 import {
   DELIVERY_STATES,
   type DeliveryState,
@@ -70,6 +71,9 @@ export function createMessageReads(db: Database) {
      WHERE app_id = (SELECT app_id FROM messages WHERE id = ?) AND message_id = ? AND ${IS_WAITING} AND state = 'waiting'`,
   )
 
+  const wentLive = db.prepare<{ at: number | null }, [string, string]>(
+    `SELECT min(created_at) AS at FROM audit_entries WHERE account_id = ? AND action = 'message.live' AND subject = ?`,
+  )
   const own = 'message_id IN (SELECT id FROM messages WHERE app_id = ?)'
   const allMoved = db.prepare<StateCount, [number]>(
     `SELECT message_id, state, count(*) AS n FROM deliveries WHERE ${own} AND ${HAS_MOVED} GROUP BY message_id, state`,
@@ -108,6 +112,10 @@ export function createMessageReads(db: Database) {
       const found = oneVersion.get({ id, version })
       return found ? { ...toMessageRow(found), version } : null
     },
+
+    /** When a message first went live, as the audit list has it (ms UTC); null: it never did, or that is not known. */
+    firstLiveAt: ({ accountId, id }: Pick<MessageRow, 'accountId' | 'id'>): number | null =>
+      wentLive.get(accountId, publicId('msg', id))?.at ?? null,
 
     /** Newest first, those before the version `before`. */
     listVersions: (

@@ -103,11 +103,11 @@ export function createMessageWrites({ db, ids, live }: { db: Database; ids: IdSe
       if (drafts.some((draft) => isNameTaken(by.appId, draft))) return { refusal: 'message_name_taken' }
       const saved = drafts.map((draft) => {
         const old = findOld(by.appId, draft)
-        return old ? change(old, draft, by.at) : add(by, draft)
+        const one = old ? change(old, draft, by.at) : add(by, draft)
+        if (one.change !== 'unchanged') audit(by, 'message.save', publicId('msg', one.id))
+        if (one.status !== (old?.status ?? 'draft')) audit(by, `message.${one.status}`, publicId('msg', one.id))
+        return one
       })
-      for (const { id, change: kind } of saved) {
-        if (kind !== 'unchanged') audit(by, 'message.save', publicId('msg', id))
-      }
       live.drop(by.appId)
       return { saved }
     },

@@ -101,7 +101,7 @@ export function createSuppressionWrites({ db, live, usedUp }: Parts) {
       return DONE
     },
 
-    /** What came back of a mail that went out: ends mail to the person too. */
+    /** What is reported of a mail that went out: ends mail to the person too. */
     markBounced(input: {
       deliveryId: number
       kind: 'bounced' | 'complained'

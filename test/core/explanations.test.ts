@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { ERROR_CODES } from '../../node_modules/nodemailer/dist/esm/errors.js'
 import { explainDelivery, explainRehearsal } from '../../src/core/explanations.ts'
 import { REASON_WORDS } from '../../src/core/reason-words.ts'
+import type { Told } from '../../src/core/told.ts'
 import { VERDICT_WORDS } from '../../src/core/verdict-words.ts'
 import {
   DELIVERY_STATES,
@@ -59,8 +60,8 @@ const deliveryOf = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]): Delive
   updatedAt: NOW,
   ...changes,
 })
-const explain = (delivery: DeliveryRow, person = ADA) =>
-  explainDelivery({ delivery, person, content: CONTENT, isKept: false })
+const explain = (delivery: DeliveryRow, person: Told['person'] = ADA) =>
+  explainDelivery({ delivery, person, content: CONTENT, isKept: false, zone: 'UTC' })
 const say = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]) => explain(deliveryOf(changes, verdicts)).why
 const sayRule = (verdict: Verdict) => explain(deliveryOf({}, [verdict])).rules[0]?.sentence
 
@@ -192,7 +193,7 @@ describe('a state is said', () => {
       { state: 'unknown', reason: 'stopped' },
       'The service stopped while the mail server took the mail. Nobody knows whether Ada got it.',
     ],
-    [{ state: 'bounced', reason: 'No such user' }, 'The mail came back. The mail provider said: "No such user".'],
+    [{ state: 'bounced', reason: 'No such user' }, 'The mail bounced. The mail provider said: "No such user".'],
     [{ state: 'complained', reason: 'abuse' }, 'Ada complained about the mail. The mail provider said: "abuse".'],
     [{ state: 'deferred', reason: 'enew' }, `The mail server could not be used (enew). It is tried again on ${LATER}.`],
   ])('%j', (changes, sentence) => expect(say(changes)).toBe(sentence))
@@ -211,19 +212,31 @@ describe('a state is said', () => {
   test('as what cannot be told yet', () => {
     const verdicts = [{ ...fail('away', 'sending', NOW), until: NOW + 30 * MINUTE }]
     expect(say({ state: 'deferred', reason: 'unsure' }, verdicts)).toBe(
-      'A page was open at the time of the event, and nobody knows yet whether Ada was before it. It is tried again on 15 May 2026, 12:10 UTC.',
+      'A page was open at the time of the event, and nobody knows yet whether Ada was before it. It is judged again on 15 May 2026, 12:10 UTC.',
     )
   })
 
   test('as kept where it did not leave', () => {
     const delivery = deliveryOf({ state: 'sent', sentAt: NOW })
-    const { why } = explainDelivery({ delivery, person: ADA, content: CONTENT, isKept: true })
+    const { why } = explainDelivery({ delivery, person: ADA, content: CONTENT, isKept: true, zone: 'UTC' })
     expect(why).toBe(`It was written on ${WHEN} and kept in the outbox, because no mail server was set.`)
   })
 
   test.each([...DELIVERY_STATES])('also when nothing is known of %s', (state) => {
     expect(say({ state })).toMatch(/^[A-Z].+\.$/)
   })
+})
+
+test('times are told by the clock of the app', () => {
+  const zone = 'America/New_York'
+  const late = [fail('window', '09:00-17:00', NOW + HOUR), pass('again', '24', NOW - HOUR)]
+  const delivery = deliveryOf({ state: 'deferred', reason: 'window' }, late)
+  const { why, rules } = explainDelivery({ delivery, person: ADA, content: CONTENT, isKept: false, zone })
+  const opens = 'They begin again on 15 May 2026, 09:00 America/New York.'
+  expect(why).toBe(
+    `It was outside the hours in which this app sends (09:00-17:00). ${opens} It is tried again on 15 May 2026, 08:10 America/New York.`,
+  )
+  expect(rules[1]?.sentence).toBe('Ada last got this message on 15 May 2026, 07:00 America/New York.')
 })
 
 describe('a reason has a sentence of its own', () => {
@@ -244,7 +257,7 @@ describe('a reason has a sentence of its own', () => {
 
 describe('a person is called', () => {
   const nameIn = (person: typeof ADA | { firstName: null; email: string | null }) =>
-    explainDelivery({ delivery: deliveryOf({ reason: 'unsubscribed' }), person, content: CONTENT, isKept: false }).why
+    explain(deliveryOf({ reason: 'unsubscribed' }), person).why
   test('by the first name, the address, or neither', () => {
     expect(nameIn({ firstName: null, email: 'ada@example.com' })).toBe('ada@example.com had unsubscribed.')
     expect(nameIn({ firstName: null, email: null })).toBe('This person had unsubscribed.')
@@ -258,7 +271,7 @@ describe('a line of a rehearsal is said', () => {
   const line = (outcome: string, verdicts: Verdict[] = []) =>
     explainRehearsal(
       { contactId: 1, email: ADA.email, triggeredAt: NOW, dueAt: NOW, outcome, verdicts },
-      { person: ADA, content: CONTENT },
+      { person: ADA, content: CONTENT, zone: 'UTC' },
     )
   test('as a delivery would be', () => {
     expect(line('send').why).toBe(`It would have been sent on ${WHEN}.`)

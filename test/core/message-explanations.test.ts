@@ -59,16 +59,30 @@ describe('nothing was ever queued', () => {
     expect(await say(id)).toContain('its plan was "["pro"]"')
   })
 
+  test('for the message asked for something else then', async () => {
+    const id = await putMessage({ trigger: { event: 'other' } })
+    await messaging.event()
+    server.clock.wallMs += MINUTE
+    await messaging.put(messageOf(), id)
+    expect(await say(id)).toBe(
+      `results_ready came for ${ADA} on 15 May 2026, 12:01 UTC. The message was not live then, or said something else: it was last changed on 15 May 2026, 12:02 UTC.`,
+    )
+  })
+
   test('for the message is a draft, is paused, or was not live then', async () => {
     await messaging.event()
     const id = await putMessage({ status: 'draft' })
     expect(await say(id)).toBe('It is a draft, and is sent to nobody.')
     await messaging.put({ ...messageOf(), status: 'live' }, id)
+    const came = `results_ready came for ${ADA} on ${WHEN}.`
+    expect(await say(id)).toBe(`${came} The message went live only on 15 May 2026, 12:01 UTC.`)
+    await messaging.set({ timezone: 'Asia/Tokyo' })
     expect(await say(id)).toBe(
-      `results_ready came for ${ADA} on ${WHEN}. The message was not live then, or said something else: it was last changed on 15 May 2026, 12:01 UTC.`,
+      `results_ready came for ${ADA} on 15 May 2026, 21:00 Asia/Tokyo. The message went live only on 15 May 2026, 21:01 Asia/Tokyo.`,
     )
+    await messaging.set({ timezone: null })
     await messaging.put({ ...messageOf(), status: 'paused' }, id)
-    expect(await say(id)).toBe(`results_ready came for ${ADA} on ${WHEN}. The message is paused.`)
+    expect(await say(id)).toBe(`${came} The message is paused.`)
   })
 
   test('for it was told too late', async () => {
@@ -99,9 +113,7 @@ describe('nothing was ever queued', () => {
     await addAda()
     server.clock.wallMs += DAY
     const id = await putMessage({ trigger: { contact: 'created' } })
-    expect(await say(id)).toBe(
-      `${ADA} was added on ${WHEN}. The message was not live then, or said something else: it was last changed on 16 May 2026, 12:00 UTC.`,
-    )
+    expect(await say(id)).toBe(`${ADA} was added on ${WHEN}. The message went live only on 16 May 2026, 12:00 UTC.`)
   })
 })
 

@@ -77,7 +77,7 @@ test('a client sets an app up from nothing', async () => {
     'It was written on 15 May 2026, 12:21 UTC and kept in the outbox, because no mail server was set.',
   )
   expect(await explain('eve@example.com')).toContain('results_opened came for eve@example.com')
-  expect(await explain('ada@example.com')).toContain('The message was not live then')
+  expect(await explain('ada@example.com')).toContain('The message went live only on')
   expect(await call('list_deliveries', { app, state: 'sent' })).toMatchObject({ data: [{ email: 'bob@example.com' }] })
 
   await client.close()

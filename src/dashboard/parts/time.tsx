@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import { formatTime, timeParts } from '../../core/time-words.ts'
+import { formatTime, sayTime, timeParts } from '../../core/time-words.ts'
 
 /** A unit is used from the last number of milliseconds on: a day and a half is better said in hours. */
 const UNITS: [unit: string, ms: number, from: number][] = [
@@ -44,14 +44,11 @@ export function formatAge(at: number, now: number, timeZone = 'UTC'): string {
 /** The zone by which a page tells times (IANA name): that of the app it is about. */
 export const Zone = createContext('UTC')
 
-/** "UTC", "Europe/Zurich", "America/New York" */
-export const nameOfZone = (timeZone: string): string => timeZone.replaceAll('_', ' ')
-
 /** A time (ms UTC) as people say it, exact where the pointer rests. */
 export function Time({ at, now }: { at: number; now: number }) {
   const timeZone = useContext(Zone)
   return (
-    <time datetime={new Date(at).toISOString()} title={`${formatTime(at, timeZone)} ${nameOfZone(timeZone)}`}>
+    <time datetime={new Date(at).toISOString()} title={sayTime(at, timeZone)}>
       {formatAge(at, now, timeZone)}
     </time>
   )
@@ -60,14 +57,14 @@ export function Time({ at, now }: { at: number; now: number }) {
 /** A time (ms UTC) in full, where the minute matters. */
 export function ExactTime({ at }: { at: number }) {
   const timeZone = useContext(Zone)
-  return <time datetime={new Date(at).toISOString()}>{`${formatTime(at, timeZone)} ${nameOfZone(timeZone)}`}</time>
+  return <time datetime={new Date(at).toISOString()}>{sayTime(at, timeZone)}</time>
 }
 
 /** A time (ms UTC) in a list where seconds matter and rows stay long: "3 May 14:05:32". */
 export function Moment({ at }: { at: number }) {
   const timeZone = useContext(Zone)
   return (
-    <time datetime={new Date(at).toISOString()} title={`${formatTime(at, timeZone)} ${nameOfZone(timeZone)}`}>
+    <time datetime={new Date(at).toISOString()} title={sayTime(at, timeZone)}>
       <span class="hint">{formatDay(at, timeZone)}</span> {formatClock(at, { seconds: true }, timeZone)}
     </time>
   )

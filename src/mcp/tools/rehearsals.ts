@@ -21,6 +21,8 @@ const MOST_DAYS = 30
 const PAGES_MS = 3_600_000
 
 type Line = Rehearsal['lines'][number]
+/** What lines are told by: the message, and the zone of its app (IANA name). */
+type About = Pick<MessageRow, 'content'> & { zone: string }
 
 const readRehearsal = (args: Body, now: number) =>
   readAbout(args, ['messageId', 'email', 'days', 'cursor', 'limit'], (query, errors) => ({
@@ -77,7 +79,11 @@ export const rehearseTool: Tool = {
     if (refused) return refused
     const rehearsal = await rehearse(parts, message, { ...input, contactId: person?.id })
     if (rehearsal === null) return refuseFields([{ field: 'messageId', code: 'invalid', message: BY_TAG }])
-    return { untrusted: UNTRUSTED, ok: true, ...rehearsalView(rehearsal, message, input) }
+    return {
+      untrusted: UNTRUSTED,
+      ok: true,
+      ...rehearsalView(rehearsal, { content: message.content, zone: app.timezone }, input),
+    }
   },
 }
 
@@ -92,10 +98,10 @@ const rehearse = async (
 
 function rehearsalView(
   { from, until, triggered, counts, lines }: Rehearsal,
-  message: MessageRow,
+  about: About,
   { skip, limit }: { skip: number; limit: number },
 ) {
-  const views = lines.slice(skip, skip + limit).map((line) => lineView(line, message))
+  const views = lines.slice(skip, skip + limit).map((line) => lineView(line, about))
   const data = takeFitting(views, PAGE_BYTES - COUNTS_BYTES)
   const shown = skip + data.length
   const nextCursor = shown < lines.length ? writeContactCursor({ id: shown, updatedAt: until }) : null
@@ -106,9 +112,9 @@ const COUNTS_BYTES = 2 * 1024
 /** Of one line: so that a page holds several. */
 const RULES_BYTES = 4 * 1024
 
-function lineView(line: Line, { content }: MessageRow) {
+function lineView(line: Line, about: About) {
   const { email, contactId, outcome } = line
-  const explained = explainRehearsal(line, { person: { firstName: null, email }, content })
+  const explained = explainRehearsal(line, { person: { firstName: null, email }, ...about })
   return {
     email: email === null ? null : cleanText(email),
     contactId: publicId('con', contactId),
