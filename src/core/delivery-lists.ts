@@ -14,7 +14,8 @@ export type { DeliveryRow, DeliveryState, DeliveryWork, Explanation, MessageExpl
 
 export type DeliveryFilter = {
   messageId: number | null
-  state: DeliveryState | null
+  /** null = every state */
+  states: readonly DeliveryState[] | null
   before: number | null
   limit: number
 }
@@ -31,11 +32,9 @@ async function toShown(store: Store, work: DeliveryWork): Promise<ShownDelivery>
 export async function listDeliveries(
   store: Store,
   app: AppRow,
-  { messageId, state, before, limit }: DeliveryFilter,
+  { limit, ...filter }: DeliveryFilter,
 ): Promise<{ deliveries: ShownDelivery[]; next: number | null }> {
-  const states = state === null ? null : [state]
-  const query = { appId: app.id, messageId, contactId: null, states, before, limit: limit + 1 }
-  const rows = await store.listDeliveries(query)
+  const rows = await store.listDeliveries({ ...filter, appId: app.id, contactId: null, limit: limit + 1 })
   const works = await Promise.all(rows.slice(0, limit).map(({ id }) => store.findWork(id)))
   const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
   const known = works.filter((work) => work !== null)

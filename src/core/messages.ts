@@ -1,5 +1,11 @@
 import type { MessageChange, SavedMessage } from '../store/message-writes.ts'
-import { type MessageCounts, type MessageRow, type MessageStatus, NO_COUNTS } from '../store/message-types.ts'
+import {
+  DELIVERY_STATES,
+  type MessageCounts,
+  type MessageRow,
+  type MessageStatus,
+  NO_COUNTS,
+} from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { type CheckContext, findLiveProblems } from './message-checks.ts'
@@ -59,3 +65,22 @@ export async function setMessageStatus(
   if (problems.length > 0) return refuseFields(problems)
   return context.store.setMessageStatus({ ...by, id, status, content })
 }
+
+/** Whether a message may be deleted: it is not live, and nobody has a delivery of it. */
+export const mayDelete = ({ status }: MessageRow, counts: MessageCounts): boolean =>
+  status !== 'live' && DELIVERY_STATES.every((state) => counts[state] === 0)
+
+/**
+ * Deletes a message that was never started for anybody, with all its versions. Refusals: message_not_found;
+ * message_in_use for a live one, and where somebody has a delivery of it; unavailable.
+ */
+export async function deleteMessage(
+  store: Store,
+  change: MessageChange & { id: number },
+): Promise<{ done: true } | Refusal | Refused> {
+  const message = await store.findMessage(change.appId, change.id)
+  if (message?.status === 'live') return refuse('message_in_use', { message: IS_LIVE })
+  return store.deleteMessage(change)
+}
+
+const IS_LIVE = 'This message is live. Pause it before it is deleted.'

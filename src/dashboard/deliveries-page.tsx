@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
-import { DELIVERY_STATES, type DeliveryState, type MessageRow, type ShownDelivery } from '../core/delivery-lists.ts'
+import { DELIVERY_STATES, type MessageRow, type ShownDelivery } from '../core/delivery-lists.ts'
 import { publicId } from '../core/public-ids.ts'
-import { DeliveryBadge, deliveryPath, stateInWords } from './delivery-words.tsx'
+import { DeliveryBadge, deliveryPath, STATE_GROUPS, type StateFilter, stateInWords } from './delivery-words.tsx'
 import { personPath } from './feed.tsx'
 import { Frame, pathOf } from './frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from './mail-notices.tsx'
@@ -14,7 +14,7 @@ import { Time } from './parts/time.tsx'
 import type { Viewer } from './viewer.ts'
 
 /** What is asked for; null = all. */
-type Filter = { messageId: number | null; state: DeliveryState | null }
+type Filter = { messageId: number | null; state: StateFilter | null }
 
 type DeliveriesProps = {
   viewer: Viewer
@@ -60,6 +60,7 @@ const FilterForm = ({ viewer, messages, filter: { messageId, state } }: Deliveri
       value={state ?? ''}
       options={[
         { value: '', label: 'Every state' },
+        ...Object.entries(STATE_GROUPS).map(([value, { word }]) => ({ value, label: word })),
         ...DELIVERY_STATES.map((one) => ({ value: one, label: stateInWords(one) })),
       ]}
     />

@@ -1,19 +1,13 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { type ReadMail, readMail } from '../core/captured-mail.ts'
-import {
-  DELIVERY_STATES,
-  findDelivery,
-  listDeliveries,
-  resendDelivery,
-  type ShownDelivery,
-} from '../core/delivery-lists.ts'
+import { findDelivery, listDeliveries, resendDelivery, type ShownDelivery } from '../core/delivery-lists.ts'
 import { publicId, readPublicId } from '../core/public-ids.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { DeliveriesPage } from './deliveries-page.tsx'
 import { DeliveryPage, type ReadableMail } from './delivery-page.tsx'
-import { deliveryPath } from './delivery-words.tsx'
+import { deliveryPath, readStateFilter, statesOf } from './delivery-words.tsx'
 import { type PageParts, showPage, takeForm } from './door.tsx'
 import { flashCookie } from './flash.ts'
 import { mailAnswer } from './mail-frames.ts'
@@ -57,11 +51,11 @@ async function readDelivery({ store }: PageParts, viewer: Viewer, text: string):
 async function showDeliveries(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
   const asked = new URL(request.url).searchParams
   const messageId = readPublicId('msg', asked.get('message') ?? '')
-  const state = DELIVERY_STATES.find((one) => one === asked.get('state')) ?? null
+  const state = readStateFilter(asked.get('state') ?? '')
   const before = readPublicId('dlv', asked.get('before') ?? '')
   const { deliveries, next } = await listDeliveries(parts.store, viewer.app, {
     messageId,
-    state,
+    states: state === null ? null : statesOf(state),
     before,
     limit: PAGE_ROWS,
   })

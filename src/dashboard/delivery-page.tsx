@@ -67,7 +67,7 @@ const RESEND_WORDS: Record<string, string> = {
 }
 
 /** For editors. The person may have got it already, or not want it: whoever sends it on shall know what is not asked. */
-function ResendForm({ viewer, shown: { work } }: DeliveryProps) {
+function ResendForm({ viewer, mail, shown: { work } }: DeliveryProps) {
   const { delivery, contact } = work
   if (!mayResend(delivery) || !hasRole(viewer.member.role, 'editor')) return null
   return (
@@ -81,6 +81,7 @@ function ResendForm({ viewer, shown: { work } }: DeliveryProps) {
         has unsubscribed, complained, or cannot be reached.
       </p>
       {delivery.state === 'unknown' && <p>They may have got it already.</p>}
+      {!('html' in mail) && <p>As things are it cannot be written, and would not go: {sayTemplateFault(mail)}</p>}
       <form method="post" action={`${deliveryPath(viewer.app.publicId, delivery.id)}/resend`}>
         <Button kind="primary">{RESEND_WORDS[delivery.state] ?? 'Send it'}</Button>
       </form>

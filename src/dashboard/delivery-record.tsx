@@ -90,7 +90,7 @@ function momentsOf({ work: { delivery, message }, explained, isKept }: ShownDeli
     ['came-back', cameBackAt, 'They came back to the site'],
     ['opened', openedAt, 'They opened the result'],
     ['ended', isStopped ? updatedAt : null, ENDS[state] ?? ''],
-    ['ahead', isAhead ? dueAt : null, 'It is looked at'],
+    ['ahead', isAhead ? dueAt : null, 'The rules are judged'],
   ]
   return times
     .flatMap(([id, at, what]) => (at === null ? [] : [{ id, at, what }]))
@@ -101,7 +101,7 @@ function momentsOf({ work: { delivery, message }, explained, isKept }: ShownDeli
 const ENDS: Record<string, string> = {
   skipped: 'It was not sent',
   failed: 'It failed',
-  bounced: 'It came back',
+  bounced: 'It bounced',
   complained: 'They complained',
 }
 

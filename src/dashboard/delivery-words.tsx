@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { DeliveryState } from '../core/delivery-lists.ts'
+import { DELIVERY_STATES, type DeliveryState } from '../core/delivery-lists.ts'
 import { publicId } from '../core/public-ids.ts'
 import { Badge, type Mood } from './parts/badge.tsx'
 
@@ -13,9 +13,30 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
   deferred: { word: 'Put off', mood: 'caution' },
   failed: { word: 'Failed', mood: 'bad' },
   unknown: { word: 'Unknown', mood: 'caution' },
-  bounced: { word: 'Came back', mood: 'bad' },
+  bounced: { word: 'Bounced', mood: 'bad' },
   complained: { word: 'Complained', mood: 'bad' },
 }
+
+/** States that a page takes together. Those that left are counted whatever became of them. */
+export const STATE_GROUPS = {
+  pending: { word: 'All that wait', states: ['waiting', 'deferred', 'claimed'] },
+  left: { word: 'All that went out', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
+  amiss: { word: 'All that went wrong', states: ['failed', 'unknown', 'bounced', 'complained'] },
+} as const satisfies Record<string, { word: string; states: readonly DeliveryState[] }>
+
+export type StateGroup = keyof typeof STATE_GROUPS
+
+/** What a list of deliveries may be narrowed to. */
+export type StateFilter = DeliveryState | StateGroup
+
+const isGroup = (text: string): text is StateGroup => Object.hasOwn(STATE_GROUPS, text)
+
+/** Reads an address' word; null for none that is known. */
+export const readStateFilter = (text: string): StateFilter | null =>
+  isGroup(text) ? text : (DELIVERY_STATES.find((state) => state === text) ?? null)
+
+export const statesOf = (filter: StateFilter): readonly DeliveryState[] =>
+  isGroup(filter) ? STATE_GROUPS[filter].states : [filter]
 
 export const stateInWords = (state: DeliveryState): string => STATES[state].word
 
@@ -26,8 +47,8 @@ export const DeliveryBadge = ({ state, isKept }: { state: DeliveryState; isKept:
 /** Where a delivery is shown. */
 export const deliveryPath = (appId: string, id: number): string => `/apps/${appId}/deliveries/${publicId('dlv', id)}`
 
-/** Those of one message, in one state or in all. */
-export const deliveriesPath = (appId: string, { id, state }: { id: number; state?: DeliveryState }): string => {
+/** Those of one message, in some states or in all. */
+export const deliveriesPath = (appId: string, { id, state }: { id: number; state?: StateFilter }): string => {
   const query = new URLSearchParams({ message: publicId('msg', id), ...(state === undefined ? {} : { state }) })
   return `/apps/${appId}/deliveries?${query}`
 }

@@ -22,6 +22,7 @@ const FLASHES = {
   message_live: 'The message is live. Whoever it is for is written to from now on.',
   message_paused: 'The message is paused. Nobody is written to until it is live again.',
   message_draft: 'The message is a draft again. Nobody is written to.',
+  message_deleted: 'The message was deleted, with all its versions.',
   test_sent: 'The test event was taken. It is the newest of this app.',
 } as const
 

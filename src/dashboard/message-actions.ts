@@ -2,11 +2,12 @@ import { makeMailbox } from '../core/mail-addresses.ts'
 import { hasRole } from '../core/members.ts'
 import { readMessage } from '../core/message-input.ts'
 import { sendTestMail } from '../core/message-preview.ts'
-import { type MessageStatus, saveMessage, setMessageStatus } from '../core/messages.ts'
+import { deleteMessage, type MessageStatus, saveMessage, setMessageStatus } from '../core/messages.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../core/refusals.ts'
 import { redirectAnswer } from './answers.ts'
 import { messagePath } from './messages-page.tsx'
 import { flashCookie } from './flash.ts'
+import { pathOf } from './frame.tsx'
 import { answerEditor, type Editing, editorPath, readContext } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
 import { changeRows, readFields, saysSame, writeFields } from './message-form.ts'
@@ -24,6 +25,7 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
   if (action === 'rehearse' && fields) return rehearse(editing, fields, Number(words[0]))
   if (!isEditor) return problemAnswer(editing.request, 'role_too_low')
   if (action === 'test') return sendTest(editing, sent)
+  if (action === 'delete') return remove(editing, sent)
   if (action === 'paused' || action === 'draft') return setStatus(editing, sent, action)
   const changed = changeRows(sent, textOf(sent, 'do'))
   return changed ? answerEditor(editing, { fields: changed }) : save(editing, sent, action === 'live' ? 'live' : null)
@@ -64,14 +66,27 @@ async function save(editing: Editing, fields: Fields, status: MessageStatus | nu
   return redirectAnswer(path, [flashCookie(status === 'live' ? 'message_live' : 'message_saved')])
 }
 
-/** Somebody else was faster: what was typed stays, and can be saved over theirs. */
-async function answerChanged(editing: Editing, fields: Fields): Promise<Response> {
+/** Somebody else was faster: what was typed stays, and can be saved over theirs, or deleted with it. */
+async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED): Promise<Response> {
   const { parts, viewer } = editing
   const message = await parts.store.findMessage(viewer.app.id, editing.message?.id ?? 0)
   if (!message) return problemAnswer(editing.request, 'message_unknown')
-  const notice = `Somebody changed this message meanwhile; it is at version ${message.version} now. Nothing was saved. Save again to write over that.`
+  const notice = `Somebody changed this message meanwhile; it is at version ${message.version} now. ${then}`
   const based = { ...fields, basedOn: String(message.updatedAt) }
   return answerEditor({ ...editing, message }, { fields: based, notice, status: 409 })
+}
+
+const NOT_SAVED = 'Nothing was saved. Save again to write over that.'
+const NOT_DELETED = 'Nothing was deleted. Delete it again if it shall go all the same.'
+
+/** What somebody else has written since does not go unseen. */
+async function remove(editing: Editing, fields: Fields): Promise<Response> {
+  const { parts, message, viewer } = editing
+  if (!message) return problemAnswer(editing.request, 'message_unknown')
+  if (textOf(fields, 'basedOn') !== String(message.updatedAt)) return answerChanged(editing, fields, NOT_DELETED)
+  const outcome = await deleteMessage(parts.store, { ...byMember(editing), id: message.id })
+  if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
+  return redirectAnswer(pathOf(viewer.app.publicId, 'messages'), [flashCookie('message_deleted')])
 }
 
 /** Stopping never waits for what was typed to be right: that stays typed, and is not saved. */

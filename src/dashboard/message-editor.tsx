@@ -109,7 +109,7 @@ function MessageFields(props: EditorProps) {
       <RulesSection ask={ask} path={path} fields={fields} />
       <AgainSection ask={ask} />
       <MailSection ask={ask} properties={shown.preview.properties} />
-      <SenderSection ask={ask} />
+      <SenderSection ask={ask} appId={props.viewer.app.publicId} />
       {!ask('name').isLocked && (
         <Button name="do" value="save">
           {message ? 'Save' : 'Save as a draft'}

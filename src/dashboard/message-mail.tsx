@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { pathOf } from './frame.tsx'
 import type { Ask } from './message-when.tsx'
 import { Select } from './parts/choice.tsx'
 import { Field } from './parts/field.tsx'
@@ -69,7 +70,7 @@ const UNCONFIRMED = [
 const SENDER_FIELDS = ['mail.fromName', 'mail.fromEmail', 'mail.replyTo', 'mail.category', 'ifUnconfirmed']
 
 /** What seldom differs from what the app says; open where something in it is set or wrong. */
-export function SenderSection({ ask }: { ask: Ask }) {
+export function SenderSection({ ask, appId }: { ask: Ask; appId: string }) {
   const isPlain = SENDER_FIELDS.every((name) => ['', 'lifecycle'].includes(ask(name).value) && !ask(name).error)
   return (
     <details class="more-fields" open={!isPlain}>
@@ -77,7 +78,17 @@ export function SenderSection({ ask }: { ask: Ask }) {
         <h2>Sender and kind</h2>
       </summary>
       <Field {...ask('mail.fromName')} label="Sender's name" hint="Left empty, the app's." optional />
-      <Field {...ask('mail.fromEmail')} label="Sender's address" hint="Left empty, the app's." kind="email" optional />
+      <Field
+        {...ask('mail.fromEmail')}
+        label="Sender's address"
+        hint={
+          <>
+            Left empty, the app's, which is set on <a href={pathOf(appId, 'sender')}>Sender</a>.
+          </>
+        }
+        kind="email"
+        optional
+      />
       <Field {...ask('mail.replyTo')} label="Replies go to" kind="email" optional />
       <Select {...ask('mail.category')} label="Kind of mail" options={CATEGORIES} />
       <Select

@@ -74,7 +74,13 @@ const Away = ({ ask, at }: RuleProps) => (
   <>
     <Select {...ask(`${at}.at`)} label="When" options={MOMENTS} />
     <Field {...ask(`${at}.minutes`)} label="Minutes since they left" kind="number" optional />
-    <Field {...ask(`${at}.quietMinutes`)} label="Minutes without a sign" kind="number" optional />
+    <Field
+      {...ask(`${at}.quietMinutes`)}
+      label="Minutes without a sign"
+      hint="Left empty, 30."
+      kind="number"
+      optional
+    />
     <IfUnknown ask={ask} at={at} />
   </>
 )

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../core/members.ts'
 import { sayMessage } from '../core/message-words.ts'
-import type { MessageCounts, MessageRow, MessageStatus } from '../core/messages.ts'
-import { deliveriesPath } from './delivery-words.tsx'
+import { mayDelete, type MessageCounts, type MessageRow, type MessageStatus } from '../core/messages.ts'
+import { deliveriesPath, STATE_GROUPS, type StateGroup } from './delivery-words.tsx'
 import { EDITOR, type EditorProps } from './message-editor.tsx'
 import { Button, ButtonLink } from './parts/button.tsx'
 import { Badge, type Mood } from './parts/badge.tsx'
@@ -19,12 +19,15 @@ export const MessageBadge = ({ status }: { status: MessageStatus }) => (
   <Badge mood={STATUSES[status].mood}>{STATUSES[status].word}</Badge>
 )
 
-/** Those that left, whatever came back later. */
-export const countSent = ({ handed, sent, unknown, bounced, complained }: MessageCounts): number =>
-  handed + sent + unknown + bounced + complained
+/** Those that left, whatever became of them. */
+export const countSent = (counts: MessageCounts): number => countIn(counts, 'left')
 
 /** Those that wait for their time, also for the time after a limit. */
-export const countWaiting = ({ waiting, deferred, claimed }: MessageCounts): number => waiting + deferred + claimed
+export const countWaiting = (counts: MessageCounts): number => countIn(counts, 'pending')
+
+/** How many are in one of several states that a page takes together. */
+export const countIn = (counts: MessageCounts, group: StateGroup): number =>
+  STATE_GROUPS[group].states.reduce((sum, state) => sum + counts[state], 0)
 
 /** How things stand, in one sentence. */
 export function sayState(message: MessageRow | null, counts: MessageCounts | null) {
@@ -105,7 +108,7 @@ const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
 )
 
 /** What became of the message until now, and the way back. */
-export const StatusSection = ({ message, path, viewer }: EditorProps & { message: MessageRow }) => (
+export const StatusSection = ({ message, counts, path, viewer }: EditorProps & { message: MessageRow }) => (
   <section>
     <h2>Version {message.version}</h2>
     <p class="hint">
@@ -121,6 +124,24 @@ export const StatusSection = ({ message, path, viewer }: EditorProps & { message
           Make it a draft again
         </Button>
       )}
+      {counts && mayDelete(message, counts) && hasRole(viewer.member.role, 'editor') && (
+        <DeleteDialog message={message} />
+      )}
     </div>
   </section>
+)
+
+/** It was never started, so nothing that tells of a person goes with it. */
+const DeleteDialog = ({ message: { name, version } }: { message: MessageRow }) => (
+  <Dialog id="delete" opener="Delete" kind="danger" title={`Delete “${name}”?`}>
+    <p>
+      {version === 1 ? 'Its mail and its rules are' : `Its mail, its rules and all ${version} versions are`} gone for
+      good. It was never started for anybody, so no delivery goes with it.
+    </p>
+    <div class="act">
+      <Button kind="danger" name="do" value="delete" form={EDITOR}>
+        Delete this message
+      </Button>
+    </div>
+  </Dialog>
 )

@@ -1,13 +1,12 @@
 /** @jsxImportSource preact */
-import type { DeliveryState } from '../core/delivery-lists.ts'
 import { hasRole } from '../core/members.ts'
 import { sayTrigger, sayWait } from '../core/message-words.ts'
 import type { MessageCounts, MessageRow } from '../core/messages.ts'
-import { deliveriesPath } from './delivery-words.tsx'
+import { deliveriesPath, type StateFilter } from './delivery-words.tsx'
 import { publicId } from '../core/public-ids.ts'
 import { Frame, pathOf } from './frame.tsx'
 import { MailNotices, type MailState } from './mail-notices.tsx'
-import { countSent, countWaiting, MessageBadge } from './message-status.tsx'
+import { countIn, countSent, countWaiting, MessageBadge } from './message-status.tsx'
 import { ButtonLink } from './parts/button.tsx'
 import { formatCount } from './parts/chart.tsx'
 import { EmptyState } from './parts/empty.tsx'
@@ -75,12 +74,12 @@ const columnsOf = (viewer: Viewer): Column<Row>[] => [
     ),
   },
   { name: 'State', cell: ({ status }) => <MessageBadge status={status} /> },
-  numberOf(viewer, 'Waiting', { count: countWaiting, state: 'waiting' }),
-  numberOf(viewer, 'Sent', { count: countSent, state: 'sent' }),
+  numberOf(viewer, 'Waiting', { count: countWaiting, state: 'pending' }),
+  numberOf(viewer, 'Sent', { count: countSent, state: 'left' }),
   numberOf(viewer, 'Came back', { count: ({ cameBack }) => cameBack, of: countSent }),
   numberOf(viewer, 'Opened the result', { count: ({ opened }) => opened, of: countSent }),
-  numberOf(viewer, 'Skipped', { count: ({ skipped }) => skipped, state: 'skipped' }),
-  numberOf(viewer, 'Failed', { count: ({ failed }) => failed, state: 'failed' }),
+  numberOf(viewer, 'Not sent', { count: ({ skipped }) => skipped, state: 'skipped' }),
+  numberOf(viewer, 'Went wrong', { count: (counts) => countIn(counts, 'amiss'), state: 'amiss' }),
 ]
 
 const sayStart = (text: string): string => `When ${text}`
@@ -89,7 +88,7 @@ const sayStart = (text: string): string => `When ${text}`
 type Counted = {
   count(counts: MessageCounts): number
   of?(counts: MessageCounts): number
-  state?: DeliveryState
+  state?: StateFilter
 }
 
 const numberOf = (viewer: Viewer, name: string, { count, of, state }: Counted): Column<Row> => ({

@@ -31,7 +31,7 @@ const FromFields = ({ input, about }: FieldsProps) => (
         {...about('fromEmail')}
         label="Address"
         kind="email"
-        hint="Without one, the address of the installation is used, if it has one. A message may name its own."
+        hint="Without one, the installation's is used."
         value={input.fromEmail}
         autocomplete="off"
         optional

@@ -14,7 +14,7 @@ type FormProps = { viewer: Viewer; form: ListForm | undefined }
 
 const REASONS = [
   { value: 'unsubscribed', label: 'They do not want mail' },
-  { value: 'bounced', label: 'Mail to it comes back' },
+  { value: 'bounced', label: 'Mail to it bounces' },
   { value: 'complained', label: 'They complained' },
 ]
 

@@ -67,7 +67,7 @@ export const SuppressionsPage = (props: SuppressionsProps) => (
 
 const FOUND: Record<SuppressionReason, string> = {
   unsubscribed: 'It is on the list: its person unsubscribed. Only transactional mail goes to it.',
-  bounced: 'It is on the list: a mail to it came back. Nothing goes to it.',
+  bounced: 'It is on the list: a mail to it bounced. Nothing goes to it.',
   complained: 'It is on the list: its person complained about a mail. Nothing goes to it.',
 }
 
@@ -98,7 +98,7 @@ const SearchSection = ({ viewer, asked: { search } }: SuppressionsProps) => (
 
 const REASONS: Record<SuppressionReason, string> = {
   unsubscribed: 'Unsubscribed',
-  bounced: 'Came back',
+  bounced: 'Bounced',
   complained: 'Complained',
 }
 
@@ -124,7 +124,7 @@ function ListSection({ viewer, list, people, now }: SuppressionsProps) {
       {rows.length === 0 ? (
         <EmptyState title={isFirst ? 'Nobody' : 'Nothing older'}>
           {isFirst
-            ? 'Whoever unsubscribes is added here, and so is an address that mail came back from.'
+            ? 'Whoever unsubscribes is added here, and so is an address from which a mail bounced.'
             : 'These were the first addresses on the list.'}
         </EmptyState>
       ) : (

@@ -11,6 +11,13 @@ const press = (page: Page, action: string) => page.click(`button[value="${action
 
 export const MESSAGE_STEPS: Step[] = [
   { name: 'messages', go: (page, server) => page.goto(at(server, 'messages')) },
+  {
+    name: 'message-delete',
+    go: async (page) => {
+      await page.click('.person >> nth=0')
+      await page.click('[popovertarget=delete]')
+    },
+  },
   { name: 'message-new', go: (page, server) => page.goto(at(server, 'messages/new')) },
   {
     name: 'message-wrong',

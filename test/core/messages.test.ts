@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { findLiveProblems } from '../../src/core/message-checks.ts'
 import { FIRST_MESSAGES } from '../../src/core/message-drafts.ts'
 import { exportMessages } from '../../src/core/message-files.ts'
-import { listMessages, saveMessage, setMessageStatus } from '../../src/core/messages.ts'
+import { deleteMessage, listMessages, mayDelete, saveMessage, setMessageStatus } from '../../src/core/messages.ts'
 import { appOf } from '../api/reports.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 import { createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
@@ -107,12 +107,24 @@ describe('saving', () => {
     expect(await messaging.store().deleteMessage({ ...by, id })).toEqual({ refusal: 'message_not_found' })
   })
 
-  test('one that nobody was written can be deleted, another cannot', async () => {
+  test('one that nobody was written can be deleted once it is not live, another cannot', async () => {
     const { id } = await messaging.put(messageOf())
     const { id: used } = await messaging.put(messageOf({ name: 'Used', trigger: { event: 'used' } }))
     await messaging.event({ event: 'used' })
-    expect(await messaging.store().deleteMessage({ ...messaging.by, id })).toEqual({ done: true })
-    expect(await messaging.store().deleteMessage({ ...messaging.by, id: used })).toEqual({ refusal: 'message_in_use' })
+    const [store, by] = [messaging.store(), messaging.by]
+    const mayDeleteIt = async (which: number) => {
+      const message = await store.findMessage(by.appId, which)
+      return message && mayDelete(message, await store.countDeliveries(which))
+    }
+    expect(await deleteMessage(store, { ...by, id })).toMatchObject({
+      refusal: 'message_in_use',
+      message: expect.stringContaining('is live'),
+    })
+    for (const which of [id, used]) await store.setMessageStatus({ ...by, id: which, status: 'paused' })
+    expect([await mayDeleteIt(id), await mayDeleteIt(used)]).toEqual([true, false])
+    expect(await deleteMessage(store, { ...by, id })).toEqual({ done: true })
+    expect(await deleteMessage(store, { ...by, id: used })).toEqual({ refusal: 'message_in_use' })
+    expect(await deleteMessage(store, { ...by, id })).toEqual({ refusal: 'message_not_found' })
     await messaging.event()
     expect(await messaging.deliveries()).toHaveLength(1)
   })
@@ -182,6 +194,38 @@ describe('going live', () => {
       mail: { subject: '{{ event.x', body: '{% include "a" %}' },
     })
     expect(broken.map(({ field }) => field)).toEqual(['mail.subject', 'mail.body'])
+  })
+
+  test('a value of an event is asked for where none starts it: nobody could ever be written to', async () => {
+    const body = '{{ contact.firstName | default: "there" }} {{ event.headline | default: "Done" }}'
+    for (const trigger of [{ contact: 'created' as const }, { page: '/pricing' }, { tag: 'beta' }]) {
+      const problems = (subject: string) =>
+        findLiveProblems(messaging.context(), { ...messageOf({ trigger }), mail: { subject, body } })
+      expect(await problems('{{ event.headline }}')).toEqual([
+        {
+          field: 'mail.subject',
+          code: 'missing_value',
+          message:
+            'No event starts this message, so `event.headline` has no value. Give it a fallback: {{ event.headline | default: "..." }}.',
+        },
+      ])
+      expect(await problems('Welcome')).toEqual([])
+    }
+  })
+
+  test('counts what is missing of the people really added', async () => {
+    for (const [email, firstName] of [
+      ['a@example.com', 'A'],
+      ['b@example.com', undefined],
+    ] as const) {
+      await messaging.event({ email, firstName })
+    }
+    const mail = { subject: 'Hello {{ contact.firstName }}', body: 'B' }
+    const [problem] = await findLiveProblems(messaging.context(), {
+      ...messageOf({ trigger: { contact: 'created' } }),
+      mail,
+    })
+    expect(problem?.message).toStartWith('`contact.firstName` is missing for 50 % of the last 2 people.')
   })
 
   test('an edit of a live message is checked too', async () => {

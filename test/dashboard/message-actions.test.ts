@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { publicId } from '../../src/core/public-ids.ts'
+import { openDatabase } from '../../src/store/database.ts'
 import { type Editing, fieldsOf, openEditing } from './editing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
@@ -219,6 +221,52 @@ describe('pausing', () => {
   })
 })
 
+describe('deleting', () => {
+  const buttons = async () => textOf((await pages.browser.get(path)).html, '[popovertarget=delete].danger')
+
+  test('a draft goes with all that it says, after it was asked for, and stands in the audit list', async () => {
+    expect(await buttons()).toEqual(['Delete'])
+    const { id } = await pages.draft()
+    const { status, location } = await pages.press(path, 'delete', { 'mail.subject': 'Typed' })
+    expect([status, location]).toEqual([303, pages.at('messages')])
+    expect((await pages.messages()).map(({ name }) => name)).toEqual(['Results not opened yet'])
+    const list = await pages.browser.get(pages.at('messages'))
+    expect((await textOf(list.html, '.notice.done'))[0]).toContain('The message was deleted')
+    expect((await pages.browser.get(path)).status).toBe(404)
+    const db = openDatabase(pages.folder)
+    const told = db.query('SELECT actor, subject FROM audit_entries WHERE action = ?').all('message.delete')
+    db.close()
+    expect(told).toEqual([{ actor: expect.stringMatching(/^mem_/), subject: publicId('msg', id) }])
+  })
+
+  test('one that is live, or was started for somebody, stays', async () => {
+    await pages.press(path, 'live')
+    expect(await buttons()).toEqual([])
+    const live = await pages.press(path, 'delete')
+    expect([live.status, (await textOf(live.html, '[role=alert]'))[0]]).toEqual([
+      409,
+      expect.stringContaining('Pause it before it is deleted'),
+    ])
+    await pages.event({ properties: { url: 'https://app.example.com/r' } })
+    await pages.press(path, 'paused')
+    expect(await buttons()).toEqual([])
+    expect((await pages.press(path, 'delete')).status).toBe(409)
+    expect(await pages.messages()).toHaveLength(2)
+  })
+
+  test('what somebody else has written since does not go unseen', async () => {
+    const fields = await fieldsOf((await pages.browser.get(path)).html)
+    pages.clock.ms += 1_000
+    await pages.press(path, 'save', { 'mail.subject': 'Theirs' })
+    const refused = await pages.browser.post(path, { ...fields, do: 'delete' })
+    expect([refused.status, (await textOf(refused.html, '[role=alert]'))[0]]).toEqual([
+      409,
+      expect.stringContaining('Nothing was deleted'),
+    ])
+    expect((await pages.press(path, 'delete')).status).toBe(303)
+  })
+})
+
 describe('a test mail', () => {
   test('is kept where no mail server is set, and shown', async () => {
     await pages.event({ properties: { headline: 'Ready & done', url: 'https://app.example.com/r/1' } })
@@ -244,7 +292,9 @@ describe('a test mail', () => {
   test('says what kept it', async () => {
     await pages.set({ smtpUrl: 'smtp://127.0.0.1:1' })
     const { html } = await pages.press(path, 'test', { to: 'ada@example.com' })
-    expect((await textOf(html, '#test .notice'))[0]).toStartWith('Error: Nothing was sent.')
+    expect((await textOf(html, '#test .notice'))[0]).toBe(
+      'Error: Nothing was sent. The connection to the mail server broke.',
+    )
     const missing = await pages.press(path, 'test', { to: 'ada@example.com', 'mail.subject': '{{ contact.fields.x }}' })
     expect((await textOf(missing.html, '#test .notice'))[0]).toBe(
       'Error: Nothing was sent: contact.fields.x has no value.',
@@ -298,7 +348,7 @@ describe('a rehearsal', () => {
 })
 
 describe('who may', () => {
-  const actions = ['save', 'live', 'paused', 'draft', 'test', 'add onlyIf']
+  const actions = ['save', 'live', 'paused', 'draft', 'delete', 'test', 'add onlyIf']
 
   test('an editor all of it', async () => {
     await pages.addMember('eve@example.com', 'editor')

@@ -48,6 +48,15 @@ describe('the messages', () => {
     await pages.store.markSent(sent)
     await pages.store.markSkipped({ ...skipped, reason: 'seen', record: '{}' })
     expect(await cells()).toEqual(['1', '1', '–', '–', '1', '–'])
+    const leadTo = await attributesOf(await see(), 'tbody tr:first-child .number a', 'href')
+    expect(leadTo.map((href) => new URLSearchParams(href?.split('?')[1]).get('state'))).toEqual([
+      'pending',
+      'left',
+      'skipped',
+    ])
+    for (const href of leadTo) {
+      expect(await textOf((await pages.browser.get(href ?? '')).html, 'td .address')).toHaveLength(1)
+    }
   })
 
   test('are none: what they are, and the one next step', async () => {

@@ -78,7 +78,7 @@ describe('the list', () => {
 describe('looking an address up', () => {
   test.each([
     ['unsubscribed', 'It is on the list: its person unsubscribed. Only transactional mail goes to it.'],
-    ['bounced', 'It is on the list: a mail to it came back. Nothing goes to it.'],
+    ['bounced', 'It is on the list: a mail to it bounced. Nothing goes to it.'],
     ['complained', 'It is on the list: its person complained about a mail. Nothing goes to it.'],
   ] as const)('that %s', async (reason, sentence) => {
     await suppress(BOB, reason)
