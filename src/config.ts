@@ -42,6 +42,15 @@ export const SETTINGS = {
     default: '8080',
     meaning: 'Port to listen on; `PORT` is honoured too, 0 takes a free one.',
   },
+  masterKey: {
+    flag: 'master-key',
+    env: 'EVENTPOST_MASTER_KEY',
+    value: 'KEY',
+    default: '',
+    meaning:
+      'When set, at least 32 characters: seals the secrets in the database, and nothing starts on that without it.',
+    isSecret: true,
+  },
   baseUrl: {
     flag: 'base-url',
     env: 'EVENTPOST_BASE_URL',
@@ -89,12 +98,16 @@ export const SETTINGS = {
   },
 } as const satisfies Record<string, Setting>
 
+const MASTER_KEY_MIN = 32
+
 export type SettingName = keyof typeof SETTINGS
 
 export type Config = {
   data: string
   host: string
   port: number
+  /** null = secrets are kept as they are */
+  masterKey: string | null
   /** null = where it listens */
   baseUrl: string | null
   trustedProxies: string[]
@@ -129,6 +142,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     data: text('data'),
     host: text('host'),
     port: readPort(text('port')),
+    masterKey: readMasterKey(text('masterKey')),
     baseUrl: text('baseUrl') === '' ? null : readBaseUrl(text('baseUrl')),
     trustedProxies,
     mcpOrigins: readOrigins(list('mcpOrigins')),
@@ -183,6 +197,12 @@ export function readSecret(name: string, path: string): string {
   }
   if (!line) throw new UsageError(`${name} names a file whose first line is empty.`)
   return line
+}
+
+/** A short one could be found by trying. */
+function readMasterKey(text: string): string | null {
+  if (text === '' || text.length >= MASTER_KEY_MIN) return text || null
+  throw new UsageError(`--master-key takes at least ${MASTER_KEY_MIN} characters, such as openssl rand -hex 32 prints.`)
 }
 
 /** As browsers send them: nothing after the host and the port. */

@@ -19,6 +19,7 @@ describe('readConfig', () => {
       data: './data',
       host: '127.0.0.1',
       port: 8080,
+      masterKey: null,
       baseUrl: null,
       trustedProxies: [],
       mcpOrigins: [],
@@ -34,6 +35,10 @@ describe('readConfig', () => {
     const both = { ...env, EVENTPOST_METRICS_TOKEN: 'from the environment' }
     expect(readConfig({}, both).metricsToken).toBe('from the environment')
     expect(readConfig({ 'metrics-token': 'from the flag' }, both).metricsToken).toBe('from the flag')
+  })
+
+  test('a master key has 32 characters or more', () => {
+    expect(readConfig({}, { EVENTPOST_MASTER_KEY: 'x'.repeat(32) }).masterKey).toBe('x'.repeat(32))
   })
 
   test('PORT counts where nothing of our own is said', () => {
@@ -92,6 +97,10 @@ describe('readConfig', () => {
     [
       { EVENTPOST_BASE_URL: 'https://example.com/post/' },
       '--base-url takes an address without a path: the pages do not work below one.',
+    ],
+    [
+      { EVENTPOST_MASTER_KEY: 'x'.repeat(31) },
+      '--master-key takes at least 32 characters, such as openssl rand -hex 32 prints.',
     ],
     // an open door would be the other way to read it
     [{ EVENTPOST_METRICS_TOKEN: '' }, 'EVENTPOST_METRICS_TOKEN is empty. Give it a value, or leave it out.'],

@@ -86,6 +86,10 @@ export function required(given: Given, name: string): string {
 const folderOf = (given: Given, { EVENTPOST_DATA }: Environment): string =>
   readConfig({ data: given.text('data') }, { EVENTPOST_DATA }).data
 
+/** The key alone: what else is set for the server is no concern of a command. */
+const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }: Environment): string | null =>
+  readConfig({}, { EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }).masterKey
+
 /** Where the service is reached, for a link: what is said, else where the folder's server is or last was. */
 export function reachedAt(given: Given, env: Environment): string {
   const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url') }, env)
@@ -114,7 +118,7 @@ export async function withStore<T>(
       `There is no database in ${folder}. Start with eventpost init, or name its folder with --data.`,
     )
   }
-  const store = await openStore(folder, { threads: false })
+  const store = await openStore(folder, { threads: false, masterKey: masterKeyOf(env) })
   // beside what the command prints, which a program may read
   if (isNew) console.error(createdLine(folder))
   try {

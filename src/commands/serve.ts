@@ -49,7 +49,7 @@ export const serve: Command = {
 const flagsOf = (given: Given) => Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, given.text(name)]))
 
 /** Takes the folder, then the port, so that what is taken is said before anything else happens. */
-async function start(config: Config): Promise<void> {
+async function start({ masterKey, ...config }: Config): Promise<void> {
   const undo: (() => unknown)[] = []
   try {
     const lock = lockFolder(config.data)
@@ -57,7 +57,7 @@ async function start(config: Config): Promise<void> {
     const http = listen(config)
     undo.unshift(() => http.stop(true))
     const isNew = !hasDatabase(config.data)
-    const store = await openStore(config.data, { threads: true })
+    const store = await openStore(config.data, { threads: true, masterKey })
     undo.unshift(store.close)
     if (isNew) console.log(createdLine(config.data))
     await run(config, { lock, http, store })
@@ -67,10 +67,12 @@ async function start(config: Config): Promise<void> {
   }
 }
 
+/** Once the store is open nobody needs its key. */
+type Open = Omit<Config, 'masterKey'>
 type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store }
 
 /** Answers requests, prints where, and stays until a signal drains it (promises 8). */
-async function run(config: Config, { lock, http, store }: Opened): Promise<void> {
+async function run(config: Open, { lock, http, store }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
   const log = createLog(systemClock.now)
   const { sender, parts } = await createAll(store, { ...config, baseUrl }, log)
@@ -90,7 +92,7 @@ async function run(config: Config, { lock, http, store }: Opened): Promise<void>
 }
 
 /** The parts, and the room that sends, which they know only as their mailer. */
-async function createAll(store: Store, { data, ...config }: Config & { baseUrl: string }, log: Log) {
+async function createAll(store: Store, { data, ...config }: Open & { baseUrl: string }, log: Log) {
   const [clock, { baseUrl }] = [systemClock, config]
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
   const sender = createSender({ store, clock, baseUrl, unsubscribeKey, ...sending(config, log) })
@@ -117,7 +119,7 @@ const sending = ({ smtpUrl, mailFrom }: Pick<Config, 'smtpUrl' | 'mailFrom'>, lo
 })
 
 /** Listens, and answers 503 until the store is open. */
-function listen({ host, port }: Config): Server<undefined> {
+function listen({ host, port }: Open): Server<undefined> {
   try {
     return Bun.serve({
       hostname: host,

@@ -2,13 +2,15 @@ import type { Database } from 'bun:sqlite'
 import { and, asc, desc, eq, gt, isNull, or } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { readTimezone } from './local-time.ts'
+import { secretPlace } from './sealed-columns.ts'
+import type { Sealer } from './sealing.ts'
 import * as tables from './schema.ts'
 import type { Access, AppRow, KeyRow, Plan, SecretRow } from './types.ts'
 
 type AccountRow = typeof tables.accounts.$inferSelect
 
 /** Quiet reads about accounts and what they own. */
-export function createAccountReads(db: Database) {
+export function createAccountReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   const { accounts, apps, appHosts, apiKeys, identitySecrets, oneTimeLinks, limitUsage, install } = tables
   const timezones = db.prepare<{ timezone: string | null }, [number]>(
@@ -95,7 +97,7 @@ export function createAccountReads(db: Database) {
         )
         .orderBy(desc(identitySecrets.createdAt))
         .all()
-        .map(({ accountId: _, ...secret }) => secret),
+        .map(({ accountId: _, ...row }) => ({ ...row, secret: sealer.unseal(row.secret, secretPlace(row.id)) })),
 
     /** Whether a one-time link can still be used. */
     hasLink: (tokenHash: string, purpose: 'setup' | 'password', now: number): boolean =>

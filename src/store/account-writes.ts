@@ -6,13 +6,16 @@ import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
 import type { MessageWrites } from './message-writes.ts'
 import { createSentForms } from './sent-forms.ts'
+import { secretPlace } from './sealed-columns.ts'
+import type { Sealer } from './sealing.ts'
 import * as tables from './schema.ts'
 import type { NewAccount, NewKey, NewLink, Plan, Refused } from './types.ts'
 
+type Parts = { db: Database; messages: MessageWrites; sealer: Sealer }
 type Rotation = Change & { secret: { id: string; secret: string }; replaces: string | null }
 
 /** The quiet writes: accounts, apps, keys, secrets, plans and the set-up link. */
-export function createAccountWrites({ db, messages }: { db: Database; messages: MessageWrites }) {
+export function createAccountWrites({ db, messages, sealer }: Parts) {
   const orm = drizzle(db)
   const { addApp, writes: appWrites } = createAppWrites({ db, messages })
 
@@ -26,10 +29,10 @@ export function createAccountWrites({ db, messages }: { db: Database; messages: 
       .run()
   }
 
-  const addSecret = (accountId: string, secret: { id: string; secret: string }, at: number): void => {
+  const addSecret = (accountId: string, { id, secret }: { id: string; secret: string }, at: number): void => {
     orm
       .insert(tables.identitySecrets)
-      .values({ ...secret, accountId, createdAt: at })
+      .values({ id, secret: sealer.seal(secret, secretPlace(id)), accountId, createdAt: at })
       .run()
   }
 

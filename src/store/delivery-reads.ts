@@ -9,6 +9,7 @@ import { USES_ONCE_UP } from './delivery-states.ts'
 import { createEventReads } from './event-reads.ts'
 import { createMessageReads } from './message-reads.ts'
 import { type DeliveryRow, type DeliveryWork, type SuppressionReason } from './message-types.ts'
+import type { Sealer } from './sealing.ts'
 import { capturedMails, deliveries, suppressions } from './schema.ts'
 import { createSuppressionList, type Suppressed } from './suppression-list.ts'
 
@@ -16,12 +17,12 @@ import { createSuppressionList, type Suppressed } from './suppression-list.ts'
 const REACHED = ['handed', 'sent', 'unknown', 'bounced', 'complained'] as const
 
 /** Reads of deliveries, newest first. */
-export function createDeliveryReads(db: Database) {
+export function createDeliveryReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   const [contacts, events] = [createContactReads(db), createEventReads(db)]
   const list = createSuppressionList(db)
   const [queue, pages] = [createDeliveryQueue(db), createDeliveryPages(db)]
-  const [messages, accounts] = [createMessageReads(db), createAccountReads(db)]
+  const [messages, accounts] = [createMessageReads(db, sealer), createAccountReads(db, sealer)]
   const { id, appId, contactId, messageId, state, handedAt } = deliveries
 
   const one = orm

@@ -8,12 +8,13 @@ import type { Claim, DeliveryWork, Marked, MessageContent } from './message-type
 import { prepareDeliveryStatements, type Held } from './delivery-statements.ts'
 import { judgePersonLimits, LIMITED_MS, type PersonLimit } from './person-limits.ts'
 import { createSuppressionList, isLifecycle, refusedBy } from './suppression-list.ts'
+import type { Sealer } from './sealing.ts'
 import type { Refused } from './types.ts'
 import type { UsedUp } from './used-up.ts'
 
 type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number; skipApps: number[] }
 
-type Parts = { db: Database; live: LiveMessages; usedUp: UsedUp }
+type Parts = { db: Database; live: LiveMessages; usedUp: UsedUp; sealer: Sealer }
 
 /** `by`: the member or key that asks for it, for the audit list. */
 type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
@@ -32,8 +33,8 @@ const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
  * The sender's side of the queue: claim with a lease, finish only with the same claim (messages.md, Sending). Each
  * answers whether the claim held.
  */
-export function createDeliveryWrites({ db, live, usedUp }: Parts) {
-  const reads = createDeliveryReads(db)
+export function createDeliveryWrites({ db, live, usedUp, sealer }: Parts) {
+  const reads = createDeliveryReads(db, sealer)
   const queue = createDeliveryQueue(db)
   const suppressions = createSuppressionList(db)
   const statements = prepareDeliveryStatements(db)

@@ -14,6 +14,7 @@ import { createLiveMessages } from './live-messages.ts'
 import { createMessageWrites } from './message-writes.ts'
 import { createPeople } from './people.ts'
 import { createMemberWrites } from './member-writes.ts'
+import type { Sealer } from './sealing.ts'
 import { createSessionWrites } from './session-writes.ts'
 import { createStops } from './stops.ts'
 import { createSuppressionWrites } from './suppression-writes.ts'
@@ -34,7 +35,7 @@ export type Outcome<N extends WriteName = WriteName> = ReturnType<Writes[N]> | R
 const LAST_ID = `SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
   ifnull((SELECT max(id) FROM deliveries), 0), ifnull((SELECT max(id) FROM messages), 0)) AS id`
 
-function createWrites(db: Database, now: () => number) {
+function createWrites(db: Database, now: () => number, sealer: Sealer) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, usedUp] = [createLiveMessages(db), createUsedUp()]
@@ -47,9 +48,9 @@ function createWrites(db: Database, now: () => number) {
   ]
   const events = createEventWrites({ db, ids, people, names, tallies, triggers, stops })
   const contacts = createContactWrites({ db, people, tallies, triggers, stops })
-  const messages = createMessageWrites({ db, ids, live })
+  const messages = createMessageWrites({ db, ids, live, sealer })
   const writes = {
-    ...createAccountWrites({ db, messages }),
+    ...createAccountWrites({ db, messages, sealer }),
     ...createMemberWrites(db),
     ...createSessionWrites(db),
     ...createErasure({ db, people }),
@@ -58,7 +59,7 @@ function createWrites(db: Database, now: () => number) {
     ...createCallWrites(db),
     ...createUpkeep(db),
     ...messages,
-    ...createDeliveryWrites({ db, live, usedUp }),
+    ...createDeliveryWrites({ db, live, usedUp, sealer }),
     ...createSuppressionWrites({ db, live, usedUp }),
     recordEvent: (write: EventWrite) => once(write, () => events.recordEvent(write)),
     addContact: (write: ContactWrite) => once(write, () => contacts.addContact(write)),
@@ -84,8 +85,8 @@ export type Engine = ReturnType<typeof createEngine>
  * Runs jobs against one writing connection: many in one transaction, one outcome each, in order. Synchronous, because
  * bun:sqlite is, and because an async callback in a transaction does not roll back (promises 4).
  */
-export function createEngine(db: Database, now: () => number) {
-  const { writes, tallies, forget, catchUp } = createWrites(db, now)
+export function createEngine(db: Database, now: () => number, sealer: Sealer) {
+  const { writes, tallies, forget, catchUp } = createWrites(db, now, sealer)
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((text) => db.prepare(text))
   const foreign = createForeignWatch(db, catchUp)
   let broken: { cause: unknown } | null = null

@@ -11,7 +11,8 @@ export class StoreError extends Error {
       | 'newer_schema'
       | 'missing'
       | 'already_set_up'
-      | 'file_replaced',
+      | 'file_replaced'
+      | 'sealed',
     message: string,
   ) {
     super(message)

@@ -1,14 +1,18 @@
 import { beginBlanking, blankPages, findStalePages } from './blanking.ts'
-import { databasePath, openDatabase } from './database.ts'
+import { databasePath } from './database.ts'
 import { createEngine } from './engine.ts'
+import { StoreError } from './errors.ts'
+import { lockFolder } from './folder-lock.ts'
 import { holdFile } from './held-file.ts'
+import { openForWriting } from './sealed-columns.ts'
+import type { Sealer } from './sealing.ts'
 import type { Channel } from './writer.ts'
 
 /** Reaches the engine in this thread, for a command that ends soon. @throws StoreError when the folder cannot be opened */
-export function openInline(folder: string, now: () => number): Channel {
-  const db = openDatabase(folder)
+export function openInline(folder: string, now: () => number, sealer: Sealer): Channel {
+  const db = openForWriting(folder, sealer, () => refuseWhileServed(folder))
   const { file, release } = holdFile(databasePath(folder))
-  const engine = createEngine(db, now)
+  const engine = createEngine(db, now, sealer)
   const broken: ((reason: string) => void)[] = []
   return {
     commit: async (jobs) => {
@@ -29,5 +33,16 @@ export function openInline(folder: string, now: () => number): Channel {
     },
     onForeignWrite: () => {},
     onBroken: (listener) => void broken.push(listener),
+  }
+}
+
+/** A server that was started without the key could not read what a command seals under it. */
+function refuseWhileServed(folder: string): void {
+  try {
+    lockFolder(folder).release()
+  } catch (error) {
+    if (!(error instanceof StoreError && error.code === 'folder_in_use')) throw error
+    const wrong = `A server runs on ${folder} without the master key.`
+    throw new StoreError('folder_in_use', `${wrong} Start it again with EVENTPOST_MASTER_KEY, then try again.`)
   }
 }

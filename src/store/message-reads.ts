@@ -11,6 +11,8 @@ import {
   type MessageRow,
   NO_COUNTS,
 } from './message-types.ts'
+import { unsealMail } from './sealed-columns.ts'
+import type { Sealer } from './sealing.ts'
 import { appMailSettings, deliveries, messages, messageVersions } from './schema.ts'
 
 const NO_SETTINGS: MailSettings = {
@@ -38,7 +40,7 @@ type Joined = { message: typeof messages.$inferSelect; content: MessageRow['cont
 const toMessageRow = ({ message, content }: Joined): MessageRow => ({ ...message, content })
 
 /** Reads of messages and of how an app sends them. */
-export function createMessageReads(db: Database) {
+export function createMessageReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   const fields = { message: messages, content: messageVersions.content }
   const isCurrent = and(eq(messageVersions.messageId, messages.id), eq(messageVersions.version, messages.version))
@@ -161,7 +163,7 @@ export function createMessageReads(db: Database) {
     /** How an app sends; what was never set is null. */
     mailSettings(appId: number): MailSettings {
       const { appId: _, ...settings } = oneSettings.get({ appId }) ?? { appId, ...NO_SETTINGS }
-      return settings
+      return unsealMail(sealer, appId, settings)
     },
   }
 }

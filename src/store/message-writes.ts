@@ -6,6 +6,8 @@ import { type IdSequence, makeTextId, publicId } from './ids.ts'
 import type { LiveMessages } from './live-messages.ts'
 import { createMessageReads } from './message-reads.ts'
 import type { MailSettings, MessageContent, MessageRow, MessageStatus } from './message-types.ts'
+import { sealMail } from './sealed-columns.ts'
+import type { Sealer } from './sealing.ts'
 import { appMailSettings, auditEntries, messages, messageVersions } from './schema.ts'
 import type { Refused } from './types.ts'
 
@@ -28,12 +30,13 @@ export type SavedMessage = { id: number; name: string; version: number; status: 
 type StatusChange = MessageChange & { id: number; status: MessageStatus; content?: MessageContent }
 type Change = 'created' | 'changed' | 'unchanged'
 
+type Parts = { db: Database; ids: IdSequence; live: LiveMessages; sealer: Sealer }
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
 /** Messages as they are edited and turned on (messages.md). Every change drops what the writing thread has cached. */
-export function createMessageWrites({ db, ids, live }: { db: Database; ids: IdSequence; live: LiveMessages }) {
+export function createMessageWrites({ db, ids, live, sealer }: Parts) {
   const orm = drizzle(db)
-  const reads = createMessageReads(db)
+  const reads = createMessageReads(db, sealer)
 
   const audit = ({ accountId, actor, at }: MessageChange, action: string, subject: string): void => {
     orm
@@ -140,10 +143,11 @@ export function createMessageWrites({ db, ids, live }: { db: Database; ids: IdSe
     /** What is absent stays, null clears. */
     setMailSettings({ settings, ...by }: MessageChange & { settings: Partial<MailSettings> }): Done {
       if (Object.keys(settings).length === 0) return DONE
+      const set = sealMail(sealer, by.appId, settings)
       orm
         .insert(appMailSettings)
-        .values({ appId: by.appId, ...settings })
-        .onConflictDoUpdate({ target: appMailSettings.appId, set: settings })
+        .values({ appId: by.appId, ...set })
+        .onConflictDoUpdate({ target: appMailSettings.appId, set })
         .run()
       audit(by, 'mail.set', Object.keys(settings).join(','))
       live.drop(by.appId)

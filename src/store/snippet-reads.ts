@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, inArray, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAccountReads } from './account-reads.ts'
+import type { Sealer } from './sealing.ts'
 import * as tables from './schema.ts'
 import {
   type BatchSize,
@@ -16,15 +17,15 @@ const HOUR_MS = 3_600_000
 const DEFAULTS: SnippetSettings = { hosts: [], addsPeople: false }
 
 /** Reads about the browser script: sites, presence, and what the Activation screen shows. */
-export const createSnippetReads = (db: Database) => ({
-  ...createSiteReads(db),
+export const createSnippetReads = (db: Database, sealer: Sealer) => ({
+  ...createSiteReads(db, sealer),
   ...createReportReads(db),
   ...createActivationReads(db),
 })
 
-function createSiteReads(db: Database) {
+function createSiteReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
-  const accounts = createAccountReads(db)
+  const accounts = createAccountReads(db, sealer)
   const { appHosts, apps, snippetSettings } = tables
 
   const settingsOf = (appId: number): SnippetSettings => {

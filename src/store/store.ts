@@ -14,6 +14,7 @@ import { createSnippetReads } from './snippet-reads.ts'
 import { createHistoryReads } from './history-reads.ts'
 import { createMessageReads } from './message-reads.ts'
 import { startThreads } from './threads.ts'
+import { createSealer, type Sealer } from './sealing.ts'
 import { createSessionReads } from './session-reads.ts'
 import { createStatReads } from './stat-reads.ts'
 import { schemaVersion } from './upgrades.ts'
@@ -52,41 +53,43 @@ export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outc
     schemaVersion: number
   }
 
-const createReads = (db: Database) => ({
-  ...createAccountReads(db),
+const createReads = (db: Database, sealer: Sealer) => ({
+  ...createAccountReads(db, sealer),
   ...createContactReads(db),
   ...createEventReads(db),
-  ...createSnippetReads(db),
+  ...createSnippetReads(db, sealer),
   ...createRollupReads(db),
   ...createOutcomeReads(db),
   ...createSessionReads(db),
-  ...createMessageReads(db),
+  ...createMessageReads(db, sealer),
   ...createHistoryReads(db),
-  ...createDeliveryReads(db),
+  ...createDeliveryReads(db, sealer),
   ...createStatReads(db),
 })
 
-/** `now`: the clock that ids are made by, where there are no threads (ms UTC). */
-type Opening = { threads: boolean; now?: () => number }
+/** `now`: the clock that ids are made by, where there are no threads (ms UTC). `masterKey` seals the secrets in it. */
+type Opening = { threads: boolean; now?: () => number; masterKey?: string | null }
 
 /**
  * Opens the store of a data folder; a missing one is made.
  * @param threads true where requests must not wait for the disk
  * @throws StoreError with the reason and the remedy
  */
-export async function openStore(folder: string, { threads, now = Date.now }: Opening): Promise<Store> {
-  const channel = threads ? await startThreads(folder) : openInline(folder, now)
+export async function openStore(folder: string, opening: Opening): Promise<Store> {
+  const { threads, now = Date.now, masterKey = null } = opening
+  const sealer = createSealer(masterKey)
+  const channel = threads ? await startThreads(folder, masterKey) : openInline(folder, now, sealer)
   try {
-    return createStore(folder, channel)
+    return createStore(folder, channel, sealer)
   } catch (error) {
     await channel.close()
     throw error
   }
 }
 
-function createStore(folder: string, channel: Channel): Store {
+function createStore(folder: string, channel: Channel, sealer: Sealer): Store {
   const db = openForReading(folder)
-  const reads = createReads(db)
+  const reads = createReads(db, sealer)
   const listeners: ((commit: { rows: number; ms: number }) => void)[] = []
   const faults = createFaultWatch()
   const writer = createWriter({

@@ -8,10 +8,10 @@ import type { Failure, FromThread, ToWriter } from './writer-thread.ts'
 import type { Channel } from './writer.ts'
 
 /** Starts the writing thread and the checkpointing one. @throws StoreError when the folder cannot be opened */
-export async function startThreads(folder: string): Promise<Channel> {
+export async function startThreads(folder: string, masterKey: string | null): Promise<Channel> {
   const news = createNews()
   const writer = createCaller<ToWriter>('writer-thread.ts', news)
-  const failure = await writer.ask<Failure | null>({ open: folder })
+  const failure = await writer.ask<Failure | null>({ open: folder, masterKey })
   if (failure) {
     writer.end()
     throw failure.code ? new StoreError(failure.code, failure.message) : new Error(failure.message)

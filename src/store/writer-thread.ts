@@ -6,16 +6,19 @@ import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
 import { beginBlanking, blankPages } from './blanking.ts'
 import { finishCheckpoint, truncateLog } from './checkpoints.ts'
-import { databasePath, openDatabase } from './database.ts'
+import { databasePath } from './database.ts'
 import { createEngine, type Engine, type Job, type Outcome } from './engine.ts'
 import { isPassingFault, StoreError } from './errors.ts'
+import { openForWriting } from './sealed-columns.ts'
+import { createSealer } from './sealing.ts'
 
 declare const self: Worker
 
+type Opening = { open: string; masterKey: string | null }
 /** Each is answered once, in order; text is a batch of jobs. */
 export type ToWriter =
   | string
-  | { open: string }
+  | Opening
   | { beginBlanking: true }
   | { blank: { pages: number[]; mark: string }; file: number }
   | { close: true }
@@ -32,9 +35,10 @@ const reasonOf = (error: unknown): string => (error instanceof Error ? error.mes
 
 type Open = { db: Database; engine: Engine; isReplaced: () => boolean; stopLooking: () => void }
 
-function open(folder: string): Open {
-  const db = openDatabase(folder)
-  const engine = createEngine(db, Date.now)
+function open({ open: folder, masterKey }: Opening): Open {
+  const sealer = createSealer(masterKey)
+  const db = openForWriting(folder, sealer)
+  const engine = createEngine(db, Date.now, sealer)
   const path = databasePath(folder)
   const file = inodeOf(path)
   let isReplaced = false
@@ -116,7 +120,7 @@ function serve(store: Open): void {
 self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
   if (typeof data !== 'object' || !('open' in data)) return
   try {
-    serve(open(data.open))
+    serve(open(data))
     post({ answer: null })
   } catch (error) {
     const failure: Failure = { code: error instanceof StoreError ? error.code : null, message: reasonOf(error) }

@@ -16,7 +16,7 @@ export const leave = (path = '/results', age = 0) => ({ type: 'leave', path, age
 export const track = (name: string, path = '/results', age = 0) => ({ type: 'track', name, path, age })
 
 /** A batch of one page view of Ada, signed with the account's secret. */
-export const report = (account: Account, more: Record<string, unknown> = {}) => ({
+export const report = (account: Pick<Account, 'siteId' | 'identitySecret'>, more: Record<string, unknown> = {}) => ({
   v: 1,
   site: account.siteId,
   email: 'ada@example.com',

@@ -1,7 +1,20 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { eventpost, makeFolder, type Running, type ServeHow, setUp, startServer } from './process.ts'
+import { ORIGIN, report } from '../api/reports.ts'
+import {
+  type Begun,
+  call,
+  eventpost,
+  eventpostJson,
+  makeFolder,
+  MANY_MS,
+  type Running,
+  type ServeHow,
+  setUp,
+  startServer,
+} from './process.ts'
+import { refused, wrongUse } from './refused.ts'
 
 const { folder, remove } = makeFolder()
 const data = join(folder, 'data')
@@ -105,5 +118,63 @@ describe('settings', () => {
     await setUp(elsewhere)
     const { code, out } = await eventpost(['key', 'list'], { env: { EVENTPOST_DATA: elsewhere } })
     expect([code, out]).toEqual([0, expect.stringContaining('First key')])
+  })
+})
+
+describe('a master key', () => {
+  const KEY = { EVENTPOST_MASTER_KEY: 'a master key of more than 32 characters' }
+  const sealed = join(folder, 'sealed')
+  const files = (): string =>
+    readdirSync(sealed)
+      .map((name) => readFileSync(join(sealed, name), 'latin1'))
+      .join('')
+  const keyList = (env: Record<string, string>) => eventpost(['key', 'list', '--data', sealed], { env })
+
+  test(
+    'seals the secrets from init on, and signatures and commands work with it',
+    async () => {
+      const words = ['--email', 'owner@example.com', '--app', 'Demo', '--domain', 'first.example']
+      const begun = await eventpostJson<Begun>(['init', '--data', sealed, ...words], { env: KEY })
+      const server = await serve({ data: sealed, env: KEY })
+      const person = { app: begun.appId, email: 'ada@example.com' }
+      expect((await call(server.url, begun.apiKey, 'POST', '/api/v1/contacts', person)).status).toBe(201)
+      const send = async (identitySecret: string): Promise<number> => {
+        const body = JSON.stringify(report({ ...begun, identitySecret }))
+        return (await fetch(`${server.url}/c`, { method: 'POST', headers: { Origin: ORIGIN }, body })).status
+      }
+      expect([await send(begun.identitySecret), await send(`${begun.identitySecret}x`)]).toEqual([202, 401])
+      expect((await keyList(KEY)).code).toBe(0)
+      expect([files().includes(begun.siteId), files().includes(begun.identitySecret)]).toEqual([true, false])
+    },
+    MANY_MS,
+  )
+
+  test(
+    'is asked for by the server and by commands',
+    async () => {
+      const missing =
+        'The secrets in this database are sealed. Start with the EVENTPOST_MASTER_KEY they were sealed with.'
+      const other = 'are sealed with another key, or were changed from outside. Start with the EVENTPOST_MASTER_KEY'
+      const start = (env: Record<string, string>) => eventpost(['serve', '--data', sealed, '--port', '0'], { env })
+      const wrong = { EVENTPOST_MASTER_KEY: 'another key of more than 32 characters' }
+      for (const run of [start, keyList]) {
+        expect(await run({})).toEqual(refused(missing))
+        expect(await run(wrong)).toEqual(refused(other))
+        expect(await run({ EVENTPOST_MASTER_KEY: 'short' })).toEqual(wrongUse('--master-key takes at least 32'))
+      }
+      const file = join(folder, 'key')
+      writeFileSync(file, `${KEY.EVENTPOST_MASTER_KEY}\n`)
+      expect((await keyList({ EVENTPOST_MASTER_KEY_FILE: file })).code).toBe(0)
+    },
+    MANY_MS,
+  )
+
+  test('is first set for the server: a command does not seal beneath one that could not read it', async () => {
+    const open = join(folder, 'open')
+    const server = await serve({ data: open })
+    const list = () => eventpost(['account', 'list', '--data', open], { env: KEY })
+    expect(await list()).toEqual(refused('A server runs on \\S+ without the master key. Start it again with'))
+    await server.stop()
+    expect((await list()).code).toBe(0)
   })
 })

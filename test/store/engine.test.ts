@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { createContactReads } from '../../src/store/contact-reads.ts'
 import { databasePath, openDatabase } from '../../src/store/database.ts'
 import { createEngine, type Job } from '../../src/store/engine.ts'
+import { createSealer } from '../../src/store/sealing.ts'
 import type { EventWrite } from '../../src/store/types.ts'
 import { AT, BY, contactWrite, done, eventWrite, HOUR, idempotency, makeFolder } from './samples.ts'
 
@@ -24,7 +25,7 @@ afterEach(() => {
 function openOne() {
   const db = openDatabase(folder)
   open.push(db)
-  const engine = createEngine(db, () => now)
+  const engine = createEngine(db, () => now, createSealer(null))
   return { db, engine, findContact: createContactReads(db).findContact }
 }
 
@@ -72,7 +73,7 @@ describe('a bad row', () => {
       const statement = prepare(sql)
       return sql === 'BEGIN IMMEDIATE' ? { run: () => void (begins++, statement.run()) } : statement
     }) as Database['prepare']
-    const engine = createEngine(db, () => now)
+    const engine = createEngine(db, () => now, createSealer(null))
     const jobs = Array.from({ length: 256 }, (_, index) => (index === 100 ? recordBadly() : record()))
     const { result, lines } = quietly(() => engine.run(jobs))
     expect(result.flatMap((outcome, index) => ('refusal' in outcome ? [index] : []))).toEqual([100])
@@ -142,7 +143,7 @@ describe('the disk', () => {
     (code) => {
       const { db } = openOne()
       const commit = failing(db, 'COMMIT', code)
-      const engine = createEngine(db, () => now)
+      const engine = createEngine(db, () => now, createSealer(null))
       engine.run([record()])
       commit.failNext()
       expect(() => engine.run([record()])).toThrow('disk')
@@ -155,7 +156,7 @@ describe('the disk', () => {
   test('a rollback that fails stops it too', () => {
     const { db } = openOne()
     const rollback = failing(db, 'ROLLBACK', 'SQLITE_IOERR')
-    const engine = createEngine(db, () => now)
+    const engine = createEngine(db, () => now, createSealer(null))
     rollback.failNext()
     expect(() => engine.run([recordBadly()])).toThrow('disk')
     expect(() => engine.run([record()])).toThrow('disk')
@@ -217,7 +218,7 @@ describe('another process beside', () => {
 test('an erasure that is rolled back takes nothing with it', () => {
   const { db, findContact } = openOne()
   const commit = failing(db, 'COMMIT', 'SQLITE_FULL')
-  const engine = createEngine(db, () => now)
+  const engine = createEngine(db, () => now, createSealer(null))
   engine.run([record({ email: 'first@example.com' })])
   engine.run([record({ email: 'a@example.com', at: AT + 7 })])
   commit.failNext()

@@ -5,6 +5,7 @@ import { beginBlanking, blankPages, findStalePages } from '../../src/store/blank
 import { truncateLog } from '../../src/store/checkpoints.ts'
 import { databasePath, openDatabase, openForReading } from '../../src/store/database.ts'
 import { createEngine, type Job } from '../../src/store/engine.ts'
+import { createSealer } from '../../src/store/sealing.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { AT, batchWrite, BY, contactWrite, done, eventWrite, idempotency, makeFolder } from './samples.ts'
 
@@ -198,7 +199,9 @@ describe('blanking', () => {
     await fill(first, PEOPLE.slice(0, 50), 2)
     await first.close()
     const db = openDatabase(folder)
-    createEngine(db, () => AT).run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: emailOf(7) } }])
+    createEngine(db, () => AT, createSealer(null)).run([
+      { name: 'eraseContact', input: { ...BY, appId: 1, email: emailOf(7) } },
+    ])
     truncateLog(db)
     db.close()
     plant(folder, 'planted-remains')
