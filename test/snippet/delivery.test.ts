@@ -136,6 +136,8 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   test('waits as long as Retry-After says, and so does what comes meanwhile', async () => {
     const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
     await until(() => calls().length === 1, ids)
+    // the answer is there, too
+    await quiet()
     await page.evaluate(`history.pushState(0, '', '/b'); service('track', 'saved')`)
     await page.evaluate(`dispatchEvent(new Event('online'))`)
     await page.clock.runFor(59_500)
