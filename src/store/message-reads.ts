@@ -15,7 +15,8 @@ import { unsealMail } from './sealed-columns.ts'
 import type { Sealer } from './sealing.ts'
 import { appMailSettings, deliveries, messages, messageVersions } from './schema.ts'
 
-const NO_SETTINGS: MailSettings = {
+/** How an app sends that never set anything. */
+export const NO_SETTINGS: MailSettings = {
   fromName: null,
   fromEmail: null,
   replyTo: null,

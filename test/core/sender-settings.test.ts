@@ -8,29 +8,11 @@ import {
   WEEK,
   writeSender,
 } from '../../src/core/sender-settings.ts'
+import { NO_SETTINGS } from '../../src/store/message-reads.ts'
 import type { MailSettings } from '../../src/store/message-types.ts'
 
 const EMPTY: SenderText = { ...readSenderText(() => ''), days: [...WEEK] }
 const read = (changes: Partial<SenderText>) => readSender({ ...EMPTY, ...changes })
-const NOTHING: MailSettings = {
-  fromName: null,
-  fromEmail: null,
-  replyTo: null,
-  postalAddress: null,
-  logoUrl: null,
-  colour: null,
-  smtpUrl: null,
-  dkimDomain: null,
-  dkimSelector: null,
-  dkimKey: null,
-  bounceSecret: null,
-  perSecond: null,
-  perPersonDay: null,
-  perPersonWeek: null,
-  sendWindow: null,
-  timezone: null,
-  giveUpHours: null,
-}
 
 describe('what is typed', () => {
   test('may be nothing: the server that is set stays', () => {
@@ -42,7 +24,7 @@ describe('what is typed', () => {
       bounceSecret: _____,
       timezone: ______,
       ...rest
-    } = NOTHING
+    } = NO_SETTINGS
     expect(read({})).toEqual({ settings: rest })
   })
 
@@ -109,11 +91,11 @@ describe('what is kept', () => {
   ])('is typed again as it was (%j)', (typed) => {
     const reading = read(typed)
     if ('errors' in reading) throw new Error('not taken')
-    expect(writeSender({ ...NOTHING, ...reading.settings })).toEqual({ ...EMPTY, ...typed })
+    expect(writeSender({ ...NO_SETTINGS, ...reading.settings })).toEqual({ ...EMPTY, ...typed })
   })
 
   test('never shows a password', () => {
-    expect(writeSender({ ...NOTHING, smtpUrl: 'smtp://a:secret@b.example' }).smtpUrl).toBe('')
+    expect(writeSender({ ...NO_SETTINGS, smtpUrl: 'smtp://a:secret@b.example' }).smtpUrl).toBe('')
     expect(maskSmtpUrl('smtp://ada%40b:sec%20ret@mail.example.com')).toBe('smtp://ada%40b:…@mail.example.com:587')
     expect(maskSmtpUrl('smtps://mail.example.com')).toBe('smtps://mail.example.com:465')
     expect(maskSmtpUrl('secret')).toBe('an address that cannot be read')

@@ -1,28 +1,9 @@
 import { describe, expect, test } from 'bun:test'
+import { NO_SETTINGS } from '../../src/store/message-reads.ts'
 import type { MailSettings, MessageRow } from '../../src/store/message-types.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import { createRoutes } from '../../src/mail/routes.ts'
 import { CONTENT } from './sending.ts'
-
-const NOTHING: MailSettings = {
-  fromName: null,
-  fromEmail: null,
-  replyTo: null,
-  postalAddress: null,
-  logoUrl: null,
-  colour: null,
-  smtpUrl: null,
-  dkimDomain: null,
-  dkimSelector: null,
-  dkimKey: null,
-  bounceSecret: null,
-  perSecond: null,
-  perPersonDay: null,
-  perPersonWeek: null,
-  sendWindow: null,
-  timezone: null,
-  giveUpHours: null,
-}
 
 const OURS = { smtpUrl: 'smtp://me:secret@mail.example.com', from: 'Eventpost <post@example.com>' }
 
@@ -48,7 +29,7 @@ function find(
     updatedAt: 0,
     content: { ...CONTENT, mail: { ...CONTENT.mail, ...mail } },
   }
-  const work = { message, settings: { ...NOTHING, ...settings } }
+  const work = { message, settings: { ...NO_SETTINGS, ...settings } }
   return { route: routes.find(work), again: () => routes.find(work), opened }
 }
 
