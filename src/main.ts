@@ -12,6 +12,7 @@ import { serve } from './commands/serve.ts'
 import { version } from './commands/version.ts'
 import { readWords } from './commands/words.ts'
 import { UsageError } from './config.ts'
+import { answerRehearsal, REHEARSAL_WORD } from './core/rehearsal-process.ts'
 import { StoreError } from './store/errors.ts'
 
 const COMMANDS: Command[] = [
@@ -47,6 +48,7 @@ async function main(words: string[]): Promise<number> {
   // files and folders of this service are its user's alone
   process.umask(0o077)
   const [first = '', ...others] = words
+  if (first === REHEARSAL_WORD) return answerRehearsal().then(() => 0)
   if (first === 'help') return main([...others, '--help'])
   if (VERSION.includes(first)) return main([version.name, ...others])
   const command = COMMANDS.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '))

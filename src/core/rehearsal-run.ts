@@ -11,7 +11,7 @@ import { readTimezone } from '../store/local-time.ts'
 import { whenDue } from '../store/triggers.ts'
 import { type Facts, judgeRules } from './judge.ts'
 import { type Moment, readHistory } from './rehearsal-history.ts'
-import { readPeople, readTriggers } from './rehearsal-triggers.ts'
+import { readPeople, readResultPath, readTriggers } from './rehearsal-triggers.ts'
 import { giveUpTime, nextOpening } from './send-window.ts'
 
 const HOUR_MS = 3_600_000
@@ -69,7 +69,8 @@ export function rehearse(
   const zone = readTimezone(settings.timezone)
   const opensAt = createOpening(content, settings, zone)
   let triggered = 0
-  for (const { contactId, at, resultPath, key } of readTriggers(reads, { appId, from }, content)) {
+  for (const trigger of readTriggers(reads, { appId, from }, content)) {
+    const { contactId, at, key } = trigger
     // what came since belongs to the next rehearsal: a page of this one is asked for later
     if (at > now) continue
     triggered += 1
@@ -81,6 +82,7 @@ export function rehearse(
       continue
     }
     const times = { plannedAt, now, giveUpAt: giveUpTime(plannedAt, settings.giveUpHours), opensAt }
+    const resultPath = readResultPath(content, trigger)
     const decided = decide(content, history, { contactId, at: plannedAt, triggeredAt: at, resultPath }, times)
     again.use(key, decided.at, decided.outcome === 'send')
     note(decided)
@@ -138,14 +140,14 @@ function outcomeOf({ mail }: MessageContent, status: string, verdicts: Verdict[]
 /** "Once" as the queue has it: what is on its way or was sent uses it up, what was skipped gives it back. */
 function createAgain(again: Again | undefined) {
   const everyMs = again && 'everyHours' in again ? again.everyHours * HOUR_MS : Number.POSITIVE_INFINITY
-  const freeAt = new Map<string, { waitingUntil: number; sentAt: number | null }>()
+  const freeAt = new Map<number | string, { waitingUntil: number; sentAt: number | null }>()
   return {
-    isFree(key: string, at: number, dueAt: number): boolean {
+    isFree(key: number | string, at: number, dueAt: number): boolean {
       const used = freeAt.get(key)
       if (!used) return true
       return used.waitingUntil <= at && (used.sentAt === null || dueAt >= used.sentAt + everyMs)
     },
-    use(key: string, dueAt: number, isSent: boolean): void {
+    use(key: number | string, dueAt: number, isSent: boolean): void {
       freeAt.set(key, { waitingUntil: dueAt, sentAt: isSent ? dueAt : (freeAt.get(key)?.sentAt ?? null) })
     },
   }

@@ -5,8 +5,8 @@ import { isPathLike, pathOfUrl } from '../store/paths.ts'
 import type { RehearsalReads } from '../store/rehearsal-reads.ts'
 import { onceKeyOf } from '../store/triggers.ts'
 
-/** `at` is ms UTC; `key` is what "once" counts by, and names the person. */
-export type Triggered = { contactId: number; at: number; resultPath: string | null; key: string }
+/** `at` is ms UTC; `key` is what "once" counts by, and names the person; `properties` are an event's, as JSON. */
+export type Triggered = { contactId: number; at: number; properties: string | null; key: number | string }
 
 /** `from`: ms UTC. */
 type Range = { appId: number; from: number }
@@ -31,13 +31,13 @@ export function readTriggers(reads: RehearsalReads, range: Range, content: Messa
 /** Without an event, "once" can only be once per person. */
 function* readCreated(reads: RehearsalReads, range: Range): Generator<Triggered> {
   for (const { id, createdAt } of reads.eachCreated(range)) {
-    yield { contactId: id, at: createdAt, resultPath: null, key: String(id) }
+    yield { contactId: id, at: createdAt, properties: null, key: id }
   }
 }
 
 function* readViews(reads: RehearsalReads, range: Range, pattern: string): Generator<Triggered> {
   for (const { contactId, path, occurredAt: at } of reads.eachHappening(range, null)) {
-    if (path !== null && isPathLike(path, pattern)) yield { contactId, at, resultPath: null, key: String(contactId) }
+    if (path !== null && isPathLike(path, pattern)) yield { contactId, at, properties: null, key: contactId }
   }
 }
 
@@ -46,17 +46,21 @@ type OnEvent = Extract<MessageContent['trigger'], { event: string }>
 function* readEvents(
   reads: RehearsalReads,
   range: Range,
-  content: MessageContent,
+  { again }: MessageContent,
   { event, where }: OnEvent,
 ): Generator<Triggered> {
-  const { again, onlyIf = [] } = content
-  const asksUrl = onlyIf.some(({ rule }) => rule === 'seen' || rule === 'notSeen')
   // of a million events, taking properties apart that nobody asks for would be most of the time
-  const asks = asksUrl || where !== undefined || (again !== undefined && 'property' in again)
+  const asks = where !== undefined || (again !== undefined && 'property' in again)
   for (const { contactId, properties, occurredAt: at } of reads.eachTrigger(range, event)) {
     const parsed = asks ? parseProperties(properties) : {}
     if (where && !allHold(where, parsed)) continue
-    const resultPath = asksUrl ? pathOfUrl(propertyOf(parsed, 'url')) : null
-    yield { contactId, at, resultPath, key: `${contactId} ${onceKeyOf(again, () => parsed)}` }
+    const onceKey = onceKeyOf(again, () => parsed)
+    yield { contactId, at, properties, key: onceKey === '' ? contactId : `${contactId} ${onceKey}` }
   }
+}
+
+/** The path of the `url` of what triggered, where a rule asks for it. */
+export function readResultPath({ onlyIf = [] }: MessageContent, { properties }: Triggered): string | null {
+  const asksUrl = onlyIf.some(({ rule }) => rule === 'seen' || rule === 'notSeen')
+  return asksUrl ? pathOfUrl(propertyOf(parseProperties(properties), 'url')) : null
 }
