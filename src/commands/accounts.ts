@@ -1,7 +1,7 @@
 import { readSecret, UsageError } from '../config.ts'
-import { createAccount } from '../core/accounts.ts'
+import { createAccount, provePassword } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'
-import { findPasswordFault, hashPassword } from '../core/passwords.ts'
+import { findPasswordFault } from '../core/passwords.ts'
 import { APP_ADDRESSES } from './apps.ts'
 import {
   BASE_URL,
@@ -26,19 +26,23 @@ const BEGINNING: Options = {
   email: { type: 'string', value: 'EMAIL', meaning: "The owner's email." },
   app: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
   ...APP_ADDRESSES,
-  'password-file': { type: 'string', value: 'FILE', meaning: 'File with the password; without it a link sets one.' },
+  'password-file': {
+    type: 'string',
+    value: 'FILE',
+    meaning: 'File with their password; without it they join by a link.',
+  },
 }
 
 const EMAIL_TAKEN =
-  'A member with this email exists already. Use another email, or make a further app of their account: eventpost app create.'
+  'A member with this email exists already, and this is not their password. Leave --password-file out: they join by the link that is printed.'
 
-async function readPasswordHash(given: Given): Promise<string | null> {
+function readPassword(given: Given): string | null {
   const path = given.text('password-file')
   if (path === undefined) return null
   const password = readSecret('--password-file', path)
   const fault = findPasswordFault(password)
   if (fault) throw new UsageError(fault)
-  return hashPassword(password)
+  return password
 }
 
 /** The same set-up as in the browser, without one (product.md, Command line). */
@@ -53,13 +57,16 @@ async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   if ('errors' in reading)
     throw new UsageError(reading.errors.map(({ field, message }) => `--${field}: ${message}`).join(' '))
   const baseUrl = reachedAt(given, env)
-  const passwordHash = await readPasswordHash(given)
+  const password = readPassword(given)
   return withStore(given, env, { mayCreate: onlyFirst }, async (store) => {
     const maker = { store, now: Date.now(), actor: 'cli' }
-    const outcome = await createAccount(maker, { ...reading.input, passwordHash }, { onlyFirst, setupToken: null })
-    if ('refusal' in outcome && outcome.refusal === 'email_taken') throw new CommandRefused(EMAIL_TAKEN)
-    const { passwordToken, ...printed } = expectDone(outcome)
-    const signInUrl = passwordToken === null ? `${baseUrl}/` : `${baseUrl}/password?token=${passwordToken}`
+    const proof = password === null ? { hash: null } : await provePassword(store, reading.input.email, password)
+    if ('refusal' in proof) throw new CommandRefused(EMAIL_TAKEN)
+    const beginning = { ...reading.input, passwordHash: proof.hash }
+    const { inviteToken, ...printed } = expectDone(
+      await createAccount(maker, beginning, { onlyFirst, setupToken: null }),
+    )
+    const signInUrl = inviteToken === null ? `${baseUrl}/` : `${baseUrl}/password?token=${inviteToken}`
     return { ...printed, signInUrl }
   })
 }
@@ -73,7 +80,7 @@ export const init: Command = {
 
 export const accountCreate: Command = {
   name: 'account create',
-  summary: 'makes a further account, with the options and the output of init',
+  summary: 'makes a further account, with the options and the output of init; its owner may be in others',
   options: BEGINNING,
   run: (given, env) => begin(given, env, false),
 }

@@ -31,13 +31,13 @@ function readMemberEmail(given: Given): string {
   return email.email
 }
 
-/** Where the member chooses a password; the link works once and for a day. */
-const passwordUrl = (given: Given, env: Environment, token: string): string =>
+/** Where the member joins, or chooses a password; the link works once and for a day. */
+const linkOf = (given: Given, env: Environment, token: string): string =>
   `${reachedAt(given, env)}/password?token=${token}`
 
 export const memberInvite: Command = {
   name: 'member invite',
-  summary: 'adds a member; prints memberId and the link where they choose a password',
+  summary: 'invites a member; prints memberId and the link where they join, or choose a password first',
   options: {
     ...COMMON,
     ...ACCOUNT,
@@ -50,8 +50,8 @@ export const memberInvite: Command = {
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const accountId = await findAccount(store, given)
       const maker = { store, now: Date.now(), actor: 'cli' }
-      const { memberId, passwordToken } = expectDone(await inviteMember(maker, accountId, { email, role }))
-      return { memberId, signInUrl: passwordUrl(given, env, passwordToken) }
+      const { memberId, inviteToken } = expectDone(await inviteMember(maker, accountId, { email, role }))
+      return { memberId, signInUrl: linkOf(given, env, inviteToken) }
     })
   },
 }
@@ -63,11 +63,11 @@ export const memberResetPassword: Command = {
   run: async (given, env) => {
     const email = readMemberEmail(given)
     return withStore(given, env, { mayCreate: false }, async (store) => {
-      const outcome = await resetPassword({ store, now: Date.now(), actor: 'cli' }, email)
+      const outcome = await resetPassword({ store, now: Date.now(), actor: 'cli' }, { email, accountId: null })
       if ('refusal' in outcome && outcome.refusal === 'not_found') {
         throw new CommandRefused('There is no member with this email.')
       }
-      return { signInUrl: passwordUrl(given, env, expectDone(outcome).passwordToken) }
+      return { signInUrl: linkOf(given, env, expectDone(outcome).passwordToken) }
     })
   },
 }

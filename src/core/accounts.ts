@@ -5,6 +5,7 @@ import { hashApiKey, makeApiKey } from './api-keys.ts'
 import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { makeLink } from './members.ts'
 import { FIRST_MESSAGES } from './message-drafts.ts'
+import { hashPassword, isPasswordOf } from './passwords.ts'
 import { makeTextId } from './public-ids.ts'
 import { hashToken } from './tokens.ts'
 
@@ -12,7 +13,10 @@ export type { KeyRow, KeyScope, Plan }
 
 type Maker = { store: Store; now: number; actor: string }
 
-/** What someone must say to begin. `home` defaults to https and the first domain. */
+/**
+ * What someone must say to begin. `passwordHash`: from `provePassword` where the email may be known; null lets the owner
+ * join by a link. `home` defaults to https and the first domain.
+ */
 export type Beginning = {
   email: string
   passwordHash: string | null
@@ -28,13 +32,14 @@ export type Begun = {
   siteId: string
   apiKey: string
   identitySecret: string
-  /** sets the owner's password; null when one was given */
-  passwordToken: string | null
+  /** lets the owner join, with the password they have or one that they choose; null when it was given */
+  inviteToken: string | null
 }
 
 /**
  * Makes an account with its owner, first app, first key and identity secret, in one commit (spec 2.1 to 2.3).
- * `onlyFirst` refuses where an account exists; `setupToken` is the printed link's.
+ * `onlyFirst` refuses where an account exists; `setupToken` is the printed link's. Refusals: already_set_up, not_found,
+ * email_taken where the email is known and the password is not theirs.
  */
 export async function createAccount(
   { store, now, actor }: Maker,
@@ -45,7 +50,7 @@ export async function createAccount(
   const app = newApp(beginning.appName, beginning.domains, beginning.home, now)
   const apiKey = makeApiKey()
   const identitySecret = makeIdentitySecret()
-  const link = beginning.passwordHash === null ? makeLink('password', now) : null
+  const link = beginning.passwordHash === null ? makeLink('invite', now) : null
   const outcome = await store.createAccount({
     id: accountId,
     name: beginning.appName,
@@ -54,7 +59,7 @@ export async function createAccount(
     onlyFirst,
     setupToken: setupToken === null ? null : hashToken(setupToken),
     member: { id: makeTextId('mem', now), email: beginning.email, passwordHash: beginning.passwordHash },
-    passwordLink: link?.row ?? null,
+    inviteLink: link?.row ?? null,
     app,
     key: newKey('First key', 'standard', apiKey, now),
     secret: { id: makeTextId('sec', now), secret: identitySecret },
@@ -66,8 +71,23 @@ export async function createAccount(
     siteId: app.siteId,
     apiKey,
     identitySecret,
-    passwordToken: link?.token ?? null,
+    inviteToken: link?.token ?? null,
   }
+}
+
+/**
+ * The hash of the password that an owner signs in with: of a new person, of this one; whoever is known keeps theirs, and it
+ * must be the same. Refusals: email_taken where it is not.
+ */
+export async function provePassword(
+  store: Store,
+  email: string,
+  password: string,
+): Promise<{ hash: string } | Refused> {
+  const known = await store.findMember(email)
+  if (!known) return { hash: await hashPassword(password) }
+  const isTheirs = await isPasswordOf(known.passwordHash, password)
+  return isTheirs && known.passwordHash !== null ? { hash: known.passwordHash } : { refusal: 'email_taken' }
 }
 
 type AppBeginning = { name: string; domains: string[]; home: string | null; snippet?: SnippetSettings }

@@ -1,17 +1,17 @@
 import type { Store } from '../store/store.ts'
-import type { MemberEntry } from '../store/session-types.ts'
+import type { MemberEntry, MemberLink, Place } from '../store/session-types.ts'
 import type { NewLink, Refused, Role } from '../store/types.ts'
 import { makeTextId } from './public-ids.ts'
 import { hashToken, makeToken } from './tokens.ts'
 
-export type { MemberEntry, Role }
+export type { MemberEntry, MemberLink, Place, Role }
 
 type Maker = { store: Store; now: number; actor: string }
 
 /** How long a printed link works. The set-up link is made anew at every start, so a day is plenty. */
 const LINK_MS = 24 * 3_600_000
 
-/** What a member may do: an owner everything, an editor what concerns people and messages, a viewer look. */
+/** What a member may do in an account: an owner everything, an editor what concerns people and messages, a viewer look. */
 export const ROLES = ['owner', 'editor', 'viewer'] as const satisfies readonly Role[]
 
 export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text)
@@ -25,32 +25,63 @@ export function makeLink(purpose: NewLink['purpose'], now: number): { token: str
   return { token, row: { tokenHash: hashToken(token), purpose, expiresAt: now + LINK_MS } }
 }
 
-/** Whether a one-time link can be used. */
-export const hasLink = ({ store, now }: Omit<Maker, 'actor'>, purpose: NewLink['purpose'], token: string) =>
-  store.hasLink(hashToken(token), purpose, now)
+/** Whether the set-up link can be used. */
+export const hasSetupLink = ({ store, now }: Omit<Maker, 'actor'>, token: string) =>
+  store.hasLink(hashToken(token), 'setup', now)
 
 /** Sets a password by a link, which is used up; all sessions of the member end (promises 14). Refusals: not_found. */
 export const setPasswordByLink = ({ store, now }: Omit<Maker, 'actor'>, token: string, passwordHash: string) =>
   store.setPasswordByLink({ tokenHash: hashToken(token), passwordHash, at: now })
 
-/** Adds a member, who chooses a password through the link. Refusals: email_taken. */
+/**
+ * Invites a person to an account, known to the server or not, which the account must not learn (promises 21). They have
+ * no access until they accept by the link. Refusals: email_taken where they are in this account or invited to it.
+ */
 export async function inviteMember(
   { store, now, actor }: Maker,
   accountId: string,
   { email, role }: { email: string; role: Role },
-): Promise<{ memberId: string; passwordToken: string } | Refused> {
-  const { token, row } = makeLink('password', now)
+): Promise<{ memberId: string; inviteToken: string } | Refused> {
+  const { token, row } = makeLink('invite', now)
   const member = { id: makeTextId('mem', now), email, role }
   const outcome = await store.inviteMember({ accountId, actor, at: now, member, link: row })
-  return 'refusal' in outcome ? outcome : { memberId: member.id, passwordToken: token }
+  return 'refusal' in outcome ? outcome : { memberId: outcome.memberId, inviteToken: token }
 }
 
-/** A link that sets a new password; links made before stop working. Refusals: not_found. */
+/** Another link for a person who has not accepted; the earlier one stops working. Refusals: not_found. */
+export async function inviteAgain(
+  { store, now, actor }: Maker,
+  accountId: string,
+  memberId: string,
+): Promise<{ inviteToken: string } | Refused> {
+  const { token, row } = makeLink('invite', now)
+  const outcome = await store.inviteAgain({ accountId, actor, at: now, memberId, link: row })
+  return 'refusal' in outcome ? outcome : { inviteToken: token }
+}
+
+/** What a one-time link of a member leads to; null where it does not work. */
+export const findMemberLink = ({ store, now }: Omit<Maker, 'actor'>, token: string): Promise<MemberLink | null> =>
+  store.findMemberLink(hashToken(token), now)
+
+/**
+ * Accepts an invitation of somebody who has a password, which is used up; `passwordHash` is what theirs was compared with.
+ * Refusals: not_found.
+ */
+export const acceptInvitation = (
+  { store, now }: Omit<Maker, 'actor'>,
+  token: string,
+  { memberId, passwordHash }: { memberId: string; passwordHash: string },
+) => store.acceptInvitation({ tokenHash: hashToken(token), memberId, passwordHash, at: now })
+
+/**
+ * A link that sets a new password, for all accounts of the person; links made before stop working. `accountId`: of the
+ * owner who asks; null for who runs the server. Refusals: not_found, reset_elsewhere.
+ */
 export async function resetPassword(
   { store, now, actor }: Maker,
-  email: string,
+  { email, accountId }: { email: string; accountId: string | null },
 ): Promise<{ passwordToken: string } | Refused> {
   const { token, row } = makeLink('password', now)
-  const outcome = await store.makePasswordLink({ email, actor, at: now, link: row })
+  const outcome = await store.makePasswordLink({ email, accountId, actor, at: now, link: row })
   return 'refusal' in outcome ? outcome : { passwordToken: token }
 }

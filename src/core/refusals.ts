@@ -118,7 +118,14 @@ export const REFUSALS = {
     status: 409,
     message: 'An account needs an owner, and this is the only one. Make another member an owner first.',
   },
-  email_taken: { status: 409, message: 'A member with this email exists already. Use another email.' },
+  email_taken: {
+    status: 409,
+    message: 'A member of this account has this email already, or is invited with it. Use another email.',
+  },
+  reset_elsewhere: {
+    status: 409,
+    message: 'Where a server holds several accounts, only who runs it makes a link for a new password.',
+  },
 } as const satisfies Record<string, Row>
 
 /**

@@ -73,14 +73,12 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
   const save = (session: NewSession, passwordHash: string, replaces: string | null) =>
     store.startSession({ session, passwordHash, replaces, at: clock.now() })
 
-  const hold = async (session: NewSession, { member }: Proof): Promise<void> => {
+  const hold = (session: NewSession, { member }: Proof): void => {
     const { tokenHash, ...row } = session
     const at = clock.now()
-    const account = await store.findAccount(member.accountId)
     unsaved.set(tokenHash, {
       session: { ...row, createdAt: at, lastSeenAt: at, confirmedAt: at },
       member,
-      accountName: account?.name ?? '',
       saveAgainAt: clock.monotonicMs() + TOUCH_EVERY_MS,
     })
   }
@@ -94,11 +92,11 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       await noteUse(found.session)
       return found
     },
-    /** Whether a token's session has not ended; asking is no use of it. */
-    async isLive(token: string): Promise<boolean> {
+    /** The same, and asking is no use of it. */
+    async peek(token: string): Promise<SignedIn | null> {
       const tokenHash = hashToken(token)
       const found = (await store.findSession(tokenHash)) ?? unsaved.get(tokenHash)
-      return found !== undefined && isLive(found.session)
+      return found && isLive(found.session) ? found : null
     },
     /** A new session after a right password. `replaces` is the token that the same browser had. Refusals: not_found. */
     async start(proof: Proof, browser: string, replaces: string | null): Promise<{ token: string } | Refused> {
@@ -106,7 +104,7 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       const id = makeTextId('ses', clock.now())
       const session = { id, tokenHash: hashToken(token), memberId: proof.member.id, browser }
       const outcome = await save(session, proof.passwordHash, replaces === null ? null : hashToken(replaces))
-      if (isPassing(outcome)) await hold(session, proof)
+      if (isPassing(outcome)) hold(session, proof)
       else if ('refusal' in outcome) return outcome
       return { token }
     },

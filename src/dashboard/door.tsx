@@ -8,12 +8,13 @@ import { askForPassword, CONFIRM_FIELD } from './confirm.tsx'
 import type { PageName } from './frame.tsx'
 import { NO_FLASH, readFlash } from './flash.ts'
 import { type Form, readForm, toForm } from './forms.ts'
+import { lastAppCookie, readLastApp } from './last-app.ts'
 import { signInLate } from './late-form.tsx'
 import { pageAbove } from './paths.ts'
 import { problemAnswer } from './problems.tsx'
 import { readSessionToken } from './session-cookie.ts'
 import { STREAM_HEADERS } from './stream.ts'
-import { toViewer, type Viewer } from './viewer.ts'
+import { findViewer, type Viewer } from './viewer.ts'
 
 /** What the pages are made of. */
 export type PageParts = Parts & { sessions: Sessions; signIns: SignIns }
@@ -45,7 +46,7 @@ export async function openStream(
 ): Promise<Response> {
   const signedIn = await findSignedIn(parts, request)
   if (!signedIn) return new Response(null, { status: 401 })
-  const viewer = toViewer(signedIn, await parts.store.listApps(signedIn.member.accountId), appId, null)
+  const viewer = await findViewer(parts, signedIn.member, appId, null)
   if (!viewer) return problemAnswer(request, 'page_unknown')
   // nobody would read it, and it would not end
   return request.method === 'HEAD' ? new Response(null, { headers: STREAM_HEADERS }) : open(viewer)
@@ -67,13 +68,18 @@ async function showTo(
   request: Request,
   { appId, show }: { appId: string; show: Show },
 ): Promise<Response> {
-  const apps = await parts.store.listApps(signedIn.member.accountId)
-  const viewer = toViewer(signedIn, apps, appId, readFlash(request))
+  const viewer = await findViewer(parts, signedIn.member, appId, readFlash(request))
   if (!viewer) return problemAnswer(request, 'page_unknown')
   const response = await show(viewer, signedIn)
   if (viewer.flash && response.status === 200) response.headers.append('Set-Cookie', NO_FLASH)
+  if (hasOthers(viewer) && response.status === 200 && readLastApp(request) !== appId) {
+    response.headers.append('Set-Cookie', lastAppCookie(parts.baseUrl, appId))
+  }
   return response
 }
+
+const hasOthers = ({ accounts: [first, second] }: Viewer): boolean =>
+  second !== undefined || (first?.apps.length ?? 0) > 1
 
 /**
  * `role` is the least that may send it; a `sensitive` one asks for the password when that was typed long ago, as a part

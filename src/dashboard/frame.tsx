@@ -7,7 +7,7 @@ import { Flash } from './parts/notice.tsx'
 import { PageHead } from './parts/page-head.tsx'
 import { Zone } from './parts/time.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
-import type { Viewer } from './viewer.ts'
+import type { OwnAccount, Viewer } from './viewer.ts'
 
 /** The pages of an app, in the order in which they are needed. */
 const PAGES = {
@@ -109,50 +109,57 @@ const Item = ({ href, icon, isCurrent, children }: ItemProps) => (
   </a>
 )
 
-/** Another app of the account is seen on the same page. */
-const Switcher = ({
-  viewer: {
-    account,
-    apps,
-    app,
-    member: { role },
-  },
-  page,
-}: {
-  viewer: Viewer
-  page: PageName
-}) => (
-  <details class="switcher" name="switcher">
-    <summary class="item">
-      <Mark />
-      <span>
-        <b>{app.name}</b>
-        <small>{account.name === app.name ? 'Eventpost' : account.name}</small>
-      </span>
-      <Icon name="chevrons" />
-    </summary>
-    <div class="menu">
-      <p>{`Apps of ${account.name}`}</p>
-      <ul>
-        {apps.map(({ publicId, name }) => (
-          <li key={publicId}>
-            <a
-              class="item"
-              href={pathOf(publicId, pageElsewhere(page))}
-              aria-current={publicId === app.publicId ? 'true' : undefined}
-            >
-              <span>{name}</span>
-              {publicId === app.publicId && <Icon name="check" />}
-            </a>
-          </li>
-        ))}
-      </ul>
-      {hasRole(role, 'owner') && (
-        <a class="item more" href={pathOf(app.publicId, 'new-app')}>
-          <Icon name="plus" />
-          <span>New app</span>
-        </a>
-      )}
-    </div>
-  </details>
+type SwitcherProps = { viewer: Viewer; page: PageName }
+
+/** Which app is looked at, and all others that the person may open, each on the same page. */
+const Switcher = ({ viewer, page }: SwitcherProps) => {
+  const { account, accounts, app, member } = viewer
+  const isOwner = hasRole(member.role, 'owner')
+  return (
+    <details class="switcher" name="switcher">
+      <summary class="item">
+        <Mark />
+        <span>
+          <b>{app.name}</b>
+          <small>{account.name === app.name ? 'Eventpost' : account.name}</small>
+        </span>
+        <Icon name="chevrons" />
+      </summary>
+      <div class="menu">
+        <div class="places">
+          {accounts.map((one) => (
+            <AccountPlaces key={one.id} account={one} isOnly={accounts.length === 1} {...{ viewer, page }} />
+          ))}
+        </div>
+        {isOwner && (
+          <a class="item more" href={pathOf(app.publicId, 'new-app')}>
+            <Icon name="plus" />
+            <span>{accounts.length === 1 ? 'New app' : `New app of ${account.name}`}</span>
+          </a>
+        )}
+      </div>
+    </details>
+  )
+}
+
+type PlacesProps = SwitcherProps & { account: OwnAccount; isOnly: boolean }
+
+const AccountPlaces = ({ account: { id, name, apps }, isOnly, viewer, page }: PlacesProps) => (
+  <>
+    <p id={`account-${id}`}>{isOnly ? `Apps of ${name}` : name}</p>
+    <ul aria-labelledby={`account-${id}`}>
+      {apps.map((app) => (
+        <li key={app.publicId}>
+          <a
+            class="item"
+            href={pathOf(app.publicId, pageElsewhere(page))}
+            aria-current={app.publicId === viewer.app.publicId ? 'true' : undefined}
+          >
+            <span>{app.name}</span>
+            {app.publicId === viewer.app.publicId && <Icon name="check" />}
+          </a>
+        </li>
+      ))}
+    </ul>
+  </>
 )

@@ -3,15 +3,22 @@ import { Elysia } from 'elysia'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { findSignedIn, type PageParts } from './door.tsx'
 import { pathOf } from './frame.tsx'
+import { readLastApp } from './last-app.ts'
 import { Layout } from './layout.tsx'
+import { Button } from './parts/button.tsx'
 
-/** The address itself leads on: to one's first app, or to signing in. */
+/** The address itself leads on: to the app that was looked at last, else to one's first, or to signing in. */
 export const homeRoutes = (parts: PageParts) =>
   new Elysia().get('/', async ({ request }) => {
     if (!(await parts.store.isSetUp())) return pageAnswer(request, 200, <HomePage />)
     const signedIn = await findSignedIn(parts, request)
-    const [app] = signedIn ? await parts.store.listApps(signedIn.member.accountId) : []
-    return redirectAnswer(app ? pathOf(app.publicId, 'activation') : '/sign-in')
+    if (!signedIn) return redirectAnswer('/sign-in')
+    const places = await parts.store.listPlaces(signedIn.member.id)
+    const last = readLastApp(request)
+    const place = places.find(({ appId }) => appId === last) ?? places[0]
+    return place
+      ? redirectAnswer(pathOf(place.appId, 'activation'))
+      : pageAnswer(request, 200, <NowherePage email={signedIn.member.email} />)
   })
 
 const HomePage = () => (
@@ -20,5 +27,18 @@ const HomePage = () => (
       The link that sets it up is printed in the terminal where the server was started. It works once, and only the one
       printed last.
     </p>
+  </Layout>
+)
+
+/** Of somebody who was removed from their last account, or whose account has no app. */
+const NowherePage = ({ email }: { email: string }) => (
+  <Layout title="There is no app for you" lead={`You are signed in as ${email}, and no account of yours has an app.`}>
+    <p>If you are invited to an account, open the link that you were given: it lets you in.</p>
+    <p>
+      Whoever runs this server makes an app with <code>eventpost app create</code>.
+    </p>
+    <form class="next" method="post" action="/sign-out">
+      <Button>Sign out</Button>
+    </form>
   </Layout>
 )

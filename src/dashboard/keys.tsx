@@ -57,7 +57,7 @@ export async function showKeys(parts: PageParts, request: Request, viewer: Viewe
   const now = clock.now()
   const keys = (await store.listKeys(viewer.account.id)).map(access.withUse)
   const secrets = await store.listSecrets(viewer.account.id, now - PREVIOUS_SECRET_VALID_MS)
-  const oldSecretUse = await readOldSecretUse(parts, viewer.apps)
+  const oldSecretUse = await readOldSecretUse(parts, await store.listApps(viewer.account.id))
   const workingFirst = keys.toSorted((a, b) => Number(a.revokedAt !== null) - Number(b.revokedAt !== null))
   const shown = pageOf(workingFirst, pathOf(viewer.app.publicId, 'keys'), request)
   const calls = await store.listCalls(viewer.account.id, SHOWN_CALLS)

@@ -1,13 +1,13 @@
 /** @jsxImportSource preact */
 import type { MemberEntry } from '../core/members.ts'
 import { Frame, pathOf } from './frame.tsx'
-import { ROLE_NAMES } from './members-page.tsx'
 import { ActionForm, Button, ButtonLink, HiddenFields } from './parts/button.tsx'
 import { Radios } from './parts/choice.tsx'
 import { Dialog } from './parts/dialog.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
 import { SecretOnce } from './parts/secret.tsx'
+import { ROLE_NAMES, ROLE_WORDS } from './role-words.ts'
 import type { Viewer } from './viewer.ts'
 
 export type InviteErrors = { email?: string; role?: string; notice?: string }
@@ -36,7 +36,7 @@ export const InvitePage = ({ viewer, input, errors = {} }: InviteProps) => {
           name="email"
           label="Email"
           kind="email"
-          hint="They sign in with it."
+          hint="They sign in with it, and keep their password if they have one here."
           error={errors.email}
           value={input.email}
           autofocus
@@ -52,24 +52,32 @@ export const InvitePage = ({ viewer, input, errors = {} }: InviteProps) => {
   )
 }
 
-type LinkMadeProps = { viewer: Viewer; email: string; link: string }
+type LinkMadeProps = { viewer: Viewer; email: string; link: string; isInvitation: boolean }
 
-/** The only page that shows the link: whoever opens it chooses the password. */
-export const LinkMadePage = ({ viewer, email, link }: LinkMadeProps) => (
+/** The only page that shows the link. It says the same of whom the server knows already (promises 21). */
+export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProps) => (
   <Frame viewer={viewer} page="members" title="The link is ready" state={`Give it to ${email}, and to nobody else.`}>
     <SecretOnce
       secrets={[{ id: 'link', name: 'Link', text: link }]}
-      warning="It is shown once, works once, and for a day. Whoever opens it chooses the password."
+      warning={`It is shown once, works once, and for a day. ${isInvitation ? INVITATION : 'Whoever opens it chooses the password.'}`}
       next={pathOf(viewer.app.publicId, 'members')}
       said="I have passed it on"
     />
   </Frame>
 )
 
-type MemberProps = { viewer: Viewer; member: MemberEntry; notice?: string }
+const INVITATION = 'Whoever opens it joins the account, with the password they have here or one that they choose.'
+
+type MemberProps = {
+  viewer: Viewer
+  member: MemberEntry
+  /** whether the server holds no other account */
+  isOnlyAccount: boolean
+  notice?: string
+}
 
 /** What owners can do about a member. */
-export const MemberPage = ({ viewer, member, notice }: MemberProps) => (
+export const MemberPage = ({ viewer, member, isOnlyAccount, notice }: MemberProps) => (
   <Frame viewer={viewer} page="members" title={member.email} state={stateOf(viewer, member)}>
     {notice && <Notice kind="error">{notice}</Notice>}
     <section>
@@ -80,7 +88,11 @@ export const MemberPage = ({ viewer, member, notice }: MemberProps) => (
         <Button>Change the role</Button>
       </form>
     </section>
-    <LinkSection viewer={viewer} member={member} />
+    {member.isInvited ? (
+      <InvitationSection viewer={viewer} member={member} />
+    ) : (
+      <PasswordSection {...{ viewer, member, isOnlyAccount }} />
+    )}
     <RemoveSection viewer={viewer} member={member} />
   </Frame>
 )
@@ -88,29 +100,48 @@ export const MemberPage = ({ viewer, member, notice }: MemberProps) => (
 function stateOf({ member: { id: ownId }, account }: Viewer, { id, role, isInvited }: MemberEntry): string {
   if (id === ownId) return `You, ${ROLE_NAMES[role].toLowerCase()} of ${account.name}.`
   const name = `${ROLE_NAMES[role]} of ${account.name}`
-  return isInvited ? `${name}, who has not chosen a password yet.` : `${name}.`
+  return isInvited ? `Invited as ${ROLE_WORDS[role]} of ${account.name}, and not here yet.` : `${name}.`
 }
 
-const LinkSection = ({ viewer, member: { id, isInvited } }: MemberProps) => (
+type SectionProps = Pick<MemberProps, 'viewer' | 'member'>
+
+const LinkForm = ({ viewer, member: { id } }: SectionProps) => (
+  <ActionForm action={`${pathOf(viewer.app.publicId, 'members')}/link`} fields={{ member: id }}>
+    Make a link
+  </ActionForm>
+)
+
+const InvitationSection = (props: SectionProps) => (
   <section>
-    <h2>Password</h2>
-    <p>
-      {isInvited
-        ? 'If the link was lost or is older than a day, make another one. The earlier one stops working.'
-        : 'Whoever forgot it gets a link to choose another one, which ends all their sessions.'}
-    </p>
-    <ActionForm action={`${pathOf(viewer.app.publicId, 'members')}/link`} fields={{ member: id }}>
-      Make a link
-    </ActionForm>
+    <h2>Invitation</h2>
+    <p>If the link was lost or is older than a day, make another one. The earlier one stops working.</p>
+    <LinkForm {...props} />
   </section>
 )
 
-const RemoveSection = ({ viewer, member: { id, email } }: MemberProps) => (
+/** Where there are several accounts, a link would open the member's other ones to whoever makes it. */
+const PasswordSection = ({ isOnlyAccount, ...props }: Omit<MemberProps, 'notice'>) => (
+  <section>
+    <h2>Password</h2>
+    {isOnlyAccount ? (
+      <>
+        <p>Whoever forgot it gets a link to choose another one, which ends all their sessions.</p>
+        <LinkForm {...props} />
+      </>
+    ) : (
+      <p>
+        Whoever forgot it asks who runs this server for a link: <code>eventpost member reset-password</code>
+      </p>
+    )}
+  </section>
+)
+
+const RemoveSection = ({ viewer, member: { id, email } }: SectionProps) => (
   <section>
     <h2>Remove</h2>
     <p>Keys they made keep working: revoke those that they may have kept.</p>
     <Dialog id="remove" opener="Remove" about={email} kind="danger" title={`Remove ${email}?`}>
-      <p>All their sessions end, and they cannot sign in any more. What they made stays.</p>
+      <p>They see nothing of {viewer.account.name} any more, from now on. What they made stays.</p>
       <form method="post" action={`${pathOf(viewer.app.publicId, 'members')}/remove`}>
         <HiddenFields fields={{ member: id }} />
         <Button kind="danger">Remove the member</Button>

@@ -7,6 +7,7 @@ import { Notice } from './parts/notice.tsx'
 import type { Page } from './paging.ts'
 import { type Column, Pager, Table } from './parts/table.tsx'
 import { Time } from './parts/time.tsx'
+import { ROLE_NAMES } from './role-words.ts'
 import type { Viewer } from './viewer.ts'
 
 type MembersProps = { viewer: Viewer; members: MemberEntry[]; shown: Page<MemberEntry>; now: number }
@@ -38,8 +39,6 @@ export const MembersPage = ({ viewer, members, shown, now }: MembersProps) => {
 const stateOf = (members: MemberEntry[], account: string): string =>
   members.length === 1 ? `One person signs in to ${account}.` : `${members.length} people belong to ${account}.`
 
-export const ROLE_NAMES = { owner: 'Owner', editor: 'Editor', viewer: 'Viewer' } as const
-
 const columnsOf = (viewer: Viewer, isOwner: boolean, now: number): Column<MemberEntry>[] => [
   {
     name: 'Email',
@@ -52,8 +51,7 @@ const columnsOf = (viewer: Viewer, isOwner: boolean, now: number): Column<Member
   { name: 'Role', cell: ({ role }) => ROLE_NAMES[role] },
   {
     name: 'State',
-    cell: ({ isInvited }) =>
-      isInvited ? <Badge mood="caution">Invited, no password yet</Badge> : <Badge mood="good">Signs in</Badge>,
+    cell: ({ isInvited }) => (isInvited ? <Badge mood="caution">Invited</Badge> : <Badge mood="good">Signs in</Badge>),
   },
   { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
   ...(isOwner

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { readEmail } from '../core/email.ts'
-import { hasRole, inviteMember, isRole, type MemberEntry, resetPassword } from '../core/members.ts'
+import { hasRole, inviteAgain, inviteMember, isRole, type MemberEntry, resetPassword } from '../core/members.ts'
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { type PageParts, showPage, takeForm } from './door.tsx'
@@ -83,7 +83,8 @@ async function showMember(parts: PageParts, request: Request, viewer: Viewer, id
   const member = await findMember(parts, viewer, id)
   if (!member) return problemAnswer(request, 'page_unknown')
   const notice = refusal && REFUSALS[refusal].message
-  const page = <MemberPage viewer={viewer} member={member} notice={notice} />
+  const isOnlyAccount = (await parts.store.listAccounts()).length === 1
+  const page = <MemberPage {...{ viewer, member, isOnlyAccount, notice }} />
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
 }
 
@@ -102,20 +103,26 @@ async function invite(parts: PageParts, request: Request, form: Form, viewer: Vi
     const { status, message } = REFUSALS[made.refusal]
     return refuse(status, made.refusal === 'email_taken' ? { email: message } : { notice: message })
   }
-  const link = linkOf(baseUrl, made.passwordToken)
-  return pageAnswer(request, 200, <LinkMadePage viewer={viewer} email={email} link={link} />)
+  const link = linkOf(baseUrl, made.inviteToken)
+  return pageAnswer(request, 200, <LinkMadePage {...{ viewer, email, link }} isInvitation />)
 }
 
 const linkOf = (baseUrl: string, token: string): string => `${baseUrl}/password?token=${token}`
 
+/** Another invitation for who has not accepted yet, a new password for who has forgotten theirs. */
 async function makeLink(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
   const { store, clock, baseUrl } = parts
   const member = await findMember(parts, viewer, form.text('member'))
   if (!member) return problemAnswer(request, 'page_unknown')
-  const made = await resetPassword({ store, now: clock.now(), actor: viewer.member.id }, member.email)
+  const maker = { store, now: clock.now(), actor: viewer.member.id }
+  const accountId = viewer.account.id
+  const made = member.isInvited
+    ? await inviteAgain(maker, accountId, member.id)
+    : await resetPassword(maker, { email: member.email, accountId })
   if ('refusal' in made) return showMember(parts, request, viewer, member.id, made.refusal)
-  const link = linkOf(baseUrl, made.passwordToken)
-  return pageAnswer(request, 200, <LinkMadePage viewer={viewer} email={member.email} link={link} />)
+  const link = linkOf(baseUrl, 'inviteToken' in made ? made.inviteToken : made.passwordToken)
+  const { email, isInvited: isInvitation } = member
+  return pageAnswer(request, 200, <LinkMadePage {...{ viewer, email, link, isInvitation }} />)
 }
 
 const changeBy = ({ clock }: PageParts, { account, member }: Viewer) => ({

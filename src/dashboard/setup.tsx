@@ -2,7 +2,7 @@
 import { Elysia } from 'elysia'
 import { type Begun, createAccount } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'
-import { hasLink } from '../core/members.ts'
+import { hasSetupLink } from '../core/members.ts'
 import type { Parts } from '../core/parts.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
 import { type FieldError, REFUSALS } from '../core/refusals.ts'
@@ -13,7 +13,7 @@ import { type Form, readForm, tokenOf } from './forms.ts'
 import { problemAnswer } from './problems.tsx'
 import { startSession } from './session-start.ts'
 import { EMPTY_SETUP, type SetupInput, SetupPage } from './setup-page.tsx'
-import { toViewer } from './viewer.ts'
+import { findViewer } from './viewer.ts'
 
 /** Makes the first account through the printed link; opening it does not use it up (promises 14). */
 export const setupRoutes = (parts: PageParts) =>
@@ -36,7 +36,7 @@ export const setupRoutes = (parts: PageParts) =>
     )
 
 const isValid = ({ store, clock }: Parts, token: string): Promise<boolean> =>
-  hasLink({ store, now: clock.now() }, 'setup', token)
+  hasSetupLink({ store, now: clock.now() }, token)
 
 const refuseLink = async ({ store }: Parts, request: Request): Promise<Response> =>
   problemAnswer(request, (await store.isSetUp()) ? 'link_used' : 'setup_link_unknown')
@@ -86,9 +86,7 @@ async function showBegun(parts: PageParts, request: Request, { appId, apiKey, id
   const started = member?.passwordHash
     ? await startSession(parts, request, { member, passwordHash: member.passwordHash })
     : null
-  const apps = member ? await parts.store.listApps(member.accountId) : []
-  const account = member ? await parts.store.findAccount(member.accountId) : null
-  const viewer = member && account ? toViewer({ member, accountName: account.name }, apps, appId, SET_UP) : null
+  const viewer = member && (await findViewer(parts, member, appId, SET_UP))
   // another process took away what was made a moment ago
   if (!viewer) return problemAnswer(request, 'link_used')
   return showActivation(parts, request, viewer, { made: { apiKey, identitySecret }, cookies: started?.cookies })

@@ -77,23 +77,27 @@ const toText = ({ name, data, id }: Message): string =>
 
 /**
  * The same for what is committed (core/feed.ts): `look` is called at the start and after each change, one call after
- * another, and sends what is new; it may give the milliseconds after which to be called again. Ends when the session does.
+ * another, and sends what is new; it may give the milliseconds after which to be called again. Ends when the session does,
+ * and when its person is in the account of the app no more.
  */
 export const streamChanges = (
-  { feed, sessions, baseUrl }: PageParts,
+  { feed, sessions, store, baseUrl }: PageParts,
   request: Request,
+  appId: string,
   look: (send: Send) => Promise<void | number>,
 ): Response =>
   streamEvents(request, ({ send, end, onBeat }) => {
     const token = readSessionToken(request, baseUrl)
-    const endWithSession = async (): Promise<boolean> => {
-      const isLive = token !== null && (await sessions.isLive(token))
-      if (!isLive) end()
-      return isLive
+    const mayLook = async (): Promise<boolean> => {
+      const signedIn = token === null ? null : await sessions.peek(token)
+      const places = signedIn ? await store.listPlaces(signedIn.member.id) : []
+      const isAllowed = places.some((place) => place.appId === appId)
+      if (!isAllowed) end()
+      return isAllowed
     }
-    onBeat(() => void endWithSession())
+    onBeat(() => void mayLook())
     return feed.watch({
-      onChange: async () => ((await endWithSession()) ? look(send) : undefined),
+      onChange: async () => ((await mayLook()) ? look(send) : undefined),
       onEnd: end,
     })
   })

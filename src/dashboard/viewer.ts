@@ -1,23 +1,45 @@
 import type { AppRow } from '../core/access.ts'
-import type { MemberRow, SignedIn } from '../core/sessions.ts'
+import type { Place, Role } from '../core/members.ts'
+import type { MemberRow } from '../core/sessions.ts'
+import type { Parts } from '../core/parts.ts'
 
-/** Who looks at a page, and at which app of their account. */
+/** An account that a person is in, with its apps. */
+export type OwnAccount = { id: string; name: string; apps: { publicId: string; name: string }[] }
+
+/** Who looks at a page, and at which app; the account that owns it decides what they may do. */
 export type Viewer = {
-  member: Pick<MemberRow, 'id' | 'email' | 'role'>
+  member: Pick<MemberRow, 'id' | 'email'> & { role: Role }
   account: { id: string; name: string }
-  apps: AppRow[]
+  /** all that they are in, this one among them */
+  accounts: OwnAccount[]
   app: AppRow
   /** what was just done */
   flash: string | null
 }
 
-/** null where the app is not one of the account's. */
-export function toViewer(
-  { member, accountName }: Pick<SignedIn, 'member' | 'accountName'>,
-  apps: AppRow[],
+/** null where the app is none of an account that the person is in: whether it exists at all, nothing tells (promises 21). */
+export async function findViewer(
+  { store }: Pick<Parts, 'store'>,
+  { id, email }: Pick<MemberRow, 'id' | 'email'>,
   appId: string,
   flash: string | null,
-): Viewer | null {
-  const app = apps.find(({ publicId }) => publicId === appId)
-  return app ? { member, account: { id: member.accountId, name: accountName }, apps, app, flash } : null
+): Promise<Viewer | null> {
+  const places = await store.listPlaces(id)
+  const place = places.find((one) => one.appId === appId)
+  const app = place ? await store.findAppByPublicId(appId) : null
+  if (!place || !app) return null
+  const account = { id: place.accountId, name: place.accountName }
+  return { member: { id, email, role: place.role }, account, accounts: toAccounts(places), app, flash }
+}
+
+/** The places of one account follow one another. */
+function toAccounts(places: Place[]): OwnAccount[] {
+  const accounts: OwnAccount[] = []
+  for (const { accountId, accountName, appId, appName } of places) {
+    const app = { publicId: appId, name: appName }
+    const last = accounts.at(-1)
+    if (last?.id === accountId) last.apps.push(app)
+    else accounts.push({ id: accountId, name: accountName, apps: [app] })
+  }
+  return accounts
 }

@@ -9,6 +9,7 @@ import { Notice } from './parts/notice.tsx'
 import { type Column, Pager, Table } from './parts/table.tsx'
 import { Time } from './parts/time.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
+import { ROLE_WORDS } from './role-words.ts'
 import type { Viewer } from './viewer.ts'
 
 export type YouErrors = { password?: string; newPassword?: string; sessions?: string }
@@ -29,14 +30,12 @@ export const YouPage = (props: YouProps) => (
     viewer={props.viewer}
     page="you"
     title="Password and sessions"
-    state={`You are ${props.viewer.member.email}, ${ROLES[props.viewer.member.role]} of ${props.viewer.account.name}.`}
+    state={`You are ${props.viewer.member.email}, ${ROLE_WORDS[props.viewer.member.role]} of ${props.viewer.account.name}.`}
   >
     <PasswordSection {...props} />
     <SessionsSection {...props} />
   </Frame>
 )
-
-const ROLES = { owner: 'an owner', editor: 'an editor', viewer: 'a viewer' } as const
 
 const PasswordSection = ({ viewer, errors }: YouProps) => (
   <section>

@@ -5,7 +5,7 @@ import { readTimezone } from './local-time.ts'
 import { secretPlace } from './sealed-columns.ts'
 import type { Sealer } from './sealing.ts'
 import * as tables from './schema.ts'
-import type { Access, AppRow, KeyRow, Plan, SecretRow } from './types.ts'
+import type { Access, AppRow, KeyRow, NewLink, Plan, SecretRow } from './types.ts'
 
 type AccountRow = typeof tables.accounts.$inferSelect
 
@@ -100,7 +100,7 @@ export function createAccountReads(db: Database, sealer: Sealer) {
         .map(({ accountId: _, ...row }) => ({ ...row, secret: sealer.unseal(row.secret, secretPlace(row.id)) })),
 
     /** Whether a one-time link can still be used. */
-    hasLink: (tokenHash: string, purpose: 'setup' | 'password', now: number): boolean =>
+    hasLink: (tokenHash: string, purpose: NewLink['purpose'], now: number): boolean =>
       orm
         .select({ purpose: oneTimeLinks.purpose })
         .from(oneTimeLinks)

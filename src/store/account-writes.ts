@@ -4,6 +4,7 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAppWrites } from './app-writes.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
+import { createMemberships } from './memberships.ts'
 import type { MessageWrites } from './message-writes.ts'
 import { createSentForms } from './sent-forms.ts'
 import { secretPlace } from './sealed-columns.ts'
@@ -20,7 +21,8 @@ export function createAccountWrites({ db, messages, sealer }: Parts) {
   const { addApp, writes: appWrites } = createAppWrites({ db, messages })
 
   const audit = createAudit(db)
-  const { addLink, useLink } = createLinks(db)
+  const { addLink, useLink, dropOwnersLinks } = createLinks(db)
+  const { ensurePerson, add: addMembership } = createMemberships(db)
 
   const addKey = (accountId: string, key: NewKey, at: number): void => {
     orm
@@ -48,29 +50,35 @@ export function createAccountWrites({ db, messages, sealer }: Parts) {
 
   const sentForms = createSentForms(db)
 
-  const isEmailTaken = (email: string): boolean =>
-    orm.select({ id: tables.members.id }).from(tables.members).where(eq(tables.members.email, email)).get() !==
-    undefined
+  /** A person who is known is made an owner by their own password or by the link, and keeps the password they have. */
+  const isTaken = ({ email, passwordHash }: NewAccount['member']): boolean => {
+    const known = orm.select().from(tables.members).where(eq(tables.members.email, email)).get()
+    return known !== undefined && passwordHash !== null && passwordHash !== known.passwordHash
+  }
+
+  const addOwner = ({ id, at, member, inviteLink }: NewAccount): void => {
+    const memberId = ensurePerson(member, at)
+    addMembership({ accountId: id, memberId, role: 'owner', isAccepted: member.passwordHash !== null, at })
+    if (inviteLink) addLink(inviteLink, { memberId, accountId: id }, at)
+  }
 
   return {
     ...appWrites,
 
     /** Everything an account starts with. With `setupToken` only the holder of the printed link may, and only once. */
     createAccount(account: NewAccount): Done | Refused {
-      const { id, at, member, app, key, secret, passwordLink } = account
+      const { id, at, app, key, secret } = account
       const isFirst = orm.select({ id: tables.accounts.id }).from(tables.accounts).limit(1).get() === undefined
       if (account.onlyFirst && !isFirst) return { refusal: 'already_set_up' }
-      if (isEmailTaken(member.email)) return { refusal: 'email_taken' }
+      if (isTaken(account.member)) return { refusal: 'email_taken' }
       if (account.setupToken !== null && !useLink(account.setupToken, 'setup', at)) return { refusal: 'not_found' }
       orm.insert(tables.accounts).values({ id, name: account.name, snippetLimits: true, createdAt: at }).run()
-      orm
-        .insert(tables.members)
-        .values({ ...member, accountId: id, role: 'owner', createdAt: at })
-        .run()
+      addOwner(account)
+      // owners make none where there are several accounts
+      dropOwnersLinks()
       addApp({ accountId: id, actor: account.actor, at }, app)
       addKey(id, key, at)
       addSecret(id, secret, at)
-      if (passwordLink) addLink(passwordLink, member.id, at)
       audit({ accountId: id, actor: account.actor, at }, 'account.create', id)
       return DONE
     },
@@ -148,7 +156,7 @@ export function createAccountWrites({ db, messages, sealer }: Parts) {
     /** Replaces the set-up link: only the one printed last works. */
     makeSetupLink({ link, at }: { link: NewLink; at: number }): Done {
       orm.delete(tables.oneTimeLinks).where(eq(tables.oneTimeLinks.purpose, 'setup')).run()
-      addLink(link, null, at)
+      addLink(link, { memberId: null, accountId: null }, at)
       return DONE
     },
   }

@@ -14,6 +14,7 @@ import { createLiveMessages } from './live-messages.ts'
 import { createMessageWrites } from './message-writes.ts'
 import { createPeople } from './people.ts'
 import { createMemberWrites } from './member-writes.ts'
+import { createMembershipWrites } from './membership-writes.ts'
 import type { Sealer } from './sealing.ts'
 import { createSessionWrites } from './session-writes.ts'
 import { createStops } from './stops.ts'
@@ -52,6 +53,7 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
   const writes = {
     ...createAccountWrites({ db, messages, sealer }),
     ...createMemberWrites(db),
+    ...createMembershipWrites(db),
     ...createSessionWrites(db),
     ...createErasure({ db, people }),
     ...createBatchWrites({ db, people, addEvent: events.addEvent }),

@@ -1,91 +1,63 @@
 import type { Database } from 'bun:sqlite'
-import { and, eq, isNotNull, ne } from 'drizzle-orm'
+import { eq, ne } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import { createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
-import { members, sessions } from './schema.ts'
-import type { NewLink, Refused, Role } from './types.ts'
+import { createMemberships } from './memberships.ts'
+import { accounts, members, sessions } from './schema.ts'
+import type { NewLink, Refused } from './types.ts'
 
-type Invited = { id: string; email: string; role: Role }
+/** `accountId`: by an owner of this account; null by who runs the server. */
+type Reset = { email: string; link: NewLink; accountId: string | null; actor: string; at: number }
 
-/** Members and the links that set their passwords. */
+/** The links that set the passwords of members. */
 export function createMemberWrites(db: Database) {
   const orm = drizzle(db)
   const audit = createAudit(db)
-  const { addLink, useLink, dropLinksOf } = createLinks(db)
+  const { addLink, findLink, useLink, dropPasswordLinks } = createLinks(db)
+  const { find, accept, listAll, listInvited, listJoined } = createMemberships(db)
 
-  const findOwn = (accountId: string, memberId: string) =>
-    orm
-      .select({ id: members.id })
-      .from(members)
-      .where(and(eq(members.id, memberId), eq(members.accountId, accountId)))
-      .get()
-
-  /** Whether somebody else could go on: without an owner nobody could ever invite one. */
-  const hasOtherOwner = (accountId: string, memberId: string): boolean =>
-    orm
-      .select({ id: members.id })
-      .from(members)
-      .where(
-        and(
-          eq(members.accountId, accountId),
-          eq(members.role, 'owner'),
-          isNotNull(members.passwordHash),
-          ne(members.id, memberId),
-        ),
-      )
-      .get() !== undefined
+  const isOneOfSeveral = (accountId: string): boolean =>
+    orm.select({ id: accounts.id }).from(accounts).where(ne(accounts.id, accountId)).limit(1).get() !== undefined
 
   return {
-    /** A further member, who has no password until the link has set one. */
-    inviteMember({ member, link, ...change }: Change & { member: Invited; link: NewLink }): Done | Refused {
-      const taken = orm.select({ id: members.id }).from(members).where(eq(members.email, member.email)).get()
-      if (taken) return { refusal: 'email_taken' }
-      orm
-        .insert(members)
-        .values({ ...member, accountId: change.accountId, createdAt: change.at })
-        .run()
-      addLink(link, member.id, change.at)
-      audit(change, 'member.invite', member.id)
+    /**
+     * A link that sets a new password. The old one works until then; earlier links do not. Owners make them only where
+     * theirs is the one account of the server: elsewhere such a link would open the member's other accounts to them.
+     */
+    makePasswordLink({ email, link, accountId, actor, at }: Reset): Done | Refused {
+      const member = orm.select({ id: members.id }).from(members).where(eq(members.email, email)).get()
+      if (!member) return { refusal: 'not_found' }
+      if (accountId !== null && !find(accountId, member.id)?.acceptedAt) return { refusal: 'not_found' }
+      if (accountId !== null && isOneOfSeveral(accountId)) return { refusal: 'reset_elsewhere' }
+      dropPasswordLinks(member.id)
+      addLink(link, { memberId: member.id, accountId }, at)
+      for (const one of listAll(member.id)) audit({ accountId: one, actor, at }, 'member.reset_password', member.id)
       return DONE
     },
 
-    setRole({ memberId, role, ...change }: Change & { memberId: string; role: Role }): Done | Refused {
-      if (!findOwn(change.accountId, memberId)) return { refusal: 'not_found' }
-      if (role !== 'owner' && !hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
-      orm.update(members).set({ role }).where(eq(members.id, memberId)).run()
-      audit(change, `member.set_role.${role}`, memberId)
-      return DONE
-    },
-
-    /** With all sessions and links; their email is free again. */
-    removeMember({ memberId, ...change }: Change & { memberId: string }): Done | Refused {
-      if (!findOwn(change.accountId, memberId)) return { refusal: 'not_found' }
-      if (!hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
-      orm.delete(sessions).where(eq(sessions.memberId, memberId)).run()
-      dropLinksOf(memberId)
-      orm.delete(members).where(eq(members.id, memberId)).run()
-      audit(change, 'member.remove', memberId)
-      return DONE
-    },
-
-    /** A link that sets a new password. The old one works until then; earlier links do not. */
-    makePasswordLink({ email, link, actor, at }: { email: string; link: NewLink; actor: string; at: number }) {
-      const member = orm.select().from(members).where(eq(members.email, email)).get()
-      if (!member) return { refusal: 'not_found' } satisfies Refused
-      dropLinksOf(member.id)
-      addLink(link, member.id, at)
-      audit({ accountId: member.accountId, actor, at }, 'member.reset_password', member.id)
-      return DONE
-    },
-
-    /** Sets a password through a one-time link, which is used up; whoever was signed in with the old one is out. */
+    /**
+     * Sets a password through a one-time link, which is used up; whoever was signed in with the old one is out. The first
+     * one accepts the invitation of the link, and all of them where the link is of who runs the server. An invitation
+     * sets no other than the first.
+     */
     setPasswordByLink({ tokenHash, passwordHash, at }: { tokenHash: string; passwordHash: string; at: number }) {
-      const memberId = useLink(tokenHash, 'password', at)?.memberId
-      if (!memberId) return { refusal: 'not_found' } satisfies Refused
-      const [member] = orm.update(members).set({ passwordHash }).where(eq(members.id, memberId)).returning().all()
-      orm.delete(sessions).where(eq(sessions.memberId, memberId)).run()
-      if (member) audit({ accountId: member.accountId, actor: memberId, at }, 'member.set_password', memberId)
+      const link = findLink(tokenHash, at)
+      const member = orm
+        .select()
+        .from(members)
+        .where(eq(members.id, link?.memberId ?? ''))
+        .get()
+      const isFirst = member?.passwordHash === null
+      if (!link || !member || (link.purpose === 'invite' && !isFirst)) return { refusal: 'not_found' } satisfies Refused
+      useLink(tokenHash, link.purpose, at)
+      const invited = link.accountId === null ? listInvited(member.id) : [link.accountId]
+      if (isFirst) for (const accountId of invited) accept(accountId, member.id, at)
+      orm.update(members).set({ passwordHash }).where(eq(members.id, member.id)).run()
+      orm.delete(sessions).where(eq(sessions.memberId, member.id)).run()
+      for (const accountId of listJoined(member.id)) {
+        audit({ accountId, actor: member.id, at }, 'member.set_password', member.id)
+      }
       return DONE
     },
   }

@@ -24,25 +24,32 @@ export const accounts = sqliteTable('accounts', {
   createdAt: integer('created_at').notNull(),
 })
 
-export const members = sqliteTable(
-  'members',
+export const members = sqliteTable('members', {
+  id: text('id').primaryKey(),
+  email: text('email').notNull().unique(),
+  passwordHash: text('password_hash'),
+  createdAt: integer('created_at').notNull(),
+})
+
+export const memberships = sqliteTable(
+  'memberships',
   {
-    id: text('id').primaryKey(),
     accountId: text('account_id').notNull(),
-    email: text('email').notNull().unique(),
+    memberId: text('member_id').notNull(),
     role: text('role', { enum: ['owner', 'editor', 'viewer'] }).notNull(),
-    passwordHash: text('password_hash'),
     createdAt: integer('created_at').notNull(),
+    acceptedAt: integer('accepted_at'),
   },
-  (t) => [index('members_by_account').on(t.accountId)],
+  (t) => [primaryKey({ columns: [t.accountId, t.memberId] }), index('memberships_by_member').on(t.memberId)],
 )
 
 export const oneTimeLinks = sqliteTable('one_time_links', {
   tokenHash: text('token_hash').primaryKey(),
-  purpose: text('purpose', { enum: ['setup', 'password'] }).notNull(),
+  purpose: text('purpose', { enum: ['setup', 'password', 'invite'] }).notNull(),
   memberId: text('member_id'),
   createdAt: integer('created_at').notNull(),
   expiresAt: integer('expires_at').notNull(),
+  accountId: text('account_id'),
 })
 
 export const apps = sqliteTable(

@@ -1,14 +1,22 @@
 import type { Database } from 'bun:sqlite'
-import { asc, desc, eq } from 'drizzle-orm'
+import { and, asc, desc, eq, gt } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { accounts, members, sessions } from './schema.ts'
-import type { SessionRow, SignedIn } from './session-types.ts'
-import type { MemberEntry } from './session-types.ts'
+import * as tables from './schema.ts'
+import type { MemberEntry, MemberLink, Place, SessionRow, SignedIn } from './session-types.ts'
 import type { MemberRow } from './types.ts'
 
-/** Quiet reads about members and where they are signed in. Which sessions have ended by themselves, core judges. */
+/** Every page asks for them, and somebody may be in a hundred accounts: one statement, prepared once. */
+const PLACES = `
+  SELECT accounts.id AS accountId, accounts.name AS accountName, role, public_id AS appId, apps.name AS appName
+  FROM memberships JOIN accounts ON accounts.id = memberships.account_id JOIN apps ON apps.account_id = accounts.id
+  WHERE member_id = ? AND accepted_at IS NOT NULL
+  ORDER BY accounts.name COLLATE NOCASE, accounts.id, apps.id`
+
+/** Quiet reads about members, which accounts they are in, and where they are signed in. Which sessions have ended by themselves, core judges. */
 export function createSessionReads(db: Database) {
   const orm = drizzle(db)
+  const { members, memberships, sessions } = tables
+  const places = db.prepare<Place, [string]>(PLACES)
   const toSession = ({ tokenHash: _, ...session }: typeof sessions.$inferSelect): SessionRow => session
   const toMember = ({ createdAt: _, ...member }: typeof members.$inferSelect): MemberRow => member
 
@@ -19,21 +27,45 @@ export function createSessionReads(db: Database) {
       return member ? toMember(member) : null
     },
 
-    /** The first one first. */
+    /** Who belongs to an account or is invited to it, the first one first. */
     listMembers: (accountId: string): MemberEntry[] =>
       orm
         .select()
-        .from(members)
-        .where(eq(members.accountId, accountId))
-        .orderBy(asc(members.createdAt), asc(members.email))
+        .from(memberships)
+        .innerJoin(members, eq(members.id, memberships.memberId))
+        .where(eq(memberships.accountId, accountId))
+        .orderBy(asc(memberships.createdAt), asc(members.email))
         .all()
-        .map(({ id, email, role, passwordHash, createdAt }) => ({
+        .map(({ memberships: { role, acceptedAt, createdAt }, members: { id, email } }) => ({
           id,
           email,
           role,
-          isInvited: passwordHash === null,
+          isInvited: acceptedAt === null,
           createdAt,
         })),
+
+    /** All apps that a person may open, by the name of their account, and there the first one first. */
+    listPlaces: (memberId: string): Place[] => places.all(memberId),
+
+    /** What a one-time link of a member leads to. */
+    findMemberLink(tokenHash: string, now: number): MemberLink | null {
+      const { oneTimeLinks: links, accounts } = tables
+      const found = orm
+        .select()
+        .from(links)
+        .innerJoin(members, eq(members.id, links.memberId))
+        .leftJoin(memberships, and(eq(memberships.memberId, members.id), eq(memberships.accountId, links.accountId)))
+        .leftJoin(accounts, eq(accounts.id, memberships.accountId))
+        .where(and(eq(links.tokenHash, tokenHash), gt(links.expiresAt, now)))
+        .get()
+      if (!found) return null
+      const { memberships: membership, accounts: account } = found
+      const isInvite = found.one_time_links.purpose === 'invite' && membership !== null && account !== null
+      return {
+        member: toMember(found.members),
+        invited: isInvite ? { accountId: account.id, accountName: account.name, role: membership.role } : null,
+      }
+    },
 
     /** The session of a cookie's token, with whose it is. */
     findSession(tokenHash: string): SignedIn | null {
@@ -41,12 +73,9 @@ export function createSessionReads(db: Database) {
         .select()
         .from(sessions)
         .innerJoin(members, eq(members.id, sessions.memberId))
-        .innerJoin(accounts, eq(accounts.id, members.accountId))
         .where(eq(sessions.tokenHash, tokenHash))
         .get()
-      return found
-        ? { session: toSession(found.sessions), member: toMember(found.members), accountName: found.accounts.name }
-        : null
+      return found ? { session: toSession(found.sessions), member: toMember(found.members) } : null
     },
 
     /** Newest first. */

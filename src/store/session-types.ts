@@ -1,4 +1,4 @@
-import type { MemberRow } from './types.ts'
+import type { MemberRow, Role } from './types.ts'
 
 export type SessionRow = {
   id: string
@@ -11,10 +11,19 @@ export type SessionRow = {
   confirmedAt: number
 }
 
-/** A session with whose it is: all that a page needs to be shown. */
-export type SignedIn = { session: SessionRow; member: MemberRow; accountName: string }
+/** A session with whose it is. */
+export type SignedIn = { session: SessionRow; member: MemberRow }
 
 export type NewSession = { id: string; tokenHash: string; memberId: string; browser: string }
 
-/** A member as the list of members shows them; `isInvited`: their link has set no password yet. */
-export type MemberEntry = Pick<MemberRow, 'id' | 'email' | 'role'> & { isInvited: boolean; createdAt: number }
+/** A member as the list of an account shows them; `isInvited`: they have not accepted yet. */
+export type MemberEntry = { id: string; email: string; role: Role; isInvited: boolean; createdAt: number }
+
+/** An app that a person may open, and what they may do there. */
+export type Place = { accountId: string; accountName: string; role: Role; appId: string; appName: string }
+
+/** A one-time link of a member that can still be used. `invited`: to which account, where it is an invitation. */
+export type MemberLink = {
+  member: MemberRow
+  invited: { accountId: string; accountName: string; role: Role } | null
+}

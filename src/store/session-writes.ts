@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, eq, ne } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
+import { createMemberships } from './memberships.ts'
 import { members, sessions } from './schema.ts'
 import type { NewSession } from './session-types.ts'
 import type { Refused } from './types.ts'
@@ -16,12 +17,19 @@ export function createSessionWrites(db: Database) {
   const orm = drizzle(db)
   const audit = createAudit(db)
 
-  const accountOf = (memberId: string, passwordHash: string): string | null =>
+  const { listJoined } = createMemberships(db)
+
+  const isHashOf = (memberId: string, passwordHash: string): boolean =>
     orm
-      .select({ accountId: members.accountId })
+      .select({ id: members.id })
       .from(members)
       .where(and(eq(members.id, memberId), eq(members.passwordHash, passwordHash)))
-      .get()?.accountId ?? null
+      .get() !== undefined
+
+  /** Each account is told of its own member. */
+  const auditEverywhere = (memberId: string, at: number, action: string, subject: string): void => {
+    for (const accountId of listJoined(memberId)) audit({ accountId, actor: memberId, at }, action, subject)
+  }
 
   const isOwn = ({ memberId, sessionId }: Pick<Own, 'memberId' | 'sessionId'>) =>
     and(eq(sessions.id, sessionId), eq(sessions.memberId, memberId))
@@ -30,14 +38,13 @@ export function createSessionWrites(db: Database) {
     /** `replaces` is the token of the session that the same browser had, which ends. */
     startSession(start: { session: NewSession; passwordHash: string; replaces: string | null; at: number }) {
       const { session, passwordHash, replaces, at } = start
-      const accountId = accountOf(session.memberId, passwordHash)
-      if (accountId === null) return { refusal: 'not_found' } satisfies Refused
+      if (!isHashOf(session.memberId, passwordHash)) return { refusal: 'not_found' } satisfies Refused
       if (replaces !== null) orm.delete(sessions).where(eq(sessions.tokenHash, replaces)).run()
       orm
         .insert(sessions)
         .values({ ...session, createdAt: at, lastSeenAt: at, confirmedAt: at })
         .run()
-      audit({ accountId, actor: session.memberId, at }, 'session.start', session.id)
+      auditEverywhere(session.memberId, at, 'session.start', session.id)
       return DONE
     },
 
@@ -48,7 +55,7 @@ export function createSessionWrites(db: Database) {
 
     /** The password was typed again. */
     confirmSession({ passwordHash, at, ...own }: Own & { passwordHash: string }): Done | Refused {
-      if (accountOf(own.memberId, passwordHash) === null) return { refusal: 'not_found' }
+      if (!isHashOf(own.memberId, passwordHash)) return { refusal: 'not_found' }
       orm.update(sessions).set({ confirmedAt: at }).where(isOwn(own)).run()
       return DONE
     },
@@ -71,15 +78,14 @@ export function createSessionWrites(db: Database) {
     /** Ends all other sessions; this one goes on under a new token. */
     changePassword(change: Own & { oldHash: string; passwordHash: string; tokenHash: string }): Done | Refused {
       const { memberId, sessionId, at, oldHash, passwordHash, tokenHash } = change
-      const accountId = accountOf(memberId, oldHash)
-      if (accountId === null) return { refusal: 'not_found' }
+      if (!isHashOf(memberId, oldHash)) return { refusal: 'not_found' }
       orm.update(members).set({ passwordHash }).where(eq(members.id, memberId)).run()
       orm.update(sessions).set({ tokenHash, confirmedAt: at }).where(isOwn(change)).run()
       orm
         .delete(sessions)
         .where(and(eq(sessions.memberId, memberId), ne(sessions.id, sessionId)))
         .run()
-      audit({ accountId, actor: memberId, at }, 'member.change_password', memberId)
+      auditEverywhere(memberId, at, 'member.change_password', memberId)
       return DONE
     },
   }

@@ -16,7 +16,7 @@ export const STORED_FIELDS_BYTES = 16 * 1024
 export type ContactStatus = 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'
 export type KeyScope = 'standard' | 'ingest' | 'manage'
 
-/** What a member may do: see core/roles.ts. */
+/** What a member may do in an account: see core/members.ts. */
 export type Role = 'owner' | 'editor' | 'viewer'
 
 /** Why a write was not done; nothing of it was saved, but with `commit_unconfirmed` that is not known. */
@@ -29,6 +29,7 @@ export type WriteRefusal =
   | 'email_taken'
   | 'already_done'
   | 'last_owner'
+  | 'reset_elsewhere'
   | 'not_found'
   | 'message_not_found'
   | 'message_name_taken'
@@ -175,10 +176,10 @@ export type NewApp = {
 }
 /** What an app's owner can set. */
 export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone'> & { snippet: SnippetSettings }
-export type NewLink = { tokenHash: string; purpose: 'setup' | 'password'; expiresAt: number }
+export type NewLink = { tokenHash: string; purpose: 'setup' | 'password' | 'invite'; expiresAt: number }
 
-/** A person who signs in; without a password until their link has set one. */
-export type MemberRow = { id: string; accountId: string; email: string; role: Role; passwordHash: string | null }
+/** A person who signs in, to any number of accounts; without a password until their link has set one. */
+export type MemberRow = { id: string; email: string; passwordHash: string | null }
 
 export type NewAccount = {
   id: string
@@ -189,9 +190,9 @@ export type NewAccount = {
   onlyFirst: boolean
   /** the set-up link that is used up with it */
   setupToken: string | null
+  /** the owner; whoever is known by the email stays who they are, and without a hash waits for the link */
   member: { id: string; email: string; passwordHash: string | null }
-  /** a link that sets the member's password */
-  passwordLink: NewLink | null
+  inviteLink: NewLink | null
   app: NewApp
   key: NewKey
   secret: { id: string; secret: string }

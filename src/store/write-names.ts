@@ -22,6 +22,8 @@ export const WRITE_NAMES: Record<WriteName, true> = {
   addNotes: true,
   addCalls: true,
   inviteMember: true,
+  inviteAgain: true,
+  acceptInvitation: true,
   makePasswordLink: true,
   setRole: true,
   removeMember: true,

@@ -135,11 +135,43 @@ describe('account create', () => {
     expect(passwordHashes()).toEqual([null, expect.stringContaining('$argon2id$')])
   })
 
-  test('refuses an email that a member has', async () => {
-    const words = ['--email', 'owner@example.com', '--app', 'Twin']
-    expect(await eventpost(['account', 'create', '--data', data, ...words])).toEqual(
-      refused('email exists already.*eventpost app create'),
-    )
+  test('of a known email is joined by the link with the password they have, which stays', async () => {
+    const before = passwordHashes()
+    const words = ['--email', 'second@example.com', '--app', 'Third']
+    const third = await eventpostJson<Begun>(['account', 'create', '--data', data, ...words])
+    const link = new RegExp(`^${server.url}/password\\?token=\\w{43}$`)
+    expect(third).toEqual({ ...SHAPE, signInUrl: expect.stringMatching(link) })
+    const token = new URL(third.signInUrl).searchParams.get('token') ?? ''
+    const join = async (password: string) =>
+      fetch(`${server.url}/password`, {
+        method: 'POST',
+        headers: { 'Sec-Fetch-Site': 'same-origin' },
+        body: new URLSearchParams({ token, password }),
+      })
+    expect((await join('four dull wooden spoons')).status).toBe(400)
+    expect([(await join('a long walk home')).status, passwordHashes()]).toEqual([200, before])
+  })
+
+  test('of a known email takes their own password, and no other', async () => {
+    const create = (file: string) =>
+      eventpost([
+        'account',
+        'create',
+        '--data',
+        data,
+        '--email',
+        'second@example.com',
+        '--app',
+        'Fourth',
+        '--password-file',
+        file,
+      ])
+    const other = join(folder, 'other-password')
+    writeFileSync(other, 'four dull wooden spoons')
+    const before = passwordHashes()
+    expect(await create(other)).toEqual(refused('this is not their password. Leave --password-file out'))
+    const { code, out } = await create(passwordFile)
+    expect([code, out, passwordHashes()]).toEqual([0, expect.stringContaining(`${server.url}/\n`), before])
   })
 
   test(
@@ -180,7 +212,7 @@ describe('account list', () => {
     const createdAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
     expect(accounts).toEqual([
       { accountId: begun.accountId, name: 'Demo', createdAt },
-      { accountId: expect.stringMatching(/^acc_/), name: 'Second', createdAt },
+      ...['Second', 'Third', 'Fourth'].map((name) => ({ accountId: expect.stringMatching(/^acc_/), name, createdAt })),
     ])
     const { code, out } = await eventpost(['account', 'list', '--data', data])
     expect([code, out]).toEqual([0, expect.stringMatching(/^accountId +name +createdAt\nacc_\w+ +Demo .+\nacc_/)])

@@ -44,7 +44,7 @@ describe('member invite', () => {
   })
 
   test.each([
-    [['--email', 'owner@example.com'], refused('email exists already')],
+    [['--email', 'owner@example.com'], refused('member of this account has this email already')],
     [['--email', 'x'], wrongUse('--email takes one plain email address')],
     [[], wrongUse('--email is missing')],
     [['--email', 'a@example.com', '--role', 'king'], wrongUse('--role takes one of owner, editor, viewer')],

@@ -1,6 +1,6 @@
 /** A browser as far as cookies and forms go, and members to use it. */
 import { createAccount } from '../../src/core/accounts.ts'
-import { inviteMember, type Role, setPasswordByLink } from '../../src/core/members.ts'
+import { acceptInvitation, inviteMember, type Role, setPasswordByLink } from '../../src/core/members.ts'
 import { hashPassword } from '../../src/core/passwords.ts'
 import { openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 
@@ -56,10 +56,14 @@ export async function openAccount(options: Parameters<typeof openPages>[0] & { a
     addAccount,
     /** A path of the account's first app. */
     at: (page: string) => `/apps/${begun.appId}/${page}`,
-    async addMember(email: string, role: Role): Promise<void> {
-      const invited = await inviteMember(maker, begun.accountId, { email, role })
+    /** Somebody who has accepted: with the password of all, or the one they have. */
+    async addMember(email: string, role: Role, accountId = begun.accountId): Promise<void> {
+      const invited = await inviteMember(maker, accountId, { email, role })
       if ('refusal' in invited) throw new Error(invited.refusal)
-      await setPasswordByLink(maker, invited.passwordToken, hash)
+      const { inviteToken: token, memberId } = invited
+      const known = await pages.store.findMember(email)
+      if (known?.passwordHash) await acceptInvitation(maker, token, { memberId, passwordHash: known.passwordHash })
+      else await setPasswordByLink(maker, token, hash)
     },
     /** A browser that has signed in. */
     async signedIn(email = 'ada@example.com', options: Parameters<typeof createBrowser>[1] = {}): Promise<Browser> {

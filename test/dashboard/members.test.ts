@@ -26,7 +26,7 @@ describe('inviting', () => {
     expect(link).toMatch(/^http:\/\/localhost:8080\/password\?token=\w{43}$/)
     expect(await rows()).toEqual([
       'ada@example.com YouOwnerSigns injust nowChange ada@example.com',
-      `${EVE} ViewerInvited, no password yetjust nowChange ${EVE}`,
+      `${EVE} ViewerInvitedjust nowChange ${EVE}`,
     ])
     const browser = createBrowser(pages)
     const token = new URL(link).searchParams.get('token') ?? ''
@@ -37,13 +37,61 @@ describe('inviting', () => {
 
   test.each([
     [{ email: 'nobody', role: 'viewer' }, 400, '#email-fault', 'Give one plain email address'],
-    [{ email: 'ada@example.com', role: 'viewer' }, 409, '#email-fault', 'A member with this email exists already.'],
+    [
+      { email: 'ada@example.com', role: 'viewer' },
+      409,
+      '#email-fault',
+      'A member of this account has this email already',
+    ],
     [{ email: EVE, role: 'king' }, 400, '.fault', 'Choose one of these.'],
   ])('%p is refused and kept', async (fields, status, fault, sentence) => {
     const seen = await post('', fields)
     expect([seen.status, await textOf(seen.html, fault)]).toEqual([status, [expect.stringContaining(sentence)]])
     expect(await attributesOf(seen.html, '#email', 'value')).toEqual([fields.email])
     expect(await members()).toHaveLength(1)
+  })
+
+  test('somebody of another account is answered as anybody, and stays out until they accept', async () => {
+    const other = await pages.addAccount('zoe@example.com', 'Other')
+    const [known, unknown] = await Promise.all(
+      ['zoe@example.com', EVE].map(async (email) => {
+        const { status, html } = await post('', { email, role: 'viewer' })
+        return [status, html.replaceAll(email, 'EMAIL').replaceAll(/token=\w{43}/g, 'TOKEN')]
+      }),
+    )
+    expect(known).toEqual(unknown)
+    expect((await rows()).slice(1).toSorted()).toEqual([
+      `${EVE} ViewerInvitedjust nowChange ${EVE}`,
+      'zoe@example.com ViewerInvitedjust nowChange zoe@example.com',
+    ])
+    const pagesOf = await Promise.all(
+      ['zoe@example.com', EVE].map(async (email) => {
+        const id = await idOf(email)
+        const { html } = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${id}`)
+        return html.replaceAll(email, 'EMAIL').replaceAll(id, 'ID')
+      }),
+    )
+    expect(pagesOf[0]).toBe(pagesOf[1] ?? '')
+    const zoe = await pages.signedIn('zoe@example.com')
+    expect((await zoe.get(pages.at('members'))).status).toBe(404)
+    expect((await zoe.get('/')).location).toBe(`/apps/${other.appId}/activation`)
+  })
+
+  test('a lost link is replaced by another one', async () => {
+    const linkOf = async (html: string) =>
+      (await textOf(html, '.once code'))[0]?.replace('http://localhost:8080', '') ?? ''
+    const first = await linkOf((await post('', { email: EVE, role: 'viewer' })).html)
+    const member = await idOf(EVE)
+    const shown = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${member}`)
+    expect([await textOf(shown.html, '.lead'), await textOf(shown.html, 'h2')]).toEqual([
+      ['Invited as a viewer of Engine, and not here yet.'],
+      ['Role', 'Invitation', 'Remove', expect.stringContaining('Remove')],
+    ])
+    const second = await linkOf((await post('/link', { member })).html)
+    const open = async (link: string) => (await createBrowser(pages).get(link)).status
+    expect([await open(first), await open(second)]).toEqual([404, 200])
+    expect((await post('/remove', { member })).status).toBe(303)
+    expect(await open(second)).toBe(404)
   })
 
   test('asks for the password when that was typed 10 minutes ago', async () => {
@@ -84,6 +132,37 @@ describe('a member', () => {
   test('gets a link for a new password, and the old one works until then', async () => {
     const { html } = await post('/link', { member: await idOf(EVE) })
     expect(await textOf(html, '.once code')).toEqual([expect.stringMatching(/\/password\?token=\w{43}$/)])
+    expect((await createBrowser(pages).signIn(EVE)).status).toBe(303)
+  })
+
+  test('gets none from an owner where there are other accounts, which it would open', async () => {
+    const member = await idOf(EVE)
+    const lastSection = async () => {
+      const { html } = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${member}`)
+      return [await attributesOf(html, `form[action$=link]`, 'method'), await textOf(html, 'section code')]
+    }
+    expect(await lastSection()).toEqual([['post'], []])
+    await pages.addAccount('zoe@example.com', 'Other')
+    expect(await lastSection()).toEqual([[], ['eventpost member reset-password']])
+    const { status, html } = await post('/link', { member })
+    expect([status, await textOf(html, '[role=alert]')]).toEqual([
+      409,
+      [expect.stringContaining('only who runs it makes a link')],
+    ])
+    expect(html).not.toContain('token=')
+  })
+
+  test('is removed from this account alone', async () => {
+    const other = await pages.addAccount('zoe@example.com', 'Other')
+    await pages.addMember(EVE, 'editor', other.accountId)
+    const eve = await pages.signedIn(EVE)
+    const { html } = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${await idOf(EVE)}`)
+    expect(await textOf(html, 'dialog p')).toEqual([
+      'They see nothing of Engine any more, from now on. What they made stays.',
+    ])
+    expect((await post('/remove', { member: await idOf(EVE) })).status).toBe(303)
+    expect((await eve.get(pages.at('activation'))).status).toBe(404)
+    expect((await eve.get('/')).location).toBe(`/apps/${other.appId}/activation`)
     expect((await createBrowser(pages).signIn(EVE)).status).toBe(303)
   })
 

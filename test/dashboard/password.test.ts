@@ -12,7 +12,7 @@ beforeEach(async () => {
   const person = { email: 'ada@example.com', passwordHash: null, appName: 'Ada', domains: [], home: null }
   const maker = { store: pages.store, now: pages.clock.now(), actor: 'cli' }
   const begun = await createAccount(maker, person, { onlyFirst: true, setupToken: null })
-  token = 'refusal' in begun ? '' : (begun.passwordToken ?? '')
+  token = 'refusal' in begun ? '' : (begun.inviteToken ?? '')
 })
 afterEach(() => pages.close())
 

@@ -140,7 +140,7 @@ describe('links that do not work', () => {
     const person = { email: 'x@example.com', passwordHash: null, appName: 'X', domains: [], home: null }
     const maker = { store: pages.store, now: pages.clock.now(), actor: 'cli' }
     const begun = await createAccount(maker, person, { onlyFirst: false, setupToken: null })
-    const other = 'refusal' in begun ? '' : (begun.passwordToken ?? '')
+    const other = 'refusal' in begun ? '' : (begun.inviteToken ?? '')
     expect((await setUp({ token: other })).status).toBe(409)
   })
 

@@ -101,7 +101,8 @@ describe('a stream of changes', () => {
     const request = new Request(`${pages.baseUrl}/`, {
       headers: { Cookie: `eventpost_session=${browser.cookies.get('eventpost_session')}` },
     })
-    const response = streamChanges({ ...parts, sessions, signIns: createSignIns(parts) }, request, look)
+    const pageParts = { ...parts, sessions, signIns: createSignIns(parts) }
+    const response = streamChanges(pageParts, request, pages.begun.appId, look)
     return { browser, clock, reader: readerOf(response) }
   }
   const count = () => {
@@ -115,6 +116,20 @@ describe('a stream of changes', () => {
     await browser.post(`${pages.at('activation')}/test`)
     expect(await reader.until('data: 2\n')).not.toContain('[end]')
     await reader.leave()
+  })
+
+  test('ends when its reader is taken out of the account', async () => {
+    const other = await pages.addAccount('eve@example.com', 'Other')
+    await pages.addMember('ada@example.com', 'viewer', other.accountId)
+    await pages.addMember('zoe@example.com', 'owner')
+    const { browser, reader } = await follow(count())
+    await reader.until('data: 1\n')
+    const memberId = (await pages.store.findMember('ada@example.com'))?.id ?? ''
+    await pages.store.removeMember({ accountId: pages.begun.accountId, actor: 'test', at: pages.clock.now(), memberId })
+    const zoe = await pages.signedIn('zoe@example.com')
+    await zoe.post(`${pages.at('activation')}/test`)
+    expect(await reader.until('data: 2\n')).toEndWith('[end]')
+    expect((await browser.get(`/apps/${other.appId}/events`)).status).toBe(200)
   })
 
   test('ends with the session, at the next beat or change', async () => {

@@ -12,6 +12,7 @@ import { testIdempotency } from './conformance/idempotency.ts'
 import { testLastEvents } from './conformance/last-events.ts'
 import { testLists } from './conformance/lists.ts'
 import { testMembers } from './conformance/members.ts'
+import { testMemberships, testOnlyAccount } from './conformance/memberships.ts'
 import { testPlan } from './conformance/plan.ts'
 import type { Opened, OpenStore } from './samples.ts'
 
@@ -30,6 +31,8 @@ const GROUPS: Record<string, (store: Fresh) => void> = {
   'the time of the last event': testLastEvents,
   'accounts and what they own': testAccounts,
   'members and where they are signed in': testMembers,
+  'people in several accounts': testMemberships,
+  'people of the only account': testOnlyAccount,
   'deliveries and their claims': testDeliveries,
   'calls over MCP': testCalls,
   'what is counted by the hour': testCounts,

@@ -88,7 +88,7 @@ export const newAccount = (number = 1, changes: Partial<NewAccount> = {}): NewAc
   onlyFirst: false,
   setupToken: null,
   member: { id: `mem_${number}`, email: `owner${number}@example.com`, passwordHash: null },
-  passwordLink: null,
+  inviteLink: null,
   app: {
     publicId: `app_${number}`,
     siteId: `site_${number}`,

@@ -84,6 +84,42 @@ describe('an older schema', () => {
     other.remove()
   })
 
+  test('has its members in their accounts, and invitations that go on working', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE memberships'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    old.run(
+      `INSERT INTO accounts (id, name, snippet_limits, created_at) VALUES ('acc_1', 'A', 1, 1), ('acc_2', 'B', 1, 2)`,
+    )
+    old.run(`INSERT INTO members (id, account_id, email, role, password_hash, created_at) VALUES
+      ('mem_1', 'acc_1', 'ada', 'owner', 'argon', 3), ('mem_2', 'acc_1', 'eve', 'viewer', NULL, 4), ('mem_3', 'acc_2', 'zoe', 'editor', 'argon zoe', 5)`)
+    old.run(`INSERT INTO one_time_links (token_hash, purpose, member_id, created_at, expires_at) VALUES
+      ('forgotten', 'password', 'mem_1', 6, 7), ('invited', 'password', 'mem_2', 6, 7), ('setup', 'setup', NULL, 6, 7)`)
+    old.run(`INSERT INTO sessions VALUES ('token', 'ses_1', 'mem_1', 'Firefox', 6, 6, 6)`)
+    old.close()
+    const db = openDatabase(other.folder)
+    const all = (sql: string) => db.query(sql).values()
+    expect(all('SELECT id, email, password_hash, created_at FROM members ORDER BY id')).toEqual([
+      ['mem_1', 'ada', 'argon', 3],
+      ['mem_2', 'eve', null, 4],
+      ['mem_3', 'zoe', 'argon zoe', 5],
+    ])
+    expect(all('SELECT account_id, member_id, role, created_at, accepted_at FROM memberships ORDER BY 2')).toEqual([
+      ['acc_1', 'mem_1', 'owner', 3, 3],
+      ['acc_1', 'mem_2', 'viewer', 4, null],
+      ['acc_2', 'mem_3', 'editor', 5, 5],
+    ])
+    expect(all('SELECT token_hash, purpose, member_id, account_id FROM one_time_links ORDER BY 1')).toEqual([
+      ['forgotten', 'password', 'mem_1', null],
+      ['invited', 'invite', 'mem_2', 'acc_1'],
+      ['setup', 'setup', null, null],
+    ])
+    expect(all('SELECT id, member_id FROM sessions')).toEqual([['ses_1', 'mem_1']])
+    expect(all('PRAGMA foreign_key_check')).toEqual([])
+    db.close()
+    other.remove()
+  })
+
   test('the copy is a database that opens again', () => {
     openDatabase(folder, two).close()
     const other = join(folder, 'restored')

@@ -25,7 +25,14 @@ const app = (id: number, name: string) => ({
 const VIEWER: Viewer = {
   member: { id: 'mem_1', email: 'ada.lovelace@analytical-engines.example.com', role: 'owner' },
   account: { id: 'acc_1', name: 'Analytical Engines' },
-  apps: [app(1, 'Engine'), app(2, 'Difference'), app(3, LONG)],
+  accounts: [
+    {
+      id: 'acc_1',
+      name: 'Analytical Engines',
+      apps: [app(1, 'Engine'), app(2, 'Difference'), app(3, LONG)],
+    },
+    { id: 'acc_2', name: LONG, apps: [app(4, 'Punched cards')] },
+  ],
   app: app(1, 'Engine'),
   flash: 'The key was revoked. Requests with it are refused from now on.',
 }

@@ -5,8 +5,18 @@ import messages from './0004_messages.sql' with { type: 'text' }
 import dailyRollups from './0005_daily_rollups.sql' with { type: 'text' }
 import batchNumbers from './0006_batch_numbers.sql' with { type: 'text' }
 import mcpCalls from './0007_mcp_calls.sql' with { type: 'text' }
+import memberships from './0008_memberships.sql' with { type: 'text' }
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
-export const MIGRATIONS: readonly string[] = [first, sessions, snippet, messages, dailyRollups, batchNumbers, mcpCalls]
+export const MIGRATIONS: readonly string[] = [
+  first,
+  sessions,
+  snippet,
+  messages,
+  dailyRollups,
+  batchNumbers,
+  mcpCalls,
+  memberships,
+]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

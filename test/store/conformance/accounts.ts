@@ -58,7 +58,8 @@ export function testAccounts(store: Fresh): void {
 
   test('a second one: refused where only the first is wanted, or with a taken email', async () => {
     expect(await store().createAccount(newAccount(2, { onlyFirst: true }))).toEqual({ refusal: 'already_set_up' })
-    const taken = newAccount(2, { member: newAccount(1).member })
+    const owner = { ...newAccount(1).member, passwordHash: 'of somebody else' }
+    const taken = newAccount(2, { member: owner })
     expect(await store().createAccount(taken)).toEqual({ refusal: 'email_taken' })
     expect(await store().createAccount(newAccount(2))).toEqual(DONE)
     const account = { id: 'acc_1', name: 'Account 1', plan: FREE }
@@ -162,10 +163,10 @@ export function testAccounts(store: Fresh): void {
     expect((await store().findAccount('acc_2'))?.plan).toEqual(FREE)
   })
 
-  test('a password link works once and until its time', async () => {
-    const link = (tokenHash: string) => ({ tokenHash, purpose: 'password' as const, expiresAt: AT + 10 })
-    await store().createAccount(newAccount(4, { passwordLink: link('late') }))
-    await store().createAccount(newAccount(5, { passwordLink: link('good') }))
+  test('an owner’s link works once and until its time', async () => {
+    const link = (tokenHash: string) => ({ tokenHash, purpose: 'invite' as const, expiresAt: AT + 10 })
+    await store().createAccount(newAccount(4, { inviteLink: link('late') }))
+    await store().createAccount(newAccount(5, { inviteLink: link('good') }))
     const use = (tokenHash: string, at: number) => store().setPasswordByLink({ tokenHash, passwordHash: 'argon', at })
     expect(await use('late', AT + 10)).toEqual({ refusal: 'not_found' })
     expect(await use('good', AT + 9)).toEqual(DONE)

@@ -1,0 +1,84 @@
+import type { Database } from 'bun:sqlite'
+import { and, eq } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import { createLinks } from './links.ts'
+import { createMemberships } from './memberships.ts'
+import { members, memberships, sessions } from './schema.ts'
+import type { NewLink, Refused, Role } from './types.ts'
+
+/** `id` is that of a person whom nobody knew. */
+type Invited = { id: string; email: string; role: Role }
+type InviteOutcome = (Done & { memberId: string }) | Refused
+/** By the person themselves, whose password was compared with `passwordHash`. */
+type Acceptance = { tokenHash: string; memberId: string; passwordHash: string; at: number }
+
+/** Who belongs to an account. Nothing here tells one account of another (promises 21). */
+export function createMembershipWrites(db: Database) {
+  const orm = drizzle(db)
+  const audit = createAudit(db)
+  const { addLink, findLink, dropLinksOf, dropLinksOfAccount } = createLinks(db)
+  const { isOne, find, ensurePerson, add, accept, listAll, hasOtherOwner } = createMemberships(db)
+
+  /** Whoever belongs to no account signs in nowhere: with all sessions and links, and their email is free again. */
+  const removePerson = (memberId: string): void => {
+    orm.delete(sessions).where(eq(sessions.memberId, memberId)).run()
+    dropLinksOf(memberId)
+    orm.delete(members).where(eq(members.id, memberId)).run()
+  }
+
+  return {
+    /** Invites a person, known to the server or not; the link accepts. */
+    inviteMember({ member, link, ...change }: Change & { member: Invited; link: NewLink }): InviteOutcome {
+      const { id, email, role } = member
+      const memberId = ensurePerson({ id, email, passwordHash: null }, change.at)
+      if (find(change.accountId, memberId)) return { refusal: 'email_taken' }
+      add({ accountId: change.accountId, memberId, role, isAccepted: false, at: change.at })
+      addLink(link, { memberId, accountId: change.accountId }, change.at)
+      audit(change, 'member.invite', memberId)
+      return { ...DONE, memberId }
+    },
+
+    /** Another link for somebody who has not accepted; the earlier one stops working. */
+    inviteAgain({ memberId, link, ...change }: Change & { memberId: string; link: NewLink }): Done | Refused {
+      const invited = find(change.accountId, memberId)
+      if (!invited || invited.acceptedAt !== null) return { refusal: 'not_found' }
+      dropLinksOfAccount(change.accountId, memberId)
+      addLink(link, { memberId, accountId: change.accountId }, change.at)
+      audit(change, 'member.invite', memberId)
+      return DONE
+    },
+
+    /** Of somebody who has a password; whoever has none chooses one by the link (`setPasswordByLink`). */
+    acceptInvitation({ tokenHash, memberId, passwordHash, at }: Acceptance): Done | Refused {
+      const link = findLink(tokenHash, at)
+      const own = and(eq(members.id, memberId), eq(members.passwordHash, passwordHash))
+      const person = orm.select({ id: members.id }).from(members).where(own).get()
+      if (!link?.accountId || link.purpose !== 'invite' || link.memberId !== memberId || !person) {
+        return { refusal: 'not_found' }
+      }
+      accept(link.accountId, memberId, at)
+      audit({ accountId: link.accountId, actor: memberId, at }, 'member.accept', memberId)
+      return DONE
+    },
+
+    setRole({ memberId, role, ...change }: Change & { memberId: string; role: Role }): Done | Refused {
+      if (!find(change.accountId, memberId)) return { refusal: 'not_found' }
+      if (role !== 'owner' && !hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
+      orm.update(memberships).set({ role }).where(isOne(change.accountId, memberId)).run()
+      audit(change, `member.set_role.${role}`, memberId)
+      return DONE
+    },
+
+    /** Takes them out of this account. */
+    removeMember({ memberId, ...change }: Change & { memberId: string }): Done | Refused {
+      if (!find(change.accountId, memberId)) return { refusal: 'not_found' }
+      if (!hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
+      orm.delete(memberships).where(isOne(change.accountId, memberId)).run()
+      dropLinksOfAccount(change.accountId, memberId)
+      if (listAll(memberId).length === 0) removePerson(memberId)
+      audit(change, 'member.remove', memberId)
+      return DONE
+    },
+  }
+}

@@ -1,0 +1,192 @@
+import { expect, test } from 'bun:test'
+import type { Fresh } from '../conformance.ts'
+import { AT, DAY, newAccount } from '../samples.ts'
+
+const DONE = { done: true as const }
+const GONE = { refusal: 'not_found' as const }
+const ADA = 'owner1@example.com'
+const by = (number: number, at = AT + 100) => ({ accountId: `acc_${number}`, actor: `mem_${number}`, at })
+const link = (tokenHash: string, purpose: 'password' | 'invite' = 'invite') => ({
+  tokenHash,
+  purpose,
+  expiresAt: AT + DAY,
+})
+const withPassword = (number: number) => ({ ...newAccount(number).member, passwordHash: `argon ${number}` })
+
+/** One person in several accounts, and what each account sees of it, in order. */
+export function testMemberships(store: Fresh): void {
+  const placesOf = async (memberId: string) =>
+    (await store().listPlaces(memberId)).map(({ accountId, role, appId }) => [accountId, role, appId])
+  const listed = async (number: number) =>
+    (await store().listMembers(`acc_${number}`)).map(({ id, role, isInvited }) => [id, role, isInvited])
+  const invite = (number: number, email: string, tokenHash: string) =>
+    store().inviteMember({
+      ...by(number),
+      member: { id: `mem_new_${tokenHash}`, email, role: 'viewer' },
+      link: link(tokenHash),
+    })
+  const accept = (tokenHash: string, memberId: string, passwordHash: string) =>
+    store().acceptInvitation({ tokenHash, memberId, passwordHash, at: AT + 200 })
+  const setPassword = (tokenHash: string, passwordHash: string) =>
+    store().setPasswordByLink({ tokenHash, passwordHash, at: AT + 200 })
+
+  test('an owner with a password is in at once, and sees the apps of their account', async () => {
+    await store().createAccount(newAccount(1, { member: withPassword(1) }))
+    await store().createAccount(newAccount(2, { member: withPassword(2), name: 'account 0' }))
+    expect(await store().listPlaces('mem_1')).toEqual([
+      { accountId: 'acc_1', accountName: 'Account 1', role: 'owner', appId: 'app_1', appName: 'App 1' },
+    ])
+    expect(await store().listPlaces('mem_none')).toEqual([])
+  })
+
+  test('somebody of another account is invited like anybody, and sees nothing until they accept', async () => {
+    expect(await invite(2, ADA, 'ada')).toEqual({ ...DONE, memberId: 'mem_1' })
+    expect(await listed(2)).toEqual([
+      ['mem_2', 'owner', false],
+      ['mem_1', 'viewer', true],
+    ])
+    expect(await placesOf('mem_1')).toEqual([['acc_1', 'owner', 'app_1']])
+    expect(await invite(2, ADA, 'ada again')).toEqual({ refusal: 'email_taken' })
+    expect(await store().findMemberLink('ada', AT)).toEqual({
+      member: { id: 'mem_1', email: ADA, passwordHash: 'argon 1' },
+      invited: { accountId: 'acc_2', accountName: 'account 0', role: 'viewer' },
+    })
+    for (const [token, at] of [
+      ['ada', AT + DAY],
+      ['none', AT],
+    ] as const) {
+      expect(await store().findMemberLink(token, at)).toBeNull()
+    }
+  })
+
+  test('the link changes no password, and is accepted by its person with theirs alone', async () => {
+    expect(await setPassword('ada', 'of who invites')).toEqual(GONE)
+    expect(await accept('ada', 'mem_1', 'another')).toEqual(GONE)
+    expect(await accept('ada', 'mem_2', 'argon 2')).toEqual(GONE)
+    expect((await store().findMember(ADA))?.passwordHash).toBe('argon 1')
+    expect(await accept('ada', 'mem_1', 'argon 1')).toEqual(DONE)
+    expect(await accept('ada', 'mem_1', 'argon 1')).toEqual(GONE)
+    // by the names of the accounts, whatever their case
+    expect(await placesOf('mem_1')).toEqual([
+      ['acc_2', 'viewer', 'app_2'],
+      ['acc_1', 'owner', 'app_1'],
+    ])
+  })
+
+  test('a lost link is replaced until it is accepted, by its own account', async () => {
+    await invite(1, 'eve', 'eve 1')
+    await invite(2, 'eve', 'eve 2')
+    const again = (number: number, memberId: string) =>
+      store().inviteAgain({ ...by(number), memberId, link: link(`again ${number} ${memberId}`) })
+    expect(await again(2, 'mem_1')).toEqual(GONE)
+    expect(await again(2, 'mem_none')).toEqual(GONE)
+    expect(await again(2, 'mem_new_eve 1')).toEqual(DONE)
+    expect(await store().findMemberLink('eve 2', AT)).toBeNull()
+    expect(await store().findMemberLink('eve 1', AT)).not.toBeNull()
+  })
+
+  test('the first password accepts the invitation of its link, and no other one', async () => {
+    const eve = 'mem_new_eve 1'
+    expect(await accept('eve 1', eve, 'none yet')).toEqual(GONE)
+    expect(await setPassword('eve 1', 'argon eve')).toEqual(DONE)
+    expect(await placesOf(eve)).toEqual([['acc_1', 'viewer', 'app_1']])
+    expect(await setPassword(`again 2 ${eve}`, 'of who invites')).toEqual(GONE)
+    expect(await accept(`again 2 ${eve}`, eve, 'argon eve')).toEqual(DONE)
+    expect(await placesOf(eve)).toHaveLength(2)
+  })
+
+  test('roles are per account, and an invited owner is none yet', async () => {
+    const eve = 'mem_new_eve 1'
+    expect(await store().setRole({ ...by(1), memberId: eve, role: 'editor' })).toEqual(DONE)
+    expect(await placesOf(eve)).toEqual([
+      ['acc_2', 'viewer', 'app_2'],
+      ['acc_1', 'editor', 'app_1'],
+    ])
+    await invite(1, 'zoe', 'zoe')
+    await store().setRole({ ...by(1), memberId: 'mem_new_zoe', role: 'owner' })
+    expect(await store().removeMember({ ...by(1), memberId: 'mem_1' })).toEqual({ refusal: 'last_owner' })
+    await setPassword('zoe', 'argon zoe')
+    expect(await store().removeMember({ ...by(1), memberId: 'mem_1' })).toEqual(DONE)
+    expect(await listed(1)).toEqual([
+      [eve, 'editor', false],
+      ['mem_new_zoe', 'owner', false],
+    ])
+  })
+
+  test('whoever is removed stays in their other accounts, and goes with the last one', async () => {
+    const session = { id: 'ses_1', tokenHash: 'token', memberId: 'mem_1', browser: 'Firefox' }
+    await store().startSession({ session, passwordHash: 'argon 1', replaces: null, at: AT })
+    expect(await placesOf('mem_1')).toEqual([['acc_2', 'viewer', 'app_2']])
+    expect(await store().removeMember({ ...by(1), memberId: 'mem_1' })).toEqual(GONE)
+    await invite(1, ADA, 'back')
+    expect(await store().removeMember({ ...by(2), memberId: 'mem_1' })).toEqual(DONE)
+    expect([await placesOf('mem_1'), (await store().findSession('token'))?.member.email]).toEqual([[], ADA])
+    expect(await store().removeMember({ ...by(1), memberId: 'mem_1' })).toEqual(DONE)
+    expect([await store().findMember(ADA), await store().findSession('token')]).toEqual([null, null])
+    expect(await store().findMemberLink('back', AT)).toBeNull()
+    expect(await invite(1, ADA, 'anew')).toEqual({ ...DONE, memberId: 'mem_new_anew' })
+  })
+
+  test('owners make no link for a new password where there are several accounts', async () => {
+    const reset = (accountId: string | null, tokenHash: string) =>
+      store().makePasswordLink({
+        email: 'eve',
+        link: link(tokenHash, 'password'),
+        accountId,
+        actor: 'mem_2',
+        at: AT + 300,
+      })
+    expect(await reset('acc_2', 'owner')).toEqual({ refusal: 'reset_elsewhere' })
+    expect(await reset('acc_3', 'owner')).toEqual(GONE)
+    expect(await reset(null, 'operator')).toEqual(DONE)
+    expect(await store().findMemberLink('owner', AT)).toBeNull()
+    expect(await store().findMemberLink('operator', AT)).toMatchObject({ member: { email: 'eve' }, invited: null })
+    expect(await setPassword('operator', 'argon new')).toEqual(DONE)
+    expect((await store().findMember('eve'))?.passwordHash).toBe('argon new')
+  })
+
+  test('a further account of a known person asks for their password, or waits for their link', async () => {
+    const eve = (number: number, passwordHash: string | null) =>
+      newAccount(number, {
+        member: { id: 'mem_unused', email: 'eve', passwordHash },
+        inviteLink: passwordHash === null ? link(`own ${number}`) : null,
+      })
+    expect(await store().createAccount(eve(6, 'another'))).toEqual({ refusal: 'email_taken' })
+    expect(await store().createAccount(eve(6, 'argon new'))).toEqual(DONE)
+    expect(await store().createAccount(eve(7, null))).toEqual(DONE)
+    const accounts = async () => (await placesOf('mem_new_eve 1')).map(([account]) => account)
+    expect(await accounts()).toEqual(['acc_2', 'acc_1', 'acc_6'])
+    expect(await accept('own 7', 'mem_new_eve 1', 'argon new')).toEqual(DONE)
+    expect(await accounts()).toEqual(['acc_2', 'acc_1', 'acc_6', 'acc_7'])
+    expect((await store().findMember('eve'))?.passwordHash).toBe('argon new')
+  })
+
+  test('the first password by a link of who runs the server accepts all invitations', async () => {
+    for (const number of [1, 6]) await invite(number, 'bob', `bob ${number}`)
+    const reset = { email: 'bob', link: link('bob', 'password'), accountId: null, actor: 'cli', at: AT }
+    await store().makePasswordLink(reset)
+    expect(await setPassword('bob', 'argon bob')).toEqual(DONE)
+    expect((await placesOf('mem_new_bob 1')).map(([account]) => account)).toEqual(['acc_1', 'acc_6'])
+    for (const number of [1, 6]) expect(await store().findMemberLink(`bob ${number}`, AT)).toBeNull()
+  })
+}
+
+/** Where an owner may: on a server with one account, until it has another. */
+export function testOnlyAccount(store: Fresh): void {
+  test('an owner makes a link for a new password of who is in, which a further account takes back', async () => {
+    await store().createAccount(newAccount(1, { member: withPassword(1) }))
+    await store().inviteMember({
+      ...by(1),
+      member: { id: 'mem_eve', email: 'eve', role: 'viewer' },
+      link: link('eve'),
+    })
+    const reset = (email: string) =>
+      store().makePasswordLink({ ...by(1), email, link: link(`reset ${email}`, 'password') })
+    expect(await reset('eve')).toEqual(GONE)
+    expect(await reset(ADA)).toEqual(DONE)
+    expect(await store().findMemberLink(`reset ${ADA}`, AT)).not.toBeNull()
+    await store().createAccount(newAccount(2))
+    expect(await store().findMemberLink(`reset ${ADA}`, AT)).toBeNull()
+    expect(await store().findMemberLink('eve', AT)).not.toBeNull()
+  })
+}
