@@ -114,7 +114,7 @@ type SwitcherProps = { viewer: Viewer; page: PageName }
 /** Which app is looked at, and all others that the person may open, each on the same page. */
 const Switcher = ({ viewer, page }: SwitcherProps) => {
   const { account, accounts, app, member } = viewer
-  const isOwner = hasRole(member.role, 'owner')
+  const isOnly = accounts.length === 1
   return (
     <details class="switcher" name="switcher">
       <summary class="item">
@@ -125,17 +125,19 @@ const Switcher = ({ viewer, page }: SwitcherProps) => {
         </span>
         <Icon name="chevrons" />
       </summary>
-      <div class="menu">
+      <div class={isOnly ? 'menu' : 'menu wide'}>
         <div class="places">
           {accounts.map((one) => (
-            <AccountPlaces key={one.id} account={one} isOnly={accounts.length === 1} {...{ viewer, page }} />
+            <AccountPlaces key={one.id} account={one} {...{ viewer, page, isOnly }} />
           ))}
         </div>
-        {isOwner && (
-          <a class="item more" href={pathOf(app.publicId, 'new-app')}>
-            <Icon name="plus" />
-            <span>{accounts.length === 1 ? 'New app' : `New app of ${account.name}`}</span>
-          </a>
+        {hasRole(member.role, 'owner') && (
+          <div class="make">
+            <a class="item more" href={pathOf(app.publicId, 'new-app')}>
+              <Icon name="plus" />
+              <span>{isOnly ? 'New app' : `New app of ${account.name}`}</span>
+            </a>
+          </div>
         )}
       </div>
     </details>
@@ -145,7 +147,7 @@ const Switcher = ({ viewer, page }: SwitcherProps) => {
 type PlacesProps = SwitcherProps & { account: OwnAccount; isOnly: boolean }
 
 const AccountPlaces = ({ account: { id, name, apps }, isOnly, viewer, page }: PlacesProps) => (
-  <>
+  <div>
     <p id={`account-${id}`}>{isOnly ? `Apps of ${name}` : name}</p>
     <ul aria-labelledby={`account-${id}`}>
       {apps.map((app) => (
@@ -161,5 +163,5 @@ const AccountPlaces = ({ account: { id, name, apps }, isOnly, viewer, page }: Pl
         </li>
       ))}
     </ul>
-  </>
+  </div>
 )

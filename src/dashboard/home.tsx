@@ -33,9 +33,9 @@ const HomePage = () => (
 /** Of somebody who was removed from their last account, or whose account has no app. */
 const NowherePage = ({ email }: { email: string }) => (
   <Layout title="There is no app for you" lead={`You are signed in as ${email}, and no account of yours has an app.`}>
-    <p>If you are invited to an account, open the link that you were given: it lets you in.</p>
     <p>
-      Whoever runs this server makes an app with <code>eventpost app create</code>.
+      If you are invited to an account, open the link that you were given. Otherwise ask an owner for one, or who runs
+      this server for an app: <code>eventpost app create</code>
     </p>
     <form class="next" method="post" action="/sign-out">
       <Button>Sign out</Button>

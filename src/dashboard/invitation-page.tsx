@@ -29,8 +29,7 @@ export const InvitationPage = ({ token, member, invited, signedInAs, error, noti
         </Notice>
       )}
       <p>
-        You go on signing in as <strong>{member.email}</strong>, with the password you have, and choose the account from
-        the list at the top.
+        You go on signing in as <strong>{member.email}</strong>, with the password you have.
       </p>
       <form method="post" action="/password" novalidate>
         <HiddenFields fields={{ token }} />

@@ -100,7 +100,7 @@ export const MemberPage = ({ viewer, member, isOnlyAccount, notice }: MemberProp
 function stateOf({ member: { id: ownId }, account }: Viewer, { id, role, isInvited }: MemberEntry): string {
   if (id === ownId) return `You, ${ROLE_NAMES[role].toLowerCase()} of ${account.name}.`
   const name = `${ROLE_NAMES[role]} of ${account.name}`
-  return isInvited ? `Invited as ${ROLE_WORDS[role]} of ${account.name}, and not here yet.` : `${name}.`
+  return isInvited ? `Invited as ${ROLE_WORDS[role]} of ${account.name}, and has not joined yet.` : `${name}.`
 }
 
 type SectionProps = Pick<MemberProps, 'viewer' | 'member'>
@@ -136,12 +136,20 @@ const PasswordSection = ({ isOnlyAccount, ...props }: Omit<MemberProps, 'notice'
   </section>
 )
 
-const RemoveSection = ({ viewer, member: { id, email } }: SectionProps) => (
+const RemoveSection = ({ viewer, member: { id, email, isInvited } }: SectionProps) => (
   <section>
     <h2>Remove</h2>
-    <p>Keys they made keep working: revoke those that they may have kept.</p>
+    <p>
+      {isInvited
+        ? 'This takes the invitation back.'
+        : 'Keys they made keep working: revoke those that they may have kept.'}
+    </p>
     <Dialog id="remove" opener="Remove" about={email} kind="danger" title={`Remove ${email}?`}>
-      <p>They see nothing of {viewer.account.name} any more, from now on. What they made stays.</p>
+      <p>
+        {isInvited
+          ? 'Their link stops working.'
+          : `From now on they see nothing of ${viewer.account.name}. What they made stays.`}
+      </p>
       <form method="post" action={`${pathOf(viewer.app.publicId, 'members')}/remove`}>
         <HiddenFields fields={{ member: id }} />
         <Button kind="danger">Remove the member</Button>

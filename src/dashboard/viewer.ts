@@ -32,7 +32,9 @@ export async function findViewer(
   return { member: { id, email, role: place.role }, account, accounts: toAccounts(places), app, flash }
 }
 
-/** The places of one account follow one another. */
+const byName = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
+
+/** By their names. The places of one account follow one another. */
 function toAccounts(places: Place[]): OwnAccount[] {
   const accounts: OwnAccount[] = []
   for (const { accountId, accountName, appId, appName } of places) {
@@ -41,5 +43,5 @@ function toAccounts(places: Place[]): OwnAccount[] {
     if (last?.id === accountId) last.apps.push(app)
     else accounts.push({ id: accountId, name: accountName, apps: [app] })
   }
-  return accounts
+  return accounts.toSorted((a, b) => byName.compare(a.name, b.name))
 }

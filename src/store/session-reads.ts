@@ -10,7 +10,7 @@ const PLACES = `
   SELECT accounts.id AS accountId, accounts.name AS accountName, role, public_id AS appId, apps.name AS appName
   FROM memberships JOIN accounts ON accounts.id = memberships.account_id JOIN apps ON apps.account_id = accounts.id
   WHERE member_id = ? AND accepted_at IS NOT NULL
-  ORDER BY accounts.name COLLATE NOCASE, accounts.id, apps.id`
+  ORDER BY accepted_at, accounts.id, apps.id`
 
 /** Quiet reads about members, which accounts they are in, and where they are signed in. Which sessions have ended by themselves, core judges. */
 export function createSessionReads(db: Database) {
@@ -44,7 +44,7 @@ export function createSessionReads(db: Database) {
           createdAt,
         })),
 
-    /** All apps that a person may open, by the name of their account, and there the first one first. */
+    /** All apps that a person may open, those of one account together, the first joined and made first. */
     listPlaces: (memberId: string): Place[] => places.all(memberId),
 
     /** What a one-time link of a member leads to. */

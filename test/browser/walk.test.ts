@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { createApp } from '../../src/core/accounts.ts'
 import { hasChromium, openChromium, PASSWORD, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents } from './seed.ts'
 import { STEPS } from './walk.ts'
@@ -186,6 +187,33 @@ describe.skipIf(!hasChromium)('with script', () => {
         await leave()
         expect(await page.isVisible('.menu')).toBe(false)
       }
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'a long list of apps opens where one is, and its other end is reached by Tab',
+    async () => {
+      const { page, close } = await open()
+      const maker = { store: server.parts().store, now: server.clock.now(), actor: 'test' }
+      const add = (name: string) => createApp(maker, server.first.accountId, { name, domains: [], home: null })
+      const made: unknown[] = []
+      for (let index = 0; index < 60; index += 1) made.push(await add(`App ${index}`))
+      const { appId } = made[40] as { appId: string }
+      await page.goto(`${server.url}/apps/${appId}/you`)
+      await page.focus('.switcher > summary')
+      await page.keyboard.press('Enter')
+      await page.waitForFunction("document.querySelector('.places').scrollTop > 0")
+      const isInSight = (selector: string) =>
+        page.evaluate<boolean>(`(() => {
+          const [all, one] = ['.places', '${selector}'].map((name) => document.querySelector(name).getBoundingClientRect())
+          return one.top >= all.top && one.bottom <= all.bottom
+        })()`)
+      expect(await isInSight('.places [aria-current]')).toBe(true)
+      for (let index = 0; index < 61; index += 1) await page.keyboard.press('Tab')
+      expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('App 59')
+      expect(await isInSight('.places li:last-child a')).toBe(true)
       await close()
     },
     TRY_MS,

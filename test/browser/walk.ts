@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import { createSetupToken } from '../../src/core/accounts.ts'
 import { ADA, seedEvents } from './seed.ts'
+import { ACCOUNT_STEPS } from './walk-accounts.ts'
 import { ACTIVATION_STEPS, APP_STEPS } from './walk-app.ts'
 import { MESSAGE_STEPS } from './walk-messages.ts'
 import { MAIL_STEPS } from './walk-mail.ts'
@@ -153,4 +154,5 @@ export const STEPS: Step[] = [
   },
   ...APP_STEPS,
   { name: 'you', go: (page, server) => page.goto(at(server, 'you')) },
+  ...ACCOUNT_STEPS,
 ]

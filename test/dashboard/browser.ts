@@ -41,11 +41,11 @@ export function createBrowser(pages: Pages, { agent = FIREFOX, address = '127.0.
 /** Pages with an account whose owner is ada@example.com. */
 export async function openAccount(options: Parameters<typeof openPages>[0] & { appName?: string } = {}) {
   const pages = await openPages(options)
-  const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
+  const maker = () => ({ store: pages.store, now: pages.clock.now(), actor: 'test' })
   const hash = await passwordHash
   const addAccount = async (email: string, appName: string) => {
     const beginning = { email, passwordHash: hash, appName, domains: ['app.example.com'], home: null }
-    const begun = await createAccount(maker, beginning, { onlyFirst: false, setupToken: null })
+    const begun = await createAccount(maker(), beginning, { onlyFirst: false, setupToken: null })
     if ('refusal' in begun) throw new Error(begun.refusal)
     return begun
   }
@@ -58,12 +58,12 @@ export async function openAccount(options: Parameters<typeof openPages>[0] & { a
     at: (page: string) => `/apps/${begun.appId}/${page}`,
     /** Somebody who has accepted: with the password of all, or the one they have. */
     async addMember(email: string, role: Role, accountId = begun.accountId): Promise<void> {
-      const invited = await inviteMember(maker, accountId, { email, role })
+      const invited = await inviteMember(maker(), accountId, { email, role })
       if ('refusal' in invited) throw new Error(invited.refusal)
       const { inviteToken: token, memberId } = invited
       const known = await pages.store.findMember(email)
-      if (known?.passwordHash) await acceptInvitation(maker, token, { memberId, passwordHash: known.passwordHash })
-      else await setPasswordByLink(maker, token, hash)
+      if (known?.passwordHash) await acceptInvitation(maker(), token, { memberId, passwordHash: known.passwordHash })
+      else await setPasswordByLink(maker(), token, hash)
     },
     /** A browser that has signed in. */
     async signedIn(email = 'ada@example.com', options: Parameters<typeof createBrowser>[1] = {}): Promise<Browser> {

@@ -18,7 +18,8 @@ describe('the address itself', () => {
   })
 
   test('leads to the app that was looked at last, of whichever account', async () => {
-    const other = await pages.addAccount('eve@example.com', 'Other')
+    const other = await pages.addAccount('eve@example.com', 'Another')
+    pages.clock.ms += 1
     await pages.addMember(ADA, 'viewer', other.accountId)
     const browser = await pages.signedIn()
     expect((await browser.get('/')).location).toBe(pages.at('activation'))

@@ -84,7 +84,7 @@ describe('inviting', () => {
     const member = await idOf(EVE)
     const shown = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${member}`)
     expect([await textOf(shown.html, '.lead'), await textOf(shown.html, 'h2')]).toEqual([
-      ['Invited as a viewer of Engine, and not here yet.'],
+      ['Invited as a viewer of Engine, and has not joined yet.'],
       ['Role', 'Invitation', 'Remove', expect.stringContaining('Remove')],
     ])
     const second = await linkOf((await post('/link', { member })).html)
@@ -157,9 +157,7 @@ describe('a member', () => {
     await pages.addMember(EVE, 'editor', other.accountId)
     const eve = await pages.signedIn(EVE)
     const { html } = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${await idOf(EVE)}`)
-    expect(await textOf(html, 'dialog p')).toEqual([
-      'They see nothing of Engine any more, from now on. What they made stays.',
-    ])
+    expect(await textOf(html, 'dialog p')).toEqual(['From now on they see nothing of Engine. What they made stays.'])
     expect((await post('/remove', { member: await idOf(EVE) })).status).toBe(303)
     expect((await eve.get(pages.at('activation'))).status).toBe(404)
     expect((await eve.get('/')).location).toBe(`/apps/${other.appId}/activation`)

@@ -8,6 +8,13 @@ document.addEventListener('click', (event) => {
   if (open && event.target instanceof Node && !open.contains(event.target)) open.open = false
 })
 
+/** A long list opens where one is. */
+document.querySelector('.switcher')?.addEventListener('toggle', () => {
+  const places = document.querySelector<HTMLElement>('.switcher .places')
+  const current = places?.querySelector<HTMLElement>('[aria-current]')
+  if (places && current) places.scrollTop = current.offsetTop - (places.clientHeight - current.offsetHeight) / 2
+})
+
 document.addEventListener('keydown', (event) => {
   const open = openSwitcher()
   if (!open || event.key !== 'Escape') return

@@ -32,7 +32,7 @@ export function testMemberships(store: Fresh): void {
 
   test('an owner with a password is in at once, and sees the apps of their account', async () => {
     await store().createAccount(newAccount(1, { member: withPassword(1) }))
-    await store().createAccount(newAccount(2, { member: withPassword(2), name: 'account 0' }))
+    await store().createAccount(newAccount(2, { member: withPassword(2) }))
     expect(await store().listPlaces('mem_1')).toEqual([
       { accountId: 'acc_1', accountName: 'Account 1', role: 'owner', appId: 'app_1', appName: 'App 1' },
     ])
@@ -49,7 +49,7 @@ export function testMemberships(store: Fresh): void {
     expect(await invite(2, ADA, 'ada again')).toEqual({ refusal: 'email_taken' })
     expect(await store().findMemberLink('ada', AT)).toEqual({
       member: { id: 'mem_1', email: ADA, passwordHash: 'argon 1' },
-      invited: { accountId: 'acc_2', accountName: 'account 0', role: 'viewer' },
+      invited: { accountId: 'acc_2', accountName: 'Account 2', role: 'viewer' },
     })
     for (const [token, at] of [
       ['ada', AT + DAY],
@@ -66,10 +66,9 @@ export function testMemberships(store: Fresh): void {
     expect((await store().findMember(ADA))?.passwordHash).toBe('argon 1')
     expect(await accept('ada', 'mem_1', 'argon 1')).toEqual(DONE)
     expect(await accept('ada', 'mem_1', 'argon 1')).toEqual(GONE)
-    // by the names of the accounts, whatever their case
     expect(await placesOf('mem_1')).toEqual([
-      ['acc_2', 'viewer', 'app_2'],
       ['acc_1', 'owner', 'app_1'],
+      ['acc_2', 'viewer', 'app_2'],
     ])
   })
 
@@ -99,8 +98,8 @@ export function testMemberships(store: Fresh): void {
     const eve = 'mem_new_eve 1'
     expect(await store().setRole({ ...by(1), memberId: eve, role: 'editor' })).toEqual(DONE)
     expect(await placesOf(eve)).toEqual([
-      ['acc_2', 'viewer', 'app_2'],
       ['acc_1', 'editor', 'app_1'],
+      ['acc_2', 'viewer', 'app_2'],
     ])
     await invite(1, 'zoe', 'zoe')
     await store().setRole({ ...by(1), memberId: 'mem_new_zoe', role: 'owner' })
@@ -155,9 +154,9 @@ export function testMemberships(store: Fresh): void {
     expect(await store().createAccount(eve(6, 'argon new'))).toEqual(DONE)
     expect(await store().createAccount(eve(7, null))).toEqual(DONE)
     const accounts = async () => (await placesOf('mem_new_eve 1')).map(([account]) => account)
-    expect(await accounts()).toEqual(['acc_2', 'acc_1', 'acc_6'])
+    expect(await accounts()).toEqual(['acc_6', 'acc_1', 'acc_2'])
     expect(await accept('own 7', 'mem_new_eve 1', 'argon new')).toEqual(DONE)
-    expect(await accounts()).toEqual(['acc_2', 'acc_1', 'acc_6', 'acc_7'])
+    expect(await accounts()).toEqual(['acc_6', 'acc_1', 'acc_2', 'acc_7'])
     expect((await store().findMember('eve'))?.passwordHash).toBe('argon new')
   })
 

@@ -1,0 +1,62 @@
+/** The way through joining further accounts, and the list of all that somebody is in. */
+import type { Page } from 'playwright-core'
+import { createAccount, createApp } from '../../src/core/accounts.ts'
+import { inviteMember } from '../../src/core/members.ts'
+import { openMenu, PASSWORD, type Served } from './chromium.ts'
+import { HOSTILE } from './seed.ts'
+
+type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
+
+/** Another account with apps, and the link by which the first owner joins it. */
+async function inviteTo({ url, parts, clock }: Served, name: string, apps: string[]): Promise<string> {
+  const maker = { store: parts().store, now: clock.now(), actor: 'test' }
+  const beginning = {
+    email: `${apps.length}@owner.example`,
+    passwordHash: null,
+    appName: name,
+    domains: [],
+    home: null,
+  }
+  const begun = await createAccount(maker, beginning, { onlyFirst: false, setupToken: null })
+  if ('refusal' in begun) throw new Error(begun.refusal)
+  for (const app of apps) await createApp(maker, begun.accountId, { name: app, domains: [], home: null })
+  const invited = await inviteMember(maker, begun.accountId, { email: 'first@owner.example', role: 'editor' })
+  if ('refusal' in invited) throw new Error(invited.refusal)
+  return `${url}/password?token=${invited.inviteToken}`
+}
+
+export const ACCOUNT_STEPS: Step[] = [
+  {
+    name: 'invitation',
+    isOpen: true,
+    go: async (page, server) => {
+      await page.context().clearCookies({ name: 'eventpost_session' })
+      await page.goto(await inviteTo(server, HOSTILE, ['Punched cards', HOSTILE]))
+    },
+  },
+  {
+    name: 'invitation-wrong',
+    isOpen: true,
+    go: async (page) => {
+      await page.fill('#password', 'wrong')
+      await page.click('main .primary')
+    },
+  },
+  {
+    name: 'invitation-joined',
+    isOpen: true,
+    go: async (page) => {
+      await page.fill('#password', PASSWORD)
+      await page.click('main .primary')
+    },
+  },
+  {
+    name: 'invitation-signed-in',
+    go: async (page, server) => {
+      const clients = Array.from({ length: 30 }, (_, index) => `Client ${index + 1}`)
+      await page.goto(await inviteTo(server, 'Kew Observatory', clients))
+    },
+  },
+  { name: 'account-joined', go: (page) => page.click('main .primary') },
+  { name: 'menu-accounts', go: openMenu },
+]
