@@ -2,6 +2,8 @@ import { readSecret, UsageError } from '../config.ts'
 import { createAccount, provePassword } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'
 import { findPasswordFault } from '../core/passwords.ts'
+import { REFUSALS } from '../core/refusals.ts'
+import type { Store } from '../store/store.ts'
 import { APP_ADDRESSES } from './apps.ts'
 import {
   BASE_URL,
@@ -45,6 +47,13 @@ function readPassword(given: Given): string | null {
   return password
 }
 
+async function proveOwner(store: Store, email: string, password: string | null): Promise<string | null> {
+  if (password === null) return null
+  const proof = await provePassword(store, email, password)
+  if ('refusal' in proof) throw new CommandRefused(EMAIL_TAKEN)
+  return proof.hash
+}
+
 /** The same set-up as in the browser, without one (product.md, Command line). */
 async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   const text = {
@@ -60,9 +69,9 @@ async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   const password = readPassword(given)
   return withStore(given, env, { mayCreate: onlyFirst }, async (store) => {
     const maker = { store, now: Date.now(), actor: 'cli' }
-    const proof = password === null ? { hash: null } : await provePassword(store, reading.input.email, password)
-    if ('refusal' in proof) throw new CommandRefused(EMAIL_TAKEN)
-    const beginning = { ...reading.input, passwordHash: proof.hash }
+    if (onlyFirst && (await store.isSetUp())) throw new CommandRefused(REFUSALS.already_set_up.message)
+    const passwordHash = await proveOwner(store, reading.input.email, password)
+    const beginning = { ...reading.input, passwordHash }
     const { inviteToken, ...printed } = expectDone(
       await createAccount(maker, beginning, { onlyFirst, setupToken: null }),
     )

@@ -75,8 +75,13 @@ describe('init', () => {
   })
 
   test('is done once: a second time changes nothing', async () => {
-    const again = await eventpost(['init', '--data', data, '--email', 'other@example.com', '--app', 'Other'])
-    expect(again).toEqual(refused('is set up already.*eventpost account create'))
+    for (const words of [
+      ['--email', 'other@example.com', '--app', 'Other'],
+      [...OWNER, '--password-file', passwordFile],
+    ]) {
+      const again = await eventpost(['init', '--data', data, ...words])
+      expect(again).toEqual(refused('is set up already.*eventpost account create'))
+    }
     expect(passwordHashes()).toHaveLength(1)
   })
 

@@ -1,4 +1,5 @@
 /** One person in several accounts: the app in the path decides what they may, and what does not exist for them. */
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Begun } from '../../src/core/accounts.ts'
 import { hasRole, inviteMember, type Role, ROLES } from '../../src/core/members.ts'
@@ -110,6 +111,25 @@ test('every page of an app is shown to each of the three', async () => {
       expect([path, role, status]).toEqual([path, role, isOwners && role !== 'owner' ? 403 : 200])
     }
   }
+})
+
+test('signing in is told to each account that they are in, and to no other', async () => {
+  const told = () => {
+    const db = new Database(`${pages.folder}/eventpost.db`, { readonly: true })
+    const action = "action = 'session.start'"
+    const rows = db.query(`SELECT DISTINCT account_id, actor FROM audit_entries WHERE ${action} ORDER BY 1`).values()
+    db.close()
+    return rows
+  }
+  const other = await pages.addAccount('una@example.com', 'Una')
+  await pages.signedIn()
+  const id = (await pages.store.findMember(ADA))?.id ?? ''
+  expect(told()).toEqual(
+    Object.values(accounts)
+      .map(({ accountId }) => [accountId, id])
+      .toSorted(),
+  )
+  expect(told().flat()).not.toContain(other.accountId)
 })
 
 describe('what belongs to another account of the same person', () => {
