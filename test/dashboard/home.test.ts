@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type AccountPages, openAccount } from './browser.ts'
 import { expectHarmless, HOSTILE, textOf } from './pages.ts'
@@ -58,5 +59,16 @@ describe('the address itself', () => {
     ])
     await expectHarmless(html)
     expect((await zoe.post('/sign-out')).location).toBe('/sign-in')
+  })
+
+  test('says so where the only account has no app', async () => {
+    const browser = await pages.signedIn()
+    const db = new Database(`${pages.folder}/eventpost.db`)
+    db.run('PRAGMA foreign_keys = OFF')
+    db.run('DELETE FROM apps')
+    db.close()
+    const { status, html } = await browser.get('/')
+    expect([status, await textOf(html, 'h1')]).toEqual([200, ['There is no app for you']])
+    expect((await browser.get(pages.at('you'))).status).toBe(404)
   })
 })
