@@ -22,6 +22,7 @@ import { createSuppressionWrites } from './suppression-writes.ts'
 import { createTallies } from './tallies.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
 import { createTriggers } from './triggers.ts'
+import { createTwoStepWrites } from './two-step-writes.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
 import { createUpkeep } from './upkeep.ts'
 import { createUsedUp } from './used-up.ts'
@@ -55,6 +56,7 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
     ...createMemberWrites(db),
     ...createMembershipWrites(db),
     ...createSessionWrites(db),
+    ...createTwoStepWrites({ db, sealer }),
     ...createErasure({ db, people }),
     ...createBatchWrites({ db, people, addEvent: events.addEvent }),
     addNotes: createSnippetWrites(db).addNotes,

@@ -4,8 +4,8 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { oneTimeLinks } from './schema.ts'
 import type { NewLink } from './types.ts'
 
-/** `accountId`: see the migrations; both are null for the set-up link. */
-type Whose = { memberId: string | null; accountId: string | null }
+/** `accountId`, `endsTwoStep`: see the migrations; both ids are null for the set-up link. */
+type Whose = { memberId: string | null; accountId: string | null; endsTwoStep?: boolean }
 
 /** Links that work once and until their time. */
 export function createLinks(db: Database) {

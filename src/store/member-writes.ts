@@ -5,10 +5,18 @@ import { createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
 import { createMemberships } from './memberships.ts'
 import { accounts, members, sessions } from './schema.ts'
+import { createTwoStepEnd } from './two-step-writes.ts'
 import type { NewLink, Refused } from './types.ts'
 
-/** `accountId`: by an owner of this account; null by who runs the server. */
-type Reset = { email: string; link: NewLink; accountId: string | null; actor: string; at: number }
+/** `accountId`: by an owner of this account; null by who runs the server. `endsTwoStep`: using it turns that off. */
+type Reset = {
+  email: string
+  link: NewLink
+  accountId: string | null
+  endsTwoStep?: boolean
+  actor: string
+  at: number
+}
 
 /** The links that set the passwords of members. */
 export function createMemberWrites(db: Database) {
@@ -16,6 +24,7 @@ export function createMemberWrites(db: Database) {
   const audit = createAudit(db)
   const { addLink, findLink, useLink, dropPasswordLinks } = createLinks(db)
   const { find, accept, listAll, listInvited, listJoined } = createMemberships(db)
+  const endTwoStep = createTwoStepEnd(db)
 
   const isOneOfSeveral = (accountId: string): boolean =>
     orm.select({ id: accounts.id }).from(accounts).where(ne(accounts.id, accountId)).limit(1).get() !== undefined
@@ -25,13 +34,13 @@ export function createMemberWrites(db: Database) {
      * A link that sets a new password. The old one works until then; earlier links do not. Owners make them only where
      * theirs is the one account of the server: elsewhere such a link would open the member's other accounts to them.
      */
-    makePasswordLink({ email, link, accountId, actor, at }: Reset): Done | Refused {
+    makePasswordLink({ email, link, accountId, endsTwoStep, actor, at }: Reset): Done | Refused {
       const member = orm.select({ id: members.id }).from(members).where(eq(members.email, email)).get()
       if (!member) return { refusal: 'not_found' }
       if (accountId !== null && !find(accountId, member.id)?.acceptedAt) return { refusal: 'not_found' }
       if (accountId !== null && isOneOfSeveral(accountId)) return { refusal: 'reset_elsewhere' }
       dropPasswordLinks(member.id)
-      addLink(link, { memberId: member.id, accountId }, at)
+      addLink(link, { memberId: member.id, accountId, endsTwoStep }, at)
       for (const one of listAll(member.id)) audit({ accountId: one, actor, at }, 'member.reset_password', member.id)
       return DONE
     },
@@ -58,6 +67,7 @@ export function createMemberWrites(db: Database) {
       for (const accountId of listJoined(member.id)) {
         audit({ accountId, actor: member.id, at }, 'member.set_password', member.id)
       }
+      if (link.endsTwoStep) endTwoStep({ memberId: member.id, at })
       return DONE
     },
   }

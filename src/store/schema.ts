@@ -50,7 +50,23 @@ export const oneTimeLinks = sqliteTable('one_time_links', {
   createdAt: integer('created_at').notNull(),
   expiresAt: integer('expires_at').notNull(),
   accountId: text('account_id'),
+  endsTwoStep: integer('ends_two_step', { mode: 'boolean' }).notNull().default(false),
 })
+
+export const twoSteps = sqliteTable('two_steps', {
+  memberId: text('member_id').primaryKey(),
+  secret: text('secret').notNull(),
+  startedAt: integer('started_at').notNull(),
+  turnedOnAt: integer('turned_on_at'),
+  lastStep: integer('last_step').notNull(),
+  codesMadeAt: integer('codes_made_at').notNull(),
+})
+
+export const recoveryCodes = sqliteTable(
+  'recovery_codes',
+  { memberId: text('member_id').notNull(), codeHash: text('code_hash').notNull() },
+  (t) => [primaryKey({ columns: [t.memberId, t.codeHash] })],
+)
 
 export const apps = sqliteTable(
   'apps',

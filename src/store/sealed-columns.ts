@@ -9,6 +9,7 @@ const SEALED = {
   'app_mail_settings.smtp_url': 'app_id',
   'app_mail_settings.dkim_key': 'app_id',
   'app_mail_settings.bounce_secret': 'app_id',
+  'two_steps.secret': 'member_id',
 } as const
 type SealedColumn = keyof typeof SEALED
 
@@ -24,6 +25,7 @@ const CHECK = 'master_key_check'
 
 const placeOf = (column: SealedColumn, row: string | number): string => `${column}:${row}`
 export const secretPlace = (id: string): string => placeOf('identity_secrets.secret', id)
+export const twoStepPlace = (memberId: string): string => placeOf('two_steps.secret', memberId)
 
 /** Those of an app's mail settings that are secret are sealed, the others stay. */
 export const sealMail = <T extends MailSecrets>({ seal }: Sealer, appId: number, settings: T): T =>

@@ -27,3 +27,18 @@ export type MemberLink = {
   member: MemberRow
   invited: { accountId: string; accountName: string; role: Role } | null
 }
+
+/** A member's second step of signing in. `startedAt` is when its secret was made, and tells it from one before. */
+export type TwoStepRow = {
+  memberId: string
+  /** base32 */
+  secret: string
+  startedAt: number
+  /** null while it is being set up, and asked of nobody */
+  turnedOnAt: number | null
+  /** the last 30 seconds, counted from 1970, of which a code was taken */
+  lastStep: number
+  codesMadeAt: number
+  /** recovery codes that were not used yet */
+  codesLeft: number
+}

@@ -1,13 +1,20 @@
 import type { Database } from 'bun:sqlite'
-import { and, eq, ne } from 'drizzle-orm'
+import { and, eq, isNotNull, ne } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
 import { createMemberships } from './memberships.ts'
-import { members, sessions } from './schema.ts'
+import { members, sessions, twoSteps } from './schema.ts'
 import type { NewSession } from './session-types.ts'
 import type { Refused } from './types.ts'
 
 type Own = { memberId: string; sessionId: string; at: number }
+type Start = {
+  session: NewSession
+  passwordHash: string
+  isSecondStepDone?: boolean
+  replaces: string | null
+  at: number
+}
 
 /**
  * Where members are signed in. What follows from a password carries the hash it was compared with: when that is not the
@@ -31,14 +38,25 @@ export function createSessionWrites(db: Database) {
     for (const accountId of listJoined(memberId)) audit({ accountId, actor: memberId, at }, action, subject)
   }
 
+  const hasTwoStep = (memberId: string): boolean =>
+    orm
+      .select({ memberId: twoSteps.memberId })
+      .from(twoSteps)
+      .where(and(eq(twoSteps.memberId, memberId), isNotNull(twoSteps.turnedOnAt)))
+      .get() !== undefined
+
   const isOwn = ({ memberId, sessionId }: Pick<Own, 'memberId' | 'sessionId'>) =>
     and(eq(sessions.id, sessionId), eq(sessions.memberId, memberId))
 
   return {
-    /** `replaces` is the token of the session that the same browser had, which ends. */
-    startSession(start: { session: NewSession; passwordHash: string; replaces: string | null; at: number }) {
+    /**
+     * `replaces` is the token of the session that the same browser had, which ends. `isSecondStepDone`: where a second
+     * step is on, which it may be only since the password was compared, there is no session without.
+     */
+    startSession(start: Start) {
       const { session, passwordHash, replaces, at } = start
-      if (!isHashOf(session.memberId, passwordHash)) return { refusal: 'not_found' } satisfies Refused
+      const isStepMissing = !start.isSecondStepDone && hasTwoStep(session.memberId)
+      if (isStepMissing || !isHashOf(session.memberId, passwordHash)) return { refusal: 'not_found' } satisfies Refused
       if (replaces !== null) orm.delete(sessions).where(eq(sessions.tokenHash, replaces)).run()
       orm
         .insert(sessions)

@@ -17,6 +17,7 @@ import { startThreads } from './threads.ts'
 import { createSealer, type Sealer } from './sealing.ts'
 import { createSessionReads } from './session-reads.ts'
 import { createStatReads } from './stat-reads.ts'
+import { createTwoStepReads } from './two-step-reads.ts'
 import { schemaVersion } from './upgrades.ts'
 import { WRITE_NAMES } from './write-names.ts'
 import { createWriter, type Channel } from './writer.ts'
@@ -61,6 +62,7 @@ const createReads = (db: Database, sealer: Sealer) => ({
   ...createRollupReads(db),
   ...createOutcomeReads(db),
   ...createSessionReads(db),
+  ...createTwoStepReads(db, sealer),
   ...createMessageReads(db, sealer),
   ...createHistoryReads(db),
   ...createDeliveryReads(db, sealer),

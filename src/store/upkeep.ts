@@ -10,6 +10,8 @@ const FORM_MS = 48 * 3_600_000
 const IDLE_MS = 72 * 3_600_000
 /** A secret that was rotated out works for 24 hours (core/identity.ts); a day more, for the same reason. */
 const RETIRED_MS = 48 * 3_600_000
+/** So long a set-up of the second step waits for its first code. */
+const SETUP_MS = 3_600_000
 /** How long the audit list keeps a call over MCP. */
 const CALLS_MS = 90 * 24 * 3_600_000
 /** At most this many rows of a kind in one commit, so that no request waits for the clean-up. */
@@ -33,6 +35,7 @@ export function createUpkeep(db: Database) {
   const forms = db.prepare('DELETE FROM sent_forms WHERE sent_at <= ?')
   const sessions = db.prepare('DELETE FROM sessions WHERE last_seen_at <= ?')
   const secrets = db.prepare('DELETE FROM identity_secrets WHERE retired_at <= ?')
+  const setups = db.prepare('DELETE FROM two_steps WHERE turned_on_at IS NULL AND started_at <= ?')
 
   const keep = db.prepare('INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
   const touch = db.prepare(
@@ -60,6 +63,7 @@ export function createUpkeep(db: Database) {
         forms.run(at - FORM_MS),
         sessions.run(at - IDLE_MS),
         secrets.run(at - RETIRED_MS),
+        setups.run(at - SETUP_MS),
       ]
       return { deleted: runs.reduce((sum, run) => sum + run.changes, removeBatches(at)) }
     },

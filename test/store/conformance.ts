@@ -14,6 +14,7 @@ import { testLists } from './conformance/lists.ts'
 import { testMembers } from './conformance/members.ts'
 import { testMemberships, testOnlyAccount } from './conformance/memberships.ts'
 import { testPlan } from './conformance/plan.ts'
+import { testTwoSteps } from './conformance/two-steps.ts'
 import type { Opened, OpenStore } from './samples.ts'
 
 /** A store with nothing in it, made for one group of tests. */
@@ -33,6 +34,7 @@ const GROUPS: Record<string, (store: Fresh) => void> = {
   'members and where they are signed in': testMembers,
   'people in several accounts': testMemberships,
   'people of the only account': testOnlyAccount,
+  'the second step of signing in': testTwoSteps,
   'deliveries and their claims': testDeliveries,
   'calls over MCP': testCalls,
   'what is counted by the hour': testCounts,

@@ -15,7 +15,8 @@ const MAIL = {
   dkimKey: 'the-dkim-key',
   bounceSecret: 'the-bounce-secret',
 }
-const SECRETS = [SECRET, NEXT, 'the-smtp-password', MAIL.dkimKey, MAIL.bounceSecret]
+const TWO_STEP = 'THESECRETOFAPHONE234567'
+const SECRETS = [SECRET, NEXT, 'the-smtp-password', MAIL.dkimKey, MAIL.bounceSecret, TWO_STEP]
 
 let folder = ''
 let remove = (): void => {}
@@ -36,6 +37,7 @@ async function fill(store: Store): Promise<void> {
   done(await store.createAccount(newAccount(1, { secret: { id: 'sec_1', secret: SECRET } })))
   done(await store.rotateSecret({ ...BY, secret: { id: 'sec_2', secret: NEXT }, replaces: null }))
   done(await store.setMailSettings({ ...BY, appId: 1, settings: { ...MAIL, fromName: 'Demo' } }))
+  done(await store.startTwoStep({ memberId: 'mem_1', secret: TWO_STEP, at: AT }))
 }
 
 /** Which of the secrets the database and its log hold as they are. */
@@ -49,11 +51,13 @@ const readAll = async (store: Store) => ({
   secrets: (await store.listSecrets('acc_1', 0)).map(({ secret }) => secret).sort(),
   ofSite: (await store.findSite('site_1', 0))?.secrets.map(({ secret }) => secret).sort(),
   mail: await store.mailSettings(1),
+  twoStep: (await store.findTwoStep('mem_1'))?.secret,
 })
 const ALL = {
   secrets: [SECRET, NEXT].sort(),
   ofSite: [SECRET, NEXT].sort(),
   mail: expect.objectContaining({ ...MAIL, fromName: 'Demo' }),
+  twoStep: TWO_STEP,
 }
 
 const run = (text: string): void => {

@@ -6,6 +6,7 @@ import dailyRollups from './0005_daily_rollups.sql' with { type: 'text' }
 import batchNumbers from './0006_batch_numbers.sql' with { type: 'text' }
 import mcpCalls from './0007_mcp_calls.sql' with { type: 'text' }
 import memberships from './0008_memberships.sql' with { type: 'text' }
+import twoStep from './0009_two_step.sql' with { type: 'text' }
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
 export const MIGRATIONS: readonly string[] = [
@@ -17,6 +18,7 @@ export const MIGRATIONS: readonly string[] = [
   batchNumbers,
   mcpCalls,
   memberships,
+  twoStep,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
