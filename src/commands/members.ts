@@ -59,11 +59,19 @@ export const memberInvite: Command = {
 export const memberResetPassword: Command = {
   name: 'member reset-password',
   summary: 'prints a link where a member chooses a new password, which ends all their sessions',
-  options: COMMON,
+  options: {
+    ...COMMON,
+    'two-step-off': {
+      type: 'boolean',
+      meaning: 'Using the link also turns two-step sign-in off, for whoever lost phone and recovery codes.',
+    },
+  },
   run: async (given, env) => {
     const email = readMemberEmail(given)
+    const endsTwoStep = given.isSet('two-step-off')
     return withStore(given, env, { mayCreate: false }, async (store) => {
-      const outcome = await resetPassword({ store, now: Date.now(), actor: 'cli' }, { email, accountId: null })
+      const reset = { email, accountId: null, endsTwoStep }
+      const outcome = await resetPassword({ store, now: Date.now(), actor: 'cli' }, reset)
       if ('refusal' in outcome && outcome.refusal === 'not_found') {
         throw new CommandRefused('There is no member with this email.')
       }

@@ -75,13 +75,14 @@ export const acceptInvitation = (
 
 /**
  * A link that sets a new password, for all accounts of the person; links made before stop working. `accountId`: of the
- * owner who asks; null for who runs the server. Refusals: not_found, reset_elsewhere.
+ * owner who asks; null for who runs the server. `endsTwoStep`: using it turns the second step off, which stays on
+ * otherwise. Refusals: not_found, reset_elsewhere.
  */
 export async function resetPassword(
   { store, now, actor }: Maker,
-  { email, accountId }: { email: string; accountId: string | null },
+  reset: { email: string; accountId: string | null; endsTwoStep?: boolean },
 ): Promise<{ passwordToken: string } | Refused> {
   const { token, row } = makeLink('password', now)
-  const outcome = await store.makePasswordLink({ email, accountId, actor, at: now, link: row })
+  const outcome = await store.makePasswordLink({ ...reset, actor, at: now, link: row })
   return 'refusal' in outcome ? outcome : { passwordToken: token }
 }

@@ -20,8 +20,8 @@ const KNOWN_SESSIONS = 10_000
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** What a password was right for. */
-type Proof = { member: MemberRow; passwordHash: string }
+/** What a password was right for, and whether a code of the second step was after it. */
+export type Proof = { member: MemberRow; passwordHash: string; isSecondStepDone?: true }
 
 /**
  * Where members are signed in (promises 14). The cookie's token is returned when it is made and stored as a hash.
@@ -60,7 +60,9 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
     if (clock.monotonicMs() >= held.saveAgainAt) {
       held.saveAgainAt = clock.monotonicMs() + TOUCH_EVERY_MS
       const session = { id: held.session.id, tokenHash, memberId: member.id, browser: held.session.browser }
-      const outcome = await save(session, member.passwordHash ?? '', null)
+      // whatever was asked for when it began was right
+      const proof = { member, passwordHash: member.passwordHash ?? '', isSecondStepDone: true } as const
+      const outcome = await save(session, proof, null)
       if (!isPassing(outcome)) unsaved.delete(tokenHash)
     }
     return held
@@ -70,8 +72,8 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
     for (const [tokenHash, held] of unsaved) if (isMeant(held)) unsaved.delete(tokenHash)
   }
 
-  const save = (session: NewSession, passwordHash: string, replaces: string | null) =>
-    store.startSession({ session, passwordHash, replaces, at: clock.now() })
+  const save = (session: NewSession, { passwordHash, isSecondStepDone }: Proof, replaces: string | null) =>
+    store.startSession({ session, passwordHash, isSecondStepDone, replaces, at: clock.now() })
 
   const hold = (session: NewSession, { member }: Proof): void => {
     const { tokenHash, ...row } = session
@@ -98,12 +100,15 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       const found = (await store.findSession(tokenHash)) ?? unsaved.get(tokenHash)
       return found && isLive(found.session) ? found : null
     },
-    /** A new session after a right password. `replaces` is the token that the same browser had. Refusals: not_found. */
+    /**
+     * A new session after a right password, and a right code where one is asked for. `replaces` is the token that the same
+     * browser had. Refusals: not_found.
+     */
     async start(proof: Proof, browser: string, replaces: string | null): Promise<{ token: string } | Refused> {
       const token = makeToken()
       const id = makeTextId('ses', clock.now())
       const session = { id, tokenHash: hashToken(token), memberId: proof.member.id, browser }
-      const outcome = await save(session, proof.passwordHash, replaces === null ? null : hashToken(replaces))
+      const outcome = await save(session, proof, replaces === null ? null : hashToken(replaces))
       if (isPassing(outcome)) hold(session, proof)
       else if ('refusal' in outcome) return outcome
       return { token }
@@ -133,9 +138,19 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       const outcome = await store.changePassword({ ...own, oldHash, passwordHash, tokenHash: hashToken(token) })
       return 'refusal' in outcome ? outcome : { token }
     },
+    /** The second step is on, and all other sessions end. Refusals: already_done where the set-up is another one. */
+    async turnOnTwoStep(
+      { session, member }: SignedIn,
+      on: { startedAt: number; step: number; codeHashes: string[] },
+    ): Promise<{ done: true } | Refused> {
+      const own = { memberId: member.id, sessionId: session.id, at: clock.now() }
+      const outcome = await store.turnOnTwoStep({ ...own, ...on })
+      if (!('refusal' in outcome)) dropUnsaved((held) => held.session.id !== session.id && held.member.id === member.id)
+      return outcome
+    },
   }
 }
 
 /** The disk is full or slow; what was asked for was right. */
-const isPassing = (outcome: object): boolean =>
+export const isPassing = (outcome: object): boolean =>
   'refusal' in outcome && (outcome.refusal === 'unavailable' || outcome.refusal === 'commit_unconfirmed')

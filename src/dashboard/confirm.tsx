@@ -12,7 +12,8 @@ import type { Viewer } from './viewer.ts'
 /** Beside the fields of the form that waits for it. */
 export const CONFIRM_FIELD = 'confirmPassword'
 
-type Who = { viewer: Viewer; signedIn: SignedIn; page: PageName }
+/** `isAlways`: not only when it was typed long ago. */
+type Who = { viewer: Viewer; signedIn: SignedIn; page: PageName; isAlways: boolean }
 
 /**
  * The step before something that must not be done by whoever finds a screen unlocked (promises 14): shows a page that
@@ -32,6 +33,7 @@ export async function askForPassword(
       <ConfirmPage
         viewer={who.viewer}
         page={who.page}
+        isAlways={who.isAlways}
         path={new URL(request.url).pathname}
         fields={fields}
         error={error}
@@ -47,14 +49,18 @@ export async function askForPassword(
     : null
 }
 
-type ConfirmProps = { viewer: Viewer; page: PageName; path: string; fields: Record<string, string>; error?: string }
+type ConfirmProps = Omit<Who, 'signedIn'> & { path: string; fields: Record<string, string>; error?: string }
 
-const ConfirmPage = ({ viewer, page, path, fields, error }: ConfirmProps) => (
+const ConfirmPage = ({ viewer, page, isAlways, path, fields, error }: ConfirmProps) => (
   <Frame
     viewer={viewer}
     page={page}
     title="Your password, again"
-    state={`You typed it more than ${CONFIRMED_MS / 60_000} minutes ago, and this concerns keys or people.`}
+    state={
+      isAlways
+        ? 'This changes how you sign in, so it asks each time.'
+        : `You typed it more than ${CONFIRMED_MS / 60_000} minutes ago, and this concerns keys or people.`
+    }
   >
     <form method="post" action={path} novalidate>
       <HiddenFields fields={fields} />

@@ -82,10 +82,10 @@ const hasOthers = ({ accounts: [first, second] }: Viewer): boolean =>
   second !== undefined || (first?.apps.length ?? 0) > 1
 
 /**
- * `role` is the least that may send it; a `sensitive` one asks for the password when that was typed long ago, as a part
- * of `page`.
+ * `role` is the least that may send it; a sensitive one asks for the password, `'always'` or when that was typed long
+ * ago, as a part of `page`.
  */
-type FormRules = { appId: string; role: Role; isSensitive?: boolean; page?: PageName; mostBytes?: number }
+type FormRules = { appId: string; role: Role; isSensitive?: boolean | 'always'; page?: PageName; mostBytes?: number }
 
 /** Takes a form of a page of an app from a member who may send it. */
 export async function takeForm(
@@ -98,8 +98,9 @@ export async function takeForm(
   if ('refusal' in form) return problemAnswer(request, form.refusal)
   const showFor = (form: Form) => async (viewer: Viewer, signedIn: SignedIn) => {
     if (!hasRole(viewer.member.role, role)) return problemAnswer(request, 'role_too_low')
-    const isDue = isSensitive && !parts.sessions.isConfirmed(signedIn.session)
-    const asked = isDue ? await askForPassword(parts, request, form, { viewer, signedIn, page }) : null
+    const isAlways = isSensitive === 'always'
+    const isDue = isAlways || (isSensitive && !parts.sessions.isConfirmed(signedIn.session))
+    const asked = isDue ? await askForPassword(parts, request, form, { viewer, signedIn, page, isAlways }) : null
     return asked ?? take(form, viewer, signedIn)
   }
   const signedIn = await findSignedIn(parts, request)

@@ -23,9 +23,11 @@ import { senderRoutes } from './sender.tsx'
 import { settingsRoutes } from './settings.tsx'
 import { setupRoutes } from './setup.tsx'
 import { showcaseRoutes } from './showcase/index.tsx'
+import { signInCodeRoutes } from './sign-in-code.tsx'
 import { signInRoutes } from './sign-in.tsx'
 import { suppressionsRoutes } from './suppressions.tsx'
 import { themeRoutes } from './theme-switch.tsx'
+import { twoStepRoutes } from './two-step.tsx'
 import { youRoutes } from './you.tsx'
 import { unsubscribeRoutes } from './unsubscribe.tsx'
 
@@ -47,6 +49,7 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(setupRoutes(parts))
       .use(passwordRoutes(parts))
       .use(signInRoutes(parts))
+      .use(signInCodeRoutes(parts))
       .use(activationRoutes(parts))
       .use(eventsRoutes(parts))
       .use(peopleRoutes(parts))
@@ -62,6 +65,7 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(membersRoutes(parts))
       .use(newAppRoutes(parts))
       .use(youRoutes(parts))
+      .use(twoStepRoutes(parts))
       .use(themeRoutes(parts))
       .use(docsRoutes(parts))
       // for who works on it; the executable does not know it

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
 import { REFUSALS } from '../core/refusals.ts'
 import type { SignedIn } from '../core/sessions.ts'
 import { pageAnswer } from './answers.ts'
@@ -10,39 +11,76 @@ import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
 import { checkPassword, withWait } from './password-check.ts'
 import { pageAbove } from './paths.ts'
+import { askSecondStep, passSecondStep } from './second-step.ts'
+import { SecondStepFields } from './second-step-page.tsx'
 import { startSession } from './session-start.ts'
 
 /** Beside the fields of the form that waits. */
 const EMAIL = 'signInEmail'
 const PASSWORD = 'signInPassword'
+const STEP = { code: 'signInCode', recoveryCode: 'signInRecoveryCode' } as const
 
 /** `fields` are those of the form alone. */
 type Late = { signedIn: SignedIn; cookies: string[]; fields: Form['fields'] }
 
 /**
- * A form that came after its session had ended: shows a page that asks to sign in and sends the same form again, so that
- * nothing that was typed is lost; whose it is once the password is right. `fields` hold no password, because a page never
- * does.
+ * A form that came after its session had ended: shows pages that ask to sign in and send the same form again, so that
+ * nothing that was typed is lost; whose it is once the password is right, and the code where one is asked for. `fields`
+ * hold no password, because a page never does.
  */
 export async function signInLate(
   parts: PageParts,
   request: Request,
-  { [EMAIL]: email, [PASSWORD]: password, ...fields }: Form['fields'],
+  {
+    [EMAIL]: email,
+    [PASSWORD]: password,
+    [STEP.code]: code,
+    [STEP.recoveryCode]: recoveryCode = '',
+    ...fields
+  }: Form['fields'],
 ): Promise<Late | Response> {
   const ask = (status: number, error?: string): Response =>
     pageAnswer(request, status, <LatePage url={new URL(request.url)} {...{ fields, email, error }} />)
+  if (code !== undefined) return passLate(parts, request, { typed: { code, recoveryCode }, fields, ask })
   if (email === undefined || password === undefined) return ask(401)
   const checked = await checkPassword(parts, request, email, password)
   if ('message' in checked) return withWait(ask(checked.status, checked.message), checked)
+  const asked = await askSecondStep(parts, checked)
+  if (asked) return pageAnswer(request, 401, <LateCodePage url={new URL(request.url)} fields={fields} />, [asked])
   const started = await startSession(parts, request, checked)
-  const signedIn = started && (await parts.sessions.find(started.token))
-  const { status, message } = REFUSALS.wrong_password
-  return signedIn ? { signedIn, cookies: started.cookies, fields } : ask(status, message)
+  const late = started && (await toLate(parts, started, fields))
+  return late ?? ask(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
 }
 
-type LateProps = { url: URL; fields: Record<string, string>; email?: string; error?: string }
+type Started = { token: string; cookies: string[] }
 
-const LatePage = ({ url: { pathname, search }, fields, email = '', error }: LateProps) => (
+async function toLate({ sessions }: PageParts, { token, cookies }: Started, fields: Form['fields']) {
+  const signedIn = await sessions.find(token)
+  return signedIn && { signedIn, cookies, fields }
+}
+
+type Passing = {
+  typed: { code: string; recoveryCode: string }
+  fields: Form['fields']
+  ask: (status: number, error: string) => Response
+}
+
+async function passLate(parts: PageParts, request: Request, { typed, fields, ask }: Passing): Promise<Late | Response> {
+  const passed = await passSecondStep(parts, request, typed)
+  if ('token' in passed) {
+    const { status, message } = REFUSALS.sign_in_expired
+    return (await toLate(parts, passed, fields)) ?? ask(status, message)
+  }
+  if (passed.isExpired) return ask(passed.status, passed.message)
+  const fault = { message: passed.message, isOfRecovery: typed.recoveryCode !== '' }
+  const page = <LateCodePage url={new URL(request.url)} fields={fields} fault={fault} />
+  return withWait(pageAnswer(request, passed.status, page), passed)
+}
+
+type FrameProps = { url: URL; fields: Record<string, string>; error?: string; children: ComponentChildren }
+
+/** What stands around either step. */
+const LateFrame = ({ url: { pathname, search }, fields, error, children }: FrameProps) => (
   <Layout
     title="Sign in"
     lead="You were signed out before this was sent. It is kept here, and sent when you sign in."
@@ -51,19 +89,27 @@ const LatePage = ({ url: { pathname, search }, fields, email = '', error }: Late
     {error && <Notice kind="error">{error}</Notice>}
     <form method="post" action={pathname + search} novalidate>
       <HiddenFields fields={fields} />
-      <Field name={EMAIL} label="Email" kind="email" value={email} autofocus={email === ''} autocomplete="username" />
-      <Field
-        name={PASSWORD}
-        label="Password"
-        kind="password"
-        autofocus={email !== ''}
-        autocomplete="current-password"
-      />
-      <Button kind="primary">Sign in and send it</Button>
+      {children}
     </form>
     <p class="hint after-form">
       Or <a href={`/sign-in?${new URLSearchParams({ next: pageAbove(pathname) })}`}>sign in without it</a>: then nothing
       is changed.
     </p>
   </Layout>
+)
+
+const LatePage = ({ email = '', ...frame }: Omit<FrameProps, 'children'> & { email?: string }) => (
+  <LateFrame {...frame}>
+    <Field name={EMAIL} label="Email" kind="email" value={email} autofocus={email === ''} autocomplete="username" />
+    <Field name={PASSWORD} label="Password" kind="password" autofocus={email !== ''} autocomplete="current-password" />
+    <Button kind="primary">Sign in and send it</Button>
+  </LateFrame>
+)
+
+type CodeProps = Pick<FrameProps, 'url' | 'fields'> & { fault?: { message: string; isOfRecovery: boolean } }
+
+const LateCodePage = ({ fault, ...frame }: CodeProps) => (
+  <LateFrame {...frame}>
+    <SecondStepFields names={STEP} button="Sign in and send it" fault={fault} />
+  </LateFrame>
 )

@@ -10,10 +10,18 @@ import { Time } from './parts/time.tsx'
 import { ROLE_NAMES } from './role-words.ts'
 import type { Viewer } from './viewer.ts'
 
-type MembersProps = { viewer: Viewer; members: MemberEntry[]; shown: Page<MemberEntry>; now: number }
+type MembersProps = {
+  viewer: Viewer
+  members: MemberEntry[]
+  shown: Page<MemberEntry>
+  /** the ids of those who sign in with a code too */
+  inTwoSteps: string[]
+  now: number
+}
 
 /** The people who sign in to the account. */
-export const MembersPage = ({ viewer, members, shown, now }: MembersProps) => {
+export const MembersPage = (props: MembersProps) => {
+  const { viewer, members, shown } = props
   const isOwner = hasRole(viewer.member.role, 'owner')
   return (
     <Frame
@@ -30,7 +38,7 @@ export const MembersPage = ({ viewer, members, shown, now }: MembersProps) => {
       }
     >
       {!isOwner && <Notice kind="info">Only owners of the account invite and change members.</Notice>}
-      <Table label="Members" columns={columnsOf(viewer, isOwner, now)} rows={shown.rows} idOf={({ id }) => id} />
+      <Table label="Members" columns={columnsOf(props, isOwner)} rows={shown.rows} idOf={({ id }) => id} />
       <Pager {...shown} />
     </Frame>
   )
@@ -39,7 +47,7 @@ export const MembersPage = ({ viewer, members, shown, now }: MembersProps) => {
 const stateOf = (members: MemberEntry[], account: string): string =>
   members.length === 1 ? `One person signs in to ${account}.` : `${members.length} people belong to ${account}.`
 
-const columnsOf = (viewer: Viewer, isOwner: boolean, now: number): Column<MemberEntry>[] => [
+const columnsOf = ({ viewer, inTwoSteps, now }: MembersProps, isOwner: boolean): Column<MemberEntry>[] => [
   {
     name: 'Email',
     cell: ({ id, email }) => (
@@ -51,7 +59,12 @@ const columnsOf = (viewer: Viewer, isOwner: boolean, now: number): Column<Member
   { name: 'Role', cell: ({ role }) => ROLE_NAMES[role] },
   {
     name: 'State',
-    cell: ({ isInvited }) => (isInvited ? <Badge mood="caution">Invited</Badge> : <Badge mood="good">Signs in</Badge>),
+    cell: ({ id, isInvited }) =>
+      isInvited ? (
+        <Badge mood="caution">Invited</Badge>
+      ) : (
+        <Badge mood="good">{inTwoSteps.includes(id) ? 'Signs in, two steps' : 'Signs in'}</Badge>
+      ),
   },
   { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
   ...(isOwner

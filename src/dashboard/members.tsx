@@ -21,11 +21,9 @@ export const membersRoutes = (parts: PageParts) =>
       showPage(parts, request, app, async (viewer) => {
         const members = await parts.store.listMembers(viewer.account.id)
         const shown = pageOf(members, pathOf(app, 'members'), request)
-        return pageAnswer(
-          request,
-          200,
-          <MembersPage viewer={viewer} members={members} shown={shown} now={parts.clock.now()} />,
-        )
+        const inTwoSteps = await parts.store.listTwoStepOn(shown.rows.map(({ id }) => id))
+        const page = { viewer, members, shown, inTwoSteps, now: parts.clock.now() }
+        return pageAnswer(request, 200, <MembersPage {...page} />)
       }),
     )
     .get('/apps/:app/members/new', ({ request, params: { app } }) =>

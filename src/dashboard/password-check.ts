@@ -20,13 +20,13 @@ export async function checkPassword(
   const { status, message } = REFUSALS[checked.refusal]
   if (checked.refusal !== 'too_many_tries') return { status, message }
   const { retryAfterSeconds } = checked
-  const minutes = Math.ceil(retryAfterSeconds / 60)
-  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
-  return {
-    status,
-    retryAfterSeconds,
-    message: `Too many wrong passwords were tried. Wait ${wait}, or use a browser that you have signed in with before.`,
-  }
+  return { status, retryAfterSeconds, message: sayWait('passwords', retryAfterSeconds) }
+}
+
+export function sayWait(what: 'passwords' | 'codes', seconds: number): string {
+  const minutes = Math.ceil(seconds / 60)
+  const wait = minutes === 1 ? 'a minute' : minutes <= 100 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`
+  return `Too many wrong ${what} were tried. Wait ${wait}, or use a browser that you have signed in with before.`
 }
 
 /** Says to programs too how long to wait, where there were too many. */

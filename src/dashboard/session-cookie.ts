@@ -1,3 +1,4 @@
+import { SECOND_STEP_MS } from '../core/second-steps.ts'
 import { SESSION_MS } from '../core/sessions.ts'
 import { cookieHeader, readCookie } from './cookies.ts'
 
@@ -16,6 +17,22 @@ export const sessionCookie = (baseUrl: string, token: string | null): string =>
     name: nameAt(baseUrl),
     value: token ?? '',
     maxAgeS: token === null ? 0 : SESSION_MS / 1_000,
+    isSecure: baseUrl.startsWith('https:'),
+  })
+
+const stepNameAt = (baseUrl: string): string =>
+  baseUrl.startsWith('https:') ? '__Host-second-step' : 'eventpost_second_step'
+
+/** The token of the sign-in that waits for its code in a browser (core/second-steps.ts). */
+export const readSecondStepToken = (request: Request, baseUrl: string): string | null =>
+  readCookie(request, stepNameAt(baseUrl)) || null
+
+/** Keeps it in the browser; null takes it away. */
+export const secondStepCookie = (baseUrl: string, token: string | null): string =>
+  cookieHeader({
+    name: stepNameAt(baseUrl),
+    value: token ?? '',
+    maxAgeS: token === null ? 0 : SECOND_STEP_MS / 1_000,
     isSecure: baseUrl.startsWith('https:'),
   })
 

@@ -1,13 +1,13 @@
 import { describeBrowser } from '../core/browsers.ts'
-import type { MemberRow } from '../core/sessions.ts'
+import type { Proof } from '../core/sessions.ts'
 import type { PageParts } from './door.tsx'
 import { knownCookie, readSessionToken, sessionCookie } from './session-cookie.ts'
 
-/** The cookies of a new session after a right password, and its token; null where that was changed meanwhile. */
+/** The cookies of a new session after a right sign-in, and its token; null where the password was changed meanwhile. */
 export async function startSession(
   { sessions, signIns, baseUrl }: PageParts,
   request: Request,
-  proof: { member: MemberRow; passwordHash: string },
+  proof: Proof,
 ): Promise<{ token: string; cookies: string[] } | null> {
   const browser = describeBrowser(request.headers.get('user-agent'))
   const started = await sessions.start(proof, browser, readSessionToken(request, baseUrl))

@@ -10,6 +10,7 @@ import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
 import { checkPassword, withWait } from './password-check.ts'
 import { problemAnswer } from './problems.tsx'
+import { askSecondStep } from './second-step.ts'
 import { sessionCookie } from './session-cookie.ts'
 import { startSession } from './session-start.ts'
 
@@ -20,7 +21,9 @@ export const signInRoutes = (parts: PageParts) =>
       const { searchParams } = new URL(request.url)
       const next = searchParams.get('next') ?? '/'
       if (await findSignedIn(parts, request)) return redirectAnswer(next)
-      return pageAnswer(request, 200, <SignInPage email="" next={next} isUnsent={searchParams.has('unsent')} />)
+      const error = searchParams.has('expired') ? REFUSALS.sign_in_expired.message : undefined
+      const isUnsent = searchParams.has('unsent')
+      return pageAnswer(request, 200, <SignInPage email="" next={next} error={error} isUnsent={isUnsent} />)
     })
     .post(
       '/sign-in',
@@ -46,6 +49,8 @@ async function signIn(parts: PageParts, request: Request, form: Form): Promise<R
     pageAnswer(request, status, <SignInPage email={email} next={next} error={message} />)
   const checked = await checkPassword(parts, request, email, form.text('password'))
   if ('message' in checked) return withWait(refuse(checked.status, checked.message), checked)
+  const asked = await askSecondStep(parts, checked)
+  if (asked) return redirectAnswer(`/sign-in/code?${new URLSearchParams({ next })}`, [asked])
   const started = await startSession(parts, request, checked)
   if (!started) return refuse(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
   return redirectAnswer(next, started.cookies)

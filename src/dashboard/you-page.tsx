@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { SessionRow } from '../core/sessions.ts'
+import type { TwoStepRow } from '../core/two-step.ts'
 import { Frame, pathOf } from './frame.tsx'
 import { Badge } from './parts/badge.tsx'
 import { ActionForm, Button } from './parts/button.tsx'
@@ -10,9 +11,10 @@ import { type Column, Pager, Table } from './parts/table.tsx'
 import { Time } from './parts/time.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
 import { ROLE_WORDS } from './role-words.ts'
+import { TwoStepSection } from './two-step-section.tsx'
 import type { Viewer } from './viewer.ts'
 
-export type YouErrors = { password?: string; newPassword?: string; sessions?: string }
+export type YouErrors = { password?: string; newPassword?: string; twoStep?: string; sessions?: string }
 
 type YouProps = {
   viewer: Viewer
@@ -20,6 +22,7 @@ type YouProps = {
   /** those of this page */
   shown: Page<SessionRow>
   currentId: string
+  twoStep: TwoStepRow | null
   now: number
   errors: YouErrors
 }
@@ -33,6 +36,7 @@ export const YouPage = (props: YouProps) => (
     state={`You are ${props.viewer.member.email}, ${ROLE_WORDS[props.viewer.member.role]} of ${props.viewer.account.name}.`}
   >
     <PasswordSection {...props} />
+    <TwoStepSection viewer={props.viewer} twoStep={props.twoStep} error={props.errors.twoStep} />
     <SessionsSection {...props} />
   </Frame>
 )

@@ -37,10 +37,11 @@ export const youRoutes = (parts: PageParts) =>
       { parse: 'none' },
     )
 
-type Who = { viewer: Viewer; signedIn: SignedIn }
+export type Who = { viewer: Viewer; signedIn: SignedIn }
 
-async function showYou(
-  { sessions, clock }: PageParts,
+/** The page, with what is wrong with what was sent from it. */
+export async function showYou(
+  { sessions, store, clock }: PageParts,
   request: Request,
   who: Who,
   errors: YouErrors = {},
@@ -53,6 +54,7 @@ async function showYou(
       sessions={list}
       shown={pageOf(list, pathOf(who.viewer.app.publicId, 'you'), request)}
       currentId={who.signedIn.session.id}
+      twoStep={await store.findTwoStep(who.signedIn.member.id)}
       now={clock.now()}
       errors={errors}
     />

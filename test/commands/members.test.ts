@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Begun, eventpost, eventpostJson, makeFolder, type Running, startServer } from './process.ts'
 import { refused, wrongUse } from './refused.ts'
+import { cookieOf, postForm, turnOnTwoStep } from './signing-in.ts'
 
 const { folder, remove } = makeFolder()
 const data = join(folder, 'data')
@@ -21,13 +22,7 @@ afterAll(async () => {
   remove()
 })
 
-const post = (path: string, fields: Record<string, string>) =>
-  fetch(`${server.url}${path}`, {
-    method: 'POST',
-    headers: { 'Sec-Fetch-Site': 'same-origin' },
-    body: new URLSearchParams(fields),
-    redirect: 'manual',
-  })
+const post = (path: string, fields: Record<string, string>) => postForm(server.url, path, fields)
 const signIn = async (email: string, password: string) => (await post('/sign-in', { email, password })).status
 const tokenOf = (url: string): string => new URL(url).searchParams.get('token') ?? ''
 
@@ -57,7 +52,7 @@ describe('member invite', () => {
 describe('member reset-password', () => {
   test('prints a link that sets a new password and ends all sessions', async () => {
     const signedIn = await post('/sign-in', { email: 'owner@example.com', password: OLD })
-    const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+    const cookie = cookieOf(signedIn)
     const home = async () =>
       (await fetch(`${server.url}/`, { headers: { cookie }, redirect: 'manual' })).headers.get('location')
     expect(await home()).toStartWith('/apps/')
@@ -68,6 +63,23 @@ describe('member reset-password', () => {
     expect((await post('/password', { token: tokenOf(signInUrl), password: NEW })).status).toBe(200)
     expect(await home()).toBe('/sign-in')
     expect([await signIn('owner@example.com', OLD), await signIn('owner@example.com', NEW)]).toEqual([400, 303])
+  })
+
+  test('leaves the second step on, or turns it off with the use of the link', async () => {
+    const email = 'owner@example.com'
+    expect((await turnOnTwoStep(server.url, { email, password: NEW })).status).toBe(200)
+
+    const words = ['member', 'reset-password', '--data', data, '--email', email]
+    const next = async (more: string[]) => {
+      const { signInUrl } = await eventpostJson<{ signInUrl: string }>([...words, ...more])
+      const signIn = async () => (await post('/sign-in', { email, password: NEW })).headers.get('location')
+      const before = await signIn()
+      expect((await post('/password', { token: tokenOf(signInUrl), password: NEW })).status).toBe(200)
+      return [before, await signIn()]
+    }
+    const asked = '/sign-in/code?next='
+    expect(await next([])).toEqual([asked, asked])
+    expect(await next(['--two-step-off'])).toEqual([asked, '/'])
   })
 
   test('knows members only', async () => {

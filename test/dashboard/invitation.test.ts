@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { Begun } from '../../src/core/accounts.ts'
 import { inviteMember } from '../../src/core/members.ts'
-import { SIGN_IN_LIMITS } from '../../src/core/sign-ins.ts'
+import { SIGN_IN_LIMITS } from '../../src/core/sign-in-tries.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from './browser.ts'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from './pages.ts'
 

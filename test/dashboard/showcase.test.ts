@@ -17,6 +17,7 @@ test('every part is shown with its states', async () => {
     'Timeline',
     'Values',
     'Secret shown once',
+    'QR code',
     'Code',
     'Diff',
     'Mail preview',

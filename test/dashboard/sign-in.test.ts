@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { SIGN_IN_LIMITS } from '../../src/core/sign-ins.ts'
+import { SIGN_IN_LIMITS } from '../../src/core/sign-in-tries.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from './browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 

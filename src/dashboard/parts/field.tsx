@@ -7,8 +7,8 @@ export type FieldProps = {
   /** this field's own on its page, where another form has one of the same name */
   id?: string
   label: string
-  /** `lines` takes one value a line, `prose` a text of many */
-  kind?: 'text' | 'email' | 'password' | 'number' | 'lines' | 'prose'
+  /** `lines` takes one value a line, `prose` a text of many, `code` digits that stand for no number */
+  kind?: 'text' | 'email' | 'password' | 'number' | 'code' | 'lines' | 'prose'
   /** the id of a datalist with what is offered */
   list?: string
   hint?: ComponentChildren
@@ -65,6 +65,9 @@ export const describedBy = ({
 }: Pick<FieldProps, 'name' | 'id' | 'hint' | 'error'>): string | undefined =>
   [hint ? `${id}-hint` : '', error ? `${id}-fault` : ''].filter((id) => id !== '').join(' ') || undefined
 
+/** Which keys a phone offers. */
+const INPUT_MODES = { email: 'email', number: 'decimal', code: 'numeric', text: undefined } as const
+
 function Input(props: FieldProps) {
   const { name, id = name, kind = 'text', error, value, optional, autofocus, isLocked, autocomplete, list } = props
   const attributes = {
@@ -83,7 +86,7 @@ function Input(props: FieldProps) {
   if (kind === 'prose') return <textarea {...attributes} value={`\n${value ?? ''}`} rows={PROSE_ROWS} />
   if (kind === 'password') return <input {...attributes} type="password" />
   // type="email" would rewrite what was typed before it is sent
-  const inputmode = kind === 'email' ? ('email' as const) : kind === 'number' ? ('decimal' as const) : undefined
+  const inputmode = INPUT_MODES[kind]
   return (
     <input {...attributes} type="text" inputmode={inputmode} list={list} autocapitalize="none" spellcheck={false} />
   )

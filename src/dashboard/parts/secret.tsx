@@ -5,6 +5,7 @@ import { Notice } from './notice.tsx'
 import { Value, Values } from './values.tsx'
 
 type SecretProps = {
+  /** none where a code block among the children holds them */
   secrets: { id: string; name: string; text: string }[]
   /** what will not come back, and why */
   warning: string
@@ -20,13 +21,15 @@ type SecretProps = {
 export const SecretOnce = ({ secrets, warning, next, said, children }: SecretProps) => (
   <div class="once">
     <Notice kind="caution">{warning}</Notice>
-    <Values>
-      {secrets.map(({ id, name, text }) => (
-        <Value key={id} id={id} name={name}>
-          {text}
-        </Value>
-      ))}
-    </Values>
+    {secrets.length > 0 && (
+      <Values>
+        {secrets.map(({ id, name, text }) => (
+          <Value key={id} id={id} name={name}>
+            {text}
+          </Value>
+        ))}
+      </Values>
+    )}
     {children}
     {next && (
       <ButtonLink kind="primary" href={next}>

@@ -2,6 +2,7 @@
 import { CodeBlock, CodeTabs } from '../parts/code.tsx'
 import { Diff } from '../parts/diff.tsx'
 import { MailPreview } from '../parts/mail-preview.tsx'
+import { QrCode } from '../parts/qr.tsx'
 import { SecretOnce } from '../parts/secret.tsx'
 import { ExactTime, Time } from '../parts/time.tsx'
 import { Fact, Value, Values } from '../parts/values.tsx'
@@ -40,6 +41,10 @@ export const ContentParts = ({ now }: { now: number }) => (
     <section>
       <h2>Secret shown once</h2>
       <SecretOnce secrets={SECRETS} warning="Both are shown once, on this page." next="#main" />
+    </section>
+    <section>
+      <h2>QR code</h2>
+      <QrCode label="QR code of a sample">https://example.com/sample</QrCode>
     </section>
     <section>
       <h2>Code</h2>

@@ -40,6 +40,7 @@ export const ControlParts = () => (
         <Field name="wrong" label="Email" error="Give one plain email address." value="ada@" autocomplete="off" />
         <Field name="long" label="Long" value={LONG} autocomplete="off" optional />
         <Field name="minutes" label="Minutes" kind="number" value="10" autocomplete="off" />
+        <Field name="digits" label="Code" kind="code" hint="6 digits." autocomplete="one-time-code" />
         <Field name="text" label="Text" kind="prose" hint="Markdown." value={'Hello,\n\nthere.'} autocomplete="off" />
         <Select name="zone" label="Time zone" value="Europe/Zurich" options={ZONES} />
         <Radios name="scope" label="Scope" value="standard" options={SCOPES} />

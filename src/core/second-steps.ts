@@ -1,0 +1,98 @@
+import type { Store } from '../store/store.ts'
+import type { Clock } from './parts.ts'
+import { isPassing, type MemberRow, type Proof } from './sessions.ts'
+import { type Origin, SIGN_IN_LIMITS, type SignInTries, type TooMany } from './sign-in-tries.ts'
+import { hashToken, makeToken } from './tokens.ts'
+import { findCodeStep, readTypedCode, type TwoStepRow } from './two-step.ts'
+
+/** So long after the password the code may come. */
+export const SECOND_STEP_MS = 5 * 60_000
+/** Sign-ins between their two steps, the oldest going first. */
+const MOST_WAITING = 10_000
+
+export type CodeTry = Origin & { token: string; typed: string }
+
+type Wrong = { refusal: 'sign_in_expired' | 'wrong_code' | 'wrong_recovery_code' | 'unavailable' } | TooMany
+type Passed = Proof & { isSecondStepDone: true; isByRecoveryCode: boolean }
+
+/**
+ * Sign-ins whose password was right and whose code is still to come (promises 14). The token of one is kept by the
+ * browser, is good for nothing else, and works once. They are held in memory, so a restart asks for the password again;
+ * no clock that is set makes one last longer.
+ */
+export function createSecondSteps({ store, clock, tries }: { store: Store; clock: Clock; tries: SignInTries }) {
+  const waiting = new Map<string, Proof & { until: number }>()
+  /** The last step of which a code was taken while the disk was full: signing in goes on (promises 5), once a code. */
+  const unsavedSteps = new Map<string, number>()
+
+  const findWaiting = (token: string): Proof | null => {
+    const found = waiting.get(hashToken(token))
+    return found && clock.monotonicMs() < found.until ? found : null
+  }
+
+  const dropOld = (): void => {
+    const now = clock.monotonicMs()
+    for (const [tokenHash, { until }] of waiting) {
+      if (until > now && waiting.size < MOST_WAITING) return
+      waiting.delete(tokenHash)
+    }
+  }
+
+  const takeCode = async (row: TwoStepRow, code: string): Promise<Wrong | null> => {
+    const { memberId, startedAt, secret } = row
+    const step = findCodeStep(secret, code, clock.now())
+    const isOld = (): boolean => step === null || step <= Math.max(unsavedSteps.get(memberId) ?? 0, row.lastStep)
+    if (step === null || isOld()) return { refusal: 'wrong_code' }
+    const outcome = await store.takeCode({ memberId, startedAt, step })
+    if (!('refusal' in outcome)) return null
+    // of two requests with the same code the one that comes here first has it
+    if (!isPassing(outcome) || isOld()) return { refusal: 'wrong_code' }
+    unsavedSteps.set(memberId, step)
+    return null
+  }
+
+  const takeRecoveryCode = async (memberId: string, codeHash: string): Promise<Wrong | null> => {
+    const outcome = await store.takeRecoveryCode({ memberId, codeHash, at: clock.now() })
+    if (!('refusal' in outcome)) return null
+    return { refusal: isPassing(outcome) ? 'unavailable' : 'wrong_recovery_code' }
+  }
+
+  return {
+    /** A token for the second step of a sign-in whose password was right; null where the member has none. */
+    async ask({ member, passwordHash }: Proof): Promise<string | null> {
+      const row = await store.findTwoStep(member.id)
+      if (!row || row.turnedOnAt === null) return null
+      dropOld()
+      const token = makeToken()
+      waiting.set(hashToken(token), { member, passwordHash, until: clock.monotonicMs() + SECOND_STEP_MS })
+      return token
+    },
+    /** Whose sign-in waits for a code; null where it took too long or was done. */
+    findMember: (token: string): MemberRow | null => findWaiting(token)?.member ?? null,
+    /** Takes the code, or a recovery code, that ends a sign-in. Wrong ones are counted as wrong passwords are. */
+    async pass({ token, typed, ...origin }: CodeTry): Promise<Passed | Wrong> {
+      const found = findWaiting(token)
+      const row = found && (await store.findTwoStep(found.member.id))
+      if (!row || row.turnedOnAt === null) return { refusal: 'sign_in_expired' }
+      const { member, passwordHash } = found
+      const read = readTypedCode(typed)
+      if (!read) return { refusal: 'wrong_code' }
+      const isByRecoveryCode = 'recoveryHash' in read
+      // apart, so that somebody who guesses codes keeps no recovery code waiting
+      const kind = isByRecoveryCode ? 'recovery-code' : 'code'
+      const counted = tries.count(member, origin, {
+        own: [`known-${kind}:${member.id}`, SIGN_IN_LIMITS.code],
+        any: [`${kind}:${member.id}`, SIGN_IN_LIMITS.code],
+      })
+      if ('refusal' in counted) return counted
+      const wrong = isByRecoveryCode
+        ? await takeRecoveryCode(member.id, read.recoveryHash)
+        : await takeCode(row, read.code)
+      if (!wrong || wrong.refusal === 'unavailable') counted.undo()
+      if (wrong) return wrong
+      // two codes that came at once are two that are used up, and one sign-in
+      if (!waiting.delete(hashToken(token))) return { refusal: 'sign_in_expired' }
+      return { member, passwordHash, isSecondStepDone: true, isByRecoveryCode }
+    },
+  }
+}

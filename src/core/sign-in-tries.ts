@@ -1,0 +1,71 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { MemberRow } from '../store/types.ts'
+import { addressBucket } from './addresses.ts'
+import { createLimits, type Limit } from './limits.ts'
+import type { Clock } from './parts.ts'
+
+/**
+ * Wrong passwords in any such time: from one address, for one email, by a member's own browsers (promises 14). And wrong
+ * codes of one member, from whoever has the password already: three of a million are right at a time, so 40 a day find
+ * one within a year with a chance of 4 in 100.
+ */
+export const SIGN_IN_LIMITS = {
+  address: { max: 20, windowMs: 600_000 },
+  email: { max: 50, windowMs: 3_600_000 },
+  known: { max: 20, windowMs: 600_000 },
+  code: { max: 40, windowMs: 24 * 3_600_000 },
+} as const satisfies Record<string, Limit>
+
+/** Addresses and emails remembered at once, the oldest going first. */
+const MOST_BUCKETS = 100_000
+
+/** Where a try comes from. */
+export type Origin = {
+  address: string
+  /** what the browser was given when it signed in before */
+  known: string | null
+}
+
+export type TooMany = { refusal: 'too_many_tries'; retryAfterSeconds: number }
+type Bucket = [name: string, limit: Limit]
+
+export type SignInTries = ReturnType<typeof createSignInTries>
+
+/**
+ * Counts what is tried, and lets no more of it through than the limits. A browser that has signed in before is counted
+ * for itself: whoever guesses can use up what an email allows, or an address that a proxy makes everybody's, and locks
+ * nobody out.
+ */
+export function createSignInTries({ clock, addressKey }: { clock: Clock; addressKey: string }) {
+  const tries = createLimits({ clock, mostBuckets: MOST_BUCKETS })
+
+  /** Proves that a browser has signed in as this member. */
+  const knownMark = ({ id }: MemberRow): string =>
+    new Bun.CryptoHasher('sha256', addressKey).update(`known browser:${id}`).digest('hex')
+
+  const isKnown = (member: MemberRow, mark: string | null): boolean => {
+    if (mark === null || mark.length !== 64) return false
+    return timingSafeEqual(Buffer.from(knownMark(member)), Buffer.from(mark))
+  }
+
+  const count = (buckets: Bucket[]): { undo: () => void } | TooMany => {
+    const taken = buckets.map(([name, limit]) => ({ name, limit, taken: tries.take(name, limit) }))
+    const undo = (): void => taken.forEach(({ name, limit, taken: one }) => tries.giveBack(name, limit, one))
+    const waits = taken.map((one) => one.taken.retryAfterSeconds)
+    if (Math.max(...waits) === 0) return { undo }
+    undo()
+    return { refusal: 'too_many_tries', retryAfterSeconds: Math.max(...waits) }
+  }
+
+  return {
+    knownMark,
+    /**
+     * Counts a try before it is compared, so that many at once are counted too. `own` is for a browser that is known as
+     * the member's, `any` for all others.
+     */
+    count: (member: MemberRow | null, { address, known }: Origin, { own, any }: { own: Bucket; any: Bucket }) =>
+      count(
+        member && isKnown(member, known) ? [own] : [[`address:${addressBucket(address)}`, SIGN_IN_LIMITS.address], any],
+      ),
+  }
+}

@@ -1,0 +1,18 @@
+/** @jsxImportSource preact */
+import { encode } from 'uqr'
+
+/** So many modules of white must stand around, or cameras do not find it. */
+const QUIET_MODULES = 4
+
+/** A QR code, dark on white whatever the colours of the page are: many apps read no other. */
+export const QrCode = ({ label, children }: { label: string; children: string }) => {
+  const { data, size } = encode(children, { ecc: 'M', border: QUIET_MODULES })
+  return (
+    <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label} shape-rendering="crispEdges">
+      <path d={data.map(pathOfRow).join('')} />
+    </svg>
+  )
+}
+
+const pathOfRow = (row: boolean[], y: number): string =>
+  row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')).join('')

@@ -1,0 +1,72 @@
+/** @jsxImportSource preact */
+import { SECOND_STEP_MS } from '../core/second-steps.ts'
+import { Layout } from './layout.tsx'
+import { Button } from './parts/button.tsx'
+import { Field } from './parts/field.tsx'
+import type { TypedStep } from './second-step.ts'
+
+type FieldsProps = {
+  /** what the fields are called beside those of a form that waits */
+  names: { [name in keyof TypedStep]: string }
+  button: string
+  /** what is wrong, and with which of the two */
+  fault?: { message: string; isOfRecovery: boolean }
+}
+
+/** Where the code is typed, or for want of the phone a recovery code. */
+export const SecondStepFields = ({ names, button, fault }: FieldsProps) => {
+  const isOfRecovery = fault?.isOfRecovery === true
+  return (
+    <>
+      <Field
+        name={names.code}
+        label="Code"
+        kind="code"
+        hint="The 6 digits that your authenticator app shows now."
+        error={isOfRecovery ? undefined : fault?.message}
+        autofocus={!isOfRecovery}
+        autocomplete="one-time-code"
+      />
+      <Button kind="primary">{button}</Button>
+      <details class="instead" open={isOfRecovery}>
+        <summary>No phone at hand? Use a recovery code</summary>
+        <Field
+          name={names.recoveryCode}
+          label="Recovery code"
+          hint="One of the ten that you stored. Each works once."
+          error={isOfRecovery ? fault?.message : undefined}
+          autofocus={isOfRecovery}
+          autocomplete="off"
+        />
+        <Button>{button}</Button>
+        <p class="hint">
+          No codes either? Whoever runs this server makes a link that turns this step off:{' '}
+          <code>eventpost member reset-password --two-step-off</code>
+        </p>
+      </details>
+    </>
+  )
+}
+
+export const SIGN_IN_STEP = { code: 'code', recoveryCode: 'recoveryCode' } as const
+
+/** Asks for the code after a right password. */
+export const SecondStepPage = ({
+  email,
+  next,
+  fault,
+}: {
+  email: string
+  next: string
+  fault?: FieldsProps['fault']
+}) => (
+  <Layout title="Your code" lead={`The second step for ${email}, within ${SECOND_STEP_MS / 60_000} minutes.`} isNarrow>
+    <form method="post" action="/sign-in/code" novalidate>
+      <input type="hidden" name="next" value={next} />
+      <SecondStepFields names={SIGN_IN_STEP} button="Sign in" fault={fault} />
+    </form>
+    <p class="hint after-form">
+      Or <a href={`/sign-in?${new URLSearchParams({ next })}`}>sign in as somebody else</a>.
+    </p>
+  </Layout>
+)

@@ -1,0 +1,56 @@
+import { REFUSALS } from '../core/refusals.ts'
+import { factsOf } from '../core/request-facts.ts'
+import type { MemberRow, Proof } from '../core/sessions.ts'
+import type { PageParts } from './door.tsx'
+import { sayWait } from './password-check.ts'
+import { readKnownMark, readSecondStepToken, secondStepCookie } from './session-cookie.ts'
+import { startSession } from './session-start.ts'
+
+export type TypedStep = { code: string; recoveryCode: string }
+
+export type StepFault = { status: number; message: string; retryAfterSeconds?: number; isExpired?: true }
+
+/** The cookie by which a browser goes on to the second step; null where the member has none. */
+export async function askSecondStep({ signIns, baseUrl }: PageParts, proof: Proof): Promise<string | null> {
+  const token = await signIns.secondSteps.ask(proof)
+  return token === null ? null : secondStepCookie(baseUrl, token)
+}
+
+/** Whose sign-in waits for a code in this browser. */
+export const findAsked = ({ signIns, baseUrl }: PageParts, request: Request): MemberRow | null =>
+  signIns.secondSteps.findMember(readSecondStepToken(request, baseUrl) ?? '')
+
+/** Begins the session of a sign-in that waits in this browser, or says why not in a sentence for beside the field. */
+export async function passSecondStep(
+  parts: PageParts,
+  request: Request,
+  { code, recoveryCode }: TypedStep,
+): Promise<{ token: string; cookies: string[]; isByRecoveryCode: boolean } | StepFault> {
+  const passed = await parts.signIns.secondSteps.pass({
+    token: readSecondStepToken(request, parts.baseUrl) ?? '',
+    typed: recoveryCode || code,
+    address: factsOf(request).address(),
+    known: readKnownMark(request),
+  })
+  if ('refusal' in passed) {
+    const isOfRecovery = passed.refusal === 'wrong_code' && recoveryCode !== ''
+    return toFault(isOfRecovery ? { refusal: 'wrong_recovery_code' } : passed)
+  }
+  const started = await startSession(parts, request, passed)
+  // the password was changed meanwhile
+  if (!started) return toFault({ refusal: 'sign_in_expired' })
+  const cookies = [...started.cookies, secondStepCookie(parts.baseUrl, null)]
+  return { token: started.token, cookies, isByRecoveryCode: passed.isByRecoveryCode }
+}
+
+type Refused = {
+  refusal: 'sign_in_expired' | 'wrong_code' | 'wrong_recovery_code' | 'unavailable' | 'too_many_tries'
+  retryAfterSeconds?: number
+}
+
+function toFault({ refusal, retryAfterSeconds }: Refused): StepFault {
+  const { status, message } = REFUSALS[refusal]
+  if (refusal === 'sign_in_expired') return { status, message, isExpired: true }
+  if (retryAfterSeconds === undefined) return { status, message }
+  return { status, retryAfterSeconds, message: sayWait('codes', retryAfterSeconds) }
+}

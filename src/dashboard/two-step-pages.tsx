@@ -1,0 +1,87 @@
+/** @jsxImportSource preact */
+import { twoStepUri } from '../core/two-step.ts'
+import { Frame, pathOf } from './frame.tsx'
+import { Button, ButtonLink } from './parts/button.tsx'
+import { CodeBlock } from './parts/code.tsx'
+import { Field } from './parts/field.tsx'
+import { QrCode } from './parts/qr.tsx'
+import { SecretOnce } from './parts/secret.tsx'
+import { Value, Values } from './parts/values.tsx'
+import type { Viewer } from './viewer.ts'
+
+type SetupProps = { viewer: Viewer; secret: string; error?: string }
+
+/** What the app needs, and the code that shows that it has it. */
+export const TwoStepSetupPage = ({ viewer, secret, error }: SetupProps) => {
+  const uri = twoStepUri(secret, viewer.member.email)
+  return (
+    <Frame
+      viewer={viewer}
+      page="you"
+      title="Set up two-step sign-in"
+      state="It is on once a code of your app shows that it works."
+    >
+      <section>
+        <h2>Add it to your authenticator app</h2>
+        <p>Scan this with an app such as Aegis, 1Password or Google Authenticator.</p>
+        <QrCode label="QR code for your authenticator app">{uri}</QrCode>
+        <p>
+          On this device already? <a href={uri}>Open it in the app</a>. Without a camera, type the key.
+        </p>
+        <Values>
+          <Value id="two-step-key" name="Key">
+            {secret.replaceAll(/.{4}(?!$)/g, '$& ')}
+          </Value>
+        </Values>
+      </section>
+      <section>
+        <h2>Type the code that it shows</h2>
+        <form method="post" action={`${pathOf(viewer.app.publicId, 'you')}/two-step/on`} novalidate>
+          <Field
+            name="code"
+            label="Code"
+            kind="code"
+            hint="6 digits, another one every 30 seconds. Turning it on ends all your other sessions."
+            error={error}
+            autofocus={error !== undefined}
+            autocomplete="one-time-code"
+          />
+          <div class="buttons">
+            <Button kind="primary">Turn it on</Button>
+            <ButtonLink href={pathOf(viewer.app.publicId, 'you')}>Cancel</ButtonLink>
+          </div>
+        </form>
+      </section>
+    </Frame>
+  )
+}
+
+type CodesProps = { viewer: Viewer; codes: string[]; isFirst: boolean }
+
+/** The only page that shows the recovery codes. */
+export const RecoveryCodesPage = ({ viewer, codes, isFirst }: CodesProps) => (
+  <Frame
+    viewer={viewer}
+    page="you"
+    title="Your recovery codes"
+    state={
+      isFirst
+        ? 'Two-step sign-in is on, and all your other sessions have ended.'
+        : 'They work from now on, and those before do not any more.'
+    }
+  >
+    <SecretOnce
+      secrets={[]}
+      warning="They are shown once, on this page; only hashes of them are kept."
+      next={pathOf(viewer.app.publicId, 'you')}
+      said="I have stored them"
+    >
+      <p>
+        Each signs you in once, where you have no phone. Keep them apart from it: on paper, or where your passwords are.
+      </p>
+      <CodeBlock id="recovery-codes" label="Recovery codes">
+        {codes.join('\n')}
+      </CodeBlock>
+    </SecretOnce>
+  </Frame>
+)

@@ -1,0 +1,68 @@
+/** @jsxImportSource preact */
+import { RECOVERY_CODES, type TwoStepRow } from '../core/two-step.ts'
+import { pathOf } from './frame.tsx'
+import { Badge } from './parts/badge.tsx'
+import { ActionForm } from './parts/button.tsx'
+import { Notice } from './parts/notice.tsx'
+import { ExactTime } from './parts/time.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** With so few left it is time for new ones. */
+const FEW_CODES = 3
+
+type SectionProps = { viewer: Viewer; twoStep: TwoStepRow | null; error?: string }
+
+/** Whether a code is asked for after the password, and what can be done about it. */
+export const TwoStepSection = ({ viewer, twoStep, error }: SectionProps) => {
+  const turnedOnAt = twoStep?.turnedOnAt ?? null
+  return (
+    <section id="two-step">
+      <div class="with-badge">
+        <h2>Two-step sign-in</h2>
+        {turnedOnAt !== null ? <Badge mood="good">On</Badge> : <Badge>{twoStep ? 'Being set up' : 'Off'}</Badge>}
+      </div>
+      {error && <Notice kind="error">{error}</Notice>}
+      {twoStep && turnedOnAt !== null ? (
+        <OnSection viewer={viewer} twoStep={twoStep} since={turnedOnAt} />
+      ) : (
+        <OffSection viewer={viewer} isBegun={twoStep !== null} />
+      )}
+    </section>
+  )
+}
+
+const actionOf = ({ app }: Viewer, step = ''): string => `${pathOf(app.publicId, 'you')}/two-step${step}`
+
+const OffSection = ({ viewer, isBegun }: { viewer: Viewer; isBegun: boolean }) => (
+  <>
+    <p class="hint">
+      {isBegun
+        ? 'No code has shown yet that it works, so none is asked for. What is not finished within an hour is forgotten.'
+        : 'After your password, signing in asks for a code of an app on your phone. Whoever has the password alone does not get in.'}
+    </p>
+    <ActionForm action={actionOf(viewer)}>{isBegun ? 'Go on' : 'Set it up'}</ActionForm>
+  </>
+)
+
+const OnSection = ({ viewer, twoStep, since }: { viewer: Viewer; twoStep: TwoStepRow; since: number }) => (
+  <>
+    <p class="hint">
+      Signing in asks for a code of your authenticator app, since <ExactTime at={since} />. {sayLeft(twoStep.codesLeft)}
+    </p>
+    {twoStep.codesLeft <= FEW_CODES && (
+      <Notice kind="caution">Make new recovery codes while you can still sign in without them.</Notice>
+    )}
+    <div class="buttons">
+      <ActionForm action={actionOf(viewer, '/codes')} fields={{ replaces: String(twoStep.codesMadeAt) }}>
+        Make new recovery codes
+      </ActionForm>
+      <ActionForm action={actionOf(viewer, '/off')}>Turn it off</ActionForm>
+    </div>
+  </>
+)
+
+function sayLeft(count: number): string {
+  if (count === RECOVERY_CODES) return `All ${count} recovery codes are left.`
+  if (count === 0) return 'No recovery code is left.'
+  return `${count} of ${RECOVERY_CODES} recovery codes ${count === 1 ? 'is' : 'are'} left.`
+}

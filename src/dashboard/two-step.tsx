@@ -1,0 +1,93 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
+import { makeRecoveryCodes, startTwoStep, turnOnTwoStep } from '../core/two-step.ts'
+import { pageAnswer, redirectAnswer } from './answers.ts'
+import { type PageParts, takeForm } from './door.tsx'
+import { flashCookie } from './flash.ts'
+import type { Form } from './forms.ts'
+import { pathOf } from './frame.tsx'
+import { problemAnswer } from './problems.tsx'
+import { RecoveryCodesPage, TwoStepSetupPage } from './two-step-pages.tsx'
+import { showYou, type Who } from './you.tsx'
+
+/** Every role may send these forms, about nobody but themselves. */
+const OWN = { role: 'viewer', page: 'you' } as const
+
+/** A member's own second step: set up, turned on and off, its recovery codes made anew (promises 14). */
+export const twoStepRoutes = (parts: PageParts) =>
+  new Elysia()
+    .post(
+      '/apps/:app/you/two-step',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, ...OWN, isSensitive: 'always' }, (_, viewer, signedIn) =>
+          start(parts, request, { viewer, signedIn }),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/you/two-step/on',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, ...OWN }, (form, viewer, signedIn) =>
+          turnOn(parts, request, form, { viewer, signedIn }),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/you/two-step/codes',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, ...OWN, isSensitive: 'always' }, (form, viewer, signedIn) =>
+          renewCodes(parts, request, form, { viewer, signedIn }),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/you/two-step/off',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, ...OWN, isSensitive: 'always' }, (_, viewer, signedIn) =>
+          turnOff(parts, request, { viewer, signedIn }),
+        ),
+      { parse: 'none' },
+    )
+
+/** What was sent twice says so; a set-up that was left for too long begins again. */
+function refuse(parts: PageParts, request: Request, who: Who, refusal: RefusalCode): Response | Promise<Response> {
+  if (refusal === 'already_done') return problemAnswer(request, 'done_before')
+  if (refusal === 'not_found') return showYou(parts, request, who, { twoStep: LEFT_TOO_LONG }, 409)
+  const { status, message } = REFUSALS[refusal]
+  return showYou(parts, request, who, { twoStep: message }, status)
+}
+
+const LEFT_TOO_LONG = 'The set-up was left for more than an hour, and is forgotten. Begin again.'
+
+async function start(parts: PageParts, request: Request, who: Who): Promise<Response> {
+  const row = await startTwoStep(parts, who.signedIn.member.id)
+  if ('refusal' in row) return refuse(parts, request, who, row.refusal)
+  return pageAnswer(request, 200, <TwoStepSetupPage viewer={who.viewer} secret={row.secret} />)
+}
+
+async function turnOn(parts: PageParts, request: Request, form: Form, who: Who): Promise<Response> {
+  const outcome = await turnOnTwoStep(parts, who.signedIn, form.text('code'))
+  if ('codes' in outcome) {
+    return pageAnswer(request, 200, <RecoveryCodesPage viewer={who.viewer} codes={outcome.codes} isFirst />)
+  }
+  const row = outcome.refusal === 'wrong_code' && (await parts.store.findTwoStep(who.signedIn.member.id))
+  if (!row) return refuse(parts, request, who, outcome.refusal)
+  const { status, message } = REFUSALS.wrong_code
+  return pageAnswer(request, status, <TwoStepSetupPage viewer={who.viewer} secret={row.secret} error={message} />)
+}
+
+async function renewCodes(parts: PageParts, request: Request, form: Form, who: Who): Promise<Response> {
+  const { codes, codeHashes } = makeRecoveryCodes()
+  const own = { memberId: who.signedIn.member.id, at: parts.clock.now() }
+  const replaces = Number(form.text('replaces'))
+  const outcome = await parts.store.renewRecoveryCodes({ ...own, codeHashes, replaces })
+  if ('refusal' in outcome) return refuse(parts, request, who, outcome.refusal)
+  return pageAnswer(request, 200, <RecoveryCodesPage viewer={who.viewer} codes={codes} isFirst={false} />)
+}
+
+async function turnOff(parts: PageParts, request: Request, who: Who): Promise<Response> {
+  const outcome = await parts.store.turnOffTwoStep({ memberId: who.signedIn.member.id, at: parts.clock.now() })
+  if ('refusal' in outcome) return refuse(parts, request, who, outcome.refusal)
+  return redirectAnswer(pathOf(who.viewer.app.publicId, 'you'), [flashCookie('two_step_off')])
+}
