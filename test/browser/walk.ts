@@ -6,6 +6,7 @@ import { ACCOUNT_STEPS } from './walk-accounts.ts'
 import { ACTIVATION_STEPS, APP_STEPS } from './walk-app.ts'
 import { MESSAGE_STEPS } from './walk-messages.ts'
 import { MAIL_STEPS } from './walk-mail.ts'
+import { TWO_STEP_STEPS } from './walk-two-step.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 
 type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
@@ -155,4 +156,5 @@ export const STEPS: Step[] = [
   ...APP_STEPS,
   { name: 'you', go: (page, server) => page.goto(at(server, 'you')) },
   ...ACCOUNT_STEPS,
+  ...TWO_STEP_STEPS,
 ]

@@ -1,0 +1,101 @@
+/** The way through the second step of signing in: set up, turned on, asked for. The last of all, because it stays on. */
+import type { Page } from 'playwright-core'
+import { codeAt, STEP_MS } from '../dashboard/authenticator.ts'
+import { PASSWORD, type Served } from './chromium.ts'
+
+type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
+
+const at = ({ url, first }: Served, page: string): string => `${url}/apps/${first.appId}/${page}`
+const secrets = new WeakMap<Served, string>()
+
+/** What the phone shows. */
+const code = (server: Served): string => codeAt(secrets.get(server) ?? '', server.clock.now())
+
+/** As far as the page that asks for the code. */
+async function typePassword(page: Page, server: Served): Promise<void> {
+  await page.context().clearCookies()
+  await page.goto(`${server.url}/sign-in`)
+  await page.fill('#email', 'first@owner.example')
+  await page.fill('#password', PASSWORD)
+  await page.click('button.primary')
+}
+
+export const TWO_STEP_STEPS: Step[] = [
+  {
+    name: 'two-step-confirm',
+    go: async (page, server) => {
+      await page.goto(at(server, 'you'))
+      await page.click('#two-step button')
+    },
+  },
+  {
+    name: 'two-step-setup',
+    go: async (page, server) => {
+      await page.fill('#confirmPassword', PASSWORD)
+      await page.click('main .primary')
+      secrets.set(server, (await page.textContent('#two-step-key'))?.replaceAll(' ', '') ?? '')
+    },
+  },
+  {
+    name: 'two-step-wrong',
+    go: async (page) => {
+      await page.fill('#code', '12345')
+      await page.click('main .primary')
+    },
+  },
+  {
+    name: 'two-step-codes',
+    go: async (page, server) => {
+      await page.fill('#code', code(server))
+      await page.click('main .primary')
+    },
+  },
+  { name: 'two-step-on', go: (page) => page.click('.once .primary') },
+  {
+    name: 'two-step-few',
+    go: async (page, server) => {
+      const { store } = server.parts()
+      const member = await store.findMember('first@owner.example')
+      const row = await store.findTwoStep(member?.id ?? '')
+      const renewal = { memberId: member?.id ?? '', codeHashes: ['x', 'y'], replaces: row?.codesMadeAt ?? 0 }
+      await store.renewRecoveryCodes({ ...renewal, at: server.clock.now() })
+      await page.goto(at(server, 'you'))
+    },
+  },
+  { name: 'members-two-step', go: (page, server) => page.goto(at(server, 'members')) },
+  { name: 'sign-in-code', isOpen: true, go: typePassword },
+  {
+    name: 'sign-in-code-wrong',
+    isOpen: true,
+    go: async (page) => {
+      await page.fill('#code', '123456')
+      await page.click('button.primary')
+    },
+  },
+  { name: 'sign-in-recovery', isOpen: true, go: (page) => page.click('summary') },
+  {
+    name: 'sign-in-recovery-wrong',
+    isOpen: true,
+    go: async (page) => {
+      await page.fill('#recoveryCode', 'none-none-none-none')
+      await page.click('details button')
+    },
+  },
+  {
+    name: 'settings-late-code',
+    isOpen: true,
+    go: async (page, server) => {
+      server.clock.tick(STEP_MS)
+      await page.fill('#code', code(server))
+      await page.fill('#recoveryCode', '')
+      await page.click('button.primary')
+      await page.waitForURL('**/apps/**')
+      await page.goto(at(server, 'settings'))
+      await page.context().clearCookies({ name: 'eventpost_session' })
+      await page.click('main .primary')
+      await page.fill('#signInEmail', 'first@owner.example')
+      await page.fill('#signInPassword', PASSWORD)
+      await page.click('main .primary')
+    },
+  },
+]
