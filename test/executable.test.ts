@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { textOf } from './dashboard/pages.ts'
 import { startMailServer } from './mail/mail-server.ts'
 import { argumentsFor, connect, findKnown } from './mcp/outside.ts'
 import { conform, inspect, INSTALL_MS, installClients, type Target } from './mcp/clients/run.ts'
@@ -15,6 +16,7 @@ import {
   type Running,
   startServer,
 } from './commands/process.ts'
+import { cookieOf, postForm, turnOnTwoStep } from './commands/signing-in.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const EXECUTABLE = join(ROOT, 'dist/eventpost')
@@ -100,6 +102,35 @@ describe('the executable', () => {
 
     expect((await server.stop()).code).toBe(0)
     expect(server.said.err).toBe('')
+  })
+
+  test('is made of ASCII: one letter beyond, and Bun keeps two bytes for each of two million', async () => {
+    const built = await Bun.build({ entrypoints: [join(ROOT, 'src/main.ts')], target: 'bun', minify: true })
+    const [program] = built.outputs.filter(({ kind }) => kind === 'entry-point')
+    const text = (await program?.text()) ?? ''
+    expect(text.length).toBeGreaterThan(1_000_000)
+    expect(Array.from(text.matchAll(/[^\0-\x7f]/g), ({ index }) => text.slice(index - 40, index + 20))).toEqual([])
+  })
+
+  test('signs in with a password and a code', async () => {
+    const { folder: cwd, remove: removeFolder } = makeFolder()
+    const form = { email: 'owner@example.com', password: 'correct horse battery' }
+    writeFileSync(join(cwd, 'password'), form.password)
+    const words = ['init', '--email', form.email, '--app', 'Demo', '--password-file', 'password']
+    await eventpostJson<Begun>(words, { ...how, cwd })
+    const server = await startServer({ ...how, cwd, data: './data' })
+    const page = await turnOnTwoStep(server.url, form)
+    const [codes = ''] = await textOf(await page.text(), '#recovery-codes')
+    const asked = await postForm(server.url, '/sign-in', form)
+    const fields = { code: '', recoveryCode: codes.split('\n')[0] ?? '' }
+    const signedIn = await postForm(server.url, '/sign-in/code', fields, cookieOf(asked))
+    expect([page.status, asked.headers.get('location'), signedIn.headers.get('location')]).toEqual([
+      200,
+      '/sign-in/code?next=',
+      '/',
+    ])
+    expect((await server.stop()).code).toBe(0)
+    removeFolder()
   })
 
   test(
