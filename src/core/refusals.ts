@@ -114,11 +114,7 @@ export const REFUSALS = {
   already_done: { status: 409, message: 'This was done already, and nothing was done again.' },
   wrong_password: { status: 400, message: 'The email or the password is wrong.' },
   too_many_tries: { status: 429, message: 'Too many wrong passwords were tried. Wait a while, then try again.' },
-  wrong_code: {
-    status: 400,
-    message: 'This code is wrong, or was used before. Type the one that your app shows now.',
-  },
-  wrong_recovery_code: { status: 400, message: 'None of your recovery codes is like this, or it was used before.' },
+  wrong_code: { status: 400, message: 'This code is wrong, or was used before.' },
   sign_in_expired: { status: 400, message: 'The code came too late. Type your password again.' },
   last_owner: {
     status: 409,

@@ -12,7 +12,7 @@ const MOST_WAITING = 10_000
 
 export type CodeTry = Origin & { token: string; typed: string }
 
-type Wrong = { refusal: 'sign_in_expired' | 'wrong_code' | 'wrong_recovery_code' | 'unavailable' } | TooMany
+type Wrong = { refusal: 'sign_in_expired' | 'wrong_code' | 'unavailable' } | TooMany
 type Passed = Proof & { isSecondStepDone: true; isByRecoveryCode: boolean }
 
 /**
@@ -54,7 +54,7 @@ export function createSecondSteps({ store, clock, tries }: { store: Store; clock
   const takeRecoveryCode = async (memberId: string, codeHash: string): Promise<Wrong | null> => {
     const outcome = await store.takeRecoveryCode({ memberId, codeHash, at: clock.now() })
     if (!('refusal' in outcome)) return null
-    return { refusal: isPassing(outcome) ? 'unavailable' : 'wrong_recovery_code' }
+    return { refusal: isPassing(outcome) ? 'unavailable' : 'wrong_code' }
   }
 
   return {

@@ -32,10 +32,7 @@ export async function passSecondStep(
     address: factsOf(request).address(),
     known: readKnownMark(request),
   })
-  if ('refusal' in passed) {
-    const isOfRecovery = passed.refusal === 'wrong_code' && recoveryCode !== ''
-    return toFault(isOfRecovery ? { refusal: 'wrong_recovery_code' } : passed)
-  }
+  if ('refusal' in passed) return toFault(passed)
   const started = await startSession(parts, request, passed)
   // the password was changed meanwhile
   if (!started) return toFault({ refusal: 'sign_in_expired' })
@@ -44,7 +41,7 @@ export async function passSecondStep(
 }
 
 type Refused = {
-  refusal: 'sign_in_expired' | 'wrong_code' | 'wrong_recovery_code' | 'unavailable' | 'too_many_tries'
+  refusal: 'sign_in_expired' | 'wrong_code' | 'unavailable' | 'too_many_tries'
   retryAfterSeconds?: number
 }
 

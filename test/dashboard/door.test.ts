@@ -59,6 +59,10 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['new-app', 'owner', { app: '' }],
   ['you/password', 'viewer', { newPassword: 'short' }],
   ['you/sessions', 'viewer', { session: 'ses_none' }],
+  ['you/two-step', 'viewer', {}],
+  ['you/two-step/on', 'viewer', {}],
+  ['you/two-step/codes', 'viewer', {}],
+  ['you/two-step/off', 'viewer', {}],
 ]
 
 const titleOf = async (html: string) => (await textOf(html, 'h1'))[0]
