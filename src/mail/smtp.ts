@@ -19,23 +19,29 @@ export const SMTP_LIMITS: SmtpLimits = { connections: 10, connectMs: 10_000, ans
 /** Opens connections when mail comes, and keeps them for the next. */
 export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP_LIMITS): Provider {
   const transport = createTransport({ pool: true, ...poolOptions(server, limits) })
-  const handOvers = new WeakMap<object, HandOver>()
+  const gates = new WeakMap<object, Gate>()
   transport.use('stream', ({ data, message }, done) => {
     const raw = data.raw as Buffer
-    message.createReadStream = () => readGated(raw, handOvers.get(raw) ?? refuse)
+    message.createReadStream = () => readGated(raw, gates.get(raw) ?? SHUT)
     done()
   })
   return {
     async send({ from, to, raw }, handOver) {
       let progress = 'before' as Progress
-      handOvers.set(raw, async () => {
+      const giveUp = new AbortController()
+      const ask: HandOver = async () => {
         // the pool may begin a mail anew on another connection, but never once it was asked
         if (progress !== 'before') return false
         progress = 'asking'
         progress = (await handOver().catch(() => false)) ? 'handed' : 'withheld'
         return progress === 'handed'
-      })
-      const giveUp = new AbortController()
+      }
+      const leave = (openMs: number): void => {
+        // nor where the server was silent: to wait for it twice is longer than a mail may take. What the server said at
+        // last, if anything, is told before the immediate
+        if (progress === 'before' && openMs >= limits.answerMs) setImmediate(() => giveUp.abort(SILENT))
+      }
+      gates.set(raw, { ask, leave })
       const timer = setTimeout(() => giveUp.abort(), limits.mailMs)
       try {
         await transport.sendMail({ envelope: { from, to }, raw, signal: giveUp.signal })
@@ -50,7 +56,12 @@ export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP
   }
 }
 
-const refuse: HandOver = async () => false
+/** `leave` is told when the mail has gone or its connection has ended, and how long it was open (ms). */
+type Gate = { ask: HandOver; leave: (openMs: number) => void }
+const SHUT: Gate = { ask: async () => false, leave: () => {} }
+
+/** What nodemailer says itself where it does not begin anew. */
+const SILENT: SmtpError = { code: 'ETIMEDOUT' }
 
 /** While it is asked the server has not seen the dot, so that a connection which breaks then took nothing with it. */
 type Progress = 'before' | 'asking' | 'handed' | 'withheld'
@@ -78,10 +89,11 @@ const poolOptions = ({ host, port, isSecure, login }: SmtpServer, limits: SmtpLi
  * A mail whose end is asked for only when all before it has gone: whoever reads ahead into a buffer would ask before
  * the recipient was even named. Without its end nodemailer writes no final dot, and drops the connection.
  */
-function readGated(raw: Buffer, handOver: HandOver): Readable {
+function readGated(raw: Buffer, { ask, leave }: Gate): Readable {
+  const openedAt = performance.now()
   let isOut = false
   const finish = async (mail: Readable): Promise<void> => {
-    if (await handOver()) mail.push(null)
+    if (await ask()) mail.push(null)
     else mail.destroy(new Error('withheld'))
   }
   return new Readable({
@@ -91,15 +103,20 @@ function readGated(raw: Buffer, handOver: HandOver): Readable {
       else this.push(raw)
       isOut = true
     },
+    destroy(error, done) {
+      leave(performance.now() - openedAt)
+      done(error)
+    },
   })
 }
 
-/** What nodemailer says of an error. `command` is the one that was answered. */
-type SmtpError = { code?: string; responseCode?: number; response?: string; command?: string }
+/** What nodemailer says of an error. `command` is the one that was answered, `cause` why we gave up. */
+type SmtpError = { code?: string; responseCode?: number; response?: string; command?: string; cause?: unknown }
 
 function readOutcome(error: unknown, progress: Progress): Outcome {
   if (progress === 'withheld') return { is: 'withheld' }
-  const { code = 'UNKNOWN', responseCode, response = '', command = '' } = error as SmtpError
+  const said = error as SmtpError
+  const { code = 'UNKNOWN', responseCode, response = '', command = '' } = said.cause === SILENT ? SILENT : said
   if (responseCode === undefined) {
     return { is: progress === 'handed' ? 'unknown' : 'unreachable', reason: code.toLowerCase() }
   }

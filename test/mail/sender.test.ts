@@ -24,10 +24,10 @@ async function start(...given: Parameters<typeof startSending>): Promise<Sending
   return sending
 }
 
-/** A server that is not answered within a moment is given up, as it would be after a minute. */
+/** A server that does not answer within a moment is given up, as it would be after a minute. */
 const impatient = (url: string): Provider | null => {
   const server = readSmtpUrl(url)
-  return server && createSmtpProvider(server, { ...SMTP_LIMITS, connectMs: 200, answerMs: 200, mailMs: 1_000 })
+  return server && createSmtpProvider(server, { ...SMTP_LIMITS, connectMs: 500, answerMs: 500, mailMs: 10_000 })
 }
 
 /** Lets time go by until a moment has come, sending what is due in each minute. */

@@ -109,6 +109,21 @@ describe('a mail that the server refuses', () => {
     expect(await send()).toEqual({ ...refused(550, 'recipient'), enhanced: '5.1.1' })
   })
 
+  test('after a long while, on a connection that took mails before', async () => {
+    let isSlow = false
+    const slow = async (error: Error | null, done: (error?: Error | null) => void): Promise<void> => {
+      if (isSlow) await Bun.sleep(200)
+      done(isSlow ? error : null)
+    }
+    const onMailFrom: SMTPServerOptions['onMailFrom'] = (_, __, done) => void slow(null, done)
+    const onRcptTo: SMTPServerOptions['onRcptTo'] = (_, __, done) =>
+      void slow(Object.assign(new Error('no'), { responseCode: 550 }), done)
+    const { send } = await start({}, { onMailFrom, onRcptTo })
+    expect(await send()).toEqual({ is: 'sent' })
+    isSlow = true
+    expect(await send()).toEqual(refused(550, 'recipient'))
+  })
+
   test('is one among a hundred', async () => {
     const { server, send } = await start({ recipient: (to) => (to === 'p50@example.com' ? 550 : 'accept') })
     const outcomes = await Promise.all(Array.from({ length: 100 }, (_, n) => send(`p${n}@example.com`)))
@@ -146,6 +161,14 @@ describe('a mail that certainly did not go', () => {
     }
     expect(await send('ada@example.com', slow)).toEqual({ is: 'unreachable', reason: expect.any(String) })
     expect(server.received).toEqual([])
+  })
+
+  test('the recipient gets no answer on a connection that took mails before: it is not waited for twice', async () => {
+    const asked: string[] = []
+    const { send } = await start({ recipient: (to) => (asked.push(to) > 1 ? 'hang' : 'accept') })
+    expect(await send('first@example.com')).toEqual({ is: 'sent' })
+    expect(await send()).toEqual({ is: 'unreachable', reason: 'etimedout' })
+    expect(asked).toEqual(['first@example.com', 'ada@example.com'])
   })
 
   test('nobody listens', async () => {
