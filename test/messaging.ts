@@ -100,3 +100,6 @@ export { leave, page, track }
 
 /** The record of a delivery as rule, value and verdict. */
 export const recordOf = ({ record }: DeliveryRow): JudgeRecord => JSON.parse(record ?? '{"at":0,"verdicts":[]}')
+
+/** Why each was kept back, or that it was sent. */
+export const verdictsOf = (decided: Decided[]): string[] => decided.map(({ verdict, reason }) => reason ?? verdict)

@@ -1,0 +1,133 @@
+/** Every rule of a message, with the value it found (spec 1.5; messages.md). */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { Rule } from '../../src/store/message-types.ts'
+import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
+import {
+  ADA,
+  createMessaging,
+  leave,
+  messageOf,
+  MINUTE,
+  type Messaging,
+  page,
+  recordOf,
+  track,
+  verdictsOf,
+} from '../messaging.ts'
+
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  server = await createTestServer()
+  await server.setPlan({ snippetLimits: false })
+  messaging = await createMessaging(server)
+})
+afterEach(() => server.close())
+
+const RESULTS = '/results/1'
+
+describe('a rule, judged at the moment of sending', () => {
+  const send = async (rule: Rule, act: () => Promise<unknown> = async () => {}, minutes = 10): Promise<string[]> => {
+    await messaging.event({ event: 'known' })
+    server.clock.tick(2)
+    await messaging.put(messageOf({ wait: { minutes }, onlyIf: [rule] }))
+    await messaging.event()
+    server.clock.tick(MINUTE)
+    await act()
+    server.clock.tick(minutes * MINUTE)
+    return verdictsOf(await messaging.decide())
+  }
+  const change = (body: object) =>
+    server.call('PATCH', '/api/v1/contacts', { body: { newsletter: server.first.appId, email: ADA, ...body } })
+  const tell = (event: string, more: object = {}) => messaging.event({ event, ...more })
+
+  type Case = [name: string, rule: Rule, act: () => Promise<unknown>, outcome: string[]]
+  const nothing = async (): Promise<void> => {}
+  const CASES: Case[] = [
+    ['done, and it was', { rule: 'done', event: 'paid' }, () => tell('paid'), ['send']],
+    ['done, and it was not', { rule: 'done', event: 'paid' }, nothing, ['not_done']],
+    [
+      'done by an action of the browser',
+      { rule: 'done', event: 'paid' },
+      () => messaging.browse('a', track('paid')),
+      ['send'],
+    ],
+    ['done ever, before the trigger', { rule: 'done', event: 'known', since: 'ever' }, nothing, ['send']],
+    ['done since the trigger, but it was before', { rule: 'done', event: 'known' }, nothing, ['not_done']],
+    ['done within a day', { rule: 'done', event: 'known', since: { days: 1 } }, nothing, ['send']],
+    [
+      'done, and only the trigger itself was',
+      { rule: 'done', event: 'results_ready', since: 'ever' },
+      nothing,
+      ['not_done'],
+    ],
+    ['notDone, and it was not', { rule: 'notDone', event: 'paid' }, nothing, ['send']],
+    [
+      'notDone, and it happened before it was triggered',
+      { rule: 'notDone', event: 'paid' },
+      () => tell('paid', { occurredAt: new Date(NOW - 1).toISOString() }),
+      ['send'],
+    ],
+    ['tag, and it was added', { rule: 'tag', has: 'beta' }, () => change({ tags: ['beta'] }), ['send']],
+    ['tag, and it is not there', { rule: 'tag', has: 'beta' }, nothing, ['tag']],
+    ['no tag, and it is not there', { rule: 'tag', lacks: 'beta' }, nothing, ['send']],
+    [
+      'field, and it holds',
+      { rule: 'field', field: 'plan', is: 'equal', to: 'pro' },
+      () => change({ fields: { plan: 'pro' } }),
+      ['send'],
+    ],
+    [
+      'field, and it holds another',
+      { rule: 'field', field: 'plan', is: 'equal', to: 'pro' },
+      () => change({ fields: { plan: 'free' } }),
+      ['field'],
+    ],
+    ['field that is none of theirs', { rule: 'field', field: 'constructor', is: 'present' }, nothing, ['field']],
+    ['status', { rule: 'status', is: 'subscribed' }, nothing, ['send']],
+    ['away from someone the script never saw', { rule: 'away', ifUnknown: 'skip' }, nothing, ['not_away']],
+    ['notSeen of someone the script never saw', { rule: 'notSeen', ifUnknown: 'skip' }, nothing, ['seen']],
+    ['seen of someone the script never saw', { rule: 'seen' }, nothing, ['not_seen']],
+    ['seen, and it was', { rule: 'seen' }, () => messaging.browse('a', page(`${RESULTS}/`)), ['send']],
+    ['seen, and another page was', { rule: 'seen' }, () => messaging.browse('a', page('/results/12')), ['not_seen']],
+  ]
+  test.each(CASES)('%s', async (_, rule, act, outcome) => expect(await send(rule, act)).toEqual(outcome))
+
+  test('a view that came late counts by when it happened', async () => {
+    await messaging.event({ event: 'known' })
+    server.clock.tick(HOUR)
+    await messaging.put(messageOf({ wait: { minutes: 10 }, onlyIf: [{ rule: 'notSeen' }] }))
+    await messaging.event()
+    server.clock.tick(9 * MINUTE)
+    // came when the machine was online again, with what followed: it was open when the event came
+    await messaging.browse('a', page(RESULTS, 20 * MINUTE), leave(RESULTS))
+    server.clock.tick(MINUTE)
+    expect(verdictsOf(await messaging.decide())).toEqual(['seen'])
+  })
+
+  test('days after the event it is known that the page was open when it came', async () => {
+    await messaging.event({ event: 'known' })
+    await messaging.browse('a', page(RESULTS))
+    server.clock.tick(MINUTE)
+    await messaging.put(messageOf({ wait: { minutes: 3 * 24 * 60 }, onlyIf: [{ rule: 'notSeen' }] }))
+    await messaging.event()
+    server.clock.tick(MINUTE)
+    await messaging.browse('a', leave(RESULTS))
+    server.clock.tick(3 * DAY)
+    await messaging.store().cleanUp({ at: server.clock.now() })
+    expect(verdictsOf(await messaging.decide())).toEqual(['seen'])
+  })
+
+  test('the record holds every rule with its value, also those after one that failed', async () => {
+    await send({ rule: 'tag', has: 'beta' })
+    const [delivery] = await messaging.deliveries()
+    expect(delivery && recordOf(delivery)).toEqual({
+      at: NOW + 11 * MINUTE + 2,
+      verdicts: [
+        { rule: 'wish', about: null, value: null, verdict: 'pass' },
+        { rule: 'message', about: null, value: 'live', verdict: 'pass' },
+        { rule: 'tag', about: 'beta', value: false, verdict: 'fail' },
+      ],
+    })
+  })
+})
