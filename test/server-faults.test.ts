@@ -1,0 +1,187 @@
+/** What is answered where the service fails, the client goes away, or too many come at once, whatever the door. */
+import { describe, expect, test } from 'bun:test'
+import { MOST_REPORTS, MOST_REQUESTS } from '../src/server.ts'
+import { codeOf, expectRefusal, no } from './api/expected.ts'
+import { useClosing } from './closing.ts'
+import { BATCH, CONTACTS, createTestServer, EVENTS, type Given, type Options, type TestServer } from './helper.ts'
+
+const keep = useClosing()
+const open = async (options: Options): Promise<TestServer> => keep(await createTestServer(options))
+
+const event = ({ first }: TestServer) => ({
+  app: first.appId,
+  email: 'ada@example.com',
+  event: 'e',
+  createContact: true,
+})
+
+describe('500', () => {
+  const FAULT = 'SELECT secret FROM x WHERE canary = 7'
+  const fail = (): never => {
+    throw new Error(FAULT)
+  }
+  const broken: Options = {
+    wrapStore: (store) => ({ ...store, recordEvent: fail, addContact: async () => fail(), listEvents: fail }),
+  }
+  test('a handler that throws says so in JSON, with the id under which the log has the reason', async () => {
+    const one = await open(broken)
+    const calls: [string, string, Given][] = [
+      ['POST', EVENTS, { body: event(one) }],
+      ['POST', BATCH, { body: { events: [event(one)] } }],
+      ['POST', CONTACTS, { body: event(one) }],
+      ['GET', `${EVENTS}?app=${one.first.appId}`, {}],
+    ]
+    for (const [method, path, given] of calls) {
+      const answer = await one.call(method, path, given)
+      expectRefusal(answer, [500, no('internal_error')])
+      expect(answer.text).not.toMatch(/canary|SELECT|Error/)
+      const line = one
+        .logged()
+        .split('\n')
+        .find((text) => text.includes('a request failed') && text.includes(String(answer.body.requestId)))
+      expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 'error', reason: expect.stringContaining(FAULT) })
+    }
+  })
+  test('the next request is served', async () => {
+    const one = await open(broken)
+    await one.call('POST', EVENTS, { body: event(one), headers: { 'Idempotency-Key': 'k' } })
+    expect((await one.call('GET', `${CONTACTS}?app=${one.first.appId}`)).status).toBe(200)
+    const again = await one.call('POST', EVENTS, { body: event(one), headers: { 'Idempotency-Key': 'k' } })
+    expect(codeOf(again)).toBe('500 internal_error')
+  })
+  test('a write that broke alone in the store', async () => {
+    const one = await open({
+      wrapStore: (store) => ({ ...store, recordEvent: async () => ({ refusal: 'internal_error' }) }),
+    })
+    expectRefusal(await one.call('POST', EVENTS, { body: event(one) }), [500, no('internal_error')])
+  })
+})
+
+describe('499', () => {
+  test.each([
+    ['a body of a known length', 'Content-Length: 100\r\n\r\n{"app":'],
+    ['one in chunks', 'Transfer-Encoding: chunked\r\n\r\n7\r\n{"app":\r\n'],
+  ])('a client that hangs up in the middle of %s is no fault of ours', async (_name, rest) => {
+    const one = await open({})
+    const answered = Promise.withResolvers<Response>()
+    const http = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: async (request) => {
+        const response = await one.send(request)
+        answered.resolve(response)
+        return response
+      },
+    })
+    const head = `POST ${EVENTS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${one.first.apiKey}\r\nContent-Type: application/json\r\n`
+    const socket = await Bun.connect({ hostname: '127.0.0.1', port: http.port ?? 0, socket: { data: () => {} } })
+    socket.write(head + rest)
+    await Bun.sleep(20)
+    socket.end()
+    expect((await answered.promise).status).toBe(499)
+    await http.stop(true)
+    const lines = one.logged().trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: 'info', message: 'request', method: 'POST', route: EVENTS, status: 499 },
+    ])
+    const metrics = (await one.call('GET', '/metrics')).text
+    expect(metrics).toContain(`method="POST",route="${EVENTS}",status="499"} 1`)
+    expect(metrics).not.toContain('status="5')
+  })
+})
+
+describe('503', () => {
+  test.each([
+    ['unavailable', 'The service cannot save right now, and nothing was saved. Send this again after Retry-After.'],
+    [
+      'commit_unconfirmed',
+      'The service could not confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.',
+    ],
+  ] as const)('%s: the code outside is unavailable, with Retry-After', async (refusal, message) => {
+    const refuse = async () => ({ refusal })
+    const one = await open({
+      wrapStore: (store) => ({
+        ...store,
+        recordEvent: refuse,
+        addContact: refuse,
+        updateContact: refuse,
+        eraseContact: refuse,
+      }),
+    })
+    const calls: [string, string, object][] = [
+      ['POST', EVENTS, event(one)],
+      ['POST', BATCH, { events: [event(one), {}] }],
+      ['POST', CONTACTS, event(one)],
+      ['PATCH', CONTACTS, event(one)],
+      ['DELETE', CONTACTS, event(one)],
+    ]
+    for (const [method, path, body] of calls) {
+      const answer = await one.call(method, path, { body })
+      const expected = { ok: false, error: 'unavailable', message, requestId: answer.body.requestId }
+      expectRefusal(answer, [503, expected])
+      expect(answer.headers.get('retry-after')).toBe('2')
+    }
+    expect((await one.call('GET', `${CONTACTS}?app=${one.first.appId}`)).status).toBe(200)
+  })
+
+  test('more requests at once than are taken are refused, until others are answered', async () => {
+    const held = Promise.withResolvers<[]>()
+    const one = await open({
+      wrapStore: (store) => ({
+        ...store,
+        listContacts: () => held.promise,
+      }),
+    })
+    const read = () => one.call('GET', `${CONTACTS}?app=${one.first.appId}`)
+    const waiting = Array.from({ length: MOST_REQUESTS }, read)
+    await Bun.sleep(1)
+    const message = 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.'
+    const refused = await read()
+    expectRefusal(refused, [503, no('unavailable', { message })])
+    expect(refused.headers.get('retry-after')).toBe('2')
+    expect((await one.call('GET', '/healthz')).status).toBe(200)
+    held.resolve([])
+    for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200)
+    expect((await read()).status).toBe(200)
+  }, 30_000)
+
+  test('what browsers report is counted apart: neither crowd shuts out the other', async () => {
+    const held = Promise.withResolvers<[]>()
+    const one = await open({
+      wrapStore: (store) => ({
+        ...store,
+        listContacts: () => held.promise,
+        findSite: async () => (await held.promise, null),
+      }),
+    })
+    const read = () => one.call('GET', `${CONTACTS}?app=${one.first.appId}`)
+    const tell = (index: number) =>
+      one.call('POST', '/c', { body: `{"site":"site_${index}"}`, address: `10.0.${index % 200}.${index % 50}` })
+    const telling = Array.from({ length: MOST_REPORTS }, (_, index) => tell(index))
+    await Bun.sleep(1)
+    const refused = await tell(0)
+    expect([refused.status, refused.body.error]).toEqual([503, 'unavailable'])
+    expect(['retry-after', 'access-control-allow-origin'].map((name) => refused.headers.get(name))).toEqual(['2', '*'])
+    const reading = Array.from({ length: MOST_REQUESTS }, read)
+    await Bun.sleep(1)
+    expect((await read()).status).toBe(503)
+    held.resolve([])
+    for (const answer of await Promise.all(telling)) expect(answer.status).toBe(400)
+    for (const answer of await Promise.all(reading)) expect(answer.status).toBe(200)
+    expect([(await tell(0)).status, (await read()).status]).toEqual([400, 200])
+  }, 30_000)
+
+  test('what was not saved uses up no limit', async () => {
+    let isFull = true
+    const one = await open({
+      wrapStore: (store) => ({
+        ...store,
+        recordEvent: async (write) => (isFull ? { refusal: 'unavailable' } : store.recordEvent(write)),
+      }),
+    })
+    await one.setPlan({ eventsPerHour: 1 })
+    for (let i = 0; i < 3; i++) expect((await one.call('POST', EVENTS, { body: event(one) })).status).toBe(503)
+    isFull = false
+    expect((await one.call('POST', EVENTS, { body: event(one) })).headers.get('ratelimit-remaining')).toBe('0')
+  })
+})
