@@ -14,6 +14,8 @@ export const CONTENT: MessageContent = {
 
 export const RESULTS = { headline: 'Your results are ready.', url: 'https://first.example/results/1' }
 
+export const MINUTE = 60_000
+
 export type Sending = Awaited<ReturnType<typeof startSending>>
 
 export async function startSending(
@@ -66,3 +68,14 @@ export async function startSending(
     },
   }
 }
+
+/** Lets time go by until a moment has come, sending what is due in each minute. */
+export async function live(sending: Sending, ms: number): Promise<void> {
+  for (let gone = 0; gone < ms; gone += MINUTE) {
+    sending.clock.tick(MINUTE)
+    await sending.sendDue()
+  }
+}
+
+/** How often each of the people was written to. */
+export const countEach = ({ server }: Sending): number[] => Array.from(server.counts().values(), (all) => all.length)

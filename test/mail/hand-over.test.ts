@@ -1,0 +1,172 @@
+/** What the sender promises with a mail server that misbehaves (messages.md, Sending). */
+import { describe, expect, test } from 'bun:test'
+import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
+import type { Provider } from '../../src/mail/provider.ts'
+import { RETRY_MS } from '../../src/mail/retries.ts'
+import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
+import { useClosing } from '../closing.ts'
+import { HOUR } from '../helper.ts'
+import type { Doing } from './mail-server.ts'
+import { countEach, live, MINUTE, type Sending, startSending } from './sending.ts'
+
+const keep = useClosing()
+const start = async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
+
+/** A server that does not answer within a moment is given up, as it would be after a minute. */
+const impatient = (url: string): Provider | null => {
+  const server = readSmtpUrl(url)
+  return server && createSmtpProvider(server, { ...SMTP_LIMITS, connectMs: 500, answerMs: 500, mailMs: 10_000 })
+}
+
+describe('a server that fails for ten minutes', () => {
+  type Failing = { connect?: () => Doing; sender?: () => Doing; dot?: () => Doing }
+  const failures: [string, Failing][] = [
+    ['answers 421 at the greeting', { connect: () => 421 }],
+    ['answers 454 to the sender', { sender: () => 454 }],
+    ['answers 421 at the final dot', { dot: () => 421 }],
+    ['drops every connection', { connect: () => 'drop' }],
+    ['refuses the sender for good', { sender: () => 553 }],
+  ]
+  test.each(failures)(
+    '%s: every mail arrives once, soon after',
+    async (_, failing) => {
+      let isDown = true
+      const whenDown = (doing: (() => Doing) | undefined) => doing && ((): Doing => (isDown ? doing() : 'accept'))
+      const behaviour = {
+        connect: whenDown(failing.connect),
+        sender: whenDown(failing.sender),
+        dot: whenDown(failing.dot),
+      }
+      const sending = await start({}, behaviour, { createProvider: impatient })
+      await sending.sendEvents(60)
+      await sending.sendDue()
+      expect(sending.sender().listPauses()).toMatchObject([{ server: expect.stringContaining('127.0.0.1:') }])
+      await live(sending, 10 * MINUTE)
+      expect(sending.server.received).toEqual([])
+      // it was asked now and then, and not once for each mail and minute
+      const attempts = (await sending.deliveries()).reduce((sum, { attempt }) => sum + attempt, 0)
+      expect(attempts).toBeLessThan(60 * 10)
+      isDown = false
+      await live(sending, 30 * MINUTE)
+      expect(await sending.states()).toEqual({ sent: 60 })
+      expect(countEach(sending)).toEqual(Array(60).fill(1))
+      expect(sending.sender().listPauses()).toEqual([])
+    },
+    60_000,
+  )
+
+  test('takes events as fast as ever', async () => {
+    const sending = await start({}, { connect: () => 'hang' }, { createProvider: impatient })
+    await sending.sendEvents(20)
+    const loop = sending.sendDue()
+    const startedAt = performance.now()
+    await sending.sendEvents(1_000)
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
+    await loop
+    expect(sending.server.received).toEqual([])
+  }, 30_000)
+})
+
+describe('a connection that breaks', () => {
+  test('before the final dot: every mail arrives once', async () => {
+    let drops = 20
+    const sending = await start({}, { recipient: () => (drops-- > 0 ? 'drop' : 'accept') })
+    await sending.sendEvents(60)
+    await sending.sendDue()
+    await live(sending, HOUR)
+    expect(await sending.states()).toEqual({ sent: 60 })
+    expect(countEach(sending)).toEqual(Array(60).fill(1))
+  }, 30_000)
+
+  test('after the final dot: nobody knows, and the mail is sent once more', async () => {
+    const broken = new Set<string>()
+    const dot = (to: string) =>
+      Number(/\d+/.exec(to)?.[0]) % 10 === 0 && broken.size < 6 && !broken.has(to) ? drop(to) : 'accept'
+    const drop = (to: string) => {
+      broken.add(to)
+      return 'drop' as const
+    }
+    const sending = await start({}, { dot, keepsDropped: true })
+    await sending.sendEvents(60)
+    await sending.sendDue()
+    await live(sending, HOUR)
+    expect(await sending.states()).toEqual({ sent: 60 })
+    const twice = Array.from(sending.server.counts()).filter(([, all]) => all.length > 1)
+    expect(twice.map(([to]) => to).sort()).toEqual([...broken].sort())
+    expect((await sending.deliveries()).filter(({ resent }) => resent)).toHaveLength(6)
+  }, 30_000)
+
+  test('after the final dot, where the message leaves it to a person: it is unknown, and there is no second', async () => {
+    const sending = await start(
+      { ifUnconfirmed: 'leave' },
+      { dot: (to) => (to === 'p3@example.com' ? 'drop' : 'accept'), keepsDropped: true },
+    )
+    await sending.sendEvents(10)
+    await sending.sendDue()
+    await live(sending, HOUR)
+    expect(await sending.states()).toEqual({ sent: 9, 'unknown: econnection': 1 })
+    expect(countEach(sending)).toEqual(Array(10).fill(1))
+  }, 30_000)
+})
+
+describe('one recipient among a hundred', () => {
+  test('who does not exist is not written to again; the others get theirs', async () => {
+    const sending = await start({}, { recipient: (to) => (to === 'p50@example.com' ? 550 : 'accept') })
+    await sending.sendEvents(100)
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ sent: 99, 'failed: smtp_550': 1 })
+    expect(countEach(sending)).toEqual(Array(99).fill(1))
+  })
+
+  test('whose mailbox is full gets it later, and holds up nobody', async () => {
+    let isFull = true
+    const sending = await start({}, { recipient: (to) => (to === 'p50@example.com' && isFull ? 452 : 'accept') })
+    await sending.sendEvents(100)
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ sent: 99, 'deferred: smtp_452': 1 })
+    await live(sending, 30 * MINUTE)
+    isFull = false
+    await live(sending, 4 * HOUR)
+    expect(await sending.states()).toEqual({ sent: 100 })
+  }, 30_000)
+
+  test('whose server hangs holds up nobody', async () => {
+    const sending = await start(
+      {},
+      { recipient: (to) => (to === 'p5@example.com' ? 'hang' : 'accept') },
+      { createProvider: impatient },
+    )
+    await sending.sendEvents(100)
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ sent: 99, 'deferred: etimedout': 1 })
+  })
+})
+
+test('a mailbox that is not there is put on the list', async () => {
+  const sending = await start({ again: { everyHours: 1 } }, { recipient: () => 550, unknownMailbox: true })
+  await sending.sendEvent('gone@example.com')
+  await sending.sendDue()
+  expect(await sending.store().findSuppression(sending.app.id, 'gone@example.com')).toBe('bounced')
+  sending.clock.tick(2 * HOUR)
+  await sending.sendEvent('gone@example.com')
+  await sending.sendDue()
+  expect(await sending.states()).toEqual({ 'failed: smtp_550': 1, 'skipped: bounced': 1 })
+})
+
+test('what cannot be sent is tried ever more rarely, and given up after 72 hours', async () => {
+  const sending = await start({}, { recipient: () => 451 })
+  await sending.sendEvent('ada@example.com')
+  const tries: number[] = []
+  while (true) {
+    await sending.sendDue()
+    const [delivery] = await sending.deliveries()
+    if (delivery?.state === 'deferred') tries.push(sending.clock.now())
+    if (delivery?.state !== 'deferred') break
+    sending.clock.tick(delivery.dueAt - sending.clock.now())
+  }
+  const gaps = tries.slice(1).map((at, index) => at - (tries[index] ?? 0))
+  expect(gaps.slice(0, 6)).toEqual(RETRY_MS)
+  expect(new Set(gaps.slice(5))).toEqual(new Set([8 * HOUR]))
+  expect(sending.clock.now() - (tries[0] ?? 0)).toBeWithin(64 * HOUR, 72 * HOUR)
+  expect(await sending.states()).toEqual({ 'failed: smtp_451': 1 })
+})
