@@ -1,4 +1,5 @@
 /** A browser as far as cookies and forms go, and members to use it. */
+import type { AppRow } from '../../src/core/access.ts'
 import { createAccount } from '../../src/core/accounts.ts'
 import { acceptInvitation, inviteMember, type Role, setPasswordByLink } from '../../src/core/members.ts'
 import { hashPassword } from '../../src/core/passwords.ts'
@@ -76,3 +77,10 @@ export async function openAccount(options: Parameters<typeof openPages>[0] & { a
 }
 
 export type AccountPages = Awaited<ReturnType<typeof openAccount>>
+
+/** The app of a member's account, the first one unless another is named. */
+export async function appOf(pages: AccountPages, accountId = pages.begun.accountId): Promise<AppRow> {
+  const [app] = await pages.store.listApps(accountId)
+  if (!app) throw new Error('no app')
+  return app
+}

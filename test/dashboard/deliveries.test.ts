@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../src/core/access.ts'
 import { publicId } from '../../src/core/public-ids.ts'
-import { type AccountPages, type Browser, openAccount } from './browser.ts'
-import { appOf, MAIL, putMessage, sendDue, sendEvent } from './mailing.ts'
+import { type AccountPages, appOf, type Browser, openAccount } from './browser.ts'
+import { MAIL, putMessage, sendDue, sendEvent } from './mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
 let pages: AccountPages

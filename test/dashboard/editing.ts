@@ -1,14 +1,14 @@
 /** An account whose first app has its two drafts, and the editor's form as a browser would send it. */
 import type { MailSettings } from '../../src/store/message-types.ts'
 import { publicId } from '../../src/core/public-ids.ts'
-import { type AccountPages, type Browser, openAccount } from './browser.ts'
+import { type AccountPages, appOf, type Browser, openAccount } from './browser.ts'
+import { recordEvent } from './recording.ts'
 
 type Sent = { email?: string; event?: string; properties?: object; firstName?: string }
 
 export async function openEditing() {
   const pages: AccountPages = await openAccount()
-  const [app] = await pages.store.listApps(pages.begun.accountId)
-  if (!app) throw new Error('no app')
+  const app = await appOf(pages)
   const browser = await pages.signedIn()
   const messages = () => pages.store.listMessages(app.id)
   const by = { accountId: pages.begun.accountId, appId: app.id, actor: 'test' }
@@ -25,26 +25,8 @@ export async function openEditing() {
     },
     pathOf: (id: number) => pages.at(`messages/${publicId('msg', id)}`),
     async event({ email = 'bob@example.com', event = 'results_ready', properties = {}, firstName }: Sent = {}) {
-      const outcome = await pages.store.recordEvent({
-        ...by,
-        email,
-        shownEmail: null,
-        newPeoplePerMonth: null,
-        createContact: true,
-        firstName: firstName ?? null,
-        lastName: null,
-        type: 'event',
-        name: event,
-        properties: JSON.stringify(properties),
-        path: null,
-        via: 'api',
-        at: pages.clock.now(),
-        occurredAt: null,
-        buckets: [],
-        idempotency: null,
-      })
-      if ('refusal' in outcome) throw new Error(outcome.refusal)
-      return outcome.contactId
+      const { contactId } = await recordEvent(pages, app, { email, name: event, properties, firstName })
+      return contactId
     },
     set: (settings: Partial<MailSettings>) => pages.store.setMailSettings({ ...by, at: pages.clock.now(), settings }),
     /** Sends all fields of the editor at a path, some of them changed, by one of its buttons. */

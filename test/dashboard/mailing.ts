@@ -3,17 +3,11 @@ import type { AppRow } from '../../src/core/access.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import type { Sender } from '../../src/mail/sender.ts'
 import type { AccountPages } from './browser.ts'
+import { recordEvent } from './recording.ts'
 
 export const MAIL: MessageContent = {
   trigger: { event: 'results_ready' },
   mail: { subject: '{{ event.headline }}', body: 'Hello {{ contact.email }}' },
-}
-
-/** The app of a member's account, the first one unless another is named. */
-export async function appOf(pages: AccountPages, accountId = pages.begun.accountId): Promise<AppRow> {
-  const [app] = await pages.store.listApps(accountId)
-  if (!app) throw new Error('no app')
-  return app
 }
 
 /** Makes a live message and gives its id. */
@@ -32,26 +26,7 @@ export async function sendEvent(
   pages: AccountPages,
   { app, email, properties = { headline: 'Ready' } }: { app: AppRow; email: string; properties?: object },
 ): Promise<void> {
-  const outcome = await pages.store.recordEvent({
-    accountId: app.accountId,
-    appId: app.id,
-    email,
-    shownEmail: null,
-    newPeoplePerMonth: null,
-    createContact: true,
-    firstName: null,
-    lastName: null,
-    name: 'results_ready',
-    type: 'event',
-    path: null,
-    via: 'api',
-    properties: JSON.stringify(properties),
-    at: pages.clock.now(),
-    occurredAt: null,
-    buckets: [],
-    idempotency: null,
-  })
-  if ('refusal' in outcome) throw new Error(outcome.refusal)
+  await recordEvent(pages, app, { email, properties })
 }
 
 /** Whatever is due is sent, which here is kept. */

@@ -1,7 +1,7 @@
 /** The mails that were kept instead of sent, on their page. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { type AccountPages, type Browser, openAccount } from './browser.ts'
-import { appOf, putMessage, sendDue, sendEvent } from './mailing.ts'
+import { type AccountPages, appOf, type Browser, openAccount } from './browser.ts'
+import { putMessage, sendDue, sendEvent } from './mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
 let pages: AccountPages

@@ -3,8 +3,7 @@ import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../src/core/access.ts'
 import type { MailSettings } from '../../src/store/message-types.ts'
-import { type AccountPages, type Browser, openAccount, PASSWORD } from './browser.ts'
-import { appOf } from './mailing.ts'
+import { type AccountPages, appOf, type Browser, openAccount, PASSWORD } from './browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
 let pages: AccountPages

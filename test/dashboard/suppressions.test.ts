@@ -4,8 +4,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../src/core/access.ts'
-import { type AccountPages, type Browser, openAccount } from './browser.ts'
-import { appOf, putMessage, sendEvent } from './mailing.ts'
+import { type AccountPages, appOf, type Browser, openAccount } from './browser.ts'
+import { putMessage, sendEvent } from './mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
 let pages: AccountPages
