@@ -1,30 +1,22 @@
 /** POST /c: for whom a site may speak, which pages may send, and who is added (spec 2.6, 3.1; snippet.md). */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rotateIdentitySecret } from '../../src/core/accounts.ts'
 import { signEmail } from '../../src/core/identity.ts'
 import { readSnippetSettings, saveSnippetSettings } from '../../src/core/snippet-settings.ts'
-import { type Answer, createTestServer, DAY, type Options, type TestServer } from '../helper.ts'
+import { useClosing } from '../closing.ts'
+import { type Answer, DAY, type Options, type TestServer } from '../helper.ts'
 import { codeOf, no } from './expected.ts'
-import { addPerson, appOf, expectNo, expectNothingSaved, expectOpen, listEvents, report, send } from './reports.ts'
+import { appOf, expectNo, expectNothingSaved, expectOpen, listEvents, openWithAda, report, send } from './reports.ts'
 
 let server: TestServer
 beforeAll(async () => {
-  server = await createTestServer()
-  await addPerson(server)
+  server = await openWithAda()
   await server.setPlan({ snippetLimits: false })
 })
 afterAll(() => server.close())
 
-const opened: TestServer[] = []
-afterEach(async () => {
-  for (const one of opened.splice(0)) await one.close()
-})
-async function open(options: Options = {}): Promise<TestServer> {
-  const one = await createTestServer(options)
-  opened.push(one)
-  await addPerson(one)
-  return one
-}
+const keep = useClosing()
+const open = async (options?: Options): Promise<TestServer> => keep(await openWithAda(options))
 
 const post = (more: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
   send(server, report(server.first, more), { headers })

@@ -1,6 +1,7 @@
 /** POST /c: what is taken, what is refused, and that a refusal leaves nothing behind (spec 4.5, 5.4; snippet.md). */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { createTestServer, DAY, NOW, type Options, type TestServer } from '../helper.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { useClosing } from '../closing.ts'
+import { DAY, NOW, type Options, type TestServer } from '../helper.ts'
 import { codeOf, EVENT_ID, no, PERSON_ID, wrongField } from './expected.ts'
 import {
   addPerson,
@@ -10,6 +11,7 @@ import {
   leave,
   listEvents,
   newBatchId,
+  openWithAda,
   ORIGIN,
   page,
   report,
@@ -19,22 +21,13 @@ import {
 
 let server: TestServer
 beforeAll(async () => {
-  server = await createTestServer()
-  await addPerson(server)
+  server = await openWithAda()
   await server.setPlan({ snippetLimits: false })
 })
 afterAll(() => server.close())
 
-const opened: TestServer[] = []
-afterEach(async () => {
-  for (const one of opened.splice(0)) await one.close()
-})
-async function open(options: Options = {}): Promise<TestServer> {
-  const one = await createTestServer(options)
-  opened.push(one)
-  await addPerson(one)
-  return one
-}
+const keep = useClosing()
+const open = async (options?: Options): Promise<TestServer> => keep(await openWithAda(options))
 
 const post = (more: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
   send(server, report(server.first, more), { headers })

@@ -1,9 +1,8 @@
 /** What the browser script sends, as the tests of POST /c make it. */
 import { expect } from 'bun:test'
-import type { Account, Answer, TestServer } from '../helper.ts'
+import { type Account, type Answer, createTestServer, EVENTS, type Options, type TestServer } from '../helper.ts'
 import { signEmail } from '../../src/core/identity.ts'
 import type { AppRow } from '../../src/core/access.ts'
-import { EVENTS } from '../helper.ts'
 
 export const ORIGIN = 'https://app.first.example'
 
@@ -49,6 +48,13 @@ export async function addPerson(
   const body = { newsletter: account.appId, email }
   const answer = await server.call('POST', '/api/v1/contacts', { body, key: account.apiKey })
   return String(answer.body.contactId)
+}
+
+/** A server whose first app knows Ada. */
+export async function openWithAda(options: Options = {}): Promise<TestServer> {
+  const server = await createTestServer(options)
+  await addPerson(server)
+  return server
 }
 
 /** All that is stored of an app, newest first. */

@@ -1,20 +1,17 @@
-import { afterEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import type { Sample } from '../../src/core/mailer.ts'
 import type { Mail } from '../../src/store/message-types.ts'
+import { useClosing } from '../closing.ts'
 import type { Behaviour } from './mail-server.ts'
 import { headersOf, readMail } from './reading.ts'
-import { CONTENT, type Sending, startSending } from './sending.ts'
+import { CONTENT, startSending } from './sending.ts'
 
-const open: Sending[] = []
-afterEach(async () => {
-  for (const sending of open.splice(0)) await sending.close()
-})
+const keep = useClosing()
 
 const MEMBER = { name: '', address: 'member@owner.example' }
 
 async function start(mail: Partial<Mail> = {}, ...rest: [Behaviour?, object?]) {
-  const sending = await startSending({ mail: { ...CONTENT.mail, ...mail } }, ...rest)
-  open.push(sending)
+  const sending = keep(await startSending({ mail: { ...CONTENT.mail, ...mail } }, ...rest))
   await sending.sendEvent('ada@example.com')
   const [delivery] = await sending.deliveries()
   const work = await sending.store().findWork(delivery?.id ?? 0)
