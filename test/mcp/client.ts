@@ -1,6 +1,6 @@
 /** Calls of MCP through the door of a test server. */
 import type { Answer, Given, TestServer } from '../helper.ts'
-import { findKnown, type Known } from './outside.ts'
+import { findKnown } from './outside.ts'
 
 export const MCP = '/mcp'
 
@@ -52,9 +52,13 @@ export type ToolRow = {
 export const listTools = async (server: TestServer, how: How = {}): Promise<ToolRow[]> =>
   (await ask<{ tools: ToolRow[] }>(server, 'tools/list', {}, how)).tools
 
-/** A key that may do everything, and what it finds in the first account. */
-export async function openManaged(server: TestServer): Promise<Known & { how: { key: string } }> {
+export type Managed = Awaited<ReturnType<typeof openManaged>>
+
+/** A key that may do everything, and what it finds in the first account. `call` names the app by itself. */
+export async function openManaged(server: TestServer) {
   const how = { key: (await server.makeKey('manage')).apiKey }
-  const call = async (name: string, args: object) => (await callTool(server, name, args, how)).data
-  return { how, ...(await findKnown(call, server.first.appId, 'first@owner.example')) }
+  const app = server.first.appId
+  const call = (name: string, args: object = {}): Promise<Called> => callTool(server, name, { app, ...args }, how)
+  const known = await findKnown(async (name, args) => (await call(name, args)).data, app, 'first@owner.example')
+  return { how, call, ...known }
 }

@@ -1,26 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
-import { createTestServer, inTurns, type TestServer } from '../../helper.ts'
-import { callTool, openManaged } from '../client.ts'
+import { inTurns } from '../../helper.ts'
+import { MESSAGE, useManaged } from './managed.ts'
 
-let server: TestServer
-let app: string
-let known: Awaited<ReturnType<typeof openManaged>>
-beforeEach(async () => {
-  server = await createTestServer()
-  app = server.first.appId
-  known = await openManaged(server)
-})
-afterEach(() => server.close())
-
-const call = (name: string, args: object = {}) => callTool(server, name, { app, ...args }, known.how)
-const MESSAGE = {
-  name: 'Hello',
-  trigger: { event: 'signed_up' },
-  mail: { subject: 'Hello', body: 'Hello\n\nand welcome' },
-}
-const save = (changes: object = {}, more: object = {}) =>
-  call('save_message_draft', { message: { ...MESSAGE, ...changes }, ...more })
+const { server, known, call, save } = useManaged()
 
 describe('list_messages', () => {
   test('in the order in which they were made, with what became of each', async () => {
@@ -62,11 +45,11 @@ describe('list_messages', () => {
 
 describe('get_message', () => {
   test('as it can be saved again', async () => {
-    const { data } = await call('get_message', { messageId: known.messageId })
-    expect(data).toMatchObject({ id: known.messageId, status: 'draft', version: 1, counts: {} })
+    const { data } = await call('get_message', { messageId: known().messageId })
+    expect(data).toMatchObject({ id: known().messageId, status: 'draft', version: 1, counts: {} })
     expect('omitted' in data).toBe(false)
-    const { data: again } = await call('save_message_draft', { messageId: known.messageId, message: data.message })
-    expect(again).toEqual({ ok: true, messageId: known.messageId, status: 'draft', version: 1, change: 'unchanged' })
+    const { data: again } = await call('save_message_draft', { messageId: known().messageId, message: data.message })
+    expect(again).toEqual({ ok: true, messageId: known().messageId, status: 'draft', version: 1, change: 'unchanged' })
   })
   test('with its lines, and without what is not seen', async () => {
     const family = '\u{1f469}\u200d\u{1f467}'
@@ -116,13 +99,13 @@ describe('get_message', () => {
       const { messageId } = (await save({ mail })).data
       const { nextCursor } = (await call('get_message', { messageId })).data
       const { nextCursor: second } = await read(messageId, nextCursor)
-      server.clock.tick(1)
+      server().clock.tick(1)
       await save({ mail: { ...mail, subject: 'Another' } }, { messageId })
       for (const cursor of [nextCursor, second, 'x', '00000000000'])
         expect(await read(messageId, cursor)).toMatchObject({ error: 'invalid_field', field: 'cursor' })
     })
     test('and one that is whole has no more', async () => {
-      expect((await call('get_message', { messageId: known.messageId })).data.nextCursor).toBeNull()
+      expect((await call('get_message', { messageId: known().messageId })).data.nextCursor).toBeNull()
     })
   })
 })

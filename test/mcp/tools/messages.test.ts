@@ -1,26 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
-import { createTestServer, type TestServer } from '../../helper.ts'
-import { callTool, openManaged } from '../client.ts'
+import { createTestServer } from '../../helper.ts'
+import { openManaged } from '../client.ts'
+import { MESSAGE, useManaged } from './managed.ts'
 
-let server: TestServer
-let app: string
-let known: Awaited<ReturnType<typeof openManaged>>
-beforeEach(async () => {
-  server = await createTestServer()
-  app = server.first.appId
-  known = await openManaged(server)
-})
-afterEach(() => server.close())
-
-const call = (name: string, args: object = {}) => callTool(server, name, { app, ...args }, known.how)
-const MESSAGE = {
-  name: 'Hello',
-  trigger: { event: 'signed_up' },
-  mail: { subject: 'Hello', body: 'Hello\n\nand welcome' },
-}
-const save = (changes: object = {}, more: object = {}) =>
-  call('save_message_draft', { message: { ...MESSAGE, ...changes }, ...more })
+const { server, known, call, save } = useManaged()
 const preview = async (messageId: unknown) => (await call('preview_message', { messageId })).data
 
 describe('save_message_draft', () => {
@@ -58,22 +42,21 @@ describe('save_message_draft', () => {
         },
       }),
     })
-    const { how, messageId } = await openManaged(slow)
-    const ask = async (tool: string, args: object = {}) =>
-      (await callTool(slow, tool, { app: slow.first.appId, messageId, ...args }, how)).data
+    const { messageId, ...managed } = await openManaged(slow)
+    const ask = async (tool: string, args: object = {}) => (await managed.call(tool, { messageId, ...args })).data
     const before = (await ask('get_message')).message
     expect(await ask('save_message_draft', { message: MESSAGE })).toMatchObject({ error: 'message_changed' })
     expect(await ask('get_message')).toMatchObject({ status: 'live', message: before })
     await slow.close()
   })
   test('never touches what is live', async () => {
-    await call('set_message_status', { messageId: known.messageId, status: 'live', token: known.token })
-    const before = (await call('get_message', { messageId: known.messageId })).text
-    const { data } = await save({}, { messageId: known.messageId })
+    await call('set_message_status', { messageId: known().messageId, status: 'live', token: known().token })
+    const before = (await call('get_message', { messageId: known().messageId })).text
+    const { data } = await save({}, { messageId: known().messageId })
     expect(data).toMatchObject({ error: 'invalid_field', field: 'messageId' })
-    expect((await call('get_message', { messageId: known.messageId })).text).toBe(before)
-    await call('set_message_status', { messageId: known.messageId, status: 'paused' })
-    expect((await save({}, { messageId: known.messageId })).data).toMatchObject({ status: 'paused', version: 2 })
+    expect((await call('get_message', { messageId: known().messageId })).text).toBe(before)
+    await call('set_message_status', { messageId: known().messageId, status: 'paused' })
+    expect((await save({}, { messageId: known().messageId })).data).toMatchObject({ status: 'paused', version: 2 })
   })
 })
 
@@ -107,12 +90,8 @@ describe('set_message_status', () => {
     expect(await turnOn(messageId, token)).toMatchObject({ ok: true })
     const elsewhere = await createTestServer()
     const managed = await openManaged(elsewhere)
-    const { data } = await callTool(
-      elsewhere,
-      'set_message_status',
-      { app: elsewhere.first.appId, messageId: managed.messageId, status: 'live', token: known.token },
-      managed.how,
-    )
+    const asked = { messageId: managed.messageId, status: 'live', token: known().token }
+    const { data } = await managed.call('set_message_status', asked)
     expect(data).toMatchObject({ error: 'invalid_field', field: 'token' })
     await elsewhere.close()
   })
@@ -129,25 +108,24 @@ describe('set_message_status', () => {
         },
       }),
     })
-    const { how, messageId, token } = await openManaged(slow)
-    const ask = async (tool: string, args: object = {}) =>
-      (await callTool(slow, tool, { app: slow.first.appId, messageId, ...args }, how)).data
+    const { messageId, token, ...managed } = await openManaged(slow)
+    const ask = async (tool: string, args: object = {}) => (await managed.call(tool, { messageId, ...args })).data
     expect(await ask('set_message_status', { status: 'live', token })).toMatchObject({ error: 'message_changed' })
     expect(await ask('get_message')).toMatchObject({ status: 'draft', message: theirs })
     await slow.close()
   })
   test('a token outlives a restart', async () => {
-    await server.restart()
-    expect(await turnOn(known.messageId, known.token)).toMatchObject({ ok: true })
+    await server().restart()
+    expect(await turnOn(known().messageId, known().token)).toMatchObject({ ok: true })
   })
   test('not while something stands in the way, even with a token from before', async () => {
     const event = { email: 'ada@example.com', event: 'results_ready', createContact: true }
     await call('send_event', event)
-    expect(await turnOn(known.messageId, known.token)).toMatchObject({ error: 'invalid_field', field: 'mail.body' })
-    expect((await call('get_message', { messageId: known.messageId })).data.status).toBe('draft')
+    expect(await turnOn(known().messageId, known().token)).toMatchObject({ error: 'invalid_field', field: 'mail.body' })
+    expect((await call('get_message', { messageId: known().messageId })).data.status).toBe('draft')
   })
   test.each([undefined, 'gone', null])('to nothing else: %p', async (status) => {
-    const { data } = await call('set_message_status', { messageId: known.messageId, status })
+    const { data } = await call('set_message_status', { messageId: known().messageId, status })
     expect(data).toMatchObject({ error: 'invalid_field', field: 'status' })
   })
 })

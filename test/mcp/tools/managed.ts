@@ -1,0 +1,30 @@
+/** What the tests of tools about messages share: a server for each test, and a key that may do everything there. */
+import { afterEach, beforeEach } from 'bun:test'
+import { createTestServer, type TestServer } from '../../helper.ts'
+import { type Called, type Managed, openManaged } from '../client.ts'
+
+export const MESSAGE = {
+  name: 'Hello',
+  trigger: { event: 'signed_up' },
+  mail: { subject: 'Hello', body: 'Hello\n\nand welcome' },
+}
+
+export function useManaged() {
+  let server: TestServer
+  let known: Managed
+  beforeEach(async () => {
+    server = await createTestServer()
+    known = await openManaged(server)
+  })
+  afterEach(() => server.close())
+
+  const call = (name: string, args?: object): Promise<Called> => known.call(name, args)
+  return {
+    server: () => server,
+    known: () => known,
+    call,
+    /** Saves a draft, which differs from MESSAGE in `changes`; `more` are other arguments of the tool. */
+    save: (changes: object = {}, more: object = {}): Promise<Called> =>
+      call('save_message_draft', { message: { ...MESSAGE, ...changes }, ...more }),
+  }
+}
