@@ -139,7 +139,7 @@ describe('one recipient among a hundred', () => {
     await sending.sendEvents(100)
     await sending.sendDue()
     expect(await sending.states()).toEqual({ sent: 99, 'deferred: etimedout': 1 })
-  })
+  }, 30_000)
 })
 
 test('a mailbox that is not there is put on the list', async () => {

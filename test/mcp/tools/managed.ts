@@ -9,6 +9,7 @@ export const MESSAGE = {
   mail: { subject: 'Hello', body: 'Hello\n\nand welcome' },
 }
 
+/** Opened before each test of a file: `server` and `known` are those of the test that runs. */
 export function useManaged() {
   let server: TestServer
   let known: Managed
