@@ -97,14 +97,14 @@ function pack(): void {
     })
 }
 
-/** A flush comes earlier than a try is due, and is none: whoever looks away five times has lost nothing. */
+/** A flush comes earlier than a try is due, and the tries begin anew: who looks away, or was offline, has lost nothing. */
 function send(flush: 0 | 1 = 0): void {
   if (isVisible == null || isInside()) return
   if (person && person.hold <= flush) pack()
   for (const batch of batches.splice(0))
     if (batch.person.hold > flush) batches.push(batch)
     else {
-      batch.tries += 1 - flush
+      flush ? (batch.tries = 0) : batch.tries++
       void deliver(batch)
     }
 }
@@ -132,7 +132,7 @@ async function deliver(batch: Batch): Promise<void> {
     reason = (await response.json()).message
   } catch {} // no network, or an answer that is not the service's
   const status = response?.status || 0
-  if (((status / 100) | 0) == 4 && status != 429) batch.person.hold = 3
+  if (/^4(?!29)/.test('' + status)) batch.person.hold = 3
   // what never left the machine is kept until it is online again
   else if (batch.tries < TRIES || !(status || navigator.onLine))
     return (queue.push(batch), hold(batch, Number(response?.headers.get('Retry-After')) || 0))
@@ -145,9 +145,8 @@ function hold({ person, tries }: Batch, retryAfterS: number): void {
   if (person.hold < hold) {
     person.hold = hold
     setTimeout(() => {
-      // a stricter one came meanwhile
-      if (person.hold != hold) return
-      person.hold = 0
+      // unless a stricter one came meanwhile
+      if (person.hold == hold) person.hold = 0
       send()
     }, delayMs)
   }
