@@ -131,22 +131,38 @@ export async function withStore<T>(
 /** Someone who named the wrong folder must see it. */
 export const createdLine = (folder: string): string => `created ${databasePath(folder)}`
 
-/** The app of the account that a command is about, with this ID. */
+/** The app with this ID, of whichever account; with --account of that one. */
 export async function findAppOf(store: Store, given: Given, appId: string): Promise<AppRow> {
-  const apps = await store.listApps(await findAccount(store, given))
-  const app = apps.find(({ publicId }) => publicId === appId)
-  if (!app) throw new CommandRefused('The account has no app with this ID. List them with eventpost app list.')
-  return app
+  for (const accountId of await listAccountIds(store, given)) {
+    const app = (await store.listApps(accountId)).find(({ publicId }) => publicId === appId)
+    if (app) return app
+  }
+  throw new CommandRefused(`There is no app with this ID${inAccount(given)}. List them with eventpost app list.`)
 }
 
-/** The account that a command is about. */
+/** Where something with an ID of its own is looked for: in the account that is named, else in all. */
+export async function listAccountIds(store: Store, given: Given): Promise<string[]> {
+  if (given.text('account') !== undefined) return [await findAccount(store, given)]
+  return (await store.listAccounts()).map(({ id }) => id)
+}
+
+export const inAccount = (given: Given): string => (given.text('account') === undefined ? '' : ' in this account')
+
+/** The account that a command is about; where there are several and none is named, the first, and it says so. */
 export async function findAccount(store: Store, given: Given): Promise<string> {
-  const account = await store.findAccount(given.text('account') ?? null)
+  const named = given.text('account') ?? null
+  const account = await store.findAccount(named)
   if (!account) {
     const isSetUp = await store.isSetUp()
     throw new CommandRefused(
-      isSetUp ? 'There is no account with this ID.' : 'There is no account yet. Run eventpost init.',
+      isSetUp
+        ? 'There is no account with this ID. List them with eventpost account list.'
+        : 'There is no account yet. Run eventpost init.',
     )
+  }
+  if (named === null && (await store.listAccounts()).length > 1) {
+    // beside what the command prints, which a program may read
+    console.error(`eventpost: of several accounts the first is meant, ${account.name} (${account.id}); see --account`)
   }
   return account.id
 }

@@ -3,6 +3,7 @@ import { createKey, rotateIdentitySecret } from '../core/accounts.ts'
 import type { KeyScope } from '../core/accounts.ts'
 import { KEY_SCOPES } from '../core/api-keys.ts'
 import { readKeyInput } from '../core/key-input.ts'
+import type { Store } from '../store/store.ts'
 import {
   ACCOUNT,
   type Command,
@@ -10,7 +11,10 @@ import {
   DATA,
   expectDone,
   findAccount,
+  type Given,
+  inAccount,
   JSON_OUTPUT,
+  listAccountIds,
   required,
   toIso,
   withStore,
@@ -77,15 +81,20 @@ export const keyRevoke: Command = {
     if (keyId === undefined || more.length > 0)
       throw new UsageError('Name one key to revoke: eventpost key revoke KEYID.')
     return withStore(given, env, { mayCreate: false }, async (store) => {
-      const accountId = await findAccount(store, given)
-      const key = (await store.listKeys(accountId)).find(({ id }) => id === keyId)
-      if (!key) throw new CommandRefused('There is no key with this ID. List them with eventpost key list.')
+      const { accountId, revokedAt } = await findKeyOf(store, given, keyId)
       const at = Date.now()
-      if (key.revokedAt === null) expectDone(await store.revokeKey({ accountId, actor: 'cli', at, keyId }))
-      const wasRevokedBefore = key.revokedAt !== null
-      return { keyId, revoked: true, revokedAt: toIso(key.revokedAt ?? at), wasRevokedBefore }
+      if (revokedAt === null) expectDone(await store.revokeKey({ accountId, actor: 'cli', at, keyId }))
+      return { keyId, revoked: true, revokedAt: toIso(revokedAt ?? at), wasRevokedBefore: revokedAt !== null }
     })
   },
+}
+
+async function findKeyOf(store: Store, given: Given, keyId: string) {
+  for (const accountId of await listAccountIds(store, given)) {
+    const key = (await store.listKeys(accountId)).find(({ id }) => id === keyId)
+    if (key) return { accountId, revokedAt: key.revokedAt }
+  }
+  throw new CommandRefused(`There is no key with this ID${inAccount(given)}. List them with eventpost key list.`)
 }
 
 export const secretRotate: Command = {

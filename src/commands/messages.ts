@@ -3,15 +3,12 @@ import { UsageError } from '../config.ts'
 import { exportMessages, importMessages } from '../core/message-files.ts'
 import { isRefusal, type Refusal, REFUSALS } from '../core/refusals.ts'
 import { MESSAGE_STATUSES, type MessageStatus } from '../store/message-types.ts'
-import type { Store } from '../store/store.ts'
-import type { AppRow } from '../store/types.ts'
 import {
   ACCOUNT,
   type Command,
   CommandRefused,
   DATA,
-  findAccount,
-  type Given,
+  findAppOf,
   JSON_OUTPUT,
   type Options,
   required,
@@ -20,20 +17,13 @@ import {
 
 const APP: Options = { app: { type: 'string', value: 'ID', meaning: "the app's ID" } }
 
-async function findApp(store: Store, given: Given): Promise<AppRow> {
-  const accountId = await findAccount(store, given)
-  const app = (await store.listApps(accountId)).find(({ publicId }) => publicId === required(given, 'app'))
-  if (!app) throw new CommandRefused('The account has no app with this ID.')
-  return app
-}
-
 export const messageExport: Command = {
   name: 'message export',
   summary: "prints an app's messages as JSON, to keep them in a file",
   options: { ...DATA, ...ACCOUNT, ...APP },
   run: async (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {
-      const messages = await exportMessages(store, await findApp(store, given))
+      const messages = await exportMessages(store, await findAppOf(store, given, required(given, 'app')))
       console.log(JSON.stringify(messages, null, 2))
     }),
 }
@@ -55,7 +45,7 @@ export const messageImport: Command = {
     if (path === undefined || more.length > 0) throw new UsageError('Name one file.')
     const [file, status] = [readFile(path), readStatus(given.text('status'))]
     return withStore(given, env, { mayCreate: false }, async (store) => {
-      const app = await findApp(store, given)
+      const app = await findAppOf(store, given, required(given, 'app'))
       const by = { accountId: app.accountId, appId: app.id, actor: 'cli', at: Date.now() }
       const context = { store, app, sender: env.EVENTPOST_MAIL_FROM ?? null }
       const outcome = await importMessages(context, by, { file, status, dryRun: given.isSet('dry-run') })

@@ -43,6 +43,14 @@ async function statusOf(key: string, app: string, wanted: number): Promise<numbe
 }
 
 describe('app create', () => {
+  test('names the account that is meant where there are several and none is said', async () => {
+    const words = ['app', 'create', '--data', folder, '--name', 'Said', '--json']
+    expect((await eventpost(words)).err).toMatch(
+      new RegExp(`^eventpost: of several .*${first.accountId}.*--account\\n$`),
+    )
+    expect((await eventpost([...words, '--account', second.accountId])).err).toBe('')
+  })
+
   test('makes an app of the first account; its key may use it within a second', async () => {
     expect(await statusOf(first.apiKey, first.appId, 200)).toBe(200)
     const made = await create(
@@ -132,5 +140,20 @@ describe('app list', () => {
     expect(out).toMatch(/^appId +siteId +name +domains +home +createdAt\n/)
     expect(out).toMatch(/^app_\w+ +site_\w+ +Second +- +- +\S+Z$/m)
     expect(out).toContain('a.example.com, b.example.com')
+  })
+})
+
+describe('an app ID', () => {
+  const words = () => ['app', 'set', second.appId, '--data', folder, '--timezone', 'Europe/Zurich']
+
+  test('is found in whichever account it is', async () => {
+    const set = await eventpostJson<object>(words())
+    expect(set).toMatchObject({ appId: second.appId, timezone: 'Europe/Zurich' })
+  })
+
+  test('is looked for in the account that --account names', async () => {
+    expect(await eventpost([...words(), '--account', first.accountId])).toEqual(
+      refused('no app with this ID in this account.*app list'),
+    )
   })
 })

@@ -121,14 +121,21 @@ describe('key revoke', () => {
     expect(await listed(keyId)).toEqual(before)
   })
 
-  test("refuses a key that does not exist, and one of another account's in the same words", async () => {
-    const [theirs] = await key<Listed[]>('list', '--account', second.accountId)
-    for (const keyId of ['key_nothing', theirs?.keyId ?? '']) {
-      expect(await eventpost(['key', 'revoke', keyId, '--data', folder])).toEqual(
-        refused('no key with this ID.*key list'),
-      )
-    }
-    expect((await key<Listed[]>('list', '--account', second.accountId))[0]?.revokedAt).toBeNull()
+  test('finds a key of any account; with --account only there', async () => {
+    const { keyId } = await key<Made>('create', '--name', 'Theirs', '--account', second.accountId)
+    const words = ['key', 'revoke', keyId, '--data', folder]
+    expect(await eventpost([...words, '--account', first.accountId])).toEqual(
+      refused('no key with this ID in this account.*key list'),
+    )
+    expect(await key<object>('revoke', keyId)).toMatchObject({ revoked: true, wasRevokedBefore: false })
+    const keys = await key<Listed[]>('list', '--account', second.accountId)
+    expect(keys.find((one) => one.keyId === keyId)?.revokedAt).toMatch(/Z$/)
+  })
+
+  test('refuses a key that does not exist', async () => {
+    expect(await eventpost(['key', 'revoke', 'key_nothing', '--data', folder])).toEqual(
+      refused('no key with this ID.*key list'),
+    )
   })
 })
 
