@@ -86,7 +86,7 @@ export async function createTestServer(options: Options = {}) {
     const parts = await createParts({
       ...shared,
       mailer: sender,
-      rehearse: createRehearsals(folder),
+      rehearsals: createRehearsals(folder),
       resolveTxt: async () => null,
     })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }

@@ -96,7 +96,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
   const [clock, { baseUrl }] = [systemClock, config]
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
   const sender = createSender({ store, clock, baseUrl, unsubscribeKey, ...sending(config, log) })
-  const rehearse = createRehearsals(data)
+  const rehearsals = createRehearsals(data)
   return {
     sender,
     parts: await createParts({
@@ -105,7 +105,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       baseUrl,
       unsubscribeKey,
       mailer: sender,
-      rehearse,
+      rehearsals,
       resolveTxt: createTxtResolver(),
     }),
   }

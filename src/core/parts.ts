@@ -8,7 +8,7 @@ import { createFloodGuard, type FloodGuard } from './flood.ts'
 import { createLimits, type Limits } from './limits.ts'
 import type { Mailer } from './mailer.ts'
 import { giveFirstMessages } from './message-drafts.ts'
-import type { Rehearse } from './rehearsals.ts'
+import type { Rehearsals } from './rehearsals.ts'
 import type { ResolveTxt } from './sender-checks.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './snippet-limits.ts'
 import { restoreLimits } from './write-limits.ts'
@@ -29,7 +29,7 @@ export type Parts = {
   flood: FloodGuard
   snippetLimits: SnippetLimits
   notes: Notes
-  rehearse: Rehearse
+  rehearsals: Rehearsals
   feed: Feed
   calls: CallLog
   /** the address people reach the service at, without a slash at its end */
@@ -56,7 +56,7 @@ export const systemClock: Clock = {
  */
 export const expiryNow = ({ now, steadyNow }: Clock): number => Math.min(now(), steadyNow())
 
-type Given = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'rehearse' | 'resolveTxt'>
+type Given = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'rehearsals' | 'resolveTxt'>
 
 /** The parts of a service on this store, its limits filled with what was counted before a restart. */
 export async function createParts(given: Given): Promise<Parts> {

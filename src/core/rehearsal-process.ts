@@ -15,11 +15,11 @@ export const REHEARSAL_WORD = '--rehearsal'
 export type ToRehearsal = { folder: string; input: RehearsalInput }
 export type FromRehearsal = { rehearsal: Rehearsal | null } | { failure: string }
 
-/** Answers the request of the service that started this process. */
+/** Answers the request of the service that started this process; where that has ended, nobody reads it. */
 export async function answerRehearsal(): Promise<void> {
   stepBack()
   const request = (await Bun.stdin.json()) as ToRehearsal
-  await Bun.write(Bun.stdout, JSON.stringify(answerTo(request)))
+  await Bun.write(Bun.stdout, JSON.stringify(answerTo(request))).catch(() => {})
 }
 
 function answerTo({ folder, input }: ToRehearsal): FromRehearsal {

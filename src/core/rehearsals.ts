@@ -1,39 +1,103 @@
 import { join } from 'node:path'
+import { type Refusal, refuse } from './refusals.ts'
 import { type FromRehearsal, REHEARSAL_WORD, type ToRehearsal } from './rehearsal-process.ts'
 import type { Rehearsal, RehearsalInput, RehearsalLine } from './rehearsal-run.ts'
 
 export type { Rehearsal, RehearsalInput, RehearsalLine }
-export type Rehearse = (input: RehearsalInput) => Promise<Rehearsal | null>
+export type Rehearsals = ReturnType<typeof createRehearsals>
+
+/** A million events take two seconds; who waits longer than this has left. */
+const DEADLINE_MS = 60_000
 
 /** On Linux by a name that is still this very program after its file was replaced by a newer one. */
 const PROGRAM = process.platform === 'linux' ? '/proc/self/exe' : process.execPath
 const SCRIPT = Bun.isStandaloneExecutable ? [] : [join(import.meta.dir, '../main.ts')]
-/** The service makes the engine believe in little memory (operations/heap.ts); a million events need what there is. */
-const ENVIRONMENT = { ...process.env, BUN_JSC_forceRAMSize: undefined }
+
+const TOO_LONG = refuse('unavailable', { message: 'This took longer than a minute and was ended. Try fewer days.' })
+const ENDED = refuse('unavailable', { message: 'The service is stopping. Rehearse again in a moment.' })
+
+type Outcome = Rehearsal | Refusal | null
+type Waiting = { input: RehearsalInput; signal: AbortSignal; answer: (outcome: Promise<Outcome> | Outcome) => void }
 
 /**
- * Rehearses a message against the stored events of the last days, sends nothing and changes nothing (messages.md). One at
- * a time: each reads much, and fills a core while it does.
- * @returns who, when, and why not; null where the trigger cannot be rehearsed
- * @throws Error when the events cannot be read
+ * Rehearses messages against the stored events of the last days, sends nothing and changes nothing (messages.md). One at
+ * a time, because each reads much and fills a core while it does, and the apps in turn, so that none waits for all that
+ * another asks.
  */
-export function createRehearsals(folder: string): Rehearse {
-  let last: Promise<unknown> = Promise.resolve()
-  return (input) => {
-    const next = last.then(() => runInProcess({ folder, input }))
-    last = next.catch(() => {})
-    return next
+export function createRehearsals(folder: string, deadlineMs = DEADLINE_MS) {
+  const waiting = new Map<number, Waiting[]>()
+  const ending = new AbortController()
+  let running: Promise<unknown> | null = null
+  let isStopping = false
+
+  const takeNext = (): Waiting | undefined => {
+    for (const [appId, [first, ...others]] of waiting) {
+      waiting.delete(appId)
+      // behind the other apps
+      if (others.length > 0) waiting.set(appId, others)
+      if (!first?.signal.aborted) return first
+      first.answer(ENDED)
+    }
+    return undefined
+  }
+
+  const runNext = (): void => {
+    const next = running === null ? takeNext() : undefined
+    if (!next) return
+    const ends = [next.signal, ending.signal]
+    const outcome = runInProcess({ folder, input: next.input }, ends, deadlineMs)
+    running = outcome
+      .catch(() => {})
+      .then(() => {
+        running = null
+        runNext()
+      })
+    next.answer(outcome)
+  }
+
+  return {
+    /**
+     * `signal`: of who asks; for somebody who has left nothing is done.
+     * @returns who, when, and why not; null where the trigger cannot be rehearsed. Refusals: unavailable
+     * @throws Error when the events cannot be read
+     */
+    rehearse(input: RehearsalInput, signal: AbortSignal = new AbortController().signal): Promise<Outcome> {
+      if (isStopping) return Promise.resolve(ENDED)
+      return new Promise((answer) => {
+        waiting.set(input.appId, [...(waiting.get(input.appId) ?? []), { input, signal, answer }])
+        runNext()
+      })
+    },
+    /** Lets the one that runs end within so many milliseconds, else ends it; the others are refused. */
+    async stop(graceMs: number): Promise<void> {
+      isStopping = true
+      for (const { answer } of [...waiting.values()].flat()) answer(ENDED)
+      waiting.clear()
+      await Promise.race([running, Bun.sleep(graceMs)])
+      ending.abort()
+      await running
+    },
   }
 }
 
-async function runInProcess(request: ToRehearsal): Promise<Rehearsal | null> {
+/** It needs none of the service's secrets, and not its small heap (operations/heap.ts): a million events need what there is. */
+const isForChild = ([name]: [string, unknown]): boolean =>
+  !name.startsWith('EVENTPOST_') && name !== 'BUN_JSC_forceRAMSize'
+
+async function runInProcess(request: ToRehearsal, ends: AbortSignal[], deadlineMs: number): Promise<Outcome> {
+  const deadline = AbortSignal.timeout(deadlineMs)
   const child = Bun.spawn([PROGRAM, ...SCRIPT, REHEARSAL_WORD], {
     stdin: Buffer.from(JSON.stringify(request)),
     stderr: 'inherit',
-    env: ENVIRONMENT,
+    env: Object.fromEntries(Object.entries(process.env).filter(isForChild)),
+    signal: AbortSignal.any([deadline, ...ends]),
+    killSignal: 'SIGKILL',
   })
   const text = await new Response(child.stdout).text()
-  if ((await child.exited) !== 0) throw new Error('the process that rehearses ended without an answer')
+  const code = await child.exited
+  if (deadline.aborted) return TOO_LONG
+  if (ends.some(({ aborted }) => aborted)) return ENDED
+  if (code !== 0) throw new Error('the process that rehearses ended without an answer')
   const answer = JSON.parse(text) as FromRehearsal
   if ('failure' in answer) throw new Error(answer.failure)
   return answer.rehearsal

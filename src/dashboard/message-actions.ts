@@ -117,13 +117,15 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
 }
 
 async function rehearse(editing: Editing, fields: Fields, asked: number): Promise<Response> {
-  const { parts, viewer } = editing
+  const { parts, viewer, request } = editing
   // what it is called makes no difference
   const reading = readMessage({ ...readFields(fields), name: 'rehearsed' })
   if ('errors' in reading) return answerEditor(editing, { fields, errors: reading.errors })
   const settings = await parts.store.mailSettings(viewer.app.id)
   const days = asked === 30 ? 30 : 7
   const { content } = reading.input
-  const found = await parts.rehearse({ appId: viewer.app.id, content, settings, days, now: parts.clock.now() })
+  const asking = { appId: viewer.app.id, content, settings, days, now: parts.clock.now() }
+  const found = await parts.rehearsals.rehearse(asking, request.signal)
+  if (found !== null && isRefusal(found)) return answerRefusal(editing, fields, found)
   return answerEditor(editing, { fields, rehearsal: { days, content, found } })
 }

@@ -57,10 +57,13 @@ async function drain({ http, answer, health, log, chores, lock, parts, sender }:
   // who reads on and on comes back to whoever serves next
   parts.feed.end()
   chores.stop()
+  // its reading keeps the log from being copied
+  const rehearsed = parts.rehearsals.stop(FINISH_MS)
   // a mail that is on its way is finished, but a server that hangs is not waited for
   const landed = Promise.race([sender.stop(), Bun.sleep(FINISH_MS)])
   await closeDoor(http, answer)
   await landed
+  await rehearsed
   await parts.access.saveUses()
   await parts.notes.save()
   await parts.calls.save()

@@ -1,7 +1,7 @@
 /** A rehearsal decides as a live message would have, sends nothing and changes nothing (messages.md, Rehearsal). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
-import { createRehearsals, type RehearsalInput } from '../../src/core/rehearsals.ts'
+import { isRefusal, type Refusal } from '../../src/core/refusals.ts'
+import { createRehearsals, type Rehearsal, type RehearsalInput, type Rehearsals } from '../../src/core/rehearsals.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, inTurns, type TestServer } from '../helper.ts'
 import { createMessaging, leave, messageOf, MINUTE, type Messaging, page } from '../messaging.ts'
@@ -25,8 +25,8 @@ const inputOf = (content: Partial<MessageContent>, changes: Partial<RehearsalInp
   ...changes,
 })
 const rehearse = async (content: Partial<MessageContent>, changes: Partial<RehearsalInput> = {}) => {
-  const rehearsal = await server.parts().rehearse(inputOf(content, changes))
-  if (!rehearsal) throw new Error('it cannot be rehearsed')
+  const rehearsal = await server.parts().rehearsals.rehearse(inputOf(content, changes))
+  if (!rehearsal || isRefusal(rehearsal)) throw new Error('it cannot be rehearsed')
   return rehearsal
 }
 const of = (email: string) => ({ email, properties: { url: 'https://first.example/results/1' } })
@@ -160,7 +160,7 @@ describe('looks at', () => {
     server.clock.tick(1)
     expect(await outcomes({ trigger: { page: '/docs/*' } })).toEqual({ send: 1 })
     expect(await outcomes({ trigger: { contact: 'created' } })).toEqual({ send: 1 })
-    expect(await server.parts().rehearse(inputOf({ trigger: { tag: 'beta' } }))).toBeNull()
+    expect(await server.parts().rehearsals.rehearse(inputOf({ trigger: { tag: 'beta' } }))).toBeNull()
   })
 
   test('its own app only', async () => {
@@ -200,49 +200,57 @@ describe('looks at', () => {
   })
 })
 
-const readLines = (path: string): string[] => {
-  try {
-    return readFileSync(path, 'utf8').trim().split(/\s+/)
-  } catch {
-    return [] // it has ended meanwhile
+describe('several', () => {
+  const outcomeOf = async (asked: Promise<Rehearsal | Refusal | null>) => {
+    const outcome = await asked
+    return outcome && isRefusal(outcome) ? outcome.message : outcome?.triggered
   }
-}
+  const STOPPING = 'The service is stopping. Rehearse again in a moment.'
 
-/** How the threads of a process are scheduled: 0 as usual, 5 when nobody else wants the processor. */
-const listPolicies = (pid: number): string[] =>
-  readdirSync(`/proc/${pid}/task`).map((thread) => readPolicy(`/proc/${pid}/task/${thread}/stat`))
-
-const readPolicy = (path: string): string => readLines(path).join(' ').split(') ')[1]?.split(' ')[38] ?? 'ended'
-
-test.skipIf(process.platform !== 'linux')(
-  'its process steps back with every thread, and this one does not',
-  async () => {
+  beforeEach(async () => {
     await messaging.event()
-    const seen = new Set<string>()
-    while (!seen.has('5')) {
-      const running = { done: false }
-      const rehearsed = rehearse({}).finally(() => (running.done = true))
-      while (!running.done) {
-        for (const child of readLines(`/proc/self/task/${process.pid}/children`)) {
-          try {
-            seen.add([...new Set(listPolicies(Number(child)))].join())
-          } catch {}
-        }
-        await Bun.sleep(0)
-      }
-      await rehearsed
-    }
-    expect([...seen]).toContain('5')
-    expect(listPolicies(process.pid)).not.toContain('5')
-  },
-)
+    server.clock.tick(1)
+  })
 
-test('two at once are both answered, and one that fails does not stop the next', async () => {
-  const rehearseIn = createRehearsals('/nowhere')
-  expect(rehearseIn(inputOf({}))).rejects.toThrow()
-  await messaging.event()
-  server.clock.tick(1)
-  const here = server.parts().rehearse
-  const both = await Promise.all([here(inputOf({})), here(inputOf({}))])
-  expect(both.map((one) => one?.triggered)).toEqual([1, 1])
+  test('are all answered, and one that fails does not stop the next', async () => {
+    const { rehearse: rehearseIn } = createRehearsals('/nowhere')
+    const failing = Promise.allSettled([rehearseIn(inputOf({})), rehearseIn(inputOf({}))])
+    const { rehearse: here } = server.parts().rehearsals
+    expect(await Promise.all([here(inputOf({})), here(inputOf({}))].map(outcomeOf))).toEqual([1, 1])
+    expect((await failing).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  })
+
+  test('of one app wait for those of others', async () => {
+    const { rehearse: here } = server.parts().rehearsals
+    const done: number[] = []
+    const ask = (appId: number) => here(inputOf({}, { appId })).then(() => done.push(appId))
+    await Promise.all([7, 7, 7, 8, 9].map(ask))
+    expect(done).toEqual([7, 7, 8, 9, 7])
+  })
+
+  test('of somebody who has left are not done, whether they wait or run', async () => {
+    const { rehearse: here } = server.parts().rehearsals
+    const [running, waiting] = [new AbortController(), new AbortController()]
+    const [first, second] = [here(inputOf({}), running.signal), here(inputOf({}), waiting.signal)]
+    const third = here(inputOf({}))
+    waiting.abort()
+    running.abort()
+    expect(await Promise.all([first, second, third].map(outcomeOf))).toEqual([STOPPING, STOPPING, 1])
+  })
+
+  test('end after a while, and say so', async () => {
+    const { rehearse: here } = createRehearsals(server.folder, 1)
+    const said = 'This took longer than a minute and was ended. Try fewer days.'
+    expect(await Promise.all([here(inputOf({})), here(inputOf({}))].map(outcomeOf))).toEqual([said, said])
+  })
+
+  test('are refused while the service stops; the one that runs may finish, for so long', async () => {
+    const [patient, hasty] = [createRehearsals(server.folder), createRehearsals(server.folder)]
+    const ask = (rehearsals: Rehearsals) => Array.from({ length: 2 }, () => outcomeOf(rehearsals.rehearse(inputOf({}))))
+    const [finished, ended] = [ask(patient), ask(hasty)]
+    await Promise.all([patient.stop(30_000), hasty.stop(0)])
+    expect(await Promise.all(finished)).toEqual([1, STOPPING])
+    expect(await Promise.all(ended)).toEqual([STOPPING, STOPPING])
+    expect(await outcomeOf(patient.rehearse(inputOf({})))).toBe(STOPPING)
+  })
 })

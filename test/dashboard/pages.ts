@@ -44,7 +44,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
-    rehearse: createRehearsals(folder),
+    rehearsals: createRehearsals(folder),
     notes: createNotes({ store, clock, onNote: feed.tell }),
     feed,
     calls: createCallLog({ store }),

@@ -7,7 +7,7 @@ import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
 import { readContactCursor, readLimit, writeContactCursor } from '../../core/queries.ts'
 import type { Rehearsal } from '../../core/rehearsals.ts'
-import { type FieldError, isRefusal, refuseFields } from '../../core/refusals.ts'
+import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../core/refusals.ts'
 import { findMessage, readAbout, readMessageId } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { takeCostly } from '../costly.ts'
@@ -78,6 +78,7 @@ export const rehearseTool: Tool = {
     const refused = takeCostly(parts, access, 'rehearse_message')
     if (refused) return refused
     const rehearsal = await rehearse(parts, message, { ...input, contactId: person?.id })
+    if (rehearsal !== null && isRefusal(rehearsal)) return rehearsal
     if (rehearsal === null) return refuseFields([{ field: 'messageId', code: 'invalid', message: BY_TAG }])
     return {
       untrusted: UNTRUSTED,
@@ -93,8 +94,15 @@ const rehearse = async (
   parts: Parts,
   { appId, content }: MessageRow,
   { days, at, contactId }: { days: number; at: number; contactId: number | undefined },
-): Promise<Rehearsal | null> =>
-  parts.rehearse({ appId, content, days, now: at, contactId, settings: await parts.store.mailSettings(appId) })
+): Promise<Rehearsal | Refusal | null> =>
+  parts.rehearsals.rehearse({
+    appId,
+    content,
+    days,
+    now: at,
+    contactId,
+    settings: await parts.store.mailSettings(appId),
+  })
 
 function rehearsalView(
   { from, until, triggered, counts, lines }: Rehearsal,
