@@ -46,6 +46,9 @@ const FOCUSED = `(() => {
     html: one.outerHTML.slice(0, 120), text: (one.innerText ?? '').replaceAll(/\\s+/g, ' ').trim() }
 })()`
 
+/** Nothing on the page lives, or it is up to date. */
+const IS_CALM = `(document.querySelector('[data-live-state]')?.textContent ?? 'Live') === 'Live'`
+
 type Focused = { index: number; isSeen: boolean; html: string; text: string }
 const focused = () => page.evaluate<Focused>(FOCUSED)
 
@@ -82,6 +85,8 @@ describe.skipIf(!hasChromium)('by Tab', () => {
         'you',
       ]) {
         await page.goto(at(name))
+        // what lives has been shown anew by then
+        await page.waitForFunction(IS_CALM)
         // a page that begins in its first field is walked from its top too
         await page.evaluate('document.activeElement.blur()')
         const count = await page.evaluate<number>(NUMBER)
