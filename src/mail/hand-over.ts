@@ -59,19 +59,17 @@ async function conclude(parts: DeliverParts, work: DeliveryWork, { outcome, mark
       if (outcome.about === 'sender' || outcome.code < 500) {
         return retry(parts, work, { reason, isServerFault: outcome.about === 'sender', record })
       }
-      return refuseForGood(parts, work, outcome)
+      return refuseForGood(parts, work, { refusal: outcome, record })
   }
 }
 
 /** A mailbox that is not there is never written to again. */
-async function refuseForGood(parts: DeliverParts, work: DeliveryWork, refusal: Outcome & { is: 'refused' }) {
+type ForGood = { refusal: Outcome & { is: 'refused' }; record: JudgeRecord }
+async function refuseForGood(parts: DeliverParts, work: DeliveryWork, { refusal, record }: ForGood) {
   const { store, clock } = parts
   const reason = reasonOf(refusal)
-  const delivered = await persist(
-    parts,
-    () => store.markFailed({ ...claimOf(parts, work), reason }),
-    done('failed', reason),
-  )
+  const failed = { ...claimOf(parts, work), reason, record: JSON.stringify(record) }
+  const delivered = await persist(parts, () => store.markFailed(failed), done('failed', reason))
   if (refusal.enhanced !== null && NO_MAILBOX.has(refusal.enhanced)) {
     const { appId, email } = work.contact
     await store.suppress({ appId, email, reason: 'bounced', at: clock.now() })

@@ -55,8 +55,9 @@ type Retry = { reason: string; isServerFault: boolean; record: JudgeRecord | nul
 /** Later, by how often it was tried, until it is given up. */
 export async function retry(parts: DeliverParts, work: DeliveryWork, { reason, isServerFault, record }: Retry) {
   const dueAt = parts.clock.now() + retryDelay(work.delivery.attempt, isServerFault)
+  const json = record && JSON.stringify(record)
   if (dueAt <= whenToGiveUp(work)) return putOff(parts, work, { reason, dueAt, record })
-  await parts.store.markFailed({ ...claimOf(parts, work), reason })
+  await parts.store.markFailed({ ...claimOf(parts, work), reason, record: json })
   return done('failed', reason)
 }
 

@@ -81,7 +81,7 @@ export function createDeliveryWrites({ db, live, usedUp, sealer }: Parts) {
     if (!work) return LOST
     const because = refusedBy(work, suppressions.find(work.app.id, work.contact.email))
     if (because !== null) {
-      end(id, at, { state: 'skipped', reason: because })
+      end(id, at, { state: 'skipped', reason: because, record })
       return { held: false, because }
     }
     const full = isLifecycle(work.message.content) && !work.delivery.byHand ? findFullLimit(work, at) : undefined
@@ -122,7 +122,9 @@ export function createDeliveryWrites({ db, live, usedUp, sealer }: Parts) {
     /** Tried again at `dueAt`. */
     markDeferred: (input: Claim & { reason: string; dueAt: number; record: string | null }): Marked =>
       mark(input, { state: 'deferred', reason: input.reason, dueAt: input.dueAt, record: input.record }),
-    markFailed: ({ reason, ...held }: Claim & { reason: string }): Marked => mark(held, { state: 'failed', reason }),
+    /** `record` null: what was judged before stays. */
+    markFailed: ({ reason, record, ...held }: Claim & { reason: string; record: string | null }): Marked =>
+      mark(held, { state: 'failed', reason, record }),
     markUnknown({ reason, ...held }: Claim & { reason: string }): Marked {
       const row = statements.held.get(held.id, held.claimedBy, held.attempt)
       if (!row) return LOST

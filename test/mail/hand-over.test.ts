@@ -6,6 +6,7 @@ import { RETRY_MS } from '../../src/mail/retries.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { useClosing } from '../closing.ts'
 import { HOUR } from '../helper.ts'
+import { recordOf } from '../messaging.ts'
 import type { Doing } from './mail-server.ts'
 import { countEach, live, MINUTE, type Sending, startSending } from './sending.ts'
 
@@ -169,4 +170,24 @@ test('what cannot be sent is tried ever more rarely, and given up after 72 hours
   expect(new Set(gaps.slice(5))).toEqual(new Set([8 * HOUR]))
   expect(sending.clock.now() - (tries[0] ?? 0)).toBeWithin(64 * HOUR, 72 * HOUR)
   expect(await sending.states()).toEqual({ 'failed: smtp_451': 1 })
+})
+
+describe('what the rules said stays known', () => {
+  test.each<[string, Parameters<typeof startSending>, string, number]>([
+    ['who was refused for good', [{}, { recipient: () => 550 }], 'failed', 1],
+    ['what the server asked for later', [{}, { recipient: () => 451 }], 'deferred', 1],
+    ['what was given up after its last try', [{}, { recipient: () => 451 }], 'failed', 4],
+    ['what may have arrived', [{ ifUnconfirmed: 'leave' }, { dot: () => 'drop', keepsDropped: true }], 'unknown', 1],
+  ])('of %s', async (_, given, state, tries) => {
+    const sending = await start(...given)
+    await sending.setSettings({ giveUpHours: 1 })
+    await sending.sendEvent('ada@example.com')
+    for (let tried = 0; tried < tries; tried += 1) {
+      await sending.sendDue()
+      sending.clock.tick(20 * MINUTE)
+    }
+    const [delivery] = await sending.deliveries()
+    expect(delivery?.state).toBe(state)
+    expect(delivery && recordOf(delivery).verdicts.map(({ rule }) => rule)).toEqual(['wish', 'message'])
+  })
 })

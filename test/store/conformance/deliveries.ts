@@ -94,7 +94,7 @@ export function testDeliveries(store: Fresh): void {
     expect(await store().markHanded({ ...late, record: RECORD })).toEqual(lost)
     expect(await store().markSent(late)).toEqual(lost)
     expect(await store().markSkipped({ ...late, reason: 'seen', record: null })).toEqual(lost)
-    expect(await store().markFailed({ ...late, reason: 'x' })).toEqual(lost)
+    expect(await store().markFailed({ ...late, reason: 'x', record: null })).toEqual(lost)
     expect(await store().markUnknown({ ...late, reason: 'x' })).toEqual(lost)
     expect(await store().extendClaim({ ...late, leaseMs: DAY })).toEqual(lost)
     expect(await stateOf(app)).toEqual(['claimed'])
