@@ -8,6 +8,7 @@ import { explainMessageFor, type MessageExplanation } from './message-explanatio
 import type { ContactRow } from './contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
 import type { Parts } from './parts.ts'
+import { type Refusal, refuse } from './refusals.ts'
 
 export { DELIVERY_STATES }
 export type { DeliveryRow, DeliveryState, DeliveryWork, Explanation, MessageExplanation, MessageRow }
@@ -20,13 +21,10 @@ export type DeliveryFilter = {
   limit: number
 }
 
-/** A delivery with all that is shown of it. `isKept`: its mail is in the outbox, and did not leave. */
-export type ShownDelivery = { work: DeliveryWork; explained: Explanation; isKept: boolean }
+/** A delivery with all that is shown of it. */
+export type ShownDelivery = { work: DeliveryWork; explained: Explanation }
 
-async function toShown(store: Store, work: DeliveryWork): Promise<ShownDelivery> {
-  const known = await toExplained(store, work)
-  return { work, explained: explainDelivery(known), isKept: known.isKept }
-}
+const toShown = (work: DeliveryWork): ShownDelivery => ({ work, explained: explainDelivery(toExplained(work)) })
 
 /** A page of an app's deliveries, newest first; `next` is what `before` must be for the page after, null at the end. */
 export async function listDeliveries(
@@ -37,14 +35,13 @@ export async function listDeliveries(
   const rows = await store.listDeliveries({ ...filter, appId: app.id, contactId: null, limit: limit + 1 })
   const works = await Promise.all(rows.slice(0, limit).map(({ id }) => store.findWork(id)))
   const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
-  const known = works.filter((work) => work !== null)
-  return { deliveries: await Promise.all(known.map((work) => toShown(store, work))), next }
+  return { deliveries: works.filter((work) => work !== null).map(toShown), next }
 }
 
 /** One delivery of an app; null for another app's, which does not exist (promises 21). */
 export async function findDelivery(store: Store, app: AppRow, id: number): Promise<ShownDelivery | null> {
   const work = await store.findWork(id)
-  return work?.app.id === app.id ? toShown(store, work) : null
+  return work?.app.id === app.id ? toShown(work) : null
 }
 
 /** For each message of the app why this person did or did not get it, in the order in which they were made. */
@@ -55,18 +52,23 @@ export async function explainPerson(store: Store, person: ContactRow): Promise<M
 
 /**
  * Sends a delivery on by hand: only the person's wish is asked, none of the rules. Refusals: delivery_not_found,
- * delivery_in_use, unavailable.
+ * delivery_in_use, no_mail_server where it would only be kept again, unavailable.
  */
-export const resendDelivery = (
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+export async function resendDelivery(
+  { store, clock, mailer }: Pick<Parts, 'store' | 'clock'> & { mailer: Mailer },
   app: AppRow,
   { id, actor }: { id: number; actor: string },
-): Promise<{ done: true } | Refused> =>
-  store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
+): Promise<{ done: true } | Refused | Refusal> {
+  const work = await store.findWork(id)
+  const isStuck =
+    work?.app.id === app.id && work.delivery.state === 'kept' && (await isCapturing({ store, mailer }, app))
+  if (isStuck) return refuse('no_mail_server')
+  return store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
+}
 
-/** Whether a member may send a delivery on; what is under way or done must not be. */
-export const mayResend = ({ state }: DeliveryRow): boolean =>
-  state === 'skipped' || state === 'failed' || state === 'unknown' || state === 'deferred'
+/** Whether a member may send a delivery on; what is under way or done must not be, and what is kept only where mails leave. */
+export const mayResend = ({ state }: DeliveryRow, { isCapturing }: { isCapturing: boolean }): boolean =>
+  state === 'kept' ? !isCapturing : ['skipped', 'failed', 'unknown', 'deferred'].includes(state)
 
 /** Whether mails of an app stay here, because no mail server is set (messages.md, capture). */
 export async function isCapturing({ store, mailer }: { store: Store; mailer: Mailer }, app: AppRow): Promise<boolean> {

@@ -7,7 +7,6 @@ import {
   STOP_REASONS,
   type Verdict,
 } from '../store/message-types.ts'
-import type { Store } from '../store/store.ts'
 import type { RehearsalLine } from './rehearsal-run.ts'
 import { sayReason } from './reason-words.ts'
 import { sayTime } from './time-words.ts'
@@ -25,35 +24,29 @@ export type Explained = {
   delivery: DeliveryRow
   person: Told['person']
   content: MessageContent
-  /** the mail was kept in the outbox, and did not leave */
-  isKept: boolean
   /** that of the app (IANA name) */
   zone: string
 }
 
 /** A delivery with its message and person, as explaining takes it. */
-export async function toExplained(
-  store: Pick<Store, 'isCaptured'>,
-  { delivery, contact, message, app }: DeliveryWork,
-): Promise<Explained> {
-  const isKept = delivery.state === 'sent' && (await store.isCaptured(delivery.id))
-  return { delivery, person: contact, content: message.content, isKept, zone: app.timezone }
-}
+export const toExplained = ({ delivery, contact, message, app }: DeliveryWork): Explained => ({
+  delivery,
+  person: contact,
+  content: message.content,
+  zone: app.timezone,
+})
 
 /** The record of a delivery, or null before anything was judged. */
 const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): JudgeRecord | null =>
   record === null ? null : (JSON.parse(record) as JudgeRecord)
 
 /** Why a delivery stands where it stands, and what every rule found. */
-export function explainDelivery({ delivery, isKept, ...about }: Explained): Explanation {
+export function explainDelivery({ delivery, ...about }: Explained): Explanation {
   const record = readRecord(delivery)
   const told = { ...about, triggeredAt: delivery.triggeredAt, at: record?.at ?? delivery.dueAt }
   const verdicts = record?.verdicts ?? []
   return {
-    why: [
-      isKept ? sayKept(delivery, told) : sayState(delivery, told, verdicts),
-      ...sayLinks(delivery, told, verdicts),
-    ].join(' '),
+    why: [sayState(delivery, told, verdicts), ...sayLinks(delivery, told, verdicts)].join(' '),
     judgedAt: record?.at ?? null,
     rules: explainVerdicts(verdicts, told),
   }
@@ -67,12 +60,9 @@ function explainVerdicts<V extends Verdict & { isToday?: true }>(
   return verdicts.map((verdict, index) => ({ ...verdict, sentence: sentences[index] ?? '' }))
 }
 
-const sayKept = ({ sentAt, updatedAt }: DeliveryRow, { zone }: Told): string =>
-  `It was written on ${sayTime(sentAt ?? updatedAt, zone)} and kept in the outbox, because no mail server was set.`
-
-/** Who reads that a mail went out shall know what it came without. */
+/** Who reads that a mail went out, or would have, shall know what it came without. */
 const sayLinks = ({ state }: DeliveryRow, told: Told, verdicts: readonly Verdict[]): string[] =>
-  state === 'sent'
+  state === 'sent' || state === 'kept'
     ? sayVerdicts(
         verdicts.filter(({ rule }) => rule === 'link'),
         told,
@@ -91,6 +81,8 @@ function sayState(delivery: DeliveryRow, told: Told, verdicts: readonly Verdict[
       return 'The mail server has it, and has not answered yet.'
     case 'sent':
       return `It was sent on ${time(sentAt ?? handedAt ?? updatedAt)}.`
+    case 'kept':
+      return `It was written on ${time(handedAt ?? updatedAt)} and kept in the outbox, because no mail server was set.`
     case 'skipped':
       return sayCause(delivery, told, verdicts)
     case 'deferred':

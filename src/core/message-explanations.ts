@@ -14,8 +14,8 @@ import { sayName } from './told.ts'
 /** How many of the latest events of a person are looked at. */
 const LOOKED_AT = 100
 
-/** `delivery` is the newest, null where none was ever queued. `isKept`: its mail is in the outbox. */
-export type MessageExplanation = Explanation & { message: MessageRow; delivery: DeliveryRow | null; isKept: boolean }
+/** `delivery` is the newest, null where none was ever queued. */
+export type MessageExplanation = Explanation & { message: MessageRow; delivery: DeliveryRow | null }
 
 /** The person, and the zone of their app (IANA name), by which times are told. */
 type Whom = { person: ContactRow; zone: string }
@@ -47,12 +47,11 @@ export async function explainMessageFor(
   const whom = { person, zone: (await store.findApp(person.appId))?.timezone ?? 'UTC' }
   if (!work) {
     const why = sayNever(whom, message, { ...causes, liveAt: await store.firstLiveAt(message) })
-    return { message, delivery: null, isKept: false, why, judgedAt: null, rules: [] }
+    return { message, delivery: null, why, judgedAt: null, rules: [] }
   }
-  const known = await toExplained(store, work)
-  const explained = explainDelivery(known)
+  const explained = explainDelivery(toExplained(work))
   const why = [explained.why, sayUsedUp(whom, work, causes)].filter((sentence) => sentence !== '').join(' ')
-  return { ...explained, why, message, delivery: work.delivery, isKept: known.isKept }
+  return { ...explained, why, message, delivery: work.delivery }
 }
 
 async function findCauses(store: Store, person: ContactRow, trigger: Trigger): Promise<Causes> {

@@ -57,6 +57,10 @@ export const REFUSALS = {
     status: 409,
     message: 'This delivery is under way or done, or another of the same message is on its way to the person.',
   },
+  no_mail_server: {
+    status: 409,
+    message: 'No mail server is set, so this mail would only be kept again. Set one on the page Sender.',
+  },
   method_not_allowed: { status: 405, message: 'This address does not take that method. See the Allow header.' },
   not_acceptable: { status: 406, message: 'The answer is JSON. Send the header Accept: application/json.' },
   idempotency_in_progress: {

@@ -64,12 +64,13 @@ const RESEND_WORDS: Record<string, string> = {
   failed: 'Try again',
   unknown: 'Send it again',
   deferred: 'Send it now',
+  kept: 'Send it now',
 }
 
 /** For editors. The person may have got it already, or not want it: whoever sends it on shall know what is not asked. */
-function ResendForm({ viewer, mail, shown: { work } }: DeliveryProps) {
+function ResendForm({ viewer, mail, mailState, shown: { work } }: DeliveryProps) {
   const { delivery, contact } = work
-  if (!mayResend(delivery) || !hasRole(viewer.member.role, 'editor')) return null
+  if (!mayResend(delivery, mailState) || !hasRole(viewer.member.role, 'editor')) return null
   return (
     <Dialog
       id="resend"
@@ -81,6 +82,9 @@ function ResendForm({ viewer, mail, shown: { work } }: DeliveryProps) {
         has unsubscribed, complained, or cannot be reached.
       </p>
       {delivery.state === 'unknown' && <p>They may have got it already.</p>}
+      {delivery.state === 'kept' && (
+        <p>It is written anew, as it would be now, and leaves the outbox when it goes out.</p>
+      )}
       {!('html' in mail) && <p>As things are it cannot be written, and would not go: {sayTemplateFault(mail)}</p>}
       <form method="post" action={`${deliveryPath(viewer.app.publicId, delivery.id)}/resend`}>
         <Button kind="primary">{RESEND_WORDS[delivery.state] ?? 'Send it'}</Button>
@@ -89,7 +93,7 @@ function ResendForm({ viewer, mail, shown: { work } }: DeliveryProps) {
   )
 }
 
-const FactsSection = ({ viewer, shown: { work, isKept } }: DeliveryProps) => {
+const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
   const { delivery, contact, message, event } = work
   const appId = viewer.app.publicId
   return (
@@ -97,7 +101,7 @@ const FactsSection = ({ viewer, shown: { work, isKept } }: DeliveryProps) => {
       <h2>About it</h2>
       <Values isCompact>
         <Fact name="State">
-          <DeliveryBadge state={delivery.state} isKept={isKept} />
+          <DeliveryBadge state={delivery.state} />
         </Fact>
         <Fact name="Person">
           <a href={personPath(appId, contact.id)}>

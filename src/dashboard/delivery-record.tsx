@@ -78,15 +78,15 @@ export const DeliveryTimeline = ({ shown, now }: { shown: ShownDelivery; now: nu
   </section>
 )
 
-function momentsOf({ work: { delivery, message }, explained, isKept }: ShownDelivery): Moment[] {
+function momentsOf({ work: { delivery, message }, explained }: ShownDelivery): Moment[] {
   const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
   const isAhead = state === 'waiting' || state === 'deferred'
   const isStopped = state === 'skipped' || state === 'failed' || state === 'bounced' || state === 'complained'
   const times: [string, number | null, string][] = [
     ['triggered', triggeredAt, sayStart(message.content.trigger)],
     ['judged', explained.judgedAt, 'The rules were judged'],
-    ['handed', isKept ? null : handedAt, 'Handed over'],
-    ['sent', sentAt, isKept ? 'Kept in the outbox' : 'Sent'],
+    ['handed', handedAt, state === 'kept' ? 'Kept in the outbox' : 'Handed over'],
+    ['sent', sentAt, 'Sent'],
     ['came-back', cameBackAt, 'They came back to the site'],
     ['opened', openedAt, 'They opened the result'],
     ['ended', isStopped ? updatedAt : null, ENDS[state] ?? ''],

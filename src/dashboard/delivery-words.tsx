@@ -9,6 +9,7 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
   claimed: { word: 'Sending', mood: 'quiet' },
   handed: { word: 'Handed over', mood: 'quiet' },
   sent: { word: 'Sent', mood: 'good' },
+  kept: { word: 'Kept', mood: 'quiet' },
   skipped: { word: 'Not sent', mood: 'quiet' },
   deferred: { word: 'Put off', mood: 'caution' },
   failed: { word: 'Failed', mood: 'bad' },
@@ -17,7 +18,7 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
   complained: { word: 'Complained', mood: 'bad' },
 }
 
-/** States that a page takes together. Those that left are counted whatever became of them. */
+/** States that a page takes together. Those that left are counted whatever became of them; what is kept did not. */
 export const STATE_GROUPS = {
   pending: { word: 'All that wait', states: ['waiting', 'deferred', 'claimed'] },
   left: { word: 'All that went out', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
@@ -40,9 +41,9 @@ export const statesOf = (filter: StateFilter): readonly DeliveryState[] =>
 
 export const stateInWords = (state: DeliveryState): string => STATES[state].word
 
-/** `isKept`: the mail is in the outbox, so nobody got it. */
-export const DeliveryBadge = ({ state, isKept }: { state: DeliveryState; isKept: boolean }) =>
-  isKept && state === 'sent' ? <Badge>Kept</Badge> : <Badge mood={STATES[state].mood}>{STATES[state].word}</Badge>
+export const DeliveryBadge = ({ state }: { state: DeliveryState }) => (
+  <Badge mood={STATES[state].mood}>{STATES[state].word}</Badge>
+)
 
 /** Where a delivery is shown. */
 export const deliveryPath = (appId: string, id: number): string => `/apps/${appId}/deliveries/${publicId('dlv', id)}`

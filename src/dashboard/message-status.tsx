@@ -37,15 +37,18 @@ export function sayState(message: MessageRow | null, counts: MessageCounts | nul
       <MessageBadge status={message.status} />
       {message.status === 'draft'
         ? 'It writes to nobody yet.'
-        : `Version ${message.version}. ${sayWaiting(countWaiting(counts))}, ${saySent(countSent(counts))}.`}
+        : `Version ${message.version}. ${sayWaiting(countWaiting(counts))}, ${saySent(countSent(counts), counts.kept)}.`}
     </span>
   )
 }
 
 const sayWaiting = (count: number): string =>
   count === 0 ? 'Nothing waits' : `${formatCount(count)} ${count === 1 ? 'waits' : 'wait'}`
-const saySent = (count: number): string =>
-  count === 0 ? 'nothing was sent yet' : `${formatCount(count)} ${count === 1 ? 'was' : 'were'} sent`
+const saySent = (sent: number, kept: number): string => {
+  const was = (count: number): string => `${formatCount(count)} ${count === 1 ? 'was' : 'were'}`
+  const said = sent === 0 ? 'nothing was sent yet' : `${was(sent)} sent`
+  return kept === 0 ? said : `${said}, ${was(kept)} kept in the outbox`
+}
 
 /** Saving comes first, so that Enter in a field saves. */
 export function HeadActions({ message, counts, isCapturing }: EditorProps) {

@@ -44,7 +44,7 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
       ) : (
         <Table
           label="Messages, in the order in which they were made"
-          columns={columnsOf(viewer)}
+          columns={columnsOf(viewer, messages)}
           rows={messages}
           idOf={({ id }) => String(id)}
         />
@@ -61,7 +61,8 @@ function sayHowMany(messages: Row[]): string {
     : `${live} are live, and write to people by themselves.`
 }
 
-const columnsOf = (viewer: Viewer): Column<Row>[] => [
+/** What was kept has a column where there is any. */
+const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
   {
     name: 'Message',
     cell: ({ id, name, content }) => (
@@ -76,6 +77,9 @@ const columnsOf = (viewer: Viewer): Column<Row>[] => [
   { name: 'State', cell: ({ status }) => <MessageBadge status={status} /> },
   numberOf(viewer, 'Waiting', { count: countWaiting, state: 'pending' }),
   numberOf(viewer, 'Sent', { count: countSent, state: 'left' }),
+  ...(messages.some(({ counts }) => counts.kept > 0)
+    ? [numberOf(viewer, 'Kept', { count: ({ kept }) => kept, state: 'kept' })]
+    : []),
   numberOf(viewer, 'Came back', { count: ({ cameBack }) => cameBack, of: countSent }),
   numberOf(viewer, 'Opened the result', { count: ({ opened }) => opened, of: countSent }),
   numberOf(viewer, 'Not sent', { count: ({ skipped }) => skipped, state: 'skipped' }),

@@ -21,17 +21,13 @@ export const PersonMail = ({ viewer, messages }: { viewer: Viewer; messages: Mes
   )
 
 const MessageLine = ({ viewer, explained }: { viewer: Viewer; explained: MessageExplanation }) => {
-  const { message, delivery, isKept, why } = explained
+  const { message, delivery, why } = explained
   const name = <SentText most={80}>{message.name}</SentText>
   return (
     <>
       <p class="with-badge">
         {delivery ? <a href={deliveryPath(viewer.app.publicId, delivery.id)}>{name}</a> : <b>{name}</b>}
-        {delivery ? (
-          <DeliveryBadge state={delivery.state} isKept={isKept} />
-        ) : (
-          <Badge>{NOT_QUEUED[message.status]}</Badge>
-        )}
+        {delivery ? <DeliveryBadge state={delivery.state} /> : <Badge>{NOT_QUEUED[message.status]}</Badge>}
       </p>
       <p class="hint">
         <SentText most={400}>{why}</SentText>

@@ -60,5 +60,5 @@ const withLinks = ({ at, verdicts }: JudgeRecord, { refusedLinks }: RenderedMail
 async function capture(parts: DeliverParts, work: DeliveryWork, { raw }: ComposedMail, record: JudgeRecord) {
   const kept = { ...claimOf(parts, work), raw: raw.toString('utf8'), record: JSON.stringify(record) }
   const marked = await parts.store.markCaptured(kept)
-  return endOf(marked, 'sent')
+  return endOf(marked, 'kept')
 }

@@ -13,8 +13,8 @@ import type { Sealer } from './sealing.ts'
 import { capturedMails, deliveries, suppressions } from './schema.ts'
 import { createSuppressionList, type Suppressed } from './suppression-list.ts'
 
-/** States of what was handed to a mail server, or may have been. */
-const REACHED = ['handed', 'sent', 'unknown', 'bounced', 'complained'] as const
+/** States of what was handed to a mail server, or may have been; what is kept instead counts as it would have. */
+const REACHED = ['handed', 'sent', 'kept', 'unknown', 'bounced', 'complained'] as const
 
 /** Reads of deliveries, newest first. */
 export function createDeliveryReads(db: Database, sealer: Sealer) {
@@ -30,7 +30,6 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
     .from(deliveries)
     .where(eq(id, sql.placeholder('id')))
     .prepare()
-  const captured = db.prepare('SELECT 1 FROM captured_mails WHERE delivery_id = ?')
   const handedSince = orm
     .select({ at: handedAt })
     .from(deliveries)
@@ -105,9 +104,6 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
         .orderBy(desc(suppressions.createdAt), desc(suppressions.emailHash))
         .limit(limit)
         .all() satisfies Suppressed[],
-
-    /** Whether the mail of a delivery was kept instead of sent. */
-    isCaptured: (deliveryId: number): boolean => captured.get(deliveryId) !== null,
 
     /** A mail that the capture provider kept. */
     findCaptured: (app: number, deliveryId: number): { raw: string; createdAt: number } | null =>

@@ -39,9 +39,11 @@ export function prepareDeliveryStatements(db: Database) {
        SELECT id, app_id, ?, ? FROM deliveries WHERE id = ?`,
     ),
     exists: db.prepare('SELECT 1 FROM deliveries WHERE id = ? AND app_id = ?'),
+    uncapture: db.prepare('DELETE FROM captured_mails WHERE delivery_id = ?'),
     again: db.prepare(
       `UPDATE OR IGNORE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?, planned_at = ?,
-         updated_at = ? WHERE id = ? AND app_id = ? AND state IN ('skipped', 'failed', 'unknown', 'deferred')`,
+         handed_at = iif(state = 'kept', NULL, handed_at), updated_at = ?
+       WHERE id = ? AND app_id = ? AND state IN ('skipped', 'failed', 'unknown', 'deferred', 'kept')`,
     ),
   }
 }

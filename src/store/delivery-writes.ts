@@ -104,15 +104,19 @@ export function createDeliveryWrites({ db, live, usedUp, sealer }: Parts) {
     extendClaim: ({ id, claimedBy, attempt, at, leaseMs }: Claim & { leaseMs: number }): Marked =>
       statements.extend.run(at + leaseMs, id, claimedBy, attempt).changes > 0 ? HELD : LOST,
 
-    /** Just before the mail's final dot. `because`: why the mail must not go. */
-    markHanded: handOver,
+    /** Just before the mail's final dot, when it is kept no longer. `because`: why the mail must not go. */
+    markHanded(handing: Claim & { record: string }): Marked {
+      const marked = handOver(handing)
+      if (marked.held) statements.uncapture.run(handing.id)
+      return marked
+    },
 
-    /** Keeps the mail instead of sending it, with the same last look; the delivery is sent. */
+    /** Keeps the mail instead of sending it, with the same last look. */
     markCaptured({ raw, ...held }: Claim & { record: string; raw: string }): Marked {
       const marked = handOver(held)
       if (!marked.held) return marked
       statements.capture.run(raw, held.at, held.id)
-      end(held.id, held.at, { state: 'sent', sentAt: held.at })
+      end(held.id, held.at, { state: 'kept' })
       return HELD
     },
 

@@ -10,6 +10,8 @@ export const DELIVERY_STATES = [
   'claimed',
   'handed',
   'sent',
+  // in the outbox, and not sent
+  'kept',
   'skipped',
   'deferred',
   'failed',

@@ -1,6 +1,6 @@
 /** The way through what became of mails, what is kept of them, who is not written to, and how an app sends. */
 import type { Page } from 'playwright-core'
-import type { MessageContent } from '../../src/store/message-types.ts'
+import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { BATCH, HOUR } from '../helper.ts'
 import type { Served } from './chromium.ts'
 import { HOSTILE, SLY } from './seed.ts'
@@ -73,10 +73,21 @@ async function bounceOne(server: Served, appId: number): Promise<void> {
   const { store } = server.parts()
   const person = await store.findContact(appId, 'bounced@example.com')
   const query = { appId, messageId: null, contactId: person?.id ?? 0, states: null, before: null, limit: 1 }
-  const [delivery] = await store.listDeliveries({ ...query, states: ['sent'] })
-  if (!delivery) throw new Error('nothing was sent')
+  const [delivery] = await store.listDeliveries({ ...query, states: ['kept'] })
+  if (!delivery) throw new Error('nothing was kept')
+  await sendKept(server, delivery)
   const report = { deliveryId: delivery.id, kind: 'bounced' as const, reason: `No such user ${HOSTILE}` }
   await store.markBounced({ ...report, at: server.clock.now() })
+}
+
+/** As a mail server would take it. */
+async function sendKept(server: Served, { id, appId }: DeliveryRow): Promise<void> {
+  const [{ store }, at] = [server.parts(), server.clock.now()]
+  await store.resendDelivery({ appId, id, at })
+  await store.claimDeliveries({ claimedBy: 'walk', now: at, leaseMs: MINUTE, most: 1, skipApps: [] })
+  const claim = { id, claimedBy: 'walk', attempt: 2, at }
+  await store.markHanded({ ...claim, record: '{"at":0,"verdicts":[]}' })
+  await store.markSent(claim)
 }
 
 const openRow = (text: string) => (page: Page) => page.click(`tr:has-text("${text}") .strong >> nth=0`)
@@ -100,7 +111,7 @@ export const MAIL_STEPS: Step[] = [
   {
     name: 'delivery-hostile',
     go: async (page, server) => {
-      await page.goto(at(server, 'deliveries?state=sent'))
+      await page.goto(at(server, 'deliveries?state=kept'))
       await openRow('mallory@example.com')(page)
     },
   },

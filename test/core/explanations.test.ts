@@ -61,7 +61,7 @@ const deliveryOf = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]): Delive
   ...changes,
 })
 const explain = (delivery: DeliveryRow, person: Told['person'] = ADA) =>
-  explainDelivery({ delivery, person, content: CONTENT, isKept: false, zone: 'UTC' })
+  explainDelivery({ delivery, person, content: CONTENT, zone: 'UTC' })
 const say = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]) => explain(deliveryOf(changes, verdicts)).why
 const sayRule = (verdict: Verdict) => explain(deliveryOf({}, [verdict])).rules[0]?.sentence
 
@@ -217,9 +217,9 @@ describe('a state is said', () => {
   })
 
   test('as kept where it did not leave', () => {
-    const delivery = deliveryOf({ state: 'sent', sentAt: NOW })
-    const { why } = explainDelivery({ delivery, person: ADA, content: CONTENT, isKept: true, zone: 'UTC' })
-    expect(why).toBe(`It was written on ${WHEN} and kept in the outbox, because no mail server was set.`)
+    expect(say({ state: 'kept', handedAt: NOW })).toBe(
+      `It was written on ${WHEN} and kept in the outbox, because no mail server was set.`,
+    )
   })
 
   test.each([...DELIVERY_STATES])('also when nothing is known of %s', (state) => {
@@ -231,7 +231,7 @@ test('times are told by the clock of the app', () => {
   const zone = 'America/New_York'
   const late = [fail('window', '09:00-17:00', NOW + HOUR), pass('again', '24', NOW - HOUR)]
   const delivery = deliveryOf({ state: 'deferred', reason: 'window' }, late)
-  const { why, rules } = explainDelivery({ delivery, person: ADA, content: CONTENT, isKept: false, zone })
+  const { why, rules } = explainDelivery({ delivery, person: ADA, content: CONTENT, zone })
   const opens = 'They begin again on 15 May 2026, 09:00 America/New York.'
   expect(why).toBe(
     `It was outside the hours in which this app sends (09:00-17:00). ${opens} It is tried again on 15 May 2026, 08:10 America/New York.`,

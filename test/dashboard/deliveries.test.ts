@@ -54,7 +54,8 @@ describe('the deliveries', () => {
     expect(await namesOf(`?message=${publicId('msg', one)}&state=waiting`)).toEqual(['One'])
     expect(await namesOf('?state=failed')).toEqual([])
     expect(await namesOf('?state=pending')).toEqual(['Two', 'One'])
-    expect(await namesOf('?state=left')).toEqual(['Two', 'One'])
+    expect(await namesOf('?state=kept')).toEqual(['Two', 'One'])
+    for (const state of ['sent', 'left']) expect(await namesOf(`?state=${state}`)).toEqual([])
     expect(await namesOf('?state=amiss')).toEqual([])
     expect(await namesOf('?state=nothing')).toHaveLength(4)
     expect(await attributesOf(await see('?state=waiting'), 'option[selected]', 'value')).toEqual(['', 'waiting'])
@@ -172,8 +173,13 @@ describe('sending it on', () => {
     ])
     await sendDue(pages)
     expect(await stateOf(path)).toBe('Kept')
-    const { status: again, html } = await browser.post(`${path}/resend`)
-    expect(again).toBe(409)
+  })
+
+  test('what is on its way already is not sent on again', async () => {
+    const path = await skip()
+    await browser.post(`${path}/resend`)
+    const { status, html } = await browser.post(`${path}/resend`)
+    expect(status).toBe(409)
     expect((await textOf(html, '[role=alert]'))[0]).toContain('is under way or done')
   })
 

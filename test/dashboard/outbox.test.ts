@@ -1,5 +1,6 @@
 /** The mails that were kept instead of sent, on their page. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { startMailServer } from '../mail/mail-server.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from './browser.ts'
 import { putMessage, sendDue, sendEvent } from './mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
@@ -61,5 +62,59 @@ describe('the outbox', () => {
     const eve = await pages.signedIn('eve@example.com')
     expect((await eve.get(pages.at('outbox'))).status).toBe(404)
     expect(await textOf((await eve.get(`/apps/${appId}/outbox`)).html, 'td')).toEqual([])
+  })
+})
+
+describe('a mail that was kept', () => {
+  const BOB = 'bob@example.com'
+  const open = async (): Promise<string> => {
+    await keep([{ email: BOB, headline: 'Ready' }])
+    const [path] = await attributesOf(await see(), 'td .strong', 'href')
+    return (path ?? '').replace('#mail', '')
+  }
+  const offeredOn = async (path: string) => textOf((await browser.get(path)).html, '#resend form button')
+
+  test('is counted apart from what was sent', async () => {
+    await open()
+    const { html } = await browser.get(pages.at('messages'))
+    expect(await textOf(html, 'td[data-label=Sent] a')).toEqual([])
+    expect(await textOf(html, 'td[data-label=Kept] a')).toEqual(['1'])
+    const [kept] = await attributesOf(html, 'td[data-label=Kept] a', 'href')
+    expect(await textOf((await browser.get(kept ?? '')).html, 'td .badge')).toEqual(['Kept'])
+    const message = (await attributesOf(html, '.person', 'href')).at(-1)
+    expect(await textOf((await browser.get(message ?? '')).html, '.page-head .with-badge')).toEqual([
+      'LiveVersion 1. Nothing waits, nothing was sent yet, 1 was kept in the outbox.',
+    ])
+  })
+
+  test('cannot be sent while there is no mail server: it would only be kept again', async () => {
+    const path = await open()
+    expect(await offeredOn(path)).toEqual([])
+    const { status, html } = await browser.post(`${path}/resend`)
+    expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([
+      409,
+      expect.stringContaining('No mail server is set'),
+    ])
+    expect(await textOf(html, 'aside .badge')).toEqual(['Kept'])
+  })
+
+  test('can be sent once there is one, and has left the outbox then', async () => {
+    const path = await open()
+    const mailServer = await startMailServer()
+    try {
+      const app = await appOf(pages)
+      const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+      await pages.store.setMailSettings({ ...by, settings: { smtpUrl: mailServer.url } })
+      expect(await offeredOn(path)).toEqual(['Send it now'])
+      expect((await browser.post(`${path}/resend`)).status).toBe(303)
+      await sendDue(pages)
+      expect(mailServer.received.map(({ to }) => to)).toEqual([[BOB]])
+      const { html } = await browser.get(path)
+      expect(await textOf(html, 'aside .badge')).toEqual(['Sent'])
+      expect(html).not.toContain('did not leave this installation')
+      expect(await textOf(await see(), 'td')).toEqual([])
+    } finally {
+      await mailServer.stop()
+    }
   })
 })

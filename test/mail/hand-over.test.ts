@@ -1,6 +1,7 @@
 /** What the sender promises with a mail server that misbehaves (messages.md, Sending). */
 import { describe, expect, test } from 'bun:test'
 import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
+import type { DeliveryState } from '../../src/store/message-types.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import { RETRY_MS } from '../../src/mail/retries.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
@@ -173,7 +174,7 @@ test('what cannot be sent is tried ever more rarely, and given up after 72 hours
 })
 
 describe('what the rules said stays known', () => {
-  test.each<[string, Parameters<typeof startSending>, string, number]>([
+  test.each<[string, Parameters<typeof startSending>, DeliveryState, number]>([
     ['who was refused for good', [{}, { recipient: () => 550 }], 'failed', 1],
     ['what the server asked for later', [{}, { recipient: () => 451 }], 'deferred', 1],
     ['what was given up after its last try', [{}, { recipient: () => 451 }], 'failed', 4],

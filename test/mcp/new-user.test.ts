@@ -78,7 +78,10 @@ test('a client sets an app up from nothing', async () => {
   )
   expect(await explain('eve@example.com')).toContain('results_opened came for eve@example.com')
   expect(await explain('ada@example.com')).toContain('The message went live only on')
-  expect(await call('list_deliveries', { app, state: 'sent' })).toMatchObject({ data: [{ email: 'bob@example.com' }] })
+  expect(await call('list_deliveries', { app, state: 'sent' })).toMatchObject({ data: [] })
+  expect(await call('list_deliveries', { app, state: 'kept' })).toMatchObject({
+    data: [{ email: 'bob@example.com', sentAt: null }],
+  })
 
   await client.close()
   await listening.stop(true)

@@ -120,6 +120,32 @@ describe('an older schema', () => {
     other.remove()
   })
 
+  test('has mails that were kept told apart from those that were sent', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes(`state = 'kept'`))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    for (const [id, state] of [
+      [1, 'sent'],
+      [2, 'sent'],
+      [3, 'skipped'],
+    ] as const)
+      old.run(
+        `INSERT INTO deliveries VALUES (?, 1, ?, 1, 1, NULL, '', ?, 1, 1, 1, 1, NULL, NULL, 5, 6, 0, 0, NULL, NULL, 7, 8, 9)`,
+        [id, id, state],
+      )
+    old.run(`INSERT INTO captured_mails VALUES (2, 1, 'Subject: Kept', 5)`)
+    old.close()
+    const db = openDatabase(other.folder)
+    const columns = 'id, state, handed_at, sent_at, came_back_at, opened_at'
+    expect(db.query(`SELECT ${columns} FROM deliveries ORDER BY id`).values()).toEqual([
+      [1, 'sent', 5, 6, 7, 8],
+      [2, 'kept', 5, null, null, null],
+      [3, 'skipped', 5, 6, 7, 8],
+    ])
+    db.close()
+    other.remove()
+  })
+
   test('the copy is a database that opens again', () => {
     openDatabase(folder, two).close()
     const other = join(folder, 'restored')

@@ -38,7 +38,7 @@ export const listDeliveries: Tool = {
     app: APP,
     messageId: Type.Optional(MESSAGE_ID),
     email: Type.Optional(EMAIL),
-    state: Type.Optional(text('such as sent or skipped')),
+    state: Type.Optional(text('such as sent, kept or skipped')),
     ...PAGE,
   }),
   output: gives({

@@ -61,8 +61,7 @@ export const explainTool: Tool = {
 async function explainOne({ store }: Parts, app: AppRow, id: number): Promise<MessageExplanation | Refusal> {
   const work = await store.findWork(id)
   if (!work || work.delivery.appId !== app.id) return refuse('delivery_not_found')
-  const known = await toExplained(store, work)
-  return { ...explainDelivery(known), message: work.message, delivery: work.delivery, isKept: known.isKept }
+  return { ...explainDelivery(toExplained(work)), message: work.message, delivery: work.delivery }
 }
 
 async function explainFor(

@@ -7,6 +7,7 @@ import batchNumbers from './0006_batch_numbers.sql' with { type: 'text' }
 import mcpCalls from './0007_mcp_calls.sql' with { type: 'text' }
 import memberships from './0008_memberships.sql' with { type: 'text' }
 import twoStep from './0009_two_step.sql' with { type: 'text' }
+import keptMails from './0010_kept_mails.sql' with { type: 'text' }
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
 export const MIGRATIONS: readonly string[] = [
@@ -19,6 +20,7 @@ export const MIGRATIONS: readonly string[] = [
   mcpCalls,
   memberships,
   twoStep,
+  keptMails,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

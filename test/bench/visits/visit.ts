@@ -47,7 +47,7 @@ export async function runVisit(lane: Lane, { name, kind, seed }: Asked): Promise
   const decide = async (): Promise<DeliveryRow | null> => {
     await service.sender().sendDue()
     const delivery = await findDelivery(lane, visitor.email)
-    return delivery && ['sent', 'skipped'].includes(delivery.state) ? delivery : null
+    return delivery && ['kept', 'skipped'].includes(delivery.state) ? delivery : null
   }
   const judgePlainly = async (): Promise<void> => {
     const viewed = await countViews(lane, visitor.email, service.clock.now() - PLAIN_MS)
@@ -73,7 +73,7 @@ export async function runVisit(lane: Lane, { name, kind, seed }: Asked): Promise
     told: script.told,
     right: script.isUnknown ? 'mail' : judgeTruth(visitor.truth, eventAt),
     plain,
-    service: delivery === null ? 'open' : delivery.state === 'sent' ? 'mail' : 'none',
+    service: delivery === null ? 'open' : delivery.state === 'kept' ? 'mail' : 'none',
     reason: delivery?.reason ?? null,
     minutes: Math.round(((delivery?.updatedAt ?? eventAt + LAST_MS) - eventAt) / MINUTE_MS),
   }

@@ -123,15 +123,32 @@ export function testDeliveries(store: Fresh): void {
     expect(await claim(app, 1, { now: AT + 2 * HOUR })).toMatchObject([{ delivery: { attempt: 2 } }])
   })
 
-  test('captured: sent, with the mail kept, never handed in between', async () => {
+  test('captured: kept, and never sent', async () => {
     const app = await createApp()
     await queue(app, 1)
     const held = await claimOne(app)
     expect(await store().markCaptured({ ...held, record: RECORD, raw: 'Subject: ü\r\n\r\n' })).toEqual({ held: true })
-    expect(await list(app)).toMatchObject([{ state: 'sent', handedAt: held.at, sentAt: held.at }])
+    expect(await list(app)).toMatchObject([{ state: 'kept', handedAt: held.at, sentAt: null }])
     expect(await store().findCaptured(app.appId, held.id)).toEqual({ raw: 'Subject: ü\r\n\r\n', createdAt: held.at })
     expect(await store().findCaptured(app.appId - 1, held.id)).toBeNull()
     expect(await store().listCaptured(app.appId, null, 9)).toEqual([{ deliveryId: held.id, createdAt: held.at }])
+  })
+
+  test('what was kept can be sent on, and leaves the outbox when it is handed over, not before', async () => {
+    const app = await createApp()
+    await queue(app, 1)
+    const kept = await claimOne(app)
+    await store().markCaptured({ ...kept, record: RECORD, raw: 'x' })
+    const again = { appId: app.appId, id: kept.id, at: AT + HOUR }
+    expect(await store().resendDelivery(again)).toEqual({ done: true })
+    expect(await list(app)).toMatchObject([{ state: 'waiting', byHand: true, handedAt: null }])
+    const held = await claimOne(app)
+    expect(await store().listCaptured(app.appId, null, 9)).toHaveLength(1)
+    expect(await store().markHanded({ ...held, record: RECORD })).toEqual({ held: true })
+    expect(await store().listCaptured(app.appId, null, 9)).toEqual([])
+    await store().markSent(held)
+    expect(await stateOf(app)).toEqual(['sent'])
+    expect(await store().resendDelivery(again)).toEqual({ refusal: 'delivery_in_use' })
   })
 
   test('after a stop, claims are due at once; what was being handed over is sent once more where the message says so', async () => {
