@@ -64,9 +64,13 @@ const verdict = (rule: Rule, about: string | null, value: Verdict['value'], pass
   verdict: passes ? 'pass' : 'fail',
 })
 
+/** Whether a rule lets a mail go to somebody whom the browser script never saw. */
+export const isSentUnknown = (rule: Extract<Rule, { ifUnknown?: unknown }>): boolean =>
+  (rule.ifUnknown ?? (rule.rule === 'seen' ? 'skip' : 'send')) === 'send'
+
 /** Of a person whom the browser script never saw, the rule itself says what to do. */
 const unknown = (rule: Extract<Rule, { ifUnknown?: unknown }>, about: string | null): Verdict => ({
-  ...verdict(rule, about, null, (rule.ifUnknown ?? (rule.rule === 'seen' ? 'skip' : 'send')) === 'send'),
+  ...verdict(rule, about, null, isSentUnknown(rule)),
   isUnknown: true,
 })
 

@@ -33,7 +33,8 @@ export async function findLiveProblems(
 
 function findSenderProblem({ mail }: MessageContent, settings: MailSettings, sender: string | null): FieldError[] {
   if (mail.fromEmail ?? settings.fromEmail ?? sender) return []
-  const message = 'There is no sender. Set one for the app, here, or for the installation with EVENTPOST_MAIL_FROM.'
+  const message =
+    'There is no sender. Set one for the app on the page Sender of the dashboard, for this message alone as its `fromEmail`, or for the installation with EVENTPOST_MAIL_FROM.'
   return [{ field: 'mail.fromEmail', code: 'no_sender', message }]
 }
 

@@ -1,4 +1,5 @@
 /** What a message does, in sentences that a person would say. What somebody chose stands in quotes where it is text. */
+import { isSentUnknown } from './judge.ts'
 import type { Again, Compared, MessageContent, Rule, Since, Trigger, Wait } from '../store/message-types.ts'
 
 const MINUTES: [unit: string, minutes: number][] = [
@@ -85,11 +86,17 @@ function saySince(since: Since | undefined): string {
   return since === 'ever' ? 'ever' : 'since it started'
 }
 
-/** One sentence for the whole: when who gets the mail, how often, and if what. */
+/** The whole: when who gets the mail, how often, and if what; where a rule asks it, also what of people never seen. */
 export function sayMessage({ trigger, wait, onlyIf = [], again }: MessageContent): string {
   const rules = onlyIf.map(sayRule)
   const all = rules.length < 2 ? rules.join('') : `${rules.slice(0, -1).join(', ')} and ${rules.at(-1)}`
-  return `${sayWhen(wait)} ${sayTrigger(trigger)}, the person gets this mail ${sayAgain(again)}${all === '' ? '' : `, if ${all}`}.`
+  return `${sayWhen(wait)} ${sayTrigger(trigger)}, the person gets this mail ${sayAgain(again)}${all === '' ? '' : `, if ${all}`}.${sayUnseen(onlyIf)}`
+}
+
+function sayUnseen(rules: readonly Rule[]): string {
+  const asking = rules.filter((rule) => rule.rule === 'away' || rule.rule === 'seen' || rule.rule === 'notSeen')
+  if (asking.length === 0) return ''
+  return ` People whom your pages never saw ${asking.every(isSentUnknown) ? 'get it too' : 'do not get it'}.`
 }
 
 function sayWhen(wait: Wait | undefined): string {

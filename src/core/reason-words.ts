@@ -31,7 +31,7 @@ const JUDGED: Record<string, Say> = {
 const UNFIT: Record<string, Say> = {
   missing_value: () => 'A value of the mail was missing and has no fallback.',
   broken_template: () => 'The mail could not be written: its text has a mistake.',
-  no_sender: () => 'The app has no sender. Set an address to send from.',
+  no_sender: () => 'The app has no sender. Set an address to send from on the page Sender.',
   smtp_url: () => 'The address of the mail server cannot be read. Set it again.',
   dkim_key: () => 'The DKIM key of the app does not sign. Make a new one.',
 }

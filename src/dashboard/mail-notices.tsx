@@ -10,16 +10,17 @@ import type { Viewer } from './viewer.ts'
 /** What is to be known of sending as such, on every page about mail. */
 export type MailState = { isCapturing: boolean; pauses: Pause[] }
 
-type NoticesProps = { viewer: Viewer; state: MailState; isOnSender?: boolean }
+/** `on`: the page that need not be linked to. */
+type NoticesProps = { viewer: Viewer; state: MailState; on?: 'sender' | 'outbox' }
 
 /** Nothing leaves this installation, or a server fails: neither is to be found out by waiting. */
-export const MailNotices = ({ viewer, state: { isCapturing, pauses }, isOnSender = false }: NoticesProps) => (
+export const MailNotices = ({ viewer, state: { isCapturing, pauses }, on }: NoticesProps) => (
   <>
     {isCapturing && (
       <Notice kind="caution">
-        Nothing leaves this installation: no mail server is set, so every mail is kept in{' '}
-        <a href={pathOf(viewer.app.publicId, 'outbox')}>the outbox</a>.
-        {!isOnSender && (
+        Nothing leaves this installation: no mail server is set, so every mail is kept{' '}
+        {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.
+        {on !== 'sender' && (
           <>
             {' '}
             Set one on <a href={pathOf(viewer.app.publicId, 'sender')}>Sender</a>.

@@ -2,12 +2,16 @@
 import { hasRole } from '../core/members.ts'
 import { sayMessage } from '../core/message-words.ts'
 import { mayDelete, type MessageCounts, type MessageRow, type MessageStatus } from '../core/messages.ts'
+import type { FieldError } from '../core/refusals.ts'
 import { deliveriesPath, STATE_GROUPS, type StateGroup } from './delivery-words.tsx'
+import { pathOf } from './frame.tsx'
 import { EDITOR, type EditorProps } from './message-editor.tsx'
 import { Button, ButtonLink } from './parts/button.tsx'
 import { Badge, type Mood } from './parts/badge.tsx'
 import { formatCount } from './parts/chart.tsx'
 import { Dialog } from './parts/dialog.tsx'
+import { Ticked } from './parts/text.tsx'
+import type { Viewer } from './viewer.ts'
 
 const STATUSES: Record<MessageStatus, { word: string; mood: Mood }> = {
   draft: { word: 'Draft', mood: 'quiet' },
@@ -51,8 +55,10 @@ const saySent = (sent: number, kept: number): string => {
 }
 
 /** Saving comes first, so that Enter in a field saves. */
-export function HeadActions({ message, counts, isCapturing }: EditorProps) {
+export function HeadActions({ viewer, message, counts, isCapturing, errors, isTried }: EditorProps) {
   const isLive = message?.status === 'live'
+  // what was tried may be mended by now in what is typed
+  const problems = isTried ? [] : errors
   return (
     <div class="buttons">
       <Button kind={message && !isLive ? 'plain' : 'primary'} name="do" value="save" form={EDITOR}>
@@ -61,6 +67,8 @@ export function HeadActions({ message, counts, isCapturing }: EditorProps) {
       {message &&
         (isLive ? (
           <PauseDialog counts={counts} />
+        ) : problems.length > 0 ? (
+          <BlockedDialog viewer={viewer} message={message} problems={problems} />
         ) : (
           <LiveDialog message={message} counts={counts} isCapturing={isCapturing} />
         ))}
@@ -85,11 +93,38 @@ const LiveDialog = ({
       What you changed here is saved with it.
     </p>
     {isCapturing && (
-      <p class="hint">No mail server is set yet, so every mail is kept in the outbox, and nothing leaves.</p>
+      <p class="hint">
+        No mail server is set yet, so nothing leaves: every mail is kept in the outbox. What is kept counts as sent once
+        to its person; it can be sent from there when there is a mail server.
+      </p>
     )}
     <div class="act">
       <Button kind="primary" name="do" value="live" form={EDITOR}>
         Go live
+      </Button>
+    </div>
+  </Dialog>
+)
+
+type Blocked = { viewer: Viewer; message: MessageRow; problems: FieldError[] }
+
+/** What is missing, in place of a button that would be refused. */
+const BlockedDialog = ({ viewer, message, problems }: Blocked) => (
+  <Dialog id="go-live" opener="Go live" kind="primary" title={`“${message.name}” cannot go live yet`}>
+    <ul class="problems">
+      {problems.map(({ field, message: problem }) => (
+        <li key={field + problem}>
+          <Ticked>{problem}</Ticked>
+        </li>
+      ))}
+    </ul>
+    <p class="hint">What you change here counts when it is saved.</p>
+    <div class="act">
+      {problems.some(({ code }) => code === 'no_sender') && (
+        <ButtonLink href={pathOf(viewer.app.publicId, 'sender')}>Open Sender</ButtonLink>
+      )}
+      <Button kind="primary" name="do" value="save" form={EDITOR}>
+        Save
       </Button>
     </div>
   </Dialog>

@@ -31,17 +31,25 @@ export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: Outbox
       title="Outbox"
       state="Mails that were kept here instead of sent, to be read as their readers would."
     >
-      <MailNotices viewer={viewer} state={state} />
+      <MailNotices viewer={viewer} state={state} on="outbox" />
       <DeliverySections viewer={viewer} current="outbox" />
       {mails.length === 0 ? (
         <NoMails isFirst={isFirst} isCapturing={state.isCapturing} />
       ) : (
-        <Table
-          label="Kept mails, the newest first"
-          columns={columnsOf(viewer, now)}
-          rows={mails}
-          idOf={({ deliveryId }) => String(deliveryId)}
-        />
+        <>
+          <p class="hint">
+            Where a message is sent once to a person, what is kept counts as that once.{' '}
+            {state.isCapturing
+              ? 'When there is a mail server, each can be sent from its page.'
+              : 'Each can be sent now, from its page.'}
+          </p>
+          <Table
+            label="Kept mails, the newest first"
+            columns={columnsOf(viewer, now)}
+            rows={mails}
+            idOf={({ deliveryId }) => String(deliveryId)}
+          />
+        </>
       )}
       <Pager newest={isFirst ? undefined : path} older={older === null ? undefined : `${path}?before=${older}`} />
     </Frame>

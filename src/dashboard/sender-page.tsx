@@ -49,7 +49,7 @@ export function SenderPage(props: SenderProps) {
       {notice && <Notice kind="error">{notice}</Notice>}
       {errors.length > 0 && <Notice kind="error">Nothing was saved yet. Look at the marked fields again.</Notice>}
       {!isOwner && <Notice kind="info">Only owners of the account change the sender.</Notice>}
-      <MailNotices viewer={viewer} state={props.mail} isOnSender />
+      <MailNotices viewer={viewer} state={props.mail} on="sender" />
       <form method="post" action={pathOf(viewer.app.publicId, 'sender')} novalidate>
         <SenderFields input={input} about={about} app={viewer.app} settings={props.settings} isOwner={isOwner} />
         {isOwner && <Button kind="primary">Save</Button>}

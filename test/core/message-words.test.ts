@@ -51,13 +51,13 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
         { rule: 'away' },
       ],
     },
-    'At once when somebody gets the tag “vip”, the person gets this mail once for each resultId, if they opened the page of the results, paid came ever, paid did not come in the last 3 days, they do not have the tag “x”, their plan is not there, they are subscribed and they are away.',
+    'At once when somebody gets the tag “vip”, the person gets this mail once for each resultId, if they opened the page of the results, paid came ever, paid did not come in the last 3 days, they do not have the tag “x”, their plan is not there, they are subscribed and they are away. People whom your pages never saw do not get it.',
   ],
 ])('%j', (content, sentence) => expect(sayMessage({ ...content, mail })).toBe(sentence))
 
 test('what every app begins with reads well', () => {
   expect(FIRST_MESSAGES.map(({ content }) => sayMessage(content))).toEqual([
-    '10 minutes after results_ready comes, the person gets this mail once, if they have not opened the page of the results, they had left when it started and they left at least 5 minutes ago.',
-    '1 day after results_ready comes, the person gets this mail once, if they have not opened the page of the results and they left at least 30 minutes ago.',
+    '10 minutes after results_ready comes, the person gets this mail once, if they have not opened the page of the results, they had left when it started and they left at least 5 minutes ago. People whom your pages never saw get it too.',
+    '1 day after results_ready comes, the person gets this mail once, if they have not opened the page of the results and they left at least 30 minutes ago. People whom your pages never saw do not get it.',
   ])
 })

@@ -49,8 +49,22 @@ describe('going live', () => {
     expect(await textOf(html, '#go-live p')).toEqual([
       expect.stringContaining('10 minutes after results_ready comes, the person gets this mail once'),
       expect.stringContaining('It begins with what comes from now on'),
-      'No mail server is set yet, so every mail is kept in the outbox, and nothing leaves.',
+      expect.stringMatching(
+        /No mail server is set yet.*kept in the outbox.*counts as sent once.*can be sent from there/,
+      ),
     ])
+  })
+
+  test('is said to be blocked while something is in the way, with a way to mend it', async () => {
+    const { id, content } = await pages.draft()
+    const mail = { ...content.mail, subject: '{{ event.headline' }
+    const by = { accountId: pages.begun.accountId, appId: pages.app.id, actor: 'test', at: pages.clock.now() }
+    const drafts = [{ id, name: 'Broken', content: { ...content, mail }, status: 'draft' as const }]
+    await pages.store.saveMessages({ ...by, drafts })
+    const { html } = await pages.browser.get(path)
+    expect(await textOf(html, '#go-live h2')).toEqual(['“Broken” cannot go live yet'])
+    expect(await textOf(html, '#go-live li')).toEqual([expect.stringContaining('not closed')])
+    expect(await textOf(html, '#go-live button[name=do]')).toEqual(['Save'])
   })
 })
 

@@ -74,7 +74,7 @@ test('without a mail server every mail is kept, and nothing leaves', async () =>
   const sending = await start({}, {}, { defaults: { smtpUrl: null, from: 'hello@first.example' } })
   await sending.sendEvent('ada@example.com')
   await sending.sendDue()
-  expect(await sending.states()).toEqual({ sent: 1 })
+  expect(await sending.states()).toEqual({ kept: 1 })
   const [kept] = await sending.store().listCaptured(sending.app.id, null, 10)
   const mail = await sending.store().findCaptured(sending.app.id, kept?.deliveryId ?? 0)
   expect(mail?.raw).toContain('To: ada@example.com')
