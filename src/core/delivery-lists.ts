@@ -3,7 +3,7 @@ import type { Mailer } from './mailer.ts'
 import type { DeliveryRow, DeliveryState, DeliveryWork, MessageRow } from '../store/message-types.ts'
 import { DELIVERY_STATES } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
-import type { AppRow, Refused } from '../store/types.ts'
+import type { AppRow, EventRow, Refused } from '../store/types.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from './contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
@@ -36,6 +36,17 @@ export async function listDeliveries(
   const works = await Promise.all(rows.slice(0, limit).map(({ id }) => store.findWork(id)))
   const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
   return { deliveries: works.filter((work) => work !== null).map(toShown), next }
+}
+
+/** The deliveries that an event started, the newest first. */
+export async function listFollowing(
+  store: Store,
+  app: AppRow,
+  { id, contactId }: Pick<EventRow, 'id' | 'contactId'>,
+): Promise<ShownDelivery[]> {
+  const rows = await store.listDeliveriesOfEvent({ appId: app.id, contactId, eventId: id })
+  const works = await Promise.all(rows.map((row) => store.findWork(row.id)))
+  return works.filter((work) => work !== null).map(toShown)
 }
 
 /** One delivery of an app; null for another app's, which does not exist (promises 21). */

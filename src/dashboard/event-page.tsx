@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ContactRow } from '../core/contacts.ts'
+import type { ShownDelivery } from '../core/delivery-lists.ts'
 import type { EventRow } from '../core/events.ts'
 import { publicId } from '../core/public-ids.ts'
 import { toVisibleJson } from '../core/visible-text.ts'
@@ -13,10 +14,12 @@ import { EmptyState } from './parts/empty.tsx'
 import { SentText } from './parts/text.tsx'
 import { ExactTime, Time } from './parts/time.tsx'
 import { Fact, Value, Values } from './parts/values.tsx'
+import { DeliveryLine } from './person-mail.tsx'
 import { StatusBadge, nameOfPerson } from './person-words.tsx'
 import type { Viewer } from './viewer.ts'
 
-type EventProps = { viewer: Viewer; row: EventRow; person: ContactRow; now: number }
+/** `mails`: those that the event started. */
+type EventProps = { viewer: Viewer; row: EventRow; person: ContactRow; mails: ShownDelivery[]; now: number }
 
 /** One event: what was sent, when, and about whom. */
 export const EventPage = (props: EventProps) => (
@@ -34,6 +37,7 @@ export const EventPage = (props: EventProps) => (
     <div class="columns words-first">
       <div>
         <PropertiesSection {...props} />
+        <MailSection {...props} />
         <FactsSection {...props} />
       </div>
       <aside aria-label="The person">
@@ -103,6 +107,27 @@ const PropertyValue = ({ value }: { value: unknown }) => {
   if (typeof value === 'object' && value !== null) return <code class="nested">{toVisibleJson(value)}</code>
   return <code>{JSON.stringify(value)}</code>
 }
+
+const MailSection = ({ viewer, person, mails }: EventProps) => (
+  <section id="mail">
+    <h2>Mail that followed</h2>
+    {mails.length === 0 ? (
+      <p class="hint">
+        None: it started no message.{' '}
+        <a href={`${personPath(viewer.app.publicId, person.id)}#mail`}>What each message did for this person</a> says
+        why.
+      </p>
+    ) : (
+      <ul class="told">
+        {mails.map(({ work: { delivery, message }, explained }) => (
+          <li key={delivery.id}>
+            <DeliveryLine viewer={viewer} delivery={delivery} message={message} why={explained.why} />
+          </li>
+        ))}
+      </ul>
+    )}
+  </section>
+)
 
 const FactsSection = ({ row }: EventProps) => (
   <section>

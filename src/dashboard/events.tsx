@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { readCounts } from '../core/counts.ts'
+import { listFollowing } from '../core/delivery-lists.ts'
 import { publicId, readPublicId } from '../core/public-ids.ts'
 import { pageAnswer } from './answers.ts'
 import { openStream, type PageParts, showPage } from './door.tsx'
@@ -46,5 +47,7 @@ async function showEvent(parts: PageParts, request: Request, viewer: Viewer, eve
   const row = id === null ? null : await store.findEvent(viewer.app.id, id)
   const person = row && (await store.byId(row.contactId))
   if (!row || !person) return problemAnswer(request, 'event_unknown')
-  return pageAnswer(request, 200, <EventPage viewer={viewer} row={row} person={person} now={clock.now()} />)
+  const mails = await listFollowing(store, viewer.app, row)
+  const page = <EventPage viewer={viewer} row={row} person={person} mails={mails} now={clock.now()} />
+  return pageAnswer(request, 200, page)
 }

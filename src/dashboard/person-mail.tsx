@@ -13,15 +13,17 @@ export const PersonMail = ({ viewer, messages }: { viewer: Viewer; messages: Mes
       <ul class="told">
         {messages.map((one) => (
           <li key={one.message.id}>
-            <MessageLine viewer={viewer} explained={one} />
+            <DeliveryLine viewer={viewer} {...one} />
           </li>
         ))}
       </ul>
     </section>
   )
 
-const MessageLine = ({ viewer, explained }: { viewer: Viewer; explained: MessageExplanation }) => {
-  const { message, delivery, why } = explained
+type LineProps = { viewer: Viewer } & Pick<MessageExplanation, 'message' | 'delivery' | 'why'>
+
+/** What became of one message for one person, and why. */
+export const DeliveryLine = ({ viewer, message, delivery, why }: LineProps) => {
   const name = <SentText most={80}>{message.name}</SentText>
   return (
     <>

@@ -20,6 +20,14 @@ export type DeliveryQuery = {
  */
 const LOOKED_THROUGH = [4_000, 40_000]
 
+/** One person's, the two parts of them together. */
+const OF_PERSON = [
+  `app_id = ?1 AND contact_id = ?2 AND ${USES_ONCE_UP}`,
+  `contact_id = ?2 AND +app_id = ?1 AND ${IS_ENDED} AND handed_at IS NULL`,
+]
+
+export type EventOfPerson = { appId: number; contactId: number; eventId: number }
+
 type Page = { appId: number; messageId: number | null; before: number; limit: number }
 
 /** Ids of a page of deliveries, newest first; each kind from an index that holds it in the order of ids, or from little. */
@@ -42,14 +50,16 @@ export function createDeliveryPages(db: Database) {
      ORDER BY id DESC LIMIT ?`,
   )
   const messagesOf = db.prepare<{ id: number }, [number]>('SELECT id FROM messages WHERE app_id = ?')
-  const ofPerson = [
-    `app_id = ?1 AND contact_id = ?2 AND ${USES_ONCE_UP}`,
-    `contact_id = ?2 AND +app_id = ?1 AND ${IS_ENDED} AND handed_at IS NULL`,
-  ].map((where) =>
+  const ofPerson = OF_PERSON.map((where) =>
     db.prepare<{ id: number }, (number | string | null)[]>(
       `SELECT id FROM deliveries WHERE ${where} AND +message_id = ifnull(?3, message_id)
          AND instr(?4, '"' || state || '"') > 0 AND id < ?5 ORDER BY id DESC LIMIT ?6`,
     ),
+  )
+
+  // no index by event: it would cost every event something, and a person's deliveries are few
+  const ofEvent = OF_PERSON.map((where) =>
+    db.prepare<{ id: number }, [number, number, number]>(`SELECT id FROM deliveries WHERE ${where} AND event_id = ?3`),
   )
 
   const listWaiting = ({ appId, messageId, before, limit }: Page): number[] => {
@@ -75,6 +85,10 @@ export function createDeliveryPages(db: Database) {
   }
 
   return {
+    /** Of the deliveries that an event of a person started, the newest first. */
+    listIdsOfEvent: ({ appId, contactId, eventId }: EventOfPerson): number[] =>
+      ofEvent.flatMap((query) => ids(query, appId, contactId, eventId)).sort((a, b) => b - a),
+
     listIds({ contactId, states, before, ...query }: DeliveryQuery): number[] {
       const page = { ...query, before: before ?? Number.MAX_SAFE_INTEGER }
       const asked = states ?? DELIVERY_STATES

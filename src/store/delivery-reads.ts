@@ -3,7 +3,7 @@ import { and, desc, eq, gt, inArray, lt, max, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAccountReads } from './account-reads.ts'
 import { createContactReads } from './contact-reads.ts'
-import { createDeliveryPages, type DeliveryQuery } from './delivery-pages.ts'
+import { createDeliveryPages, type DeliveryQuery, type EventOfPerson } from './delivery-pages.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
 import { createEventReads } from './event-reads.ts'
@@ -49,6 +49,9 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
 
     listDeliveries: (query: DeliveryQuery): DeliveryRow[] =>
       pages.listIds(query).flatMap((deliveryId) => one.get({ id: deliveryId }) ?? []),
+
+    listDeliveriesOfEvent: (event: EventOfPerson): DeliveryRow[] =>
+      pages.listIdsOfEvent(event).flatMap((deliveryId) => one.get({ id: deliveryId }) ?? []),
 
     /** A delivery with all that judging and rendering it takes; null also when its person is gone. */
     findWork(deliveryId: number): DeliveryWork | null {

@@ -1,6 +1,7 @@
 /** The page of one event (spec 3.4). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { appOf } from './browser.ts'
+import { putMessage, sendDue } from './mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 import { type EventPages, leadOf, openEvents, recordEvent } from './recording.ts'
 
@@ -56,6 +57,30 @@ describe('one event', () => {
   test('one without properties says so', async () => {
     await pages.record({})
     expect(await textOf((await open()).html, '.empty h2')).toEqual(['No properties'])
+  })
+
+  test('tells which mail followed, and what became of it', async () => {
+    const app = await appOf(pages)
+    await putMessage(pages, { app })
+    await putMessage(pages, { app, name: 'Another' })
+    await pages.record({ properties: { headline: 'Ready' } })
+    await pages.record({ email: 'eve@example.com', properties: {} })
+    await sendDue(pages)
+    const [eve, bob] = await attributesOf(await pages.see(), '.feed .what', 'href')
+    const { html } = await pages.browser.get(bob ?? '')
+    expect(await textOf(html, '#mail .with-badge')).toEqual(['AnotherKept', 'A messageKept'])
+    const [path] = await attributesOf(html, '#mail a', 'href')
+    expect(await textOf((await pages.browser.get(path ?? '')).html, 'h1')).toEqual(['Another'])
+    expect(await textOf((await pages.browser.get(eve ?? '')).html, '#mail .badge')).toEqual(['Not sent', 'Not sent'])
+  })
+
+  test('says where no mail followed, and where the reason stands', async () => {
+    await pages.record({})
+    const { html } = await open()
+    expect(await textOf(html, '#mail p')).toEqual([expect.stringMatching(/^None: it started no message\./)])
+    const [path] = await attributesOf(html, '#mail a', 'href')
+    expect(path).toMatch(/#mail$/)
+    expect((await pages.browser.get(path?.replace('#mail', '') ?? '')).status).toBe(200)
   })
 
   test('one of another account, or of nobody, does not exist', async () => {

@@ -76,6 +76,11 @@ describe('no statement looks through all deliveries', () => {
       2,
       (watched) => createDeliveryReads(watched, sealer).listDeliveries({ ...query, contactId: 1 }),
     ],
+    [
+      'deliveries of an event',
+      2,
+      (watched) => createDeliveryReads(watched, sealer).listDeliveriesOfEvent({ appId: 1, contactId: 1, eventId: 1 }),
+    ],
     ['how many mails a person had', 1, (watched) => createDeliveryReads(watched, sealer).listHanded(1, 2, 3)],
   ])('%s', (_, least, run) => {
     const plans = plansOf(run)

@@ -52,7 +52,11 @@ describe('preview_message', () => {
     const bare = await createTestServer({ mail: { defaults: { smtpUrl: null, from: null } } })
     const { call: callBare, messageId } = await openManaged(bare)
     const { data } = await callBare('preview_message', { messageId })
-    expect(data).toMatchObject({ mail: { fault: null }, problems: [{ code: 'no_sender' }], token: null })
+    expect(data).toMatchObject({
+      mail: { fault: null },
+      problems: [{ code: 'no_sender', message: expect.stringContaining('on the page Sender') }],
+      token: null,
+    })
     await bare.close()
   })
   test('a problem too long to be shown is one all the same', async () => {
