@@ -45,7 +45,7 @@ export function makeSample(app: AppRow, { trigger, mail }: MessageContent, at: n
   const properties = {
     ...Object.fromEntries(asked.map((name) => [name, name])),
     headline: 'Your 12 pictures are ready',
-    url: new URL('/results', app.homeUrl ?? 'https://example.com').href,
+    url: new URL('/results', app.homeUrl ?? `https://${app.hosts[0] ?? 'example.com'}`).href,
   }
   const event = { ...NOTHING, name: 'event' in trigger ? trigger.event : '', properties: JSON.stringify(properties) }
   return { contact: { ...ADA, appId: app.id }, event: 'event' in trigger ? { ...event, occurredAt: at } : null }

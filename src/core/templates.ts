@@ -1,5 +1,6 @@
 /** Templates of mails (messages.md, Templates; spec 1.5, 6): LiquidJS, with everything left out that could do harm. */
 import { Liquid, type Template } from 'liquidjs'
+import { sayTemplateError } from './template-faults.ts'
 import type { TemplateScope } from './template-scope.ts'
 
 /** What a template may hold and cost. An event's values are at most 2 KB, so no honest template comes near. */
@@ -95,7 +96,7 @@ function faultOf(error: unknown): TemplateFault {
   if (originalError?.variableName) return { missing: originalError.variableName }
   const reason = originalError?.message ?? ''
   if (reason === 'it is empty' || reason === 'it is not a text') return { missing: `${token?.content?.trim()}` }
-  return { broken: error instanceof Error ? error.message : String(error) }
+  return { broken: sayTemplateError(error) }
 }
 
 /** Makes the text that somebody sees: `value` for what was filled in, `plain` for what the author wrote. */
@@ -121,7 +122,8 @@ export function findTemplateProblems(source: string): string[] {
     const unknown = used.map((segments) => segments.map(String)).filter((segments) => !isKnownVariable(segments))
     return unknown.map((segments) => `There is no variable ${segments.join('.')}. ${KNOWN}`)
   } catch (error) {
-    return [error instanceof Error ? error.message : String(error)]
+    const said = sayTemplateError(error)
+    return [`${said.charAt(0).toUpperCase()}${said.slice(1)}.`]
   }
 }
 

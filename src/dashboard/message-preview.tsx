@@ -107,15 +107,29 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
         ) : (
           <Notice kind="caution">{sayMissing(mail.missing)}</Notice>
         ))}
-      {'broken' in mail && <Notice kind="caution">{`This cannot be filled in: ${mail.broken}`}</Notice>}
+      {'broken' in mail && <Notice kind="caution">{`This cannot be filled in: ${mail.broken}.`}</Notice>}
       {'refusedLinks' in mail && mail.refusedLinks.length > 0 && (
-        <Notice kind="caution">
-          The mail carries no link to <SentText most={300}>{mail.refusedLinks.join(', ')}</SentText>, because that is
-          not on this app's <a href={pathOf(viewer.app.publicId, 'settings')}>own domains</a>. What should lead there
-          leads to its home page, or nowhere.
-        </Notice>
+        <RefusedLinks viewer={viewer} links={mail.refusedLinks} isMadeUp={sample === null} />
       )}
     </>
+  )
+}
+
+type RefusedProps = { viewer: Viewer; links: string[]; isMadeUp: boolean }
+
+/** An address that we made up is not what is amiss. */
+const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
+  const domains = <a href={pathOf(viewer.app.publicId, 'settings')}>own domains</a>
+  return isMadeUp && viewer.app.hosts.length === 0 ? (
+    <Notice kind="caution">
+      This app has no {domains} yet, and a mail links to what came with an event on those only. What should lead there
+      leads nowhere.
+    </Notice>
+  ) : (
+    <Notice kind="caution">
+      The mail carries no link to <SentText most={300}>{links.join(', ')}</SentText>, because that is not on this app's{' '}
+      {domains}. What should lead there leads to its home page, or nowhere.
+    </Notice>
   )
 }
 

@@ -32,7 +32,7 @@ export const TestSection = ({ viewer, members, fields, path, test }: EditorProps
 
 function Told({ to, result }: TestOutcome) {
   if ('missing' in result) return <Notice kind="error">{`Nothing was sent: ${result.missing} has no value.`}</Notice>
-  if ('broken' in result) return <Notice kind="error">{`Nothing was sent: ${result.broken}`}</Notice>
+  if ('broken' in result) return <Notice kind="error">{`Nothing was sent: ${result.broken}.`}</Notice>
   if (result.is === 'sent') return <Notice kind="done">{`It was handed over for ${to}.`}</Notice>
   if ('reason' in result) {
     const why = sayReason(result.reason, to, 'failed')

@@ -127,9 +127,9 @@ describe('findTemplateProblems', () => {
     ['{{ app.secret }}', 'There is no variable app.secret.'],
     ['{{ event }}', 'There is no variable event.'],
     ['{% if user.paid %}x{% endif %}', 'There is no variable user.paid.'],
-    ['{% include "x" %}', 'tag "include" not found'],
-    ['{{ event.a | raw }}', 'undefined filter: raw'],
-    ['{{ event.a', 'not closed'],
+    ['{% include "x" %}', '“{% include %}” cannot stand here'],
+    ['{{ event.a | raw }}', 'There is no filter “raw”'],
+    ['{{ event.a', 'does not end with }}'],
   ])('%s', (source, sentence) => {
     const problems = findTemplateProblems(source)
     expect(problems).toHaveLength(1)

@@ -63,7 +63,7 @@ describe('going live', () => {
     await pages.store.saveMessages({ ...by, drafts })
     const { html } = await pages.browser.get(path)
     expect(await textOf(html, '#go-live h2')).toEqual(['“Broken” cannot go live yet'])
-    expect(await textOf(html, '#go-live li')).toEqual([expect.stringContaining('not closed')])
+    expect(await textOf(html, '#go-live li')).toEqual(['“{{ event.headline” does not end with }}, in line 1.'])
     expect(await textOf(html, '#go-live button[name=do]')).toEqual(['Save'])
   })
 })

@@ -172,6 +172,20 @@ describe('the preview while typing', () => {
     ])
   })
 
+  test('of somebody made up warns of the missing domain, and not of a link that it made up', async () => {
+    const body = '[See it]({{ event.url }})'
+    const said = async () =>
+      (await ask({ ...WORDS, 'trigger.event': 'paid', 'mail.body': body })).shown.places['preview-said']
+    const linked = await said()
+    expect([pages.app.hosts.length > 0, linked.includes('notice')]).toEqual([true, false])
+    const { name, timezone } = pages.app
+    const settings = { name, timezone, homeUrl: null, hosts: [], snippet: { hosts: [], addsPeople: false } }
+    const by = { accountId: pages.begun.accountId, actor: 'test', at: pages.clock.now() }
+    await pages.store.updateApp({ ...by, appId: pages.app.id, settings })
+    expect(await textOf(await said(), '.notice')).toEqual([expect.stringContaining('This app has no own domains yet')])
+    expect(await said()).not.toContain('example.com')
+  })
+
   test.each([
     ['{{ event.headline }}', 'event.headline has neither a value nor a fallback'],
     ['{{ event.headline', 'This cannot be filled in'],

@@ -1,0 +1,40 @@
+/** What LiquidJS says of a template that it cannot use, in words for the template's author. */
+
+/** The end of what it says: the place, of which the line is enough. */
+const PLACE = /(?:, file:[^,]*)?, line:(\d+), col:\d+$/
+const SNIPPET_CHARACTERS = 40
+
+const WORDS: [said: RegExp, say: (found: string) => string][] = [
+  [/^output "(.*)" not closed$/s, (found) => `${quote(found)} does not end with }}`],
+  [/^tag "(.*)" not closed$/s, (found) => `${quote(found)} does not end with %}`],
+  [/^tag (\{%.*%\}) not closed$/s, (found) => `${quote(found)} is begun, and its end is missing`],
+  [/^tag "(.*)" not found$/s, (found) => `${quote(`{% ${found} %}`)} cannot stand here`],
+  [/^undefined filter: (.*)$/s, (found) => `there is no filter ${quote(found)}`],
+  [/^illegal tag: (.*)$/s, (found) => `${quote(found)} is not written as it must be`],
+  [/^(?:invalid value expression|unexpected token)/, () => 'a value is missing between the braces, or cannot be read'],
+  [/^\[ not closed$/, () => 'a bracket is opened and not closed'],
+  [/^(duplicated else|unexpected elsif after else)$/, () => 'after {% else %} there comes another'],
+  [/^parse length limit exceeded$/, () => 'it is too long'],
+  [/ limit exceeded$/, () => 'it takes too much work to fill in'],
+]
+
+/** A clause without its end, such as "“{{ event.a }” does not end with }}, in line 2". */
+export function sayTemplateError(error: unknown): string {
+  const said = error instanceof Error ? error.message : String(error)
+  const line = PLACE.exec(said)?.[1]
+  return `${sayWhat(said.replace(PLACE, ''))}${line === undefined ? '' : `, in line ${line}`}`
+}
+
+function sayWhat(said: string): string {
+  for (const [pattern, say] of WORDS) {
+    const found = pattern.exec(said)
+    if (found) return say(found[1] ?? '')
+  }
+  return 'what stands between the braces cannot be read'
+}
+
+/** LiquidJS writes what it quotes as JSON. */
+function quote(found: string): string {
+  const text = found.replaceAll('\\"', '"').trim()
+  return `“${text.length > SNIPPET_CHARACTERS ? `${text.slice(0, SNIPPET_CHARACTERS)}…` : text}”`
+}
