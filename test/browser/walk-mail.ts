@@ -90,6 +90,14 @@ async function sendKept(server: Served, { id, appId }: DeliveryRow): Promise<voi
   await store.markSent(claim)
 }
 
+async function setMailServer(server: Served, smtpUrl: string | null): Promise<void> {
+  const { store } = server.parts()
+  const [app] = await store.listApps(server.first.accountId)
+  if (!app) throw new Error('no app')
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: server.clock.now() }
+  await store.setMailSettings({ ...by, settings: { smtpUrl } })
+}
+
 const openRow = (text: string) => (page: Page) => page.click(`tr:has-text("${text}") .strong >> nth=0`)
 
 export const MAIL_STEPS: Step[] = [
@@ -118,6 +126,22 @@ export const MAIL_STEPS: Step[] = [
   { name: 'delivery-source', go: (page) => page.click('label[for=view-raw]') },
   { name: 'outbox', go: (page, server) => page.goto(at(server, 'outbox')) },
   { name: 'delivery-kept', go: openRow('hedy@example.com') },
+  {
+    name: 'delivery-kept-send',
+    go: async (page, server) => {
+      await setMailServer(server, 'smtp://127.0.0.1:1')
+      await page.reload()
+      await page.click('[popovertarget=resend]')
+      await setMailServer(server, null)
+    },
+  },
+  {
+    name: 'event-mail',
+    go: async (page) => {
+      await page.reload()
+      await page.click('aside a[href*="/events/"]')
+    },
+  },
   { name: 'person-mail', go: (page) => page.click('aside a[href*="/people/"]') },
   { name: 'suppressions', go: (page, server) => page.goto(at(server, 'suppressions')) },
   {

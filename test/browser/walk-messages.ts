@@ -28,6 +28,17 @@ export const MESSAGE_STEPS: Step[] = [
     },
   },
   {
+    name: 'message-blocked',
+    go: async (page, server) => {
+      await page.goto(at(server, 'messages'))
+      await page.click('.person >> nth=1')
+      await page.fill(named('mail.preheader'), '{{ event.headline }')
+      await press(page, 'save')
+      await page.waitForSelector('.notice.done')
+      await page.click('[popovertarget=go-live]')
+    },
+  },
+  {
     name: 'message-draft',
     go: async (page, server) => {
       await page.goto(at(server, 'messages'))
