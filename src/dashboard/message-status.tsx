@@ -94,8 +94,8 @@ const LiveDialog = ({
     </p>
     {isCapturing && (
       <p class="hint">
-        No mail server is set yet, so nothing leaves: every mail is kept in the outbox. What is kept counts as sent once
-        to its person; it can be sent from there when there is a mail server.
+        No mail server is set yet, so nothing leaves: every mail is kept in the outbox. To its person a kept mail counts
+        as sent; it can be sent from there as soon as there is a mail server.
       </p>
     )}
     <div class="act">

@@ -36,11 +36,11 @@ export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: Outbox
       {mails.length === 0 ? (
         <NoMails isFirst={isFirst} isCapturing={state.isCapturing} />
       ) : (
-        <>
+        <section aria-label="Kept mails">
           <p class="hint">
-            Where a message is sent once to a person, what is kept counts as that once.{' '}
+            Where a message goes to each person once, a kept mail counts as that once.{' '}
             {state.isCapturing
-              ? 'When there is a mail server, each can be sent from its page.'
+              ? 'As soon as there is a mail server, each can be sent from its page.'
               : 'Each can be sent now, from its page.'}
           </p>
           <Table
@@ -49,7 +49,7 @@ export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: Outbox
             rows={mails}
             idOf={({ deliveryId }) => String(deliveryId)}
           />
-        </>
+        </section>
       )}
       <Pager newest={isFirst ? undefined : path} older={older === null ? undefined : `${path}?before=${older}`} />
     </Frame>
