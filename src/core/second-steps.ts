@@ -1,7 +1,7 @@
 import type { Store } from '../store/store.ts'
 import type { Clock } from './parts.ts'
 import { isPassing, type MemberRow, type Proof } from './sessions.ts'
-import { type Origin, SIGN_IN_LIMITS, type SignInTries, type TooMany } from './sign-in-tries.ts'
+import { SIGN_IN_LIMITS, type SignInTries, type TooMany } from './sign-in-tries.ts'
 import { hashToken, makeToken } from './tokens.ts'
 import { findCodeStep, readTypedCode, type TwoStepRow } from './two-step.ts'
 
@@ -10,9 +10,13 @@ export const SECOND_STEP_MS = 5 * 60_000
 /** Sign-ins between their two steps, the oldest going first. */
 const MOST_WAITING = 10_000
 
-export type CodeTry = Origin & { token: string; typed: string }
+/** `known` is what the browser was given when it signed in before. */
+export type CodeTry = { token: string; typed: string; known: string | null }
 
-type Wrong = { refusal: 'sign_in_expired' | 'wrong_code' | 'unavailable' } | TooMany
+/** `kind` is what was counted; `mayTryOther`: the other kind still gets in. */
+type TooManyCodes = TooMany & { kind: Kind; mayTryOther: boolean }
+type Kind = 'code' | 'recovery-code'
+export type WrongStep = { refusal: 'sign_in_expired' | 'wrong_code' | 'unavailable' } | TooManyCodes
 type Passed = Proof & { isSecondStepDone: true; isByRecoveryCode: boolean }
 
 /**
@@ -38,7 +42,7 @@ export function createSecondSteps({ store, clock, tries }: { store: Store; clock
     }
   }
 
-  const takeCode = async (row: TwoStepRow, code: string): Promise<Wrong | null> => {
+  const takeCode = async (row: TwoStepRow, code: string): Promise<WrongStep | null> => {
     const { memberId, startedAt, secret } = row
     const step = findCodeStep(secret, code, clock.now())
     const isOld = (): boolean => step === null || step <= Math.max(unsavedSteps.get(memberId) ?? 0, row.lastStep)
@@ -51,10 +55,23 @@ export function createSecondSteps({ store, clock, tries }: { store: Store; clock
     return null
   }
 
-  const takeRecoveryCode = async (memberId: string, codeHash: string): Promise<Wrong | null> => {
+  const takeRecoveryCode = async (memberId: string, codeHash: string): Promise<WrongStep | null> => {
     const outcome = await store.takeRecoveryCode({ memberId, codeHash, at: clock.now() })
     if (!('refusal' in outcome)) return null
     return { refusal: isPassing(outcome) ? 'unavailable' : 'wrong_code' }
+  }
+
+  /** Apart, so that somebody who guesses codes keeps no recovery code waiting. */
+  const count = (member: MemberRow, known: string | null, kind: Kind) =>
+    tries.count(member, known, {
+      own: [`known-${kind}:${member.id}`, SIGN_IN_LIMITS.code],
+      any: [[`${kind}:${member.id}`, SIGN_IN_LIMITS.code]],
+    })
+
+  const mayTry = (member: MemberRow, known: string | null, kind: Kind): boolean => {
+    const counted = count(member, known, kind)
+    if ('undo' in counted) counted.undo()
+    return 'undo' in counted
   }
 
   return {
@@ -70,7 +87,7 @@ export function createSecondSteps({ store, clock, tries }: { store: Store; clock
     /** Whose sign-in waits for a code; null where it took too long or was done. */
     findMember: (token: string): MemberRow | null => findWaiting(token)?.member ?? null,
     /** Takes the code, or a recovery code, that ends a sign-in. Wrong ones are counted as wrong passwords are. */
-    async pass({ token, typed, ...origin }: CodeTry): Promise<Passed | Wrong> {
+    async pass({ token, typed, known }: CodeTry): Promise<Passed | WrongStep> {
       const found = findWaiting(token)
       const row = found && (await store.findTwoStep(found.member.id))
       if (!row || row.turnedOnAt === null) return { refusal: 'sign_in_expired' }
@@ -78,13 +95,11 @@ export function createSecondSteps({ store, clock, tries }: { store: Store; clock
       const read = readTypedCode(typed)
       if (!read) return { refusal: 'wrong_code' }
       const isByRecoveryCode = 'recoveryHash' in read
-      // apart, so that somebody who guesses codes keeps no recovery code waiting
-      const kind = isByRecoveryCode ? 'recovery-code' : 'code'
-      const counted = tries.count(member, origin, {
-        own: [`known-${kind}:${member.id}`, SIGN_IN_LIMITS.code],
-        any: [`${kind}:${member.id}`, SIGN_IN_LIMITS.code],
-      })
-      if ('refusal' in counted) return counted
+      const [kind, other] = isByRecoveryCode
+        ? (['recovery-code', 'code'] as const)
+        : (['code', 'recovery-code'] as const)
+      const counted = count(member, known, kind)
+      if ('refusal' in counted) return { ...counted, kind, mayTryOther: mayTry(member, known, other) }
       const wrong = isByRecoveryCode
         ? await takeRecoveryCode(member.id, read.recoveryHash)
         : await takeCode(row, read.code)

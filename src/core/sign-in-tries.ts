@@ -1,13 +1,13 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { MemberRow } from '../store/types.ts'
-import { addressBucket } from './addresses.ts'
 import { createLimits, type Limit } from './limits.ts'
 import type { Clock } from './parts.ts'
 
 /**
  * Wrong passwords in any such time: from one address, for one email, by a member's own browsers (promises 14). And wrong
  * codes of one member, from whoever has the password already: three of a million are right at a time, so 40 a day find
- * one within a year with a chance of 4 in 100.
+ * one within a year with a chance of 4 in 100. No address is counted for codes: whatever one lets through, 40 a day are
+ * fewer, and its other people would wait.
  */
 export const SIGN_IN_LIMITS = {
   address: { max: 20, windowMs: 600_000 },
@@ -19,14 +19,8 @@ export const SIGN_IN_LIMITS = {
 /** Addresses and emails remembered at once, the oldest going first. */
 const MOST_BUCKETS = 100_000
 
-/** Where a try comes from. */
-export type Origin = {
-  address: string
-  /** what the browser was given when it signed in before */
-  known: string | null
-}
-
-export type TooMany = { refusal: 'too_many_tries'; retryAfterSeconds: number }
+/** `isKnown`: counted were the tries of browsers that this member has signed in with. */
+export type TooMany = { refusal: 'too_many_tries'; retryAfterSeconds: number; isKnown: boolean }
 type Bucket = [name: string, limit: Limit]
 
 export type SignInTries = ReturnType<typeof createSignInTries>
@@ -48,24 +42,29 @@ export function createSignInTries({ clock, addressKey }: { clock: Clock; address
     return timingSafeEqual(Buffer.from(knownMark(member)), Buffer.from(mark))
   }
 
-  const count = (buckets: Bucket[]): { undo: () => void } | TooMany => {
+  const countIn = (buckets: Bucket[]): { undo: () => void } | { retryAfterSeconds: number } => {
     const taken = buckets.map(([name, limit]) => ({ name, limit, taken: tries.take(name, limit) }))
     const undo = (): void => taken.forEach(({ name, limit, taken: one }) => tries.giveBack(name, limit, one))
     const waits = taken.map((one) => one.taken.retryAfterSeconds)
     if (Math.max(...waits) === 0) return { undo }
     undo()
-    return { refusal: 'too_many_tries', retryAfterSeconds: Math.max(...waits) }
+    return { retryAfterSeconds: Math.max(...waits) }
   }
 
   return {
     knownMark,
     /**
      * Counts a try before it is compared, so that many at once are counted too. `own` is for a browser that is known as
-     * the member's, `any` for all others.
+     * the member's, by the mark that it was given when it signed in before; `any` for all others.
      */
-    count: (member: MemberRow | null, { address, known }: Origin, { own, any }: { own: Bucket; any: Bucket }) =>
-      count(
-        member && isKnown(member, known) ? [own] : [[`address:${addressBucket(address)}`, SIGN_IN_LIMITS.address], any],
-      ),
+    count(
+      member: MemberRow | null,
+      mark: string | null,
+      { own, any }: { own: Bucket; any: Bucket[] },
+    ): { undo: () => void } | TooMany {
+      const isOwn = member !== null && isKnown(member, mark)
+      const counted = countIn(isOwn ? [own] : any)
+      return 'undo' in counted ? counted : { refusal: 'too_many_tries', ...counted, isKnown: isOwn }
+    },
   }
 }

@@ -1,13 +1,15 @@
 import type { Store } from '../store/store.ts'
 import type { MemberRow } from '../store/types.ts'
+import { addressBucket } from './addresses.ts'
 import { readEmail } from './email.ts'
 import type { Clock } from './parts.ts'
 import { isPasswordOf, isPasswordQueueFull } from './passwords.ts'
 import { createSecondSteps } from './second-steps.ts'
 import type { Proof } from './sessions.ts'
-import { createSignInTries, type Origin, SIGN_IN_LIMITS, type TooMany } from './sign-in-tries.ts'
+import { createSignInTries, SIGN_IN_LIMITS, type TooMany } from './sign-in-tries.ts'
 
-export type Try = Origin & { email: string; password: string }
+/** `known` is what the browser was given when it signed in before. */
+export type Try = { email: string; password: string; address: string; known: string | null }
 
 type Wrong = { refusal: 'wrong_password' | 'unavailable' } | TooMany
 
@@ -20,9 +22,12 @@ export function createSignIns(parts: { store: Store; clock: Clock; addressKey: s
 
   /** Whether this is the password of `member`; null is somebody unknown. */
   const compare = async (member: MemberRow | null, emailKey: string, one: Try): Promise<Proof | Wrong> => {
-    const counted = tries.count(member, one, {
+    const counted = tries.count(member, one.known, {
       own: [`known:${member?.id}`, SIGN_IN_LIMITS.known],
-      any: [`email:${emailKey}`, SIGN_IN_LIMITS.email],
+      any: [
+        [`address:${addressBucket(one.address)}`, SIGN_IN_LIMITS.address],
+        [`email:${emailKey}`, SIGN_IN_LIMITS.email],
+      ],
     })
     if ('refusal' in counted) return counted
     if (isPasswordQueueFull()) {

@@ -1,6 +1,7 @@
 import { REFUSALS } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
 import type { MemberRow } from '../core/sessions.ts'
+import type { TooMany } from '../core/sign-in-tries.ts'
 import type { PageParts } from './door.tsx'
 import { readKnownMark } from './session-cookie.ts'
 
@@ -19,14 +20,21 @@ export async function checkPassword(
   if (!('refusal' in checked)) return checked
   const { status, message } = REFUSALS[checked.refusal]
   if (checked.refusal !== 'too_many_tries') return { status, message }
-  const { retryAfterSeconds } = checked
-  return { status, retryAfterSeconds, message: sayWait('passwords', retryAfterSeconds) }
+  return { status, retryAfterSeconds: checked.retryAfterSeconds, message: sayWait('passwords', checked) }
 }
 
-export function sayWait(what: 'passwords' | 'codes', seconds: number): string {
-  const minutes = Math.ceil(seconds / 60)
+/** What was tried too often, where that was counted, and every way on. `instead`: what gets in without waiting. */
+export function sayWait(
+  what: 'passwords' | 'codes' | 'recovery codes',
+  { retryAfterSeconds, isKnown }: Pick<TooMany, 'retryAfterSeconds' | 'isKnown'>,
+  instead: string | null = null,
+): string {
+  const minutes = Math.ceil(retryAfterSeconds / 60)
   const wait = minutes === 1 ? 'a minute' : minutes <= 100 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`
-  return `Too many wrong ${what} were tried. Wait ${wait}, or use a browser that you have signed in with before.`
+  const place = isKnown ? ' in browsers that you have signed in with' : ''
+  const elsewhere = isKnown ? null : 'use a browser that you have signed in with before'
+  const ways = [`Wait ${wait}`, instead, elsewhere].filter((way) => way !== null)
+  return `Too many wrong ${what} were tried${place}. ${ways.join(', or ')}.`
 }
 
 /** Says to programs too how long to wait, where there were too many. */

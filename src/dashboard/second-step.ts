@@ -1,5 +1,5 @@
 import { REFUSALS } from '../core/refusals.ts'
-import { factsOf } from '../core/request-facts.ts'
+import type { WrongStep } from '../core/second-steps.ts'
 import type { MemberRow, Proof } from '../core/sessions.ts'
 import type { PageParts } from './door.tsx'
 import { sayWait } from './password-check.ts'
@@ -29,7 +29,6 @@ export async function passSecondStep(
   const passed = await parts.signIns.secondSteps.pass({
     token: readSecondStepToken(request, parts.baseUrl) ?? '',
     typed: recoveryCode || code,
-    address: factsOf(request).address(),
     known: readKnownMark(request),
   })
   if ('refusal' in passed) return toFault(passed)
@@ -40,14 +39,20 @@ export async function passSecondStep(
   return { token: started.token, cookies, isByRecoveryCode: passed.isByRecoveryCode }
 }
 
-type Refused = {
-  refusal: 'sign_in_expired' | 'wrong_code' | 'unavailable' | 'too_many_tries'
-  retryAfterSeconds?: number
+function toFault(wrong: WrongStep): StepFault {
+  const { status, message } = REFUSALS[wrong.refusal]
+  if (wrong.refusal === 'sign_in_expired') return { status, message, isExpired: true }
+  if (wrong.refusal !== 'too_many_tries') return { status, message }
+  const [what, instead] = TOLD[wrong.kind]
+  return {
+    status,
+    retryAfterSeconds: wrong.retryAfterSeconds,
+    message: sayWait(what, wrong, wrong.mayTryOther ? instead : null),
+  }
 }
 
-function toFault({ refusal, retryAfterSeconds }: Refused): StepFault {
-  const { status, message } = REFUSALS[refusal]
-  if (refusal === 'sign_in_expired') return { status, message, isExpired: true }
-  if (retryAfterSeconds === undefined) return { status, message }
-  return { status, retryAfterSeconds, message: sayWait('codes', retryAfterSeconds) }
-}
+/** What was counted, and what gets in all the same. */
+const TOLD = {
+  code: ['codes', 'use a recovery code'],
+  'recovery-code': ['recovery codes', 'use a code of your authenticator app'],
+} as const

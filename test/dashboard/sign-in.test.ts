@@ -186,7 +186,11 @@ test('guesses from behind the same proxy do not lock out a browser that has sign
   expect((await known.signIn('ada@example.com')).status).toBe(303)
   await known.post('/sign-out')
   for (let i = 0; i < SIGN_IN_LIMITS.known.max; i++) await known.signIn('ada@example.com', 'wrong')
-  expect((await known.signIn('ada@example.com')).status).toBe(429)
+  const { status, html } = await known.signIn('ada@example.com')
+  expect([status, await faultOf(html)]).toEqual([
+    429,
+    'Too many wrong passwords were tried in browsers that you have signed in with. Wait 10 minutes.',
+  ])
   pages.clock.ms += SIGN_IN_LIMITS.known.windowMs
   expect((await known.signIn('ada@example.com')).status).toBe(303)
   spyOn(Bun.password, 'verify').mockRestore()
