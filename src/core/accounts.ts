@@ -20,6 +20,8 @@ type Maker = { store: Store; now: number; actor: string }
 export type Beginning = {
   email: string
   passwordHash: string | null
+  /** of the account; by default the app's */
+  name?: string | null
   appName: string
   domains: string[]
   home: string | null
@@ -53,7 +55,7 @@ export async function createAccount(
   const link = beginning.passwordHash === null ? makeLink('invite', now) : null
   const outcome = await store.createAccount({
     id: accountId,
-    name: beginning.appName,
+    name: beginning.name ?? beginning.appName,
     at: now,
     actor,
     onlyFirst,
@@ -89,6 +91,10 @@ export async function provePassword(
   const isTheirs = await isPasswordOf(known.passwordHash, password)
   return isTheirs && known.passwordHash !== null ? { hash: known.passwordHash } : { refusal: 'email_taken' }
 }
+
+/** Calls an account by another name, as `readAccountName` gives it. Refusals: unavailable. */
+export const renameAccount = ({ store, now, actor }: Maker, accountId: string, name: string) =>
+  store.renameAccount({ accountId, actor, at: now, name })
 
 type AppBeginning = { name: string; domains: string[]; home: string | null; snippet?: SnippetSettings }
 

@@ -3,11 +3,12 @@ import { readEmail } from './email.ts'
 import { readAppHost } from './links.ts'
 import type { FieldError } from './refusals.ts'
 
-/** What the set-up form and `init` ask for, as text. */
-export type BeginningText = AppText & { email: string }
+/** What the set-up form and `init` ask for, as text. Without a `name` the account is called as its first app. */
+export type BeginningText = AppText & { email: string; name?: string | null }
 export type AppText = { appName: string; domains: string[]; home: string | null }
 
-const APP_NAME_CHARACTERS = 100
+/** Of an app and of an account. */
+const NAME_CHARACTERS = 100
 
 /** Checks what someone typed to begin; both doors say the same sentences. Domains may be none. */
 export function readBeginning(
@@ -19,17 +20,27 @@ export function readBeginning(
   if (!email) add('email', 'Give one plain email address, such as ada@example.com.')
   const app = readAppText(text)
   if ('errors' in app) errors.push(...app.errors)
-  return 'errors' in app || !email ? { errors } : { input: { email: email.email, ...app.input } }
+  const account = text.name === undefined || text.name === null ? { name: null } : readAccountName(text.name)
+  if ('errors' in account) errors.push(...account.errors)
+  if ('errors' in app || 'errors' in account || !email) return { errors }
+  return { input: { email: email.email, name: account.name, ...app.input } }
+}
+
+/** What an account is called; two may be called the same. The error names the field `name`. */
+export function readAccountName(text: string): { name: string } | { errors: FieldError[] } {
+  const name = text.trim()
+  const message = `Give the account a name of 1 to ${NAME_CHARACTERS} characters.`
+  return isName(name) ? { name } : { errors: [{ field: 'name', code: 'invalid', message }] }
 }
 
 /** The same for a further app. */
 export function readAppText(
   text: AppText,
-): { input: Omit<Beginning, 'email' | 'passwordHash'> } | { errors: FieldError[] } {
+): { input: Omit<Beginning, 'email' | 'passwordHash' | 'name'> } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
   const appName = text.appName.trim()
-  if (!isName(appName)) add('app', `Give the app a name of 1 to ${APP_NAME_CHARACTERS} characters.`)
+  if (!isName(appName)) add('app', `Give the app a name of 1 to ${NAME_CHARACTERS} characters.`)
   const domains = text.domains.map((domain) => readAppHost(domain.trim()))
   if (domains.includes(null)) add('domain', DOMAIN_MESSAGE)
   const home = text.home === null || text.home.trim() === '' ? null : readHome(text.home)
@@ -42,8 +53,7 @@ export function readAppText(
 
 export const DOMAIN_MESSAGE = 'Give a domain of your own, such as app.example.com, without https://.'
 
-const isName = (name: string): boolean =>
-  name !== '' && [...name].length <= APP_NAME_CHARACTERS && !/\p{Cc}/u.test(name)
+const isName = (name: string): boolean => name !== '' && [...name].length <= NAME_CHARACTERS && !/\p{Cc}/u.test(name)
 
 function readHome(text: string): string | null {
   const url = URL.parse(text.trim())

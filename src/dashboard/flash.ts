@@ -11,6 +11,7 @@ const FLASHES = {
   secrets_revoked: 'The previous identity secret was revoked. Signatures made with it are refused from now on.',
   app_made: 'The app was made. Its IDs, its code and its tag are on this page.',
   settings_saved: 'The settings were saved. They hold from now on.',
+  account_renamed: 'The account was renamed.',
   role_changed: 'The role was changed. It holds from their next page on.',
   member_removed: 'The member was removed. They see nothing of this account any more.',
   joined: 'You have joined this account. Switch between yours with the list at the top.',

@@ -121,21 +121,21 @@ const Switcher = ({ viewer, page }: SwitcherProps) => {
         <Mark />
         <span>
           <b>{app.name}</b>
-          <small>{account.name === app.name ? 'Eventpost' : account.name}</small>
+          <small>Account {account.name}</small>
         </span>
         <Icon name="chevrons" />
       </summary>
       <div class={isOnly ? 'menu' : 'menu wide'}>
         <div class="places">
           {accounts.map((one) => (
-            <AccountPlaces key={one.id} account={one} {...{ viewer, page, isOnly }} />
+            <AccountPlaces key={one.id} account={one} {...{ viewer, page }} />
           ))}
         </div>
         {hasRole(member.role, 'owner') && (
           <div class="make">
             <a class="item more" href={pathOf(app.publicId, 'new-app')}>
               <Icon name="plus" />
-              <span>{isOnly ? 'New app' : `New app of ${account.name}`}</span>
+              <span>{isOnly ? 'New app' : `New app in account ${account.name}`}</span>
             </a>
           </div>
         )}
@@ -144,11 +144,9 @@ const Switcher = ({ viewer, page }: SwitcherProps) => {
   )
 }
 
-type PlacesProps = SwitcherProps & { account: OwnAccount; isOnly: boolean }
-
-const AccountPlaces = ({ account: { id, name, apps }, isOnly, viewer, page }: PlacesProps) => (
+const AccountPlaces = ({ account: { id, name, apps }, viewer, page }: SwitcherProps & { account: OwnAccount }) => (
   <div>
-    <p id={`account-${id}`}>{isOnly ? `Apps of ${name}` : name}</p>
+    <p id={`account-${id}`}>Account {name}</p>
     <ul aria-labelledby={`account-${id}`}>
       {apps.map((app) => (
         <li key={app.publicId}>

@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import type { Parts } from '../core/parts.ts'
 import { createSessions } from '../core/sessions.ts'
 import { createSignIns } from '../core/sign-ins.ts'
+import { accountNameRoutes } from './account-name.tsx'
 import { activationRoutes } from './activation.tsx'
 import { deliveriesRoutes } from './deliveries.tsx'
 import { docsRoutes } from './docs.tsx'
@@ -63,6 +64,7 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(senderKeysRoutes(parts))
       .use(settingsRoutes(parts))
       .use(membersRoutes(parts))
+      .use(accountNameRoutes(parts))
       .use(newAppRoutes(parts))
       .use(youRoutes(parts))
       .use(twoStepRoutes(parts))

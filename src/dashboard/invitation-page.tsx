@@ -21,7 +21,7 @@ export const InvitationPage = ({ token, member, invited, signedInAs, error, noti
   const isSelf = signedInAs === member.email
   const { accountName, role } = invited
   return (
-    <Layout title={`Join ${accountName}`} lead={`You are invited as ${ROLE_WORDS[role]}.`} isNarrow>
+    <Layout title={`Join the account ${accountName}`} lead={`You are invited as ${ROLE_WORDS[role]}.`} isNarrow>
       {notice && <Notice kind="error">{notice}</Notice>}
       {signedInAs !== null && !isSelf && (
         <Notice kind="caution">
@@ -56,7 +56,11 @@ type JoinedProps = { accountName: string; email: string; next: string; signedInA
 
 /** Joining signs nobody in: that is what the page for signing in is for. */
 export const JoinedPage = ({ accountName, email, next, signedInAs }: JoinedProps) => (
-  <Layout title={`You have joined ${accountName}`} lead="The link has been used and does not work any more." isNarrow>
+  <Layout
+    title={`You have joined the account ${accountName}`}
+    lead="The link has been used and does not work any more."
+    isNarrow
+  >
     {signedInAs === null ? (
       <p class="next">
         <ButtonLink kind="primary" href={`/sign-in?${new URLSearchParams({ next })}`}>

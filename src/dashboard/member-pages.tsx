@@ -98,9 +98,11 @@ export const MemberPage = ({ viewer, member, isOnlyAccount, notice }: MemberProp
 )
 
 function stateOf({ member: { id: ownId }, account }: Viewer, { id, role, isInvited }: MemberEntry): string {
-  if (id === ownId) return `You, ${ROLE_NAMES[role].toLowerCase()} of ${account.name}.`
-  const name = `${ROLE_NAMES[role]} of ${account.name}`
-  return isInvited ? `Invited as ${ROLE_WORDS[role]} of ${account.name}, and has not joined yet.` : `${name}.`
+  if (id === ownId) return `You, ${ROLE_NAMES[role].toLowerCase()} of the account ${account.name}.`
+  const name = `${ROLE_NAMES[role]} of the account ${account.name}`
+  return isInvited
+    ? `Invited as ${ROLE_WORDS[role]} of the account ${account.name}, and has not joined yet.`
+    : `${name}.`
 }
 
 type SectionProps = Pick<MemberProps, 'viewer' | 'member'>
@@ -148,7 +150,7 @@ const RemoveSection = ({ viewer, member: { id, email, isInvited } }: SectionProp
       <p>
         {isInvited
           ? 'Their link stops working.'
-          : `From now on they see nothing of ${viewer.account.name}. What they made stays.`}
+          : `From now on they see nothing of the account ${viewer.account.name}. What they made stays.`}
       </p>
       <form method="post" action={`${pathOf(viewer.app.publicId, 'members')}/remove`}>
         <HiddenFields fields={{ member: id }} />

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { hasRole, type MemberEntry } from '../core/members.ts'
+import { AccountNameSection, type NameTyped } from './account-name.tsx'
 import { Frame, pathOf } from './frame.tsx'
 import { Badge } from './parts/badge.tsx'
 import { ButtonLink } from './parts/button.tsx'
@@ -17,6 +18,8 @@ type MembersProps = {
   /** the ids of those who sign in with a code too */
   inTwoSteps: string[]
   now: number
+  /** for the account, and refused */
+  typed?: NameTyped
 }
 
 /** The people who sign in to the account. */
@@ -40,12 +43,15 @@ export const MembersPage = (props: MembersProps) => {
       {!isOwner && <Notice kind="info">Only owners of the account invite and change members.</Notice>}
       <Table label="Members" columns={columnsOf(props, isOwner)} rows={shown.rows} idOf={({ id }) => id} />
       <Pager {...shown} />
+      {isOwner && <AccountNameSection viewer={viewer} typed={props.typed} />}
     </Frame>
   )
 }
 
 const stateOf = (members: MemberEntry[], account: string): string =>
-  members.length === 1 ? `One person signs in to ${account}.` : `${members.length} people belong to ${account}.`
+  members.length === 1
+    ? `One person signs in to the account ${account}.`
+    : `${members.length} people belong to the account ${account}.`
 
 const columnsOf = ({ viewer, inTwoSteps, now }: MembersProps, isOwner: boolean): Column<MemberEntry>[] => [
   {

@@ -3,6 +3,7 @@ import { Elysia } from 'elysia'
 import { readEmail } from '../core/email.ts'
 import { hasRole, inviteAgain, inviteMember, isRole, type MemberEntry, resetPassword } from '../core/members.ts'
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
+import type { NameTyped } from './account-name.tsx'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { type PageParts, showPage, takeForm } from './door.tsx'
 import { flashCookie } from './flash.ts'
@@ -18,13 +19,7 @@ import type { Viewer } from './viewer.ts'
 export const membersRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/members', ({ request, params: { app } }) =>
-      showPage(parts, request, app, async (viewer) => {
-        const members = await parts.store.listMembers(viewer.account.id)
-        const shown = pageOf(members, pathOf(app, 'members'), request)
-        const inTwoSteps = await parts.store.listTwoStepOn(shown.rows.map(({ id }) => id))
-        const page = { viewer, members, shown, inTwoSteps, now: parts.clock.now() }
-        return pageAnswer(request, 200, <MembersPage {...page} />)
-      }),
+      showPage(parts, request, app, (viewer) => showMembers(parts, request, viewer)),
     )
     .get('/apps/:app/members/new', ({ request, params: { app } }) =>
       showPage(parts, request, app, (viewer) => {
@@ -39,6 +34,20 @@ export const membersRoutes = (parts: PageParts) =>
       }),
     )
     .use(memberForms(parts))
+
+/** The page, with what is wrong with the name that was typed for the account. */
+export async function showMembers(
+  { store, clock }: PageParts,
+  request: Request,
+  viewer: Viewer,
+  { status, typed }: { status: number; typed?: NameTyped } = { status: 200 },
+): Promise<Response> {
+  const members = await store.listMembers(viewer.account.id)
+  const shown = pageOf(members, pathOf(viewer.app.publicId, 'members'), request)
+  const inTwoSteps = await store.listTwoStepOn(shown.rows.map(({ id }) => id))
+  const page = { viewer, members, shown, inTwoSteps, now: clock.now(), typed }
+  return pageAnswer(request, status, <MembersPage {...page} />)
+}
 
 const SENSITIVE = { role: 'owner', isSensitive: true, page: 'members' } as const
 

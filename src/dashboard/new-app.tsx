@@ -70,7 +70,7 @@ function NewAppPage({ viewer, input, errors = [], notice }: NewAppProps) {
       viewer={viewer}
       page="new-app"
       title="New app"
-      state={`A further app of ${viewer.account.name}, with people and events of its own. Keys work for all apps.`}
+      state={`A further app of the account ${viewer.account.name}, with people and events of its own. Keys work for all apps.`}
     >
       {notice && <Notice kind="error">{notice}</Notice>}
       <form method="post" action={action} novalidate>

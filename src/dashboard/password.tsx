@@ -76,7 +76,7 @@ const PasswordPage = ({
     {notice && <Notice kind="error">{notice}</Notice>}
     <p>
       You sign in as <strong>{member.email}</strong>
-      {invited && `, ${ROLE_WORDS[invited.role]} of ${invited.accountName}`}.
+      {invited && `, ${ROLE_WORDS[invited.role]} of the account ${invited.accountName}`}.
     </p>
     <form method="post" action="/password" novalidate>
       <input type="hidden" name="token" value={token} />

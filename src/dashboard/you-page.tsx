@@ -33,7 +33,7 @@ export const YouPage = (props: YouProps) => (
     viewer={props.viewer}
     page="you"
     title="Password and sessions"
-    state={`You are ${props.viewer.member.email}, ${ROLE_WORDS[props.viewer.member.role]} of ${props.viewer.account.name}.`}
+    state={`You are ${props.viewer.member.email}, ${ROLE_WORDS[props.viewer.member.role]} of the account ${props.viewer.account.name}.`}
   >
     <PasswordSection {...props} />
     <TwoStepSection viewer={props.viewer} twoStep={props.twoStep} error={props.errors.twoStep} />

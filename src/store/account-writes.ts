@@ -146,6 +146,12 @@ export function createAccountWrites({ db, messages, sealer }: Parts) {
       return DONE
     },
 
+    renameAccount({ name, ...change }: Change & { name: string }): Done {
+      orm.update(tables.accounts).set({ name }).where(eq(tables.accounts.id, change.accountId)).run()
+      audit(change, 'account.rename', change.accountId)
+      return DONE
+    },
+
     setPlan({ plan, ...change }: Change & { plan: Partial<Plan> }): Done {
       if (Object.keys(plan).length === 0) return DONE
       orm.update(tables.accounts).set(plan).where(eq(tables.accounts.id, change.accountId)).run()

@@ -8,6 +8,7 @@ export const WRITE_NAMES: Record<WriteName, true> = {
   updateContact: true,
   eraseContact: true,
   createAccount: true,
+  renameAccount: true,
   createApp: true,
   updateApp: true,
   setSnippet: true,

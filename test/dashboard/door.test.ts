@@ -53,6 +53,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['sender/reports', 'owner', {}],
   ['settings', 'owner', { app: '' }],
   ['members', 'owner', { email: 'x', role: 'viewer' }],
+  ['members/account', 'owner', { name: '' }],
   ['members/role', 'owner', { member: 'ada', role: 'viewer' }],
   ['members/link', 'owner', { member: 'ada' }],
   ['members/remove', 'owner', { member: 'ada' }],

@@ -24,7 +24,7 @@ describe('the switcher', () => {
       '/apps/app_1/you',
       '/apps/app_0/new-app',
     ])
-    expect(await textOf(html, '.menu p')).toEqual(['Apps of Engine'])
+    expect(await textOf(html, '.menu p')).toEqual(['Account Engine'])
     expect(await textOf(html, '.menu a[aria-current]')).toEqual([HOSTILE])
     expect(await textOf(html, '.menu .more')).toEqual(['New app'])
     await expectHarmless(html)
@@ -39,17 +39,17 @@ describe('the switcher', () => {
     await pages.addMember(ADA, 'owner', hostile.accountId)
     const browser = await pages.signedIn()
     const { html } = await browser.get('/apps/app_2/events')
-    expect(await textOf(html, '.menu p')).toEqual([HOSTILE, 'Engine', 'zoo'])
+    expect(await textOf(html, '.menu p')).toEqual([HOSTILE, 'Engine', 'zoo'].map((name) => `Account ${name}`))
     expect(await attributesOf(html, '.menu a', 'href')).toEqual(
       [hostile.appId, pages.begun.appId, zoo.appId, 'app_2'].map((app) => `/apps/${app}/events`),
     )
     expect(await textOf(html, '.menu a[aria-current]')).toEqual(['Aviary'])
-    expect(await textOf(html, '.switcher summary span')).toEqual(['Aviaryzoo'])
+    expect(await textOf(html, '.switcher summary span')).toEqual(['AviaryAccount zoo'])
     expect(html).not.toContain(theirs.appId)
     await expectHarmless(html)
     // the account of the app that is looked at gets it
     const own = await browser.get(pages.at('new-app'))
-    expect(await textOf(own.html, '.menu .more')).toEqual(['New app of Engine'])
+    expect(await textOf(own.html, '.menu .more')).toEqual(['New app in account Engine'])
     expect(await attributesOf(own.html, '.menu li a', 'href')).toContain('/apps/app_2/activation')
   })
 

@@ -84,7 +84,7 @@ describe('inviting', () => {
     const member = await idOf(EVE)
     const shown = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${member}`)
     expect([await textOf(shown.html, '.lead'), await textOf(shown.html, 'h2')]).toEqual([
-      ['Invited as a viewer of Engine, and has not joined yet.'],
+      ['Invited as a viewer of the account Engine, and has not joined yet.'],
       ['Role', 'Invitation', 'Remove', expect.stringContaining('Remove')],
     ])
     const second = await linkOf((await post('/link', { member })).html)
@@ -112,7 +112,7 @@ describe('a member', () => {
   test('is shown with the role they have', async () => {
     const browser = await pages.signedIn()
     const { html } = await browser.get(`${pages.at('members')}/edit?member=${await idOf(EVE)}`)
-    expect([await textOf(html, 'h1'), await textOf(html, '.lead')]).toEqual([[EVE], ['Editor of Engine.']])
+    expect([await textOf(html, 'h1'), await textOf(html, '.lead')]).toEqual([[EVE], ['Editor of the account Engine.']])
     expect(await attributesOf(html, '[type=radio][checked]', 'value')).toEqual(['editor'])
     await expectHarmless(html)
     for (const id of ['', 'mem_nobody']) {
@@ -157,7 +157,9 @@ describe('a member', () => {
     await pages.addMember(EVE, 'editor', other.accountId)
     const eve = await pages.signedIn(EVE)
     const { html } = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${await idOf(EVE)}`)
-    expect(await textOf(html, 'dialog p')).toEqual(['From now on they see nothing of Engine. What they made stays.'])
+    expect(await textOf(html, 'dialog p')).toEqual([
+      'From now on they see nothing of the account Engine. What they made stays.',
+    ])
     expect((await post('/remove', { member: await idOf(EVE) })).status).toBe(303)
     expect((await eve.get(pages.at('activation'))).status).toBe(404)
     expect((await eve.get('/')).location).toBe(`/apps/${other.appId}/activation`)

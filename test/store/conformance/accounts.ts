@@ -72,6 +72,13 @@ export function testAccounts(store: Fresh): void {
     ])
   })
 
+  test('an account is renamed, and may be called as another is', async () => {
+    expect(await store().renameAccount({ ...change, name: 'Account 2' })).toEqual(DONE)
+    expect((await store().listAccounts()).map(({ name }) => name)).toEqual(['Account 2', 'Account 2'])
+    expect(await store().renameAccount({ ...change, name: 'Account 1' })).toEqual(DONE)
+    expect((await store().listAccounts()).map(({ name }) => name)).toEqual(['Account 1', 'Account 2'])
+  })
+
   test('apps are numbered on and belong to one account', async () => {
     const hosts = ['b.example.com', 'a.example.com', 'a.example.com']
     const third = { publicId: 'app_3', siteId: 'site_3', name: 'Third', homeUrl: 'https://b.example.com', hosts }
