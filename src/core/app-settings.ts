@@ -3,7 +3,7 @@ import type { SnippetSettings } from '../store/snippet-types.ts'
 import type { Refused } from '../store/types.ts'
 import type { AppRow } from './access.ts'
 import { DOMAIN_MESSAGE, readAppText } from './beginnings.ts'
-import { readAppHost } from './links.ts'
+import { readTypedHost } from './links.ts'
 import type { Parts } from './parts.ts'
 import type { FieldError } from './refusals.ts'
 
@@ -57,7 +57,7 @@ function readHosts(field: string, text: string, errors: FieldError[]): string[] 
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '')
-  const hosts = lines.map((line) => readAppHost(line))
+  const hosts = lines.map((line) => readTypedHost(line))
   const wrong = hosts.indexOf(null)
   const place = lines.length === 1 ? '' : `Line ${wrong + 1} is no domain. `
   if (wrong >= 0) errors.push({ field, code: 'invalid', message: place + DOMAIN_MESSAGE })

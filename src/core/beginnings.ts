@@ -1,6 +1,6 @@
 import type { Beginning } from './accounts.ts'
 import { readEmail } from './email.ts'
-import { readAppHost } from './links.ts'
+import { readTypedHost } from './links.ts'
 import type { FieldError } from './refusals.ts'
 
 /** What the set-up form and `init` ask for, as text. Without a `name` the account is called as its first app. */
@@ -41,7 +41,7 @@ export function readAppText(
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
   const appName = text.appName.trim()
   if (!isName(appName)) add('app', `Give the app a name of 1 to ${NAME_CHARACTERS} characters.`)
-  const domains = text.domains.map((domain) => readAppHost(domain.trim()))
+  const domains = text.domains.map((domain) => readTypedHost(domain))
   if (domains.includes(null)) add('domain', DOMAIN_MESSAGE)
   const home = text.home === null || text.home.trim() === '' ? null : readHome(text.home)
   if (text.home !== null && text.home.trim() !== '' && home === null) {
@@ -51,7 +51,7 @@ export function readAppText(
   return { input: { appName, domains: domains.filter((domain) => domain !== null), home } }
 }
 
-export const DOMAIN_MESSAGE = 'Give a domain of your own, such as app.example.com, without https://.'
+export const DOMAIN_MESSAGE = 'Give a domain of your own, such as app.example.com.'
 
 const isName = (name: string): boolean => name !== '' && [...name].length <= NAME_CHARACTERS && !/\p{Cc}/u.test(name)
 

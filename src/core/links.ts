@@ -21,6 +21,16 @@ export function readAppHost(text: string): string | null {
   return getPublicSuffix(host, { allowPrivateDomains: true }) === host ? null : host
 }
 
+/** What stands before and behind the host in an address that was copied from a browser. */
+const PASTED = /^(?:[a-z][a-z0-9+.-]*:)?\/\/(?:[^/?#@\\]*@)?([^/?#:\\]+)(?::\d*)?(?:[/?#].*)?$/i
+const BARE = /^([^/?#:@\\]+)(?::\d+)?(?:[/?#].*)?$/
+
+/** The same of what somebody typed or pasted, `https://app.example.com/` too; null where there is no such host in it. */
+export function readTypedHost(text: string): string | null {
+  const [, host] = PASTED.exec(text.trim()) ?? BARE.exec(text.trim()) ?? []
+  return host === undefined ? null : readAppHost(host)
+}
+
 /** Verdicts kept, because every event with a URL asks about the same few hosts. */
 const KNOWN_HOSTS = 10_000
 const knownHosts = new Map<string, boolean>()

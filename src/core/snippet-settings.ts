@@ -1,7 +1,7 @@
 import type { SnippetSettings } from '../store/snippet-types.ts'
 import type { Refused } from '../store/types.ts'
 import type { AppRow } from './access.ts'
-import { readAppHost } from './links.ts'
+import { readTypedHost } from './links.ts'
 import type { Parts } from './parts.ts'
 import { type Refusal, refuseFields } from './refusals.ts'
 
@@ -12,13 +12,13 @@ export const readSnippetSettings = ({ store }: Pick<Parts, 'store'>, app: AppRow
 
 /** Hosts as someone typed them, in the form in which they are compared; refused with invalid_field, naming `hosts`. */
 export function readSnippetHosts(typed: string[]): { hosts: string[] } | Refusal {
-  const hosts = typed.map((host) => readAppHost(host))
+  const hosts = typed.map((host) => readTypedHost(host))
   const known = hosts.filter((host) => host !== null)
   if (known.length === hosts.length) return { hosts: [...new Set(known)] }
   return refuseFields([{ field: 'hosts', code: 'invalid', message: HOST_MESSAGE }])
 }
 
-const HOST_MESSAGE = 'Give hosts of your own, such as app.example.com, without https:// and port.'
+const HOST_MESSAGE = 'Give hosts of your own, such as app.example.com.'
 
 /**
  * Sets which hosts' pages may report (none = any) and whether people whom the app does not know are added when a page

@@ -144,11 +144,11 @@ describe('the hosts of a site', () => {
   })
 })
 
-test.each(['', 'https://app.first.example', '203.0.113.1', 'co.uk', 'first.example:443'])(
+test.each(['', 'https://', '203.0.113.1', 'https://co.uk/', 'mailto:a@first.example'])(
   'hosts like %j are refused and change nothing',
   async (host) => {
     const app = await appOf(server)
-    const message = 'Give hosts of your own, such as app.example.com, without https:// and port.'
+    const message = 'Give hosts of your own, such as app.example.com.'
     const outcome = await saveSnippetSettings(server.parts(), app, { hosts: [host], addsPeople: true, actor: 'test' })
     expect(outcome).toEqual({ refusal: 'invalid_field', field: 'hosts', message })
     expect(await readSnippetSettings(server.parts(), app)).toEqual({ hosts: [], addsPeople: false })

@@ -5,9 +5,9 @@ import { type AppSettingsText, readAppSettings, timezonesWith, writeAppSettings 
 const TYPED: AppSettingsText = {
   name: ' Engine ',
   home: ' https://www.example.com/start ',
-  domains: 'App.Example.com\r\n\r\n bücher.example \nlocalhost\napp.example.com',
+  domains: 'https://App.Example.com:443/a\r\n\r\n bücher.example \nlocalhost\napp.example.com',
   timezone: ' Europe/Zurich ',
-  snippetHosts: 'app.example.com',
+  snippetHosts: 'https://app.example.com/',
   addsPeople: true,
 }
 const read = (more: Partial<AppSettingsText> = {}) => readAppSettings({ ...TYPED, ...more })
@@ -35,14 +35,14 @@ test('everything but the name may be empty', () => {
 })
 
 describe('refused, with the field', () => {
-  const DOMAIN = 'Give a domain of your own, such as app.example.com, without https://.'
+  const DOMAIN = 'Give a domain of your own, such as app.example.com.'
   const TIMEZONE = 'Choose a timezone by its name, such as Europe/Zurich, or UTC.'
   test.each<[Partial<AppSettingsText>, string, string]>([
     [{ name: ' ' }, 'app', 'Give the app a name of 1 to 100 characters.'],
     [{ name: 'x'.repeat(101) }, 'app', 'Give the app a name of 1 to 100 characters.'],
     [{ home: 'http://example.com' }, 'home', 'Give the address of your home page, beginning with https://.'],
     [{ home: 'javascript:alert(1)' }, 'home', 'Give the address of your home page, beginning with https://.'],
-    [{ domains: 'https://example.com' }, 'domains', DOMAIN],
+    [{ domains: 'https://' }, 'domains', DOMAIN],
     [{ domains: 'github.io' }, 'domains', DOMAIN],
     [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is no domain. ${DOMAIN}`],
     [{ timezone: '' }, 'timezone', TIMEZONE],

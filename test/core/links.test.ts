@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { isAppHost, isLinkable, linkableUrl, readAppHost } from '../../src/core/links.ts'
+import { isAppHost, isLinkable, linkableUrl, readAppHost, readTypedHost } from '../../src/core/links.ts'
 
 const HOSTS = ['example.com', 'xn--bcher-kva.de', 'me.github.io']
 
@@ -229,6 +229,36 @@ describe('readAppHost', () => {
   test('isAppHost takes the stored form only', () => {
     expect(isAppHost('Example.com')).toBe(false)
     expect(isAppHost('bücher.de')).toBe(false)
+  })
+})
+
+describe('readTypedHost takes the host out of', () => {
+  test.each([
+    'app.example.com',
+    ' https://app.example.com/ ',
+    'HTTPS://App.Example.com',
+    'http://app.example.com:8080/a?b=https://evil.example#c',
+    '//app.example.com/a',
+    'app.example.com/a/b',
+    'app.example.com:443',
+    'https://ada:secret@app.example.com/a@b',
+  ])('%s', (text) => {
+    expect(readTypedHost(text)).toBe('app.example.com')
+  })
+
+  test.each([
+    '',
+    'https://',
+    'https:///app.example.com',
+    'javascript:alert(1)',
+    'mailto:ada@app.example.com',
+    'ada@app.example.com',
+    'https://127.0.0.1/',
+    'https://github.io/ada',
+    'https://app.example.com\\@evil.example/',
+    'app.example.com b.example.com',
+  ])('nothing: %s', (text) => {
+    expect(readTypedHost(text)).toBeNull()
   })
 })
 

@@ -45,7 +45,14 @@ const EMAIL_ERROR = 'Give one plain email address, such as ada@example.com.'
 const NAME_ERROR = 'Give the app a name of 1 to 100 characters.'
 const SHORT_ERROR = 'Choose a password of at least 8 characters.'
 const COMMON_ERROR = 'This password is one of the first that others would try. Choose another.'
-const DOMAIN_ERROR = 'Give a domain of your own, such as app.example.com, without https://.'
+const DOMAIN_ERROR = 'Give a domain of your own, such as app.example.com.'
+
+test('the domain is taken out of an address that was pasted', async () => {
+  expect((await setUp({ domain: ' https://App.example.com/start?a=b ' })).status).toBe(200)
+  const account = await pages.store.findAccount(null)
+  const [app] = await pages.store.listApps(account?.id ?? '')
+  expect([app?.hosts, app?.homeUrl]).toEqual([['app.example.com'], 'https://app.example.com'])
+})
 
 describe('400: errors beside the field', () => {
   const CASES: [string, Partial<typeof FIELDS>, Record<string, string>][] = [
@@ -57,7 +64,7 @@ describe('400: errors beside the field', () => {
     ['no app name', { app: '  ' }, { app: NAME_ERROR }],
     ['a long app name', { app: 'n'.repeat(101) }, { app: NAME_ERROR }],
     ['a newline in the app name', { app: 'a\nb' }, { app: NAME_ERROR }],
-    ['a URL as domain', { domain: 'https://app.example.com' }, { domain: DOMAIN_ERROR }],
+    ['an address without a domain', { domain: 'https://127.0.0.1/' }, { domain: DOMAIN_ERROR }],
     ['a public suffix as domain', { domain: 'github.io' }, { domain: DOMAIN_ERROR }],
     [
       'everything wrong',
