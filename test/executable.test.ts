@@ -201,13 +201,15 @@ describe('the executable', () => {
   }, 20_000)
 
   describe('its MCP server', () => {
-    const { folder: data, remove: removeData } = makeFolder()
+    const { folder: own, remove: removeOwn } = makeFolder()
+    const [data, file] = [join(own, 'data'), join(own, 'password')]
     let server: Running
     let target: Target
     let app: string
     beforeAll(async () => {
+      writeFileSync(file, 'correct horse battery')
       const words = ['--email', 'owner@example.com', '--app', 'Demo', '--domain', 'app.example.com', '--data', data]
-      const { appId } = await eventpostJson<Begun>(['init', ...words], how)
+      const { appId } = await eventpostJson<Begun>(['init', ...words, '--password-file', file], how)
       const manage = ['--name', 'Assistant', '--scope', 'manage', '--data', data]
       const { apiKey } = await eventpostJson<{ apiKey: string }>(['key', 'create', ...manage], how)
       server = await startServer({ ...how, data, words: MAIL_FROM })
@@ -217,7 +219,7 @@ describe('the executable', () => {
     }, INSTALL_MS)
     afterAll(async () => {
       await server.stop()
-      removeData()
+      removeOwn()
     })
 
     const findArguments = async (client: Awaited<ReturnType<typeof connect>>) => {

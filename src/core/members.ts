@@ -48,6 +48,10 @@ export async function inviteMember(
   return 'refusal' in outcome ? outcome : { memberId: outcome.memberId, inviteToken: token }
 }
 
+/** The emails to which a test mail may go: whoever is merely invited has agreed to nothing. */
+export const listRecipients = async (store: Store, accountId: string): Promise<string[]> =>
+  (await store.listMembers(accountId)).filter(({ isInvited }) => !isInvited).map(({ email }) => email)
+
 /** Another link for a person who has not accepted; the earlier one stops working. Refusals: not_found. */
 export async function inviteAgain(
   { store, now, actor }: Maker,

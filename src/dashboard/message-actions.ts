@@ -1,5 +1,5 @@
 import { makeMailbox } from '../core/mail-addresses.ts'
-import { hasRole } from '../core/members.ts'
+import { hasRole, listRecipients } from '../core/members.ts'
 import { readMessage } from '../core/message-input.ts'
 import { sendTestMail } from '../core/message-preview.ts'
 import { deleteMessage, type MessageStatus, saveMessage, setMessageStatus } from '../core/messages.ts'
@@ -107,9 +107,9 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
   const { parts, viewer } = editing
   const reading = readMessage(readFields(fields))
   if ('errors' in reading) return answerEditor(editing, { fields, errors: reading.errors })
-  const members = await parts.store.listMembers(viewer.account.id)
-  const member = members.find(({ email }) => email === textOf(fields, 'to'))
-  const to = member && makeMailbox('', member.email)
+  const recipients = await listRecipients(parts.store, viewer.account.id)
+  const email = recipients.find((one) => one === textOf(fields, 'to'))
+  const to = email && makeMailbox('', email)
   if (!to) return answerEditor(editing, { fields, notice: 'A test goes to members of the account only.', status: 400 })
   const asked = { content: reading.input.content, sampleId: textOf(fields, 'sample') }
   const result = await sendTestMail({ parts, app: viewer.app, to }, asked)

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { isCapturing as readCapturing } from '../core/delivery-lists.ts'
+import { listRecipients } from '../core/members.ts'
 import { previewMessage } from '../core/message-preview.ts'
 import { type CheckContext, findLiveProblems } from '../core/message-checks.ts'
 import type { MessageContent, MessageRow } from '../core/messages.ts'
@@ -72,12 +73,12 @@ async function readSurroundings({ parts, viewer, message }: Editing) {
   const [counts, settings, members, eventNames, isCapturing] = await Promise.all([
     message && store.countDeliveries(message.id),
     store.mailSettings(viewer.app.id),
-    store.listMembers(viewer.account.id),
+    listRecipients(store, viewer.account.id),
     listNames(parts, viewer),
     readCapturing(parts, viewer.app),
   ])
   const timezone = settings.timezone ?? 'UTC'
-  return { counts, timezone, members: members.map(({ email }) => email), eventNames, isCapturing }
+  return { counts, timezone, members, eventNames, isCapturing }
 }
 
 /** What keeps a stored draft from going live. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { inviteMember } from '../../src/core/members.ts'
 import { type Editing, fieldsOf, openEditing } from './editing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
@@ -177,6 +178,14 @@ describe('a test mail', () => {
       400,
       expect.stringContaining('members of the account'),
     ])
+  })
+
+  test('goes to nobody who is merely invited', async () => {
+    const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
+    await inviteMember(maker, pages.begun.accountId, { email: 'eve@example.com', role: 'editor' })
+    const { html } = await pages.browser.get(path)
+    expect(await attributesOf(html, '#to option', 'value')).toEqual(['ada@example.com'])
+    expect((await pages.press(path, 'test', { to: 'eve@example.com' })).status).toBe(400)
   })
 
   test('says what kept it', async () => {

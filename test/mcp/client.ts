@@ -1,4 +1,5 @@
 /** Calls of MCP through the door of a test server. */
+import { setPasswordByLink } from '../../src/core/members.ts'
 import type { Answer, Given, TestServer } from '../helper.ts'
 import { findKnown } from './outside.ts'
 
@@ -54,10 +55,16 @@ export const listTools = async (server: TestServer, how: How = {}): Promise<Tool
 
 export type Managed = Awaited<ReturnType<typeof openManaged>>
 
+/** The first owner accepts: to whoever is merely invited no test mail goes. */
+export async function joinFirst({ parts, first, clock }: TestServer): Promise<void> {
+  await setPasswordByLink({ store: parts().store, now: clock.now() }, first.inviteToken ?? '', 'no hash')
+}
+
 /** A key that may do everything, and what it finds in the first account. `call` names the app by itself. */
 export async function openManaged(server: TestServer) {
   const how = { key: (await server.makeKey('manage')).apiKey }
   const app = server.first.appId
+  await joinFirst(server)
   const call = (name: string, args: object = {}): Promise<Called> => callTool(server, name, { app, ...args }, how)
   const known = await findKnown(async (name, args) => (await call(name, args)).data, app, 'first@owner.example')
   return { how, call, ...known }

@@ -1,10 +1,12 @@
 /** What a new user's client does after one line of configuration: the app is set up from nothing, and its mail explained. */
 import { expect, test } from 'bun:test'
 import { createTestServer } from '../helper.ts'
+import { joinFirst } from './client.ts'
 import { connect } from './outside.ts'
 
 test('a client sets an app up from nothing', async () => {
   const server = await createTestServer()
+  await joinFirst(server)
   const listening = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => server.send(request) })
   const client = await connect({
     url: `http://127.0.0.1:${listening.port}`,

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { readAddress } from '../../core/field-readers.ts'
 import { makeMailbox } from '../../core/mail-addresses.ts'
+import { listRecipients } from '../../core/members.ts'
 import type { RenderedMail, TestResult } from '../../core/mailer.ts'
 import { findLiveProblems } from '../../core/message-checks.ts'
 import { type FoundSample, findSample } from '../../core/person-samples.ts'
@@ -89,7 +90,7 @@ function readRecipient(value: string | undefined, errors: FieldError[]): string 
   return email
 }
 
-const NO_MEMBER = 'Send the email of a member of this account. Test mails go to nobody else.'
+const NO_MEMBER = 'Send the email of a member who has joined this account. Test mails go to nobody else.'
 
 export const sendTestMessage: Tool = {
   name: 'send_test_message',
@@ -107,9 +108,8 @@ export const sendTestMessage: Tool = {
     const asked = await findMessage(parts, access, readPreview(args, ['to']))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
-    const members = await parts.store.listMembers(app.accountId)
-    const member = members.find((one) => one.email === input.to)
-    const to = member ? makeMailbox('', member.email) : null
+    const recipients = await listRecipients(parts.store, app.accountId)
+    const to = recipients.includes(input.to) ? makeMailbox('', input.to) : null
     if (!to) return refuseFields([{ field: 'to', code: 'invalid', message: NO_MEMBER }])
     const found = await findSample(parts, { app, message, email: input.email })
     if (isRefusal(found)) return found

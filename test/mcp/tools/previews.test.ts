@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { inviteMember } from '../../../src/core/members.ts'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { COSTLY_LIMIT } from '../../../src/mcp/costly.ts'
 import { createTestServer, inTurns } from '../../helper.ts'
@@ -104,6 +105,12 @@ describe('send_test_message', () => {
       expect(await sendTest({ to })).toMatchObject({ ok: false, error: 'invalid_field', field: 'to' })
     },
   )
+  test('to nobody who is merely invited', async () => {
+    const { parts, clock, first } = server()
+    const maker = { store: parts().store, now: clock.now(), actor: 'test' }
+    await inviteMember(maker, first.accountId, { email: 'eve@example.com', role: 'editor' })
+    expect(await sendTest({ to: 'eve@example.com' })).toMatchObject({ error: 'invalid_field', field: 'to' })
+  })
   test('says why it could not be made', async () => {
     await send('ada@example.com', { headline: 'No url' })
     expect(await sendTest()).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('event.url') })
