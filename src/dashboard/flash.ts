@@ -1,7 +1,18 @@
+import type { Place } from '../core/members.ts'
 import { cookieHeader, readCookie } from './cookies.ts'
+import { ROLE_WORDS } from './role-words.ts'
+
+/** The account of the app that is looked at, and what one may do there. */
+type Where = Pick<Place, 'accountName' | 'role'>
 
 /** What the page after a redirect says was done. The cookie holds the word only, so nobody can put sentences there. */
 const FLASHES = {
+  set_up: 'Eventpost is set up, and you are signed in.',
+  password_set: 'Your new password is set. Wherever you were signed in with another one, you are signed out.',
+  password_alone:
+    'Your new password is set, and two-step sign-in is off: the password alone signs you in. Wherever you were signed in with another one, you are signed out.',
+  welcome: ({ accountName, role }: Where) =>
+    `Your password is set, and you have joined the account ${accountName} as ${ROLE_WORDS[role]}.`,
   password_changed: 'Your password was changed, and all your other sessions have ended.',
   session_ended: 'The session has ended.',
   sessions_ended: 'All your other sessions have ended.',
@@ -14,7 +25,8 @@ const FLASHES = {
   account_renamed: 'The account was renamed.',
   role_changed: 'The role was changed. It holds from their next page on.',
   member_removed: 'The member was removed. They see nothing of this account any more.',
-  joined: 'You have joined this account. Switch between yours with the list at the top.',
+  joined: ({ accountName }: Where) =>
+    `You have joined the account ${accountName}. Switch between yours with the list at the top.`,
   person_erased: 'The person was erased, with all that was held about them.',
   sent_on: 'The mail goes out next, unless the person must not be written to.',
   sender_saved: 'The sender was saved. It holds from the next mail on.',
@@ -37,9 +49,14 @@ const SECONDS = 60
 
 const isFlash = (text: string): text is FlashCode => Object.hasOwn(FLASHES, text)
 
-export function readFlash(request: Request): string | null {
+export function readFlash(request: Request): FlashCode | null {
   const text = readCookie(request, COOKIE) ?? ''
-  return isFlash(text) ? FLASHES[text] : null
+  return isFlash(text) ? text : null
+}
+
+export function sayFlash(code: FlashCode, where: Where): string {
+  const said = FLASHES[code]
+  return typeof said === 'string' ? said : said(where)
 }
 
 export const flashCookie = (code: FlashCode): string =>

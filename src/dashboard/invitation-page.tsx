@@ -16,6 +16,17 @@ type InvitationProps = Invitation & {
   notice?: string
 }
 
+type ElseProps = { what: 'invitation' | 'link'; email: string; signedInAs: string | null }
+
+/** Caution where somebody else is signed in than the link is for. */
+export const ForSomebodyElse = ({ what, email, signedInAs }: ElseProps) =>
+  signedInAs !== null &&
+  signedInAs !== email && (
+    <Notice kind="caution">
+      You are signed in as {signedInAs}, and this {what} is for {email}.
+    </Notice>
+  )
+
 /** Whoever is signed in is asked to accept, anybody else for their password too. */
 export const InvitationPage = ({ token, member, invited, signedInAs, error, notice }: InvitationProps) => {
   const isSelf = signedInAs === member.email
@@ -23,11 +34,7 @@ export const InvitationPage = ({ token, member, invited, signedInAs, error, noti
   return (
     <Layout title={`Join the account ${accountName}`} lead={`You are invited as ${ROLE_WORDS[role]}.`} isNarrow>
       {notice && <Notice kind="error">{notice}</Notice>}
-      {signedInAs !== null && !isSelf && (
-        <Notice kind="caution">
-          You are signed in as {signedInAs}, and this invitation is for {member.email}.
-        </Notice>
-      )}
+      <ForSomebodyElse what="invitation" email={member.email} signedInAs={signedInAs} />
       <p>
         You go on signing in as <strong>{member.email}</strong>, with the password you have.
       </p>
@@ -52,15 +59,12 @@ export const InvitationPage = ({ token, member, invited, signedInAs, error, noti
   )
 }
 
-type JoinedProps = { accountName: string; email: string; next: string; signedInAs: string | null }
+type UsedProps = { title: string; note?: string; email: string; next: string; signedInAs: string | null }
 
-/** Joining signs nobody in: that is what the page for signing in is for. */
-export const JoinedPage = ({ accountName, email, next, signedInAs }: JoinedProps) => (
-  <Layout
-    title={`You have joined the account ${accountName}`}
-    lead="The link has been used and does not work any more."
-    isNarrow
-  >
+/** What was done by a link, and how to go on to `next` as `email`. */
+export const LinkUsedPage = ({ title, note, email, next, signedInAs }: UsedProps) => (
+  <Layout title={title} lead="The link has been used and does not work any more." isNarrow>
+    {note && <p>{note}</p>}
     {signedInAs === null ? (
       <p class="next">
         <ButtonLink kind="primary" href={`/sign-in?${new URLSearchParams({ next })}`}>

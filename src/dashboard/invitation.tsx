@@ -6,7 +6,7 @@ import { findSignedIn, type PageParts } from './door.tsx'
 import { flashCookie } from './flash.ts'
 import type { Form } from './forms.ts'
 import { pathOf } from './frame.tsx'
-import { type Invitation, InvitationPage, JoinedPage } from './invitation-page.tsx'
+import { type Invitation, InvitationPage, LinkUsedPage } from './invitation-page.tsx'
 import { checkOwnPassword, withWait } from './password-check.ts'
 import { problemAnswer } from './problems.tsx'
 
@@ -49,15 +49,25 @@ export async function joinAccount(
   return showInvitation(parts, request, invitation, { status, notice: message })
 }
 
-/** On to the first app of the account. */
+/** Joining signs nobody in: that is what the page for signing in is for. */
 async function welcome(
-  { store }: PageParts,
+  parts: PageParts,
   request: Request,
-  { member, invited: { accountId, accountName } }: Invitation,
+  { member, invited }: Invitation,
   signedInAs: string | null,
 ): Promise<Response> {
-  const place = (await store.listPlaces(member.id)).find((one) => one.accountId === accountId)
-  const next = place ? pathOf(place.appId, 'activation') : '/'
+  const next = await findFirstPage(parts, member.id, invited)
   if (signedInAs === member.email) return redirectAnswer(next, [flashCookie('joined')])
-  return pageAnswer(request, 200, <JoinedPage {...{ accountName, email: member.email, next, signedInAs }} />)
+  const title = `You have joined the account ${invited.accountName}`
+  return pageAnswer(request, 200, <LinkUsedPage {...{ title, email: member.email, next, signedInAs }} />)
+}
+
+/** Of the first app of the account that somebody joined. */
+export async function findFirstPage(
+  { store }: PageParts,
+  memberId: string,
+  { accountId }: Invitation['invited'],
+): Promise<string> {
+  const place = (await store.listPlaces(memberId)).find((one) => one.accountId === accountId)
+  return place ? pathOf(place.appId, 'activation') : '/'
 }

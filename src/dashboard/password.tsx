@@ -3,18 +3,16 @@ import { Elysia } from 'elysia'
 import { findMemberLink, type MemberLink, setPasswordByLink } from '../core/members.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
 import { REFUSALS } from '../core/refusals.ts'
-import { pageAnswer } from './answers.ts'
-import type { PageParts } from './door.tsx'
+import { pageAnswer, redirectAnswer } from './answers.ts'
+import { findSignedIn, type PageParts } from './door.tsx'
+import { type FlashCode, flashCookie } from './flash.ts'
 import { type Form, readForm, tokenOf } from './forms.ts'
-import { joinAccount, showInvitation } from './invitation.tsx'
-import type { Invitation } from './invitation-page.tsx'
-import { Layout } from './layout.tsx'
-import { Button, ButtonLink } from './parts/button.tsx'
-import { Field } from './parts/field.tsx'
-import { Notice } from './parts/notice.tsx'
-import { PASSWORD_HINT } from './password-hint.ts'
+import { findFirstPage, joinAccount, showInvitation } from './invitation.tsx'
+import { type Invitation, LinkUsedPage } from './invitation-page.tsx'
+import { PasswordPage, type PasswordProps } from './password-page.tsx'
 import { problemAnswer } from './problems.tsx'
-import { ROLE_WORDS } from './role-words.ts'
+import { askSecondStep } from './second-step.ts'
+import { startSession } from './session-start.ts'
 
 /**
  * What a member does by a one-time link: choose a password, or join an account with the one they have. Opening it does not
@@ -28,7 +26,7 @@ export const passwordRoutes = (parts: PageParts) =>
       if (!link) return problemAnswer(request, 'password_link_unknown')
       const invitation = toInvitation(token, link)
       if (invitation) return showInvitation(parts, request, invitation)
-      return pageAnswer(request, 200, <PasswordPage token={token} link={link} />)
+      return pageAnswer(request, 200, <PasswordPage {...await readPage(parts, request, token, link)} />)
     })
     .post(
       '/password',
@@ -41,7 +39,7 @@ export const passwordRoutes = (parts: PageParts) =>
         const invitation = toInvitation(token, link)
         return invitation
           ? joinAccount(parts, request, form, invitation)
-          : setPassword(parts, request, form, { token, link })
+          : setPassword(parts, request, form, await readPage(parts, request, token, link))
       },
       { parse: 'none' },
     )
@@ -53,54 +51,45 @@ const findLink = ({ store, clock }: PageParts, token: string): Promise<MemberLin
 const toInvitation = (token: string, { member, invited }: MemberLink): Invitation | null =>
   invited && member.passwordHash !== null ? { token, member, invited } : null
 
-type Chosen = { token: string; link: MemberLink }
-
-async function setPassword({ store, clock }: PageParts, request: Request, form: Form, chosen: Chosen) {
-  const error = findPasswordFault(form.text('password'))
-  if (error) return pageAnswer(request, 400, <PasswordPage {...chosen} error={error} />)
-  const passwordHash = await hashPassword(form.text('password'))
-  const outcome = await setPasswordByLink({ store, now: clock.now() }, chosen.token, passwordHash)
-  if (!('refusal' in outcome)) return pageAnswer(request, 200, <PasswordSetPage />)
-  if (outcome.refusal === 'not_found') return problemAnswer(request, 'password_link_unknown')
-  const { status, message } = REFUSALS[outcome.refusal]
-  return pageAnswer(request, status, <PasswordPage {...chosen} notice={message} />)
+/** What the page of a link says that was not used yet. */
+async function readPage(parts: PageParts, request: Request, token: string, link: MemberLink): Promise<PasswordProps> {
+  const isTwoStepEnded = link.endsTwoStep && (await parts.store.listTwoStepOn([link.member.id])).length > 0
+  return { token, link, isTwoStepEnded, signedInAs: await findEmail(parts, request) }
 }
 
-const PasswordPage = ({
-  token,
-  link: { member, invited },
-  error,
-  notice,
-}: Chosen & { error?: string; notice?: string }) => (
-  <Layout title="Choose a password" lead="This link sets it once. It is kept as a hash that nobody can read back.">
-    {notice && <Notice kind="error">{notice}</Notice>}
-    <p>
-      You sign in as <strong>{member.email}</strong>
-      {invited && `, ${ROLE_WORDS[invited.role]} of the account ${invited.accountName}`}.
-    </p>
-    <form method="post" action="/password" novalidate>
-      <input type="hidden" name="token" value={token} />
-      <Field
-        name="password"
-        label="Password"
-        kind="password"
-        hint={PASSWORD_HINT}
-        error={error}
-        autofocus
-        autocomplete="new-password"
-      />
-      <Button kind="primary">Set the password</Button>
-    </form>
-  </Layout>
-)
+const findEmail = async (parts: PageParts, request: Request): Promise<string | null> =>
+  (await findSignedIn(parts, request))?.member.email ?? null
 
-const PasswordSetPage = () => (
-  <Layout title="Your password is set" lead="The link has been used and does not work any more.">
-    <p>Sessions that began with another password have ended.</p>
-    <p class="next">
-      <ButtonLink kind="primary" href="/sign-in">
-        Sign in
-      </ButtonLink>
-    </p>
-  </Layout>
-)
+async function setPassword(parts: PageParts, request: Request, form: Form, props: PasswordProps): Promise<Response> {
+  const { store, clock } = parts
+  const error = findPasswordFault(form.text('password'))
+  if (error) return pageAnswer(request, 400, <PasswordPage {...props} error={error} />)
+  const passwordHash = await hashPassword(form.text('password'))
+  const outcome = await setPasswordByLink({ store, now: clock.now() }, props.token, passwordHash)
+  if (!('refusal' in outcome)) return goOn(parts, request, props, passwordHash)
+  if (outcome.refusal === 'not_found') return problemAnswer(request, 'password_link_unknown')
+  const { status, message } = REFUSALS[outcome.refusal]
+  return pageAnswer(request, status, <PasswordPage {...props} notice={message} />)
+}
+
+/** Whoever chose a password is signed in by it, but for the second step; not where somebody else is signed in. */
+async function goOn(parts: PageParts, request: Request, props: PasswordProps, passwordHash: string): Promise<Response> {
+  const { link, isTwoStepEnded } = props
+  const proof = { member: { ...link.member, passwordHash }, passwordHash }
+  const next = link.invited ? await findFirstPage(parts, link.member.id, link.invited) : '/'
+  const signedInAs = await findEmail(parts, request)
+  if (signedInAs === null) {
+    const asked = await askSecondStep(parts, proof)
+    if (asked) return redirectAnswer(`/sign-in/code?${new URLSearchParams({ next, set: '1' })}`, [asked])
+    const started = await startSession(parts, request, proof)
+    if (started) return redirectAnswer(next, [...started.cookies, flashCookie(flashOf(props))])
+  }
+  const note = isTwoStepEnded ? 'Two-step sign-in is off: the password alone signs you in.' : undefined
+  const page = { title: 'Your password is set', note, email: link.member.email, next, signedInAs }
+  return pageAnswer(request, 200, <LinkUsedPage {...page} />)
+}
+
+function flashOf({ link, isTwoStepEnded }: PasswordProps): FlashCode {
+  if (isTwoStepEnded) return 'password_alone'
+  return link.member.passwordHash === null ? 'welcome' : 'password_set'
+}

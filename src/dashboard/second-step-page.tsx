@@ -3,6 +3,7 @@ import { SECOND_STEP_MS } from '../core/second-steps.ts'
 import { Layout } from './layout.tsx'
 import { Button } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
+import { Notice } from './parts/notice.tsx'
 import type { TypedStep } from './second-step.ts'
 
 type FieldsProps = {
@@ -54,13 +55,21 @@ export const SIGN_IN_STEP = { code: 'code', recoveryCode: 'recoveryCode' } as co
 export const SecondStepPage = ({
   email,
   next,
+  isPasswordSet,
   fault,
 }: {
   email: string
   next: string
+  /** by a link, a moment ago */
+  isPasswordSet?: boolean
   fault?: FieldsProps['fault']
 }) => (
   <Layout title="Your code" lead={`The second step for ${email}, within ${SECOND_STEP_MS / 60_000} minutes.`} isNarrow>
+    {isPasswordSet && (
+      <Notice kind="done">
+        Your new password is set. Wherever you were signed in with another one, you are signed out.
+      </Notice>
+    )}
     <form method="post" action="/sign-in/code" novalidate>
       <input type="hidden" name="next" value={next} />
       <SecondStepFields names={SIGN_IN_STEP} button="Sign in" fault={fault} />

@@ -14,9 +14,11 @@ import { secondStepCookie } from './session-cookie.ts'
 export const signInCodeRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/sign-in/code', async ({ request }) => {
-      const next = new URL(request.url).searchParams.get('next') ?? '/'
+      const { searchParams } = new URL(request.url)
+      const next = searchParams.get('next') ?? '/'
       const member = findAsked(parts, request)
-      if (member) return pageAnswer(request, 200, <SecondStepPage email={member.email} next={next} />)
+      const page = { email: member?.email ?? '', next, isPasswordSet: searchParams.has('set') }
+      if (member) return pageAnswer(request, 200, <SecondStepPage {...page} />)
       return (await findSignedIn(parts, request)) ? redirectAnswer(next) : redirectAnswer(signInPath(next))
     })
     .post(

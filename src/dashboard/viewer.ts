@@ -2,6 +2,7 @@ import type { AppRow } from '../core/access.ts'
 import type { Place, Role } from '../core/members.ts'
 import type { MemberRow } from '../core/sessions.ts'
 import type { Parts } from '../core/parts.ts'
+import { type FlashCode, sayFlash } from './flash.ts'
 
 /** An account that a person is in, with its apps. */
 export type OwnAccount = { id: string; name: string; apps: { publicId: string; name: string }[] }
@@ -22,14 +23,15 @@ export async function findViewer(
   { store }: Pick<Parts, 'store'>,
   { id, email }: Pick<MemberRow, 'id' | 'email'>,
   appId: string,
-  flash: string | null,
+  flash: FlashCode | null,
 ): Promise<Viewer | null> {
   const places = await store.listPlaces(id)
   const place = places.find((one) => one.appId === appId)
   const app = place ? await store.findAppByPublicId(appId) : null
   if (!place || !app) return null
+  const told = flash && sayFlash(flash, place)
   const account = { id: place.accountId, name: place.accountName }
-  return { member: { id, email, role: place.role }, account, accounts: toAccounts(places), app, flash }
+  return { member: { id, email, role: place.role }, account, accounts: toAccounts(places), app, flash: told }
 }
 
 const byName = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })

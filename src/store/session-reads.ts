@@ -63,6 +63,7 @@ export function createSessionReads(db: Database) {
       const isInvite = found.one_time_links.purpose === 'invite' && membership !== null && account !== null
       return {
         member: toMember(found.members),
+        endsTwoStep: found.one_time_links.endsTwoStep,
         invited: isInvite ? { accountId: account.id, accountName: account.name, role: membership.role } : null,
       }
     },

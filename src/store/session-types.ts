@@ -22,9 +22,13 @@ export type MemberEntry = { id: string; email: string; role: Role; isInvited: bo
 /** An app that a person may open, and what they may do there. */
 export type Place = { accountId: string; accountName: string; role: Role; appId: string; appName: string }
 
-/** A one-time link of a member that can still be used. `invited`: to which account, where it is an invitation. */
+/**
+ * A one-time link of a member that can still be used. `invited`: to which account, where it is an invitation.
+ * `endsTwoStep`: choosing a password by it turns the second step off.
+ */
 export type MemberLink = {
   member: MemberRow
+  endsTwoStep: boolean
   invited: { accountId: string; accountName: string; role: Role } | null
 }
 

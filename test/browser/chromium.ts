@@ -49,6 +49,8 @@ export async function signIn(page: Page, { url, first }: Served): Promise<void> 
   if (await page.isVisible('#password')) {
     await page.fill('#password', PASSWORD)
     await page.click('button.primary')
+    await page.waitForURL('**/apps/**')
+    return
   }
   await page.goto(`${url}/sign-in`)
   await page.fill('#email', 'first@owner.example')

@@ -34,7 +34,7 @@ describe('member invite', () => {
       memberId: expect.stringMatching(/^mem_\w{21}$/),
       signInUrl: expect.stringMatching(new RegExp(`^${server.url}/password\\?token=\\w{43}$`)),
     })
-    expect((await post('/password', { token: tokenOf(made.signInUrl), password: NEW })).status).toBe(200)
+    expect((await post('/password', { token: tokenOf(made.signInUrl), password: NEW })).status).toBe(303)
     expect(await signIn('eve@example.com', NEW)).toBe(303)
   })
 
@@ -60,7 +60,7 @@ describe('member reset-password', () => {
     const { signInUrl } = await eventpostJson<{ signInUrl: string }>(words)
     expect(signInUrl).toStartWith(`${server.url}/password?token=`)
     expect(await signIn('owner@example.com', OLD)).toBe(303)
-    expect((await post('/password', { token: tokenOf(signInUrl), password: NEW })).status).toBe(200)
+    expect((await post('/password', { token: tokenOf(signInUrl), password: NEW })).status).toBe(303)
     expect(await home()).toBe('/sign-in')
     expect([await signIn('owner@example.com', OLD), await signIn('owner@example.com', NEW)]).toEqual([400, 303])
   })
@@ -74,7 +74,7 @@ describe('member reset-password', () => {
       const { signInUrl } = await eventpostJson<{ signInUrl: string }>([...words, ...more])
       const signIn = async () => (await post('/sign-in', { email, password: NEW })).headers.get('location')
       const before = await signIn()
-      expect((await post('/password', { token: tokenOf(signInUrl), password: NEW })).status).toBe(200)
+      expect((await post('/password', { token: tokenOf(signInUrl), password: NEW })).status).toBe(303)
       return [before, await signIn()]
     }
     const asked = '/sign-in/code?next='

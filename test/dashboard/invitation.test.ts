@@ -79,7 +79,7 @@ describe('whoever has a password', () => {
     const shown = await browser.get(activation())
     expect([shown.status, (await textOf(shown.html, '[role=status]'))[0]]).toEqual([
       200,
-      expect.stringContaining('You have joined this account.'),
+      expect.stringContaining('You have joined the account'),
     ])
   })
 
@@ -136,7 +136,7 @@ test('whoever has none chooses one, once for all accounts', async () => {
   const { html } = await browser.get(link())
   expect(await titleOf(html)).toBe('Choose a password')
   expect((await textOf(html, 'main p'))[1]).toBe(`You sign in as ${EVE}, an editor of the account ${HOSTILE}.`)
-  expect((await browser.post('/password', { token, password: PASSWORD })).status).toBe(200)
+  expect((await browser.post('/password', { token, password: PASSWORD })).location).toBe(activation())
   expect(await mayLook(EVE)).toBe(true)
   const eve = await pages.signedIn(EVE)
   expect((await eve.get(pages.at('activation'))).status).toBe(404)

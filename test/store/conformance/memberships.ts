@@ -49,6 +49,7 @@ export function testMemberships(store: Fresh): void {
     expect(await invite(2, ADA, 'ada again')).toEqual({ refusal: 'email_taken' })
     expect(await store().findMemberLink('ada', AT)).toEqual({
       member: { id: 'mem_1', email: ADA, passwordHash: 'argon 1' },
+      endsTwoStep: false,
       invited: { accountId: 'acc_2', accountName: 'Account 2', role: 'viewer' },
     })
     for (const [token, at] of [
