@@ -130,6 +130,31 @@ describe.skipIf(!hasChromium)('by Tab', () => {
   )
 
   test(
+    'the list of apps closes once the focus has left it, either way, and with Escape',
+    async () => {
+      const isOpen = () => page.evaluate<boolean>("document.querySelector('.switcher').open")
+      await page.goto(at('keys'))
+      await tabTo('first Account first')
+      await page.keyboard.press('Enter')
+      await tabTo('New app')
+      expect(await isOpen()).toBe(true)
+      await page.keyboard.press('Tab')
+      expect([(await focused()).text, await isOpen()]).toEqual(['Activation', false])
+      await page.keyboard.press('Shift+Tab')
+      await page.keyboard.press('Enter')
+      expect(await isOpen()).toBe(true)
+      await page.keyboard.press('Shift+Tab')
+      expect([(await focused()).text, await isOpen()]).toEqual(['Skip to the content', false])
+      await page.keyboard.press('Tab')
+      await page.keyboard.press('Enter')
+      await tabTo('New app')
+      await page.keyboard.press('Escape')
+      expect([(await focused()).text, await isOpen()]).toEqual(['first Account first', false])
+    },
+    TRY_MS,
+  )
+
+  test(
     'the first one skips to the content',
     async () => {
       await page.goto(at('keys'))

@@ -15,6 +15,12 @@ document.querySelector('.switcher')?.addEventListener('toggle', () => {
   if (places && current) places.scrollTop = current.offsetTop - (places.clientHeight - current.offsetHeight) / 2
 })
 
+/** What lies under the list is out of sight: once the focus is there, the list is in the way. */
+document.addEventListener('focusout', ({ relatedTarget }) => {
+  const open = openSwitcher()
+  if (open && relatedTarget instanceof Node && !open.contains(relatedTarget)) open.open = false
+})
+
 document.addEventListener('keydown', (event) => {
   const open = openSwitcher()
   if (!open || event.key !== 'Escape') return
