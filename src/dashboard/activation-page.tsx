@@ -94,7 +94,7 @@ const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
       <MadeKey {...made} next={pathOf(viewer.app.publicId, 'activation')} />
     ) : (
       <>
-        <p>{keysSentence(keys)}</p>
+        <p>{keysSentence(keys, hasRole(viewer.member.role, 'owner'))}</p>
         {hasRole(viewer.member.role, 'owner') && (
           <ActionForm
             action={`${pathOf(viewer.app.publicId, 'activation')}/key`}
@@ -109,10 +109,11 @@ const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
   </section>
 )
 
-function keysSentence(keys: KeyRow[]): string {
+function keysSentence(keys: KeyRow[], isOwner: boolean): string {
   const again = 'A key is shown once, when it is made, with the identity secret beside it.'
-  if (keys.length === 0) return `No key works. ${again}`
-  return `${keys.length === 1 ? `The key “${keys[0]?.name}” works.` : `${keys.length} keys work.`} ${again} If nobody stored it, make another.`
+  if (keys.length === 0) return `No key works. ${again}${isOwner ? '' : ' Only owners of the account make one.'}`
+  const lost = isOwner ? 'make another' : 'ask an owner of the account to make another'
+  return `${keys.length === 1 ? `The key “${keys[0]?.name}” works.` : `${keys.length} keys work.`} ${again} If nobody stored it, ${lost}.`
 }
 
 const CodeSection = ({ code, made }: ActivationProps) => (

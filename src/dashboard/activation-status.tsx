@@ -26,7 +26,7 @@ export const Steps = ({ activation, keys, now }: StatusProps) => {
   return (
     <ol class="steps">
       <Step name="Your server called" at={usedAt} now={now}>
-        {keys.length === 0 ? 'No key works.' : 'With the code below, or any other call.'}
+        {keys.length === 0 ? 'No key works.' : 'With the code for your server, or any other call.'}
       </Step>
       <Step name="An event came" at={lastEventAt} now={now}>
         Sent by your server, about a person.

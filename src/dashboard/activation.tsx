@@ -32,13 +32,18 @@ export const activationRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/activation/key',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner', isSensitive: true }, async (form, viewer) => {
-          const made = await createKeyByForm(parts, viewer, form)
-          if ('apiKey' in made) return showActivation(parts, request, viewer, { made })
-          if ('errors' in made) return showActivation(parts, request, viewer, { refusal: 'invalid_field' })
-          if (made.refusal === 'already_done') return problemAnswer(request, 'done_before')
-          return showActivation(parts, request, viewer, { refusal: made.refusal })
-        }),
+        takeForm(
+          parts,
+          request,
+          { appId: app, role: 'owner', confirm: { to: 'make an API key' }, page: 'activation' },
+          async (form, viewer) => {
+            const made = await createKeyByForm(parts, viewer, form)
+            if ('apiKey' in made) return showActivation(parts, request, viewer, { made })
+            if ('errors' in made) return showActivation(parts, request, viewer, { refusal: 'invalid_field' })
+            if (made.refusal === 'already_done') return problemAnswer(request, 'done_before')
+            return showActivation(parts, request, viewer, { refusal: made.refusal })
+          },
+        ),
       { parse: 'none' },
     )
     .post(

@@ -3,8 +3,8 @@ import { CONFIRMED_MS, type SignedIn } from '../core/sessions.ts'
 import { pageAnswer } from './answers.ts'
 import type { PageParts } from './door.tsx'
 import type { Form } from './forms.ts'
-import { Frame, type PageName } from './frame.tsx'
-import { Button, HiddenFields } from './parts/button.tsx'
+import { Frame, type PageName, pathOf } from './frame.tsx'
+import { Button, ButtonLink, HiddenFields } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
 import { checkOwnPassword, withWait } from './password-check.ts'
 import type { Viewer } from './viewer.ts'
@@ -12,8 +12,11 @@ import type { Viewer } from './viewer.ts'
 /** Beside the fields of the form that waits for it. */
 export const CONFIRM_FIELD = 'confirmPassword'
 
-/** `isAlways`: not only when it was typed long ago. */
-type Who = { viewer: Viewer; signedIn: SignedIn; page: PageName; isAlways: boolean }
+/** What is about to be done, as the end of "You are about to ..."; `isAlways`: not only when it was typed long ago. */
+export type Confirm = { to: string; isAlways?: true }
+
+/** `page` is where it was asked for, and where cancelling leads. */
+type Who = Confirm & { viewer: Viewer; signedIn: SignedIn; page: PageName }
 
 /**
  * The step before something that must not be done by whoever finds a screen unlocked (promises 14): shows a page that
@@ -30,14 +33,7 @@ export async function askForPassword(
     pageAnswer(
       request,
       status,
-      <ConfirmPage
-        viewer={who.viewer}
-        page={who.page}
-        isAlways={who.isAlways}
-        path={new URL(request.url).pathname}
-        fields={fields}
-        error={error}
-      />,
+      <ConfirmPage {...who} path={new URL(request.url).pathname} fields={fields} error={error} />,
     )
   if (password === undefined) return ask(200)
   const checked = await checkOwnPassword(parts, request, who.signedIn.member, password)
@@ -51,16 +47,16 @@ export async function askForPassword(
 
 type ConfirmProps = Omit<Who, 'signedIn'> & { path: string; fields: Record<string, string>; error?: string }
 
-const ConfirmPage = ({ viewer, page, isAlways, path, fields, error }: ConfirmProps) => (
+const ConfirmPage = ({ viewer, page, to, isAlways, path, fields, error }: ConfirmProps) => (
   <Frame
     viewer={viewer}
     page={page}
     title="Your password, again"
-    state={
+    state={`You are about to ${to}. ${
       isAlways
-        ? 'This changes how you sign in, so it asks each time.'
-        : `You typed it more than ${CONFIRMED_MS / 60_000} minutes ago, and this concerns keys or people.`
-    }
+        ? 'That changes how you sign in, so you are asked each time.'
+        : `You typed your password more than ${CONFIRMED_MS / 60_000} minutes ago.`
+    }`}
   >
     <form method="post" action={path} novalidate>
       <HiddenFields fields={fields} />
@@ -73,7 +69,10 @@ const ConfirmPage = ({ viewer, page, isAlways, path, fields, error }: ConfirmPro
         autofocus
         autocomplete="current-password"
       />
-      <Button kind="primary">Go on</Button>
+      <div class="buttons">
+        <Button kind="primary">Go on</Button>
+        <ButtonLink href={pathOf(viewer.app.publicId, page)}>Cancel</ButtonLink>
+      </div>
     </form>
   </Frame>
 )

@@ -4,7 +4,7 @@ import type { Parts } from '../core/parts.ts'
 import type { Sessions, SignedIn } from '../core/sessions.ts'
 import type { SignIns } from '../core/sign-ins.ts'
 import { redirectAnswer } from './answers.ts'
-import { askForPassword, CONFIRM_FIELD } from './confirm.tsx'
+import { askForPassword, type Confirm, CONFIRM_FIELD } from './confirm.tsx'
 import type { PageName } from './frame.tsx'
 import { NO_FLASH, readFlash } from './flash.ts'
 import { type Form, readForm, toForm } from './forms.ts'
@@ -81,26 +81,23 @@ async function showTo(
 const hasOthers = ({ accounts: [first, second] }: Viewer): boolean =>
   second !== undefined || (first?.apps.length ?? 0) > 1
 
-/**
- * `role` is the least that may send it; a sensitive one asks for the password, `'always'` or when that was typed long
- * ago, as a part of `page`.
- */
-type FormRules = { appId: string; role: Role; isSensitive?: boolean | 'always'; page?: PageName; mostBytes?: number }
+/** `role` is the least that may send it; what is to be confirmed asks for the password, as a part of `page`. */
+type FormRules = { appId: string; role: Role; confirm?: Confirm; page?: PageName; mostBytes?: number }
 
 /** Takes a form of a page of an app from a member who may send it. */
 export async function takeForm(
   parts: PageParts,
   request: Request,
-  { appId, role, isSensitive = false, page = 'keys', mostBytes }: FormRules,
+  { appId, role, confirm, page = 'keys', mostBytes }: FormRules,
   take: (form: Form, viewer: Viewer, signedIn: SignedIn) => Answer,
 ): Promise<Response> {
   const form = await readForm(request, mostBytes)
   if ('refusal' in form) return problemAnswer(request, form.refusal)
   const showFor = (form: Form) => async (viewer: Viewer, signedIn: SignedIn) => {
     if (!hasRole(viewer.member.role, role)) return problemAnswer(request, 'role_too_low')
-    const isAlways = isSensitive === 'always'
-    const isDue = isAlways || (isSensitive && !parts.sessions.isConfirmed(signedIn.session))
-    const asked = isDue ? await askForPassword(parts, request, form, { viewer, signedIn, page, isAlways }) : null
+    const isDue = confirm?.isAlways || !parts.sessions.isConfirmed(signedIn.session)
+    const asked =
+      confirm && isDue ? await askForPassword(parts, request, form, { viewer, signedIn, page, ...confirm }) : null
     return asked ?? take(form, viewer, signedIn)
   }
   const signedIn = await findSignedIn(parts, request)

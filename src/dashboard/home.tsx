@@ -6,6 +6,7 @@ import { pathOf } from './frame.tsx'
 import { readLastApp } from './last-app.ts'
 import { Layout } from './layout.tsx'
 import { Button } from './parts/button.tsx'
+import { Command } from './parts/text.tsx'
 
 /** The address itself leads on: to the app that was looked at last, else to one's first, or to signing in. */
 export const homeRoutes = (parts: PageParts) =>
@@ -35,7 +36,7 @@ const NowherePage = ({ email }: { email: string }) => (
   <Layout title="There is no app for you" lead={`You are signed in as ${email}, and no account of yours has an app.`}>
     <p>
       If you are invited to an account, open the link that you were given. Otherwise ask an owner for one, or who runs
-      this server for an app: <code>eventpost app create</code>
+      this server for an app: <Command>eventpost app create</Command>
     </p>
     <form class="next" method="post" action="/sign-out">
       <Button>Sign out</Button>

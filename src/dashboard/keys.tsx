@@ -35,7 +35,7 @@ export const keysRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/keys',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner', isSensitive: true }, (form, viewer) =>
+        takeForm(parts, request, { appId: app, role: 'owner', confirm: { to: 'make an API key' } }, (form, viewer) =>
           makeKey(parts, request, form, viewer),
         ),
       { parse: 'none' },
@@ -43,7 +43,7 @@ export const keysRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/keys/revoke',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner', isSensitive: true }, (form, viewer) =>
+        takeForm(parts, request, { appId: app, role: 'owner', confirm: { to: 'revoke an API key' } }, (form, viewer) =>
           revokeKey(parts, request, form, viewer),
         ),
       { parse: 'none' },

@@ -11,7 +11,7 @@ import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
 import { checkPassword, withWait } from './password-check.ts'
 import { pageAbove } from './paths.ts'
-import { askSecondStep, passSecondStep } from './second-step.ts'
+import { askSecondStep, findAsked, passSecondStep } from './second-step.ts'
 import { SecondStepFields } from './second-step-page.tsx'
 import { startSession } from './session-start.ts'
 
@@ -46,7 +46,8 @@ export async function signInLate(
   const checked = await checkPassword(parts, request, email, password)
   if ('message' in checked) return withWait(ask(checked.status, checked.message), checked)
   const asked = await askSecondStep(parts, checked)
-  if (asked) return pageAnswer(request, 401, <LateCodePage url={new URL(request.url)} fields={fields} />, [asked])
+  const page = { url: new URL(request.url), fields, email: checked.member.email }
+  if (asked) return pageAnswer(request, 401, <LateCodePage {...page} />, [asked])
   const started = await startSession(parts, request, checked)
   const late = started && (await toLate(parts, started, fields))
   return late ?? ask(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
@@ -66,14 +67,15 @@ type Passing = {
 }
 
 async function passLate(parts: PageParts, request: Request, { typed, fields, ask }: Passing): Promise<Late | Response> {
+  const member = findAsked(parts, request)
   const passed = await passSecondStep(parts, request, typed)
   if ('token' in passed) {
     const { status, message } = REFUSALS.sign_in_expired
     return (await toLate(parts, passed, fields)) ?? ask(status, message)
   }
-  if (passed.isExpired) return ask(passed.status, passed.message)
+  if (!member || passed.isExpired) return ask(passed.status, passed.message)
   const fault = { message: passed.message, isOfRecovery: typed.recoveryCode !== '' }
-  const page = <LateCodePage url={new URL(request.url)} fields={fields} fault={fault} />
+  const page = <LateCodePage {...{ url: new URL(request.url), fields, email: member.email, fault }} />
   return withWait(pageAnswer(request, passed.status, page), passed)
 }
 
@@ -106,10 +108,13 @@ const LatePage = ({ email = '', ...frame }: Omit<FrameProps, 'children'> & { ema
   </LateFrame>
 )
 
-type CodeProps = Pick<FrameProps, 'url' | 'fields'> & { fault?: { message: string; isOfRecovery: boolean } }
+type CodeProps = Pick<FrameProps, 'url' | 'fields'> & {
+  email: string
+  fault?: { message: string; isOfRecovery: boolean }
+}
 
-const LateCodePage = ({ fault, ...frame }: CodeProps) => (
+const LateCodePage = ({ email, fault, ...frame }: CodeProps) => (
   <LateFrame {...frame}>
-    <SecondStepFields names={STEP} button="Sign in and send it" fault={fault} />
+    <SecondStepFields email={email} names={STEP} button="Sign in and send it" fault={fault} />
   </LateFrame>
 )

@@ -7,6 +7,7 @@ import { Dialog } from './parts/dialog.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
 import { SecretOnce } from './parts/secret.tsx'
+import { Command } from './parts/text.tsx'
 import { ROLE_NAMES, ROLE_WORDS } from './role-words.ts'
 import type { Viewer } from './viewer.ts'
 
@@ -14,7 +15,11 @@ export type InviteErrors = { email?: string; role?: string; notice?: string }
 
 const ROLES = [
   { value: 'owner', label: ROLE_NAMES.owner, hint: 'Everything, with keys, secrets, settings and members.' },
-  { value: 'editor', label: ROLE_NAMES.editor, hint: 'What concerns people and messages.' },
+  {
+    value: 'editor',
+    label: ROLE_NAMES.editor,
+    hint: 'Writes messages and puts them live, sends mails on, and keeps the list of who is not written to.',
+  },
   { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Looks, and changes nothing.' },
 ]
 
@@ -132,7 +137,8 @@ const PasswordSection = ({ isOnlyAccount, ...props }: Omit<MemberProps, 'notice'
       </>
     ) : (
       <p>
-        Whoever forgot it asks who runs this server for a link: <code>eventpost member reset-password</code>
+        Whoever forgot it asks who runs this server for a link:{' '}
+        <Command>{`eventpost member reset-password --email ${props.member.email}`}</Command>
       </p>
     )}
   </section>

@@ -49,7 +49,12 @@ export async function showMembers(
   return pageAnswer(request, status, <MembersPage {...page} />)
 }
 
-const SENSITIVE = { role: 'owner', isSensitive: true, page: 'members' } as const
+const askOwner = (appId: string, to: string) => ({
+  appId,
+  role: 'owner' as const,
+  confirm: { to },
+  page: 'members' as const,
+})
 
 /** Each may let somebody in, so the password is asked again when it was typed long ago. */
 const memberForms = (parts: PageParts) =>
@@ -57,19 +62,23 @@ const memberForms = (parts: PageParts) =>
     .post(
       '/apps/:app/members',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, ...SENSITIVE }, (form, viewer) => invite(parts, request, form, viewer)),
+        takeForm(parts, request, askOwner(app, 'invite a member'), (form, viewer) =>
+          invite(parts, request, form, viewer),
+        ),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/members/role',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, ...SENSITIVE }, (form, viewer) => setRole(parts, request, form, viewer)),
+        takeForm(parts, request, askOwner(app, 'change a role'), (form, viewer) =>
+          setRole(parts, request, form, viewer),
+        ),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/members/link',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, ...SENSITIVE }, (form, viewer) =>
+        takeForm(parts, request, askOwner(app, 'make a link for a member'), (form, viewer) =>
           makeLink(parts, request, form, viewer),
         ),
       { parse: 'none' },
@@ -77,7 +86,9 @@ const memberForms = (parts: PageParts) =>
     .post(
       '/apps/:app/members/remove',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, ...SENSITIVE }, (form, viewer) => remove(parts, request, form, viewer)),
+        takeForm(parts, request, askOwner(app, 'remove a member'), (form, viewer) =>
+          remove(parts, request, form, viewer),
+        ),
       { parse: 'none' },
     )
 

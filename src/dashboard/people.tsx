@@ -38,8 +38,11 @@ export const peopleRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/people/:person/erase',
       ({ request, params: { app, person } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner', isSensitive: true, page: 'people' }, (_, viewer) =>
-          erasePerson(parts, request, viewer, person),
+        takeForm(
+          parts,
+          request,
+          { appId: app, role: 'owner', confirm: { to: 'erase a person' }, page: 'people' },
+          (_, viewer) => erasePerson(parts, request, viewer, person),
         ),
       { parse: 'none' },
     )

@@ -4,9 +4,12 @@ import { Layout } from './layout.tsx'
 import { Button } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
+import { Command } from './parts/text.tsx'
 import type { TypedStep } from './second-step.ts'
 
 type FieldsProps = {
+  /** of whoever signs in */
+  email: string
   /** what the fields are called beside those of a form that waits */
   names: { [name in keyof TypedStep]: string }
   button: string
@@ -15,7 +18,7 @@ type FieldsProps = {
 }
 
 /** Where the code is typed, or for want of the phone a recovery code. */
-export const SecondStepFields = ({ names, button, fault }: FieldsProps) => {
+export const SecondStepFields = ({ email, names, button, fault }: FieldsProps) => {
   const isOfRecovery = fault?.isOfRecovery === true
   return (
     <>
@@ -42,7 +45,7 @@ export const SecondStepFields = ({ names, button, fault }: FieldsProps) => {
         <Button>{button}</Button>
         <p class="hint">
           No codes either? Whoever runs this server makes a link that turns this step off:{' '}
-          <code>eventpost member reset-password --two-step-off</code>
+          <Command>{`eventpost member reset-password --email ${email} --two-step-off`}</Command>
         </p>
       </details>
     </>
@@ -72,7 +75,7 @@ export const SecondStepPage = ({
     )}
     <form method="post" action="/sign-in/code" novalidate>
       <input type="hidden" name="next" value={next} />
-      <SecondStepFields names={SIGN_IN_STEP} button="Sign in" fault={fault} />
+      <SecondStepFields email={email} names={SIGN_IN_STEP} button="Sign in" fault={fault} />
     </form>
     <p class="hint after-form">
       Or <a href={`/sign-in?${new URLSearchParams({ next })}`}>sign in as somebody else</a>.

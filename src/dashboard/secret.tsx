@@ -19,16 +19,22 @@ export const secretRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/keys/secret',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner', isSensitive: true }, (form, viewer) =>
-          rotate(parts, request, form, viewer),
+        takeForm(
+          parts,
+          request,
+          { appId: app, role: 'owner', confirm: { to: 'rotate the identity secret' } },
+          (form, viewer) => rotate(parts, request, form, viewer),
         ),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/keys/secret/revoke',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner', isSensitive: true }, (_, viewer) =>
-          revokeOld(parts, request, viewer),
+        takeForm(
+          parts,
+          request,
+          { appId: app, role: 'owner', confirm: { to: 'revoke the previous identity secret' } },
+          (_, viewer) => revokeOld(parts, request, viewer),
         ),
       { parse: 'none' },
     )

@@ -21,7 +21,9 @@ export const senderKeysRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/sender/dkim',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, sensitive(app), (form, viewer) => makeKey(parts, request, viewer, form)),
+        takeForm(parts, request, askOwner(app, 'make a DKIM key'), (form, viewer) =>
+          makeKey(parts, request, viewer, form),
+        ),
       { parse: 'none' },
     )
     .post(
@@ -36,11 +38,18 @@ export const senderKeysRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/sender/reports',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, sensitive(app), (_, viewer) => makeSecret(parts, request, viewer)),
+        takeForm(parts, request, askOwner(app, 'make a secret for bounce reports'), (_, viewer) =>
+          makeSecret(parts, request, viewer),
+        ),
       { parse: 'none' },
     )
 
-const sensitive = (appId: string) => ({ appId, role: 'owner' as const, isSensitive: true, page: 'sender' as const })
+const askOwner = (appId: string, to: string) => ({
+  appId,
+  role: 'owner' as const,
+  confirm: { to },
+  page: 'sender' as const,
+})
 
 async function makeKey(parts: PageParts, request: Request, viewer: Viewer, form: Form): Promise<Response> {
   const dkim = { domain: form.text('dkimDomain'), selector: form.text('dkimSelector') }

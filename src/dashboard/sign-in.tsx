@@ -8,6 +8,7 @@ import { Layout } from './layout.tsx'
 import { Button } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
+import { Command } from './parts/text.tsx'
 import { checkPassword, withWait } from './password-check.ts'
 import { problemAnswer } from './problems.tsx'
 import { askSecondStep } from './second-step.ts'
@@ -85,7 +86,8 @@ const SignInPage = ({ email, next, error, isUnsent }: SignInProps) => (
       <Button kind="primary">Sign in</Button>
     </form>
     <p class="hint after-form">
-      Forgotten? Whoever runs this server makes a link for a new one: <code>eventpost member reset-password</code>
+      Forgotten? Whoever runs this server makes a link for a new one:{' '}
+      <Command>eventpost member reset-password --email EMAIL</Command>
     </p>
   </Layout>
 )

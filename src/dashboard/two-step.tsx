@@ -20,8 +20,11 @@ export const twoStepRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/you/two-step',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, ...OWN, isSensitive: 'always' }, (_, viewer, signedIn) =>
-          start(parts, request, { viewer, signedIn }),
+        takeForm(
+          parts,
+          request,
+          { appId: app, ...OWN, confirm: { to: 'set up two-step sign-in', isAlways: true } },
+          (_, viewer, signedIn) => start(parts, request, { viewer, signedIn }),
         ),
       { parse: 'none' },
     )
@@ -36,16 +39,22 @@ export const twoStepRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/you/two-step/codes',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, ...OWN, isSensitive: 'always' }, (form, viewer, signedIn) =>
-          renewCodes(parts, request, form, { viewer, signedIn }),
+        takeForm(
+          parts,
+          request,
+          { appId: app, ...OWN, confirm: { to: 'make new recovery codes', isAlways: true } },
+          (form, viewer, signedIn) => renewCodes(parts, request, form, { viewer, signedIn }),
         ),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/you/two-step/off',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, ...OWN, isSensitive: 'always' }, (_, viewer, signedIn) =>
-          turnOff(parts, request, { viewer, signedIn }),
+        takeForm(
+          parts,
+          request,
+          { appId: app, ...OWN, confirm: { to: 'turn two-step sign-in off', isAlways: true } },
+          (_, viewer, signedIn) => turnOff(parts, request, { viewer, signedIn }),
         ),
       { parse: 'none' },
     )
@@ -58,6 +67,7 @@ function refuse(parts: PageParts, request: Request, who: Who, refusal: RefusalCo
   return showYou(parts, request, who, { twoStep: message }, status)
 }
 
+const NOT_SHOWN = 'This is not the code that your app shows now. If it is, set the clock of your phone right.'
 const LEFT_TOO_LONG = 'The set-up was left for more than an hour, and is forgotten. Begin again.'
 
 async function start(parts: PageParts, request: Request, who: Who): Promise<Response> {
@@ -73,8 +83,8 @@ async function turnOn(parts: PageParts, request: Request, form: Form, who: Who):
   }
   const row = outcome.refusal === 'wrong_code' && (await parts.store.findTwoStep(who.signedIn.member.id))
   if (!row) return refuse(parts, request, who, outcome.refusal)
-  const { status, message } = REFUSALS.wrong_code
-  return pageAnswer(request, status, <TwoStepSetupPage viewer={who.viewer} secret={row.secret} error={message} />)
+  const { status } = REFUSALS.wrong_code
+  return pageAnswer(request, status, <TwoStepSetupPage viewer={who.viewer} secret={row.secret} error={NOT_SHOWN} />)
 }
 
 async function renewCodes(parts: PageParts, request: Request, form: Form, who: Who): Promise<Response> {

@@ -168,6 +168,10 @@ describe('a key made here', () => {
     const asked = await browser.post(`${pages.at('activation')}/key`, fields)
     expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Your password, again']])
     expect(asked.html).not.toContain(pages.begun.identitySecret)
+    expect(await textOf(asked.html, '.lead')).toEqual([
+      'You are about to make an API key. You typed your password more than 10 minutes ago.',
+    ])
+    expect(await attributesOf(asked.html, 'main form a', 'href')).toEqual([pages.at('activation')])
     const made = await browser.post(`${pages.at('activation')}/key`, { ...fields, confirmPassword: PASSWORD })
     expect(made.html).toMatch(KEY)
   })
@@ -175,7 +179,9 @@ describe('a key made here', () => {
   test('is made by owners only', async () => {
     await pages.addMember('eve@example.com', 'editor')
     const editor = await pages.signedIn('eve@example.com')
-    expect((await editor.get(pages.at('activation'))).html).not.toContain('Make another key')
+    const shown = (await editor.get(pages.at('activation'))).html
+    expect(shown).not.toContain('Make another key')
+    expect(shown).toContain('If nobody stored it, ask an owner of the account to make another.')
     const { status, html } = await editor.post(`${pages.at('activation')}/key`, { name: 'x', scope: 'standard' })
     expect([status, html.includes(pages.begun.identitySecret)]).toEqual([403, false])
   })

@@ -143,7 +143,7 @@ describe('a member', () => {
     }
     expect(await lastSection()).toEqual([['post'], []])
     await pages.addAccount('zoe@example.com', 'Other')
-    expect(await lastSection()).toEqual([[], ['eventpost member reset-password']])
+    expect(await lastSection()).toEqual([[], [`eventpost member reset-password --email ${EVE}`]])
     const { status, html } = await post('/link', { member })
     expect([status, await textOf(html, '[role=alert]')]).toEqual([
       409,

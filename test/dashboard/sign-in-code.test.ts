@@ -41,7 +41,9 @@ describe('the second step', () => {
       ['inputmode', 'autocomplete', 'autofocus'].map((name) => attributesOf(html, '#code', name)),
     )
     expect(field).toEqual([['numeric'], ['one-time-code'], ['']])
-    expect(await textOf(html, 'details code')).toEqual(['eventpost member reset-password --two-step-off'])
+    expect(await textOf(html, 'details code')).toEqual([
+      'eventpost member reset-password --email ada@example.com --two-step-off',
+    ])
     const member = await pages.store.findMember('ada@example.com')
     // the one that turned it on
     expect([await isIn(browser), (await pages.store.listSessions(member?.id ?? '')).length]).toEqual([false, 1])

@@ -37,7 +37,10 @@ describe('setting it up', () => {
     expect(await sectionOf()).toMatchObject({ state: 'Off', buttons: ['Set it up'] })
     const asked = await ada.post(path())
     expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Your password, again']])
-    expect(await textOf(asked.html, '.lead')).toEqual(['This changes how you sign in, so it asks each time.'])
+    expect(await textOf(asked.html, '.lead')).toEqual([
+      'You are about to set up two-step sign-in. That changes how you sign in, so you are asked each time.',
+    ])
+    expect(await attributesOf(asked.html, 'main form a', 'href')).toEqual([pages.at('you')])
     const wrong = await ada.post(path(), { confirmPassword: 'wrong' })
     expect([wrong.status, await textOf(wrong.html, '#confirmPassword-fault')]).toEqual([
       400,
@@ -72,7 +75,7 @@ describe('setting it up', () => {
       const { status, html } = await ada.post(path('/on'), { code })
       expect([status, await textOf(html, '#code-fault')]).toEqual([
         400,
-        ['Error: This code is wrong, or was used before.'],
+        ['Error: This is not the code that your app shows now. If it is, set the clock of your phone right.'],
       ])
       expect((await textOf(html, '#two-step-key')).join('').replaceAll(' ', '')).toBe(secret)
     }

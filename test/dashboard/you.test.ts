@@ -133,7 +133,7 @@ describe('changing the password', () => {
       at: pages.clock.now(),
       link: { tokenHash: Bun.SHA256.hash('token', 'base64url'), purpose: 'password', expiresAt: pages.clock.now() + 1 },
     })
-    expect((await pages.post('/password', { token: 'token', password: NEW })).status).toBe(200)
+    expect((await pages.post('/password', { token: 'token', password: NEW })).status).toBe(303)
     expect((await browser.get(pages.at('you'))).status).toBe(303)
   })
 })

@@ -26,6 +26,13 @@ const Hidden = ({ names }: { names: string[] }) => (
   </span>
 )
 
+/** A line for a terminal: it breaks between its words, and not after the hyphens in them. */
+export const Command = ({ children }: { children: string }) => (
+  <code class="command">
+    {children.split(' ').map((word, index) => [index > 0 && ' ', <span key={index}>{word}</span>])}
+  </code>
+)
+
 /** A sentence of ours in which names stand between backticks. */
 export const Ticked = ({ children }: { children: string }) => (
   <>{children.split('`').map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}</>
