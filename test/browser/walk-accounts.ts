@@ -25,7 +25,34 @@ async function inviteTo({ url, parts, clock }: Served, name: string, apps: strin
   return `${url}/password?token=${invited.inviteToken}`
 }
 
+/** The link by which somebody whom the server does not know joins the first account. */
+async function inviteNew({ url, parts, clock, first }: Served): Promise<string> {
+  const maker = { store: parts().store, now: clock.now(), actor: 'test' }
+  const invited = await inviteMember(maker, first.accountId, { email: 'eve@example.com', role: 'editor' })
+  if ('refusal' in invited) throw new Error(invited.refusal)
+  return `${url}/password?token=${invited.inviteToken}`
+}
+
 export const ACCOUNT_STEPS: Step[] = [
+  { name: 'password-signed-in', go: async (page, server) => page.goto(await inviteNew(server)) },
+  {
+    name: 'password',
+    isOpen: true,
+    go: async (page) => {
+      await page.context().clearCookies({ name: 'eventpost_session' })
+      await page.reload()
+    },
+  },
+  { name: 'password-wrong', isOpen: true, go: (page) => page.click('main .primary') },
+  {
+    name: 'password-welcome',
+    isOpen: true,
+    go: async (page) => {
+      await page.fill('#password', PASSWORD)
+      await page.click('main .primary')
+      await page.waitForURL('**/apps/**')
+    },
+  },
   {
     name: 'invitation',
     isOpen: true,

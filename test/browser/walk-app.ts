@@ -73,6 +73,20 @@ export const APP_STEPS: Step[] = [
   { name: 'new-app', go: (page, server) => page.goto(at(server, 'new-app')) },
   { name: 'new-app-wrong', go: (page) => page.click('main .primary') },
   { name: 'members', go: (page, server) => page.goto(at(server, 'members')) },
+  {
+    name: 'members-name-wrong',
+    go: async (page) => {
+      await page.fill('#name', '')
+      await page.click('#account button')
+    },
+  },
+  {
+    name: 'members-renamed',
+    go: async (page) => {
+      await page.fill('#name', 'The Society for the Advancement of Analytical Engines')
+      await page.click('#account button')
+    },
+  },
   { name: 'member-new', go: (page, server) => page.goto(at(server, 'members/new')) },
   {
     name: 'member-invited',

@@ -1,5 +1,7 @@
-/** The way through the second step of signing in: set up, turned on, asked for. The last of all, because it stays on. */
+/** The way through the second step of signing in: set up, turned on, asked for, and off again by a link. The last of all. */
 import type { Page } from 'playwright-core'
+import { resetPassword } from '../../src/core/members.ts'
+import { SIGN_IN_LIMITS } from '../../src/core/sign-in-tries.ts'
 import { codeAt, STEP_MS } from '../dashboard/authenticator.ts'
 import { PASSWORD, type Served } from './chromium.ts'
 
@@ -18,6 +20,14 @@ async function typePassword(page: Page, server: Served): Promise<void> {
   await page.fill('#email', 'first@owner.example')
   await page.fill('#password', PASSWORD)
   await page.click('button.primary')
+}
+
+/** A link for another password. */
+async function reset({ url, parts, clock }: Served, endsTwoStep = false): Promise<string> {
+  const maker = { store: parts().store, now: clock.now(), actor: 'cli' }
+  const made = await resetPassword(maker, { email: 'first@owner.example', accountId: null, endsTwoStep })
+  if ('refusal' in made) throw new Error(made.refusal)
+  return `${url}/password?token=${made.passwordToken}`
 }
 
 export const TWO_STEP_STEPS: Step[] = [
@@ -96,6 +106,37 @@ export const TWO_STEP_STEPS: Step[] = [
       await page.fill('#signInEmail', 'first@owner.example')
       await page.fill('#signInPassword', PASSWORD)
       await page.click('main .primary')
+    },
+  },
+  {
+    name: 'sign-in-code-too-many',
+    isOpen: true,
+    go: async (page, server) => {
+      await typePassword(page, server)
+      const wrong = { form: { code: '000000' }, headers: { 'Sec-Fetch-Site': 'same-origin' } }
+      for (let i = 0; i < SIGN_IN_LIMITS.code.max; i++) await page.request.post(`${server.url}/sign-in/code`, wrong)
+      await page.fill('#code', '000000')
+      await page.click('button.primary')
+    },
+  },
+  {
+    name: 'password-two-step-on',
+    isOpen: true,
+    go: async (page, server) => {
+      await page.context().clearCookies()
+      await page.goto(await reset(server))
+      await page.fill('#password', PASSWORD)
+      await page.click('button.primary')
+    },
+  },
+  { name: 'password-two-step-off', isOpen: true, go: async (page, server) => page.goto(await reset(server, true)) },
+  {
+    name: 'password-alone',
+    isOpen: true,
+    go: async (page) => {
+      await page.fill('#password', PASSWORD)
+      await page.click('button.primary')
+      await page.waitForURL('**/apps/**')
     },
   },
 ]
