@@ -11,7 +11,7 @@ type Maker = { store: Store; now: number; actor: string }
 /** How long a printed link works. The set-up link is made anew at every start, so a day is plenty. */
 const LINK_MS = 24 * 3_600_000
 
-/** What a member may do in an account: an owner everything, an editor what concerns people and messages, a viewer look. */
+/** What a member may do in an account: an owner everything, an editor what concerns messages and whom they go to, a viewer look. */
 export const ROLES = ['owner', 'editor', 'viewer'] as const satisfies readonly Role[]
 
 export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text)
