@@ -27,6 +27,7 @@ const BEGINNING: Options = {
   ...BASE_URL,
   email: { type: 'string', value: 'EMAIL', meaning: "The owner's email." },
   app: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
+  name: { type: 'string', value: 'NAME', meaning: 'Name of the account.', default: 'that of the app' },
   ...APP_ADDRESSES,
   'password-file': {
     type: 'string',
@@ -59,6 +60,7 @@ async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   const text = {
     email: required(given, 'email'),
     appName: required(given, 'app'),
+    name: given.text('name'),
     domains: given.all('domain'),
     home: given.text('home') ?? null,
   }

@@ -131,7 +131,16 @@ describe('init', () => {
 
 describe('account create', () => {
   test('makes another account beside the running server, which sees nothing of the first', async () => {
-    const words = ['--email', 'second@example.com', '--app', 'Second', '--password-file', passwordFile]
+    const words = [
+      '--email',
+      'second@example.com',
+      '--app',
+      'Shop',
+      '--name',
+      'Second',
+      '--password-file',
+      passwordFile,
+    ]
     const second = await eventpostJson<Begun>(['account', 'create', '--data', data, ...words])
     expect(second).toEqual({ ...SHAPE, signInUrl: `${server.url}/` })
     expect(second.accountId).not.toBe(begun.accountId)
@@ -203,6 +212,12 @@ describe('account create', () => {
     },
     MANY_MS,
   )
+
+  test('refuses a name that is none', async () => {
+    expect(await eventpost(['account', 'create', '--data', data, ...OWNER, '--name', ' '])).toEqual(
+      wrongUse('--name: Give the account a name'),
+    )
+  })
 
   test('needs a database', async () => {
     const nowhere = join(folder, 'nowhere')
