@@ -59,16 +59,17 @@ export const twoStepRoutes = (parts: PageParts) =>
       { parse: 'none' },
     )
 
-/** What was sent twice says so; a set-up that was left for too long begins again. */
+/** What was sent twice says so; a set-up that was forgotten begins again. */
 function refuse(parts: PageParts, request: Request, who: Who, refusal: RefusalCode): Response | Promise<Response> {
   if (refusal === 'already_done') return problemAnswer(request, 'done_before')
-  if (refusal === 'not_found') return showYou(parts, request, who, { twoStep: LEFT_TOO_LONG }, 409)
+  if (refusal === 'not_found') return showYou(parts, request, who, { twoStep: FORGOTTEN }, 409)
   const { status, message } = REFUSALS[refusal]
   return showYou(parts, request, who, { twoStep: message }, status)
 }
 
 const NOT_SHOWN = 'This is not the code that your app shows now. If it is, set the clock of your phone right.'
-const LEFT_TOO_LONG = 'The set-up was left for more than an hour, and is forgotten. Begin again.'
+const FORGOTTEN =
+  'The set-up is forgotten: it was left for more than an hour, or your password was changed. Begin again.'
 
 async function start(parts: PageParts, request: Request, who: Who): Promise<Response> {
   const row = await startTwoStep(parts, who.signedIn.member.id)

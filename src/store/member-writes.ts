@@ -5,7 +5,7 @@ import { createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
 import { createMemberships } from './memberships.ts'
 import { accounts, members, sessions } from './schema.ts'
-import { createTwoStepEnd } from './two-step-writes.ts'
+import { createSetUpEnd, createTwoStepEnd } from './two-step-writes.ts'
 import type { NewLink, Refused } from './types.ts'
 
 /** `accountId`: by an owner of this account; null by who runs the server. `endsTwoStep`: using it turns that off. */
@@ -25,6 +25,7 @@ export function createMemberWrites(db: Database) {
   const { addLink, findLink, useLink, dropPasswordLinks } = createLinks(db)
   const { find, accept, listAll, listInvited, listJoined } = createMemberships(db)
   const endTwoStep = createTwoStepEnd(db)
+  const forgetSetUp = createSetUpEnd(db)
 
   const isOneOfSeveral = (accountId: string): boolean =>
     orm.select({ id: accounts.id }).from(accounts).where(ne(accounts.id, accountId)).limit(1).get() !== undefined
@@ -67,6 +68,7 @@ export function createMemberWrites(db: Database) {
       for (const accountId of listJoined(member.id)) {
         audit({ accountId, actor: member.id, at }, 'member.set_password', member.id)
       }
+      forgetSetUp(member.id)
       if (link.endsTwoStep) endTwoStep({ memberId: member.id, at })
       return DONE
     },

@@ -5,6 +5,7 @@ import { createAudit, type Done, DONE } from './audit.ts'
 import { createMemberships } from './memberships.ts'
 import { members, sessions, twoSteps } from './schema.ts'
 import type { NewSession } from './session-types.ts'
+import { createSetUpEnd } from './two-step-writes.ts'
 import type { Refused } from './types.ts'
 
 type Own = { memberId: string; sessionId: string; at: number }
@@ -25,6 +26,7 @@ export function createSessionWrites(db: Database) {
   const audit = createAudit(db)
 
   const { listJoined } = createMemberships(db)
+  const forgetSetUp = createSetUpEnd(db)
 
   const isHashOf = (memberId: string, passwordHash: string): boolean =>
     orm
@@ -93,7 +95,7 @@ export function createSessionWrites(db: Database) {
       return DONE
     },
 
-    /** Ends all other sessions; this one goes on under a new token. */
+    /** Ends all other sessions; this one goes on under a new token. A second step that is being set up is forgotten. */
     changePassword(change: Own & { oldHash: string; passwordHash: string; tokenHash: string }): Done | Refused {
       const { memberId, sessionId, at, oldHash, passwordHash, tokenHash } = change
       if (!isHashOf(memberId, oldHash)) return { refusal: 'not_found' }
@@ -103,6 +105,7 @@ export function createSessionWrites(db: Database) {
         .delete(sessions)
         .where(and(eq(sessions.memberId, memberId), ne(sessions.id, sessionId)))
         .run()
+      forgetSetUp(memberId)
       auditEverywhere(memberId, at, 'member.change_password', memberId)
       return DONE
     },

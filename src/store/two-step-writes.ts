@@ -31,6 +31,20 @@ export function createTwoStepEnd(db: Database) {
   }
 }
 
+/**
+ * Forgets a set-up that waits, in the transaction of what sets another password: whoever had the old one may have seen its
+ * secret.
+ */
+export function createSetUpEnd(db: Database) {
+  const orm = drizzle(db)
+  return (memberId: string): void => {
+    orm
+      .delete(twoSteps)
+      .where(and(eq(twoSteps.memberId, memberId), isNull(twoSteps.turnedOnAt)))
+      .run()
+  }
+}
+
 /** The second step of signing in. Whether a code is right, core knows; whether it was used before is decided here. */
 export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Sealer }) {
   const orm = drizzle(db)

@@ -130,9 +130,23 @@ describe('setting it up', () => {
     const { status, html } = await ada.post(path('/on'), { code: codeAt(secret, pages.clock.ms) })
     expect([status, await textOf(html, '#two-step [role=alert]')]).toEqual([
       409,
-      ['Error: The set-up was left for more than an hour, and is forgotten. Begin again.'],
+      ['Error: The set-up is forgotten: it was left for more than an hour, or your password was changed. Begin again.'],
     ])
     expect([await isOn(), (await sectionOf()).state]).toEqual([false, 'Off'])
+  })
+
+  test('another password begins it anew: whoever had the old one may have seen the key', async () => {
+    const seen = await setUp(pages, ada)
+    const changed = { password: PASSWORD, newPassword: 'four dull wooden spoons' }
+    expect((await ada.post(`${pages.at('you')}/password`, changed)).status).toBe(303)
+    const late = await ada.post(path('/on'), { code: codeAt(seen, pages.clock.ms) })
+    expect([late.status, await textOf(late.html, '#two-step [role=alert]')]).toEqual([
+      409,
+      ['Error: The set-up is forgotten: it was left for more than an hour, or your password was changed. Begin again.'],
+    ])
+    const { html } = await ada.post(path(), { confirmPassword: changed.newPassword })
+    const key = (await textOf(html, '#two-step-key')).join('').replaceAll(' ', '')
+    expect([key.length, key === seen, await isOn()]).toEqual([32, false, false])
   })
 
   test('503: a full disk says so, and another try goes on', async () => {

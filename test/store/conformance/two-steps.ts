@@ -104,6 +104,22 @@ export function testTwoSteps(store: Fresh): void {
     expect([await store().findTwoStep('mem_1'), await start('ses_d')]).toEqual([null, DONE])
   })
 
+  test('another password, however it is set, forgets a set-up that waits', async () => {
+    const waits = async () => (await store().findTwoStep('mem_1'))?.secret
+    await store().startTwoStep({ ...own, secret: 'SEEN', at: AT })
+    const change = { ...own, sessionId: 'ses_d', tokenHash: 'hash of ses_d' }
+    expect(await store().changePassword({ ...change, oldHash: 'another', passwordHash: 'argon' })).toEqual(GONE)
+    expect(await waits()).toBe('SEEN')
+    expect(await store().changePassword({ ...change, oldHash: 'argon', passwordHash: 'argon 2' })).toEqual(DONE)
+    expect([await waits(), await turnOn(AT)]).toEqual([undefined, OVER])
+    await store().startTwoStep({ ...own, secret: 'SEEN AGAIN', at: AT })
+    const made = link('forgets', 'password')
+    await store().makePasswordLink({ actor: 'cli', accountId: null, at: AT, email: 'owner1@example.com', link: made })
+    expect(await waits()).toBe('SEEN AGAIN')
+    await store().setPasswordByLink({ tokenHash: 'forgets', passwordHash: 'argon', at: AT })
+    expect(await waits()).toBeUndefined()
+  })
+
   test('it is turned off with its codes, and goes with its member', async () => {
     await store().startTwoStep({ ...own, secret: 'FIFTH', at: AT })
     expect(await turnOn(AT)).toEqual(DONE)
