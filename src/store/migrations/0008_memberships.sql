@@ -21,6 +21,9 @@ UPDATE one_time_links
   SET purpose = 'invite', account_id = (SELECT account_id FROM members WHERE members.id = one_time_links.member_id)
   WHERE purpose = 'password' AND member_id IN (SELECT id FROM members WHERE password_hash IS NULL);
 
+-- Which of the others an owner made, nothing tells, and theirs would open a person's later accounts too. They can be made again.
+DELETE FROM one_time_links WHERE purpose = 'password';
+
 DROP INDEX members_by_account;
 ALTER TABLE members DROP COLUMN account_id;
 ALTER TABLE members DROP COLUMN role;
