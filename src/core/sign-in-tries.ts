@@ -33,9 +33,9 @@ export type SignInTries = ReturnType<typeof createSignInTries>
 export function createSignInTries({ clock, addressKey }: { clock: Clock; addressKey: string }) {
   const tries = createLimits({ clock, mostBuckets: MOST_BUCKETS })
 
-  /** Proves that a browser has signed in as this member. */
-  const knownMark = ({ id }: MemberRow): string =>
-    new Bun.CryptoHasher('sha256', addressKey).update(`known browser:${id}`).digest('hex')
+  /** Proves that a browser has signed in as this member, with the password they have now. */
+  const knownMark = ({ id, passwordHash }: MemberRow): string =>
+    new Bun.CryptoHasher('sha256', addressKey).update(`known browser:${id}:${passwordHash}`).digest('hex')
 
   const isKnown = (member: MemberRow, mark: string | null): boolean => {
     if (mark === null || mark.length !== 64) return false

@@ -12,6 +12,7 @@ export async function startSession(
   const browser = describeBrowser(request.headers.get('user-agent'))
   const started = await sessions.start(proof, browser, readSessionToken(request, baseUrl))
   if ('refusal' in started) return null
-  const cookies = [sessionCookie(baseUrl, started.token), knownCookie(baseUrl, signIns.knownMark(proof.member))]
+  const known = signIns.knownMark({ ...proof.member, passwordHash: proof.passwordHash })
+  const cookies = [sessionCookie(baseUrl, started.token), knownCookie(baseUrl, known)]
   return { token: started.token, cookies }
 }

@@ -10,7 +10,7 @@ import type { Form } from './forms.ts'
 import { pathOf } from './frame.tsx'
 import { pageOf } from './paging.ts'
 import { checkOwnPassword } from './password-check.ts'
-import { sessionCookie } from './session-cookie.ts'
+import { knownCookie, sessionCookie } from './session-cookie.ts'
 import type { Viewer } from './viewer.ts'
 import { type YouErrors, YouPage } from './you-page.tsx'
 
@@ -69,7 +69,11 @@ async function changePassword(parts: PageParts, request: Request, form: Form, wh
   if ('message' in checked) return showYou(parts, request, who, { password: checked.message }, checked.status)
   const passwordHash = await hashPassword(form.text('newPassword'))
   const outcome = await parts.sessions.changePassword(who.signedIn, checked.passwordHash, passwordHash)
-  if ('token' in outcome) return done(who, 'password_changed', [sessionCookie(parts.baseUrl, outcome.token)])
+  if ('token' in outcome) {
+    const known = parts.signIns.knownMark({ ...who.signedIn.member, passwordHash })
+    const cookies = [sessionCookie(parts.baseUrl, outcome.token), knownCookie(parts.baseUrl, known)]
+    return done(who, 'password_changed', cookies)
+  }
   const { status, message } = REFUSALS[outcome.refusal]
   return showYou(parts, request, who, { password: message }, status)
 }

@@ -196,6 +196,16 @@ test('guesses from behind the same proxy do not lock out a browser that has sign
   spyOn(Bun.password, 'verify').mockRestore()
 })
 
+test('a new password makes strangers of all browsers but the one that chose it', async () => {
+  const [own, thiefs] = [await pages.signedIn(), await pages.signedIn()]
+  const changed = { password: PASSWORD, newPassword: 'four dull wooden spoons' }
+  expect((await own.post(`${pages.at('you')}/password`, changed)).status).toBe(303)
+  await own.post('/sign-out')
+  for (let i = 0; i < SIGN_IN_LIMITS.address.max; i++) await createBrowser(pages).signIn('ada@example.com', 'wrong')
+  expect((await thiefs.signIn('ada@example.com', 'a guess')).status).toBe(429)
+  expect((await own.signIn('ada@example.com', changed.newPassword)).status).toBe(303)
+})
+
 describe('signing out', () => {
   test('ends the session, not only its cookie', async () => {
     const browser = await pages.signedIn()
