@@ -6,7 +6,7 @@ import type { SignIns } from '../core/sign-ins.ts'
 import { redirectAnswer } from './answers.ts'
 import { askForPassword, type Confirm, CONFIRM_FIELD } from './confirm.tsx'
 import type { PageName } from './frame.tsx'
-import { NO_FLASH, readFlash } from './flash.ts'
+import { addFlash, NO_FLASH, readFlash } from './flash.ts'
 import { type Form, readForm, toForm } from './forms.ts'
 import { lastAppCookie, readLastApp } from './last-app.ts'
 import { signInLate } from './late-form.tsx'
@@ -46,7 +46,7 @@ export async function openStream(
 ): Promise<Response> {
   const signedIn = await findSignedIn(parts, request)
   if (!signedIn) return new Response(null, { status: 401 })
-  const viewer = await findViewer(parts, signedIn.member, appId, null)
+  const viewer = await findViewer(parts, signedIn.member, appId, [])
   if (!viewer) return problemAnswer(request, 'page_unknown')
   // nobody would read it, and it would not end
   return request.method === 'HEAD' ? new Response(null, { headers: STREAM_HEADERS }) : open(viewer)
@@ -122,5 +122,6 @@ async function takeLateForm(
   if (late instanceof Response) return late
   const response = await showTo(late.signedIn, parts, request, toShown(toForm(late.fields)))
   for (const cookie of late.cookies) response.headers.append('Set-Cookie', cookie)
+  if (late.isByRecoveryCode) addFlash(response, 'recovery_code_used')
   return response
 }

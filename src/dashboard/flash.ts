@@ -5,7 +5,7 @@ import { ROLE_WORDS } from './role-words.ts'
 /** The account of the app that is looked at, and what one may do there. */
 type Where = Pick<Place, 'accountName' | 'role'>
 
-/** What the page after a redirect says was done. The cookie holds the word only, so nobody can put sentences there. */
+/** What the page after a redirect says was done. The cookie holds words only, so nobody can put sentences there. */
 const FLASHES = {
   set_up: 'Eventpost is set up, and you are signed in.',
   password_set: 'Your new password is set. Wherever you were signed in with another one, you are signed out.',
@@ -49,18 +49,29 @@ const SECONDS = 60
 
 const isFlash = (text: string): text is FlashCode => Object.hasOwn(FLASHES, text)
 
-export function readFlash(request: Request): FlashCode | null {
-  const text = readCookie(request, COOKIE) ?? ''
-  return isFlash(text) ? text : null
-}
+const readCodes = (words: string): FlashCode[] => words.split('.').filter(isFlash)
 
-export function sayFlash(code: FlashCode, where: Where): string {
+export const readFlash = (request: Request): FlashCode[] => readCodes(readCookie(request, COOKIE) ?? '')
+
+const sayOne = (code: FlashCode, where: Where): string => {
   const said = FLASHES[code]
   return typeof said === 'string' ? said : said(where)
 }
 
-export const flashCookie = (code: FlashCode): string =>
-  cookieHeader({ name: COOKIE, value: code, maxAgeS: SECONDS, isSecure: false })
+/** null where nothing is to be said. */
+export function sayFlash(codes: FlashCode[], where: Where): string | null {
+  return codes.length === 0 ? null : codes.map((code) => sayOne(code, where)).join(' ')
+}
+
+export const flashCookie = (...codes: FlashCode[]): string =>
+  cookieHeader({ name: COOKIE, value: codes.join('.'), maxAgeS: SECONDS, isSecure: false })
+
+/** Says it too, after what the response tells the next page already. */
+export function addFlash({ headers }: Response, code: FlashCode): void {
+  const told = headers.getSetCookie().findLast((cookie) => cookie.startsWith(`${COOKIE}=`)) ?? ''
+  const [words = ''] = told.slice(COOKIE.length + 1).split(';')
+  headers.append('Set-Cookie', flashCookie(...readCodes(words), code))
+}
 
 /** It was shown. */
 export const NO_FLASH = cookieHeader({ name: COOKIE, value: '', maxAgeS: 0, isSecure: false })

@@ -21,7 +21,7 @@ const PASSWORD = 'signInPassword'
 const STEP = { code: 'signInCode', recoveryCode: 'signInRecoveryCode' } as const
 
 /** `fields` are those of the form alone. */
-type Late = { signedIn: SignedIn; cookies: string[]; fields: Form['fields'] }
+type Late = { signedIn: SignedIn; cookies: string[]; fields: Form['fields']; isByRecoveryCode: boolean }
 
 /**
  * A form that came after its session had ended: shows pages that ask to sign in and send the same form again, so that
@@ -53,11 +53,12 @@ export async function signInLate(
   return late ?? ask(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
 }
 
-type Started = { token: string; cookies: string[] }
+type Started = { token: string; cookies: string[]; isByRecoveryCode?: boolean }
 
-async function toLate({ sessions }: PageParts, { token, cookies }: Started, fields: Form['fields']) {
+async function toLate({ sessions }: PageParts, started: Started, fields: Form['fields']): Promise<Late | null> {
+  const { token, cookies, isByRecoveryCode = false } = started
   const signedIn = await sessions.find(token)
-  return signedIn && { signedIn, cookies, fields }
+  return signedIn && { signedIn, cookies, fields, isByRecoveryCode }
 }
 
 type Passing = {

@@ -86,7 +86,7 @@ async function showBegun(parts: PageParts, request: Request, { appId, apiKey, id
   const started = member?.passwordHash
     ? await startSession(parts, request, { member, passwordHash: member.passwordHash })
     : null
-  const viewer = member && (await findViewer(parts, member, appId, 'set_up'))
+  const viewer = member && (await findViewer(parts, member, appId, ['set_up']))
   // another process took away what was made a moment ago
   if (!viewer) return problemAnswer(request, 'link_used')
   return showActivation(parts, request, viewer, { made: { apiKey, identitySecret }, cookies: started?.cookies })

@@ -23,15 +23,15 @@ export async function findViewer(
   { store }: Pick<Parts, 'store'>,
   { id, email }: Pick<MemberRow, 'id' | 'email'>,
   appId: string,
-  flash: FlashCode | null,
+  told: FlashCode[],
 ): Promise<Viewer | null> {
   const places = await store.listPlaces(id)
   const place = places.find((one) => one.appId === appId)
   const app = place ? await store.findAppByPublicId(appId) : null
   if (!place || !app) return null
-  const told = flash && sayFlash(flash, place)
+  const flash = sayFlash(told, place)
   const account = { id: place.accountId, name: place.accountName }
-  return { member: { id, email, role: place.role }, account, accounts: toAccounts(places), app, flash: told }
+  return { member: { id, email, role: place.role }, account, accounts: toAccounts(places), app, flash }
 }
 
 const byName = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })

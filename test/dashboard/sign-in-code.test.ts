@@ -18,6 +18,7 @@ afterEach(() => pages.close())
 const MINUTE = 60_000
 const COOKIE = 'eventpost_second_step'
 const WRONG = 'Error: This code is wrong, or was used before.'
+const USED_UP = 'You signed in with a recovery code, which is used up. Your own page says how many are left.'
 const now = (steps = 0) => codeAt(secret, pages.clock.ms + steps * STEP_MS)
 const send = (browser: Browser, code: string, next = '/') => browser.post('/sign-in/code', { code, next })
 const isIn = async (browser: Browser) => (await browser.get(pages.at('you'))).status === 200
@@ -168,9 +169,7 @@ describe('a recovery code', () => {
   test('signs in once, and says that it is used up', async () => {
     const browser = await asked()
     expect((await recover(browser, ` ${codes[first]?.toUpperCase().replaceAll('-', ' ')} `)).location).toBe('/')
-    expect(await textOf((await browser.get(pages.at('you'))).html, '[role=status]')).toEqual([
-      'Done: You signed in with a recovery code, which is used up. Your own page says how many are left.',
-    ])
+    expect(await textOf((await browser.get(pages.at('you'))).html, '[role=status]')).toEqual([`Done: ${USED_UP}`])
     const again = await recover(await asked(), codes[first] ?? '')
     expect([again.status, await textOf(again.html, '#recoveryCode-fault')]).toEqual([400, [WRONG]])
     expect(await attributesOf(again.html, 'details', 'open')).toEqual([''])
@@ -407,6 +406,19 @@ describe('a form that came after its session had ended', () => {
     const typed = { signInCode: '', signInRecoveryCode: codes[0] ?? '' }
     expect((await browser.post(pages.at('settings'), { ...SETTINGS, ...typed })).status).toBe(303)
     expect(await nameOfApp()).toBe(HOSTILE)
+    expect(await textOf((await browser.get(pages.at('settings'))).html, '[role=status]')).toEqual([
+      `Done: The settings were saved. They hold from now on. ${USED_UP}`,
+    ])
+    expect(await textOf((await browser.get(pages.at('settings'))).html, '[role=status]')).toEqual([])
+  })
+
+  test('that shows a page at once says on the next one that a recovery code was used up', async () => {
+    const { browser } = await lateAsked()
+    const typed = { signInCode: '', signInRecoveryCode: codes[0] ?? '' }
+    const key = { form: 'x'.repeat(43), name: 'Late', scope: 'standard' }
+    const made = await browser.post(pages.at('keys'), { ...key, ...typed })
+    expect([made.status, await textOf(made.html, 'h1')]).toEqual([200, ['Your new key']])
+    expect(await textOf((await browser.get(pages.at('keys'))).html, '[role=status]')).toEqual([`Done: ${USED_UP}`])
   })
 
   test('too late, or without the password, it is kept for another sign-in', async () => {
