@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
-import { twoStepUri } from '../core/two-step.ts'
+import { type TwoStepRow, twoStepUri } from '../core/two-step.ts'
 import { Frame, pathOf } from './frame.tsx'
-import { Button, ButtonLink } from './parts/button.tsx'
+import { ActionForm, Button, ButtonLink } from './parts/button.tsx'
 import { CodeBlock } from './parts/code.tsx'
 import { Field } from './parts/field.tsx'
 import { QrCode } from './parts/qr.tsx'
@@ -85,3 +85,33 @@ export const RecoveryCodesPage = ({ viewer, codes, isFirst }: CodesProps) => (
     </SecretOnce>
   </Frame>
 )
+
+/** In place of what was shown once: what is so, and the way to other codes. */
+export const TwoStepDonePage = ({ viewer, twoStep }: { viewer: Viewer; twoStep: TwoStepRow }) => {
+  const you = pathOf(viewer.app.publicId, 'you')
+  return (
+    <Frame
+      viewer={viewer}
+      page="you"
+      title="Two-step sign-in is on"
+      state="This was done already, and nothing was done again."
+    >
+      <section>
+        <p>
+          Recovery codes are shown once, and not again. If you have not stored yours, make new ones: those before then
+          work no more.
+        </p>
+        <div class="buttons">
+          <ActionForm
+            action={`${you}/two-step/codes`}
+            fields={{ replaces: String(twoStep.codesMadeAt) }}
+            kind="primary"
+          >
+            Make new recovery codes
+          </ActionForm>
+          <ButtonLink href={you}>I have them</ButtonLink>
+        </div>
+      </section>
+    </Frame>
+  )
+}

@@ -8,7 +8,7 @@ import { flashCookie } from './flash.ts'
 import type { Form } from './forms.ts'
 import { pathOf } from './frame.tsx'
 import { problemAnswer } from './problems.tsx'
-import { RecoveryCodesPage, TwoStepSetupPage } from './two-step-pages.tsx'
+import { RecoveryCodesPage, TwoStepDonePage, TwoStepSetupPage } from './two-step-pages.tsx'
 import { showYou, type Who } from './you.tsx'
 
 /** Every role may send these forms, about nobody but themselves. */
@@ -61,10 +61,17 @@ export const twoStepRoutes = (parts: PageParts) =>
 
 /** What was sent twice says so; a set-up that was forgotten begins again. */
 function refuse(parts: PageParts, request: Request, who: Who, refusal: RefusalCode): Response | Promise<Response> {
-  if (refusal === 'already_done') return problemAnswer(request, 'done_before')
+  if (refusal === 'already_done') return sayDone(parts, request, who)
   if (refusal === 'not_found') return showYou(parts, request, who, { twoStep: FORGOTTEN }, 409)
   const { status, message } = REFUSALS[refusal]
   return showYou(parts, request, who, { twoStep: message }, status)
+}
+
+/** Mostly a reload of the page with the recovery codes, by somebody who wants to see them again. */
+async function sayDone({ store }: PageParts, request: Request, { viewer, signedIn }: Who): Promise<Response> {
+  const row = await store.findTwoStep(signedIn.member.id)
+  if (!row || row.turnedOnAt === null) return problemAnswer(request, 'done_before')
+  return pageAnswer(request, REFUSALS.already_done.status, <TwoStepDonePage viewer={viewer} twoStep={row} />)
 }
 
 const NOT_SHOWN = 'This is not the code that your app shows now. If it is, set the clock of your phone right.'

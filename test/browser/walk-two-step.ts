@@ -60,7 +60,8 @@ export const TWO_STEP_STEPS: Step[] = [
       await page.click('main .primary')
     },
   },
-  { name: 'two-step-on', go: (page) => page.click('.once .primary') },
+  { name: 'two-step-done', go: (page) => page.reload() },
+  { name: 'two-step-on', go: (page) => page.click('main a.button') },
   {
     name: 'two-step-few',
     go: async (page, server) => {

@@ -102,6 +102,25 @@ describe('setting it up', () => {
     expect(audited()).toEqual([{ action: 'two_step.turn_on', actor: id, subject: id }])
   })
 
+  test('reloading the page with the codes says that it is on, and makes new ones', async () => {
+    const { secret, codes } = await turnOn(pages, ada)
+    const { status, html } = await ada.post(path('/on'), { code: codeAt(secret, pages.clock.ms) })
+    expect([status, await textOf(html, 'h1'), await textOf(html, 'main .button')]).toEqual([
+      409,
+      ['Two-step sign-in is on'],
+      ['Make new recovery codes', 'I have them'],
+    ])
+    for (const text of [secret, ...codes]) expect(html).not.toContain(text)
+    const [action, replaces] = await Promise.all([
+      attributesOf(html, 'main form', 'action'),
+      attributesOf(html, '[name=replaces]', 'value'),
+    ])
+    const renewed = await ada.post(action[0] ?? '', { replaces: replaces[0] ?? '', confirmPassword: PASSWORD })
+    expect([renewed.status, (await codesOf(renewed.html)).length]).toEqual([200, 10])
+    const again = await ada.post(action[0] ?? '', { replaces: replaces[0] ?? '', confirmPassword: PASSWORD })
+    expect([again.status, await textOf(again.html, 'h1')]).toEqual([409, ['Two-step sign-in is on']])
+  })
+
   test('a session that a full disk kept from being saved ends too', async () => {
     const secret = await setUp(pages, ada)
     const full = spyOn(pages.store, 'startSession').mockResolvedValue({ refusal: 'unavailable' })
