@@ -78,8 +78,8 @@ export async function createAccount(
 }
 
 /**
- * The hash of the password that an owner signs in with: of a new person, of this one; whoever is known keeps theirs, and it
- * must be the same. Refusals: email_taken where it is not.
+ * The hash of the password that an owner signs in with: of a new person, and of one who is only invited somewhere, of this
+ * one; whoever has one keeps it, and it must be the same. Refusals: email_taken where it is not.
  */
 export async function provePassword(
   store: Store,
@@ -87,9 +87,9 @@ export async function provePassword(
   password: string,
 ): Promise<{ hash: string } | Refused> {
   const known = await store.findMember(email)
-  if (!known) return { hash: await hashPassword(password) }
+  if (!known?.passwordHash) return { hash: await hashPassword(password) }
   const isTheirs = await isPasswordOf(known.passwordHash, password)
-  return isTheirs && known.passwordHash !== null ? { hash: known.passwordHash } : { refusal: 'email_taken' }
+  return isTheirs ? { hash: known.passwordHash } : { refusal: 'email_taken' }
 }
 
 /** Calls an account by another name, as `readAccountName` gives it. Refusals: unavailable. */

@@ -21,7 +21,7 @@ export function createAccountWrites({ db, messages, sealer }: Parts) {
   const { addApp, writes: appWrites } = createAppWrites({ db, messages })
 
   const audit = createAudit(db)
-  const { addLink, useLink, dropOwnersLinks } = createLinks(db)
+  const { addLink, useLink, dropOwnersLinks, dropPasswordLinks } = createLinks(db)
   const { ensurePerson, add: addMembership } = createMemberships(db)
 
   const addKey = (accountId: string, key: NewKey, at: number): void => {
@@ -53,11 +53,22 @@ export function createAccountWrites({ db, messages, sealer }: Parts) {
   /** A person who is known is made an owner by their own password or by the link, and keeps the password they have. */
   const isTaken = ({ email, passwordHash }: NewAccount['member']): boolean => {
     const known = orm.select().from(tables.members).where(eq(tables.members.email, email)).get()
-    return known !== undefined && passwordHash !== null && passwordHash !== known.passwordHash
+    return passwordHash !== null && Boolean(known?.passwordHash) && passwordHash !== known?.passwordHash
+  }
+
+  /**
+   * The first password of somebody who is invited elsewhere. Without one nobody is in any account, so it opens none but the
+   * one being made: the invitations stay, to be accepted with it, and a link for a password that somebody holds is void.
+   */
+  const setFirstPassword = (memberId: string, passwordHash: string): void => {
+    const { members } = tables
+    const isWithout = and(eq(members.id, memberId), isNull(members.passwordHash))
+    if (orm.update(members).set({ passwordHash }).where(isWithout).returning().get()) dropPasswordLinks(memberId)
   }
 
   const addOwner = ({ id, at, member, inviteLink }: NewAccount): void => {
     const memberId = ensurePerson(member, at)
+    if (member.passwordHash !== null) setFirstPassword(memberId, member.passwordHash)
     addMembership({ accountId: id, memberId, role: 'owner', isAccepted: member.passwordHash !== null, at })
     if (inviteLink) addLink(inviteLink, { memberId, accountId: id }, at)
   }

@@ -190,7 +190,7 @@ export type NewAccount = {
   onlyFirst: boolean
   /** the set-up link that is used up with it */
   setupToken: string | null
-  /** the owner; whoever is known by the email stays who they are, and without a hash waits for the link */
+  /** the owner; whoever is known by the email stays who they are, keeps a password, and without a hash waits for the link */
   member: { id: string; email: string; passwordHash: string | null }
   inviteLink: NewLink | null
   app: NewApp

@@ -188,6 +188,16 @@ describe('account create', () => {
     expect([code, out, passwordHashes()]).toEqual([0, expect.stringContaining(`${server.url}/\n`), before])
   })
 
+  test('of somebody who is only invited takes their first password, and leaves the invitation', async () => {
+    const invited = await eventpostJson<{ signInUrl: string }>([
+      ...['member', 'invite', '--data', data, '--account', begun.accountId, '--email', 'fay@example.com'],
+    ])
+    const words = ['--email', 'fay@example.com', '--app', 'Fifth', '--password-file', passwordFile]
+    const fifth = await eventpostJson<Begun>(['account', 'create', '--data', data, ...words])
+    expect(fifth).toEqual({ ...SHAPE, signInUrl: `${server.url}/` })
+    expect(await (await fetch(invited.signInUrl)).text()).toContain('current-password')
+  })
+
   test(
     'prints a link to where the server listens, also after it stopped, unless it is told where',
     async () => {
@@ -232,7 +242,11 @@ describe('account list', () => {
     const createdAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
     expect(accounts).toEqual([
       { accountId: begun.accountId, name: 'Demo', createdAt },
-      ...['Second', 'Third', 'Fourth'].map((name) => ({ accountId: expect.stringMatching(/^acc_/), name, createdAt })),
+      ...['Second', 'Third', 'Fourth', 'Fifth'].map((name) => ({
+        accountId: expect.stringMatching(/^acc_/),
+        name,
+        createdAt,
+      })),
     ])
     const { code, out } = await eventpost(['account', 'list', '--data', data])
     expect([code, out]).toEqual([0, expect.stringMatching(/^accountId +name +createdAt\nacc_\w+ +Demo .+\nacc_/)])
