@@ -41,12 +41,17 @@ export const memberInvite: Command = {
   options: {
     ...COMMON,
     ...ACCOUNT,
-    role: { type: 'string', value: 'ROLE', meaning: `One of ${ROLES.join(', ')}.`, default: 'editor' },
+    role: {
+      type: 'string',
+      value: 'ROLE',
+      meaning: `One of ${ROLES.join(', ')}.`,
+      default: 'editor, or as invited before',
+    },
   },
   run: async (given, env) => {
     const email = readMemberEmail(given)
-    const role = given.text('role') ?? 'editor'
-    if (!isRole(role)) throw new UsageError(`--role takes one of ${ROLES.join(', ')}.`)
+    const role = given.text('role')
+    if (role !== undefined && !isRole(role)) throw new UsageError(`--role takes one of ${ROLES.join(', ')}.`)
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const accountId = await findAccount(store, given)
       const maker = { store, now: Date.now(), actor: 'cli' }

@@ -35,12 +35,14 @@ export const setPasswordByLink = ({ store, now }: Omit<Maker, 'actor'>, token: s
 
 /**
  * Invites a person to an account, known to the server or not, which the account must not learn (promises 21). They have
- * no access until they accept by the link. Refusals: email_taken where they are in this account or invited to it.
+ * no access until they accept by the link. Whoever is still invited to it gets another link, the earlier one stops
+ * working, and `role`, by default editor, stays as it was where none is given. Refusals: email_taken where they are in
+ * this account, last_owner.
  */
 export async function inviteMember(
   { store, now, actor }: Maker,
   accountId: string,
-  { email, role }: { email: string; role: Role },
+  { email, role = null }: { email: string; role?: Role | null },
 ): Promise<{ memberId: string; inviteToken: string } | Refused> {
   const { token, row } = makeLink('invite', now)
   const member = { id: makeTextId('mem', now), email, role }

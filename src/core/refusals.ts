@@ -126,7 +126,7 @@ export const REFUSALS = {
   },
   email_taken: {
     status: 409,
-    message: 'A member of this account has this email already, or is invited with it. Use another email.',
+    message: 'A member of this account has this email already. Use another email.',
   },
   reset_elsewhere: {
     status: 409,

@@ -7,8 +7,8 @@ import { createMemberships } from './memberships.ts'
 import { members, memberships, sessions } from './schema.ts'
 import type { NewLink, Refused, Role } from './types.ts'
 
-/** `id` is that of a person whom nobody knew. */
-type Invited = { id: string; email: string; role: Role }
+/** `id` is that of a person whom nobody knew. `role`: null leaves it as they were invited, at first as an editor. */
+type Invited = { id: string; email: string; role: Role | null }
 type InviteOutcome = (Done & { memberId: string }) | Refused
 /** By the person themselves, whose password was compared with `passwordHash`. */
 type Acceptance = { tokenHash: string; memberId: string; passwordHash: string; at: number }
@@ -27,15 +27,33 @@ export function createMembershipWrites(db: Database) {
     orm.delete(members).where(eq(members.id, memberId)).run()
   }
 
+  /** The one link of an invitation: an earlier one stops working. */
+  const replaceLink = ({ memberId, link, ...change }: Change & { memberId: string; link: NewLink }): void => {
+    dropLinksOfAccount(change.accountId, memberId)
+    addLink(link, { memberId, accountId: change.accountId }, change.at)
+    audit(change, 'member.invite', memberId)
+  }
+
+  const changeRole = ({ memberId, role, ...change }: Change & { memberId: string; role: Role }): Done | Refused => {
+    if (role !== 'owner' && !hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
+    orm.update(memberships).set({ role }).where(isOne(change.accountId, memberId)).run()
+    audit(change, `member.set_role.${role}`, memberId)
+    return DONE
+  }
+
   return {
-    /** Invites a person, known to the server or not; the link accepts. */
+    /** Invites a person, known to the server or not; the link accepts. Whoever is still invited gets another one. */
     inviteMember({ member, link, ...change }: Change & { member: Invited; link: NewLink }): InviteOutcome {
       const { id, email, role } = member
       const memberId = ensurePerson({ id, email, passwordHash: null }, change.at)
-      if (find(change.accountId, memberId)) return { refusal: 'email_taken' }
-      add({ accountId: change.accountId, memberId, role, isAccepted: false, at: change.at })
-      addLink(link, { memberId, accountId: change.accountId }, change.at)
-      audit(change, 'member.invite', memberId)
+      const known = find(change.accountId, memberId)
+      if (known && known.acceptedAt !== null) return { refusal: 'email_taken' }
+      if (!known)
+        add({ accountId: change.accountId, memberId, role: role ?? 'editor', isAccepted: false, at: change.at })
+      const isOther = known !== undefined && role !== null && role !== known.role
+      const changed = isOther ? changeRole({ ...change, memberId, role }) : DONE
+      if ('refusal' in changed) return changed
+      replaceLink({ ...change, memberId, link })
       return { ...DONE, memberId }
     },
 
@@ -43,9 +61,7 @@ export function createMembershipWrites(db: Database) {
     inviteAgain({ memberId, link, ...change }: Change & { memberId: string; link: NewLink }): Done | Refused {
       const invited = find(change.accountId, memberId)
       if (!invited || invited.acceptedAt !== null) return { refusal: 'not_found' }
-      dropLinksOfAccount(change.accountId, memberId)
-      addLink(link, { memberId, accountId: change.accountId }, change.at)
-      audit(change, 'member.invite', memberId)
+      replaceLink({ ...change, memberId, link })
       return DONE
     },
 
@@ -63,11 +79,7 @@ export function createMembershipWrites(db: Database) {
     },
 
     setRole({ memberId, role, ...change }: Change & { memberId: string; role: Role }): Done | Refused {
-      if (!find(change.accountId, memberId)) return { refusal: 'not_found' }
-      if (role !== 'owner' && !hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
-      orm.update(memberships).set({ role }).where(isOne(change.accountId, memberId)).run()
-      audit(change, `member.set_role.${role}`, memberId)
-      return DONE
+      return find(change.accountId, memberId) ? changeRole({ ...change, memberId, role }) : { refusal: 'not_found' }
     },
 
     /** Takes them out of this account. */

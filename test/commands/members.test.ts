@@ -22,6 +22,7 @@ afterAll(async () => {
   remove()
 })
 
+const CREATE = ['account', 'create', '--data', data]
 const post = (path: string, fields: Record<string, string>) => postForm(server.url, path, fields)
 const signIn = async (email: string, password: string) => (await post('/sign-in', { email, password })).status
 const tokenOf = (url: string): string => new URL(url).searchParams.get('token') ?? ''
@@ -85,5 +86,17 @@ describe('member reset-password', () => {
   test('knows members only', async () => {
     const words = ['member', 'reset-password', '--data', data, '--email', 'nobody@example.com']
     expect(await eventpost(words)).toEqual(refused('There is no member with this email'))
+  })
+})
+
+describe('member invite, of a further account', () => {
+  test('of the only owner, whose link has lapsed, prints another link and leaves them the owner', async () => {
+    const begun = await eventpostJson<Begun>([...CREATE, '--email', 'bob@example.com', '--app', 'Bob'])
+    const words = ['member', 'invite', '--data', data, '--account', begun.accountId, '--email', 'bob@example.com']
+    expect(await eventpost([...words, '--role', 'viewer'])).toEqual(refused('An account needs an owner'))
+    const { signInUrl } = await eventpostJson<{ signInUrl: string }>(words)
+    const open = async (url: string) => (await fetch(url)).status
+    expect([await open(begun.signInUrl), await open(signInUrl)]).toEqual([404, 200])
+    expect(await (await fetch(signInUrl)).text()).toContain('owner of Bob')
   })
 })

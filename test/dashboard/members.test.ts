@@ -94,6 +94,15 @@ describe('inviting', () => {
     expect(await open(second)).toBe(404)
   })
 
+  test('once more makes another link, with the role that is said now', async () => {
+    const linkOf = async (html: string) => (await textOf(html, '.once code'))[0]?.replace('http://localhost:8080', '')
+    const first = (await linkOf((await post('', { email: EVE, role: 'viewer' })).html)) ?? ''
+    const second = (await linkOf((await post('', { email: EVE, role: 'editor' })).html)) ?? ''
+    const open = async (link: string) => (await createBrowser(pages).get(link)).status
+    expect([await open(first), await open(second)]).toEqual([404, 200])
+    expect((await rows())[1]).toBe(`${EVE} EditorInvitedjust nowChange ${EVE}`)
+  })
+
   test('asks for the password when that was typed 10 minutes ago', async () => {
     const browser = await pages.signedIn()
     pages.clock.ms += 10 * 60_000

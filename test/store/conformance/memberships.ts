@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import type { Role } from '../../../src/store/types.ts'
 import type { Fresh } from '../conformance.ts'
 import { AT, DAY, newAccount } from '../samples.ts'
 
@@ -19,10 +20,10 @@ export function testMemberships(store: Fresh): void {
     (await store().listPlaces(memberId)).map(({ accountId, role, appId }) => [accountId, role, appId])
   const listed = async (number: number) =>
     (await store().listMembers(`acc_${number}`)).map(({ id, role, isInvited }) => [id, role, isInvited])
-  const invite = (number: number, email: string, tokenHash: string) =>
+  const invite = (number: number, email: string, tokenHash: string, role: Role | null = 'viewer') =>
     store().inviteMember({
       ...by(number),
-      member: { id: `mem_new_${tokenHash}`, email, role: 'viewer' },
+      member: { id: `mem_new_${tokenHash}`, email, role },
       link: link(tokenHash),
     })
   const accept = (tokenHash: string, memberId: string, passwordHash: string) =>
@@ -46,7 +47,6 @@ export function testMemberships(store: Fresh): void {
       ['mem_1', 'viewer', true],
     ])
     expect(await placesOf('mem_1')).toEqual([['acc_1', 'owner', 'app_1']])
-    expect(await invite(2, ADA, 'ada again')).toEqual({ refusal: 'email_taken' })
     expect(await store().findMemberLink('ada', AT)).toEqual({
       member: { id: 'mem_1', email: ADA, passwordHash: 'argon 1' },
       endsTwoStep: false,
@@ -78,11 +78,34 @@ export function testMemberships(store: Fresh): void {
     await invite(2, 'eve', 'eve 2')
     const again = (number: number, memberId: string) =>
       store().inviteAgain({ ...by(number), memberId, link: link(`again ${number} ${memberId}`) })
+    expect(await invite(2, ADA, 'ada again')).toEqual({ refusal: 'email_taken' })
     expect(await again(2, 'mem_1')).toEqual(GONE)
     expect(await again(2, 'mem_none')).toEqual(GONE)
     expect(await again(2, 'mem_new_eve 1')).toEqual(DONE)
     expect(await store().findMemberLink('eve 2', AT)).toBeNull()
     expect(await store().findMemberLink('eve 1', AT)).not.toBeNull()
+  })
+
+  test('inviting somebody who is invited makes another link, as they were invited or as is said now', async () => {
+    const eve = { ...DONE, memberId: 'mem_new_eve 1' }
+    const roleBy = async (token: string) => (await store().findMemberLink(token, AT))?.invited?.role
+    expect(await invite(1, 'eve', 'eve 3', 'editor')).toEqual(eve)
+    expect([await roleBy('eve 1'), await roleBy('eve 3')]).toEqual([undefined, 'editor'])
+    expect(await invite(1, 'eve', 'eve 4', null)).toEqual(eve)
+    expect([await roleBy('eve 3'), await roleBy('eve 4')]).toEqual([undefined, 'editor'])
+    expect(await invite(1, 'eve', 'eve 1')).toEqual(eve)
+    expect([await roleBy('eve 1'), await roleBy('again 2 mem_new_eve 1')]).toEqual(['viewer', 'viewer'])
+  })
+
+  test('the only owner, whose link has lapsed, is invited as the owner again', async () => {
+    await store().createAccount(newAccount(8, { inviteLink: link('eight') }))
+    const owner = 'owner8@example.com'
+    expect(await invite(8, owner, 'as a viewer')).toEqual({ refusal: 'last_owner' })
+    expect(await store().findMemberLink('eight', AT)).not.toBeNull()
+    expect(await invite(8, owner, 'eight again', null)).toEqual({ ...DONE, memberId: 'mem_8' })
+    expect(await store().findMemberLink('eight', AT)).toBeNull()
+    expect(await setPassword('eight again', 'argon 8')).toEqual(DONE)
+    expect(await placesOf('mem_8')).toEqual([['acc_8', 'owner', 'app_8']])
   })
 
   test('the first password accepts the invitation of its link, and no other one', async () => {
@@ -159,6 +182,21 @@ export function testMemberships(store: Fresh): void {
     expect(await accept('own 7', 'mem_new_eve 1', 'argon new')).toEqual(DONE)
     expect(await accounts()).toEqual(['acc_6', 'acc_1', 'acc_2', 'acc_7'])
     expect((await store().findMember('eve'))?.passwordHash).toBe('argon new')
+  })
+
+  test('whoever is only invited gets a first password with an account of their own, and stays invited', async () => {
+    const fay = 'mem_new_fay'
+    await invite(1, 'fay', 'fay')
+    const reset = { email: 'fay', link: link('held', 'password'), accountId: null, actor: 'cli', at: AT }
+    await store().makePasswordLink(reset)
+    const own = { id: 'mem_unused', email: 'fay', passwordHash: 'argon fay' }
+    expect(await store().createAccount(newAccount(9, { member: own }))).toEqual(DONE)
+    expect(await store().findMember('fay')).toEqual({ ...own, id: fay })
+    expect(await placesOf(fay)).toEqual([['acc_9', 'owner', 'app_9']])
+    expect(await setPassword('fay', 'of who invites')).toEqual(GONE)
+    expect(await setPassword('held', 'of who held it')).toEqual(GONE)
+    expect(await accept('fay', fay, 'argon fay')).toEqual(DONE)
+    expect(await placesOf(fay)).toHaveLength(2)
   })
 
   test('the first password by a link of who runs the server accepts all invitations', async () => {
