@@ -60,7 +60,12 @@ export async function createAccount(
     actor,
     onlyFirst,
     setupToken: setupToken === null ? null : hashToken(setupToken),
-    member: { id: makeTextId('mem', now), email: beginning.email, passwordHash: beginning.passwordHash },
+    member: {
+      id: makeTextId('mem', now),
+      membershipId: makeTextId('mem', now),
+      email: beginning.email,
+      passwordHash: beginning.passwordHash,
+    },
     inviteLink: link?.row ?? null,
     app,
     key: newKey('First key', 'standard', apiKey, now),

@@ -38,6 +38,7 @@ export const setPasswordByLink = ({ store, now }: Omit<Maker, 'actor'>, token: s
  * no access until they accept by the link. Whoever is still invited to it gets another link, the earlier one stops
  * working, and `role`, by default editor, stays as it was where none is given. Refusals: email_taken where they are in
  * this account, last_owner.
+ * @returns `memberId`: by which this account knows them, and no other
  */
 export async function inviteMember(
   { store, now, actor }: Maker,
@@ -45,23 +46,23 @@ export async function inviteMember(
   { email, role = null }: { email: string; role?: Role | null },
 ): Promise<{ memberId: string; inviteToken: string } | Refused> {
   const { token, row } = makeLink('invite', now)
-  const member = { id: makeTextId('mem', now), email, role }
+  const member = { id: makeTextId('mem', now), membershipId: makeTextId('mem', now), email, role }
   const outcome = await store.inviteMember({ accountId, actor, at: now, member, link: row })
-  return 'refusal' in outcome ? outcome : { memberId: outcome.memberId, inviteToken: token }
+  return 'refusal' in outcome ? outcome : { memberId: outcome.membershipId, inviteToken: token }
 }
 
 /** The emails to which a test mail may go: whoever is merely invited has agreed to nothing. */
 export const listRecipients = async (store: Store, accountId: string): Promise<string[]> =>
   (await store.listMembers(accountId)).filter(({ isInvited }) => !isInvited).map(({ email }) => email)
 
-/** Another link for a person who has not accepted; the earlier one stops working. Refusals: not_found. */
+/** Another link for a member (by `inviteMember`) who has not accepted; the earlier one stops working. Refusals: not_found. */
 export async function inviteAgain(
   { store, now, actor }: Maker,
   accountId: string,
   memberId: string,
 ): Promise<{ inviteToken: string } | Refused> {
   const { token, row } = makeLink('invite', now)
-  const outcome = await store.inviteAgain({ accountId, actor, at: now, memberId, link: row })
+  const outcome = await store.inviteAgain({ accountId, actor, at: now, membershipId: memberId, link: row })
   return 'refusal' in outcome ? outcome : { inviteToken: token }
 }
 

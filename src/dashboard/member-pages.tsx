@@ -102,8 +102,8 @@ export const MemberPage = ({ viewer, member, isOnlyAccount, notice }: MemberProp
   </Frame>
 )
 
-function stateOf({ member: { id: ownId }, account }: Viewer, { id, role, isInvited }: MemberEntry): string {
-  if (id === ownId) return `You, ${ROLE_NAMES[role].toLowerCase()} of the account ${account.name}.`
+function stateOf({ member, account }: Viewer, { personId, role, isInvited }: MemberEntry): string {
+  if (personId === member.id) return `You, ${ROLE_NAMES[role].toLowerCase()} of the account ${account.name}.`
   const name = `${ROLE_NAMES[role]} of the account ${account.name}`
   return isInvited
     ? `Invited as ${ROLE_WORDS[role]} of the account ${account.name}, and has not joined yet.`

@@ -15,7 +15,7 @@ type MembersProps = {
   viewer: Viewer
   members: MemberEntry[]
   shown: Page<MemberEntry>
-  /** the ids of those who sign in with a code too */
+  /** the persons who sign in with a code too */
   inTwoSteps: string[]
   now: number
   /** for the account, and refused */
@@ -56,20 +56,20 @@ const stateOf = (members: MemberEntry[], account: string): string =>
 const columnsOf = ({ viewer, inTwoSteps, now }: MembersProps, isOwner: boolean): Column<MemberEntry>[] => [
   {
     name: 'Email',
-    cell: ({ id, email }) => (
+    cell: ({ personId, email }) => (
       <span class="with-badge">
-        {email} {id === viewer.member.id && <Badge>You</Badge>}
+        {email} {personId === viewer.member.id && <Badge>You</Badge>}
       </span>
     ),
   },
   { name: 'Role', cell: ({ role }) => ROLE_NAMES[role] },
   {
     name: 'State',
-    cell: ({ id, isInvited }) =>
+    cell: ({ personId, isInvited }) =>
       isInvited ? (
         <Badge mood="caution">Invited</Badge>
       ) : (
-        <Badge mood="good">{inTwoSteps.includes(id) ? 'Signs in, two steps' : 'Signs in'}</Badge>
+        <Badge mood="good">{inTwoSteps.includes(personId) ? 'Signs in, two steps' : 'Signs in'}</Badge>
       ),
   },
   { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },

@@ -44,7 +44,7 @@ export async function showMembers(
 ): Promise<Response> {
   const members = await store.listMembers(viewer.account.id)
   const shown = pageOf(members, pathOf(viewer.app.publicId, 'members'), request)
-  const inTwoSteps = await store.listTwoStepOn(shown.rows.map(({ id }) => id))
+  const inTwoSteps = await store.listTwoStepOn(shown.rows.map(({ personId }) => personId))
   const page = { viewer, members, shown, inTwoSteps, now: clock.now(), typed }
   return pageAnswer(request, status, <MembersPage {...page} />)
 }
@@ -150,16 +150,16 @@ const changeBy = ({ clock }: PageParts, { account, member }: Viewer) => ({
 })
 
 async function setRole(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
-  const [memberId, role] = [form.text('member'), form.text('role')]
-  if (!isRole(role)) return showMember(parts, request, viewer, memberId, 'invalid_field')
-  const outcome = await parts.store.setRole({ ...changeBy(parts, viewer), memberId, role })
-  if ('refusal' in outcome) return showMember(parts, request, viewer, memberId, outcome.refusal)
+  const [membershipId, role] = [form.text('member'), form.text('role')]
+  if (!isRole(role)) return showMember(parts, request, viewer, membershipId, 'invalid_field')
+  const outcome = await parts.store.setRole({ ...changeBy(parts, viewer), membershipId, role })
+  if ('refusal' in outcome) return showMember(parts, request, viewer, membershipId, outcome.refusal)
   return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie('role_changed')])
 }
 
 async function remove(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
-  const memberId = form.text('member')
-  const outcome = await parts.store.removeMember({ ...changeBy(parts, viewer), memberId })
-  if ('refusal' in outcome) return showMember(parts, request, viewer, memberId, outcome.refusal)
+  const membershipId = form.text('member')
+  const outcome = await parts.store.removeMember({ ...changeBy(parts, viewer), membershipId })
+  if ('refusal' in outcome) return showMember(parts, request, viewer, membershipId, outcome.refusal)
   return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie('member_removed')])
 }

@@ -69,7 +69,8 @@ export function createAccountWrites({ db, messages, sealer }: Parts) {
   const addOwner = ({ id, at, member, inviteLink }: NewAccount): void => {
     const memberId = ensurePerson(member, at)
     if (member.passwordHash !== null) setFirstPassword(memberId, member.passwordHash)
-    addMembership({ accountId: id, memberId, role: 'owner', isAccepted: member.passwordHash !== null, at })
+    const isAccepted = member.passwordHash !== null
+    addMembership({ id: member.membershipId, accountId: id, memberId, role: 'owner', isAccepted, at })
     if (inviteLink) addLink(inviteLink, { memberId, accountId: id }, at)
   }
 

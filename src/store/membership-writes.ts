@@ -7,9 +7,12 @@ import { createMemberships } from './memberships.ts'
 import { members, memberships, sessions } from './schema.ts'
 import type { NewLink, Refused, Role } from './types.ts'
 
-/** `id` is that of a person whom nobody knew. `role`: null leaves it as they were invited, at first as an editor. */
-type Invited = { id: string; email: string; role: Role | null }
-type InviteOutcome = (Done & { memberId: string }) | Refused
+/**
+ * `id` is that of a person whom nobody knew, `membershipId` the one by which the account will know them. `role`: null
+ * leaves it as they were invited, at first as an editor.
+ */
+type Invited = { id: string; membershipId: string; email: string; role: Role | null }
+type InviteOutcome = (Done & { membershipId: string }) | Refused
 /** By the person themselves, whose password was compared with `passwordHash`. */
 type Acceptance = { tokenHash: string; memberId: string; passwordHash: string; at: number }
 
@@ -18,7 +21,7 @@ export function createMembershipWrites(db: Database) {
   const orm = drizzle(db)
   const audit = createAudit(db)
   const { addLink, findLink, dropLinksOf, dropLinksOfAccount } = createLinks(db)
-  const { isOne, find, ensurePerson, add, accept, listAll, hasOtherOwner } = createMemberships(db)
+  const { isOne, find, findById, ensurePerson, add, accept, listAll, hasOtherOwner } = createMemberships(db)
 
   /** Whoever belongs to no account signs in nowhere: with all sessions and links, and their email is free again. */
   const removePerson = (memberId: string): void => {
@@ -44,24 +47,24 @@ export function createMembershipWrites(db: Database) {
   return {
     /** Invites a person, known to the server or not; the link accepts. Whoever is still invited gets another one. */
     inviteMember({ member, link, ...change }: Change & { member: Invited; link: NewLink }): InviteOutcome {
-      const { id, email, role } = member
-      const memberId = ensurePerson({ id, email, passwordHash: null }, change.at)
-      const known = find(change.accountId, memberId)
+      const { accountId, at } = change
+      const memberId = ensurePerson({ ...member, passwordHash: null }, at)
+      const known = find(accountId, memberId)
       if (known && known.acceptedAt !== null) return { refusal: 'email_taken' }
-      if (!known)
-        add({ accountId: change.accountId, memberId, role: role ?? 'editor', isAccepted: false, at: change.at })
-      const isOther = known !== undefined && role !== null && role !== known.role
-      const changed = isOther ? changeRole({ ...change, memberId, role }) : DONE
+      const { id, role } = known ?? { id: member.membershipId, role: member.role ?? 'editor' }
+      if (!known) add({ id, accountId, memberId, role, isAccepted: false, at })
+      const wanted = member.role ?? role
+      const changed = wanted === role ? DONE : changeRole({ ...change, memberId, role: wanted })
       if ('refusal' in changed) return changed
       replaceLink({ ...change, memberId, link })
-      return { ...DONE, memberId }
+      return { ...DONE, membershipId: id }
     },
 
     /** Another link for somebody who has not accepted; the earlier one stops working. */
-    inviteAgain({ memberId, link, ...change }: Change & { memberId: string; link: NewLink }): Done | Refused {
-      const invited = find(change.accountId, memberId)
+    inviteAgain({ membershipId, link, ...change }: Change & { membershipId: string; link: NewLink }): Done | Refused {
+      const invited = findById(change.accountId, membershipId)
       if (!invited || invited.acceptedAt !== null) return { refusal: 'not_found' }
-      replaceLink({ ...change, memberId, link })
+      replaceLink({ ...change, memberId: invited.memberId, link })
       return DONE
     },
 
@@ -78,13 +81,15 @@ export function createMembershipWrites(db: Database) {
       return DONE
     },
 
-    setRole({ memberId, role, ...change }: Change & { memberId: string; role: Role }): Done | Refused {
-      return find(change.accountId, memberId) ? changeRole({ ...change, memberId, role }) : { refusal: 'not_found' }
+    setRole({ membershipId, role, ...change }: Change & { membershipId: string; role: Role }): Done | Refused {
+      const found = findById(change.accountId, membershipId)
+      return found ? changeRole({ ...change, memberId: found.memberId, role }) : { refusal: 'not_found' }
     },
 
     /** Takes them out of this account. */
-    removeMember({ memberId, ...change }: Change & { memberId: string }): Done | Refused {
-      if (!find(change.accountId, memberId)) return { refusal: 'not_found' }
+    removeMember({ membershipId, ...change }: Change & { membershipId: string }): Done | Refused {
+      const { memberId } = findById(change.accountId, membershipId) ?? {}
+      if (memberId === undefined) return { refusal: 'not_found' }
       if (!hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
       orm.delete(memberships).where(isOne(change.accountId, memberId)).run()
       dropLinksOfAccount(change.accountId, memberId)

@@ -6,7 +6,7 @@ import { members, memberships } from './schema.ts'
 import type { Role } from './types.ts'
 
 type Person = { id: string; email: string; passwordHash: string | null }
-type NewMembership = { accountId: string; memberId: string; role: Role; isAccepted: boolean; at: number }
+type NewMembership = { id: string; accountId: string; memberId: string; role: Role; isAccepted: boolean; at: number }
 
 /** Who belongs to which account: the steps that several writes share, in the transaction of each. */
 export function createMemberships(db: Database) {
@@ -27,21 +27,26 @@ export function createMemberships(db: Database) {
     find: (accountId: string, memberId: string) =>
       orm.select().from(memberships).where(isOne(accountId, memberId)).get(),
 
-    /** The person with this email, who is made where nobody has it. @returns their id */
-    ensurePerson(person: Person, at: number): string {
-      const known = orm.select({ id: members.id }).from(members).where(eq(members.email, person.email)).get()
-      if (known) return known.id
+    /** By the id that the account knows them by; that of another account finds nobody. */
+    findById: (accountId: string, id: string) =>
       orm
-        .insert(members)
-        .values({ ...person, createdAt: at })
-        .run()
-      return person.id
+        .select()
+        .from(memberships)
+        .where(and(eq(memberships.id, id), eq(memberships.accountId, accountId)))
+        .get(),
+
+    /** The person with this email, who is made where nobody has it. @returns their id */
+    ensurePerson({ id, email, passwordHash }: Person, at: number): string {
+      const known = orm.select({ id: members.id }).from(members).where(eq(members.email, email)).get()
+      if (known) return known.id
+      orm.insert(members).values({ id, email, passwordHash, createdAt: at }).run()
+      return id
     },
 
-    add({ accountId, memberId, role, isAccepted, at }: NewMembership): void {
+    add({ isAccepted, at, ...membership }: NewMembership): void {
       orm
         .insert(memberships)
-        .values({ accountId, memberId, role, createdAt: at, acceptedAt: isAccepted ? at : null })
+        .values({ ...membership, createdAt: at, acceptedAt: isAccepted ? at : null })
         .run()
     },
 

@@ -34,6 +34,7 @@ export const members = sqliteTable('members', {
 export const memberships = sqliteTable(
   'memberships',
   {
+    id: text('id').notNull().unique(),
     accountId: text('account_id').notNull(),
     memberId: text('member_id').notNull(),
     role: text('role', { enum: ['owner', 'editor', 'viewer'] }).notNull(),

@@ -36,8 +36,9 @@ export function createSessionReads(db: Database) {
         .where(eq(memberships.accountId, accountId))
         .orderBy(asc(memberships.createdAt), asc(members.email))
         .all()
-        .map(({ memberships: { role, acceptedAt, createdAt }, members: { id, email } }) => ({
+        .map(({ memberships: { id, role, acceptedAt, createdAt }, members: { id: personId, email } }) => ({
           id,
+          personId,
           email,
           role,
           isInvited: acceptedAt === null,

@@ -16,8 +16,18 @@ export type SignedIn = { session: SessionRow; member: MemberRow }
 
 export type NewSession = { id: string; tokenHash: string; memberId: string; browser: string }
 
-/** A member as the list of an account shows them; `isInvited`: they have not accepted yet. */
-export type MemberEntry = { id: string; email: string; role: Role; isInvited: boolean; createdAt: number }
+/**
+ * A member as the list of an account shows them: by an id of this account alone, while `personId` is the same in all and is
+ * not shown (promises 21). `isInvited`: they have not accepted yet.
+ */
+export type MemberEntry = {
+  id: string
+  personId: string
+  email: string
+  role: Role
+  isInvited: boolean
+  createdAt: number
+}
 
 /** An app that a person may open, and what they may do there. */
 export type Place = { accountId: string; accountName: string; role: Role; appId: string; appName: string }

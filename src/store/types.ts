@@ -191,7 +191,7 @@ export type NewAccount = {
   /** the set-up link that is used up with it */
   setupToken: string | null
   /** the owner; whoever is known by the email stays who they are, keeps a password, and without a hash waits for the link */
-  member: { id: string; email: string; passwordHash: string | null }
+  member: { id: string; membershipId: string; email: string; passwordHash: string | null }
   inviteLink: NewLink | null
   app: NewApp
   key: NewKey

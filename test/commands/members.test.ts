@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -90,6 +91,22 @@ describe('member reset-password', () => {
 })
 
 describe('member invite, of a further account', () => {
+  test('prints an id that tells nothing of the accounts that the person is in', async () => {
+    const other = await eventpostJson<Begun>([...CREATE, '--email', 'zoe@example.com', '--app', 'Zoe'])
+    const idIn = async (accountId: string) => {
+      const words = ['member', 'invite', '--data', data, '--account', accountId, '--email', 'kim@example.com']
+      return (await eventpostJson<{ memberId: string }>(words)).memberId
+    }
+    const first =
+      (await eventpostJson<{ accountId: string }[]>(['account', 'list', '--data', data]))[0]?.accountId ?? ''
+    const ids = [await idIn(first), await idIn(other.accountId), await idIn(first)]
+    expect([ids[0] === ids[2], new Set(ids).size]).toEqual([true, 2])
+    const db = new Database(join(data, 'eventpost.db'), { readonly: true })
+    const [person] = db.query(`SELECT id FROM members WHERE email = 'kim@example.com'`).values().flat()
+    db.close()
+    expect([person, ids.includes(String(person))]).toEqual([expect.stringMatching(/^mem_/), false])
+  })
+
   test('of the only owner, whose link has lapsed, prints another link and leaves them the owner', async () => {
     const begun = await eventpostJson<Begun>([...CREATE, '--email', 'bob@example.com', '--app', 'Bob'])
     const words = ['member', 'invite', '--data', data, '--account', begun.accountId, '--email', 'bob@example.com']

@@ -61,9 +61,10 @@ export async function openAccount(options: Parameters<typeof openPages>[0] & { a
     async addMember(email: string, role: Role, accountId = begun.accountId): Promise<void> {
       const invited = await inviteMember(maker(), accountId, { email, role })
       if ('refusal' in invited) throw new Error(invited.refusal)
-      const { inviteToken: token, memberId } = invited
+      const { inviteToken: token } = invited
       const known = await pages.store.findMember(email)
-      if (known?.passwordHash) await acceptInvitation(maker(), token, { memberId, passwordHash: known.passwordHash })
+      if (known?.passwordHash)
+        await acceptInvitation(maker(), token, { memberId: known.id, passwordHash: known.passwordHash })
       else await setPasswordByLink(maker(), token, hash)
     },
     /** A browser that has signed in. */

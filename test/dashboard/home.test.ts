@@ -46,12 +46,13 @@ describe('the address itself', () => {
     const other = await pages.addAccount('eve@example.com', 'Other')
     await pages.addMember('zoe@example.com', 'viewer')
     const zoe = await pages.signedIn('zoe@example.com')
-    const memberId = (await pages.store.findMember('zoe@example.com'))?.id ?? ''
+    const members = await pages.store.listMembers(pages.begun.accountId)
+    const membershipId = members.find(({ email }) => email === 'zoe@example.com')?.id ?? ''
     const at = pages.clock.now()
-    const member = { id: 'mem_unused', email: 'zoe@example.com', role: 'viewer' as const }
+    const member = { id: 'mem_unused', membershipId: 'mem_in', email: 'zoe@example.com', role: 'viewer' as const }
     const link = { tokenHash: 'x', purpose: 'invite' as const, expiresAt: at + 1 }
     await pages.store.inviteMember({ accountId: other.accountId, actor: 'test', at, member, link })
-    await pages.store.removeMember({ accountId: pages.begun.accountId, actor: 'test', at, memberId })
+    await pages.store.removeMember({ accountId: pages.begun.accountId, actor: 'test', at, membershipId })
     const { status, html } = await zoe.get('/')
     expect([status, await textOf(html, '.lead')]).toEqual([
       200,

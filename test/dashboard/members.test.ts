@@ -72,6 +72,11 @@ describe('inviting', () => {
       }),
     )
     expect(pagesOf[0]).toBe(pagesOf[1] ?? '')
+    const persons = (await members()).map(({ personId }) => personId)
+    expect(persons).toContain((await pages.store.findMember('zoe@example.com'))?.id ?? '')
+    const ada = await pages.signedIn()
+    const shown = [(await ada.get(pages.at('members'))).html, ...pagesOf]
+    for (const id of persons) expect(shown.filter((html) => html.includes(id))).toEqual([])
     const zoe = await pages.signedIn('zoe@example.com')
     expect((await zoe.get(pages.at('members'))).status).toBe(404)
     expect((await zoe.get('/')).location).toBe(`/apps/${other.appId}/activation`)

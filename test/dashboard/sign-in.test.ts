@@ -92,7 +92,7 @@ describe('signing in', () => {
       accountId: pages.begun.accountId,
       actor: 'test',
       at: 0,
-      member: { id: 'mem_x', email: 'new@example.com', role: 'viewer' },
+      member: { id: 'mem_x', membershipId: 'mem_in', email: 'new@example.com', role: 'viewer' },
       link: { tokenHash: 'x', purpose: 'password', expiresAt: 1 },
     })
     for (const password of ['', PASSWORD]) {

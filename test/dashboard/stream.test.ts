@@ -124,8 +124,9 @@ describe('a stream of changes', () => {
     await pages.addMember('zoe@example.com', 'owner')
     const { browser, reader } = await follow(count())
     await reader.until('data: 1\n')
-    const memberId = (await pages.store.findMember('ada@example.com'))?.id ?? ''
-    await pages.store.removeMember({ accountId: pages.begun.accountId, actor: 'test', at: pages.clock.now(), memberId })
+    const { accountId } = pages.begun
+    const membershipId = (await pages.store.listMembers(accountId)).at(0)?.id ?? ''
+    await pages.store.removeMember({ accountId, actor: 'test', at: pages.clock.now(), membershipId })
     const zoe = await pages.signedIn('zoe@example.com')
     await zoe.post(`${pages.at('activation')}/test`)
     expect(await reader.until('data: 2\n')).toEndWith('[end]')

@@ -87,7 +87,12 @@ export const newAccount = (number = 1, changes: Partial<NewAccount> = {}): NewAc
   actor: 'cli',
   onlyFirst: false,
   setupToken: null,
-  member: { id: `mem_${number}`, email: `owner${number}@example.com`, passwordHash: null },
+  member: {
+    id: `mem_${number}`,
+    membershipId: `own_${number}`,
+    email: `owner${number}@example.com`,
+    passwordHash: null,
+  },
   inviteLink: null,
   app: {
     publicId: `app_${number}`,

@@ -104,10 +104,10 @@ describe('an older schema', () => {
       ['mem_2', 'eve', null, 4],
       ['mem_3', 'zoe', 'argon zoe', 5],
     ])
-    expect(all('SELECT account_id, member_id, role, created_at, accepted_at FROM memberships ORDER BY 2')).toEqual([
-      ['acc_1', 'mem_1', 'owner', 3, 3],
-      ['acc_1', 'mem_2', 'viewer', 4, null],
-      ['acc_2', 'mem_3', 'editor', 5, 5],
+    expect(all('SELECT id, account_id, member_id, role, created_at, accepted_at FROM memberships ORDER BY 1')).toEqual([
+      ['mem_1', 'acc_1', 'mem_1', 'owner', 3, 3],
+      ['mem_2', 'acc_1', 'mem_2', 'viewer', 4, null],
+      ['mem_3', 'acc_2', 'mem_3', 'editor', 5, 5],
     ])
     expect(all('SELECT token_hash, purpose, member_id, account_id FROM one_time_links ORDER BY 1')).toEqual([
       ['invited', 'invite', 'mem_2', 'acc_1'],

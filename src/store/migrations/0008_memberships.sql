@@ -1,5 +1,7 @@
 -- A person signs in once and may belong to several accounts: members is who signs in, memberships what they may do where.
 CREATE TABLE memberships (
+  -- by which the account knows the person, another one in each: that of the person would tell since when the server knows them
+  id TEXT NOT NULL UNIQUE,
   account_id TEXT NOT NULL REFERENCES accounts (id),
   member_id TEXT NOT NULL REFERENCES members (id),
   role TEXT NOT NULL,
@@ -10,9 +12,9 @@ CREATE TABLE memberships (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memberships_by_member ON memberships (member_id);
 
--- Whoever has chosen a password has accepted.
-INSERT INTO memberships (account_id, member_id, role, created_at, accepted_at)
-  SELECT account_id, id, role, created_at, CASE WHEN password_hash IS NOT NULL THEN created_at END FROM members;
+-- Whoever has chosen a password has accepted. Their account knows them by their own id, which no other one gets to see.
+INSERT INTO memberships (id, account_id, member_id, role, created_at, accepted_at)
+  SELECT id, account_id, id, role, created_at, CASE WHEN password_hash IS NOT NULL THEN created_at END FROM members;
 
 -- Of an invitation: to which account. Of a link for a new password: whose owner made it, null = who runs the server.
 ALTER TABLE one_time_links ADD COLUMN account_id TEXT REFERENCES accounts (id);

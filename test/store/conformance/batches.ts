@@ -56,7 +56,10 @@ export function testBatches(store: Fresh): void {
       'an id that is taken',
       () =>
         store().createAccount(
-          newAccount(1, { id: 'acc_twice', member: { id: 'mem_1', email: 'm@example.com', passwordHash: null } }),
+          newAccount(1, {
+            id: 'acc_twice',
+            member: { id: 'mem_1', membershipId: 'own_twice', email: 'm@example.com', passwordHash: null },
+          }),
         ),
     ],
   ]

@@ -30,10 +30,14 @@ export function testMembers(store: Fresh): void {
 
   test('another member is invited by a link, once', async () => {
     const invite = (email: string) =>
-      store().inviteMember({ ...cli, member: { id: `mem_${email}`, email, role: 'viewer' }, link: link(email) })
+      store().inviteMember({
+        ...cli,
+        member: { id: `mem_${email}`, membershipId: `in_${email}`, email, role: 'viewer' },
+        link: link(email),
+      })
     expect(await invite('owner1@example.com')).toEqual({ refusal: 'email_taken' })
     expect(await store().hasLink('owner1@example.com', 'invite', AT)).toBe(false)
-    expect(await invite('eve')).toEqual({ ...DONE, memberId: 'mem_eve' })
+    expect(await invite('eve')).toEqual({ ...DONE, membershipId: 'in_eve' })
     expect(await store().findMember('eve')).toEqual({ id: 'mem_eve', email: 'eve', passwordHash: null })
     expect(await store().hasLink('eve', 'invite', AT)).toBe(true)
   })
@@ -100,25 +104,34 @@ export function testMembers(store: Fresh): void {
     const by = { ...cli, actor: 'mem_1' }
     const roles = async () => (await store().listMembers('acc_1')).map(({ id, role }) => [id, role])
     expect(await store().listMembers('acc_1')).toEqual([
-      { id: 'mem_eve', email: 'eve', role: 'viewer', isInvited: true, createdAt: AT },
-      { id: 'mem_1', email: 'owner1@example.com', role: 'owner', isInvited: false, createdAt: AT + 1 },
+      { id: 'in_eve', personId: 'mem_eve', email: 'eve', role: 'viewer', isInvited: true, createdAt: AT },
+      {
+        id: 'own_1',
+        personId: 'mem_1',
+        email: 'owner1@example.com',
+        role: 'owner',
+        isInvited: false,
+        createdAt: AT + 1,
+      },
     ])
     const other = { ...by, accountId: 'acc_2' }
-    expect(await store().setRole({ ...other, memberId: 'mem_eve', role: 'owner' })).toEqual(GONE)
-    expect(await store().removeMember({ ...other, memberId: 'mem_eve' })).toEqual(GONE)
+    expect(await store().setRole({ ...other, membershipId: 'in_eve', role: 'owner' })).toEqual(GONE)
+    expect(await store().removeMember({ ...other, membershipId: 'in_eve' })).toEqual(GONE)
+    // the id of the person, which is the same in all accounts, finds nobody
+    expect(await store().setRole({ ...by, membershipId: 'mem_eve', role: 'owner' })).toEqual(GONE)
     const last = { refusal: 'last_owner' as const }
-    expect(await store().setRole({ ...by, memberId: 'mem_1', role: 'editor' })).toEqual(last)
-    expect(await store().removeMember({ ...by, memberId: 'mem_1' })).toEqual(last)
-    expect(await store().setRole({ ...by, memberId: 'mem_eve', role: 'owner' })).toEqual(DONE)
+    expect(await store().setRole({ ...by, membershipId: 'own_1', role: 'editor' })).toEqual(last)
+    expect(await store().removeMember({ ...by, membershipId: 'own_1' })).toEqual(last)
+    expect(await store().setRole({ ...by, membershipId: 'in_eve', role: 'owner' })).toEqual(DONE)
     // who has no password yet cannot go on alone
-    expect(await store().removeMember({ ...by, memberId: 'mem_1' })).toEqual(last)
+    expect(await store().removeMember({ ...by, membershipId: 'own_1' })).toEqual(last)
     await store().setPasswordByLink({ tokenHash: 'eve', passwordHash: 'argon', at: AT })
-    expect(await store().setRole({ ...by, memberId: 'mem_1', role: 'editor' })).toEqual(DONE)
+    expect(await store().setRole({ ...by, membershipId: 'own_1', role: 'editor' })).toEqual(DONE)
     expect(await roles()).toEqual([
-      ['mem_eve', 'owner'],
-      ['mem_1', 'editor'],
+      ['in_eve', 'owner'],
+      ['own_1', 'editor'],
     ])
-    expect(await store().setRole({ ...by, memberId: 'mem_1', role: 'owner' })).toEqual(DONE)
+    expect(await store().setRole({ ...by, membershipId: 'own_1', role: 'owner' })).toEqual(DONE)
     await store().startSession({
       session: session('ses_eve', 'mem_eve'),
       passwordHash: 'argon',
@@ -127,8 +140,8 @@ export function testMembers(store: Fresh): void {
     })
     const again = { email: 'eve', link: link('eve again', 'password'), accountId: null, actor: 'cli', at: AT }
     await store().makePasswordLink(again)
-    expect(await store().removeMember({ ...by, memberId: 'mem_eve' })).toEqual(DONE)
-    expect([await roles(), await listed('mem_eve')]).toEqual([[['mem_1', 'owner']], []])
+    expect(await store().removeMember({ ...by, membershipId: 'in_eve' })).toEqual(DONE)
+    expect([await roles(), await listed('mem_eve')]).toEqual([[['own_1', 'owner']], []])
     expect(await store().hasLink('eve again', 'password', AT)).toBe(false)
     expect(await store().findSession('hash of ses_eve')).toBeNull()
   })

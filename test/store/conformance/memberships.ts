@@ -19,11 +19,17 @@ export function testMemberships(store: Fresh): void {
   const placesOf = async (memberId: string) =>
     (await store().listPlaces(memberId)).map(({ accountId, role, appId }) => [accountId, role, appId])
   const listed = async (number: number) =>
-    (await store().listMembers(`acc_${number}`)).map(({ id, role, isInvited }) => [id, role, isInvited])
+    (await store().listMembers(`acc_${number}`)).map(({ personId, role, isInvited }) => [personId, role, isInvited])
+  const idIn = async (number: number, person: string) =>
+    (await store().listMembers(`acc_${number}`)).find(({ personId }) => personId === person)?.id ?? 'none'
+  const memberOf = async (number: number, person: string) => ({
+    ...by(number),
+    membershipId: await idIn(number, person),
+  })
   const invite = (number: number, email: string, tokenHash: string, role: Role | null = 'viewer') =>
     store().inviteMember({
       ...by(number),
-      member: { id: `mem_new_${tokenHash}`, email, role },
+      member: { id: `mem_new_${tokenHash}`, membershipId: `in_${number}_${tokenHash}`, email, role },
       link: link(tokenHash),
     })
   const accept = (tokenHash: string, memberId: string, passwordHash: string) =>
@@ -41,7 +47,8 @@ export function testMemberships(store: Fresh): void {
   })
 
   test('somebody of another account is invited like anybody, and sees nothing until they accept', async () => {
-    expect(await invite(2, ADA, 'ada')).toEqual({ ...DONE, memberId: 'mem_1' })
+    expect(await invite(2, ADA, 'ada')).toEqual({ ...DONE, membershipId: 'in_2_ada' })
+    expect([await idIn(1, 'mem_1'), await idIn(2, 'mem_1')]).toEqual(['own_1', 'in_2_ada'])
     expect(await listed(2)).toEqual([
       ['mem_2', 'owner', false],
       ['mem_1', 'viewer', true],
@@ -76,25 +83,24 @@ export function testMemberships(store: Fresh): void {
   test('a lost link is replaced until it is accepted, by its own account', async () => {
     await invite(1, 'eve', 'eve 1')
     await invite(2, 'eve', 'eve 2')
-    const again = (number: number, memberId: string) =>
-      store().inviteAgain({ ...by(number), memberId, link: link(`again ${number} ${memberId}`) })
+    const again = (number: number, membershipId: string) =>
+      store().inviteAgain({ ...by(number), membershipId, link: link(`again ${number} ${membershipId}`) })
     expect(await invite(2, ADA, 'ada again')).toEqual({ refusal: 'email_taken' })
-    expect(await again(2, 'mem_1')).toEqual(GONE)
-    expect(await again(2, 'mem_none')).toEqual(GONE)
-    expect(await again(2, 'mem_new_eve 1')).toEqual(DONE)
+    for (const id of ['in_2_ada', 'none', 'in_1_eve 1', 'mem_new_eve 1']) expect(await again(2, id)).toEqual(GONE)
+    expect(await again(2, 'in_2_eve 2')).toEqual(DONE)
     expect(await store().findMemberLink('eve 2', AT)).toBeNull()
     expect(await store().findMemberLink('eve 1', AT)).not.toBeNull()
   })
 
   test('inviting somebody who is invited makes another link, as they were invited or as is said now', async () => {
-    const eve = { ...DONE, memberId: 'mem_new_eve 1' }
+    const eve = { ...DONE, membershipId: 'in_1_eve 1' }
     const roleBy = async (token: string) => (await store().findMemberLink(token, AT))?.invited?.role
     expect(await invite(1, 'eve', 'eve 3', 'editor')).toEqual(eve)
     expect([await roleBy('eve 1'), await roleBy('eve 3')]).toEqual([undefined, 'editor'])
     expect(await invite(1, 'eve', 'eve 4', null)).toEqual(eve)
     expect([await roleBy('eve 3'), await roleBy('eve 4')]).toEqual([undefined, 'editor'])
     expect(await invite(1, 'eve', 'eve 1')).toEqual(eve)
-    expect([await roleBy('eve 1'), await roleBy('again 2 mem_new_eve 1')]).toEqual(['viewer', 'viewer'])
+    expect([await roleBy('eve 1'), await roleBy('again 2 in_2_eve 2')]).toEqual(['viewer', 'viewer'])
   })
 
   test('the only owner, whose link has lapsed, is invited as the owner again', async () => {
@@ -102,7 +108,7 @@ export function testMemberships(store: Fresh): void {
     const owner = 'owner8@example.com'
     expect(await invite(8, owner, 'as a viewer')).toEqual({ refusal: 'last_owner' })
     expect(await store().findMemberLink('eight', AT)).not.toBeNull()
-    expect(await invite(8, owner, 'eight again', null)).toEqual({ ...DONE, memberId: 'mem_8' })
+    expect(await invite(8, owner, 'eight again', null)).toEqual({ ...DONE, membershipId: 'own_8' })
     expect(await store().findMemberLink('eight', AT)).toBeNull()
     expect(await setPassword('eight again', 'argon 8')).toEqual(DONE)
     expect(await placesOf('mem_8')).toEqual([['acc_8', 'owner', 'app_8']])
@@ -113,23 +119,23 @@ export function testMemberships(store: Fresh): void {
     expect(await accept('eve 1', eve, 'none yet')).toEqual(GONE)
     expect(await setPassword('eve 1', 'argon eve')).toEqual(DONE)
     expect(await placesOf(eve)).toEqual([['acc_1', 'viewer', 'app_1']])
-    expect(await setPassword(`again 2 ${eve}`, 'of who invites')).toEqual(GONE)
-    expect(await accept(`again 2 ${eve}`, eve, 'argon eve')).toEqual(DONE)
+    expect(await setPassword('again 2 in_2_eve 2', 'of who invites')).toEqual(GONE)
+    expect(await accept('again 2 in_2_eve 2', eve, 'argon eve')).toEqual(DONE)
     expect(await placesOf(eve)).toHaveLength(2)
   })
 
   test('roles are per account, and an invited owner is none yet', async () => {
     const eve = 'mem_new_eve 1'
-    expect(await store().setRole({ ...by(1), memberId: eve, role: 'editor' })).toEqual(DONE)
+    expect(await store().setRole({ ...(await memberOf(1, eve)), role: 'editor' })).toEqual(DONE)
     expect(await placesOf(eve)).toEqual([
       ['acc_1', 'editor', 'app_1'],
       ['acc_2', 'viewer', 'app_2'],
     ])
     await invite(1, 'zoe', 'zoe')
-    await store().setRole({ ...by(1), memberId: 'mem_new_zoe', role: 'owner' })
-    expect(await store().removeMember({ ...by(1), memberId: 'mem_1' })).toEqual({ refusal: 'last_owner' })
+    await store().setRole({ ...(await memberOf(1, 'mem_new_zoe')), role: 'owner' })
+    expect(await store().removeMember({ ...(await memberOf(1, 'mem_1')) })).toEqual({ refusal: 'last_owner' })
     await setPassword('zoe', 'argon zoe')
-    expect(await store().removeMember({ ...by(1), memberId: 'mem_1' })).toEqual(DONE)
+    expect(await store().removeMember({ ...(await memberOf(1, 'mem_1')) })).toEqual(DONE)
     expect(await listed(1)).toEqual([
       [eve, 'editor', false],
       ['mem_new_zoe', 'owner', false],
@@ -140,14 +146,15 @@ export function testMemberships(store: Fresh): void {
     const session = { id: 'ses_1', tokenHash: 'token', memberId: 'mem_1', browser: 'Firefox' }
     await store().startSession({ session, passwordHash: 'argon 1', replaces: null, at: AT })
     expect(await placesOf('mem_1')).toEqual([['acc_2', 'viewer', 'app_2']])
-    expect(await store().removeMember({ ...by(1), memberId: 'mem_1' })).toEqual(GONE)
+    expect(await store().removeMember({ ...(await memberOf(1, 'mem_1')) })).toEqual(GONE)
     await invite(1, ADA, 'back')
-    expect(await store().removeMember({ ...by(2), memberId: 'mem_1' })).toEqual(DONE)
+    expect(await store().removeMember({ ...(await memberOf(2, 'mem_1')) })).toEqual(DONE)
     expect([await placesOf('mem_1'), (await store().findSession('token'))?.member.email]).toEqual([[], ADA])
-    expect(await store().removeMember({ ...by(1), memberId: 'mem_1' })).toEqual(DONE)
+    expect(await store().removeMember({ ...(await memberOf(1, 'mem_1')) })).toEqual(DONE)
     expect([await store().findMember(ADA), await store().findSession('token')]).toEqual([null, null])
     expect(await store().findMemberLink('back', AT)).toBeNull()
-    expect(await invite(1, ADA, 'anew')).toEqual({ ...DONE, memberId: 'mem_new_anew' })
+    expect(await invite(1, ADA, 'anew')).toEqual({ ...DONE, membershipId: 'in_1_anew' })
+    expect((await store().findMember(ADA))?.id).toBe('mem_new_anew')
   })
 
   test('owners make no link for a new password where there are several accounts', async () => {
@@ -171,7 +178,7 @@ export function testMemberships(store: Fresh): void {
   test('a further account of a known person asks for their password, or waits for their link', async () => {
     const eve = (number: number, passwordHash: string | null) =>
       newAccount(number, {
-        member: { id: 'mem_unused', email: 'eve', passwordHash },
+        member: { id: 'mem_unused', membershipId: `own_${number}`, email: 'eve', passwordHash },
         inviteLink: passwordHash === null ? link(`own ${number}`) : null,
       })
     expect(await store().createAccount(eve(6, 'another'))).toEqual({ refusal: 'email_taken' })
@@ -190,7 +197,8 @@ export function testMemberships(store: Fresh): void {
     const reset = { email: 'fay', link: link('held', 'password'), accountId: null, actor: 'cli', at: AT }
     await store().makePasswordLink(reset)
     const own = { id: 'mem_unused', email: 'fay', passwordHash: 'argon fay' }
-    expect(await store().createAccount(newAccount(9, { member: own }))).toEqual(DONE)
+    const account = newAccount(9, { member: { ...own, membershipId: 'own_9' } })
+    expect(await store().createAccount(account)).toEqual(DONE)
     expect(await store().findMember('fay')).toEqual({ ...own, id: fay })
     expect(await placesOf(fay)).toEqual([['acc_9', 'owner', 'app_9']])
     expect(await setPassword('fay', 'of who invites')).toEqual(GONE)
@@ -215,7 +223,7 @@ export function testOnlyAccount(store: Fresh): void {
     await store().createAccount(newAccount(1, { member: withPassword(1) }))
     await store().inviteMember({
       ...by(1),
-      member: { id: 'mem_eve', email: 'eve', role: 'viewer' },
+      member: { id: 'mem_eve', membershipId: 'in_eve', email: 'eve', role: 'viewer' },
       link: link('eve'),
     })
     const reset = (email: string) =>

@@ -127,10 +127,10 @@ export function testTwoSteps(store: Fresh): void {
     expect([await store().findTwoStep('mem_1'), await store().turnOffTwoStep(own)]).toEqual([null, DONE])
     await store().startTwoStep({ ...own, secret: 'SIXTH', at: AT })
     expect([await turnOn(AT), await left()]).toEqual([DONE, 2])
-    const eve = { id: 'mem_eve', email: 'eve@example.com', role: 'owner' as const }
+    const eve = { id: 'mem_eve', membershipId: 'in_eve', email: 'eve@example.com', role: 'owner' as const }
     await store().inviteMember({ ...by, member: eve, link: link('eve') })
     await store().setPasswordByLink({ tokenHash: 'eve', passwordHash: 'argon', at: AT })
-    expect(await store().removeMember({ ...by, actor: 'mem_eve', memberId: 'mem_1' })).toEqual(DONE)
+    expect(await store().removeMember({ ...by, actor: 'mem_eve', membershipId: 'own_1' })).toEqual(DONE)
     expect(await store().findTwoStep('mem_1')).toBeNull()
   })
 }
