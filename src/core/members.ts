@@ -34,10 +34,10 @@ export const setPasswordByLink = ({ store, now }: Omit<Maker, 'actor'>, token: s
   store.setPasswordByLink({ tokenHash: hashToken(token), passwordHash, at: now })
 
 /**
- * Invites a person to an account, known to the server or not, which the account must not learn (promises 21). They have
- * no access until they accept by the link. Whoever is still invited to it gets another link, the earlier one stops
- * working, and `role`, by default editor, stays as it was where none is given. Refusals: email_taken where they are in
- * this account, last_owner.
+ * Invites a person to an account, known to the server or not: no page tells the account which (promises 21), only the
+ * attempt to choose a password for them, which is noted. They have no access until they accept by the link. Whoever is
+ * still invited gets another link, the earlier one stops working, and `role`, by default editor, stays as it was where
+ * none is given. Refusals: email_taken where they are in this account, last_owner.
  * @returns `memberId`: by which this account knows them, and no other
  */
 export async function inviteMember(
@@ -69,6 +69,10 @@ export async function inviteAgain(
 /** What a one-time link of a member leads to; null where it does not work. */
 export const findMemberLink = ({ store, now }: Omit<Maker, 'actor'>, token: string): Promise<MemberLink | null> =>
   store.findMemberLink(hashToken(token), now)
+
+/** Notes in the account of an invitation that its holder chose a password for somebody who has one (promises 21). */
+export const noteRefusedPassword = ({ store, now }: Omit<Maker, 'actor'>, token: string) =>
+  store.noteRefusedPassword({ tokenHash: hashToken(token), at: now })
 
 /**
  * Accepts an invitation of somebody who has a password, which is used up; `passwordHash` is what theirs was compared with.

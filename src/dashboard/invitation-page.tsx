@@ -4,15 +4,18 @@ import { Layout } from './layout.tsx'
 import { Button, ButtonLink, HiddenFields } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
+import { PASSWORD_HINT } from './password-hint.ts'
 import { ROLE_WORDS } from './role-words.ts'
 
-/** An invitation of somebody who has a password. */
+/** An invitation of somebody who has a password, or may have one as a member of another account. */
 export type Invitation = { token: string; member: MemberLink['member']; invited: NonNullable<MemberLink['invited']> }
 
 type InvitationProps = Invitation & {
   /** the email of who is signed in here; null is nobody */
   signedInAs: string | null
+  /** of either way to join */
   error?: string
+  newError?: string
   notice?: string
 }
 
@@ -27,8 +30,15 @@ export const ForSomebodyElse = ({ what, email, signedInAs }: ElseProps) =>
     </Notice>
   )
 
-/** Whoever is signed in is asked to accept, anybody else for their password too. */
-export const InvitationPage = ({ token, member, invited, signedInAs, error, notice }: InvitationProps) => {
+/** The field of a first password, which tells the two ways to join apart. */
+export const NEW_PASSWORD = 'newPassword'
+
+/**
+ * Whoever is signed in is asked to accept, anybody else for the password they have or one that they choose: the page says
+ * the same of both, because whoever invites could open it (promises 21).
+ */
+export const InvitationPage = (props: InvitationProps) => {
+  const { token, member, invited, signedInAs, notice } = props
   const isSelf = signedInAs === member.email
   const { accountName, role } = invited
   return (
@@ -36,28 +46,61 @@ export const InvitationPage = ({ token, member, invited, signedInAs, error, noti
       {notice && <Notice kind="error">{notice}</Notice>}
       <ForSomebodyElse what="invitation" email={member.email} signedInAs={signedInAs} />
       <p>
-        You go on signing in as <strong>{member.email}</strong>, with the password you have.
+        You sign in as <strong>{member.email}</strong>.
       </p>
-      <form method="post" action="/password" novalidate>
-        <HiddenFields fields={{ token }} />
-        {!isSelf && (
-          <>
-            <input type="hidden" autocomplete="username" value={member.email} />
-            <Field
-              name="password"
-              label="Your password"
-              kind="password"
-              error={error}
-              autofocus
-              autocomplete="current-password"
-            />
-          </>
-        )}
-        <Button kind="primary">Join</Button>
-      </form>
+      {isSelf ? (
+        <form method="post" action="/password">
+          <HiddenFields fields={{ token }} />
+          <Button kind="primary">Join</Button>
+        </form>
+      ) : (
+        <>
+          <KnownSection {...props} />
+          <NewSection {...props} />
+        </>
+      )}
     </Layout>
   )
 }
+
+const KnownSection = ({ token, member, error }: InvitationProps) => (
+  <section>
+    <h2>If you have a password here</h2>
+    <form method="post" action="/password" novalidate>
+      <HiddenFields fields={{ token }} />
+      <input type="hidden" autocomplete="username" value={member.email} />
+      <Field
+        name="password"
+        label="Your password"
+        kind="password"
+        error={error}
+        autofocus={error !== undefined}
+        autocomplete="current-password"
+      />
+      <Button kind="primary">Join</Button>
+    </form>
+  </section>
+)
+
+const NewSection = ({ token, member, newError }: InvitationProps) => (
+  <section>
+    <h2>If you have none yet</h2>
+    <form method="post" action="/password" novalidate>
+      <HiddenFields fields={{ token }} />
+      <input type="hidden" autocomplete="username" value={member.email} />
+      <Field
+        name={NEW_PASSWORD}
+        label="Choose a password"
+        kind="password"
+        hint={PASSWORD_HINT}
+        error={newError}
+        autofocus={newError !== undefined}
+        autocomplete="new-password"
+      />
+      <Button>Choose it and join</Button>
+    </form>
+  </section>
+)
 
 type UsedProps = { title: string; note?: string; email: string; next: string; signedInAs: string | null }
 

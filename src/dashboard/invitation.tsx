@@ -1,18 +1,19 @@
 /** @jsxImportSource preact */
-import { acceptInvitation } from '../core/members.ts'
+import { acceptInvitation, noteRefusedPassword } from '../core/members.ts'
+import { findPasswordFault } from '../core/passwords.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { findSignedIn, type PageParts } from './door.tsx'
 import { flashCookie } from './flash.ts'
-import type { Form } from './forms.ts'
+import { type Form, toForm } from './forms.ts'
 import { pathOf } from './frame.tsx'
-import { type Invitation, InvitationPage, LinkUsedPage } from './invitation-page.tsx'
+import { type Invitation, InvitationPage, LinkUsedPage, NEW_PASSWORD } from './invitation-page.tsx'
 import { checkOwnPassword, withWait } from './password-check.ts'
 import { problemAnswer } from './problems.tsx'
 
-type Refused = { status: number; error?: string; notice?: string }
+type Refused = { status: number; error?: string; newError?: string; notice?: string }
 
-/** Asks somebody who has a password whether they join an account. */
+/** Asks somebody whether they join an account. */
 export async function showInvitation(
   parts: PageParts,
   request: Request,
@@ -24,29 +25,55 @@ export async function showInvitation(
   return pageAnswer(request, status, <InvitationPage {...{ ...invitation, ...told, signedInAs }} />)
 }
 
-/** Lets them in: by the session of that very person, else by their password, compared as it is at signing in. */
+/** Takes the first password of who has none. */
+type Choose = (form: Form) => Promise<Response>
+
+/**
+ * Lets them in: by the session of that very person, else by their password, compared as it is at signing in, or by the
+ * first one that they choose.
+ */
 export async function joinAccount(
   parts: PageParts,
   request: Request,
   form: Form,
-  invitation: Invitation,
+  invitation: Invitation & { choose: Choose },
 ): Promise<Response> {
   const { token, member } = invitation
   const signedIn = await findSignedIn(parts, request)
   const isSelf = signedIn?.member.id === member.id
+  const isChosen = !isSelf && Object.hasOwn(form.fields, NEW_PASSWORD)
+  const password = form.text(isChosen ? NEW_PASSWORD : 'password')
+  // looked at first, so that it tells nothing of the person
+  const newError = isChosen ? findPasswordFault(password) : null
+  if (newError !== null) return showInvitation(parts, request, invitation, { status: 400, newError })
+  if (isChosen && member.passwordHash === null) return invitation.choose(toForm({ password }))
   const checked = isSelf
     ? { passwordHash: signedIn.member.passwordHash ?? '' }
-    : await checkOwnPassword(parts, request, member, form.text('password'))
-  if ('message' in checked) {
-    const { status, message } = checked
-    return withWait(await showInvitation(parts, request, invitation, { status, error: message }), checked)
-  }
+    : await checkOwnPassword(parts, request, member, password)
+  if ('message' in checked) return refusePassword(parts, request, { invitation, checked, isChosen })
   const maker = { store: parts.store, now: parts.clock.now() }
   const outcome = await acceptInvitation(maker, token, { memberId: member.id, passwordHash: checked.passwordHash })
   if (!('refusal' in outcome)) return welcome(parts, request, invitation, signedIn?.member.email ?? null)
   if (outcome.refusal === 'not_found') return problemAnswer(request, 'password_link_unknown')
   const { status, message } = REFUSALS[outcome.refusal]
   return showInvitation(parts, request, invitation, { status, notice: message })
+}
+
+const HAS_ONE = 'You have a password here already. Type that one.'
+
+type Wrong = { status: number; message: string; retryAfterSeconds?: number }
+
+/** Only a password that was chosen in vain tells that there is one already, so the account is told of that. */
+async function refusePassword(
+  parts: PageParts,
+  request: Request,
+  { invitation, checked, isChosen }: { invitation: Invitation; checked: Wrong; isChosen: boolean },
+): Promise<Response> {
+  const { status, message } = checked
+  const isWrong = status === REFUSALS.wrong_password.status
+  if (isChosen && isWrong) await noteRefusedPassword({ store: parts.store, now: parts.clock.now() }, invitation.token)
+  const told = isChosen ? { newError: isWrong ? HAS_ONE : message } : { error: message }
+  return withWait(await showInvitation(parts, request, invitation, { status, ...told }), checked)
 }
 
 /** Joining signs nobody in: that is what the page for signing in is for. */

@@ -8,7 +8,7 @@ import { findSignedIn, type PageParts } from './door.tsx'
 import { type FlashCode, flashCookie } from './flash.ts'
 import { type Form, readForm, tokenOf } from './forms.ts'
 import { findFirstPage, joinAccount, showInvitation } from './invitation.tsx'
-import { type Invitation, LinkUsedPage } from './invitation-page.tsx'
+import { LinkUsedPage } from './invitation-page.tsx'
 import { PasswordPage, type PasswordProps } from './password-page.tsx'
 import { problemAnswer } from './problems.tsx'
 import { askSecondStep } from './second-step.ts'
@@ -24,7 +24,7 @@ export const passwordRoutes = (parts: PageParts) =>
       const token = tokenOf(request)
       const link = await findLink(parts, token)
       if (!link) return problemAnswer(request, 'password_link_unknown')
-      const invitation = toInvitation(token, link)
+      const invitation = await toInvitation(parts, token, link)
       if (invitation) return showInvitation(parts, request, invitation)
       return pageAnswer(request, 200, <PasswordPage {...await readPage(parts, request, token, link)} />)
     })
@@ -36,10 +36,10 @@ export const passwordRoutes = (parts: PageParts) =>
         const token = form.text('token')
         const link = await findLink(parts, token)
         if (!link) return problemAnswer(request, 'password_link_unknown')
-        const invitation = toInvitation(token, link)
-        return invitation
-          ? joinAccount(parts, request, form, invitation)
-          : setPassword(parts, request, form, await readPage(parts, request, token, link))
+        const invitation = await toInvitation(parts, token, link)
+        const props = await readPage(parts, request, token, link)
+        const choose = (form: Form) => setPassword(parts, request, form, props)
+        return invitation ? joinAccount(parts, request, form, { ...invitation, choose }) : choose(form)
       },
       { parse: 'none' },
     )
@@ -47,9 +47,15 @@ export const passwordRoutes = (parts: PageParts) =>
 const findLink = ({ store, clock }: PageParts, token: string): Promise<MemberLink | null> =>
   findMemberLink({ store, now: clock.now() }, token)
 
-/** null where the link is one to choose a password by. */
-const toInvitation = (token: string, { member, invited }: MemberLink): Invitation | null =>
-  invited && member.passwordHash !== null ? { token, member, invited } : null
+/**
+ * null where the link is one to choose a password by: also the invitation of who has none, on a server with one account,
+ * where that tells nothing of another one.
+ */
+async function toInvitation({ store }: PageParts, token: string, { member, invited }: MemberLink) {
+  if (!invited) return null
+  const isKnownToOthers = member.passwordHash !== null || (await store.listAccounts()).length > 1
+  return isKnownToOthers ? { token, member, invited } : null
+}
 
 /** What the page of a link says that was not used yet. */
 async function readPage(parts: PageParts, request: Request, token: string, link: MemberLink): Promise<PasswordProps> {

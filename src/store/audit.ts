@@ -6,7 +6,7 @@ import { auditEntries } from './schema.ts'
 export type Done = { done: true }
 export const DONE: Done = { done: true }
 
-/** Who changes what. `actor` is "cli", a member id or a key id. */
+/** Who changes what. `actor` is "cli", "link" (whoever holds it), a member id or a key id. */
 export type Change = { accountId: string; actor: string; at: number }
 
 /** Adds a line to the audit list, in the transaction of what it tells. */

@@ -81,6 +81,14 @@ export function createMembershipWrites(db: Database) {
       return DONE
     },
 
+    /** The account is told that by the link of its invitation a password was chosen for somebody who has one. */
+    noteRefusedPassword({ tokenHash, at }: { tokenHash: string; at: number }): Done | Refused {
+      const { accountId, memberId } = findLink(tokenHash, at) ?? {}
+      if (!accountId || !memberId) return { refusal: 'not_found' }
+      audit({ accountId, actor: 'link', at }, 'member.refuse_password', memberId)
+      return DONE
+    },
+
     setRole({ membershipId, role, ...change }: Change & { membershipId: string; role: Role }): Done | Refused {
       const found = findById(change.accountId, membershipId)
       return found ? changeRole({ ...change, memberId: found.memberId, role }) : { refusal: 'not_found' }

@@ -25,6 +25,7 @@ export const WRITE_NAMES: Record<WriteName, true> = {
   inviteMember: true,
   inviteAgain: true,
   acceptInvitation: true,
+  noteRefusedPassword: true,
   makePasswordLink: true,
   setRole: true,
   removeMember: true,

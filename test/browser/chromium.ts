@@ -46,9 +46,9 @@ export type Served = Awaited<ReturnType<typeof serveTest>>
 /** Signs the owner of the first account in, who chooses a password by the link on the first time. */
 export async function signIn(page: Page, { url, first }: Served): Promise<void> {
   await page.goto(`${url}/password?token=${first.inviteToken}`)
-  if (await page.isVisible('#password')) {
-    await page.fill('#password', PASSWORD)
-    await page.click('button.primary')
+  if (await page.isVisible('#newPassword')) {
+    await page.fill('#newPassword', PASSWORD)
+    await page.click('main .plain')
     await page.waitForURL('**/apps/**')
     return
   }

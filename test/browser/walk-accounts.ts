@@ -43,13 +43,13 @@ export const ACCOUNT_STEPS: Step[] = [
       await page.reload()
     },
   },
-  { name: 'password-wrong', isOpen: true, go: (page) => page.click('main .primary') },
+  { name: 'password-wrong', isOpen: true, go: (page) => page.click('main .plain') },
   {
     name: 'password-welcome',
     isOpen: true,
     go: async (page) => {
-      await page.fill('#password', PASSWORD)
-      await page.click('main .primary')
+      await page.fill('#newPassword', PASSWORD)
+      await page.click('main .plain')
       await page.waitForURL('**/apps/**')
     },
   },
@@ -67,6 +67,14 @@ export const ACCOUNT_STEPS: Step[] = [
     go: async (page) => {
       await page.fill('#password', 'wrong')
       await page.click('main .primary')
+    },
+  },
+  {
+    name: 'invitation-chosen',
+    isOpen: true,
+    go: async (page) => {
+      await page.fill('#newPassword', 'four dull wooden spoons')
+      await page.click('main .plain')
     },
   },
   {

@@ -13,6 +13,7 @@ import {
   startServer,
 } from './process.ts'
 import { refused, wrongUse } from './refused.ts'
+import { postForm } from './signing-in.ts'
 
 const { folder, remove } = makeFolder()
 const data = join(folder, 'data')
@@ -195,7 +196,9 @@ describe('account create', () => {
     const words = ['--email', 'fay@example.com', '--app', 'Fifth', '--password-file', passwordFile]
     const fifth = await eventpostJson<Begun>(['account', 'create', '--data', data, ...words])
     expect(fifth).toEqual({ ...SHAPE, signInUrl: `${server.url}/` })
-    expect(await (await fetch(invited.signInUrl)).text()).toContain('current-password')
+    const token = new URL(invited.signInUrl).searchParams.get('token') ?? ''
+    const join = (password: string) => postForm(server.url, '/password', { token, password })
+    expect([(await join('another')).status, (await join('a long walk home')).status]).toEqual([400, 200])
   })
 
   test(

@@ -114,6 +114,6 @@ describe('member invite, of a further account', () => {
     const { signInUrl } = await eventpostJson<{ signInUrl: string }>(words)
     const open = async (url: string) => (await fetch(url)).status
     expect([await open(begun.signInUrl), await open(signInUrl)]).toEqual([404, 200])
-    expect(await (await fetch(signInUrl)).text()).toContain('owner of Bob')
+    expect(await (await fetch(signInUrl)).text()).toContain('You are invited as an owner.')
   })
 })

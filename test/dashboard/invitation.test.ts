@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { Begun } from '../../src/core/accounts.ts'
 import { inviteMember } from '../../src/core/members.ts'
+import { openDatabase } from '../../src/store/database.ts'
 import { SIGN_IN_LIMITS } from '../../src/core/sign-in-tries.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from './browser.ts'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from './pages.ts'
@@ -36,7 +37,10 @@ describe('whoever has a password', () => {
     const { status, html } = await browser.get(link())
     expect([status, await titleOf(html)]).toEqual([200, `Join the account ${HOSTILE}`])
     expect(await textOf(html, '.lead, main strong')).toEqual(['You are invited as an editor.', ADA])
-    expect(await attributesOf(html, 'main input[name]', 'name')).toEqual(['token', 'password'])
+    expect(await attributesOf(html, 'main input[name]', 'name')).toEqual([
+      ...['token', 'password'],
+      ...['token', 'newPassword'],
+    ])
     await expectHarmless(html)
     expect(await mayLook()).toBe(false)
     const joined = await browser.post('/password', { token, password: PASSWORD })
@@ -134,12 +138,86 @@ test('whoever has none chooses one, once for all accounts', async () => {
   const second = await invite(EVE, pages.begun)
   const browser = createBrowser(pages)
   const { html } = await browser.get(link())
-  expect(await titleOf(html)).toBe('Choose a password')
-  expect((await textOf(html, 'main p'))[1]).toBe(`You sign in as ${EVE}, an editor of the account ${HOSTILE}.`)
-  expect((await browser.post('/password', { token, password: PASSWORD })).location).toBe(activation())
+  expect(await titleOf(html)).toBe(`Join the account ${HOSTILE}`)
+  expect((await textOf(html, 'main p'))[1]).toBe(`You sign in as ${EVE}.`)
+  expect((await browser.post('/password', { token, newPassword: PASSWORD })).location).toBe(activation())
   expect(await mayLook(EVE)).toBe(true)
   const eve = await pages.signedIn(EVE)
   expect((await eve.get(pages.at('activation'))).status).toBe(404)
   expect(await titleOf((await eve.get(`/password?token=${second}`)).html)).toBe('Join the account Engine')
   expect((await eve.post('/password', { token: second })).location).toBe(pages.at('activation'))
+})
+
+test('on a server with one account nobody invited has one, so nobody is asked for it', async () => {
+  const alone = await openAccount()
+  const maker = { store: alone.store, now: alone.clock.now(), actor: 'test' }
+  const made = await inviteMember(maker, alone.begun.accountId, { email: EVE, role: 'editor' })
+  const path = `/password?token=${'refusal' in made ? '' : made.inviteToken}`
+  expect(await titleOf((await createBrowser(alone).get(path)).html)).toBe('Choose a password')
+  await alone.addAccount('owner@example.com', 'Other')
+  expect(await titleOf((await createBrowser(alone).get(path)).html)).toBe('Join the account Engine')
+  await alone.close()
+})
+
+describe('whoever holds the link of somebody else', () => {
+  const FAULT = '#newPassword-fault'
+  /** What is answered to the same of one who has a password and one who has none, but for what differs anyway. */
+  async function answersTo(fields: Record<string, string> | null): Promise<[known: string, unknown: string]> {
+    const unknown = await invite(EVE)
+    const answerOf = async (used: string, email: string) => {
+      const browser = createBrowser(pages)
+      const seen = fields
+        ? await browser.post('/password', { token: used, ...fields })
+        : await browser.get(`/password?token=${used}`)
+      return `${seen.status} ${seen.html.replaceAll(used, 'TOKEN').replaceAll(email, 'EMAIL')}`
+    }
+    return [await answerOf(token, ADA), await answerOf(unknown, EVE)]
+  }
+  const told = () => {
+    const db = openDatabase(pages.folder)
+    const sql = `SELECT account_id, actor, subject FROM audit_entries WHERE action = 'member.refuse_password'`
+    const rows = db.query(sql).values()
+    db.close()
+    return rows
+  }
+
+  const HARMLESS: (Record<string, string> | null)[] = [
+    null,
+    { password: 'wrong' },
+    ...['', 'short', 'password'].map((newPassword) => ({ newPassword })),
+  ]
+  test.each(HARMLESS)('does not learn by %p whether they have a password', async (fields) => {
+    const [known, unknown] = await answersTo(fields)
+    expect(known).toBe(unknown)
+    expect(known).toContain('If you have none yet')
+    expect(told()).toEqual([])
+  })
+
+  test('learns it by choosing one, of which the account is told, and changes nothing', async () => {
+    const browser = createBrowser(pages)
+    const { status, html } = await browser.post('/password', { token, newPassword: NEW })
+    expect([status, await textOf(html, FAULT), await textOf(html, '#password-fault')]).toEqual([
+      400,
+      ['Error: You have a password here already. Type that one.'],
+      [],
+    ])
+    const ada = await pages.store.findMember(ADA)
+    expect(told()).toEqual([[other.accountId, 'link', ada?.id ?? '']])
+    expect([await mayLook(), (await createBrowser(pages).signIn(ADA, NEW)).status]).toEqual([false, 400])
+  })
+
+  test('has as many tries as at signing in', async () => {
+    const browser = createBrowser(pages)
+    spyOn(Bun.password, 'verify').mockImplementation(async (password) => password === PASSWORD)
+    for (let i = 0; i < SIGN_IN_LIMITS.address.max; i++) await browser.post('/password', { token, newPassword: NEW })
+    const { status, html } = await browser.post('/password', { token, newPassword: PASSWORD })
+    spyOn(Bun.password, 'verify').mockRestore()
+    expect([status, (await textOf(html, FAULT))[0]]).toEqual([429, expect.stringContaining('Too many wrong passwords')])
+    expect(told()).toHaveLength(SIGN_IN_LIMITS.address.max)
+  })
+})
+
+test('whoever types the password they have in place of a new one joins too', async () => {
+  const joined = await createBrowser(pages).post('/password', { token, newPassword: PASSWORD })
+  expect([joined.status, await mayLook()]).toEqual([200, true])
 })

@@ -80,6 +80,14 @@ export function testMemberships(store: Fresh): void {
     ])
   })
 
+  test('a password refused by the link of an invitation is noted where there is such a link', async () => {
+    expect(await store().noteRefusedPassword({ tokenHash: 'none', at: AT })).toEqual(GONE)
+    await invite(2, 'noted', 'noted')
+    expect(await store().noteRefusedPassword({ tokenHash: 'noted', at: AT })).toEqual(DONE)
+    expect(await store().noteRefusedPassword({ tokenHash: 'noted', at: AT + DAY })).toEqual(GONE)
+    expect(await store().removeMember(await memberOf(2, 'mem_new_noted'))).toEqual(DONE)
+  })
+
   test('a lost link is replaced until it is accepted, by its own account', async () => {
     await invite(1, 'eve', 'eve 1')
     await invite(2, 'eve', 'eve 2')
