@@ -23,6 +23,7 @@ const program = (happens: string, closeStore: string): string => `
       notes: { save: async () => said('notes saved') },
       calls: { save: async () => said('calls saved') },
       feed: { end: () => said('feed ended') },
+      rehearsals: { stop: async () => said('rehearsals ended') },
       store: { close: async () => { ${closeStore} } },
     },
   })
@@ -33,6 +34,7 @@ const STOPPED = [
   'stopping',
   'feed ended',
   'chores stopped',
+  'rehearsals ended',
   'sender stopped',
   'uses saved',
   'notes saved',
