@@ -33,12 +33,23 @@ export type Judgement = { record: JudgeRecord } & (
  */
 export async function judgeDelivery(store: Store, work: DeliveryWork, at: number): Promise<Judgement> {
   const wish = await judgeWish(store, work)
-  const status = work.delivery.byHand ? [] : [judgeStatus(work)]
-  const rules = work.delivery.byHand ? [] : judgeRules(work.message.content, await readFacts(store, work, at))
-  const record: JudgeRecord = { at, verdicts: [wish, ...status, ...rules] }
+  if (work.delivery.byHand) return judgeByHand(work, wish, at)
+  const rules = judgeRules(work.message.content, await readFacts(store, work, at))
+  const record: JudgeRecord = { at, verdicts: [wish, judgeStatus(work), ...rules] }
   const failed = record.verdicts.find(({ verdict, until }) => verdict === 'fail' && until === undefined)
-  if (failed) return { verdict: 'skip', reason: reasonOf(failed), record }
-  return work.delivery.byHand ? { verdict: 'send', record } : judgeTime(store, work, record)
+  return failed ? { verdict: 'skip', reason: reasonOf(failed), record } : judgeTime(store, work, record)
+}
+
+/** The record of a delivery, or null before anything was judged. */
+export const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): JudgeRecord | null =>
+  record === null ? null : (JSON.parse(record) as JudgeRecord)
+
+/** What the rules said, when they were asked, stays beside the wish of now; what the mail itself was like is seen anew. */
+function judgeByHand({ delivery }: DeliveryWork, wish: Verdict, at: number): Judgement {
+  const earlier = readRecord(delivery)
+  const kept = earlier?.verdicts.filter(({ rule }) => !['wish', 'link', 'template', 'giveUp'].includes(rule)) ?? []
+  const record: JudgeRecord = { at: earlier?.at ?? at, verdicts: [wish, ...kept] }
+  return wish.verdict === 'fail' ? { verdict: 'skip', reason: reasonOf(wish), record } : { verdict: 'send', record }
 }
 
 const reasonOf = ({ rule, value }: Verdict): string => {

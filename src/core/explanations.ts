@@ -2,11 +2,11 @@
 import {
   type DeliveryRow,
   type DeliveryWork,
-  type JudgeRecord,
   type MessageContent,
   STOP_REASONS,
   type Verdict,
 } from '../store/message-types.ts'
+import { readRecord } from './deliveries.ts'
 import type { RehearsalLine } from './rehearsal-run.ts'
 import { sayReason } from './reason-words.ts'
 import { sayTime } from './time-words.ts'
@@ -35,10 +35,6 @@ export const toExplained = ({ delivery, contact, message, app }: DeliveryWork): 
   content: message.content,
   zone: app.timezone,
 })
-
-/** The record of a delivery, or null before anything was judged. */
-const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): JudgeRecord | null =>
-  record === null ? null : (JSON.parse(record) as JudgeRecord)
 
 /** Why a delivery stands where it stands, and what every rule found. */
 export function explainDelivery({ delivery, ...about }: Explained): Explanation {

@@ -83,7 +83,7 @@ function ResendForm({ viewer, mail, mailState, shown: { work } }: DeliveryProps)
       </p>
       {delivery.state === 'unknown' && <p>They may have got it already.</p>}
       {delivery.state === 'kept' && (
-        <p>It is written anew, as it would be now, and leaves the outbox when it goes out.</p>
+        <p>{`It is written anew, in the words of version ${delivery.version}, and leaves the outbox when it goes out.`}</p>
       )}
       {!('html' in mail) && <p>As things are it cannot be written, and would not go: {sayTemplateFault(mail)}</p>}
       <form method="post" action={`${deliveryPath(viewer.app.publicId, delivery.id)}/resend`}>

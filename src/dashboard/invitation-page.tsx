@@ -73,7 +73,7 @@ const KnownSection = ({ token, member, error }: InvitationProps) => (
         name="password"
         label="Your password"
         kind="password"
-        error={error}
+        error={error && `${error} If you have none here yet, choose one below.`}
         autofocus={error !== undefined}
         autocomplete="current-password"
       />

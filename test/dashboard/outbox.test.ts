@@ -102,6 +102,7 @@ describe('a mail that was kept', () => {
 
   test('can be sent once there is one, and has left the outbox then', async () => {
     const path = await open()
+    const judged = await textOf((await browser.get(path)).html, '[aria-label="Rules"] td')
     const mailServer = await startMailServer()
     try {
       const app = await appOf(pages)
@@ -114,6 +115,9 @@ describe('a mail that was kept', () => {
       const { html } = await browser.get(path)
       expect(await textOf(html, 'aside .badge')).toEqual(['Sent'])
       expect(html).not.toContain('did not leave this installation')
+      // what the rules said of it stays
+      expect(judged.length).toBeGreaterThan(3)
+      expect(await textOf(html, '[aria-label="Rules"] td')).toEqual(judged)
       expect(await textOf(await see(), 'td')).toEqual([])
     } finally {
       await mailServer.stop()
