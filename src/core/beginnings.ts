@@ -2,6 +2,7 @@ import type { Beginning } from './accounts.ts'
 import { readEmail } from './email.ts'
 import { readTypedHost } from './links.ts'
 import type { FieldError } from './refusals.ts'
+import { readVisibleText } from './visible-text.ts'
 
 /** What the set-up form and `init` ask for, as text. Without a `name` the account is called as its first app. */
 export type BeginningText = AppText & { email: string; name?: string | null }
@@ -53,7 +54,11 @@ export function readAppText(
 
 export const DOMAIN_MESSAGE = 'Give a domain of your own, such as app.example.com.'
 
-const isName = (name: string): boolean => name !== '' && [...name].length <= NAME_CHARACTERS && !/\p{Cc}/u.test(name)
+/** One line, in which nothing hides or turns what stands around it: whoever is invited reads it. */
+const isName = (name: string): boolean => {
+  const isShown = !/\p{Cc}/u.test(name) && readVisibleText(name).every((piece) => 'text' in piece)
+  return name !== '' && [...name].length <= NAME_CHARACTERS && isShown
+}
 
 function readHome(text: string): string | null {
   const url = URL.parse(text.trim())

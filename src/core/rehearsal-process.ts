@@ -12,13 +12,16 @@ import { stepBack } from './step-back.ts'
 /** The only word of its command line; no command that people type. */
 export const REHEARSAL_WORD = '--rehearsal'
 
-export type ToRehearsal = { folder: string; input: RehearsalInput }
+/** `askedBy`: the process of the service. */
+export type ToRehearsal = { folder: string; input: RehearsalInput; askedBy: number }
 export type FromRehearsal = { rehearsal: Rehearsal | null } | { failure: string }
 
 /** Answers the request of the service that started this process; where that has ended, nobody reads it. */
 export async function answerRehearsal(): Promise<void> {
   stepBack()
   const request = (await Bun.stdin.json()) as ToRehearsal
+  // it has ended before this process could ask to end with it
+  if (process.ppid !== request.askedBy) return
   await Bun.write(Bun.stdout, JSON.stringify(answerTo(request))).catch(() => {})
 }
 

@@ -45,7 +45,7 @@ export function createRehearsals(folder: string, deadlineMs = DEADLINE_MS) {
     const next = running === null ? takeNext() : undefined
     if (!next) return
     const ends = [next.signal, ending.signal]
-    const outcome = runInProcess({ folder, input: next.input }, ends, deadlineMs)
+    const outcome = runInProcess({ folder, input: next.input, askedBy: process.pid }, ends, deadlineMs)
     running = outcome
       .catch(() => {})
       .then(() => {
@@ -81,15 +81,14 @@ export function createRehearsals(folder: string, deadlineMs = DEADLINE_MS) {
 }
 
 /** It needs none of the service's secrets, and not its small heap (operations/heap.ts): a million events need what there is. */
-const isForChild = ([name]: [string, unknown]): boolean =>
-  !name.startsWith('EVENTPOST_') && name !== 'BUN_JSC_forceRAMSize'
+const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'TMP', 'TEMP', 'SystemRoot', 'TZ']
 
 async function runInProcess(request: ToRehearsal, ends: AbortSignal[], deadlineMs: number): Promise<Outcome> {
   const deadline = AbortSignal.timeout(deadlineMs)
   const child = Bun.spawn([PROGRAM, ...SCRIPT, REHEARSAL_WORD], {
     stdin: Buffer.from(JSON.stringify(request)),
     stderr: 'inherit',
-    env: Object.fromEntries(Object.entries(process.env).filter(isForChild)),
+    env: Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])),
     signal: AbortSignal.any([deadline, ...ends]),
     killSignal: 'SIGKILL',
   })

@@ -64,8 +64,8 @@ export function createSecondSteps({ store, clock, tries }: { store: Store; clock
   /** Apart, so that somebody who guesses codes keeps no recovery code waiting. */
   const count = (member: MemberRow, known: string | null, kind: Kind) =>
     tries.count(member, known, {
-      own: [`known-${kind}:${member.id}`, SIGN_IN_LIMITS.code],
-      any: [[`${kind}:${member.id}`, SIGN_IN_LIMITS.code]],
+      own: [`known-${kind}:${member.id}:${markOf(member)}`, SIGN_IN_LIMITS.code],
+      any: [[`${kind}:${member.id}:${markOf(member)}`, SIGN_IN_LIMITS.code]],
     })
 
   const mayTry = (member: MemberRow, known: string | null, kind: Kind): boolean => {
@@ -111,3 +111,6 @@ export function createSecondSteps({ store, clock, tries }: { store: Store; clock
     },
   }
 }
+
+/** Another password begins the count anew: whoever used it up knew the one before, and comes no further than that. */
+const markOf = ({ passwordHash }: MemberRow): string => String(Bun.hash(passwordHash ?? ''))

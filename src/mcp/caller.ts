@@ -10,6 +10,8 @@ export type Caller = {
   access: Access
   facts: RequestFacts
   narrowing: Narrowing
+  /** aborted when the client has left */
+  signal: AbortSignal
   /** as the client calls itself; null where it does not */
   client: string | null
   /** why the arguments cannot be read */

@@ -32,7 +32,9 @@ export function mcpRoutes(parts: McpParts) {
       if (message === null) return acceptedAnswer()
       const access = narrowAccess(admitted.access, narrowing)
       const client = readClient(request.headers.get('user-agent'), meta[CLIENT_NAME])
-      return messageAnswer(await ask(message, { access, facts: factsOf(request), narrowing, client, fault }))
+      return messageAnswer(
+        await ask(message, { access, facts: factsOf(request), narrowing, client, fault, signal: request.signal }),
+      )
     },
     { parse: 'none' },
   )

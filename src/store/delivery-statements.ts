@@ -42,7 +42,8 @@ export function prepareDeliveryStatements(db: Database) {
     uncapture: db.prepare('DELETE FROM captured_mails WHERE delivery_id = ?'),
     again: db.prepare(
       `UPDATE OR IGNORE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?, planned_at = ?,
-         handed_at = iif(state = 'kept', NULL, handed_at), updated_at = ?
+         handed_at = iif(state = 'kept', NULL, handed_at),
+         once_key = iif(state = 'kept', ifnull(once_key, ''), once_key), updated_at = ?
        WHERE id = ? AND app_id = ? AND state IN ('skipped', 'failed', 'unknown', 'deferred', 'kept')`,
     ),
   }

@@ -44,7 +44,10 @@ export function createDeliveryWrites({ db, live, usedUp, sealer }: Parts) {
   const end = (id: number, at: number, { state, reason, record, dueAt, sentAt }: Finish): void => {
     const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null]
     const ended = statements.finish.get(...columns, at, id)
-    if (ended && (state === 'skipped' || state === 'failed')) usedUp.release(ended.messageId, ended.contactId)
+    if (!ended || (state !== 'skipped' && state !== 'failed')) return
+    usedUp.release(ended.messageId, ended.contactId)
+    // one that was kept and sent on: the outbox holds what can be sent from there
+    statements.uncapture.run(id)
   }
   const mark = ({ id, claimedBy, attempt, at }: Claim, how: Finish): Marked => {
     if (!statements.held.get(id, claimedBy, attempt)) return LOST

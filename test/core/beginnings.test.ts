@@ -36,7 +36,7 @@ describe('an account', () => {
   })
 })
 
-test.each(['', ' ', 'x'.repeat(101), 'two\nlines'])('%p is no name for one', (name) => {
+test.each(['', ' ', 'x'.repeat(101), 'two\nlines', '\u200b', 'a\u202eb', '\u115f'])('%p is no name for one', (name) => {
   const message = 'Give the account a name of 1 to 100 characters.'
   expect(readBeginning({ ...TYPED, name })).toEqual({ errors: [{ field: 'name', code: 'invalid', message }] })
 })

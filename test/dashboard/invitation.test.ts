@@ -57,7 +57,10 @@ describe('whoever has a password', () => {
   test.each(['wrong', '', NEW])('%p is not their password: nothing is changed, and the link goes on', async (wrong) => {
     const browser = createBrowser(pages)
     const { status, html } = await browser.post('/password', { token, password: wrong })
-    expect([status, await textOf(html, '#password-fault')]).toEqual([400, ['Error: This is not your password. If you have none here yet, choose one below.']])
+    expect([status, await textOf(html, '#password-fault')]).toEqual([
+      400,
+      ['Error: This is not your password. If you have none here yet, choose one below.'],
+    ])
     expect(await attributesOf(html, '#password', 'value')).toEqual([null])
     expect([await mayLook(), (await browser.get(link())).status]).toEqual([false, 200])
   })

@@ -299,6 +299,17 @@ describe('too many wrong codes', () => {
     expect((await send(known, codes[0] ?? '')).status).toBe(303)
   })
 
+  test('are forgotten with the password that they followed', async () => {
+    await use(await asked(STRANGER), '000000', max)
+    const maker = { store: pages.store, now: pages.clock.now(), actor: 'cli' }
+    const made = await resetPassword(maker, { email: 'ada@example.com', accountId: null })
+    const spoons = 'four dull wooden spoons'
+    await setPasswordByLink(maker, 'passwordToken' in made ? made.passwordToken : '', await hashPassword(spoons))
+    const browser = createBrowser(pages)
+    await browser.signIn('ada@example.com', spoons)
+    expect((await send(browser, now())).status).toBe(303)
+  })
+
   test('keep nobody from typing a password, or a code of their own, at the same address', async () => {
     await pages.addMember('eve@example.com', 'owner')
     const theirs = await turnOn(pages, await pages.signedIn('eve@example.com'))

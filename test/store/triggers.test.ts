@@ -250,3 +250,21 @@ test('waiting deliveries keep the version they were queued with', async () => {
   const subjects = claimed.works.map(({ message }) => message.content.mail.subject)
   expect(subjects.toSorted()).toEqual(['New', 'Ready'])
 })
+
+test('one that was kept and is sent on waits in its place: nothing is queued beside it', async () => {
+  await messaging.put(messageOf({ again: { everyHours: 1 } }))
+  await messaging.event()
+  const store = messaging.store()
+  const at = server.clock.now()
+  const claiming = { claimedBy: 'a', now: at, leaseMs: MINUTE, most: 1, skipApps: [] }
+  const claimed = await store.claimDeliveries(claiming)
+  if ('refusal' in claimed) throw new Error(claimed.refusal)
+  const [{ delivery } = { delivery: null }] = claimed.works
+  if (!delivery) throw new Error('nothing is due')
+  const { id, appId, attempt } = delivery
+  await store.markCaptured({ id, claimedBy: 'a', attempt, at, record: '{"at":0,"verdicts":[]}', raw: 'x' })
+  expect(await store.resendDelivery({ appId, id, at })).toEqual({ done: true })
+  server.clock.tick(MINUTE)
+  await messaging.event()
+  expect((await messaging.deliveries()).map(({ state }) => state)).toEqual(['waiting'])
+})

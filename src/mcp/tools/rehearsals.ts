@@ -69,7 +69,7 @@ export const rehearseTool: Tool = {
     data: records('email, contactId, triggeredAt, dueAt, outcome, why, rules; isToday: by the values of today'),
     ...NEXT,
   }),
-  run: async (parts, { access }, args) => {
+  run: async (parts, { access, signal }, args) => {
     const asked = await findMessage(parts, access, readRehearsal(args, parts.clock.now()))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
@@ -77,7 +77,7 @@ export const rehearseTool: Tool = {
     if (input.email !== null && !person) return UNKNOWN_PERSON
     const refused = takeCostly(parts, access, 'rehearse_message')
     if (refused) return refused
-    const rehearsal = await rehearse(parts, message, { ...input, contactId: person?.id })
+    const rehearsal = await rehearse(parts, message, { ...input, contactId: person?.id, signal })
     if (rehearsal !== null && isRefusal(rehearsal)) return rehearsal
     if (rehearsal === null) return refuseFields([{ field: 'messageId', code: 'invalid', message: BY_TAG }])
     return {
@@ -93,16 +93,11 @@ const BY_TAG = 'A message that starts by a tag cannot be rehearsed: when a tag w
 const rehearse = async (
   parts: Parts,
   { appId, content }: MessageRow,
-  { days, at, contactId }: { days: number; at: number; contactId: number | undefined },
-): Promise<Rehearsal | Refusal | null> =>
-  parts.rehearsals.rehearse({
-    appId,
-    content,
-    days,
-    now: at,
-    contactId,
-    settings: await parts.store.mailSettings(appId),
-  })
+  { days, at, contactId, signal }: { days: number; at: number; contactId: number | undefined; signal: AbortSignal },
+): Promise<Rehearsal | Refusal | null> => {
+  const settings = await parts.store.mailSettings(appId)
+  return parts.rehearsals.rehearse({ appId, content, days, now: at, contactId, settings }, signal)
+}
 
 function rehearsalView(
   { from, until, triggered, counts, lines }: Rehearsal,

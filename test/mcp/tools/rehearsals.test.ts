@@ -31,6 +31,25 @@ const rehearse = async (name: string, args: object = {}) =>
   (await call('rehearse_message', { messageId: ids[name], ...args })).data
 
 describe('rehearse_message', () => {
+  test('ends when the client has left', async () => {
+    const leaving = new AbortController()
+    const params = { name: 'rehearse_message', arguments: { app, messageId: ids.All } }
+    const request = new Request('http://127.0.0.1/mcp', {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: {
+        'Content-Type': 'application/json',
+        Accept: 'application/json, text/event-stream',
+        Authorization: `Bearer ${server.first.apiKey}`,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    })
+    const answered = server.send(request)
+    // once it was read; the process that rehearses has hardly begun
+    setTimeout(() => leaving.abort(), 30)
+    expect(await (await answered).text()).toContain('The service is stopping')
+  })
+
   test('who would have got it, and when; nothing is queued', async () => {
     const data = await rehearse('All', { days: 1 })
     expect(data.rehearsal as unknown).toEqual({

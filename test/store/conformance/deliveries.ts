@@ -151,6 +151,16 @@ export function testDeliveries(store: Fresh): void {
     expect(await store().resendDelivery(again)).toEqual({ refusal: 'delivery_in_use' })
   })
 
+  test('what was kept and cannot be sent leaves the outbox', async () => {
+    const app = await createApp()
+    await queue(app, 1)
+    const kept = await claimOne(app)
+    await store().markCaptured({ ...kept, record: RECORD, raw: 'x' })
+    await store().resendDelivery({ appId: app.appId, id: kept.id, at: AT + HOUR })
+    await store().markSkipped({ ...(await claimOne(app)), reason: 'unsubscribed', record: RECORD })
+    expect([await stateOf(app), await store().listCaptured(app.appId, null, 9)]).toEqual([['skipped unsubscribed'], []])
+  })
+
   test('after a stop, claims are due at once; what was being handed over is sent once more where the message says so', async () => {
     const app = await createApp()
     await queue(app, 2)
