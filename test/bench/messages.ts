@@ -166,20 +166,21 @@ async function rehearse({ url, app, key }: Target, messageId: string): Promise<{
   return { ms: performance.now() - startedAt, said }
 }
 
-async function measureRehearsal(target: Target, messageId: string) {
-  const { ms: aloneMs, said } = await rehearse(target, messageId)
-  console.log('rehearsal', said)
+/** How long rehearsals take while events come over so many connections, and how much of their rate these keep, in percent. */
+async function measureBeside(target: Target, messageId: string, connections: number) {
   const times: number[] = []
   const rates: number[] = []
   for (let run = 0; run < 3; run += 1) {
-    const alone = await sendLoad({ ...target, run: `a${run}` }, 'events', 8, SECONDS)
+    const alone = await sendLoad({ ...target, run: `a${run}` }, 'events', connections, SECONDS)
     const running = { isOver: false }
-    const load = sendLoad({ ...target, run: `r${run}` }, 'events', 8, SECONDS).finally(() => (running.isOver = true))
+    const load = sendLoad({ ...target, run: `r${run}` }, 'events', connections, SECONDS).finally(
+      () => (running.isOver = true),
+    )
     // one after the other, so that no part of the load is without one
     while (!running.isOver) times.push((await rehearse(target, messageId)).ms)
     rates.push(((await load).requestsPerSecond / alone.requestsPerSecond) * 100)
   }
-  return { aloneMs, besideMs: median(times), rate: median(rates) }
+  return { ms: median(times), rate: median(rates) }
 }
 
 type Install = { data: string; app: string; key: string; start: () => Promise<Service> }
@@ -226,7 +227,12 @@ try {
   db.close()
   const messageId = await addRehearsed(plain.data)
   const service = await plain.start()
-  const rehearsal = await measureRehearsal(targetOf(plain, service), messageId)
+  const target = targetOf(plain, service)
+  const { ms: aloneMs, said } = await rehearse(target, messageId)
+  console.log('rehearsal', said)
+  const full = await measureBeside(target, messageId, CONNECTIONS)
+  // each event waits for the one before it here, and each turn of the processor is felt
+  const few = await measureBeside(target, messageId, 8)
   await service.stop()
   const figures = [
     {
@@ -235,13 +241,14 @@ try {
       most: 15,
     },
     { name: 'the next ten of a million that wait, ms (median)', reached: queueMs, most: 5 },
-    { name: 'rehearsal over a million events, ms', reached: rehearsal.aloneMs, most: 5_000 },
-    { name: 'the same beside 8 connections of events, ms (median)', reached: rehearsal.besideMs, most: 5_000 },
-    { name: 'rate that events lose beside rehearsals, % (median)', reached: 100 - rehearsal.rate, most: 10 },
+    { name: 'rehearsal over a million events, ms', reached: aloneMs, most: 5_000 },
+    { name: 'the same beside 64 connections of events, ms (median)', reached: full.ms, most: 5_000 },
+    { name: 'rate that events lose beside rehearsals, % (median)', reached: 100 - full.rate, most: 10 },
   ]
   for (const { name, reached, most } of figures) {
     console.log(`${reached <= most ? 'reached' : 'MISSED '}  ${name}: ${reached.toFixed(1)} (at most ${most})`)
   }
+  console.log(`over 8 connections events kept ${few.rate.toFixed(0)} % of their rate beside rehearsals`)
   console.log(`by the rate at the door, events with 20 live messages took ${slower.byRate.toFixed(1)} % longer`)
   process.exitCode = figures.every(({ reached, most }) => reached <= most) ? 0 : 1
 } finally {
