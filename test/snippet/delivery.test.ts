@@ -25,6 +25,21 @@ async function openAgainst(...replies: Reply[]) {
   return bench.openPage('/a', {}, (context) => context.clock.install())
 }
 
+/** A page that was opened online, and whose person has been offline for ten minutes since. */
+async function openOffline() {
+  bench.site().serve({ calls: '' })
+  const opened = await bench.openPage('/a', {}, (context) => context.clock.install())
+  const { page } = opened
+  await page.waitForFunction('window.service?.v === 1')
+  await page.context().setOffline(true)
+  await page.evaluate(IDENTIFY)
+  for (let minute = 0; minute < 10; minute++) {
+    await page.clock.runFor(60_000)
+    await Bun.sleep(5)
+  }
+  return opened
+}
+
 /** Lets time go by in steps, and each answer come, until there were so many calls. */
 async function moveUntil(page: Page, count: number, stepMs = 500): Promise<number> {
   let movedMs = 0
@@ -214,15 +229,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('goes out at once when the browser is online again, however long it was not', async () => {
-    bench.site().serve({ calls: '' })
-    const { page, said } = await bench.openPage('/a', {}, (context) => context.clock.install())
-    await page.waitForFunction('window.service?.v === 1')
-    await page.context().setOffline(true)
-    await page.evaluate(IDENTIFY)
-    for (let minute = 0; minute < 10; minute++) {
-      await page.clock.runFor(60_000)
-      await Bun.sleep(5)
-    }
+    const { page, said } = await openOffline()
     expect(calls()).toEqual([])
     await page.context().setOffline(false)
     await bench.expectTold(['ada page /a'])
@@ -233,15 +240,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   test('has all its tries once the browser is online again', async () => {
     const busy = Array.from({ length: TRIES }, () => ({ status: 503 }))
     bench.collector().replyWith(...busy, { status: 202 })
-    bench.site().serve({ calls: '' })
-    const { page, said } = await bench.openPage('/a', {}, (context) => context.clock.install())
-    await page.waitForFunction('window.service?.v === 1')
-    await page.context().setOffline(true)
-    await page.evaluate(IDENTIFY)
-    for (let minute = 0; minute < 10; minute++) {
-      await page.clock.runFor(60_000)
-      await Bun.sleep(5)
-    }
+    const { page, said } = await openOffline()
     await page.context().setOffline(false)
     await moveUntil(page, TRIES + 1)
     await bench.expectTold(Array.from({ length: TRIES + 1 }, () => 'ada page /a'))
