@@ -48,7 +48,7 @@ async function main(words: string[]): Promise<number> {
   // files and folders of this service are its user's alone
   process.umask(0o077)
   const [first = '', ...others] = words
-  if (first === REHEARSAL_WORD) return answerRehearsal().then(() => 0)
+  if (first === REHEARSAL_WORD) return answerRehearsal(others).then(() => 0)
   if (first === 'help') return main([...others, '--help'])
   if (VERSION.includes(first)) return main([version.name, ...others])
   const command = COMMANDS.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '))

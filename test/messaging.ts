@@ -2,13 +2,8 @@
 import { judgeDelivery } from '../src/core/deliveries.ts'
 import { saveMessage, type SavedMessage } from '../src/core/messages.ts'
 import { isRefusal } from '../src/core/refusals.ts'
-import type {
-  DeliveryRow,
-  DeliveryWork,
-  JudgeRecord,
-  MailSettings,
-  MessageContent,
-} from '../src/store/message-types.ts'
+import type { JudgeRecord } from '../src/store/judge-records.ts'
+import type { DeliveryRow, DeliveryWork, MailSettings, MessageContent } from '../src/store/message-types.ts'
 import { appOf, leave, page, report, send, track } from './api/reports.ts'
 import { EVENTS, type TestServer } from './helper.ts'
 

@@ -2,18 +2,16 @@ import {
   DELIVERY_STATES,
   type DeliveryRow,
   type DeliveryWork,
-  type JudgeRecord,
   type MailSettings,
   type Marked,
-  type Rule,
-  STOP_REASONS,
   type Verdict,
 } from '../store/message-types.ts'
+import { addVerdict, type JudgeRecord, parseRecord, wishOf } from '../store/judge-records.ts'
 import { readTimezone } from '../store/local-time.ts'
 import { judgePersonLimits, LIMITED_MS } from '../store/person-limits.ts'
 import type { Store } from '../store/store.ts'
 import { isLifecycle, refusedBy } from '../store/suppression-list.ts'
-import { judgeRules } from './judge.ts'
+import { judgeRules, stopReasonOf } from './judge.ts'
 import { readFacts } from './judge-facts.ts'
 import { giveUpTime, nextOpening } from './send-window.ts'
 
@@ -35,32 +33,35 @@ export async function judgeDelivery(store: Store, work: DeliveryWork, at: number
   const wish = await judgeWish(store, work)
   if (work.delivery.byHand) return judgeByHand(work, wish, at)
   const rules = judgeRules(work.message.content, await readFacts(store, work, at))
-  const record: JudgeRecord = { at, verdicts: [wish, judgeStatus(work), ...rules] }
+  const record: JudgeRecord = { ...triesOf(work), at, verdicts: [wish, judgeStatus(work), ...rules] }
   const failed = record.verdicts.find(({ verdict, until }) => verdict === 'fail' && until === undefined)
   return failed ? { verdict: 'skip', reason: reasonOf(failed), record } : judgeTime(store, work, record)
 }
 
-/** The record of a delivery, or null before anything was judged. */
-export const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): JudgeRecord | null =>
-  record === null ? null : (JSON.parse(record) as JudgeRecord)
+/** The record of a delivery, or null before anything was judged and before a member sent it on. */
+export const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): JudgeRecord | null => parseRecord(record)
+
+function triesOf({ delivery }: DeliveryWork): Pick<JudgeRecord, 'tries'> {
+  const { tries } = readRecord(delivery) ?? {}
+  return tries === undefined ? {} : { tries }
+}
 
 /** What the rules said, when they were asked, stays beside the wish of now; what the mail itself was like is seen anew. */
 function judgeByHand({ delivery }: DeliveryWork, wish: Verdict, at: number): Judgement {
   const earlier = readRecord(delivery)
-  const kept = earlier?.verdicts.filter(({ rule }) => !['wish', 'link', 'template', 'giveUp'].includes(rule)) ?? []
-  const record: JudgeRecord = { at: earlier?.at ?? at, verdicts: [wish, ...kept] }
+  const kept = earlier?.verdicts.filter(({ rule }) => !['link', 'template', 'giveUp'].includes(rule)) ?? []
+  const record = addVerdict(earlier && { ...earlier, verdicts: kept }, wish, at)
   return wish.verdict === 'fail' ? { verdict: 'skip', reason: reasonOf(wish), record } : { verdict: 'send', record }
 }
 
-const reasonOf = ({ rule, value }: Verdict): string => {
-  if (rule === 'wish') return String(value)
-  return rule === 'message' ? 'message_paused' : STOP_REASONS[rule as Rule['rule']]
+const reasonOf = (failed: Verdict): string => {
+  if (failed.rule === 'wish') return String(failed.value)
+  return failed.rule === 'message' ? 'message_paused' : stopReasonOf(failed)
 }
 
 async function judgeWish(store: Store, work: DeliveryWork): Promise<Verdict> {
   const suppression = await store.findSuppression(work.app.id, work.contact.email)
-  const refused = refusedBy(work, suppression)
-  return { rule: 'wish', about: null, value: refused, verdict: refused === null ? 'pass' : 'fail' }
+  return wishOf(refusedBy(work, suppression))
 }
 
 const judgeStatus = ({ message }: DeliveryWork): Verdict => ({
@@ -88,7 +89,7 @@ async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord):
   const giveUpAt = whenToGiveUp(work)
   const isTooLate = record.at > giveUpAt || dueAt > giveUpAt
   if (isTooLate) verdicts.push({ rule: 'giveUp', about: null, value: giveUpAt, verdict: 'fail' })
-  const judged = { record: { at: record.at, verdicts } }
+  const judged = { record: { ...record, verdicts } }
   const again = failed.find(({ verdict }) => verdict.rule === 'again')
   if (again) return { verdict: 'skip', reason: 'again', ...judged }
   if (isTooLate) return { verdict: 'skip', reason: 'gave_up', ...judged }

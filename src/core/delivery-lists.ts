@@ -1,8 +1,10 @@
 /** Deliveries for who looks at them: with person, message and reason, newest first (messages.md; issue of the dashboard). */
 import type { Mailer } from './mailer.ts'
-import type { DeliveryRow, DeliveryState, DeliveryWork, MessageRow } from '../store/message-types.ts'
+import { isResent, RESENDABLE } from '../store/delivery-ends.ts'
+import type { DeliveryRow, DeliveryState, DeliveryWork, MessageRow, SuppressionReason } from '../store/message-types.ts'
 import { DELIVERY_STATES } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
+import { refusedBy } from '../store/suppression-list.ts'
 import type { AppRow, EventRow, Refused } from '../store/types.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from './contacts.ts'
@@ -10,7 +12,7 @@ import { explainDelivery, type Explanation, toExplained } from './explanations.t
 import type { Parts } from './parts.ts'
 import { type Refusal, refuse } from './refusals.ts'
 
-export { DELIVERY_STATES }
+export { DELIVERY_STATES, isResent }
 export type { DeliveryRow, DeliveryState, DeliveryWork, Explanation, MessageExplanation, MessageRow }
 
 export type DeliveryFilter = {
@@ -23,6 +25,9 @@ export type DeliveryFilter = {
 
 /** A delivery with all that is shown of it. */
 export type ShownDelivery = { work: DeliveryWork; explained: Explanation }
+
+/** `unwanted`: why nothing of this message may be sent to the person now, whoever asks; null = it may. */
+export type FoundDelivery = ShownDelivery & { unwanted: SuppressionReason | null }
 
 const toShown = (work: DeliveryWork): ShownDelivery => ({ work, explained: explainDelivery(toExplained(work)) })
 
@@ -50,9 +55,11 @@ export async function listFollowing(
 }
 
 /** One delivery of an app; null for another app's, which does not exist (promises 21). */
-export async function findDelivery(store: Store, app: AppRow, id: number): Promise<ShownDelivery | null> {
+export async function findDelivery(store: Store, app: AppRow, id: number): Promise<FoundDelivery | null> {
   const work = await store.findWork(id)
-  return work?.app.id === app.id ? toShown(work) : null
+  if (work?.app.id !== app.id) return null
+  const unwanted = refusedBy(work, await store.findSuppression(app.id, work.contact.email))
+  return { ...toShown(work), unwanted }
 }
 
 /** For each message of the app why this person did or did not get it, in the order in which they were made. */
@@ -63,7 +70,8 @@ export async function explainPerson(store: Store, person: ContactRow): Promise<M
 
 /**
  * Sends a delivery on by hand: only the person's wish is asked, none of the rules. Refusals: delivery_not_found,
- * delivery_in_use, no_mail_server where it would only be kept again, unavailable.
+ * delivery_in_use, message_on_its_way, unavailable; of a mail that is kept also no_mail_server and
+ * mail_server_unreadable, where it could not leave.
  */
 export async function resendDelivery(
   { store, clock, mailer }: Pick<Parts, 'store' | 'clock'> & { mailer: Mailer },
@@ -71,15 +79,19 @@ export async function resendDelivery(
   { id, actor }: { id: number; actor: string },
 ): Promise<{ done: true } | Refused | Refusal> {
   const work = await store.findWork(id)
-  const isStuck =
-    work?.app.id === app.id && work.delivery.state === 'kept' && (await isCapturing({ store, mailer }, app))
-  if (isStuck) return refuse('no_mail_server')
+  if (work?.app.id === app.id && work.delivery.state === 'kept') {
+    const { server, isUnreadable } = mailer.findWay(work.settings)
+    if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
+  }
   return store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
 }
 
+/** Whether mails leave: they do not where no mail server is set, or its address cannot be read. */
+type Leaving = { isCapturing: boolean; isUnreadable: boolean }
+
 /** Whether a member may send a delivery on; what is under way or done must not be, and what is kept only where mails leave. */
-export const mayResend = ({ state }: DeliveryRow, { isCapturing }: { isCapturing: boolean }): boolean =>
-  state === 'kept' ? !isCapturing : ['skipped', 'failed', 'unknown', 'deferred'].includes(state)
+export const mayResend = ({ state }: DeliveryRow, { isCapturing, isUnreadable }: Leaving): boolean =>
+  state === 'kept' ? !isCapturing && !isUnreadable : RESENDABLE.includes(state)
 
 /** Whether mails of an app stay here, because no mail server is set (messages.md, capture). */
 export async function isCapturing({ store, mailer }: { store: Store; mailer: Mailer }, app: AppRow): Promise<boolean> {

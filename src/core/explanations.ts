@@ -1,12 +1,7 @@
 /** Why a person got a mail, or did not, in plain words (messages.md, One evaluator). */
-import {
-  type DeliveryRow,
-  type DeliveryWork,
-  type MessageContent,
-  STOP_REASONS,
-  type Verdict,
-} from '../store/message-types.ts'
+import type { DeliveryRow, DeliveryWork, MessageContent, Verdict } from '../store/message-types.ts'
 import { readRecord } from './deliveries.ts'
+import { stopReasonOf } from './judge.ts'
 import type { RehearsalLine } from './rehearsal-run.ts'
 import { sayReason } from './reason-words.ts'
 import { sayTime } from './time-words.ts'
@@ -16,8 +11,11 @@ import { sayVerdicts } from './verdict-words.ts'
 /** One rule of a record with its sentence; `isToday`: judged by what is stored of the person now. */
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
 
-/** `why` is the one sentence that answers; `rules` is all that was looked at, in its order, at `judgedAt` (ms UTC). */
-export type Explanation = { why: string; judgedAt: number | null; rules: ExplainedRule[] }
+/**
+ * `why` is the one sentence that answers; `rules` is all that was looked at, in its order, at `judgedAt` (ms UTC).
+ * `rulesAt`: all but one rule had been asked before, and that one was looked at again at `judgedAt`.
+ */
+export type Explanation = { why: string; judgedAt: number | null; rulesAt?: number; rules: ExplainedRule[] }
 
 /** What explaining a delivery takes; `content` is that of its own version. */
 export type Explained = {
@@ -39,11 +37,14 @@ export const toExplained = ({ delivery, contact, message, app }: DeliveryWork): 
 /** Why a delivery stands where it stands, and what every rule found. */
 export function explainDelivery({ delivery, ...about }: Explained): Explanation {
   const record = readRecord(delivery)
-  const told = { ...about, triggeredAt: delivery.triggeredAt, at: record?.at ?? delivery.dueAt }
+  const at = record?.rulesAt ?? record?.at ?? delivery.dueAt
+  const told = { ...about, triggeredAt: delivery.triggeredAt, at }
   const verdicts = record?.verdicts ?? []
   return {
     why: [sayState(delivery, told, verdicts), ...sayLinks(delivery, told, verdicts)].join(' '),
-    judgedAt: record?.at ?? null,
+    // a member may send on what was never judged
+    judgedAt: record && verdicts.length > 0 ? record.at : null,
+    rulesAt: record?.rulesAt,
     rules: explainVerdicts(verdicts, told),
   }
 }
@@ -116,12 +117,12 @@ const REASONS: Record<string, readonly string[]> = {
 }
 
 /** Something else than what failed when it was last judged may have stopped it since. */
-function isCauseOf({ rule, value, verdict, until }: Verdict, reason: string | null): boolean {
+function isCauseOf(judged: Verdict, reason: string | null): boolean {
+  const { rule, value, verdict, until } = judged
   if (verdict === 'pass' || reason === null) return false
   if (until !== undefined) return reason === 'unsure'
   if (rule === 'wish') return value === reason
-  const own: Record<string, string> = STOP_REASONS
-  return own[rule] === reason || (REASONS[rule]?.includes(reason) ?? false)
+  return stopReasonOf(judged) === reason || (REASONS[rule]?.includes(reason) ?? false)
 }
 
 /** What would have become of one person and trigger in a rehearsal, in the words of a delivery. */

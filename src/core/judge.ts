@@ -1,4 +1,4 @@
-import type { MessageContent, Rule, Verdict } from '../store/message-types.ts'
+import { type MessageContent, type Rule, STOP_REASONS, type Verdict } from '../store/message-types.ts'
 import { compares, propertyOf } from '../store/conditions.ts'
 import { isSamePath } from '../store/paths.ts'
 import { sinceWhen } from '../store/stops.ts'
@@ -17,7 +17,8 @@ export type Facts = {
   resultPath: string | null
   /** when the browser script first saw the person; null = never */
   firstViewAt: number | null
-  presence(at: number, quietMs: number): Presence
+  /** `isEstimated`: a rehearsal knows it by page views alone */
+  presence(at: number, quietMs: number): Presence & { isEstimated?: true }
   /** the first view of a path at `since` or later */
   viewedAt(path: string, since: number): number | null
   /** when an event last happened, at `since` or later, not counting the one that triggered this */
@@ -75,6 +76,15 @@ const unknown = (rule: Extract<Rule, { ifUnknown?: unknown }>, about: string | n
 })
 
 /**
+ * The reason of what a rule of the message stopped, as a code. That nothing is known is no finding: the person was never
+ * reported by the browser script, or what triggered it named no page.
+ */
+export function stopReasonOf({ rule, about, isUnknown }: Verdict): string {
+  if (!isUnknown) return STOP_REASONS[rule as Rule['rule']]
+  return about === null ? 'no_page' : 'never_reported'
+}
+
+/**
  * A page was open when it was triggered, and nothing proves yet that someone was before it: a tab may have crashed, or
  * lost its network, without a word. If nothing is heard of it for as long as a page may be silent, it had gone.
  */
@@ -83,32 +93,48 @@ function awaitProof(rule: Rule, about: string, facts: Facts, quietMs: number): V
   return facts.at < until ? { ...verdict(rule, about, facts.triggeredAt, false), until } : null
 }
 
+type Away = Extract<Rule, { rule: 'away' }>
+
 /** Gone: the last report is a leave at least so many minutes old, or nothing was reported for a while. */
-function judgeAway(rule: Extract<Rule, { rule: 'away' }>, facts: Facts): Verdict {
+function judgeAway(rule: Away, facts: Facts): Verdict {
   const about = rule.at ?? 'sending'
   const at = about === 'trigger' ? facts.triggeredAt : facts.at
   if (facts.firstViewAt === null || facts.firstViewAt > at) return unknown(rule, about)
   const quietMs = rule.quietMinutes === undefined ? PRESENCE_MS : rule.quietMinutes * MINUTE_MS
-  const { isHere, pages, lastLeftAt, lastReportAt } = facts.presence(at, quietMs)
-  if (isHere) {
-    const proven = pages.find(({ heardAt }) => heardAt > facts.triggeredAt)
-    if (proven) return verdict(rule, about, proven.path, false)
-    return awaitProof(rule, about, facts, quietMs) ?? { ...verdict(rule, about, lastReportAt, true), isSilent: true }
-  }
+  const presence = facts.presence(at, quietMs)
+  const judged = presence.isHere ? judgeHere(rule, presence, facts, quietMs) : judgeGone(rule, presence, at)
+  return markEstimated(judged, presence)
+}
+
+function judgeHere(rule: Away, { pages, lastReportAt }: Presence, facts: Facts, quietMs: number): Verdict {
+  const about = rule.at ?? 'sending'
+  const proven = pages.find(({ heardAt }) => heardAt > facts.triggeredAt)
+  if (proven) return verdict(rule, about, proven.path, false)
+  return awaitProof(rule, about, facts, quietMs) ?? { ...verdict(rule, about, lastReportAt, true), isSilent: true }
+}
+
+function judgeGone(rule: Away, { lastLeftAt, lastReportAt }: Presence, at: number): Verdict {
   const isLongAgo = lastLeftAt === null || lastLeftAt <= at - (rule.minutes ?? 0) * MINUTE_MS
-  const left = verdict(rule, about, lastLeftAt ?? lastReportAt, isLongAgo)
+  const left = verdict(rule, rule.at ?? 'sending', lastLeftAt ?? lastReportAt, isLongAgo)
   return lastLeftAt === null ? { ...left, isSilent: true } : left
 }
+
+const markEstimated = (judged: Verdict, { isEstimated }: { isEstimated?: true }): Verdict =>
+  isEstimated ? { ...judged, isEstimated } : judged
 
 /** The page of the event's `url`: opened since, or open already when the event came. */
 function judgeSeen(rule: Extract<Rule, { rule: 'seen' | 'notSeen' }>, facts: Facts): Verdict {
   const path = facts.resultPath
   if (path === null || facts.firstViewAt === null) return unknown(rule, path)
   const { triggeredAt } = facts
-  const pages = facts.presence(triggeredAt, PRESENCE_MS).pages.filter((page) => isSamePath(page.path, path))
+  const presence = facts.presence(triggeredAt, PRESENCE_MS)
+  const pages = presence.pages.filter((page) => isSamePath(page.path, path))
   const wasThere = pages.some(({ heardAt }) => heardAt > triggeredAt)
-  const seenAt = wasThere ? triggeredAt : facts.viewedAt(path, triggeredAt)
+  const openedAt = facts.viewedAt(path, triggeredAt)
+  const seenAt = wasThere ? triggeredAt : openedAt
   const awaited = seenAt === null && pages.length > 0 ? awaitProof(rule, path, facts, PRESENCE_MS) : null
   if (awaited) return awaited
-  return verdict(rule, path, seenAt, (seenAt !== null) === (rule.rule === 'seen'))
+  const judged = verdict(rule, path, seenAt, (seenAt !== null) === (rule.rule === 'seen'))
+  // a view that is stored is proof, whatever is known of the time before
+  return openedAt === null ? markEstimated(judged, presence) : judged
 }

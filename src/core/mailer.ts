@@ -7,8 +7,8 @@ import type { TemplateFault } from './templates.ts'
 /** `refusedLinks` are addresses that came with the event or the person and are not the app's own: said, not linked. */
 export type RenderedMail = { subject: string; html: string; text: string; refusedLinks: string[] }
 
-/** A mail server that is left alone for a while. `server` names it without its password, `until` is ms UTC. */
-export type Pause = { server: string; reason: string; until: number }
+/** A mail server, or a login at one, that is left alone for a while, `until` then (ms UTC). */
+export type Pause = { place: string; reason: string; until: number }
 
 /** A message with the person, the event and the app it is shown for. */
 export type Sample = Omit<DeliveryWork, 'delivery'>
@@ -22,9 +22,16 @@ export type TestResult =
 
 /**
  * `from` null: there is no sender. `server` names it without its password; null: nothing leaves, every mail is kept.
+ * `login` is that of its pauses.
  * `isOwn`: the app has set it, and not the installation. `isUnreadable`: what was set is no address of a mail server.
  */
-export type Way = { from: Mailbox | null; server: string | null; isOwn: boolean; isUnreadable: boolean }
+export type Way = {
+  from: Mailbox | null
+  server: string | null
+  login: string | null
+  isOwn: boolean
+  isUnreadable: boolean
+}
 
 export type Mailer = {
   /** of the installation; null where none is set */

@@ -69,7 +69,9 @@ const TriggerSchema = Type.Union(
 
 const WaitSchema = Type.Union(
   [
-    object({ minutes: whole(0, MAX_WAIT_MINUTES, `Give whole minutes from 0 to ${MAX_WAIT_MINUTES} (30 days).`) }),
+    object({
+      minutes: whole(0, MAX_WAIT_MINUTES, `Give at most 30 days, in whole minutes (0 to ${MAX_WAIT_MINUTES}).`),
+    }),
     object({
       until: Type.String({ pattern: '^(?:[01]\\d|2[0-3]):[0-5]\\d$', say: 'Give a time of day, such as 09:00.' }),
     }),

@@ -2,7 +2,7 @@
 import { allHold, parseProperties } from '../store/conditions.ts'
 import { isTimezone } from '../store/local-time.ts'
 import type { DeliveryRow, DeliveryState, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
-import { onceKeyOf, TRIGGER_AGE_MS, whenDue } from '../store/triggers.ts'
+import { isPerPerson, isTooOld, onceKeyOf, whenDue } from '../store/triggers.ts'
 import type { Store } from '../store/store.ts'
 import type { RecordedEvent, SavedContact } from '../store/types.ts'
 import type { AppRow } from './access.ts'
@@ -93,7 +93,7 @@ async function listFree(
   for (const { id, name, status, content } of await store.listMessages(app.id)) {
     const cause = status === 'live' ? findCauseOf(content) : null
     if (cause === null) continue
-    const dueAt = Math.max(at, whenDue(content.wait, cause.occurredAt, zone))
+    const dueAt = whenDue(content.wait, { at, occurredAt: cause.occurredAt }, zone)
     const before =
       contactId === null ? [] : await listDeliveries(store, { app, contactId, messageId: id, limit: MOST_HAD })
     if (isFree(content, before, { dueAt, properties: cause.properties })) {
@@ -107,7 +107,7 @@ async function listFree(
 function findCause({ trigger }: MessageContent, { contactId, input, at }: ByEvent): Cause | null {
   const occurredAt = input.occurredAt ?? at
   if ('contact' in trigger) return contactId === null ? { occurredAt: at, properties: {} } : null
-  if (!('event' in trigger) || trigger.event !== input.event || occurredAt < at - TRIGGER_AGE_MS) return null
+  if (!('event' in trigger) || trigger.event !== input.event || isTooOld({ at, occurredAt })) return null
   const properties = parseProperties(input.properties)
   return allHold(trigger.where ?? [], properties) ? { occurredAt, properties } : null
 }
@@ -121,8 +121,11 @@ function isFree(
   const used = before.filter(({ handedAt, state }) => handedAt !== null || (state !== 'skipped' && state !== 'failed'))
   const key = onceKeyOf(again, () => properties)
   if (used.some(({ onceKey }) => onceKey === key)) return false
+  // of a version before it may have another key
+  if (isPerPerson(again)) return used.length === 0
   if (again === undefined || !('everyHours' in again)) return true
-  const lastAt = Math.max(...used.map(({ handedAt }) => handedAt ?? 0))
+  const taken = used.filter(({ state }) => state !== 'skipped' && state !== 'failed')
+  const lastAt = Math.max(...taken.map(({ handedAt }) => handedAt ?? 0))
   return dueAt >= lastAt + again.everyHours * HOUR_MS
 }
 

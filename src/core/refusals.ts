@@ -55,11 +55,20 @@ export const REFUSALS = {
   delivery_not_found: { status: 404, message: 'This app has no such delivery.' },
   delivery_in_use: {
     status: 409,
-    message: 'This delivery is under way or done, or another of the same message is on its way to the person.',
+    message: 'This delivery is under way or done.',
+  },
+  message_on_its_way: {
+    status: 409,
+    message:
+      'Another mail of this message is on its way to this person, or went to them already, so this one was not sent on.',
   },
   no_mail_server: {
     status: 409,
     message: 'No mail server is set, so this mail would only be kept again. Set one on the page Sender.',
+  },
+  mail_server_unreadable: {
+    status: 409,
+    message: 'The address of the mail server cannot be read, so this mail stays here. Set it again on the page Sender.',
   },
   method_not_allowed: { status: 405, message: 'This address does not take that method. See the Allow header.' },
   not_acceptable: { status: 406, message: 'The answer is JSON. Send the header Accept: application/json.' },

@@ -9,27 +9,27 @@ import { createRehearsalReads } from '../store/rehearsal-reads.ts'
 import { rehearse, type Rehearsal, type RehearsalInput } from './rehearsal-run.ts'
 import { stepBack } from './step-back.ts'
 
-/** The only word of its command line; no command that people type. */
+/** The first word of its command line, before its pace; no command that people type. */
 export const REHEARSAL_WORD = '--rehearsal'
 
 /** `askedBy`: the process of the service. */
 export type ToRehearsal = { folder: string; input: RehearsalInput; askedBy: number }
-export type FromRehearsal = { rehearsal: Rehearsal | null } | { failure: string }
+export type FromRehearsal = { rehearsal: Rehearsal } | { failure: string }
 
 /** Answers the request of the service that started this process; where that has ended, nobody reads it. */
-export async function answerRehearsal(): Promise<void> {
-  stepBack()
+export async function answerRehearsal([pace]: string[]): Promise<void> {
+  const giveWay = stepBack(pace === 'low' ? pace : 'idle')
   const request = (await Bun.stdin.json()) as ToRehearsal
   // it has ended before this process could ask to end with it
   if (process.ppid !== request.askedBy) return
-  await Bun.write(Bun.stdout, JSON.stringify(answerTo(request))).catch(() => {})
+  await Bun.write(Bun.stdout, JSON.stringify(answerTo(request, giveWay))).catch(() => {})
 }
 
-function answerTo({ folder, input }: ToRehearsal): FromRehearsal {
+function answerTo({ folder, input }: ToRehearsal, giveWay: () => void): FromRehearsal {
   try {
     const db = openForReading(folder)
     try {
-      return { rehearsal: rehearse(createRehearsalReads(db), input) }
+      return { rehearsal: rehearse(createRehearsalReads(db, { until: input.now, giveWay }), input) }
     } finally {
       db.close()
     }

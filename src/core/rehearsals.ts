@@ -1,17 +1,12 @@
-import { join } from 'node:path'
 import { type Refusal, refuse } from './refusals.ts'
-import { type FromRehearsal, REHEARSAL_WORD, type ToRehearsal } from './rehearsal-process.ts'
+import { type Ends, startRehearsal } from './rehearsal-child.ts'
 import type { Rehearsal, RehearsalInput, RehearsalLine } from './rehearsal-run.ts'
 
 export type { Rehearsal, RehearsalInput, RehearsalLine }
 export type Rehearsals = ReturnType<typeof createRehearsals>
 
-/** A million events take two seconds; who waits longer than this has left. */
+/** A million events take some seconds; who waits longer than this has left. */
 const DEADLINE_MS = 60_000
-
-/** On Linux by a name that is still this very program after its file was replaced by a newer one. */
-const PROGRAM = process.platform === 'linux' ? '/proc/self/exe' : process.execPath
-const SCRIPT = Bun.isStandaloneExecutable ? [] : [join(import.meta.dir, '../main.ts')]
 
 const TOO_LONG = refuse('unavailable', { message: 'This took longer than a minute and was ended. Try fewer days.' })
 const ENDED = refuse('unavailable', { message: 'The service is stopping. Rehearse again in a moment.' })
@@ -44,8 +39,8 @@ export function createRehearsals(folder: string, deadlineMs = DEADLINE_MS) {
   const runNext = (): void => {
     const next = running === null ? takeNext() : undefined
     if (!next) return
-    const ends = [next.signal, ending.signal]
-    const outcome = runInProcess({ folder, input: next.input, askedBy: process.pid }, ends, deadlineMs)
+    const asked = AbortSignal.any([next.signal, ending.signal])
+    const outcome = run(folder, next.input, { asked, deadline: AbortSignal.timeout(deadlineMs) })
     running = outcome
       .catch(() => {})
       .then(() => {
@@ -63,6 +58,8 @@ export function createRehearsals(folder: string, deadlineMs = DEADLINE_MS) {
      */
     rehearse(input: RehearsalInput, signal: AbortSignal = new AbortController().signal): Promise<Outcome> {
       if (isStopping) return Promise.resolve(ENDED)
+      // when a tag was added is not kept
+      if ('tag' in input.content.trigger) return Promise.resolve(null)
       return new Promise((answer) => {
         waiting.set(input.appId, [...(waiting.get(input.appId) ?? []), { input, signal, answer }])
         runNext()
@@ -80,24 +77,11 @@ export function createRehearsals(folder: string, deadlineMs = DEADLINE_MS) {
   }
 }
 
-/** It needs none of the service's secrets, and not its small heap (operations/heap.ts): a million events need what there is. */
-const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'TMP', 'TEMP', 'SystemRoot', 'TZ']
-
-async function runInProcess(request: ToRehearsal, ends: AbortSignal[], deadlineMs: number): Promise<Outcome> {
-  const deadline = AbortSignal.timeout(deadlineMs)
-  const child = Bun.spawn([PROGRAM, ...SCRIPT, REHEARSAL_WORD], {
-    stdin: Buffer.from(JSON.stringify(request)),
-    stderr: 'inherit',
-    env: Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])),
-    signal: AbortSignal.any([deadline, ...ends]),
-    killSignal: 'SIGKILL',
-  })
-  const text = await new Response(child.stdout).text()
-  const code = await child.exited
-  if (deadline.aborted) return TOO_LONG
-  if (ends.some(({ aborted }) => aborted)) return ENDED
-  if (code !== 0) throw new Error('the process that rehearses ended without an answer')
-  const answer = JSON.parse(text) as FromRehearsal
+async function run(folder: string, input: RehearsalInput, ends: Ends): Promise<Outcome> {
+  const answer = await startRehearsal({ folder, input, askedBy: process.pid }, ends)
+  if (ends.deadline.aborted) return TOO_LONG
+  if (ends.asked.aborted) return ENDED
+  if (answer === null) throw new Error('the process that rehearses ended without an answer')
   if ('failure' in answer) throw new Error(answer.failure)
   return answer.rehearsal
 }

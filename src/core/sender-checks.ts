@@ -1,4 +1,5 @@
 /** Whether the sender's domain says that our mails are its own: SPF, DKIM and DMARC (messages.md, The sender's domain). */
+import { isIP } from 'node:net'
 import { getDomain } from 'tldts'
 import { type DkimText, dkimRecord } from './dkim.ts'
 
@@ -37,12 +38,18 @@ const unasked = (about: SenderCheck['about'], name: string): SenderCheck => ({
   record: null,
 })
 
+/** A name is looked up by receivers, an address is not (RFC 7208). */
+function spfTerm(server: string): string {
+  const version = isIP(server)
+  return version === 0 ? `a:${server}` : `ip${version}:${server}`
+}
+
 async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender): Promise<SenderCheck> {
   const found = await resolve(domain)
   if (found === null) return unasked('SPF', domain)
   const records = found.filter((text) => /^v=spf1(?: |$)/i.test(text))
   const [record] = records
-  const value = server === null ? 'v=spf1 mx ~all' : `v=spf1 a:${server} ~all`
+  const value = `v=spf1 ${server === null ? 'mx' : spfTerm(server)} ~all`
   if (record === undefined) {
     const sentence = `${domain} does not say who may send for it. Add this record, or the one that your mail provider names.`
     return { about: 'SPF', state: 'bad', sentence, record: { name: domain, type: 'TXT', value } }

@@ -51,10 +51,17 @@ export const addSuppression = (
 ): Promise<{ done: true } | Refused> =>
   store.suppress({ appId, email, reason, at: clock.now(), by: { accountId, actor, why } })
 
-/** Takes an address off the list again, as its person asked for. The audit list says who did it and why. */
-export const removeSuppression = (
+/**
+ * Takes an address off the list again, as its person asked for. The audit list says who did it and why.
+ * `not_listed`: it was on none, so perhaps another was meant.
+ */
+export async function removeSuppression(
   { store, clock }: Pick<Parts, 'store' | 'clock'>,
   { id: appId, accountId }: AppRow,
   { input: { email, why }, actor }: Changing,
-): Promise<{ done: true } | Refused> =>
-  store.unsuppress({ appId, email, at: clock.now(), by: { accountId, actor, why } })
+): Promise<{ done: true } | Refused | 'not_listed'> {
+  const contact = await store.findContact(appId, email)
+  const isRefusing = contact !== null && contact.status !== 'subscribed'
+  if (!isRefusing && (await store.findSuppression(appId, email)) === null) return 'not_listed'
+  return store.unsuppress({ appId, email, at: clock.now(), by: { accountId, actor, why } })
+}

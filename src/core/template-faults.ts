@@ -1,4 +1,16 @@
-/** What LiquidJS says of a template that it cannot use, in words for the template's author. */
+/** What keeps a template from being filled in: as a record has it, and in words for the template's author. */
+import type { Verdict } from '../store/message-types.ts'
+import type { TemplateFault } from './templates.ts'
+
+/** The reason of a delivery whose mail cannot be written, and what its record says beside the rules. */
+export function judgeFault(fault: TemplateFault): { reason: string; verdict: Verdict } {
+  const isMissing = 'missing' in fault
+  const [about, value] = isMissing ? [fault.missing, 'missing'] : [fault.broken, 'broken']
+  return {
+    reason: isMissing ? 'missing_value' : 'broken_template',
+    verdict: { rule: 'template', about, value, verdict: 'fail' },
+  }
+}
 
 /** The end of what it says: the place, of which the line is enough. */
 const PLACE = /(?:, file:[^,]*)?, line:(\d+), col:\d+$/

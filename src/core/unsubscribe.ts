@@ -11,6 +11,9 @@ const ID_BYTES = 8
 const PROOF_BYTES = 16
 const TOKEN = /^[\w-]{32}$/
 
+/** In the link of a test mail, which nobody's mail ends by. */
+export const TEST_TOKEN = 'test'
+
 const prove = (key: string, id: Buffer): Buffer =>
   new Bun.CryptoHasher('sha256', key).update(id).digest().subarray(0, PROOF_BYTES)
 

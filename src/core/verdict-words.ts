@@ -80,13 +80,14 @@ function sayAway(verdict: Verdict, told: Told, rule: Rule | undefined): string {
   if (verdict.isUnknown) return sayUnseen(verdict, told)
   if (typeof verdict.value === 'string') return `${name} was on ${sayValue(verdict.value)} ${then}${needless(verdict)}.`
   if (typeof verdict.value !== 'number') {
+    if (verdict.isEstimated) return `${name} had opened no page of yours for a while: they had left.`
     return isPass(verdict) ? `No report of ${name} for two days: they had left.` : `${name} was on your site ${then}.`
   }
   const span = saySpan(at - verdict.value)
   if (isPass(verdict))
     return verdict.isSilent ? `No report of ${name} for ${span}: they had left.` : `${name} had left ${span} before.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
-  return `${name} had left ${span} before, and this message waits until they are gone for ${saySpan(minutes * 60_000)}.`
+  return `${name} had left ${span} before, and this message goes only to who has been gone for ${saySpan(minutes * 60_000)}.`
 }
 
 const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this mail was not needed')
@@ -153,7 +154,7 @@ function sayLimit(verdict: Verdict, told: Told, span: string): string {
 
 /** A page was open, and since then it said nothing: it may be watched, or have crashed. */
 const sayUnsure = (told: Told): string =>
-  `A page was open at the time of ${sayTrigger(told.content)}, and nobody knows yet whether ${sayName(told.person)} was before it.`
+  `A page was open at the time of ${sayTrigger(told.content)}, and nobody knows yet whether ${sayName(told.person)} was in front of it.`
 
 /** What one rule found. Rules stand in the record in the order of the message; a stop names its one rule only. */
 function sayVerdict(verdict: Verdict, told: Told, nth = 0): string {

@@ -1,7 +1,13 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { type ReadMail, readMail } from '../core/captured-mail.ts'
-import { findDelivery, listDeliveries, resendDelivery, type ShownDelivery } from '../core/delivery-lists.ts'
+import {
+  findDelivery,
+  type FoundDelivery,
+  listDeliveries,
+  resendDelivery,
+  type ShownDelivery,
+} from '../core/delivery-lists.ts'
 import { publicId, readPublicId } from '../core/public-ids.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
@@ -43,7 +49,7 @@ export const deliveriesRoutes = (parts: PageParts) =>
     )
 
 /** One of another app does not exist. */
-async function readDelivery({ store }: PageParts, viewer: Viewer, text: string): Promise<ShownDelivery | null> {
+async function readDelivery({ store }: PageParts, viewer: Viewer, text: string): Promise<FoundDelivery | null> {
   const id = readPublicId('dlv', text)
   return id === null ? null : findDelivery(store, viewer.app, id)
 }

@@ -1,19 +1,17 @@
 /** @jsxImportSource preact */
 import type { ReadMail } from '../core/captured-mail.ts'
-import { type ShownDelivery, mayResend } from '../core/delivery-lists.ts'
+import type { FoundDelivery } from '../core/delivery-lists.ts'
 import type { RenderedMail } from '../core/mailer.ts'
-import { hasRole } from '../core/members.ts'
 import { publicId } from '../core/public-ids.ts'
 import { sayTemplateFault } from '../core/verdict-words.ts'
 import type { TemplateFault } from '../core/templates.ts'
 import { DeliveryBadge, deliveryPath } from './delivery-words.tsx'
 import { messagePath } from './messages-page.tsx'
+import { ResendForm } from './delivery-resend.tsx'
 import { DeliveryTimeline, RulesSection } from './delivery-record.tsx'
 import { eventPath, personPath } from './feed.tsx'
 import { Frame } from './frame.tsx'
 import { MailNotices, type MailState } from './mail-notices.tsx'
-import { Button } from './parts/button.tsx'
-import { Dialog } from './parts/dialog.tsx'
 import { MailPreview } from './parts/mail-preview.tsx'
 import { Notice } from './parts/notice.tsx'
 import { SentText } from './parts/text.tsx'
@@ -25,10 +23,10 @@ import type { Viewer } from './viewer.ts'
 export type ReadableMail =
   (ReadMail & { raw: string; keptAt: number }) | (RenderedMail & Pick<ReadMail, 'from' | 'to'>) | TemplateFault
 
-type DeliveryProps = {
+export type DeliveryProps = {
   viewer: Viewer
   mailState: MailState
-  shown: ShownDelivery
+  shown: FoundDelivery
   mail: ReadableMail
   /** what could not be done */
   notice?: string
@@ -58,40 +56,6 @@ export const DeliveryPage = (props: DeliveryProps) => (
     </div>
   </Frame>
 )
-
-const RESEND_WORDS: Record<string, string> = {
-  skipped: 'Send it anyway',
-  failed: 'Try again',
-  unknown: 'Send it again',
-  deferred: 'Send it now',
-  kept: 'Send it now',
-}
-
-/** For editors. The person may have got it already, or not want it: whoever sends it on shall know what is not asked. */
-function ResendForm({ viewer, mail, mailState, shown: { work } }: DeliveryProps) {
-  const { delivery, contact } = work
-  if (!mayResend(delivery, mailState) || !hasRole(viewer.member.role, 'editor')) return null
-  return (
-    <Dialog
-      id="resend"
-      opener={RESEND_WORDS[delivery.state] ?? 'Send it'}
-      title={`Send this mail to ${contact.email}?`}
-    >
-      <p>
-        The rules of the message, its hours and the limits per person are not asked again. It still goes to nobody who
-        has unsubscribed, complained, or cannot be reached.
-      </p>
-      {delivery.state === 'unknown' && <p>They may have got it already.</p>}
-      {delivery.state === 'kept' && (
-        <p>{`It is written anew, in the words of version ${delivery.version}, and leaves the outbox when it goes out.`}</p>
-      )}
-      {!('html' in mail) && <p>As things are it cannot be written, and would not go: {sayTemplateFault(mail)}</p>}
-      <form method="post" action={`${deliveryPath(viewer.app.publicId, delivery.id)}/resend`}>
-        <Button kind="primary">{RESEND_WORDS[delivery.state] ?? 'Send it'}</Button>
-      </form>
-    </Dialog>
-  )
-}
 
 const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
   const { delivery, contact, message, event } = work

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { readRecord } from '../core/deliveries.ts'
 import type { Explanation, MessageRow, ShownDelivery } from '../core/delivery-lists.ts'
 import { Badge, type Mood } from './parts/badge.tsx'
 import { EmptyState } from './parts/empty.tsx'
@@ -50,7 +51,7 @@ function moodOf(rule: string, verdict: Rule['verdict']): { mood: Mood; children:
 }
 
 /** Every rule that was asked, with what it found and said. */
-export const RulesSection = ({ explained: { rules, judgedAt } }: { explained: Explanation }) => (
+export const RulesSection = ({ explained: { rules, judgedAt, rulesAt } }: { explained: Explanation }) => (
   <section>
     <h2>What was looked at</h2>
     {judgedAt === null ? (
@@ -60,7 +61,13 @@ export const RulesSection = ({ explained: { rules, judgedAt } }: { explained: Ex
     ) : (
       <>
         <p class="hint">
-          Judged on <ExactTime at={judgedAt} />.
+          Judged on <ExactTime at={rulesAt ?? judgedAt} />
+          {rulesAt !== undefined && (
+            <>
+              , with a last look on <ExactTime at={judgedAt} />
+            </>
+          )}
+          .
         </p>
         <Table label="Rules" columns={COLUMNS} rows={rowsOf(rules)} idOf={({ id }) => id} />
       </>
@@ -78,24 +85,41 @@ export const DeliveryTimeline = ({ shown, now }: { shown: ShownDelivery; now: nu
   </section>
 )
 
-function momentsOf({ work: { delivery, message }, explained }: ShownDelivery): Moment[] {
+function momentsOf(shown: ShownDelivery): Moment[] {
+  const { delivery, message } = shown.work
   const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
+  const { keptAt = null, sentOn } = readRecord(delivery) ?? {}
   const isAhead = state === 'waiting' || state === 'deferred'
+  const isKept = state === 'kept'
   const isStopped = state === 'skipped' || state === 'failed' || state === 'bounced' || state === 'complained'
   const times: [string, number | null, string][] = [
     ['triggered', triggeredAt, sayStart(message.content.trigger)],
-    ['judged', explained.judgedAt, 'The rules were judged'],
-    ['handed', handedAt, state === 'kept' ? 'Kept in the outbox' : 'Handed over'],
+    ['judged', whenAsked(shown), 'The rules were judged'],
+    ['kept', isKept ? handedAt : keptAt, 'Kept in the outbox'],
+    ['sent-on', sentOn?.at ?? null, 'A member sent it on'],
+    ['handed', isKept ? null : handedAt, 'Handed over'],
     ['sent', sentAt, 'Sent'],
     ['came-back', cameBackAt, 'They came back to the site'],
     ['opened', openedAt, 'They opened the result'],
     ['ended', isStopped ? updatedAt : null, ENDS[state] ?? ''],
-    ['ahead', isAhead ? dueAt : null, 'The rules are judged'],
+    ['ahead', isAhead ? dueAt : null, sayAhead(delivery)],
   ]
   return times
     .flatMap(([id, at, what]) => (at === null ? [] : [{ id, at, what }]))
     .reverse()
     .sort((a, b) => b.at - a.at)
+}
+
+/** What is asked of a mail that a member sends on as well. */
+const ALWAYS_ASKED = ['wish', 'link', 'template']
+
+function whenAsked({ explained: { rules, judgedAt, rulesAt } }: ShownDelivery): number | null {
+  return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? judgedAt) : null
+}
+
+function sayAhead({ byHand, state }: ShownDelivery['work']['delivery']): string {
+  if (!byHand) return 'The rules are judged'
+  return state === 'waiting' ? 'It goes out' : 'It is tried again'
 }
 
 const ENDS: Record<string, string> = {

@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-import type { Pause } from '../core/mailer.ts'
 import { sayReason } from '../core/reason-words.ts'
 import { pathOf } from './frame.tsx'
 import { Notice } from './parts/notice.tsx'
@@ -8,13 +7,17 @@ import { ExactTime } from './parts/time.tsx'
 import type { Viewer } from './viewer.ts'
 
 /** What is to be known of sending as such, on every page about mail. */
-export type MailState = { isCapturing: boolean; pauses: Pause[] }
+export type MailState = {
+  isCapturing: boolean
+  isUnreadable: boolean
+  pause: { server: string; reason: string; until: number } | null
+}
 
 /** `on`: the page that need not be linked to. */
 type NoticesProps = { viewer: Viewer; state: MailState; on?: 'sender' | 'outbox' }
 
 /** Nothing leaves this installation, or a server fails: neither is to be found out by waiting. */
-export const MailNotices = ({ viewer, state: { isCapturing, pauses }, on }: NoticesProps) => (
+export const MailNotices = ({ viewer, state: { isCapturing, isUnreadable, pause }, on }: NoticesProps) => (
   <>
     {isCapturing && (
       <Notice kind="caution">
@@ -28,12 +31,18 @@ export const MailNotices = ({ viewer, state: { isCapturing, pauses }, on }: Noti
         )}
       </Notice>
     )}
-    {pauses.map((pause) => (
-      <Notice key={pause.server} kind="caution">
+    {isUnreadable && on !== 'sender' && (
+      <Notice kind="caution">
+        Nothing can be sent: the address of the mail server cannot be read. Set it again on{' '}
+        <a href={pathOf(viewer.app.publicId, 'sender')}>Sender</a>.
+      </Notice>
+    )}
+    {pause && (
+      <Notice kind="caution">
         The mail server <code>{pause.server}</code> is left alone until <ExactTime at={pause.until} />.{' '}
         {sayReason(pause.reason, '', 'deferred')} Mails wait, and none is lost.
       </Notice>
-    ))}
+    )}
   </>
 )
 

@@ -1,14 +1,15 @@
 import type { AppRow } from '../core/access.ts'
-import { isCapturing } from '../core/delivery-lists.ts'
 import type { PageParts } from './door.tsx'
 import type { MailState } from './mail-notices.tsx'
 
-/** What the pages about mail say of sending: whether mails stay here, and which of the app's servers is left alone. */
+/** What the pages about mail say of sending: whether mails stay here or cannot leave, and whether the app's server is left alone. */
 export async function readMailState(parts: PageParts, app: AppRow): Promise<MailState> {
-  const { server } = parts.mailer.findWay(await parts.store.mailSettings(app.id))
+  const { server, login, isUnreadable } = parts.mailer.findWay(await parts.store.mailSettings(app.id))
+  // how another account fares, also at the same server, is none of theirs
+  const pause = parts.mailer.listPauses().find(({ place }) => place === login || place === server)
   return {
-    isCapturing: await isCapturing(parts, app),
-    // another account's server is none of theirs
-    pauses: parts.mailer.listPauses().filter((pause) => pause.server === server),
+    isCapturing: server === null && !isUnreadable,
+    isUnreadable,
+    pause: pause && server !== null ? { server, reason: pause.reason, until: pause.until } : null,
   }
 }

@@ -127,8 +127,10 @@ const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
     </Notice>
   ) : (
     <Notice kind="caution">
-      The mail carries no link to <SentText most={300}>{links.join(', ')}</SentText>, because that is not on this app's{' '}
-      {domains}. What should lead there leads to its home page, or nowhere.
+      The mail carries no link to <SentText most={300}>{links.map((link) => `“${link}”`).join(', ')}</SentText>. A link
+      is a whole address that begins with https://. Where a value has a part in it, it has to lead to this app's{' '}
+      {domains}, and a value that is not all of it counts as one word. What should lead there leads to the home page, or
+      nowhere.
     </Notice>
   )
 }

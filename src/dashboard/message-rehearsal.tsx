@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { MessageContent } from '../core/messages.ts'
+import { sayRehearsal } from '../core/rehearsal-words.ts'
 import type { Rehearsal, RehearsalLine } from '../core/rehearsals.ts'
 import { personPath } from './feed.tsx'
 import type { EditorProps } from './message-editor.tsx'
@@ -58,6 +59,11 @@ function Found(props: FoundProps) {
         <b>{sayWritten(found.counts.send ?? 0)}</b>
         {` Since ${formatDate(found.from, viewer.app.timezone)} it was started ${times(found.triggered)}.`}
       </p>
+      {sayRehearsal(found).map((sentence) => (
+        <p key={sentence} class="hint">
+          {sentence}
+        </p>
+      ))}
       {sortOutcomes(found).map(([outcome, count]) => (
         <Outcome key={outcome} {...props} all={found} outcome={outcome} count={count} />
       ))}

@@ -73,11 +73,17 @@ const MOMENTS = [
 const Away = ({ ask, at }: RuleProps) => (
   <>
     <Select {...ask(`${at}.at`)} label="When" options={MOMENTS} />
-    <Field {...ask(`${at}.minutes`)} label="Minutes since they left" kind="number" optional />
+    <Field
+      {...ask(`${at}.minutes`)}
+      label="Minutes since they left"
+      hint="Left empty, it is enough that they left."
+      kind="number"
+      optional
+    />
     <Field
       {...ask(`${at}.quietMinutes`)}
-      label="Minutes without a sign"
-      hint="Left empty, 30."
+      label="Minutes of silence that count as leaving"
+      hint="How long a page may be open without a sign until its reader counts as gone. Pages send none while somebody only reads. Left empty, 30."
       kind="number"
       optional
     />

@@ -86,7 +86,7 @@ function NewAppPage({ viewer, input, errors = [], notice }: NewAppProps) {
         <Field
           name="domain"
           label="The app's own domain"
-          hint="Such as app.example.com. Emails link only to pages on it and on the domains below it."
+          hint="Such as app.example.com. What comes with an event is linked in emails only when it leads there, or to a domain below it."
           error={errorOf('domain')}
           value={input.domain}
           autocomplete="off"

@@ -39,7 +39,7 @@ export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: Outbox
         <section aria-label="Kept mails">
           <p class="hint">
             Where a message goes to each person once, a kept mail counts as that once.{' '}
-            {state.isCapturing
+            {state.isCapturing || state.isUnreadable
               ? 'As soon as there is a mail server, each can be sent from its page.'
               : 'Each can be sent now, from its page.'}
           </p>

@@ -34,8 +34,22 @@ export const DkimSection = (props: DkimProps) => {
       <h2>Signature (DKIM)</h2>
       <p>Receivers trust a mail that is signed by the domain it comes from. Many mail providers sign by themselves.</p>
       <PublishedKey {...settings} />
+      <OtherDomain {...props} />
       {isOwner && (settings.dkimKey === null ? <KeyForm {...props} /> : <ChangeKey {...props} />)}
     </section>
+  )
+}
+
+/** Receivers that ask for DMARC compare the two domains, and take one below the other as the same. */
+const OtherDomain = ({ settings: { dkimDomain, dkimKey }, way: { from } }: DkimProps) => {
+  const sender = from?.address.split('@')[1]?.toLowerCase()
+  if (dkimKey === null || dkimDomain === null || sender === undefined) return null
+  const isAligned = sender === dkimDomain || sender.endsWith(`.${dkimDomain}`) || dkimDomain.endsWith(`.${sender}`)
+  return isAligned ? null : (
+    <Notice kind="caution">
+      Mails come from {sender} and are signed by {dkimDomain}, so the signature does not speak for them. Make a key pair
+      for {sender}.
+    </Notice>
   )
 }
 

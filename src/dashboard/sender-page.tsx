@@ -9,6 +9,7 @@ import { ChecksSection, DkimSection } from './sender-domain.tsx'
 import { Frame, pathOf } from './frame.tsx'
 import { MailNotices, type MailState } from './mail-notices.tsx'
 import { ActionForm, Button } from './parts/button.tsx'
+import { Dialog } from './parts/dialog.tsx'
 import { MailPreview } from './parts/mail-preview.tsx'
 import { Notice } from './parts/notice.tsx'
 import { SentText } from './parts/text.tsx'
@@ -93,6 +94,18 @@ const SampleSection = ({ viewer, way: { from }, sample }: SenderProps) =>
     </section>
   )
 
+const SecretForm = ({ viewer, isNew }: { viewer: SenderProps['viewer']; isNew: boolean }) => {
+  const action = `${pathOf(viewer.app.publicId, 'sender')}/reports`
+  return isNew ? (
+    <ActionForm action={action}>Make a secret</ActionForm>
+  ) : (
+    <Dialog id="new-secret" opener="Make a new secret" title="Make a new secret?">
+      <p>Reports that are signed with the present one are refused from then on, until your provider has the new one.</p>
+      <ActionForm action={action}>Make a new secret</ActionForm>
+    </Dialog>
+  )
+}
+
 /** What a provider finds out later comes back by a signed request (docs: bounces). */
 const ReportsSection = ({ viewer, settings, baseUrl, isOwner }: SenderProps & { isOwner: boolean }) => (
   <section>
@@ -109,10 +122,6 @@ const ReportsSection = ({ viewer, settings, baseUrl, isOwner }: SenderProps & { 
     <p class="hint">
       {settings.bounceSecret === null ? 'There is no secret yet, so every report is refused.' : 'The secret is set.'}
     </p>
-    {isOwner && (
-      <ActionForm action={`${pathOf(viewer.app.publicId, 'sender')}/reports`}>
-        {settings.bounceSecret === null ? 'Make a secret' : 'Make a new secret'}
-      </ActionForm>
-    )}
+    {isOwner && <SecretForm viewer={viewer} isNew={settings.bounceSecret === null} />}
   </section>
 )

@@ -54,7 +54,7 @@ const AppFields = ({ input, about }: FieldsProps) => (
       {...about('domains')}
       label="Own domains"
       kind="lines"
-      hint="One a line. Mails link only to pages on these and below them, and their pages count as yours."
+      hint="One a line. Their pages count as yours, and what comes with an event is linked in mails only when it leads to them or below them."
       value={input.domains}
       autocomplete="off"
       optional

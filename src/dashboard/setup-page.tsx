@@ -59,7 +59,8 @@ const MemberFields = ({ email, about, isAgain }: { email: string; about: About; 
 
 const DOMAIN_HINT = (
   <>
-    Such as <code>app.example.com</code>. Emails link only to pages on it and on the domains below it.
+    Such as <code>app.example.com</code>. What comes with an event is linked in emails only when it leads there, or to a
+    domain below it.
   </>
 )
 

@@ -105,6 +105,10 @@ async function changeList(
   }
   const change = isAdding ? addSuppression : removeSuppression
   const outcome = await change(parts, viewer.app, { input: reading.input, actor: viewer.member.id })
+  if (outcome === 'not_listed') {
+    const error = { field: 'email', code: 'invalid', message: 'This address is not on the list.' } as const
+    return showSuppressions(parts, request, viewer, { status: 400, [name]: { text, errors: [error] } })
+  }
   if ('refusal' in outcome) {
     const { status, message } = REFUSALS[outcome.refusal]
     return showSuppressions(parts, request, viewer, { status, notice: message, [name]: { text, errors: [] } })

@@ -2,7 +2,7 @@
 import { Elysia } from 'elysia'
 import type { Parts } from '../core/parts.ts'
 import { REFUSALS } from '../core/refusals.ts'
-import { findUnsubscribing, unsubscribe } from '../core/unsubscribe.ts'
+import { findUnsubscribing, TEST_TOKEN, unsubscribe } from '../core/unsubscribe.ts'
 import { pageAnswer } from './answers.ts'
 import { AppLayout } from './layout.tsx'
 import { Button } from './parts/button.tsx'
@@ -13,6 +13,8 @@ import { Button } from './parts/button.tsx'
  */
 export const unsubscribeRoutes = (parts: Parts) =>
   new Elysia()
+    .get(`/u/${TEST_TOKEN}`, ({ request }) => pageAnswer(request, 200, <TestPage />))
+    .post(`/u/${TEST_TOKEN}`, ({ request }) => pageAnswer(request, 200, <TestPage />), { parse: 'none' })
     .get('/u/:token', async ({ params, request }) => {
       const found = await findUnsubscribing(parts, params.token)
       return found ? pageAnswer(request, 200, <AskPage {...found} token={params.token} />) : unknownLink(request)
@@ -57,6 +59,15 @@ const FailedPage = ({ appName, token }: Found & { token: string }) => (
   <AppLayout appName={appName} title="This did not work" lead="You are not unsubscribed yet. Try again in a minute.">
     <Form token={token}>Try again</Form>
   </AppLayout>
+)
+
+/** A test mail is written for nobody in particular. */
+const TestPage = () => (
+  <AppLayout
+    appName={null}
+    title="This was a test mail"
+    lead="In a real one this link asks whether its reader wants no more emails. Nobody was unsubscribed."
+  />
 )
 
 const unknownLink = (request: Request): Response =>

@@ -1,4 +1,4 @@
-/** Pauses a mail server that fails, so that a thousand mails do not each find out for themselves. */
+/** Pauses a mail server that fails, or one login at it, so that a thousand mails do not each find out for themselves. */
 
 import type { Pause } from '../core/mailer.ts'
 
@@ -19,8 +19,8 @@ export function createBreaker({ now }: { now: () => number }) {
 
   return {
     /** Whether no mail may go to this server now. */
-    isHeld(server: string): boolean {
-      const state = states.get(server)
+    isHeld(place: string): boolean {
+      const state = states.get(place)
       return state !== undefined && isHeld(state)
     },
 
@@ -28,28 +28,28 @@ export function createBreaker({ now }: { now: () => number }) {
      * Whether a mail may go to this server. After a pause one may, to try; the others wait until it is known how that
      * went.
      */
-    admit(server: string): boolean {
-      const state = states.get(server)
+    admit(place: string): boolean {
+      const state = states.get(place)
       if (state && isHeld(state)) return false
       if (state && state.pauses > 0) state.isProbing = true
       return true
     },
 
     /** It took a mail, or said something about one: it is well. */
-    succeed(server: string): void {
-      states.delete(server)
+    succeed(place: string): void {
+      states.delete(place)
     },
 
     /** A mail was not even offered: whoever tries the server next is another. */
-    abstain(server: string): void {
-      const state = states.get(server)
+    abstain(place: string): void {
+      const state = states.get(place)
       if (state) state.isProbing = false
     },
 
     /** `isClear`: the server itself asks for a pause. */
-    fail(server: string, reason: string, isClear: boolean): void {
-      const state = states.get(server) ?? { failures: 0, pauses: 0, until: 0, reason, isProbing: false }
-      states.set(server, state)
+    fail(place: string, reason: string, isClear: boolean): void {
+      const state = states.get(place) ?? { failures: 0, pauses: 0, until: 0, reason, isProbing: false }
+      states.set(place, state)
       state.failures += 1
       state.reason = reason
       const isProbe = state.isProbing
@@ -62,14 +62,14 @@ export function createBreaker({ now }: { now: () => number }) {
     },
 
     /** When a server is tried again (ms UTC); null when it is not paused. */
-    pausedUntil(server: string): number | null {
-      const state = states.get(server)
+    pausedUntil(place: string): number | null {
+      const state = states.get(place)
       return state && state.pauses > 0 ? state.until : null
     },
 
     listPauses: (): Pause[] =>
-      Array.from(states, ([server, { reason, until, pauses }]) => ({ server, reason, until, pauses }))
+      Array.from(states, ([place, { reason, until, pauses }]) => ({ place, reason, until, pauses }))
         .filter(({ pauses }) => pauses > 0)
-        .map(({ server, reason, until }) => ({ server, reason, until })),
+        .map(({ place, reason, until }) => ({ place, reason, until })),
   }
 }

@@ -2,6 +2,7 @@
 import { type DeliveryWork, judgeDelivery, type JudgeRecord } from '../core/deliveries.ts'
 import type { RenderedMail } from '../core/mailer.ts'
 import { publicId } from '../core/public-ids.ts'
+import { judgeFault } from '../core/template-faults.ts'
 import { unsubscribeUrl } from '../core/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
 import { handOver } from './hand-over.ts'
@@ -40,19 +41,17 @@ const messageIdOf = ({ delivery }: DeliveryWork, { from }: Route): string =>
 /** Said in the record, beside the rules: what the template lacks. */
 function faultOf(
   fault: Exclude<ReturnType<typeof renderSample>, RenderedMail>,
-  { at, verdicts }: JudgeRecord,
+  record: JudgeRecord,
 ): [string, JudgeRecord] {
-  const about = 'missing' in fault ? fault.missing : fault.broken
-  const value = 'missing' in fault ? 'missing' : 'broken'
-  const verdict = { rule: 'template', about, value, verdict: 'fail' as const }
-  return ['missing' in fault ? 'missing_value' : 'broken_template', { at, verdicts: [...verdicts, verdict] }]
+  const { reason, verdict } = judgeFault(fault)
+  return [reason, { ...record, verdicts: [...record.verdicts, verdict] }]
 }
 
 /** An address that the mail does not link to does not stop it, and the record says so. */
-const withLinks = ({ at, verdicts }: JudgeRecord, { refusedLinks }: RenderedMail): JudgeRecord => ({
-  at,
+const withLinks = (record: JudgeRecord, { refusedLinks }: RenderedMail): JudgeRecord => ({
+  ...record,
   verdicts: [
-    ...verdicts,
+    ...record.verdicts,
     ...refusedLinks.map((about) => ({ rule: 'link', about, value: false, verdict: 'pass' as const })),
   ],
 })

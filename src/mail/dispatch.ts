@@ -2,14 +2,16 @@
 import type { DeliveryWork } from '../core/deliveries.ts'
 import { publicId } from '../core/public-ids.ts'
 import { deliver } from './deliver.ts'
-import { createFlights } from './flights.ts'
+import { createHeldApps } from './held-apps.ts'
 import { type Delivered, type DeliverParts, retry } from './marks.ts'
 import { createPace } from './pace.ts'
+import { createShares } from './shares.ts'
+import { SMTP_LIMITS } from './smtp.ts'
 
-/** How many deliveries are in the air at a time, and so how many a crash may leave unknown. */
-export const IN_THE_AIR = 10
 /** Longer than one mail may take, so that nobody takes up what is still on its way. */
 const LEASE_MS = 5 * 60_000
+/** How often it looks for what is due when it knows of nothing. */
+const LOOK_MS = 1_000
 
 export type DispatchParts = DeliverParts & {
   /** a delivery has ended: for the log */
@@ -18,22 +20,31 @@ export type DispatchParts = DeliverParts & {
 }
 
 export function createDispatch(parts: DispatchParts) {
-  const { store, clock, claimedBy, note, onFault, stopping } = parts
-  const [pace, flights] = [createPace(clock), createFlights()]
-  const heldApps = createHeldApps(parts, pace)
+  const { store, clock, routes, claimedBy, note, onFault, stopping } = parts
+  const [pace, shares, heldApps] = [createPace(clock), createShares(), createHeldApps(parts)]
 
   const claim = async (): Promise<DeliveryWork[]> => {
-    if (stopping.aborted) return []
-    const [now, skipApps] = [clock.now(), heldApps.list()]
+    const [now, most] = [clock.now(), shares.room()]
+    if (stopping.aborted || most < 1) return []
+    const skipApps = [...shares.listFull(), ...pace.listWaiting().appIds, ...(await heldApps.list())]
     const dueAt = await store.nextDueAt({ skipApps })
     if (dueAt === null || dueAt > now) return []
-    const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most: IN_THE_AIR, skipApps })
-    const works = 'refusal' in claimed ? [] : claimed.works
-    works.forEach(heldApps.note)
-    return works
+    const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps })
+    return 'refusal' in claimed ? [] : claimed.works
   }
 
-  const fly = async (work: DeliveryWork): Promise<void> => {
+  /** As it is now: it may have waited for its place, and been stopped, paused, erased or set up anew meanwhile. */
+  const readAgain = async ({ delivery: { id, attempt } }: DeliveryWork): Promise<DeliveryWork | null> => {
+    const work = await store.findWork(id)
+    const isHeld = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
+    return isHeld && work.delivery.state === 'claimed' ? work : null
+  }
+
+  const fly = async (claimed: DeliveryWork): Promise<void> => {
+    const work = await readAgain(claimed)
+    // what is not begun is taken up by the next process, or here when its lease, too short by now, has run out
+    const leftMs = (work?.delivery.claimedUntil ?? 0) - clock.now()
+    if (work === null || stopping.aborted || leftMs < SMTP_LIMITS.mailMs) return
     const startedAt = clock.monotonicMs()
     const delivered = await deliver(parts, work).catch((error: unknown) => {
       onFault(error)
@@ -42,42 +53,39 @@ export function createDispatch(parts: DispatchParts) {
     note({ deliveryId: publicId('dlv', work.delivery.id), ms: clock.monotonicMs() - startedAt, ...delivered })
   }
 
+  const take = (work: DeliveryWork): void => {
+    const { app, contact, settings } = work
+    pace.spend(app.id, settings.perSecond)
+    heldApps.note(app.id, settings)
+    const place = routes.findWay(settings).login ?? 'nowhere'
+    shares.add({ appId: app.id, contactId: contact.id, place, fly: () => fly(work).catch(onFault) })
+  }
+
+  /** How long until it is worth a look, for new mail or an app that waits for its pace (ms). */
+  const waitMs = (): number => Math.min(pace.listWaiting().waitMs || LOOK_MS, LOOK_MS)
+
   return {
-    /** How long until an app that waits for its pace may go on; 0 when none does (ms). */
-    waitMs: (): number => pace.listWaiting().waitMs,
-    landed: flights.landed,
+    waitMs,
+    landed: shares.landed,
     /** The next ones are claimed while these fly: a claim is a commit, and would else be waited for. */
     async sendDue(): Promise<void> {
-      let ahead = claim()
       for (;;) {
-        const works = await ahead
-        if (works.length === 0 && flights.count() === 0) return
-        if (works.length === 0) await flights.next()
-        ahead = claim()
-        for (const work of works) {
-          while (flights.count() >= IN_THE_AIR) await flights.next()
-          // what is claimed and not begun is taken up by the next process
-          if (!stopping.aborted) flights.add(work.contact.id, fly(work).catch(onFault))
-        }
+        // asked for before the claim, so that what lands meanwhile is not missed
+        const [isEmpty, freed] = [shares.count() === 0, shares.freed()]
+        const works = await claim()
+        works.forEach(take)
+        if (works.length > 0) continue
+        if (isEmpty) return
+        await waitFor(freed, waitMs())
       }
     },
   }
 }
 
-/** Apps that must wait: for their pace, or because the server they were last seen to use is left alone. */
-function createHeldApps({ routes, breaker }: DeliverParts, pace: ReturnType<typeof createPace>) {
-  const servers = new Map<number, string>()
-  return {
-    note(work: DeliveryWork): void {
-      pace.spend(work.app.id, work.settings.perSecond)
-      const route = routes.find(work)
-      if ('server' in route) servers.set(work.app.id, route.server)
-    },
-    list: (): number[] => [
-      ...pace.listWaiting().appIds,
-      ...Array.from(servers)
-        .filter(([, server]) => breaker.isHeld(server))
-        .map(([appId]) => appId),
-    ],
-  }
+/** Resolves with it, and after so long at the latest. */
+async function waitFor(freed: Promise<void>, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  await Promise.race([freed, promise])
+  clearTimeout(timer)
 }

@@ -4,7 +4,6 @@ export function createFlights() {
   const byContact = new Map<number, Set<Promise<void>>>()
 
   return {
-    count: (): number => flights.size,
     /** Keeps hold of a delivery until it ends. It must not reject. */
     add(contactId: number, flight: Promise<void>): void {
       const own = byContact.get(contactId) ?? new Set()
@@ -16,8 +15,6 @@ export function createFlights() {
         if (own.size === 0) byContact.delete(contactId)
       })
     },
-    /** Resolves when one of them has ended. */
-    next: (): Promise<void> => Promise.race(flights),
     /** Resolves when all that are in the air now, or all of one person, have ended. */
     async landed(contactId?: number): Promise<void> {
       await Promise.all(contactId === undefined ? flights : (byContact.get(contactId) ?? []))

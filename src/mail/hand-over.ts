@@ -4,7 +4,7 @@ import type { Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOff, retry } from './marks.ts'
 import { type Outcome, reasonOf } from './provider.ts'
-import type { Route } from './routes.ts'
+import { placesOf, type Route } from './routes.ts'
 
 type Handing = { route: Route; composed: ComposedMail; record: JudgeRecord }
 /** Sends it, with the store's last look at the person just before the final dot. */
@@ -14,28 +14,49 @@ export async function handOver(
   { route, composed, record }: Handing,
 ): Promise<Delivered> {
   const { breaker, clock, store } = parts
-  if (!breaker.admit(route.server)) {
-    const until = Math.max(breaker.pausedUntil(route.server) ?? 0, clock.now() + 1_000)
+  const places = placesOf(route)
+  if (places.some((place) => breaker.isHeld(place))) {
+    const until = Math.max(...places.map((place) => breaker.pausedUntil(place) ?? 0), clock.now() + 1_000)
     return putOff(parts, work, { reason: 'server_paused', dueAt: until, record })
   }
+  for (const place of places) breaker.admit(place)
   let marked: Awaited<ReturnType<typeof store.markHanded>> | null = null
   const outcome = await route.provider?.send(composed, async () => {
     marked = await store.markHanded({ ...claimOf(parts, work), record: JSON.stringify(record) })
     return 'held' in marked && marked.held
   })
   if (!outcome) throw new Error('a route without a provider')
-  tellBreaker(breaker, route.server, outcome)
+  tellBreaker(breaker, route, outcome)
   return conclude(parts, work, { outcome, marked, record })
 }
 
-/** What says something about the server, and not only about one mail. */
-function tellBreaker(breaker: Breaker, server: string, outcome: Outcome): void {
-  if (outcome.is === 'withheld') return breaker.abstain(server)
-  const isPlea = outcome.is === 'refused' && (outcome.code === 421 || outcome.code === 454)
-  if (isPlea) return breaker.fail(server, `smtp_${outcome.code}`, true)
-  if (outcome.is === 'sent' || (outcome.is === 'refused' && outcome.about !== 'sender')) return breaker.succeed(server)
-  breaker.fail(server, reasonOf(outcome), false)
+/** Of a login they speak, and not of the server (RFC 4954). */
+const ABOUT_LOGIN = new Set(['eauth', 'enoauth'])
+
+/** What says something about the server or the login, and not only about one mail. */
+function blameOf(outcome: Outcome): 'server' | 'login' | null {
+  if (outcome.is === 'unreachable') return ABOUT_LOGIN.has(outcome.reason) ? 'login' : 'server'
+  if (outcome.is === 'unknown') return 'server'
+  if (outcome.is !== 'refused') return null
+  if (outcome.code === 421) return 'server'
+  return outcome.code === 454 || outcome.about === 'sender' ? 'login' : null
 }
+
+/** A server that does not answer is tried once for all; one that answers a login is well (promises 21). */
+function tellBreaker(breaker: Breaker, { server, login }: Route, outcome: Outcome): void {
+  const blamed = blameOf(outcome)
+  const isWithheld = outcome.is === 'withheld'
+  for (const [place, isBlamed] of [
+    [server, blamed === 'server'],
+    [login, blamed === 'login'],
+  ] as const) {
+    if (isBlamed) breaker.fail(place, reasonOf(outcome), isPlea(outcome))
+    else if (isWithheld || blamed === 'server') breaker.abstain(place)
+    else breaker.succeed(place)
+  }
+}
+
+const isPlea = (outcome: Outcome): boolean => outcome.is === 'refused' && (outcome.code === 421 || outcome.code === 454)
 
 /** Enhanced codes that say there is no such mailbox (RFC 3463). A bare 550 may mean us as well, so it proves nothing. */
 const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
@@ -69,10 +90,18 @@ async function refuseForGood(parts: DeliverParts, work: DeliveryWork, { refusal,
   const { store, clock } = parts
   const reason = reasonOf(refusal)
   const failed = { ...claimOf(parts, work), reason, record: JSON.stringify(record) }
-  const delivered = await persist(parts, () => store.markFailed(failed), done('failed', reason))
+  let isHeld = false
+  const markFailed = async () => {
+    const marked = await store.markFailed(failed)
+    isHeld = 'held' in marked && marked.held
+    return marked
+  }
+  const delivered = await persist(parts, markFailed, done('failed', reason))
+  // whoever was erased meanwhile is not to be remembered
+  if (!isHeld) return delivered
   if (refusal.enhanced !== null && NO_MAILBOX.has(refusal.enhanced)) {
     const { appId, email } = work.contact
-    await store.suppress({ appId, email, reason: 'bounced', at: clock.now() })
+    await persist(parts, () => store.suppress({ appId, email, reason: 'bounced', at: clock.now() }), delivered)
   }
   return delivered
 }

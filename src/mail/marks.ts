@@ -1,5 +1,5 @@
 /** What the sender writes about a delivery: always under its claim, so that it means nothing once somebody else holds it. */
-import { type DeliveryWork, type JudgeRecord, type Marked, whenToGiveUp } from '../core/deliveries.ts'
+import { type DeliveryWork, type JudgeRecord, type Marked, readRecord, whenToGiveUp } from '../core/deliveries.ts'
 import type { Parts } from '../core/parts.ts'
 import type { Breaker } from './breaker.ts'
 import { retryDelay } from './retries.ts'
@@ -40,24 +40,27 @@ export async function skip(
   return done('skipped', reason)
 }
 
-type PutOff = { reason: string; dueAt: number; record: JudgeRecord | null }
+type PutOff = { reason: string; dueAt: number; record: JudgeRecord }
 export async function putOff(
   parts: DeliverParts,
   work: DeliveryWork,
   { reason, dueAt, record }: PutOff,
 ): Promise<Delivered> {
-  const json = record && JSON.stringify(record)
-  await parts.store.markDeferred({ ...claimOf(parts, work), reason, dueAt, record: json })
+  await parts.store.markDeferred({ ...claimOf(parts, work), reason, dueAt, record: JSON.stringify(record) })
   return done('deferred', reason)
 }
 
+/** `record` null: what was judged before stays. */
 type Retry = { reason: string; isServerFault: boolean; record: JudgeRecord | null }
-/** Later, by how often it was tried, until it is given up. */
+/** Later, by how often it failed since it was queued or a member sent it on, until it is given up. */
 export async function retry(parts: DeliverParts, work: DeliveryWork, { reason, isServerFault, record }: Retry) {
-  const dueAt = parts.clock.now() + retryDelay(work.delivery.attempt, isServerFault)
-  const json = record && JSON.stringify(record)
-  if (dueAt <= whenToGiveUp(work)) return putOff(parts, work, { reason, dueAt, record })
-  await parts.store.markFailed({ ...claimOf(parts, work), reason, record: json })
+  const now = parts.clock.now()
+  const earlier = readRecord(work.delivery)
+  const tries = (earlier?.tries ?? 0) + 1
+  const counted = { ...(record ?? earlier ?? { at: now, verdicts: [] }), tries }
+  const dueAt = now + retryDelay(tries, isServerFault)
+  if (dueAt <= whenToGiveUp(work)) return putOff(parts, work, { reason, dueAt, record: counted })
+  await parts.store.markFailed({ ...claimOf(parts, work), reason, record: JSON.stringify(counted) })
   return done('failed', reason)
 }
 
@@ -71,17 +74,17 @@ const SAVE_AGAIN_MS = 500
 const PASSING = ['unavailable', 'commit_unconfirmed']
 
 /**
- * Writes down what cannot be done again: while the disk is full it goes on trying. Where the process stops first, or
- * the row itself cannot be written, the next process finds the delivery handed over and its outcome unknown.
+ * Writes down what cannot be learnt again: while the disk is full it goes on trying. Where the process stops first, or
+ * the row itself cannot be written, the next process finds the delivery as it was, and one that was handed over unknown.
  */
 export async function persist(
   { stopping }: DeliverParts,
-  mark: () => Promise<Marked | { refusal: string }>,
+  mark: () => Promise<Marked | { done: true } | { refusal: string }>,
   delivered: Delivered,
 ): Promise<Delivered> {
   for (;;) {
     const marked = await mark()
-    if ('held' in marked) return delivered
+    if (!('refusal' in marked)) return delivered
     if (stopping.aborted || !PASSING.includes(marked.refusal)) return done('handed', marked.refusal)
     await Bun.sleep(SAVE_AGAIN_MS)
   }

@@ -18,8 +18,14 @@ export type Route = {
   dkim: DkimKey | null
   /** names the server without its password */
   server: string
+  /** tells apart who logs in at a server: that one is refused says nothing about another (promises 21) */
+  login: string
   provider: Provider | null
 }
+
+/** What may be left alone for a while, each for reasons of its own. */
+export const placesOf = ({ server, login }: Pick<Way, 'server' | 'login'>): string[] =>
+  [server, login].filter((place) => place !== null)
 
 export type RouteFault = { fault: 'no_sender' | 'smtp_url' }
 
@@ -31,6 +37,12 @@ const CAPTURE = 'capture'
 export function createRoutes(defaults: MailDefaults, createProvider: (url: string) => Provider | null = providerOf) {
   const sender = defaults.from === null ? null : readMailbox(defaults.from)
   const providers = new Map<string, Provider | null>()
+  const logins = new Map<string, string>()
+  const loginOf = (url: string): string => {
+    const login = logins.get(url) ?? `login ${logins.size}`
+    logins.set(url, login)
+    return login
+  }
   const findProvider = (url: string): Provider | null => {
     if (!providers.has(url)) providers.set(url, createProvider(url))
     return providers.get(url) ?? null
@@ -45,9 +57,11 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
       const replyTo = mail.replyTo ?? settings.replyTo
       const common = { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings) }
       const url = settings.smtpUrl ?? defaults.smtpUrl
-      if (url === null) return { ...common, server: CAPTURE, provider: null }
+      if (url === null) return { ...common, server: CAPTURE, login: CAPTURE, provider: null }
       const provider = findProvider(url)
-      return provider === null ? { fault: 'smtp_url' } : { ...common, server: nameOf(url), provider }
+      return provider === null
+        ? { fault: 'smtp_url' }
+        : { ...common, server: nameOf(url), login: loginOf(url), provider }
     },
     findWay(settings: MailSettings): Way {
       const url = settings.smtpUrl ?? defaults.smtpUrl
@@ -56,6 +70,7 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
       return {
         from: findFrom({}, settings, sender),
         server,
+        login: server === null || url === null ? null : loginOf(url),
         isOwn: settings.smtpUrl !== null,
         isUnreadable,
       }

@@ -8,9 +8,6 @@ import { createRoutes, type MailDefaults } from './routes.ts'
 import { renderSample } from './samples.ts'
 import { sendTest } from './test-mail.ts'
 
-/** How often it looks when nothing is known to be due. */
-const LOOK_MS = 1_000
-
 export type SenderParts = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey'> &
   Pick<DispatchParts, 'claimedBy' | 'note' | 'onFault'> & {
     defaults: MailDefaults
@@ -33,7 +30,7 @@ export function createSender(sending: SenderParts): Sender {
   const routes = createRoutes(sending.defaults, sending.createProvider)
   const breaker = createBreaker(clock)
   const { sendDue, landed, waitMs } = createDispatch({ ...sending, routes, breaker, stopping: stop.signal })
-  const loop = createLoop(sendDue, { waitMs: () => waitMs() || LOOK_MS, onFault, stopping: stop.signal })
+  const loop = createLoop(sendDue, { waitMs, onFault, stopping: stop.signal })
   return {
     sendDue,
     async start() {

@@ -111,12 +111,32 @@ function readGated(raw: Buffer, { ask, leave }: Gate): Readable {
 }
 
 /** What nodemailer says of an error. `command` is the one that was answered, `cause` why we gave up. */
-type SmtpError = { code?: string; responseCode?: number; response?: string; command?: string; cause?: unknown }
+type SmtpError = {
+  code?: string
+  responseCode?: number
+  response?: string
+  command?: string
+  syscall?: string
+  message?: string
+  cause?: unknown
+}
+
+/** A connection that broke is another thing than one that was never made, or could not be made secure. */
+function namedError(said: SmtpError): SmtpError {
+  if (said.cause === SILENT) return SILENT
+  // what the server answered to STARTTLS is no answer to a mail
+  if (said.code === 'ETLS') return { code: said.code }
+  if (said.code !== 'ESOCKET') return said
+  if (said.syscall === 'connect') return { code: 'EREFUSED' }
+  if (/WRONG_VERSION_NUMBER/.test(said.message ?? '')) return { code: 'EPLAIN' }
+  // an alert is what the server says of ours
+  return /^(?!.*alert).*(certificate|altname)/i.test(said.message ?? '') ? { code: 'EUNTRUSTED' } : said
+}
 
 function readOutcome(error: unknown, progress: Progress): Outcome {
   if (progress === 'withheld') return { is: 'withheld' }
   const said = error as SmtpError
-  const { code = 'UNKNOWN', responseCode, response = '', command = '' } = said.cause === SILENT ? SILENT : said
+  const { code = 'UNKNOWN', responseCode, response = '', command = '' } = namedError(said)
   if (responseCode === undefined) {
     return { is: progress === 'handed' ? 'unknown' : 'unreachable', reason: code.toLowerCase() }
   }

@@ -2,6 +2,7 @@
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Sample, TestResult } from '../core/mailer.ts'
 import type { Clock } from '../core/parts.ts'
+import { TEST_TOKEN } from '../core/unsubscribe.ts'
 import { reasonOf } from './provider.ts'
 import type { Routes } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
@@ -16,7 +17,7 @@ export async function sendTest(
 ): Promise<TestResult> {
   const route = routes.find(sample)
   if ('fault' in route) return { is: 'failed', reason: route.fault }
-  const url = `${baseUrl}/u/test`
+  const url = `${baseUrl}/u/${TEST_TOKEN}`
   const mail = renderSample(sample, url)
   if (!('html' in mail)) return mail
   const messageId = `test-${crypto.randomUUID()}@${route.from.address.split('@')[1]}`

@@ -16,10 +16,9 @@ export const BUSY_TIMEOUT_MS = 5_000
  * here made nothing faster, and counts towards the 120 MB the service may use (measured).
  */
 const CACHE_KIB = 2_048
-/** A log that grew once is cut back to this when it starts over. */
-const LOG_BYTES_KEPT = 64 * 1024 * 1024
 
 export const databasePath = (folder: string): string => join(folder, DATABASE_FILE)
+export const logPath = (folder: string): string => `${databasePath(folder)}-wal`
 
 /** Whether a data folder holds a database. @throws StoreError `folder_unwritable` where nobody can tell */
 export function hasDatabase(folder: string): boolean {
@@ -141,7 +140,6 @@ function setPragmas(db: Database, path: string): void {
   db.run(`PRAGMA cache_size = -${CACHE_KIB}`)
   // the checkpointer decides when, so that no request waits for a copy of the whole log
   db.run('PRAGMA wal_autocheckpoint = 0')
-  db.run(`PRAGMA journal_size_limit = ${LOG_BYTES_KEPT}`)
   const expected = { synchronous: 2, foreign_keys: 1, secure_delete: 1 } as const
   for (const [name, value] of Object.entries(expected)) {
     const read = Object.values(db.query<Record<string, unknown>, []>(`PRAGMA ${name}`).get() ?? {})[0]

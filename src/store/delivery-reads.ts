@@ -43,6 +43,19 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
       ),
     )
     .prepare()
+  const lastHanded = orm
+    .select({ at: max(handedAt) })
+    .from(deliveries)
+    .where(
+      and(
+        eq(appId, sql.placeholder('appId')),
+        eq(contactId, sql.placeholder('contactId')),
+        eq(messageId, sql.placeholder('messageId')),
+        sql.raw(USES_ONCE_UP),
+        inArray(state, REACHED),
+      ),
+    )
+    .prepare()
 
   return {
     nextDueAt: queue.nextDueAt,
@@ -74,19 +87,7 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
 
     /** When a person was last sent a message (ms UTC). */
     lastHandedAt: ({ appId: app, contactId: contact, messageId: message }: DeliveryRow): number | null =>
-      orm
-        .select({ at: max(handedAt) })
-        .from(deliveries)
-        .where(
-          and(
-            eq(appId, app),
-            eq(contactId, contact),
-            eq(messageId, message),
-            sql.raw(USES_ONCE_UP),
-            inArray(state, REACHED),
-          ),
-        )
-        .get()?.at ?? null,
+      lastHanded.get({ appId: app, contactId: contact, messageId: message })?.at ?? null,
 
     /** Why an address (normalised) is not written to, or null. */
     findSuppression: (app: number, email: string): SuppressionReason | null => list.find(app, email),

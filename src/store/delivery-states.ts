@@ -6,6 +6,11 @@
 
 /** Waits for its time. */
 export const IS_WAITING = `state IN ('waiting', 'deferred')`
+/**
+ * Waits because a mail server failed, was left alone, or asked for later: codes of the network are words that begin
+ * with e, and so is "error", a fault of ours, for which to be tried early is no harm.
+ */
+export const WAITS_FOR_SERVER = `state = 'deferred' AND (reason IN ('server_paused', 'unknown') OR reason GLOB 'smtp_*' OR reason GLOB 'e*')`
 /** Someone has it. */
 export const IS_CLAIMED = `state IN ('claimed', 'handed')`
 /** Uses "once" up: it is on its way, or was handed over. */

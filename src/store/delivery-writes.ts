@@ -1,20 +1,20 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit } from './audit.ts'
+import { type DeliveryEnds, type Finish, isResent, RESENDABLE } from './delivery-ends.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { createDeliveryReads } from './delivery-reads.ts'
+import { type Ended, type Held, prepareDeliveryStatements } from './delivery-statements.ts'
 import { publicId } from './ids.ts'
+import { addVerdict, type JudgeRecord, parseRecord } from './judge-records.ts'
+import { createLastLook } from './last-look.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { Claim, DeliveryWork, Marked, MessageContent } from './message-types.ts'
-import { prepareDeliveryStatements, type Held } from './delivery-statements.ts'
-import { judgePersonLimits, LIMITED_MS, type PersonLimit } from './person-limits.ts'
-import { createSuppressionList, isLifecycle, refusedBy } from './suppression-list.ts'
+import type { Claim, DeliveryWork, Marked } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
 import type { Refused } from './types.ts'
-import type { UsedUp } from './used-up.ts'
 
 type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number; skipApps: number[] }
 
-type Parts = { db: Database; live: LiveMessages; usedUp: UsedUp; sealer: Sealer }
+type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; sealer: Sealer }
 
 /** `by`: the member or key that asks for it, for the audit list. */
 type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
@@ -22,33 +22,18 @@ type Resending = { appId: number; id: number; at: number; by?: { accountId: stri
 const LOST: Marked = { held: false, because: 'lost' }
 const HELD: Marked = { held: true }
 
-/** Where "once" is by time, the key is free again as soon as the mail is handed over. */
-const isTimed = ({ again = { once: 'person' } }: MessageContent): boolean => 'everyHours' in again
-
-/** What is sent once per result had better come twice than never. */
-const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
-  (ifUnconfirmed ?? ('event' in trigger && trigger.event === 'results_ready' ? 'resend' : 'leave')) === 'resend'
-
 /**
  * The sender's side of the queue: claim with a lease, finish only with the same claim (messages.md, Sending). Each
  * answers whether the claim held.
  */
-export function createDeliveryWrites({ db, live, usedUp, sealer }: Parts) {
+export function createDeliveryWrites({ db, live, ends, sealer }: Parts) {
   const reads = createDeliveryReads(db, sealer)
   const queue = createDeliveryQueue(db)
-  const suppressions = createSuppressionList(db)
+  const look = createLastLook(db, reads)
+  const { end } = ends
   const statements = prepareDeliveryStatements(db)
   const audit = createAudit(db)
 
-  type Finish = { state: string; reason?: string; record?: string | null; dueAt?: number; sentAt?: number }
-  const end = (id: number, at: number, { state, reason, record, dueAt, sentAt }: Finish): void => {
-    const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null]
-    const ended = statements.finish.get(...columns, at, id)
-    if (!ended || (state !== 'skipped' && state !== 'failed')) return
-    usedUp.release(ended.messageId, ended.contactId)
-    // one that was kept and sent on: the outbox holds what can be sent from there
-    statements.uncapture.run(id)
-  }
   const mark = ({ id, claimedBy, attempt, at }: Claim, how: Finish): Marked => {
     if (!statements.held.get(id, claimedBy, attempt)) return LOST
     end(id, at, how)
@@ -69,31 +54,21 @@ export function createDeliveryWrites({ db, live, usedUp, sealer }: Parts) {
     return work
   }
 
-  /** Several mails to one person may have been judged at once. */
-  const findFullLimit = ({ app, contact, settings }: DeliveryWork, at: number): PersonLimit | undefined =>
-    settings.perPersonDay === null && settings.perPersonWeek === null
-      ? undefined
-      : judgePersonLimits(settings, reads.listHanded(app.id, contact.id, at - LIMITED_MS), at).find(
-          ({ until }) => until > at,
-        )
-
-  /** The last look at the list and at the person's wish and at the limits, in the transaction that hands the mail over. */
+  /** With the last look, in the transaction that hands the mail over. */
   const handOver = ({ id, claimedBy, attempt, at, record }: Claim & { record: string }): Marked => {
     const row = statements.held.get(id, claimedBy, attempt)
     const work = row?.state === 'claimed' ? reads.findWork(id) : null
     if (!work) return LOST
-    const because = refusedBy(work, suppressions.find(work.app.id, work.contact.email))
-    if (because !== null) {
-      end(id, at, { state: 'skipped', reason: because, record })
-      return { held: false, because }
+    const found = look(work, at)
+    if (found === null) {
+      statements.hand.run(at, record, at, id)
+      return HELD
     }
-    const full = isLifecycle(work.message.content) && !work.delivery.byHand ? findFullLimit(work, at) : undefined
-    if (full) {
-      end(id, at, { state: 'deferred', reason: full.rule, record, dueAt: full.until })
-      return { held: false, because: full.rule }
-    }
-    statements.hand.run(at, record, Number(isTimed(work.message.content)), at, id)
-    return HELD
+    const { because, verdict, dueAt } = found
+    const now = JSON.stringify(addVerdict(parseRecord(record), verdict, at))
+    if (dueAt === null) end(id, at, { state: 'skipped', reason: because, record: now })
+    else end(id, at, { state: 'deferred', reason: because, record: now, dueAt })
+    return { held: false, because }
   }
 
   return {
@@ -110,7 +85,7 @@ export function createDeliveryWrites({ db, live, usedUp, sealer }: Parts) {
     /** Just before the mail's final dot, when it is kept no longer. `because`: why the mail must not go. */
     markHanded(handing: Claim & { record: string }): Marked {
       const marked = handOver(handing)
-      if (marked.held) statements.uncapture.run(handing.id)
+      if (marked.held) ends.dropKept(handing.id)
       return marked
     },
 
@@ -127,10 +102,9 @@ export function createDeliveryWrites({ db, live, usedUp, sealer }: Parts) {
     markSkipped: ({ reason, record, ...held }: Claim & { reason: string; record: string | null }): Marked =>
       mark(held, { state: 'skipped', reason, record }),
     /** Tried again at `dueAt`. */
-    markDeferred: (input: Claim & { reason: string; dueAt: number; record: string | null }): Marked =>
+    markDeferred: (input: Claim & { reason: string; dueAt: number; record: string }): Marked =>
       mark(input, { state: 'deferred', reason: input.reason, dueAt: input.dueAt, record: input.record }),
-    /** `record` null: what was judged before stays. */
-    markFailed: ({ reason, record, ...held }: Claim & { reason: string; record: string | null }): Marked =>
+    markFailed: ({ reason, record, ...held }: Claim & { reason: string; record: string }): Marked =>
       mark(held, { state: 'failed', reason, record }),
     markUnknown({ reason, ...held }: Claim & { reason: string }): Marked {
       const row = statements.held.get(held.id, held.claimedBy, held.attempt)
@@ -152,14 +126,23 @@ export function createDeliveryWrites({ db, live, usedUp, sealer }: Parts) {
 
     /**
      * Sends a delivery on by hand, whatever its rules say; unsubscribing and suppression still count. Refusals:
-     * delivery_not_found; delivery_in_use where it is under way, or another of its message is on its way to the person.
+     * delivery_not_found; delivery_in_use where it is under way or done; message_on_its_way where another of its message
+     * is, or has used "once" up.
      */
     resendDelivery({ appId, id, at, by }: Resending): { done: true } | Refused {
-      if (!statements.exists.get(id, appId)) return { refusal: 'delivery_not_found' }
-      const { changes } = statements.again.run(at, at, at, id, appId)
-      if (changes === 0) return { refusal: 'delivery_in_use' }
+      const ended = statements.ended.get(id, appId)
+      if (!ended) return { refusal: 'delivery_not_found' }
+      if (!RESENDABLE.includes(ended.state)) return { refusal: 'delivery_in_use' }
+      const { changes } = statements.again.run(at, at, JSON.stringify(noteSentOn(ended, at)), at, id)
+      if (changes === 0) return { refusal: 'message_on_its_way' }
       if (by) audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
       return { done: true }
     },
   }
+}
+
+/** How long to wait after a try that failed begins anew. */
+function noteSentOn({ state, handedAt, record }: Ended, at: number): JudgeRecord {
+  const keptAt = state === 'kept' && handedAt !== null ? { keptAt: handedAt } : {}
+  return { ...(parseRecord(record) ?? { at, verdicts: [] }), ...keptAt, sentOn: { at }, tries: 0 }
 }

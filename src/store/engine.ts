@@ -3,6 +3,7 @@ import { createAccountWrites } from './account-writes.ts'
 import { createBatchWrites } from './batch-writes.ts'
 import { createCallWrites } from './call-writes.ts'
 import { createContactWrites } from './contact-writes.ts'
+import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
 import { createErasure } from './erasure.ts'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
@@ -41,7 +42,8 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, usedUp] = [createLiveMessages(db), createUsedUp()]
-  const [triggers, stops] = [createTriggers({ db, ids, live, usedUp }), createStops({ db, live, usedUp })]
+  const ends = createDeliveryEnds({ db, live, usedUp })
+  const [triggers, stops] = [createTriggers({ db, ids, live, usedUp }), createStops({ db, live, ends })]
   const [people, names, tallies, once] = [
     createPeople({ db, ids, triggers }),
     createEventNames(db),
@@ -63,8 +65,8 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
     ...createCallWrites(db),
     ...createUpkeep(db),
     ...messages,
-    ...createDeliveryWrites({ db, live, usedUp, sealer }),
-    ...createSuppressionWrites({ db, live, usedUp }),
+    ...createDeliveryWrites({ db, live, ends, sealer }),
+    ...createSuppressionWrites({ db, live, ends }),
     recordEvent: (write: EventWrite) => once(write, () => events.recordEvent(write)),
     addContact: (write: ContactWrite) => once(write, () => contacts.addContact(write)),
     updateContact: (write: ContactWrite) => once(write, () => contacts.updateContact(write)),

@@ -133,12 +133,11 @@ export type Verdict = {
   isUnknown?: true
   /** of "away": no leave was reported, but nothing else either for long; `value` is when anything last was */
   isSilent?: true
+  /** by page views alone, in a rehearsal */
+  isEstimated?: true
   /** a fail that is none yet, and is to be judged again then (ms UTC) */
   until?: number
 }
-
-/** What was judged, and when; JSON in the delivery. */
-export type JudgeRecord = { at: number; verdicts: Verdict[] }
 
 export type DeliveryRow = {
   id: number
@@ -162,7 +161,7 @@ export type DeliveryRow = {
   /** a member sent it on, whatever the rules say */
   byHand: boolean
   reason: string | null
-  /** JSON of a JudgeRecord */
+  /** JSON of a JudgeRecord (judge-records.ts) */
   record: string | null
   cameBackAt: number | null
   openedAt: number | null
@@ -182,12 +181,13 @@ export type DeliveryWork = {
 /** What holds a delivery: the process that claimed it and which attempt that was. */
 export type Claim = { id: number; claimedBy: string; attempt: number; at: number }
 /**
- * `because`: lost to someone else or stopped, or the last look found that the person is not to be written to, or not yet
- * (deferred by a limit).
+ * `because`: lost to someone else or stopped, or the last look found that the person is not to be written to, got the
+ * message already, or is not to be written to yet (deferred by a limit).
  */
-export type Marked = { held: true } | { held: false; because: 'lost' | SuppressionReason | PersonLimit['rule'] }
+export type Marked =
+  { held: true } | { held: false; because: 'lost' | 'again' | SuppressionReason | PersonLimit['rule'] }
 
-/** The reason of a delivery that a rule stopped. */
+/** The reason of a delivery that a rule stopped by what it found. Where nothing was known, see stopReasonOf. */
 export const STOP_REASONS = {
   away: 'not_away',
   seen: 'not_seen',

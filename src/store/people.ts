@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { IdSequence } from './ids.ts'
+import { createSuppressionList } from './suppression-list.ts'
 import type { Triggers } from './triggers.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
 
@@ -26,8 +27,9 @@ export function createPeople({ db, ids, triggers }: { db: Database; ids: IdSeque
   )
   const insert = db.prepare(
     `INSERT INTO contacts (id, app_id, email, shown_email, first_name, last_name, source, status, created_at, updated_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, 'subscribed', ?, ?)`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
+  const suppressions = createSuppressionList(db)
   const countNew = db.prepare<{ count: number }, [string, string]>(
     'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
   )
@@ -60,7 +62,9 @@ export function createPeople({ db, ids, triggers }: { db: Database; ids: IdSeque
       }
       const { appId, email, shownEmail, firstName, lastName, source, at } = person
       const id = ids.next()
-      insert.run(id, appId, email, shownEmail, firstName, lastName, source, at, at)
+      // whoever was put on the list before they came, or was erased and came back, has said what they want
+      const status = suppressions.find(appId, email) ?? 'subscribed'
+      insert.run(id, appId, email, shownEmail, firstName, lastName, source, status, at, at)
       addNew.run(person.accountId, month)
       triggers.onContactCreated(appId, id, at)
       return remember(keyOf(appId, email), { id, lacksName: firstName === null || lastName === null })

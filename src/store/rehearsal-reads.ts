@@ -1,82 +1,165 @@
 import type { Database } from 'bun:sqlite'
 import { idAt } from './ids.ts'
+import { createRehearsalPeople, eachById } from './rehearsal-people.ts'
 import type { ReportRow } from './snippet-types.ts'
-import { EVENT_TYPES, type ContactStatus, type FieldValue } from './types.ts'
+import { EVENT_TYPES } from './types.ts'
 
-type TriggerRow = { contactId: number; properties: string | null; occurredAt: number }
-type HistoryRow = { contactId: number; path: string | null; occurredAt: number }
-export type PersonRow = { id: number; status: ContactStatus; tags: string[]; fields: Record<string, FieldValue> }
+/** When it came (`at`) and when it had happened, ms UTC. */
+type Row = { id: number; contactId: number; at: number; occurredAt: number }
+/** A page view: when it came (`at`) and when it had happened, ms UTC. */
+type Seen = { at: number; occurredAt: number }
+type TriggerRow = Row & { properties: string | null }
+type HistoryRow = Row & { path: string | null }
+type KeptReportRow = Omit<ReportRow, 'isHere'> & { contactId: number; isHere: number | null }
 /** Since when (ms UTC). */
 type Range = { appId: number; from: number }
 
 /** A customer's clock may be so far ahead (field-limits.ts): what happened then may have come so much earlier. */
 const AHEAD_MS = 10 * 60_000
 const HAPPENED = 'ifnull(occurred_at, received_at)'
+const ROW = `id, contact_id AS contactId, received_at AS at, ${HAPPENED} AS occurredAt`
 
-/** One pass each over the stored events of an app, for a rehearsal; rows come one by one and are not kept here. */
-export function createRehearsalReads(db: Database) {
+/** So many rows are looked at by one statement, and so many are handed on, before others get their turn. */
+const ROWS_AT_ONCE = 1_000
+const ROWS_A_TURN = 30
+/** How much of the table is this app's is looked at again after so many parts. */
+const PARTS_ALIKE = 10
+
+/** The rows of a table by app and one column, in the order of that column. */
+type Parts = { table: 'events' | 'contacts' | 'snippet_batches'; by: 'id' | 'contact_id' }
+
+/** `until` (ms UTC): what came later is not read; nor is what comes while others get their turn. */
+type Options = { until: number; giveWay?: () => void }
+
+/**
+ * One pass each over the stored events of an app, for a rehearsal; rows come one by one and are not kept here. It reads
+ * part by part, and calls `giveWay` many times a millisecond. All passes end at one place: ids are in the order of arrival.
+ */
+export function createRehearsalReads(db: Database, { until, giveWay = () => {} }: Options) {
+  const lastOf = (table: 'events' | 'contacts'): number =>
+    db.query<{ id: number | null }, []>(`SELECT max(id) AS id FROM ${table}`).get()?.id ?? -1
+  const ends = { events: lastOf('events'), contacts: lastOf('contacts'), snippet_batches: Number.MAX_SAFE_INTEGER }
   const [event, page, action] = EVENT_TYPES.map((_, code) => code)
   const nameId = db.prepare<{ id: number }, [number, string]>(
     'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
   )
-  /** Events and actions of one name, or page views. Ids are in the order of arrival, so they bound what is looked at. */
-  const select = (types: string, name: number | null, columns: string): string =>
-    `SELECT ${columns}, contact_id AS contactId, ${HAPPENED} AS occurredAt FROM events
-     WHERE app_id = ? AND id >= ? AND ${HAPPENED} >= ? AND type IN (${types}) ${name === null ? '' : `AND name_id = ${name}`}`
-
   const idOfName = (appId: number, name: string): number => nameId.get(appId, name)?.id ?? -1
 
+  function* inTurns<Row>(rows: Row[]): Generator<Row> {
+    for (const [index, row] of rows.entries()) {
+      if (index % ROWS_A_TURN === 0) giveWay()
+      yield row
+    }
+  }
+
+  /** `read` gets the bounds of each part, both included. */
+  function* inParts<Row>(
+    { table, by }: Parts,
+    appId: number,
+    from: number,
+    read: (first: number, last: number) => Row[],
+  ): Generator<Row> {
+    const end = ends[table]
+    const next = db.prepare<{ at: number }, [number, number]>(
+      `SELECT ${by} AS at FROM ${table} WHERE app_id = ? AND ${by} >= ? ORDER BY ${by} LIMIT 1 OFFSET ${ROWS_AT_ONCE}`,
+    )
+    let first = from
+    while (first <= end) {
+      const last = Math.min(next.get(appId, first)?.at ?? end, end)
+      yield* inTurns(read(first, last))
+      first = last + 1
+      giveWay()
+    }
+  }
+
+  /**
+   * Where most rows are this app's, reading all is twice as fast as to look up each by the index (measured). Asked for
+   * part after part.
+   */
+  const createMostly = (): ((first: number, last: number) => boolean) => {
+    const next = db.prepare<{ id: number }, [number]>(
+      `SELECT id FROM events WHERE id >= ? ORDER BY id LIMIT 1 OFFSET ${2 * ROWS_AT_ONCE}`,
+    )
+    let [parts, isMostly] = [0, false]
+    return (first, last) => {
+      if (parts % PARTS_ALIKE === 0) isMostly = (next.get(first)?.id ?? last) >= last
+      parts += 1
+      return isMostly
+    }
+  }
+
+  /** Events and actions of one name, or page views. Ids are in the order of arrival, so they bound what is looked at. */
+  const readEvents = <Row>({ appId, from }: Range, name: string | null, columns: string): Generator<Row> => {
+    const which =
+      name === null ? `type = ${page}` : `type IN (${event}, ${action}) AND name_id = ${idOfName(appId, name)}`
+    const select = (how: string) =>
+      db.prepare<Row, [number, number, number, number, number]>(
+        `SELECT ${columns} FROM events ${how}
+         WHERE app_id = ? AND id BETWEEN ? AND ? AND received_at <= ? AND ${HAPPENED} >= ? AND ${which}`,
+      )
+    const [byIndex, all, isMostly] = [select('INDEXED BY events_by_app'), select('NOT INDEXED'), createMostly()]
+    const read = (first: number, last: number): Row[] =>
+      (isMostly(first, last) ? all : byIndex).all(appId, first, last, until, from)
+    return inParts({ table: 'events', by: 'id' }, appId, idAt(from - AHEAD_MS), read)
+  }
+
+  /** A few page views that came first, because what happened first may have come a little later. */
+  const firstOf = (contact: string): string =>
+    `SELECT received_at AS at, ${HAPPENED} AS occurredAt FROM events
+     WHERE contact_id = ${contact} AND type = ${page} AND id <= ${ends.events} AND received_at <= ${until} LIMIT 16`
+  const firstViews = db.prepare<Seen, [number]>(firstOf('?'))
+  const firstViewOf = db.prepare<{ contactId: number; at: number | null; occurredAt: number | null }, [string]>(
+    `SELECT value AS contactId, (SELECT min(at) FROM (${firstOf('value')})) AS at,
+       (SELECT min(occurredAt) FROM (${firstOf('value')})) AS occurredAt FROM json_each(?)`,
+  )
+
   return {
-    /** Events and actions of one name, as they may have triggered a message. */
-    eachTrigger({ appId, from }: Range, name: string): IterableIterator<TriggerRow> {
-      const text = select(`${event}, ${action}`, idOfName(appId, name), 'properties')
-      return db.prepare<TriggerRow, [number, number, number]>(text).iterate(appId, idAt(from - AHEAD_MS), from)
+    ...createRehearsalPeople(db, giveWay),
+
+    /** When the browser script first saw somebody, also long ago: the first few views, as they came. */
+    firstViewsOf(contactId: number): Seen[] {
+      giveWay()
+      return firstViews.all(contactId)
     },
 
-    /** With null page views, else events and actions of one name. */
-    eachHappening({ appId, from }: Range, name: string | null): IterableIterator<HistoryRow> {
-      const types = name === null ? `${page}` : `${event}, ${action}`
-      const text = select(types, name === null ? null : idOfName(appId, name), 'path')
-      return db.prepare<HistoryRow, [number, number, number]>(text).iterate(appId, idAt(from - AHEAD_MS), from)
-    },
-
-    /** What page loads reported, of the 48 hours for which that is kept. */
-    eachReport(appId: number) {
-      type Row = Omit<ReportRow, 'isHere'> & { contactId: number; isHere: number | null }
-      return db
-        .prepare<Row, [number]>(
-          `SELECT contact_id AS contactId, page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
-             received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS isHere
-           FROM snippet_batches WHERE app_id = ?`,
-        )
-        .iterate(appId)
-    },
-
-    /** People who were made since then. */
-    eachCreated({ appId, from }: Range) {
-      type Row = { id: number; createdAt: number }
-      return db
-        .prepare<Row, [number, number, number]>(
-          'SELECT id, created_at AS createdAt FROM contacts WHERE app_id = ? AND id >= ? AND created_at >= ?',
-        )
-        .iterate(appId, idAt(from - AHEAD_MS), from)
-    },
-
-    /** People as they are today; with `isSettled` only those who may not be written to, who are few. */
-    *eachPerson(appId: number, isSettled: boolean): Generator<PersonRow> {
-      type Row = { id: number; status: ContactStatus; tags: string | null; fields: string | null }
-      const rows = db
-        .prepare<Row, [number]>(
-          `SELECT id, status, tags, fields FROM contacts WHERE app_id = ?${isSettled ? ` AND status <> 'subscribed'` : ''}`,
-        )
-        .iterate(appId)
-      for (const { id, status, tags, fields } of rows) {
-        yield { id, status, tags: tags ? JSON.parse(tags) : [], fields: fields ? JSON.parse(fields) : {} }
+    /** The same of many, whose ids are ascending: when the first came, and when the first happened. */
+    *eachFirstViewOf(ids: readonly number[]): Generator<Seen & { contactId: number }> {
+      for (const { contactId, at, occurredAt } of eachById(firstViewOf, ids, giveWay)) {
+        if (at !== null && occurredAt !== null) yield { contactId, at, occurredAt }
       }
     },
 
-    emailOf: (contactId: number): string | null =>
-      db.query<{ email: string }, [number]>('SELECT email FROM contacts WHERE id = ?').get(contactId)?.email ?? null,
+    /** Events and actions of one name, as they may have triggered a message. */
+    eachTrigger: (range: Range, name: string): Generator<TriggerRow> => readEvents(range, name, `${ROW}, properties`),
+
+    /** With null page views, else events and actions of one name. */
+    eachHappening: (range: Range, name: string | null): Generator<HistoryRow> =>
+      readEvents(range, name, `${ROW}, path`),
+
+    /** Whose events and actions of one name there are; somebody may come more than once. */
+    eachContactWith: (range: Range, name: string): Generator<{ contactId: number }> =>
+      readEvents(range, name, 'contact_id AS contactId'),
+
+    /** What page loads reported, of the 48 hours for which that is kept. */
+    eachReport(appId: number): Generator<KeptReportRow> {
+      const select = db.prepare<KeptReportRow, [number, number, number, number]>(
+        `SELECT contact_id AS contactId, page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
+           received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS isHere
+         FROM snippet_batches WHERE app_id = ? AND contact_id BETWEEN ? AND ? AND received_at <= ?`,
+      )
+      const read = (first: number, last: number): KeptReportRow[] => select.all(appId, first, last, until)
+      return inParts({ table: 'snippet_batches', by: 'contact_id' }, appId, 0, read)
+    },
+
+    /** People who were made since then. */
+    eachCreated({ appId, from }: Range): Generator<{ id: number; createdAt: number }> {
+      const select = db.prepare<{ id: number; createdAt: number }, [number, number, number, number, number]>(
+        `SELECT id, created_at AS createdAt FROM contacts
+         WHERE app_id = ? AND id BETWEEN ? AND ? AND created_at BETWEEN ? AND ?`,
+      )
+      const read = (first: number, last: number) => select.all(appId, first, last, from, until)
+      return inParts({ table: 'contacts', by: 'id' }, appId, idAt(from - AHEAD_MS), read)
+    },
   }
 }
 

@@ -1,12 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import { compares, parseProperties, propertyOf } from './conditions.ts'
+import type { DeliveryEnds } from './delivery-ends.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
+import type { JudgeRecord } from './judge-records.ts'
 import type { LiveMessages } from './live-messages.ts'
-import { type JudgeRecord, type Rule, type Since, STOP_REASONS, type Verdict } from './message-types.ts'
+import { type Rule, type Since, STOP_REASONS, type Verdict } from './message-types.ts'
 import { isSamePath, pathOfUrl } from './paths.ts'
 import type { Arrived } from './triggers.ts'
 import type { FieldValue } from './types.ts'
-import type { UsedUp } from './used-up.ts'
 
 const DAY_MS = 24 * 3_600_000
 /** A visit within this time counts as the message's doing (messages.md, Came back). */
@@ -45,15 +46,11 @@ type Settle = (rule: Rule, delivery: Open) => Verdict | null
  */
 export type Stops = ReturnType<typeof createStops>
 
-export function createStops({ db, live, usedUp }: { db: Database; live: LiveMessages; usedUp: UsedUp }) {
+export function createStops({ db, live, ends }: { db: Database; live: LiveMessages; ends: DeliveryEnds }) {
   const open = db.prepare<Open, [number, number]>(
     `SELECT id, message_id AS messageId, version, event_id AS eventId, triggered_at AS triggeredAt, due_at AS dueAt
      FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
        AND state IN ('waiting', 'deferred', 'claimed') AND by_hand = 0`,
-  )
-  const skip = db.prepare(
-    `UPDATE deliveries SET state = 'skipped', reason = ?, record = ?, claimed_by = NULL, claimed_until = NULL,
-       updated_at = ? WHERE id = ?`,
   )
   const reached = db.prepare<Reached, [number, number, number]>(
     `SELECT id, event_id AS eventId, handed_at AS handedAt FROM deliveries
@@ -78,8 +75,8 @@ export function createStops({ db, live, usedUp }: { db: Database; live: LiveMess
         const verdict = settle(rule, delivery)
         if (verdict === null) continue
         const record: JudgeRecord = { at, verdicts: [verdict] }
-        skip.run(STOP_REASONS[rule.rule], JSON.stringify(record), at, delivery.id)
-        usedUp.release(delivery.messageId, contactId)
+        const reason = STOP_REASONS[rule.rule]
+        ends.end(delivery.id, at, { state: 'skipped', reason, record: JSON.stringify(record) })
         break
       }
     }
@@ -99,7 +96,7 @@ export function createStops({ db, live, usedUp }: { db: Database; live: LiveMess
     (rule, delivery) => {
       if (rule.rule !== 'notSeen' || occurredAt < delivery.triggeredAt) return null
       const result = resultPath(delivery.eventId)
-      return result !== null && isSamePath(path, result) ? failed(rule, result, occurredAt) : null
+      return result !== null && isSamePath(path, result) ? stoppedBy(rule, result, occurredAt) : null
     }
 
   return {
@@ -127,7 +124,7 @@ export function createStops({ db, live, usedUp }: { db: Database; live: LiveMess
   }
 }
 
-const failed = (rule: Rule, about: string, value: Verdict['value']): Verdict => ({
+export const stoppedBy = (rule: Rule, about: string, value: Verdict['value']): Verdict => ({
   rule: rule.rule,
   about,
   value,
@@ -142,17 +139,17 @@ export function sinceWhen(since: Since | undefined, triggeredAt: number, at: num
 
 const settleDone = (rule: Extract<Rule, { rule: 'notDone' }>, delivery: Open, occurredAt: number): Verdict | null =>
   occurredAt >= sinceWhen(rule.since, delivery.triggeredAt, delivery.dueAt)
-    ? failed(rule, rule.event, occurredAt)
+    ? stoppedBy(rule, rule.event, occurredAt)
     : null
 
 /** Only what the change itself turned: a tag that was never there may still come. */
 function settleByChange(rule: Rule, change: ContactChange): Verdict | null {
   if (rule.rule === 'tag') {
     const [tag, turned] = 'has' in rule ? [rule.has, change.removedTags] : [rule.lacks, change.addedTags]
-    return turned.includes(tag) ? failed(rule, tag, !('has' in rule)) : null
+    return turned.includes(tag) ? stoppedBy(rule, tag, !('has' in rule)) : null
   }
   if (rule.rule !== 'field') return null
   const [before, after] = [change.fieldsBefore, change.fieldsAfter].map((fields) => propertyOf(fields, rule.field))
   if (!compares(before, rule) || compares(after, rule)) return null
-  return failed(rule, rule.field, (after as FieldValue | undefined) ?? null)
+  return stoppedBy(rule, rule.field, (after as FieldValue | undefined) ?? null)
 }

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { createAccountReads } from './account-reads.ts'
 import { createBlankingRuns } from './blanking-runs.ts'
 import { createContactReads } from './contact-reads.ts'
-import { databasePath, openForReading } from './database.ts'
+import { databasePath, logPath, openForReading } from './database.ts'
 import { createDeliveryReads } from './delivery-reads.ts'
 import type { Job, Outcome, WriteName, Writes } from './engine.ts'
 import { createEventReads } from './event-reads.ts'
@@ -137,15 +137,15 @@ function createStore(folder: string, channel: Channel, sealer: Sealer): Store {
       faults.note(outcome)
       return 'done' in outcome
     },
-    stats: () => sizesOf(databasePath(folder), writer.waiting()),
+    stats: () => sizesOf(folder, writer.waiting()),
     schemaVersion: schemaVersion(db),
   }
 }
 
-const sizesOf = (path: string, waiting: number) => ({
+const sizesOf = (folder: string, waiting: number) => ({
   waiting,
-  databaseBytes: Bun.file(path).size,
-  logBytes: Bun.file(`${path}-wal`).size,
+  databaseBytes: Bun.file(databasePath(folder)).size,
+  logBytes: Bun.file(logPath(folder)).size,
 })
 
 type Submit = <N extends WriteName>(name: N, input: Job<N>['input']) => Promise<Outcome<N>>

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import type { DeliveryWork, MessageContent, SuppressionReason } from './message-types.ts'
+import type { MessageContent, MessageRow, SuppressionReason } from './message-types.ts'
+import type { ContactRow } from './types.ts'
 
 /** Blinds the addresses on the list; made with the first look at it. */
 const KEY_NAME = 'suppression_key'
@@ -22,11 +23,14 @@ export function createSuppressionList(db: Database) {
 
   return {
     hash,
-    /** In the writing thread, before the first address is added. */
+    /**
+     * In the writing thread, before an address is added. What is stored decides: a key that was made before in a
+     * transaction which did not last is remembered here, and stored now.
+     */
     ensureKey(): void {
-      if (hash(0, '') !== null) return
-      const value = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
-      db.run('INSERT INTO install (name, value) VALUES (?, ?)', [KEY_NAME, value])
+      const stored = readKey.get(KEY_NAME)?.value
+      key = stored ?? key ?? Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
+      if (stored === undefined) db.run('INSERT INTO install (name, value) VALUES (?, ?)', [KEY_NAME, key])
     },
     /** Why an address (normalised) is not written to, or null. */
     find(appId: number, email: string): SuppressionReason | null {
@@ -41,7 +45,7 @@ export const isLifecycle = ({ mail }: MessageContent): boolean => mail.category 
 
 /** Why a mail must not go to this person, by the list and by what is stored of them; null when it may. */
 export function refusedBy(
-  { contact, message }: Pick<DeliveryWork, 'contact' | 'message'>,
+  { contact, message }: { contact: Pick<ContactRow, 'status'>; message: Pick<MessageRow, 'content'> },
   suppression: SuppressionReason | null,
 ): SuppressionReason | null {
   const reasons = [suppression, contact.status]

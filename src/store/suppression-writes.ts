@@ -1,25 +1,27 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit } from './audit.ts'
+import type { DeliveryEnds } from './delivery-ends.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
+import { addVerdict, parseRecord, wishOf } from './judge-records.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { SuppressionReason } from './message-types.ts'
 import { createSuppressionList, isLifecycle } from './suppression-list.ts'
 import type { Refused } from './types.ts'
-import type { UsedUp } from './used-up.ts'
 
 type Done = { done: true }
 const DONE: Done = { done: true }
 
-type Open = { id: number; messageId: number; version: number }
+type Open = { id: number; messageId: number; version: number; record: string | null }
 type Person = { appId: number; email: string }
 /** Where a member does it: who, and why in their own words, for the audit list. */
 type By = { accountId: string; actor: string; why: string }
+type Concluded = { messageId: number; version: number }
 type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By }
 
-type Parts = { db: Database; live: LiveMessages; usedUp: UsedUp }
+type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds }
 
 /** Ends mail to a person: the list, their status, and what waits for them, in one step (messages.md, Unsubscribe). */
-export function createSuppressionWrites({ db, live, usedUp }: Parts) {
+export function createSuppressionWrites({ db, live, ends }: Parts) {
   const [list, audit] = [createSuppressionList(db), createAudit(db)]
   // a bounce weighs more than a wish, for it ends transactional mail too
   const add = db.prepare(
@@ -38,26 +40,24 @@ export function createSuppressionWrites({ db, live, usedUp }: Parts) {
   const byId = db.prepare<Person, [number]>('SELECT app_id AS appId, email FROM contacts WHERE id = ?')
   const byEmail = db.prepare<{ id: number }, [number, string]>('SELECT id FROM contacts WHERE app_id = ? AND email = ?')
   const open = db.prepare<Open, [number, number]>(
-    `SELECT id, message_id AS messageId, version FROM deliveries
+    `SELECT id, message_id AS messageId, version, record FROM deliveries
      WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP} AND state IN ('waiting', 'deferred', 'claimed')`,
   )
-  const skip = db.prepare(
-    `UPDATE deliveries SET state = 'skipped', reason = ?, claimed_by = NULL, claimed_until = NULL, updated_at = ?
-     WHERE id = ?`,
-  )
-  const conclude = db.prepare(
-    `UPDATE deliveries SET state = ?, reason = ?, updated_at = ?
-     WHERE id = ? AND state IN ('handed', 'sent', 'unknown', 'failed')`,
+  // one that failed may have been followed by another, which has its key by now: it stays as it is
+  const conclude = db.prepare<Concluded, [string, string, number, number]>(
+    `UPDATE OR IGNORE deliveries SET state = ?, reason = ?, updated_at = ?
+     WHERE id = ? AND state IN ('handed', 'sent', 'unknown', 'failed')
+     RETURNING message_id AS messageId, version`,
   )
   const personOf = db.prepare<{ contactId: number }, [number]>(
     'SELECT contact_id AS contactId FROM deliveries WHERE id = ?',
   )
 
   const stopOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
-    for (const { id, messageId, version } of open.all(appId, contactId)) {
+    for (const { id, messageId, version, record } of open.all(appId, contactId)) {
       if (reason === 'unsubscribed' && !isLifecycle(live.contentOf(messageId, version))) continue
-      skip.run(reason, at, id)
-      usedUp.release(messageId, contactId)
+      const now = addVerdict(parseRecord(record), wishOf(reason), at)
+      ends.end(id, at, { state: 'skipped', reason, record: JSON.stringify(now) })
     }
   }
 
@@ -111,7 +111,8 @@ export function createSuppressionWrites({ db, live, usedUp }: Parts) {
       const contactId = personOf.get(input.deliveryId)?.contactId
       const person = contactId === undefined ? null : byId.get(contactId)
       if (!person) return { refusal: 'delivery_not_found' }
-      conclude.run(input.kind, input.reason, input.at, input.deliveryId)
+      const concluded = conclude.get(input.kind, input.reason, input.at, input.deliveryId)
+      if (concluded) ends.giveBack(input.deliveryId, concluded)
       return suppress({ ...person, reason: input.kind, at: input.at })
     },
   }

@@ -14,6 +14,11 @@ export const TRIGGER_AGE_MS = 72 * 3_600_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 
+type Came = { at: number; occurredAt: number }
+
+/** Whether something came (`at`) too long after it happened. Times are ms UTC. */
+export const isTooOld = ({ at, occurredAt }: Came): boolean => occurredAt < at - TRIGGER_AGE_MS
+
 /** An event, page view or action that was just written. */
 export type Arrived = {
   eventId: number
@@ -45,9 +50,12 @@ export function createTriggers({ db, ids, live, usedUp }: Parts) {
        triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?, ?, 0, 0, 0, ?) ON CONFLICT DO NOTHING`,
   )
+  const anySent = db.prepare<{ id: number }, [number, number, number]>(
+    `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP} LIMIT 1`,
+  )
   const lastHanded = db.prepare<{ at: number | null }, [number, number, number]>(
     `SELECT max(handed_at) AS at FROM deliveries
-     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP}`,
+     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP} AND state NOT IN ('skipped', 'failed')`,
   )
 
   const isTooSoon = ({ id, content: { again } }: LiveMessage, { appId, contactId }: Cause, dueAt: number): boolean => {
@@ -56,14 +64,18 @@ export function createTriggers({ db, ids, live, usedUp }: Parts) {
     return last !== null && dueAt < last + again.everyHours * HOUR_MS
   }
 
+  /** A version before may have been "once" by something else, and so have left another key, or none. */
+  const isSentBefore = ({ id, version, content: { again } }: LiveMessage, { appId, contactId }: Cause): boolean =>
+    version > 1 && isPerPerson(again) && anySent.get(appId, contactId, id) !== null
+
   const queue = (message: LiveMessage, cause: Cause): void => {
     const { id, version, content } = message
     const { appId, contactId, eventId, at, occurredAt } = cause
     const isOncePerPerson = isPerPerson(content.again)
     if (isOncePerPerson && usedUp.has(id, contactId)) return
     const rules = live.of(appId)
-    const dueAt = Math.max(at, whenDue(content.wait, occurredAt, rules.timezone))
-    if (isTooSoon(message, cause, dueAt)) return
+    const dueAt = whenDue(content.wait, cause, rules.timezone)
+    if (isTooSoon(message, cause, dueAt) || isSentBefore(message, cause)) return
     const key = onceKeyOf(content.again, cause.properties)
     rules.hasDeliveries = true
     const done = insert.run(ids.next(), appId, contactId, id, version, eventId, key, occurredAt, dueAt, dueAt, at)
@@ -82,7 +94,7 @@ export function createTriggers({ db, ids, live, usedUp }: Parts) {
   return {
     onEvent(arrived: Arrived): void {
       const rules = live.of(arrived.appId)
-      const isOld = arrived.occurredAt < arrived.at - TRIGGER_AGE_MS
+      const isOld = isTooOld(arrived)
       const { type, name, path } = arrived
       if (type !== 'page') {
         const messages = rules.byEvent.get(name)
@@ -119,18 +131,33 @@ const withoutEvent = (appId: number, contactId: number, at: number): Cause => ({
   properties: () => ({}),
 })
 
-/** When a delivery is to be sent: so many minutes after what triggered it, or at the next such time of day. */
-export function whenDue(wait: Wait | undefined, occurredAt: number, timezone: string): number {
+/**
+ * When a delivery is to be sent: so many minutes after what triggered it, or at the next such time of day; never before
+ * that came (`at`).
+ */
+export const whenDue = (wait: Wait | undefined, { at, occurredAt }: Came, timezone: string): number =>
+  Math.max(at, waitedFor(wait, occurredAt, timezone))
+
+function waitedFor(wait: Wait | undefined, occurredAt: number, timezone: string): number {
   if (wait === undefined) return occurredAt
   return 'minutes' in wait ? occurredAt + wait.minutes * MINUTE_MS : nextTimeOfDay(occurredAt, wait.until, timezone)
 }
 
-const isPerPerson = (again: Again | undefined): boolean =>
+/** Whether somebody gets a message once at all. */
+export const isPerPerson = (again: Again | undefined): boolean =>
   again === undefined || ('once' in again && again.once === 'person')
 
-/** For what a person gets a message once: empty for once at all. */
+/** The key of a mail whose "once" is by time, until it is known what became of it. */
+export const TIMED_KEY = 'timed'
+
+/** For what a person gets a message once: empty for once at all, which a version before may have had. */
 export function onceKeyOf(again: Again | undefined, properties: () => Record<string, unknown>): string {
+  if (again !== undefined && 'everyHours' in again) return TIMED_KEY
   if (again === undefined || !('property' in again)) return ''
-  const value = JSON.stringify(propertyOf(properties(), again.property) ?? null)
+  const value = JSON.stringify(onceValueOf(again, properties()))
   return Bun.SHA256.hash(value, 'base64url').slice(0, 22)
 }
+
+/** What "once per property" goes by; a lacking value is like null. */
+export const onceValueOf = ({ property }: { property: string }, properties: Record<string, unknown>): unknown =>
+  propertyOf(properties, property) ?? null

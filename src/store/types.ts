@@ -37,6 +37,7 @@ export type WriteRefusal =
   | 'message_changed'
   | 'delivery_not_found'
   | 'delivery_in_use'
+  | 'message_on_its_way'
   | 'tags_full'
   | 'fields_full'
   | 'unavailable'

@@ -5,8 +5,8 @@
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
 import { beginBlanking, blankPages } from './blanking.ts'
-import { finishCheckpoint, truncateLog } from './checkpoints.ts'
-import { databasePath } from './database.ts'
+import { createLogTrim, finishAfterCommit, finishCheckpoint, truncateLog } from './checkpoints.ts'
+import { databasePath, logPath } from './database.ts'
 import { createEngine, type Engine, type Job, type Outcome } from './engine.ts'
 import { isPassingFault, StoreError } from './errors.ts'
 import { openForWriting } from './sealed-columns.ts'
@@ -41,10 +41,13 @@ function open({ open: folder, masterKey }: Opening): Open {
   const engine = createEngine(db, Date.now, sealer)
   const path = databasePath(folder)
   const file = inodeOf(path)
+  const trim = createLogTrim(db, logPath(folder), () => performance.now())
   let isReplaced = false
   const look = setInterval(() => {
     isReplaced = inodeOf(path) !== file
-    if (!isReplaced) guard(() => lookAround(db, engine))
+    if (isReplaced) return
+    guard(() => lookAround(db, engine))
+    guard(trim)
   }, LOOK_EVERY_MS)
   return { db, engine, isReplaced: () => isReplaced, stopLooking: () => clearInterval(look) }
 }
@@ -82,14 +85,16 @@ const inodeOf = (path: string): number | null => {
 
 const REPLACED: Outcome = { refusal: 'unavailable', reason: 'the database file was replaced or removed' }
 
-function runBatch({ engine, isReplaced }: Open, text: string): void {
+function runBatch({ db, engine, isReplaced }: Open, text: string): void {
   const jobs = JSON.parse(text) as Job[]
   if (isReplaced()) return post(JSON.stringify(jobs.map(() => REPLACED)))
   try {
     post(JSON.stringify(engine.run(jobs)))
   } catch (error) {
-    stop(error)
+    return stop(error)
   }
+  // nobody waits for it but the next batch
+  guard(() => finishAfterCommit(db))
 }
 
 function close({ db, stopLooking }: Open): void {

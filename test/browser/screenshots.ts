@@ -18,7 +18,7 @@ async function takePictures(page: Page, server: Served, suffix: string): Promise
 }
 
 const isSignedIn = async (page: Page): Promise<boolean> =>
-  (await page.context().cookies()).some(({ name }) => name === 'eventpost_session')
+  (await page.context().cookies()).some(({ name }) => name.startsWith('eventpost_session'))
 
 mkdirSync(FOLDER, { recursive: true })
 const browser = await openChromium()

@@ -39,7 +39,7 @@ export const ACCOUNT_STEPS: Step[] = [
     name: 'password',
     isOpen: true,
     go: async (page) => {
-      await page.context().clearCookies({ name: 'eventpost_session' })
+      await page.context().clearCookies({ name: /^eventpost_session/ })
       await page.reload()
     },
   },
@@ -57,7 +57,7 @@ export const ACCOUNT_STEPS: Step[] = [
     name: 'invitation',
     isOpen: true,
     go: async (page, server) => {
-      await page.context().clearCookies({ name: 'eventpost_session' })
+      await page.context().clearCookies({ name: /^eventpost_session/ })
       await page.goto(await inviteTo(server, HOSTILE, ['Punched cards', HOSTILE]))
     },
   },

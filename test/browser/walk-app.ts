@@ -66,7 +66,7 @@ export const APP_STEPS: Step[] = [
     // it is seen by somebody who is signed out
     isOpen: true,
     go: async (page) => {
-      await page.context().clearCookies({ name: 'eventpost_session' })
+      await page.context().clearCookies({ name: /^eventpost_session/ })
       await page.click('main .primary')
     },
   },

@@ -113,7 +113,14 @@ export const MAIL_STEPS: Step[] = [
   },
   { name: 'deliveries-none', go: (page, server) => page.goto(at(server, 'deliveries?state=failed')) },
   { name: 'deliveries-skipped', go: (page, server) => page.goto(at(server, 'deliveries?state=skipped')) },
-  { name: 'delivery-skipped', go: openRow('grete@example.com') },
+  { name: 'delivery-unwanted', go: openRow('unwilling@example.com') },
+  {
+    name: 'delivery-skipped',
+    go: async (page, server) => {
+      await page.goto(at(server, 'deliveries?state=skipped'))
+      await openRow('grete@example.com')(page)
+    },
+  },
   { name: 'delivery-resend', go: (page) => page.click('[popovertarget=resend]') },
   { name: 'delivery-sent-on', go: (page) => page.click('dialog:popover-open .primary') },
   {

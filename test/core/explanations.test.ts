@@ -97,8 +97,12 @@ describe('a rule is said', () => {
     ],
     [pass('away', 'sending', null), 'No report of Ada for two days: they had left.'],
     [
+      { ...pass('away', 'sending', null), isEstimated: true },
+      'Ada had opened no page of yours for a while: they had left.',
+    ],
+    [
       fail('away', 'sending', NOW + 7 * MINUTE),
-      'Ada had left 3 minutes before, and this message waits until they are gone for 5 minutes.',
+      'Ada had left 3 minutes before, and this message goes only to who has been gone for 5 minutes.',
     ],
     [
       { ...pass('away', 'sending', null), isUnknown: true },
@@ -209,10 +213,21 @@ describe('a state is said', () => {
     )
   })
 
+  test('by the rule that nothing was known for', () => {
+    const stranger = { ...fail('away', 'sending', null), isUnknown: true as const }
+    const unreported = 'Your pages had not reported Ada yet, and this message is not sent to such people.'
+    expect(say({ reason: 'never_reported' }, [fail('field', 'plan', 'pro'), stranger])).toBe(unreported)
+    expect(say({ reason: 'never_reported' })).toBe(unreported)
+    const nowhere = { ...fail('notSeen', null, null), isUnknown: true as const }
+    expect(say({ reason: 'no_page' }, [nowhere, stranger])).toBe(
+      'The event named no page of yours, so nobody knows whether Ada opened it. This message is not sent then.',
+    )
+  })
+
   test('as what cannot be told yet', () => {
     const verdicts = [{ ...fail('away', 'sending', NOW), until: NOW + 30 * MINUTE }]
     expect(say({ state: 'deferred', reason: 'unsure' }, verdicts)).toBe(
-      'A page was open at the time of the event, and nobody knows yet whether Ada was before it. It is judged again on 15 May 2026, 12:10 UTC.',
+      'A page was open at the time of the event, and nobody knows yet whether Ada was in front of it. It is judged again on 15 May 2026, 12:10 UTC.',
     )
   })
 
@@ -240,9 +255,20 @@ test('times are told by the clock of the app', () => {
 })
 
 describe('a reason has a sentence of its own', () => {
-  const judged = ['message_paused', 'again', 'gave_up', 'window', 'unsure', 'perDay', 'perWeek', 'gone']
+  const judged = [
+    'never_reported',
+    'no_page',
+    'message_paused',
+    'again',
+    'gave_up',
+    'window',
+    'unsure',
+    'perDay',
+    'perWeek',
+    'gone',
+  ]
   const sending = ['missing_value', 'broken_template', 'no_sender', 'smtp_url', 'dkim_key', 'error', 'not_saved']
-  const server = ['server_paused', 'stopped', 'unknown']
+  const server = ['server_paused', 'stopped', 'unknown', 'erefused', 'euntrusted', 'eplain']
   /** Of other ways to send, of files and of logins that we do not use. */
   const foreign = ['EOTP', 'EOAUTH2', 'EMAXLIMIT', 'EMAXRECIPIENTS', 'ESENDMAIL', 'ESES', 'ECONFIG', 'EPROXY']
   const unused = [...foreign, 'EFILEACCESS', 'EURLACCESS', 'EFETCH']
@@ -276,7 +302,7 @@ describe('a line of a rehearsal is said', () => {
   test('as a delivery would be', () => {
     expect(line('send').why).toBe(`It would have been sent on ${WHEN}.`)
     expect(line('waiting')).toEqual({ why: `It would wait until ${WHEN}.`, judgedAt: null, rules: [] })
-    expect(line('again').why).toBe('Ada got this message already, or it is on its way.')
+    expect(line('again').why).toBe('Ada had a mail of this message waiting, or had got it already.')
     expect(line('seen', [fail('notSeen', '/r/1', NOW)])).toEqual({
       why: 'Ada had /r/1 open at the time of the event, so this mail was not needed.',
       judgedAt: NOW,

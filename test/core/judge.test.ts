@@ -85,9 +85,9 @@ describe('a rule, judged at the moment of sending', () => {
     ],
     ['field that is none of theirs', { rule: 'field', field: 'constructor', is: 'present' }, nothing, ['field']],
     ['status', { rule: 'status', is: 'subscribed' }, nothing, ['send']],
-    ['away from someone the script never saw', { rule: 'away', ifUnknown: 'skip' }, nothing, ['not_away']],
-    ['notSeen of someone the script never saw', { rule: 'notSeen', ifUnknown: 'skip' }, nothing, ['seen']],
-    ['seen of someone the script never saw', { rule: 'seen' }, nothing, ['not_seen']],
+    ['away from someone the script never saw', { rule: 'away', ifUnknown: 'skip' }, nothing, ['never_reported']],
+    ['notSeen of someone the script never saw', { rule: 'notSeen', ifUnknown: 'skip' }, nothing, ['never_reported']],
+    ['seen of someone the script never saw', { rule: 'seen' }, nothing, ['never_reported']],
     ['seen, and it was', { rule: 'seen' }, () => messaging.browse('a', page(`${RESULTS}/`)), ['send']],
     ['seen, and another page was', { rule: 'seen' }, () => messaging.browse('a', page('/results/12')), ['not_seen']],
   ]

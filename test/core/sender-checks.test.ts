@@ -22,6 +22,10 @@ describe('SPF', () => {
     expect(await check({ [DOMAIN]: ['v=spf10 no', 'other'] }, 'SPF')).toMatchObject({ state: 'bad', record })
     const without = await check({}, 'SPF', { ...SENDER, server: null })
     expect(without.record?.value).toBe('v=spf1 mx ~all')
+    const values = await Promise.all(
+      ['192.0.2.7', '2001:db8::7'].map(async (server) => (await check({}, 'SPF', { ...SENDER, server })).record?.value),
+    )
+    expect(values).toEqual(['v=spf1 ip4:192.0.2.7 ~all', 'v=spf1 ip6:2001:db8::7 ~all'])
   })
   test.each([
     [['v=spf1 include:spf.example.net ~all'], 'good', 'says who may send for it'],

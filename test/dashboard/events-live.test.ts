@@ -12,7 +12,7 @@ afterEach(() => pages.close())
 describe('the stream', () => {
   const follow = async (query: string) => {
     const response = await pages.handle(pages.at(`feed?${query}`), {
-      headers: { Cookie: `eventpost_session=${pages.browser.cookies.get('eventpost_session')}` },
+      headers: { Cookie: `eventpost_session_8080=${pages.browser.cookies.get('eventpost_session_8080')}` },
     })
     const reader = response.body?.getReader()
     let text = ''
@@ -84,7 +84,7 @@ describe('the stream', () => {
 
   test('is not begun for HEAD, which nobody reads', async () => {
     const watch = spyOn(pages.feed, 'watch')
-    const headers = { Cookie: `eventpost_session=${pages.browser.cookies.get('eventpost_session')}` }
+    const headers = { Cookie: `eventpost_session_8080=${pages.browser.cookies.get('eventpost_session_8080')}` }
     const { status } = await pages.handle(pages.at('feed'), { method: 'HEAD', headers })
     expect([status, watch.mock.calls.length]).toEqual([200, 0])
     watch.mockRestore()
@@ -97,7 +97,7 @@ describe('the stream', () => {
       404,
       async () => {
         const other = await pages.addAccount('eve@example.com', 'Other')
-        const cookie = `eventpost_session=${pages.browser.cookies.get('eventpost_session')}`
+        const cookie = `eventpost_session_8080=${pages.browser.cookies.get('eventpost_session_8080')}`
         return pages.get(`/apps/${other.appId}/feed`, { Cookie: cookie })
       },
     ],

@@ -49,7 +49,7 @@ describe('whoever has a password', () => {
       `/sign-in?next=${encodeURIComponent(activation())}`,
     ])
     // what it takes to sign in is the matter of that page
-    expect(browser.cookies.has('eventpost_session')).toBe(false)
+    expect(browser.cookies.has('eventpost_session_8080')).toBe(false)
     expect(await mayLook()).toBe(true)
     expect((await browser.get(link())).status).toBe(404)
   })

@@ -6,7 +6,7 @@ import { useSecondStep } from './second-step.ts'
 
 const step = useSecondStep()
 const MINUTE = 60_000
-const COOKIE = 'eventpost_second_step'
+const COOKIE = 'eventpost_second_step_8080'
 const WRONG = 'Error: This code is wrong, or was used before.'
 const USED_UP = 'You signed in with a recovery code, which is used up. Your own page says how many are left.'
 

@@ -192,7 +192,7 @@ describe('a test mail', () => {
     await pages.set({ smtpUrl: 'smtp://127.0.0.1:1' })
     const { html } = await pages.press(path, 'test', { to: 'ada@example.com' })
     expect((await textOf(html, '#test .notice'))[0]).toBe(
-      'Error: Nothing was sent. The connection to the mail server broke.',
+      'Error: Nothing was sent. Nothing answered at the address and port of the mail server. See that it runs, and that both are right.',
     )
     const missing = await pages.press(path, 'test', { to: 'ada@example.com', 'mail.subject': '{{ contact.fields.x }}' })
     expect((await textOf(missing.html, '#test .notice'))[0]).toBe(
@@ -205,7 +205,8 @@ describe('a rehearsal', () => {
   const rehearse = (changes: Record<string, string> = {}) => pages.press(path, 'rehearse 7', changes)
 
   test('tells who, when and why not, of what is typed, and sends nothing', async () => {
-    for (const email of ['bob@example.com', 'eve@example.com']) await pages.event({ email })
+    const properties = { url: 'https://example.com/results/1' }
+    for (const email of ['bob@example.com', 'eve@example.com']) await pages.event({ email, properties })
     pages.clock.ms += 60_000
     await pages.event({ email: 'eve@example.com', event: 'paid' })
     pages.clock.ms += 3_600_000

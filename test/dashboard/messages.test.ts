@@ -204,7 +204,7 @@ describe('the preview while typing', () => {
     await pages.event({ properties: { headline: 'H', url: evil } })
     const { shown } = await ask({ ...WORDS, 'mail.body': '[See]({{ event.url }})' })
     expect(await textOf(shown.places['preview-said'], '.notice')).toEqual([
-      expect.stringContaining(`no link to ${evil}`),
+      expect.stringContaining(`no link to “${evil}”`),
     ])
     expect(shown.mail.text).not.toContain('evil')
   })

@@ -126,7 +126,7 @@ describe('who chose one', () => {
     expect([status, location, [...browser.cookies.keys()]]).toEqual([
       303,
       account.at('activation'),
-      ['eventpost_session', 'eventpost_known', 'eventpost_flash'],
+      ['eventpost_session_8080', 'eventpost_known', 'eventpost_flash'],
     ])
     const { html } = await browser.get(location ?? '')
     expect(await said(html)).toEqual([
@@ -158,7 +158,10 @@ describe('who chose one', () => {
     const browser = createBrowser(account)
     expect(await textOf((await browser.get(`/password?token=${token}`)).html, '.notice')).toEqual([])
     const { location } = await choose(browser, token)
-    expect([location, [...browser.cookies.keys()]]).toEqual(['/sign-in/code?next=%2F&set=1', ['eventpost_second_step']])
+    expect([location, [...browser.cookies.keys()]]).toEqual([
+      '/sign-in/code?next=%2F&set=1',
+      ['eventpost_second_step_8080'],
+    ])
     expect(await textOf((await browser.get(location ?? '')).html, '.notice')).toEqual([
       'Done: Your new password is set. Wherever you were signed in with another one, you are signed out.',
     ])

@@ -108,8 +108,9 @@ describe('the mail server', () => {
 
   test('that is left alone is said on the pages of its app', async () => {
     await save({ smtpUrl: SECRET })
-    const pause = { server: '127.0.0.1:465', reason: 'smtp_421', until: pages.clock.now() + MINUTE }
-    pages.mailer.listPauses = () => [pause, { ...pause, server: 'elsewhere.example:587' }]
+    const { login } = pages.mailer.findWay(await settings())
+    const pause = { place: login ?? '', reason: 'smtp_421', until: pages.clock.now() + MINUTE }
+    pages.mailer.listPauses = () => [{ ...pause, place: 'of another', reason: 'smtp_535' }, pause]
     expect(await textOf(await see(), '.notice.caution')).toEqual([
       'Caution: The mail server 127.0.0.1:465 is left alone until 3 May 2026, 12:01 UTC. The mail server asked to be left alone for a while (it answered 421). Mails wait, and none is lost.',
     ])
@@ -135,6 +136,18 @@ describe('the signature', () => {
     const published = key.export({ type: 'spki', format: 'der' }).toString('base64')
     expect(await textOf(html, '#dkim-value')).toEqual([`v=DKIM1; k=rsa; p=${published}`])
     expect(html).not.toContain('PRIVATE')
+  })
+
+  test('of another domain than the sender’s is said to be of no use', async () => {
+    await save({ fromEmail: 'ada@news.first.example' })
+    for (const [dkimDomain, told] of [
+      ['other.example', 1],
+      ['first.example', 0],
+      ['news.first.example', 0],
+    ] as const) {
+      await make({ dkimDomain })
+      expect((await textOf(await see(), '#dkim .notice.caution')).length).toBe(told)
+    }
   })
 
   test('can be removed', async () => {
@@ -209,5 +222,11 @@ describe('the secret for reports', () => {
     expect(status).toBe(200)
     expect(await textOf(html, '#report-secret')).toEqual([bounceSecret ?? 'none'])
     expect(await see()).not.toContain(bounceSecret ?? '')
+  })
+
+  test('is replaced only after a question', async () => {
+    expect(await textOf(await see(), 'dialog#new-secret h2')).toEqual([])
+    await browser.post(path('/reports'))
+    expect(await textOf(await see(), 'dialog#new-secret h2')).toEqual(['Make a new secret?'])
   })
 })

@@ -9,7 +9,7 @@ import { useSecondStep } from './second-step.ts'
 
 const step = useSecondStep()
 const MINUTE = 60_000
-const COOKIE = 'eventpost_second_step'
+const COOKIE = 'eventpost_second_step_8080'
 const WRONG = 'Error: This code is wrong, or was used before.'
 const USED_UP = 'You signed in with a recovery code, which is used up. Your own page says how many are left.'
 
@@ -35,7 +35,7 @@ describe('the second step', () => {
     ])
     const passed = await step.send(browser, step.now())
     expect([passed.status, passed.location, await step.isIn(browser)]).toEqual([303, '/', true])
-    expect([...browser.cookies.keys()]).toEqual(['eventpost_session', 'eventpost_known'])
+    expect([...browser.cookies.keys()]).toEqual(['eventpost_session_8080', 'eventpost_known'])
   })
 
   test('leads to the page that was wanted, and nowhere else', async () => {
@@ -56,14 +56,14 @@ describe('the second step', () => {
   test('holds its cookie for its host alone, and over https with its prefix', async () => {
     const { headers } = await createBrowser(step.pages).signIn('ada@example.com')
     expect(headers.getSetCookie()).toEqual([
-      expect.stringMatching(/^eventpost_second_step=\w{43}; Path=\/; Max-Age=300; HttpOnly; SameSite=Lax$/),
+      expect.stringMatching(/^eventpost_second_step_8080=\w{43}; Path=\/; Max-Age=300; HttpOnly; SameSite=Lax$/),
     ])
     const secure = await openAccount({ baseUrl: 'https://post.example.com' })
     const ada = await secure.signedIn()
     const theirs = await turnOn(secure, ada)
     const browser = createBrowser(secure)
     const [cookie] = (await browser.signIn('ada@example.com')).headers.getSetCookie()
-    expect(cookie).toMatch(/^__Host-second-step=\w{43}; Path=\/; Max-Age=300; HttpOnly; SameSite=Lax; Secure$/)
+    expect(cookie).toMatch(/^__Host-second_step=\w{43}; Path=\/; Max-Age=300; HttpOnly; SameSite=Lax; Secure$/)
     const code = codeAt(theirs.secret, secure.clock.ms)
     expect((await browser.post('/sign-in/code', { code })).location).toBe('/')
     await secure.close()
@@ -104,7 +104,7 @@ describe('the second step', () => {
   test('what waits for it is no session, and no proof of the password', async () => {
     const browser = await step.asked()
     const token = browser.cookies.get(COOKIE) ?? ''
-    browser.cookies.set('eventpost_session', token)
+    browser.cookies.set('eventpost_session_8080', token)
     expect(await step.isIn(browser)).toBe(false)
     expect((await browser.get(`/password?token=${token}`)).status).toBe(404)
     const { html } = await browser.get('/sign-in/code')

@@ -108,12 +108,17 @@ describe('signing in', () => {
 
   test('the cookie is of its host alone, for 30 days, and over https with its prefix', async () => {
     const plain = (await createBrowser(pages).signIn('ada@example.com')).headers.getSetCookie()
-    expect(plain[0]).toMatch(/^eventpost_session=\w{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax$/)
+    expect(plain[0]).toMatch(/^eventpost_session_8080=\w{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax$/)
     expect(plain).toHaveLength(2)
     const secure = await openAccount({ baseUrl: 'https://post.example.com' })
     const [session] = (await createBrowser(secure).signIn('ada@example.com')).headers.getSetCookie()
     expect(session).toMatch(/^__Host-session=\w{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure$/)
+    const other = await openAccount({ baseUrl: 'https://post.example.com:8443' })
+    const [beside] = (await createBrowser(other).signIn('ada@example.com')).headers.getSetCookie()
+    // cookies know no ports, and one installation must not sign the other out
+    expect(beside).toStartWith('__Host-session_8443=')
     await secure.close()
+    await other.close()
   })
 
   test('a form from another site is refused', async () => {
@@ -211,7 +216,7 @@ describe('signing out', () => {
     const browser = await pages.signedIn()
     const held = new Map(browser.cookies)
     const { status, location } = await browser.post('/sign-out')
-    expect([status, location, browser.cookies.has('eventpost_session')]).toEqual([303, '/sign-in', false])
+    expect([status, location, browser.cookies.has('eventpost_session_8080')]).toEqual([303, '/sign-in', false])
     for (const [name, value] of held) browser.cookies.set(name, value)
     expect((await browser.get(pages.at('you'))).location).toStartWith('/sign-in')
   })

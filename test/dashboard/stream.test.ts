@@ -99,7 +99,7 @@ describe('a stream of changes', () => {
     const { parts, clock } = pages
     const sessions = createSessions(parts)
     const request = new Request(`${pages.baseUrl}/`, {
-      headers: { Cookie: `eventpost_session=${browser.cookies.get('eventpost_session')}` },
+      headers: { Cookie: `eventpost_session_8080=${browser.cookies.get('eventpost_session_8080')}` },
     })
     const pageParts = { ...parts, sessions, signIns: createSignIns(parts) }
     const response = streamChanges(pageParts, request, pages.begun.appId, look)

@@ -136,6 +136,23 @@ describe('changing it', () => {
     })
   })
 
+  test('does not take off who is not on it, so that a slip is seen', async () => {
+    await sendEvent(pages, { app, email: BOB })
+    for (const email of [BOB, 'stranger@example.com']) {
+      const { status, html } = await remove({ email })
+      expect([status, await textOf(html, '.fault')]).toEqual([400, ['Error: This address is not on the list.']])
+      expect(await attributesOf(html, '#remove-email', 'value')).toEqual([email])
+    }
+    expect(audited()).toEqual([])
+  })
+
+  test('holds for somebody who comes after it, and their page says so', async () => {
+    await add()
+    await sendEvent(pages, { app, email: BOB })
+    expect((await pages.store.findContact(app.id, BOB))?.status).toBe('unsubscribed')
+    expect(await textOf(await see(), '#people td[data-label=Person]')).toEqual([BOB])
+  })
+
   test.each([
     [{ email: 'nobody' }, ['Give one whole email address.']],
     [{ why: ' ' }, ['Say why, for whoever asks later.']],

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { unsubscribeUrl } from '../../src/core/unsubscribe.ts'
 import { CONTENT, type Sending, startSending } from '../mail/sending.ts'
+import { textOf } from './pages.ts'
 
 let sending: Sending
 beforeEach(async () => {
@@ -85,9 +86,18 @@ describe('the link in a mail', () => {
   test('that is not ours does nothing', async () => {
     await sending.sendEvent('ada@example.com')
     const url = await linkOf('ada@example.com')
-    for (const wrong of [`${url}x`, url.slice(0, -1), url.replace(/.{4}$/, 'AAAA'), 'http://localhost:8080/u/test']) {
+    for (const wrong of [`${url}x`, url.slice(0, -1), url.replace(/.{4}$/, 'AAAA')]) {
       expect((await get(wrong)).status).toBe(404)
       expect((await post(wrong)).status).toBe(404)
+    }
+    expect(await statusOf('ada@example.com')).toBe('subscribed')
+  })
+
+  test('of a test mail says that it is one, and does nothing', async () => {
+    await sending.sendEvent('ada@example.com')
+    for (const call of [get, post]) {
+      const answer = await call('http://localhost:8080/u/test')
+      expect([answer.status, await textOf(await answer.text(), 'h1')]).toEqual([200, ['This was a test mail']])
     }
     expect(await statusOf('ada@example.com')).toBe('subscribed')
   })

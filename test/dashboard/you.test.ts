@@ -35,13 +35,13 @@ describe('the session', () => {
 
   test.each(['', 'wrong', HOSTILE.replaceAll(/[;\s]/g, '')])('%p is no token', async (token) => {
     const browser = createBrowser(pages)
-    browser.cookies.set('eventpost_session', token)
+    browser.cookies.set('eventpost_session_8080', token)
     expect((await browser.get(pages.at('you'))).status).toBe(303)
   })
 
   test('is stored as a hash', async () => {
     const browser = await pages.signedIn()
-    const token = browser.cookies.get('eventpost_session') ?? ''
+    const token = browser.cookies.get('eventpost_session_8080') ?? ''
     const file = await Bun.file(`${pages.folder}/eventpost.db-wal`).text()
     expect([token.length, file.includes(token)]).toEqual([43, false])
     expect(file).toContain(Bun.SHA256.hash(token, 'base64url'))
@@ -100,14 +100,14 @@ describe('changing the password', () => {
 
   test('ends all other sessions; this one goes on under another token', async () => {
     const [here, there] = [await pages.signedIn(), await pages.signedIn()]
-    const before = here.cookies.get('eventpost_session')
+    const before = here.cookies.get('eventpost_session_8080')
     const { status, location } = await change(here, { password: PASSWORD, newPassword: NEW })
     expect([status, location]).toEqual([303, pages.at('you')])
-    expect(here.cookies.get('eventpost_session')).not.toBe(before)
+    expect(here.cookies.get('eventpost_session_8080')).not.toBe(before)
     expect((await here.get(pages.at('you'))).status).toBe(200)
     expect((await there.get(pages.at('you'))).status).toBe(303)
     const old = createBrowser(pages)
-    old.cookies.set('eventpost_session', before ?? '')
+    old.cookies.set('eventpost_session_8080', before ?? '')
     expect((await old.get(pages.at('you'))).status).toBe(303)
     expect((await old.signIn('ada@example.com')).status).toBe(400)
     expect((await old.signIn('ada@example.com', NEW)).status).toBe(303)

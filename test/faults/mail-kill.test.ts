@@ -3,7 +3,7 @@
  * so, and otherwise only those of which nobody could know, all of them visible.
  */
 import { afterEach, expect, test } from 'bun:test'
-import { IN_THE_AIR } from '../../src/mail/dispatch.ts'
+import { IN_THE_AIR } from '../../src/mail/shares.ts'
 import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { openStore } from '../../src/store/store.ts'
 import type { AppRow, EventWrite } from '../../src/store/types.ts'

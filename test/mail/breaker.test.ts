@@ -23,7 +23,7 @@ test('a server that fails now and then is not paused', () => {
 test('five failures in a row pause it, and no other', () => {
   fail(5)
   expect([breaker.admit('a'), breaker.isHeld('a'), breaker.admit('b')]).toEqual([false, true, true])
-  expect(breaker.listPauses()).toEqual([{ server: 'a', reason: 'smtp_421', until: now + (PAUSE_MS[0] ?? 0) }])
+  expect(breaker.listPauses()).toEqual([{ place: 'a', reason: 'smtp_421', until: now + (PAUSE_MS[0] ?? 0) }])
   // what was in the air when it began makes it no longer
   fail(5)
   expect(breaker.pausedUntil('a')).toBe(now + (PAUSE_MS[0] ?? 0))

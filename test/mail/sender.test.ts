@@ -1,10 +1,13 @@
 /** What becomes of an event, of mails in the air at a stop, and of those that wait for their pace (messages.md, Sending). */
 import { describe, expect, test } from 'bun:test'
-import { IN_THE_AIR } from '../../src/mail/dispatch.ts'
+import type { SMTPServerOptions } from 'smtp-server'
+import { IN_THE_AIR } from '../../src/mail/shares.ts'
+import type { Provider } from '../../src/mail/provider.ts'
 import type { SendWindow } from '../../src/store/message-types.ts'
 import { useClosing } from '../closing.ts'
 import { createTestSender } from '../helper.ts'
-import { countEach, live, MINUTE, type Sending, startSending } from './sending.ts'
+import { startMailServer } from './mail-server.ts'
+import { countEach, live, MINUTE, type Sending, startSecond, startSending } from './sending.ts'
 
 const keep = useClosing()
 const start = async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
@@ -101,6 +104,49 @@ test('an app sends at its pace, and holds up no other', async () => {
     await sending.sendDue()
   }
   expect(countEach(sending)).toEqual(Array(40).fill(1))
+})
+
+test('an account whose password is refused holds up no other at the same mail server', async () => {
+  const onAuth: SMTPServerOptions['onAuth'] = ({ username, password }, _, done) =>
+    password === 'right' ? done(null, { user: username }) : done(Object.assign(new Error('no'), { responseCode: 535 }))
+  const shared = await startMailServer({}, { authOptional: false, allowInsecureAuth: true, onAuth })
+  keep({ close: shared.stop })
+  const urlOf = (login: string) => `smtp://${login}@127.0.0.1:${shared.port}`
+  const sending = await start()
+  await sending.setSettings({ smtpUrl: urlOf('anna:wrong') })
+  const sendSecond = await startSecond(sending, { smtpUrl: urlOf('bert:right') })
+  await sending.sendEvents(20)
+  await sending.sendDue()
+  expect(sending.sender().listPauses()).toMatchObject([{ reason: 'smtp_535' }])
+  await sendSecond('cy@example.com')
+  await sending.sendDue()
+  expect(shared.received.map(({ to }) => to)).toEqual([['cy@example.com']])
+  expect(sending.sender().listPauses()).toHaveLength(1)
+})
+
+test('a mail server that does not answer is found out once, not once for each login', async () => {
+  let asked = 0
+  const createProvider = (url: string): Provider => ({
+    send: async (_, handOver) => {
+      if (url.includes('dead')) {
+        asked += 1
+        return { is: 'unreachable', reason: 'etimedout' }
+      }
+      await handOver()
+      return { is: 'sent' }
+    },
+    close: () => {},
+  })
+  const sending = await start({}, {}, { createProvider })
+  await sending.setSettings({ smtpUrl: 'smtp://anna:a@dead.example' })
+  await sending.sendEvents(20)
+  await sending.sendDue()
+  expect(asked).toBeLessThanOrEqual(10)
+  const before = asked
+  await sending.setSettings({ smtpUrl: 'smtp://bert:b@dead.example' })
+  await sending.sendEvent('cy@example.com')
+  await sending.sendDue()
+  expect([asked - before, sending.sender().listPauses().length]).toEqual([0, 1])
 })
 
 test('to stop is to let what is in the air land, and to claim nothing more', async () => {

@@ -69,6 +69,19 @@ export async function startSending(
   }
 }
 
+/** Another account with the same message and mail settings of its own, and a way to send it events. */
+export async function startSecond({ store, second, clock, call }: Sending, settings: Partial<MailSettings>) {
+  const [app] = await store().listApps(second.accountId)
+  if (!app) throw new Error('the other account has no app')
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: clock.now() }
+  await store().setMailSettings({ ...by, settings: { fromEmail: 'hello@second.example', ...settings } })
+  await store().saveMessages({ ...by, drafts: [{ id: null, name: 'M', status: 'live', content: CONTENT }] })
+  return async (email: string): Promise<void> => {
+    const event = { app: app.publicId, email, event: 'results_ready', createContact: true, properties: RESULTS }
+    await call('POST', EVENTS, { key: second.apiKey, body: event })
+  }
+}
+
 /** Lets time go by until a moment has come, sending what is due in each minute. */
 export async function live(sending: Sending, ms: number): Promise<void> {
   for (let gone = 0; gone < ms; gone += MINUTE) {

@@ -153,6 +153,21 @@ describe('a mail that certainly did not go', () => {
     expect(asked).toEqual([])
   })
 
+  test.each<[string, SMTPServerOptions, boolean]>([
+    ['eplain', {}, true],
+    ['euntrusted', { disabledCommands: [] }, false],
+    ['etls', {}, false],
+  ])('the connection cannot be made secure: %s', async (reason, options, isSecure) => {
+    const server = await startMailServer({}, options)
+    const login = { user: 'ada', password: 'secret' }
+    // this machine, by an address from which it could be another
+    const provider = createSmtpProvider({ host: '0.0.0.0', port: server.port, isSecure, login }, QUICK)
+    Object.assign(open, { server, provider })
+    const mail = { from: 'hello@example.com', to: 'ada@example.com', raw: Buffer.from(RAW) }
+    expect(await provider.send(mail, async () => true)).toEqual({ is: 'unreachable', reason })
+    expect(server.received).toEqual([])
+  })
+
   test('the connection drops before the final dot, while the hand-over is written', async () => {
     const { server, send } = await start({ data: () => 'drop' })
     const slow = async (): Promise<boolean> => {
@@ -174,7 +189,7 @@ describe('a mail that certainly did not go', () => {
   test('nobody listens', async () => {
     const { server, send } = await start()
     await server.stop()
-    expect(await send()).toEqual({ is: 'unreachable', reason: expect.any(String) })
+    expect(await send()).toEqual({ is: 'unreachable', reason: 'erefused' })
   })
 
   test('a password is not said to a server far away without TLS', async () => {
@@ -187,7 +202,7 @@ describe('a mail that certainly did not go', () => {
     const { server } = await start({}, { onAuth, allowInsecureAuth: true })
     const provider = createSmtpProvider({ ...far, port: server.port }, QUICK)
     const mail = { from: 'hello@example.com', to: 'ada@example.com', raw: Buffer.from(RAW) }
-    expect(await provider.send(mail, async () => true)).toMatchObject({ is: 'refused', about: 'sender' })
+    expect(await provider.send(mail, async () => true)).toEqual({ is: 'unreachable', reason: 'etls' })
     expect(said).toEqual([])
     provider.close()
   })

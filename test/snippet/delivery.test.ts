@@ -1,6 +1,6 @@
 /** How snippet/snippet.ts delivers: batches, retries, refusals (design: behaviour 11). Time is moved, not waited for. */
 import { describe, expect, test } from 'bun:test'
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { FOUND } from '../chromium.ts'
 import { quiet, type Reply, until } from './collector.ts'
 import { identify, proofOf, useBench } from './site.ts'
@@ -18,11 +18,25 @@ const ids = (): string[] =>
     .bodies()
     .map(({ id }) => id)
 
-/** Replies with these in turn to a page whose clock the test moves. */
+/** Replies with these in turn to a page whose clock the test moves; `firstAnswer` waits until the page has read one. */
 async function openAgainst(...replies: Reply[]) {
   bench.collector().replyWith(...replies)
   bench.site().serve({ calls: IDENTIFY })
-  return bench.openPage('/a', {}, (context) => context.clock.install())
+  let answers = 0
+  const count = (request: Request) => {
+    if (request.url().endsWith('/c')) answers++
+  }
+  const opened = await bench.openPage('/a', {}, (context) => {
+    context.on('requestfinished', count).on('requestfailed', count)
+    return context.clock.install()
+  })
+  const firstAnswer = async () => {
+    await until(() => answers > 0, ids)
+    await quiet()
+    // from now on time goes by only as the test moves it, however slow the machine
+    await opened.page.clock.pauseAt(Number(await opened.page.evaluate('Date.now()')) + 100)
+  }
+  return { ...opened, firstAnswer }
 }
 
 /** A page that was opened online, and whose person has been offline for ten minutes since. */
@@ -114,8 +128,8 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('is tried five times, each after a longer while, and is given up', async () => {
-    const { page, said } = await openAgainst({ status: 503, body: { message: 'Try again.' } })
-    await until(() => calls().length === 1, ids)
+    const { page, said, firstAnswer } = await openAgainst({ status: 503, body: { message: 'Try again.' } })
+    await firstAnswer()
     const waits: number[] = []
     for (let count = 2; count <= TRIES; count++) waits.push(await moveUntil(page, count))
     for (const [index, wait] of waits.entries()) {
@@ -149,10 +163,8 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('waits as long as Retry-After says, and so does what comes meanwhile', async () => {
-    const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
-    await until(() => calls().length === 1, ids)
-    // the answer is there, too
-    await quiet()
+    const { page, firstAnswer } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
+    await firstAnswer()
     await page.evaluate(`history.pushState(0, '', '/b'); service('track', 'saved')`)
     await page.evaluate(`dispatchEvent(new Event('online'))`)
     await page.clock.runFor(59_500)
@@ -164,10 +176,8 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('and waits for Retry-After holds up nobody but its person', async () => {
-    const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
-    await until(() => calls().length === 1, ids)
-    // the answer is there, too
-    await quiet()
+    const { page, firstAnswer } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
+    await firstAnswer()
     await page.evaluate(`service('track', 'hers'); ${identify(GRACE)}`)
     await page.clock.runFor(10)
     await bench.expectTold(['ada page /a', 'grace page /a'])
@@ -179,8 +189,8 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('is not sent earlier because the page is looked at', async () => {
-    const { page } = await openAgainst({ status: 503 }, { status: 503 }, { status: 202 })
-    await until(() => calls().length === 1, ids)
+    const { page, firstAnswer } = await openAgainst({ status: 503 }, { status: 503 }, { status: 202 })
+    await firstAnswer()
     for (let i = 0; i < 8; i++) {
       await page.evaluate(
         `dispatchEvent(new PageTransitionEvent('pageshow')); dispatchEvent(new Event('visibilitychange'))`,
@@ -196,8 +206,8 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   test.each(['pagehide', 'online'])(
     'goes out on %s as often as that comes, and has its five tries after the last',
     async (type) => {
-      const { page, said } = await openAgainst({ status: 503 })
-      await until(() => calls().length === 1, ids)
+      const { page, said, firstAnswer } = await openAgainst({ status: 503 })
+      await firstAnswer()
       const [first] = ids()
       const tries = () => ids().filter((id) => id === first).length
       // one that is underway is not sent again, so the event may have to come twice
@@ -216,8 +226,8 @@ describe.skipIf(!FOUND)('what was not taken', () => {
 
   test('goes out together with what comes while it waits', async () => {
     // a wait that no slow machine outlasts
-    const { page } = await openAgainst({ status: 503, headers: { 'Retry-After': '60' } }, { status: 202 })
-    await until(() => calls().length === 1, ids)
+    const { page, firstAnswer } = await openAgainst({ status: 503, headers: { 'Retry-After': '60' } }, { status: 202 })
+    await firstAnswer()
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await page.clock.runFor(10)
     await page.evaluate(`history.pushState(0, '', '/c')`)
@@ -248,8 +258,8 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('goes out under its person after a reset, also while it waits', async () => {
-    const { page } = await openAgainst({ status: 503 }, { status: 202 })
-    await until(() => calls().length === 1, ids)
+    const { page, firstAnswer } = await openAgainst({ status: 503 }, { status: 202 })
+    await firstAnswer()
     await page.evaluate(`service('reset'); ${identify(GRACE)}`)
     await moveUntil(page, 4)
     await bench.expectTold(['ada page /a', 'ada page /a', 'ada leave /a', 'grace page /a'])
@@ -257,8 +267,8 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('goes out when the page is left', async () => {
-    const { page } = await openAgainst({ status: 503 }, { status: 202 })
-    await until(() => calls().length === 1, ids)
+    const { page, firstAnswer } = await openAgainst({ status: 503 }, { status: 202 })
+    await firstAnswer()
     bench.site().serve({ head: '<title>away</title>' }, '/away')
     await page.evaluate(`location.href = '/away'`)
     await bench.expectTold(['ada page /a', 'ada page /a', 'ada leave /a'])

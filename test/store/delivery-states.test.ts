@@ -2,6 +2,7 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/store/database.ts'
+import { createDeliveryEnds } from '../../src/store/delivery-ends.ts'
 import { createDeliveryQueue } from '../../src/store/delivery-queue.ts'
 import { createDeliveryReads } from '../../src/store/delivery-reads.ts'
 import { prepareDeliveryStatements } from '../../src/store/delivery-statements.ts'
@@ -51,7 +52,10 @@ function plansOf(run: (db: Database) => unknown): string[] {
 }
 
 const query = { appId: 1, messageId: null, contactId: null, states: null, before: 9, limit: 5 }
-const parts = (watched: Database) => ({ db: watched, live: createLiveMessages(watched), usedUp: createUsedUp() })
+function parts(watched: Database) {
+  const common = { db: watched, live: createLiveMessages(watched), usedUp: createUsedUp() }
+  return { ...common, ends: createDeliveryEnds(common) }
+}
 const people = { find: () => null, add: () => ({ id: 1, lacksName: false }), drop: () => {}, forget: () => {} }
 
 describe('no statement looks through all deliveries', () => {

@@ -77,11 +77,12 @@ async function explainFor(
 
 /** A rule's sentence says what it found, in the words of the dashboard. */
 export const rulesView = ({ rules }: Explanation) =>
-  rules.map(({ rule, verdict, sentence, isToday }) => ({
+  rules.map(({ rule, verdict, sentence, isToday, isEstimated }) => ({
     rule,
     verdict,
     sentence: cleanText(sentence),
     ...(isToday ? { isToday } : {}),
+    ...(isEstimated ? { isEstimated } : {}),
   }))
 
 const RULES_BYTES = PAGE_BYTES - 4 * 1024

@@ -6,6 +6,7 @@ import type { MessageRow } from '../../core/messages.ts'
 import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
 import { readContactCursor, readLimit, writeContactCursor } from '../../core/queries.ts'
+import { sayRehearsal } from '../../core/rehearsal-words.ts'
 import type { Rehearsal } from '../../core/rehearsals.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../core/refusals.ts'
 import { findMessage, readAbout, readMessageId } from '../arguments.ts'
@@ -65,7 +66,7 @@ export const rehearseTool: Tool = {
     ...PAGE,
   }),
   output: gives({
-    rehearsal: record('from, until, triggered; counts: by outcome'),
+    rehearsal: record('from, until, triggered, estimated, notes; counts: by outcome'),
     data: records('email, contactId, triggeredAt, dueAt, outcome, why, rules; isToday: by the values of today'),
     ...NEXT,
   }),
@@ -99,16 +100,14 @@ const rehearse = async (
   return parts.rehearsals.rehearse({ appId, content, days, now: at, contactId, settings }, signal)
 }
 
-function rehearsalView(
-  { from, until, triggered, counts, lines }: Rehearsal,
-  about: About,
-  { skip, limit }: { skip: number; limit: number },
-) {
+function rehearsalView(rehearsal: Rehearsal, about: About, { skip, limit }: { skip: number; limit: number }) {
+  const { from, until, triggered, counts, estimated, lines } = rehearsal
   const views = lines.slice(skip, skip + limit).map((line) => lineView(line, about))
   const data = takeFitting(views, PAGE_BYTES - COUNTS_BYTES)
   const shown = skip + data.length
   const nextCursor = shown < lines.length ? writeContactCursor({ id: shown, updatedAt: until }) : null
-  return { rehearsal: { from: iso(from), until: iso(until), triggered, counts }, data, nextCursor }
+  const told = { from: iso(from), until: iso(until), triggered, counts, estimated, notes: sayRehearsal(rehearsal) }
+  return { rehearsal: told, data, nextCursor }
 }
 
 const COUNTS_BYTES = 2 * 1024

@@ -1,21 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { publicId } from '../../../src/core/public-ids.ts'
 import { COSTLY_LIMIT } from '../../../src/mcp/costly.ts'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
-import { createTestServer, HOUR, inTurns, type TestServer } from '../../helper.ts'
-import { createMessaging, messageOf, MINUTE } from '../../messaging.ts'
+import { createTestServer, DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'
+import { createMessaging, messageOf, type Messaging, MINUTE, page } from '../../messaging.ts'
 import { callTool } from '../client.ts'
 
 let server: TestServer
 let app: string
+let messaging: Messaging
 const ids: Record<string, string> = {}
 const PEOPLE = 30
 beforeAll(async () => {
   server = await createTestServer()
   app = server.first.appId
-  const messaging = await createMessaging(server)
+  messaging = await createMessaging(server)
   const status = 'draft'
   await messaging.put({ ...messageOf({ name: 'All' }), status })
   await messaging.put({ ...messageOf({ name: 'Beta', onlyIf: [{ rule: 'tag', has: 'beta' }] }), status })
+  await messaging.put({ ...messageOf({ name: 'Opened', onlyIf: [{ rule: 'seen' }] }), status })
   const rule = { rule: 'field' as const, field: 'x'.repeat(80), is: 'equal' as const, to: '"'.repeat(500) }
   await messaging.put({ ...messageOf({ name: 'Heavy', onlyIf: Array.from({ length: 20 }, () => rule) }), status })
   await messaging.put({ ...messageOf({ name: 'Hidden', onlyIf: [{ rule: 'tag', has: 'be\u202e\u200bta' }] }), status })
@@ -57,6 +60,8 @@ describe('rehearse_message', () => {
       until: '2026-05-15T12:01:00.000Z',
       triggered: PEOPLE,
       counts: { send: PEOPLE },
+      estimated: 0,
+      notes: [expect.stringContaining('a day or a week is not looked at')],
     })
     expect(data.data?.[0] as unknown).toEqual({
       email: expect.stringMatching(/^p\d+\.x+@example\.com$/),
@@ -74,6 +79,12 @@ describe('rehearse_message', () => {
     expect(rehearsal).toMatchObject({ counts: { tag: PEOPLE } })
     const why = expect.stringContaining('did not have the tag beta')
     expect(data?.[0]).toMatchObject({ outcome: 'tag', why, rules: [{ rule: 'tag', verdict: 'fail', isToday: true }] })
+  })
+  test('whom the pages never reported is counted apart', async () => {
+    const { rehearsal, data } = await rehearse('Opened')
+    expect(rehearsal).toMatchObject({ counts: { never_reported: PEOPLE } })
+    const why = expect.stringMatching(/^Your pages had not reported p\d+\./)
+    expect(data?.[0]).toMatchObject({ outcome: 'never_reported', why, rules: [{ rule: 'seen', verdict: 'fail' }] })
   })
   test('what others wrote is cleaned', async () => {
     const { text, data } = await call('rehearse_message', { messageId: ids.Hidden, limit: 2 })
@@ -121,5 +132,23 @@ describe('rehearse_message', () => {
     server.clock.tick(COSTLY_LIMIT.windowMs)
     await inTurns(COSTLY_LIMIT.max, () => rehearse('Tagged'))
     expect(await rehearse('All')).toMatchObject({ error: 'rate_limited', limit: COSTLY_LIMIT.max, retryAfter: 60 })
+  })
+  test('what was judged by page views alone, because it is older than reports are kept', async () => {
+    server.clock.tick(COSTLY_LIMIT.windowMs)
+    await call('send_event', { email: 'ada@example.com', event: 'signed_up', createContact: true })
+    await messaging.browse('a', page('/wait'))
+    server.clock.tick(MINUTE)
+    await call('send_event', { email: 'ada@example.com', event: 'left', createContact: true })
+    const onlyIf = [{ rule: 'away' as const, at: 'trigger' as const }]
+    const saved = await messaging.put({
+      ...messageOf({ name: 'Left', trigger: { event: 'left' }, onlyIf }),
+      status: 'draft',
+    })
+    ids.Left = publicId('msg', saved.id)
+    server.clock.tick(3 * DAY)
+    const { rehearsal, data } = await rehearse('Left', { email: 'ada@example.com' })
+    const notes = expect.arrayContaining([expect.stringContaining('judged by page views alone')])
+    expect(rehearsal).toMatchObject({ triggered: 1, counts: { send: 1 }, estimated: 1, notes })
+    expect(data).toMatchObject([{ outcome: 'send', rules: [{ rule: 'away', verdict: 'pass', isEstimated: true }] }])
   })
 })

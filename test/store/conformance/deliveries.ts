@@ -1,5 +1,11 @@
 import { expect, test } from 'bun:test'
-import type { Claim, DeliveryRow, DeliveryState, MessageContent } from '../../../src/store/message-types.ts'
+import type {
+  Claim,
+  DeliveryRow,
+  DeliveryState,
+  MailSettings,
+  MessageContent,
+} from '../../../src/store/message-types.ts'
 import type { Fresh } from '../conformance.ts'
 import { AT, BY, DAY, done, eventWrite, HOUR, newAccount } from '../samples.ts'
 
@@ -94,7 +100,7 @@ export function testDeliveries(store: Fresh): void {
     expect(await store().markHanded({ ...late, record: RECORD })).toEqual(lost)
     expect(await store().markSent(late)).toEqual(lost)
     expect(await store().markSkipped({ ...late, reason: 'seen', record: null })).toEqual(lost)
-    expect(await store().markFailed({ ...late, reason: 'x', record: null })).toEqual(lost)
+    expect(await store().markFailed({ ...late, reason: 'x', record: RECORD })).toEqual(lost)
     expect(await store().markUnknown({ ...late, reason: 'x' })).toEqual(lost)
     expect(await store().extendClaim({ ...late, leaseMs: DAY })).toEqual(lost)
     expect(await stateOf(app)).toEqual(['claimed'])
@@ -117,10 +123,34 @@ export function testDeliveries(store: Fresh): void {
     const app = await createApp()
     await queue(app, 1)
     const held = await claimOne(app)
-    await store().markDeferred({ ...held, reason: '451', dueAt: AT + 2 * HOUR, record: null })
+    await store().markDeferred({ ...held, reason: '451', dueAt: AT + 2 * HOUR, record: RECORD })
     expect(await stateOf(app)).toEqual(['deferred 451'])
     expect(await claim(app, 1, { now: AT + 2 * HOUR - 1 })).toEqual([])
     expect(await claim(app, 1, { now: AT + 2 * HOUR })).toMatchObject([{ delivery: { attempt: 2 } }])
+  })
+
+  test('what a mail server did not take is due at once at another; what waits for anything else stays', async () => {
+    const app = await createApp()
+    const reasons = ['smtp_451', 'etimedout', 'server_paused', 'unknown', 'window', 'perDay']
+    await queue(app, reasons.length)
+    const dueAt = AT + 5 * HOUR
+    for (const reason of reasons) {
+      await store().markDeferred({ ...(await claimOne(app)), reason, dueAt, record: RECORD })
+    }
+    const at = AT + 2 * HOUR
+    const listDue = async () => (await list(app)).map((delivery) => delivery.dueAt)
+    const set = (settings: Partial<MailSettings>) => store().setMailSettings({ ...app, at, settings })
+    await set({ fromEmail: 'a@example.com' })
+    expect(await listDue()).toEqual(Array(6).fill(dueAt))
+    await set({ smtpUrl: 'smtp://a.example' })
+    expect(await listDue()).toEqual([at, at, at, at, dueAt, dueAt])
+    const works = await claim(app, 9, { now: at })
+    for (const { delivery } of works) {
+      await store().markDeferred({ ...delivery, claimedBy: 'a', at, reason: 'smtp_421', dueAt, record: RECORD })
+    }
+    // the same once more is no other server
+    await set({ smtpUrl: 'smtp://a.example' })
+    expect([works.length, await listDue()]).toEqual([4, Array(6).fill(dueAt)])
   })
 
   test('captured: kept, and never sent', async () => {
@@ -151,7 +181,7 @@ export function testDeliveries(store: Fresh): void {
     expect(await store().resendDelivery(again)).toEqual({ refusal: 'delivery_in_use' })
   })
 
-  test('what was kept and cannot be sent leaves the outbox', async () => {
+  test('what was kept and must not be sent any more leaves the outbox', async () => {
     const app = await createApp()
     await queue(app, 1)
     const kept = await claimOne(app)

@@ -1,0 +1,64 @@
+import type { Database } from 'bun:sqlite'
+import type { LiveMessages } from './live-messages.ts'
+import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS } from './message-types.ts'
+import type { UsedUp } from './used-up.ts'
+
+/** What becomes of a delivery; what is left out stays as it is. Times are ms UTC, `record` is JSON. */
+export type Finish = { state: string; reason?: string; record?: string | null; dueAt?: number; sentAt?: number }
+
+type Ended = { messageId: number; contactId: number; version: number }
+
+/** It is not over: it goes on waiting. */
+const GOES_ON = ['waiting', 'deferred']
+/** Where nothing may be sent any more, a kept mail has nothing to wait for either. */
+const FOR_GOOD: readonly string[] = [...SUPPRESSION_REASONS, 'gone']
+
+/** Whether "once" is by time: the key then is free again as soon as it is known what became of the mail. */
+const isTimed = ({ again = { once: 'person' } }: MessageContent): boolean => 'everyHours' in again
+
+/** Whether a mail is sent once more where nobody knows if it arrived: a result had better come twice than never. */
+export const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
+  (ifUnconfirmed ?? ('event' in trigger && trigger.event === 'results_ready' ? 'resend' : 'leave')) === 'resend'
+
+/** States from which a member may send a delivery on. */
+export const RESENDABLE: readonly DeliveryState[] = ['skipped', 'failed', 'unknown', 'deferred', 'kept']
+
+/**
+ * The one way in which a delivery is let go of: by who held it, by what settles it while it waits, and by the person's
+ * wish (messages.md, Sending).
+ */
+export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
+
+export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: LiveMessages; usedUp: UsedUp }) {
+  const finish = db.prepare<Ended, (string | number | null)[]>(
+    `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
+       sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ? WHERE id = ?
+     RETURNING message_id AS messageId, contact_id AS contactId, version`,
+  )
+  const free = db.prepare('UPDATE deliveries SET once_key = NULL WHERE id = ?')
+  const uncapture = db.prepare('DELETE FROM captured_mails WHERE delivery_id = ?')
+  const dropKept = (id: number): void => void uncapture.run(id)
+  /** Where "once" is by time: the key of a delivery of which it is known what became. */
+  const giveBack = (id: number, { messageId, version }: Omit<Ended, 'contactId'>): void => {
+    if (isTimed(live.contentOf(messageId, version))) free.run(id)
+  }
+
+  return {
+    /** Takes a mail out of the outbox. */
+    dropKept,
+    giveBack,
+
+    /** `at`: now. Until it is over the key stays its own, so that nothing of its message is queued beside it. */
+    end(id: number, at: number, { state, reason, record, dueAt, sentAt }: Finish): void {
+      const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null]
+      const ended = finish.get(...columns, at, id)
+      if (!ended || GOES_ON.includes(state)) return
+      // of what is gone nothing is asked any more, its message included
+      if (reason === 'gone') free.run(id)
+      else giveBack(id, ended)
+      if (state === 'skipped' || state === 'failed') usedUp.release(ended.messageId, ended.contactId)
+      // what may be tried again stays in the outbox until it is handed over: there is no other copy
+      if (state === 'skipped' && FOR_GOOD.includes(reason ?? '')) dropKept(id)
+    },
+  }
+}

@@ -1,0 +1,47 @@
+/** Which apps wait for a mail server that is left alone, and which do no longer (messages.md, Sending). */
+import { expect, test } from 'bun:test'
+import { useClosing } from '../closing.ts'
+import { startMailServer } from './mail-server.ts'
+import { countEach, live, MINUTE, type Sending, startSending } from './sending.ts'
+
+const keep = useClosing()
+const start = async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
+
+/** An app whose mail server failed for a quarter of an hour, so that its pauses are the longest, and one that works. */
+async function startFailing() {
+  const sending = await start({}, { connect: () => 421 })
+  const good = await startMailServer()
+  keep({ close: good.stop })
+  await sending.sendEvents(20)
+  await sending.sendDue()
+  await live(sending, 15 * MINUTE)
+  expect([sending.server.received, sending.sender().listPauses().length]).toEqual([[], 1])
+  return { sending, good }
+}
+
+test('an app that has left a failing mail server sends within a second', async () => {
+  const { sending, good } = await startFailing()
+  await sending.setSettings({ smtpUrl: good.url })
+  await sending.sendEvent('new@example.com')
+  sending.clock.tick(1_000)
+  await sending.sendDue()
+  expect(good.counts().has('new@example.com')).toBe(true)
+})
+
+test('what the old server did not take goes then too, each once', async () => {
+  const { sending, good } = await startFailing()
+  await sending.setSettings({ smtpUrl: good.url })
+  sending.clock.tick(1_000)
+  await sending.sendDue()
+  expect(await sending.states()).toEqual({ sent: 20 })
+  expect(countEach({ ...sending, server: good })).toEqual(Array(20).fill(1))
+})
+
+test('an app that stays is not tried for what else it sets', async () => {
+  const { sending } = await startFailing()
+  const before = await sending.deliveries()
+  await sending.setSettings({ perSecond: 7, fromEmail: 'other@first.example' })
+  sending.clock.tick(1_000)
+  await sending.sendDue()
+  expect(await sending.deliveries()).toEqual(before)
+})

@@ -1,0 +1,45 @@
+/** Who is not written to is found by address, and kept without it (promises 20). */
+import type { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDatabase } from '../../src/store/database.ts'
+import { createSuppressionList } from '../../src/store/suppression-list.ts'
+
+let folder: string
+let db: Database
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'eventpost-'))
+  db = openDatabase(folder)
+})
+afterEach(() => {
+  db.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** In one transaction, as the writing thread does it. */
+function add(list: ReturnType<typeof createSuppressionList>, email: string, end: 'COMMIT' | 'ROLLBACK'): void {
+  db.run('BEGIN')
+  list.ensureKey()
+  const insert = `INSERT INTO suppressions (app_id, email_hash, reason, created_at) VALUES (1, ?, 'unsubscribed', 0)`
+  db.run(insert, [list.hash(1, email) ?? ''])
+  db.run(end)
+}
+
+test('is found by others and after a restart, also where the first addition did not last', () => {
+  const list = createSuppressionList(db)
+  add(list, 'ada@example.com', 'ROLLBACK')
+  add(list, 'bob@example.com', 'COMMIT')
+  expect(createSuppressionList(db).find(1, 'bob@example.com')).toBe('unsubscribed')
+  expect([list.find(1, 'bob@example.com'), list.find(1, 'ada@example.com')]).toEqual(['unsubscribed', null])
+})
+
+test('the key is made once, by whichever process is first', () => {
+  const [one, other] = [createSuppressionList(db), createSuppressionList(db)]
+  add(one, 'ada@example.com', 'ROLLBACK')
+  add(other, 'bob@example.com', 'COMMIT')
+  add(one, 'cy@example.com', 'COMMIT')
+  expect(other.find(1, 'cy@example.com')).toBe('unsubscribed')
+  expect(one.find(1, 'bob@example.com')).toBe('unsubscribed')
+})
