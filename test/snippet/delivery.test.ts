@@ -1,9 +1,9 @@
 /** How snippet/snippet.ts delivers: batches, retries, refusals (design: behaviour 11). Time is moved, not waited for. */
 import { describe, expect, test } from 'bun:test'
-import type { Page, Request } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { FOUND } from '../chromium.ts'
 import { quiet, type Reply, until } from './collector.ts'
-import { identify, proofOf, useBench } from './site.ts'
+import { identify, type Opened, proofOf, useBench } from './site.ts'
 
 const bench = useBench()
 const IDENTIFY = identify()
@@ -18,49 +18,52 @@ const ids = (): string[] =>
     .bodies()
     .map(({ id }) => id)
 
-/** Replies with these in turn to a page whose clock the test moves; `firstAnswer` waits until the page has read one. */
-async function openAgainst(...replies: Reply[]) {
+/** Counts the requests of which the page waits for the answer, and those it has. */
+const COUNT_ANSWERS = `window.underway = 0; window.answers = 0; window.fetch = new Proxy(fetch, { async apply(...call) {
+  underway++; try { return await Reflect.apply(...call) } finally { underway--; answers++ } } })`
+
+/** A page whose clock only the test moves, however slow the machine. */
+const openStopped = (): Promise<Opened> =>
+  bench.openPage('/a', {}, async (context) => {
+    await context.addInitScript(COUNT_ANSWERS)
+    await context.clock.install()
+    await context.clock.pauseAt(Date.now() + HOUR_MS)
+  })
+
+/** Replies with these in turn to a page that has read the first. */
+async function openAgainst(...replies: Reply[]): Promise<Opened> {
   bench.collector().replyWith(...replies)
   bench.site().serve({ calls: IDENTIFY })
-  let answers = 0
-  const count = (request: Request) => {
-    if (request.url().endsWith('/c')) answers++
-  }
-  const opened = await bench.openPage('/a', {}, (context) => {
-    context.on('requestfinished', count).on('requestfailed', count)
-    return context.clock.install()
-  })
-  const firstAnswer = async () => {
-    await until(() => answers > 0, ids)
-    await quiet()
-    // from now on time goes by only as the test moves it, however slow the machine
-    await opened.page.clock.pauseAt(Number(await opened.page.evaluate('Date.now()')) + 100)
-  }
-  return { ...opened, firstAnswer }
+  const opened = await openStopped()
+  await moveUntil(opened.page, 1, 1)
+  await opened.page.waitForFunction('answers > 0')
+  await quiet()
+  return opened
 }
 
 /** A page that was opened online, and whose person has been offline for ten minutes since. */
-async function openOffline() {
+async function openOffline(): Promise<Opened> {
   bench.site().serve({ calls: '' })
-  const opened = await bench.openPage('/a', {}, (context) => context.clock.install())
+  const opened = await openStopped()
   const { page } = opened
   await page.waitForFunction('window.service?.v === 1')
   await page.context().setOffline(true)
   await page.evaluate(IDENTIFY)
-  for (let minute = 0; minute < 10; minute++) {
-    await page.clock.runFor(60_000)
-    await Bun.sleep(5)
-  }
+  for (let minute = 0; minute < 10; minute++) await move(page, 60_000)
   return opened
 }
 
-/** Lets time go by in steps, and each answer come, until there were so many calls. */
+/** Lets so much time go by, and what was asked for then be answered. */
+async function move(page: Page, ms: number): Promise<void> {
+  await page.clock.runFor(ms)
+  await until(async () => (await page.evaluate('underway')) === 0, ids)
+  await Bun.sleep(5)
+}
+
+/** Lets time go by in steps until there were so many calls. */
 async function moveUntil(page: Page, count: number, stepMs = 500): Promise<number> {
   let movedMs = 0
-  for (; calls().length < count && movedMs < HOUR_MS; movedMs += stepMs) {
-    await page.clock.runFor(stepMs)
-    await Bun.sleep(5)
-  }
+  for (; calls().length < count && movedMs < HOUR_MS; movedMs += stepMs) await move(page, stepMs)
   return movedMs
 }
 
@@ -128,8 +131,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('is tried five times, each after a longer while, and is given up', async () => {
-    const { page, said, firstAnswer } = await openAgainst({ status: 503, body: { message: 'Try again.' } })
-    await firstAnswer()
+    const { page, said } = await openAgainst({ status: 503, body: { message: 'Try again.' } })
     const waits: number[] = []
     for (let count = 2; count <= TRIES; count++) waits.push(await moveUntil(page, count))
     for (const [index, wait] of waits.entries()) {
@@ -144,10 +146,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
 
   test('and never gets an answer is given up, and the page says so', async () => {
     const { page, said } = await openAgainst('lost')
-    for (let seconds = 0; seconds < 300 && said.length === 0; seconds++) {
-      await page.clock.runFor(1_000)
-      await Bun.sleep(5)
-    }
+    for (let seconds = 0; seconds < 300 && said.length === 0; seconds++) await move(page, 1_000)
     expect(said).toEqual(['service: no answer'])
     expect(new Set(ids()).size).toBe(1)
   })
@@ -163,8 +162,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('waits as long as Retry-After says, and so does what comes meanwhile', async () => {
-    const { page, firstAnswer } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
-    await firstAnswer()
+    const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
     await page.evaluate(`history.pushState(0, '', '/b'); service('track', 'saved')`)
     await page.evaluate(`dispatchEvent(new Event('online'))`)
     await page.clock.runFor(59_500)
@@ -176,8 +174,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('and waits for Retry-After holds up nobody but its person', async () => {
-    const { page, firstAnswer } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
-    await firstAnswer()
+    const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
     await page.evaluate(`service('track', 'hers'); ${identify(GRACE)}`)
     await page.clock.runFor(10)
     await bench.expectTold(['ada page /a', 'grace page /a'])
@@ -189,8 +186,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('is not sent earlier because the page is looked at', async () => {
-    const { page, firstAnswer } = await openAgainst({ status: 503 }, { status: 503 }, { status: 202 })
-    await firstAnswer()
+    const { page } = await openAgainst({ status: 503 }, { status: 503 }, { status: 202 })
     for (let i = 0; i < 8; i++) {
       await page.evaluate(
         `dispatchEvent(new PageTransitionEvent('pageshow')); dispatchEvent(new Event('visibilitychange'))`,
@@ -206,19 +202,17 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   test.each(['pagehide', 'online'])(
     'goes out on %s as often as that comes, and has its five tries after the last',
     async (type) => {
-      const { page, said, firstAnswer } = await openAgainst({ status: 503 })
-      await firstAnswer()
+      const { page, said } = await openAgainst({ status: 503 })
       const [first] = ids()
       const tries = () => ids().filter((id) => id === first).length
       // one that is underway is not sent again, so the event may have to come twice
-      const flush = () => page.evaluate(`dispatchEvent(new Event('${type}'))`)
-      while (tries() < 9) await flush()
-      await quiet()
+      while (tries() < 9) await page.evaluate(`dispatchEvent(new Event('${type}'))`)
+      await page.waitForFunction('underway === 0')
       const before = tries()
-      for (let seconds = 0; seconds < 400 && said.length === 0; seconds += 2) {
-        await page.clock.runFor(2_000)
-        await Bun.sleep(5)
-      }
+      for (let seconds = 0; seconds < 400 && tries() < before + TRIES; seconds += 2) await move(page, 2_000)
+      await until(() => said.length > 0, ids)
+      await page.clock.runFor(HOUR_MS)
+      await quiet()
       expect(tries()).toBe(before + TRIES)
       expect(said).toEqual(['service: 503'])
     },
@@ -226,8 +220,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
 
   test('goes out together with what comes while it waits', async () => {
     // a wait that no slow machine outlasts
-    const { page, firstAnswer } = await openAgainst({ status: 503, headers: { 'Retry-After': '60' } }, { status: 202 })
-    await firstAnswer()
+    const { page } = await openAgainst({ status: 503, headers: { 'Retry-After': '60' } }, { status: 202 })
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await page.clock.runFor(10)
     await page.evaluate(`history.pushState(0, '', '/c')`)
@@ -258,8 +251,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('goes out under its person after a reset, also while it waits', async () => {
-    const { page, firstAnswer } = await openAgainst({ status: 503 }, { status: 202 })
-    await firstAnswer()
+    const { page } = await openAgainst({ status: 503 }, { status: 202 })
     await page.evaluate(`service('reset'); ${identify(GRACE)}`)
     await moveUntil(page, 4)
     await bench.expectTold(['ada page /a', 'ada page /a', 'ada leave /a', 'grace page /a'])
@@ -267,8 +259,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 
   test('goes out when the page is left', async () => {
-    const { page, firstAnswer } = await openAgainst({ status: 503 }, { status: 202 })
-    await firstAnswer()
+    const { page } = await openAgainst({ status: 503 }, { status: 202 })
     bench.site().serve({ head: '<title>away</title>' }, '/away')
     await page.evaluate(`location.href = '/away'`)
     await bench.expectTold(['ada page /a', 'ada page /a', 'ada leave /a'])
