@@ -6,7 +6,7 @@ import {
   type Marked,
   type Verdict,
 } from '../store/message-types.ts'
-import { addVerdict, type JudgeRecord, parseRecord, wishOf } from '../store/judge-records.ts'
+import { addVerdict, forgetSaid, type JudgeRecord, parseRecord, wishOf } from '../store/judge-records.ts'
 import { readTimezone } from '../store/local-time.ts'
 import { judgePersonLimits, LIMITED_MS } from '../store/person-limits.ts'
 import type { Store } from '../store/store.ts'
@@ -16,7 +16,7 @@ import { readFacts } from './judge-facts.ts'
 import { giveUpTime, nextOpening } from './send-window.ts'
 
 export type { DeliveryRow, DeliveryWork, JudgeRecord, Marked }
-export { DELIVERY_STATES }
+export { DELIVERY_STATES, forgetSaid }
 
 const HOUR_MS = 3_600_000
 
@@ -33,7 +33,7 @@ export async function judgeDelivery(store: Store, work: DeliveryWork, at: number
   const wish = await judgeWish(store, work)
   if (work.delivery.byHand) return judgeByHand(work, wish, at)
   const rules = judgeRules(work.message.content, await readFacts(store, work, at))
-  const record: JudgeRecord = { ...triesOf(work), at, verdicts: [wish, judgeStatus(work), ...rules] }
+  const record: JudgeRecord = { ...lastTryOf(work), at, verdicts: [wish, judgeStatus(work), ...rules] }
   const failed = record.verdicts.find(({ verdict, until }) => verdict === 'fail' && until === undefined)
   return failed ? { verdict: 'skip', reason: reasonOf(failed), record } : judgeTime(store, work, record)
 }
@@ -41,9 +41,10 @@ export async function judgeDelivery(store: Store, work: DeliveryWork, at: number
 /** The record of a delivery, or null before anything was judged and before a member sent it on. */
 export const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): JudgeRecord | null => parseRecord(record)
 
-function triesOf({ delivery }: DeliveryWork): Pick<JudgeRecord, 'tries'> {
-  const { tries } = readRecord(delivery) ?? {}
-  return tries === undefined ? {} : { tries }
+/** A rule or a pause may put it off once more: what came of its last try stays known until there is another. */
+function lastTryOf({ delivery }: DeliveryWork): Pick<JudgeRecord, 'tries' | 'said'> {
+  const { tries, said } = readRecord(delivery) ?? {}
+  return { ...(tries === undefined ? {} : { tries }), ...(said === undefined ? {} : { said }) }
 }
 
 /** What the rules said, when they were asked, stays beside the wish of now; what the mail itself was like is seen anew. */

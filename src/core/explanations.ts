@@ -12,10 +12,16 @@ import { sayVerdicts } from './verdict-words.ts'
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
 
 /**
- * `why` is the one sentence that answers; `rules` is all that was looked at, in its order, at `judgedAt` (ms UTC).
+ * `why` is the one sentence that answers, `said` what the mail server answered last, in its own words; `rules` is all that was looked at, in its order, at `judgedAt` (ms UTC).
  * `rulesAt`: all but one rule had been asked before, and that one was looked at again at `judgedAt`.
  */
-export type Explanation = { why: string; judgedAt: number | null; rulesAt?: number; rules: ExplainedRule[] }
+export type Explanation = {
+  why: string
+  said?: string
+  judgedAt: number | null
+  rulesAt?: number
+  rules: ExplainedRule[]
+}
 
 /** What explaining a delivery takes; `content` is that of its own version. */
 export type Explained = {
@@ -42,12 +48,16 @@ export function explainDelivery({ delivery, ...about }: Explained): Explanation 
   const verdicts = record?.verdicts ?? []
   return {
     why: [sayState(delivery, told, verdicts), ...sayLinks(delivery, told, verdicts)].join(' '),
+    said: NOT_GONE.includes(delivery.state) ? record?.said : undefined,
     // a member may send on what was never judged
     judgedAt: record && verdicts.length > 0 ? record.at : null,
     rulesAt: record?.rulesAt,
     rules: explainVerdicts(verdicts, told),
   }
 }
+
+/** Where it stands as the last try left it; once it is on its way again, that is answered. */
+const NOT_GONE: readonly DeliveryRow['state'][] = ['deferred', 'failed', 'skipped']
 
 function explainVerdicts<V extends Verdict & { isToday?: true }>(
   verdicts: readonly V[],

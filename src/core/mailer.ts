@@ -15,10 +15,13 @@ export type Sample = Omit<DeliveryWork, 'delivery'>
 
 /**
  * `kept`: nothing leaves this installation, and this is what would have. `unknown`: all of it went out, and no answer
- * came. `reason` is a code, such as `smtp_550`.
+ * came. `reason` is a code, such as `smtp_550`, and `said` what the mail server answered.
  */
 export type TestResult =
-  { is: 'sent' } | { is: 'kept'; raw: string } | { is: 'failed' | 'unknown'; reason: string } | TemplateFault
+  | { is: 'sent' }
+  | { is: 'kept'; raw: string }
+  | { is: 'failed' | 'unknown'; reason: string; said?: string }
+  | TemplateFault
 
 /**
  * `from` null: there is no sender. `server` names it without its password; null: nothing leaves, every mail is kept.

@@ -50,6 +50,17 @@ function moodOf(rule: string, verdict: Rule['verdict']): { mood: Mood; children:
   return verdict === 'pass' ? { mood: 'good', children: 'Send' } : { mood: 'caution', children: 'Do not send' }
 }
 
+/** What the mail server answered when it did not take the mail, word for word. */
+export const SaidSection = ({ explained: { said } }: { explained: Explanation }) =>
+  said !== undefined && (
+    <section>
+      <h2>What the mail server said</h2>
+      <blockquote class="said">
+        <SentText>{said}</SentText>
+      </blockquote>
+    </section>
+  )
+
 /** Every rule that was asked, with what it found and said. */
 export const RulesSection = ({ explained: { rules, judgedAt, rulesAt } }: { explained: Explanation }) => (
   <section>

@@ -6,6 +6,7 @@ import type { EditorProps } from './message-editor.tsx'
 import { Button } from './parts/button.tsx'
 import { Select } from './parts/choice.tsx'
 import { Notice } from './parts/notice.tsx'
+import { SentText } from './parts/text.tsx'
 
 /** What came of a test mail to a member. */
 export type TestOutcome = { to: string; result: TestResult }
@@ -39,7 +40,14 @@ function Told({ to, result }: TestOutcome) {
     return result.is === 'unknown' ? (
       <Notice kind="caution">{`Nobody knows whether ${to} gets it. ${why}`}</Notice>
     ) : (
-      <Notice kind="error">{`Nothing was sent. ${why}`}</Notice>
+      <Notice kind="error">
+        {`Nothing was sent. ${why}${result.said === undefined ? '' : ' It said:'}`}
+        {result.said !== undefined && (
+          <blockquote class="said">
+            <SentText>{result.said}</SentText>
+          </blockquote>
+        )}
+      </Notice>
     )
   }
   return (

@@ -1,5 +1,5 @@
 /** A mail goes to its server, and what that answered is written down (messages.md, Sending). */
-import type { DeliveryWork, JudgeRecord, Marked } from '../core/deliveries.ts'
+import { type DeliveryWork, forgetSaid, type JudgeRecord, type Marked } from '../core/deliveries.ts'
 import type { Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOff, retry } from './marks.ts'
@@ -11,14 +11,15 @@ type Handing = { route: Route; composed: ComposedMail; record: JudgeRecord }
 export async function handOver(
   parts: DeliverParts,
   work: DeliveryWork,
-  { route, composed, record }: Handing,
+  { route, composed, record: judged }: Handing,
 ): Promise<Delivered> {
   const { breaker, clock, store } = parts
   const places = placesOf(route)
   if (places.some((place) => breaker.isHeld(place))) {
     const until = Math.max(...places.map((place) => breaker.pausedUntil(place) ?? 0), clock.now() + 1_000)
-    return putOff(parts, work, { reason: 'server_paused', dueAt: until, record })
+    return putOff(parts, work, { reason: 'server_paused', dueAt: until, record: judged })
   }
+  const record = forgetSaid(judged)
   for (const place of places) breaker.admit(place)
   let marked: Awaited<ReturnType<typeof store.markHanded>> | null = null
   const outcome = await route.provider?.send(composed, async () => {
@@ -78,14 +79,23 @@ async function conclude(parts: DeliverParts, work: DeliveryWork, { outcome, mark
       return retry(parts, work, { reason: 'not_saved', isServerFault: true, record })
     case 'refused':
       if (outcome.about === 'sender' || outcome.code < 500) {
-        return retry(parts, work, { reason, isServerFault: outcome.about === 'sender', record })
+        return retry(parts, work, {
+          reason,
+          isServerFault: outcome.about === 'sender',
+          record: withSaid(record, outcome),
+        })
       }
-      return refuseForGood(parts, work, { refusal: outcome, record })
+      return refuseForGood(parts, work, { refusal: outcome, record: withSaid(record, outcome) })
   }
 }
 
+type Refusal = Outcome & { is: 'refused' }
+
+const withSaid = (record: JudgeRecord, { said }: Refusal): JudgeRecord =>
+  said === undefined ? record : { ...record, said }
+
 /** A mailbox that is not there is never written to again. */
-type ForGood = { refusal: Outcome & { is: 'refused' }; record: JudgeRecord }
+type ForGood = { refusal: Refusal; record: JudgeRecord }
 async function refuseForGood(parts: DeliverParts, work: DeliveryWork, { refusal, record }: ForGood) {
   const { store, clock } = parts
   const reason = reasonOf(refusal)

@@ -3,14 +3,14 @@ import type { ComposedMail } from './compose.ts'
 
 /**
  * What became of a mail. `withheld`: the hand-over was refused, and nothing was sent. `refused`: the server said no,
- * with `code` and perhaps an enhanced one such as 5.1.1; `about` tells whether it meant the recipient, the mail, or us,
- * in which case another mail would fare no better. `unreachable`: nothing was sent. `unknown`: all of it was sent, and no
- * answer came.
+ * with `code` and perhaps an enhanced one such as 5.1.1, and `said` in its own words; `about` tells whether it meant the
+ * recipient, the mail, or us, in which case another mail would fare no better. `unreachable`: nothing was sent.
+ * `unknown`: all of it was sent, and no answer came.
  */
 export type Outcome =
   | { is: 'sent' }
   | { is: 'withheld' }
-  | { is: 'refused'; code: number; enhanced: string | null; about: 'recipient' | 'mail' | 'sender' }
+  | { is: 'refused'; code: number; enhanced: string | null; said?: string; about: 'recipient' | 'mail' | 'sender' }
   | { is: 'unreachable'; reason: string }
   | { is: 'unknown'; reason: string }
 

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { createTransport } from 'nodemailer'
 import { isLoopback, type SmtpServer } from '../core/mail-addresses.ts'
 import type { HandOver, Outcome, Provider } from './provider.ts'
+import { readServerWords } from './server-words.ts'
 
 export type SmtpLimits = {
   connections: number
@@ -47,7 +48,7 @@ export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP
         await transport.sendMail({ envelope: { from, to }, raw, signal: giveUp.signal })
         return { is: 'sent' }
       } catch (error) {
-        return readOutcome(error, progress)
+        return readOutcome(error, progress, server.login)
       } finally {
         clearTimeout(timer)
       }
@@ -133,15 +134,15 @@ function namedError(said: SmtpError): SmtpError {
   return /^(?!.*alert).*(certificate|altname)/i.test(said.message ?? '') ? { code: 'EUNTRUSTED' } : said
 }
 
-function readOutcome(error: unknown, progress: Progress): Outcome {
+function readOutcome(error: unknown, progress: Progress, login: SmtpServer['login']): Outcome {
   if (progress === 'withheld') return { is: 'withheld' }
-  const said = error as SmtpError
-  const { code = 'UNKNOWN', responseCode, response = '', command = '' } = namedError(said)
+  const { code = 'UNKNOWN', responseCode, response = '', command = '' } = namedError(error as SmtpError)
   if (responseCode === undefined) {
     return { is: progress === 'handed' ? 'unknown' : 'unreachable', reason: code.toLowerCase() }
   }
   const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1] ?? null
-  return { is: 'refused', code: responseCode, enhanced, about: ABOUT[command] ?? 'sender' }
+  const said = readServerWords(response, login)
+  return { is: 'refused', code: responseCode, enhanced, said, about: ABOUT[command] ?? 'sender' }
 }
 
 /** All before these commands is between us and the server, and no fault of a mail. */

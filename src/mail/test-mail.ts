@@ -27,5 +27,6 @@ export async function sendTest(
   if (route.provider === null) return { is: 'kept', raw: composed.raw.toString('utf8') }
   const outcome = await route.provider.send(composed, async () => true)
   if (outcome.is === 'sent') return { is: 'sent' }
-  return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome) }
+  const said = outcome.is === 'refused' ? outcome.said : undefined
+  return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome), said }
 }

@@ -2,8 +2,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../src/core/access.ts'
 import { publicId } from '../../src/core/public-ids.ts'
+import type { Sender } from '../../src/mail/sender.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from './browser.ts'
 import { MAIL, putMessage, sendDue, sendEvent } from './mailing.ts'
+import { startMailServer } from '../mail/mail-server.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
 let pages: AccountPages
@@ -139,6 +141,25 @@ describe('a delivery', () => {
     expect(await textOf(html, '#mail .notice')).toEqual([
       'Caution: It could not be written now. event.headline had neither a value nor a fallback.',
     ])
+  })
+
+  test('that the mail server refused tells its words, and they are text', async () => {
+    const words = { says: `5.7.1 ${HOSTILE}` }
+    const server = await startMailServer({ recipient: () => 451, words: () => words.says })
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
+    await pages.store.setMailSettings({ ...by, settings: { smtpUrl: server.url } })
+    const path = await open()
+    const { html } = await browser.get(path)
+    await expectHarmless(html)
+    expect(await textOf(html, '.said')).toEqual([`451 5.7.1 ${HOSTILE}`])
+    expect(await textOf(html, '.page-head bdi')).toEqual([expect.stringContaining('(it answered 451). It is tried')])
+    await expectHarmless(await see())
+    words.says = 'Come again'
+    pages.clock.ms += 60_000
+    await sendDue(pages)
+    expect(await textOf((await browser.get(path)).html, '.said')).toEqual(['451 Come again'])
+    await (pages.mailer as Sender).stop()
+    await server.stop()
   })
 
   test('is another app of nobody else', async () => {

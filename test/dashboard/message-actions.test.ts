@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { inviteMember } from '../../src/core/members.ts'
+import type { Sender } from '../../src/mail/sender.ts'
+import { startMailServer } from '../mail/mail-server.ts'
 import { type Editing, fieldsOf, openEditing } from './editing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
@@ -198,6 +200,16 @@ describe('a test mail', () => {
     expect((await textOf(missing.html, '#test .notice'))[0]).toBe(
       'Error: Nothing was sent: contact.fields.x has no value.',
     )
+  })
+
+  test('that the mail server refused tells its words, and they are text', async () => {
+    const server = await startMailServer({ recipient: () => 550, words: () => `5.7.1 ${HOSTILE}` })
+    await pages.set({ smtpUrl: server.url })
+    const { html } = await pages.press(path, 'test', { to: 'ada@example.com' })
+    await expectHarmless(html)
+    expect(await textOf(html, '#test .said')).toEqual([`550 5.7.1 ${HOSTILE}`])
+    await (pages.mailer as Sender).stop()
+    await server.stop()
   })
 })
 

@@ -21,6 +21,8 @@ export type Behaviour = {
   keepsDropped?: boolean
   /** says with every refusal that there is no such mailbox */
   unknownMailbox?: true
+  /** what it says with a refusal */
+  words?: () => string
 }
 
 type Done = (error?: Error | null) => void
@@ -65,11 +67,11 @@ export async function startMailServer(behaviour: Behaviour = {}, options: SMTPSe
   const socketOf = (id: string): Socket | undefined =>
     Array.from(server.connections as Set<{ id: string; _socket: Socket }>).find((one) => one.id === id)?._socket
 
-  const sentence = behaviour.unknownMailbox ? '5.1.1 no such mailbox' : 'as the test says'
+  const wordsOf = behaviour.words ?? (() => (behaviour.unknownMailbox ? '5.1.1 no such mailbox' : 'as the test says'))
   const act = (id: string, doing: Doing, done: Done): void => {
     if (doing === 'accept') done()
     else if (doing === 'drop') socketOf(id)?.destroy()
-    else if (doing !== 'hang') done(Object.assign(new Error(sentence), { responseCode: doing }))
+    else if (doing !== 'hang') done(Object.assign(new Error(wordsOf()), { responseCode: doing }))
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -82,8 +82,11 @@ describe('a mail that is withheld', () => {
   })
 })
 
-const refused = (code: number, about: 'recipient' | 'mail' | 'sender' = 'sender') =>
-  ({ is: 'refused', code, enhanced: null, about }) as const
+type About = 'recipient' | 'mail' | 'sender'
+const refused = (code: number, about: About = 'sender', words = 'as the test says') =>
+  ({ is: 'refused', code, enhanced: null, about, said: `${code} ${words}` }) as const
+
+type Login = { username?: string; password?: string | null }
 
 describe('a mail that the server refuses', () => {
   test.each<[string, Behaviour, Outcome]>([
@@ -106,7 +109,7 @@ describe('a mail that the server refuses', () => {
     const onRcptTo: SMTPServerOptions['onRcptTo'] = (_, __, done) =>
       done(Object.assign(new Error('5.1.1 no such user'), { responseCode: 550 }))
     const { send } = await start({}, { onRcptTo })
-    expect(await send()).toEqual({ ...refused(550, 'recipient'), enhanced: '5.1.1' })
+    expect(await send()).toEqual({ ...refused(550, 'recipient', '5.1.1 no such user'), enhanced: '5.1.1' })
   })
 
   test('after a long while, on a connection that took mails before', async () => {
@@ -121,7 +124,7 @@ describe('a mail that the server refuses', () => {
     const { send } = await start({}, { onMailFrom, onRcptTo })
     expect(await send()).toEqual({ is: 'sent' })
     isSlow = true
-    expect(await send()).toEqual(refused(550, 'recipient'))
+    expect(await send()).toEqual(refused(550, 'recipient', 'no'))
   })
 
   test('is one among a hundred', async () => {
@@ -136,7 +139,17 @@ describe('a mail that the server refuses', () => {
     const onAuth: SMTPServerOptions['onAuth'] = (_, __, done) =>
       done(Object.assign(new Error('no'), { responseCode: 535 }))
     const { send } = await start({}, { onAuth, allowInsecureAuth: true })
-    expect(await send()).toEqual(refused(535))
+    expect(await send()).toEqual(refused(535, 'sender', 'no'))
+  })
+
+  test.each([
+    ['the password', ({ password }: Login) => `${password} is wrong`],
+    ['what was sent of it', (login: Login) => `cannot read ${btoa(`\0${login.username}\0${login.password}`)}`],
+  ])('for a wrong password, with %s in its answer: nothing of that is kept', async (_, say) => {
+    const onAuth: SMTPServerOptions['onAuth'] = (login, __, done) =>
+      done(Object.assign(new Error(say(login)), { responseCode: 535 }))
+    const { send } = await start({}, { onAuth, allowInsecureAuth: true })
+    expect(await send()).toEqual({ ...refused(535), said: undefined })
   })
 })
 

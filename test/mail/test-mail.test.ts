@@ -35,7 +35,11 @@ test('a test is kept where nothing leaves, and refused where the mail is', async
   const result = await kept.mailer.sendTest(kept.sample, MEMBER)
   expect(result).toMatchObject({ is: 'kept', raw: expect.stringContaining('To: member@owner.example') })
   const refused = await start({}, { recipient: () => 550 })
-  expect(await refused.mailer.sendTest(refused.sample, MEMBER)).toEqual({ is: 'failed', reason: 'smtp_550' })
+  expect(await refused.mailer.sendTest(refused.sample, MEMBER)).toEqual({
+    is: 'failed',
+    reason: 'smtp_550',
+    said: '550 as the test says',
+  })
   const dropped = await start({}, { connect: () => 'drop' })
   expect(await dropped.mailer.sendTest(dropped.sample, MEMBER)).toEqual({ is: 'failed', reason: 'econnection' })
   const silent = await start({}, { dot: () => 'drop' })

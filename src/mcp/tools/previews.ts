@@ -114,14 +114,15 @@ export const sendTestMessage: Tool = {
     const found = await findSample(parts, { app, message, email: input.email })
     if (isRefusal(found)) return found
     const refused = takeCostly(parts, access, 'send_test_message')
-    return refused ?? { ok: true, ...testView(await parts.mailer.sendTest(found.sample, to), to.address) }
+    return refused ?? testView(await parts.mailer.sendTest(found.sample, to), to.address)
   },
 }
 
-function testView(result: TestResult, to: string): { outcome: string; reason: string | null } {
-  if (!('is' in result)) return { outcome: 'failed', reason: sayFault(result) }
-  return {
-    outcome: result.is,
-    reason: 'reason' in result ? cleanText(sayReason(result.reason, to, 'failed')) : null,
-  }
+/** `said`: what the mail server answered, where it refused it. */
+function testView(result: TestResult, to: string) {
+  if (!('is' in result)) return { ok: true, outcome: 'failed', reason: sayFault(result) }
+  if (!('reason' in result)) return { ok: true, outcome: result.is, reason: null }
+  const { is, reason, said } = result
+  const outcome = { ok: true, outcome: is, reason: cleanText(sayReason(reason, to, 'failed')) }
+  return said === undefined ? outcome : { untrusted: UNTRUSTED, ...outcome, said: cleanText(said) }
 }

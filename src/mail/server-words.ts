@@ -1,0 +1,30 @@
+import type { SmtpServer } from '../core/mail-addresses.ts'
+import { cleanText } from '../core/template-scope.ts'
+import { cutText, readVisibleText } from '../core/visible-text.ts'
+
+/** What is kept of an answer: a sentence or two with an address to read on. */
+const KEPT_CHARACTERS = 300
+/** What is looked at: more than this is no sentence. */
+const READ_CHARACTERS = 4_000
+
+/** What begins every line of an answer: its code, and often an enhanced one (RFC 5321, RFC 2034). */
+const CODES = /^\d{3}[ -]?(?:\d\.\d{1,3}\.\d{1,3}\b)?/
+
+/**
+ * What a mail server answered, as it is kept and shown: on one line with the code once, nothing in it that is not seen,
+ * and cut where it is long. Undefined where nothing is left, or where it repeats the password.
+ */
+export function readServerWords(response: string, login: SmtpServer['login']): string | undefined {
+  if (login !== null && repeatsPassword(response, login)) return undefined
+  const [first = '', ...others] = response.slice(0, READ_CHARACTERS).split(/[\r\n]+/)
+  const line = [first.replace(/^(\d{3})-/, '$1 '), ...others.map((other) => other.replace(CODES, ''))].join(' ')
+  const seen = readVisibleText(cleanText(line) ?? '').map((piece) => ('text' in piece ? piece.text : ''))
+  const { text, isCut } = cutText(seen.join('').replaceAll(/ +/g, ' ').trim(), KEPT_CHARACTERS)
+  return text === '' ? undefined : `${text}${isCut ? '\u2026' : ''}`
+}
+
+/** As it is, or as it was sent (RFC 4616): a server that echoes a command would tell it to every member. */
+function repeatsPassword(response: string, { user, password }: { user: string; password: string }): boolean {
+  const sent = [password, `\0${user}\0${password}`].map((text) => Buffer.from(text).toString('base64'))
+  return password !== '' && [password, ...sent].some((secret) => response.includes(secret))
+}

@@ -1,0 +1,54 @@
+/** What a mail server answered, made fit to be kept and shown. */
+import { expect, test } from 'bun:test'
+import { readServerWords } from '../../src/mail/server-words.ts'
+
+const read = (response: string) => readServerWords(response, null)
+
+test.each([
+  [
+    'as it was said',
+    '550 5.7.1 Rejected: see https://mx.example/p?a=1',
+    '550 5.7.1 Rejected: see https://mx.example/p?a=1',
+  ],
+  [
+    'of several lines, with the code once',
+    '550-5.7.26 Not signed.\r\n550-5.7.26 \n550 5.7.26  See there.',
+    '550 5.7.26 Not signed. See there.',
+  ],
+  ['of several lines without enhanced codes', '451-Come again\n451 later', '451 Come again later'],
+  ['with breaks of every kind', '550 a\tb\u2028c\u0085d\v e', '550 a b c d e'],
+  ['with controls and marks of direction', '550 \u001b[31mred\u202e\u2066\u200f\u200b\u0000 end', '550 [31mred end'],
+  ['with half of a character', '550 \ud83d no', '550 \ufffd no'],
+  ['in another script', '550 почта не принята', '550 почта не принята'],
+])('words %s', (_, response, words) => {
+  expect(read(response)).toBe(words)
+})
+
+test('words that are long are cut, never within a character', () => {
+  const long = read(`550 ${'x'.repeat(295)}\u{1f600}${'y'.repeat(100_000)}`)
+  expect(long).toBe(`550 ${'x'.repeat(295)}\u2026`)
+  expect(long?.isWellFormed()).toBe(true)
+})
+
+test('a mountain of marks grows into no other line', () => {
+  expect(read(`550 a${'\u0301'.repeat(200)}`)).toBe(`550 a${'\u0301'.repeat(4)}`)
+})
+
+test('where nothing is left there is nothing', () => {
+  for (const nothing of ['', ' \r\n', '\u200b']) expect(read(nothing)).toBeUndefined()
+})
+
+const LOGIN = { user: 'ada', password: 'pass word' }
+
+test.each([
+  ['as it is', '535 "pass word" is wrong'],
+  ['as it was sent alone', `535 cannot read ${btoa('pass word')}`],
+  ['as it was sent with the user', `535 cannot read ${btoa('\0ada\0pass word')}`],
+])('nothing is kept of an answer that repeats the password %s', (_, response) => {
+  expect(readServerWords(response, LOGIN)).toBeUndefined()
+  expect(readServerWords(response, { ...LOGIN, password: 'other' })).toBeDefined()
+})
+
+test('without a password nothing can be repeated', () => {
+  expect(readServerWords('535 no', { ...LOGIN, password: '' })).toBe('535 no')
+})
