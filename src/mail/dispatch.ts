@@ -20,15 +20,17 @@ export type DispatchParts = DeliverParts & {
 }
 
 export function createDispatch(parts: DispatchParts) {
-  const { store, clock, routes, claimedBy, note, onFault, stopping } = parts
-  const [pace, shares, heldApps] = [createPace(clock), createShares(), createHeldApps(parts)]
+  const { store, clock, claimedBy, note, onFault, stopping } = parts
+  const [pace, shares] = [createPace(clock), createShares()]
+  const heldApps = createHeldApps({ ...parts, isCrowded: shares.isCrowded })
 
   const claim = async (): Promise<DeliveryWork[]> => {
     const [now, most] = [clock.now(), shares.room()]
     if (stopping.aborted || most < 1) return []
-    const skipApps = [...shares.listFull(), ...pace.listWaiting().appIds, ...(await heldApps.list())]
-    const dueAt = await store.nextDueAt({ skipApps })
-    if (dueAt === null || dueAt > now) return []
+    const due = await store.listDueApps({ now })
+    const skipped = new Set([...shares.listFull(), ...pace.listWaiting().appIds, ...(await heldApps.list(due))])
+    if (due.every((appId) => skipped.has(appId))) return []
+    const skipApps = [...skipped]
     const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps })
     return 'refusal' in claimed ? [] : claimed.works
   }
@@ -56,8 +58,7 @@ export function createDispatch(parts: DispatchParts) {
   const take = (work: DeliveryWork): void => {
     const { app, contact, settings } = work
     pace.spend(app.id, settings.perSecond)
-    heldApps.note(app.id, settings)
-    const place = routes.findWay(settings).login ?? 'nowhere'
+    const { login: place } = heldApps.note(app.id, settings)
     shares.add({ appId: app.id, contactId: contact.id, place, fly: () => fly(work).catch(onFault) })
   }
 

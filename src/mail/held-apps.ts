@@ -1,4 +1,4 @@
-/** Apps that must wait because the mail server they use, or their login there, is left alone. */
+/** Apps that must wait because the mail server they use, or their login there, is left alone or has enough to do. */
 import type { DeliveryWork } from '../core/deliveries.ts'
 import type { DeliverParts } from './marks.ts'
 import { placesOf } from './routes.ts'
@@ -6,28 +6,42 @@ import { placesOf } from './routes.ts'
 /** How often the settings of an app that waits are read: a thousand of them at one server cost a hundredth of the time. */
 const READ_MS = 1_000
 
-type HeldParts = Pick<DeliverParts, 'store' | 'clock' | 'routes' | 'breaker'>
+/** `isCrowded`: whether enough waits for a login already. */
+type HeldParts = Pick<DeliverParts, 'store' | 'clock' | 'routes' | 'breaker'> & {
+  isCrowded: (login: string) => boolean
+}
 
-export function createHeldApps({ store, clock, routes, breaker }: HeldParts) {
-  const apps = new Map<number, { places: string[]; readAt: number }>()
+/** `login`: `nowhere` where no mail leaves. */
+type Known = { login: string; places: string[]; readAt: number }
 
-  const note = (appId: number, settings: DeliveryWork['settings']): void =>
-    void apps.set(appId, { places: placesOf(routes.findWay(settings)), readAt: clock.monotonicMs() })
+export function createHeldApps({ store, clock, routes, breaker, isCrowded }: HeldParts) {
+  const apps = new Map<number, Known>()
 
-  const listHeld = (): number[] =>
-    Array.from(apps)
-      .filter(([, { places }]) => places.some((place) => breaker.isHeld(place)))
-      .map(([appId]) => appId)
+  const note = (appId: number, settings: DeliveryWork['settings']): Known => {
+    const way = routes.findWay(settings)
+    const known = { login: way.login ?? 'nowhere', places: placesOf(way), readAt: clock.monotonicMs() }
+    apps.set(appId, known)
+    return known
+  }
 
-  const isOld = (appId: number): boolean => clock.monotonicMs() - (apps.get(appId)?.readAt ?? 0) >= READ_MS
+  const isHeld = ({ login, places }: Known): boolean =>
+    isCrowded(login) || places.some((place) => breaker.isHeld(place))
+
+  const isOld = ({ readAt }: Known): boolean => clock.monotonicMs() - readAt >= READ_MS
+
+  const read = async (appId: number): Promise<Known> => {
+    const known = apps.get(appId)
+    return known && !(isHeld(known) && isOld(known)) ? known : note(appId, await store.mailSettings(appId))
+  }
 
   return {
     /** What a claim has told of an app. */
     note,
     /** Those that wait, as they are set up now: whoever has left a server that fails does not wait for it. */
-    async list(): Promise<number[]> {
-      for (const appId of listHeld().filter(isOld)) note(appId, await store.mailSettings(appId))
-      return listHeld()
+    async list(due: readonly number[]): Promise<number[]> {
+      const held: number[] = []
+      for (const appId of due) if (isHeld(await read(appId))) held.push(appId)
+      return held
     },
   }
 }

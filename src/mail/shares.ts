@@ -21,25 +21,40 @@ type Flight = { appId: number; contactId: number; place: string; fly: () => Prom
 /**
  * The more apps are slow, the less each of them holds, and whoever holds nothing may have one while any is free. What is
  * held goes by its place, as many at once as that has connections: more would wait within the pool, where their time runs.
+ * What only waits for its place counts twice against the apps of that place, so however many apps wait at one that
+ * is slow, nearly half of all is left to others.
  */
 export function createShares() {
   const flights = createFlights()
-  const held = new Map<number, number>()
+  const held = new Map<number, { count: number; place: string }>()
   const lanes = new Map<string, { flying: number; next: (() => void)[] }>()
   let [total, freed] = [0, Promise.withResolvers<void>()]
 
+  const freeAt = (place: string): number => CLAIMED - total - (lanes.get(place)?.next.length ?? 0)
+  const isCrowded = (place: string): boolean => freeAt(place) < 1
+
   const listFull = (): number[] =>
     Array.from(held)
-      .filter(([, count]) => count >= (CLAIMED - total) * SHARE)
+      .filter(([, { count, place }]) => count >= freeAt(place) * SHARE)
       .map(([appId]) => appId)
 
+  /** In how many ways something may not be claimed now. */
+  const countShut = (): number =>
+    listFull().length + Array.from(lanes.keys()).filter(isCrowded).length + Number(total >= CLAIMED)
+
+  const hold = (appId: number, place: string): void => {
+    held.set(appId, { count: (held.get(appId)?.count ?? 0) + 1, place })
+    total += 1
+  }
+
   const release = (appId: number): void => {
-    const [before, wasFull] = [listFull().length, total >= CLAIMED]
-    const count = (held.get(appId) ?? 0) - 1
-    if (count > 0) held.set(appId, count)
+    const { count = 0, place = '' } = held.get(appId) ?? {}
+    if (count > 1) held.set(appId, { count: count - 1, place })
     else held.delete(appId)
     total -= 1
-    if (total > 0 && !wasFull && listFull().length >= before) return
+  }
+
+  const tellFreed = (): void => {
     freed.resolve()
     freed = Promise.withResolvers()
   }
@@ -57,19 +72,22 @@ export function createShares() {
     room: (): number => Math.ceil((CLAIMED - total) * BATCH),
     /** Apps that may not have more. */
     listFull,
+    /** Whether nothing more may be held for a place, whosever it is. */
+    isCrowded,
     /** Resolves when one of those may again, or when nothing is held any more. */
     freed: (): Promise<void> => freed.promise,
     landed: flights.landed,
     /** Holds it from now on, and lets it go as soon as its place has a connection for it. */
     add({ appId, contactId, place, fly }: Flight): void {
-      held.set(appId, (held.get(appId) ?? 0) + 1)
-      total += 1
+      hold(appId, place)
       const lane = openLane(place)
       const end = (): void => {
+        const before = countShut()
         lane.flying -= 1
         lane.next.shift()?.()
         if (lane.flying === 0) lanes.delete(place)
         release(appId)
+        if (total === 0 || countShut() < before) tellFreed()
       }
       const begin = (): void => {
         lane.flying += 1

@@ -25,13 +25,12 @@ export function createDeliveryQueue(db: Database) {
      WHERE ${IS_CLAIMED} AND state = 'claimed' AND claimed_until <= ? ORDER BY claimed_until`,
   )
 
-  const waitingApps = (skipApps: readonly number[]) => byApp.all().filter(({ app }) => !skipApps.includes(app))
-
   return {
     /** Ids of the deliveries that are due longest, of leases that ran out too. */
     listDue({ now, most, skipApps }: { now: number; most: number; skipApps: readonly number[] }): number[] {
-      const due = waitingApps(skipApps)
-        .filter(({ dueAt }) => dueAt <= now)
+      const due = byApp
+        .all()
+        .filter(({ app, dueAt }) => dueAt <= now && !skipApps.includes(app))
         .flatMap(({ app }) => ofApp.all(app, now, most))
       const late = expired.all(now).filter(({ app }) => !skipApps.includes(app))
       return [...late, ...due]
@@ -40,11 +39,10 @@ export function createDeliveryQueue(db: Database) {
         .map(({ id }) => id)
     },
 
-    /** When the next delivery is due or a lease runs out (ms UTC); null when nothing waits. */
-    nextDueAt({ skipApps }: { skipApps: readonly number[] }): number | null {
-      const claimed = expired.all(Number.MAX_SAFE_INTEGER).filter(({ app }) => !skipApps.includes(app))
-      const times = [...waitingApps(skipApps), ...claimed].map(({ dueAt }) => dueAt)
-      return times.length === 0 ? null : Math.min(...times)
+    /** Apps of which something is due, or a lease ran out. */
+    listDueApps({ now }: { now: number }): number[] {
+      const due = byApp.all().filter(({ dueAt }) => dueAt <= now)
+      return [...new Set([...due, ...expired.all(now)].map(({ app }) => app))]
     },
   }
 }

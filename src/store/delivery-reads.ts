@@ -58,7 +58,7 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
     .prepare()
 
   return {
-    nextDueAt: queue.nextDueAt,
+    listDueApps: queue.listDueApps,
 
     listDeliveries: (query: DeliveryQuery): DeliveryRow[] =>
       pages.listIds(query).flatMap((deliveryId) => one.get({ id: deliveryId }) ?? []),

@@ -46,21 +46,26 @@ async function startServers() {
 }
 
 /** Whether it comes to that soon. */
-async function isSoon(said: () => boolean): Promise<boolean> {
-  const until = performance.now() + AT_ONCE_MS
+async function isSoon(said: () => boolean, ms = AT_ONCE_MS): Promise<boolean> {
+  const until = performance.now() + ms
   while (!said() && performance.now() < until) await Bun.sleep(5)
   return said()
 }
 
-/** Another app of the first account, at a slow server of its own, with so many mails due. */
-async function addSlowApp({ store, first, clock, call, parts }: Sending, name: string, mails: number) {
+type Added = { name: string; mails: number; smtpUrl?: string }
+
+/** Another app of the first account, at a slow server of its own or at another, with so many mails due. */
+async function addSlowApp(
+  { store, first, clock, call, parts }: Sending,
+  { name, mails, smtpUrl = `smtp://slow-${name}.example` }: Added,
+) {
   const by = { store: store(), now: clock.now(), actor: 'test' }
   const made = await createApp(by, first.accountId, { name, domains: [`${name}.example`], home: null })
   if ('refusal' in made) throw new Error(made.refusal)
   const app = (await store().listApps(first.accountId)).find((one) => one.name === name)
   if (!app) throw new Error('the app is not there')
   const change = { accountId: app.accountId, appId: app.id, actor: 'test', at: clock.now() }
-  await store().setMailSettings({ ...change, settings: { smtpUrl: `smtp://slow-${name}.example` } })
+  await store().setMailSettings({ ...change, settings: { smtpUrl } })
   await store().saveMessages({ ...change, drafts: [{ id: null, name: 'M', status: 'live', content: CONTENT }] })
   parts().access.forget()
   const event = { app: app.publicId, event: 'results_ready', createContact: true, properties: RESULTS }
@@ -106,7 +111,7 @@ test('however many apps are slow, what is claimed is bounded, and a place is lef
   const { sending, sent, end } = await startServers()
   const sendSecond = await startSecond(sending, { smtpUrl: QUICK })
   await sending.sendEvents(60)
-  await inTurns(29, (index) => addSlowApp(sending, `a${index}`, 30))
+  await inTurns(29, (index) => addSlowApp(sending, { name: `a${index}`, mails: 30 }))
   sending.clock.tick(1)
   await sendSecond('one@example.com')
   const running = sending.sendDue()
@@ -117,6 +122,27 @@ test('however many apps are slow, what is claimed is bounded, and a place is lef
   await running
   expect(sent.length).toBe(60 + 29 * 30 + 1)
 }, 30_000)
+
+test('however many apps wait at one slow login, another login is not waited for', async () => {
+  const { sending, sent, end, waiting, most } = await startServers()
+  const sendSecond = await startSecond(sending, { smtpUrl: QUICK })
+  const apps = CLAIMED + 20
+  await inTurns(apps, (index) => addSlowApp(sending, { name: `a${index}`, mails: 1, smtpUrl: SLOW }))
+  sending.clock.tick(1)
+  await sendSecond('before@example.com')
+  const running = sending.sendDue()
+  // none of the slow ones lands before it is told to, however long that takes
+  expect(await isSoon(() => sent.length === 1, 15_000)).toBe(true)
+  expect(await isSoon(() => waiting() === IN_THE_AIR, 15_000)).toBe(true)
+  await sendSecond('after@example.com')
+  expect(await isSoon(() => sent.length === 2, 15_000)).toBe(true)
+  expect(sent).toEqual(['before@example.com', 'after@example.com'])
+  const { claimed = 0 } = await countStates(sending)
+  expect(claimed).toBeWithin(IN_THE_AIR, CLAIMED * 0.75)
+  end()
+  await running
+  expect([sent.length, most()]).toEqual([apps + 2, IN_THE_AIR])
+}, 60_000)
 
 test('an app that waits long for its pace holds up no other', async () => {
   const { sending, sent, end } = await startServers()
@@ -149,11 +175,11 @@ test('it waits for a place without asking the store again and again', async () =
   const { sending, end, waiting } = await startServers()
   await sending.sendEvents(60)
   const store = sending.store()
-  const { nextDueAt } = store
+  const { listDueApps } = store
   let asked = 0
-  store.nextDueAt = (input) => {
+  store.listDueApps = (input) => {
     asked += 1
-    return nextDueAt(input)
+    return listDueApps(input)
   }
   const running = sending.sendDue()
   expect(await isSoon(() => waiting() === IN_THE_AIR)).toBe(true)
