@@ -12,7 +12,8 @@ import { sayVerdicts } from './verdict-words.ts'
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
 
 /**
- * `why` is the one sentence that answers, `said` what the mail server answered last, in its own words; `rules` is all that was looked at, in its order, at `judgedAt` (ms UTC).
+ * `why` is the one sentence that answers, `said` what the mail server answered last, in its own words; `rules` is all
+ * that was looked at, in its order, at `judgedAt` (ms UTC).
  * `rulesAt`: all but one rule had been asked before, and that one was looked at again at `judgedAt`.
  */
 export type Explanation = {
