@@ -8,6 +8,7 @@ import { SETTINGS } from '../src/config.ts'
 import { MAX_BATCH_ITEMS } from '../src/core/collect-input.ts'
 import { FLOOD_LIMITS } from '../src/core/flood.ts'
 import { type Limit, RATE_LIMITS } from '../src/core/limits.ts'
+import { SERVER_CHECKS } from '../src/core/mail-server-check.ts'
 import { SNIPPET_LIMITS } from '../src/core/snippet-limits.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../src/core/snippet-tag.ts'
 
@@ -166,6 +167,7 @@ describe('the README', () => {
     expect(said('page views and actions of browsers, per site')).toBe(quote(SNIPPET_LIMITS.site))
     expect(said('requests of browsers, per address')).toBe(quote(SNIPPET_LIMITS.address))
     expect(said('wrong identity signatures, per app and address')).toBe(quote(SNIPPET_LIMITS.badSignatures))
+    expect(said('checks of mail servers, per account')).toBe(quote(SERVER_CHECKS))
     expect(said('batch of a browser')).toBe(`${MAX_BATCH_ITEMS} items, ${COLLECT_BYTES / 1024} KB`)
   })
 

@@ -36,6 +36,15 @@ export type Way = {
   isUnreadable: boolean
 }
 
+/**
+ * What came of reaching a mail server and logging in, with nothing sent. `login`: it took the user name and password, it
+ * offers no way to log in, or there is none set. `reason` is a code, such as `smtp_535`, and `said` what the server
+ * answered.
+ */
+export type ServerCheck =
+  | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' }
+  | { is: 'failed'; reason: string; said?: string }
+
 export type Mailer = {
   /** of the installation; null where none is set */
   sender: Mailbox | null
@@ -43,6 +52,8 @@ export type Mailer = {
   preview(sample: Sample): RenderedMail | TemplateFault
   /** Sends a sample to a member, at once and past every rule. */
   sendTest(sample: Sample, to: Mailbox): Promise<TestResult>
+  /** Tries the server that an app's mails leave through; null where it has none. */
+  checkServer(settings: MailSettings): Promise<ServerCheck | null>
   /** Resolves when no mail to this person is on its way any more, which for most is at once. */
   landed(contactId: number): Promise<void>
   listPauses(): Pause[]

@@ -81,6 +81,11 @@ const SMTP_WORDS: Record<string, string> = {
   553: 'The mail server does not take this address',
 }
 
+/** Those that say something before a mail is offered. */
+const AT_THE_DOOR = ['421', '454', '530', '535']
+
+const codeOf = (reason: string): string | undefined => /^smtp_(\d{3})$/.exec(reason)?.[1]
+
 function saySmtp(code: string): string {
   const known = SMTP_WORDS[code] ?? (code.startsWith('4') ? 'The mail server could not take it then' : undefined)
   return `${known ?? 'The mail server refused the mail'} (it answered ${code}).`
@@ -90,8 +95,15 @@ function saySmtp(code: string): string {
 export function sayReason(reason: string, name: string, state: DeliveryRow['state']): string {
   const say = Object.hasOwn(REASON_WORDS, reason) ? REASON_WORDS[reason] : undefined
   if (say) return say(name)
-  const [, code] = /^smtp_(\d{3})$/.exec(reason) ?? []
+  const code = codeOf(reason)
   if (code !== undefined) return saySmtp(code)
   if (state === 'bounced' || state === 'complained') return `The mail provider said: "${reason}".`
   return `The mail server could not be used (${reason}).`
+}
+
+/** The sentence of a server that was only tried: whatever it answered, it was no mail that it refused. */
+export function sayServerFault(reason: string): string {
+  const code = codeOf(reason)
+  if (code === undefined || AT_THE_DOOR.includes(code)) return sayReason(reason, '', 'failed')
+  return `The mail server turned us away before any mail was offered (it answered ${code}).`
 }

@@ -4,7 +4,7 @@ import type { Explanation, MessageRow, ShownDelivery } from '../core/delivery-li
 import { Badge, type Mood } from './parts/badge.tsx'
 import { EmptyState } from './parts/empty.tsx'
 import { type Column, Table } from './parts/table.tsx'
-import { SentText } from './parts/text.tsx'
+import { Said, SentText } from './parts/text.tsx'
 import { ExactTime } from './parts/time.tsx'
 import { type Moment, Timeline } from './parts/timeline.tsx'
 
@@ -55,9 +55,7 @@ export const SaidSection = ({ explained: { said } }: { explained: Explanation })
   said !== undefined && (
     <section>
       <h2>What the mail server said</h2>
-      <blockquote class="said">
-        <SentText>{said}</SentText>
-      </blockquote>
+      <Said>{said}</Said>
     </section>
   )
 

@@ -6,7 +6,7 @@ import type { EditorProps } from './message-editor.tsx'
 import { Button } from './parts/button.tsx'
 import { Select } from './parts/choice.tsx'
 import { Notice } from './parts/notice.tsx'
-import { SentText } from './parts/text.tsx'
+import { Said } from './parts/text.tsx'
 
 /** What came of a test mail to a member. */
 export type TestOutcome = { to: string; result: TestResult }
@@ -42,11 +42,7 @@ function Told({ to, result }: TestOutcome) {
     ) : (
       <Notice kind="error">
         {`Nothing was sent. ${why}${result.said === undefined ? '' : ' It said:'}`}
-        {result.said !== undefined && (
-          <blockquote class="said">
-            <SentText>{result.said}</SentText>
-          </blockquote>
-        )}
+        {result.said !== undefined && <Said>{result.said}</Said>}
       </Notice>
     )
   }

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import type { DkimText } from '../core/dkim.ts'
-import type { RenderedMail, Way } from '../core/mailer.ts'
+import type { RenderedMail, ServerCheck, Way } from '../core/mailer.ts'
 import { hasRole } from '../core/members.ts'
-import type { FieldError } from '../core/refusals.ts'
+import type { FieldError, Refusal } from '../core/refusals.ts'
 import type { SenderCheck } from '../core/sender-checks.ts'
 import type { MailSettings, SenderText } from '../core/sender-settings.ts'
 import { ChecksSection, DkimSection } from './sender-domain.tsx'
@@ -15,6 +15,7 @@ import { Notice } from './parts/notice.tsx'
 import { SentText } from './parts/text.tsx'
 import { Value, Values } from './parts/values.tsx'
 import { type About, SenderFields } from './sender-fields.tsx'
+import { ServerSection } from './sender-server.tsx'
 import type { Viewer } from './viewer.ts'
 
 /** What was typed into one of the forms, and what is wrong with it. */
@@ -31,6 +32,8 @@ export type SenderProps = {
   notice?: string
   /** a mail as it would look now; null where the sample cannot be written */
   sample: RenderedMail | null
+  /** what came of trying the mail server, or why it was not tried; null where nobody asked */
+  serverCheck: ServerCheck | Refusal | null
   /** what name servers said; null where they were not asked */
   checks: SenderCheck[] | null
   baseUrl: string
@@ -55,6 +58,7 @@ export function SenderPage(props: SenderProps) {
         <SenderFields input={input} about={about} app={viewer.app} settings={props.settings} isOwner={isOwner} />
         {isOwner && <Button kind="primary">Save</Button>}
       </form>
+      <ServerSection {...props} />
       <SampleSection {...props} />
       <DkimSection {...props} about={about} isOwner={isOwner} />
       <ChecksSection {...props} />

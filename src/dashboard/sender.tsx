@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { makeSenderSample } from '../core/sender-sample.ts'
+import { checkMailServer } from '../core/mail-server-check.ts'
 import { checkSender } from '../core/sender-checks.ts'
 import { readPublicKey } from '../core/dkim.ts'
-import type { Refusal } from '../core/refusals.ts'
-import { REFUSALS } from '../core/refusals.ts'
+import { isRefusal, REFUSALS, type Refusal } from '../core/refusals.ts'
 import { type MailSettings, readSender, readSenderText, saveSender, writeSender } from '../core/sender-settings.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { type PageParts, showPage, takeForm } from './door.tsx'
@@ -14,7 +14,7 @@ import { pathOf } from './frame.tsx'
 import { mailAnswer } from './mail-frames.ts'
 import { readMailState } from './mail-state.ts'
 import { problemAnswer } from './problems.tsx'
-import { SenderPage, type Typed } from './sender-page.tsx'
+import { SenderPage, type SenderProps, type Typed } from './sender-page.tsx'
 import type { Viewer } from './viewer.ts'
 
 /** Whom mails come from, how they look, and how they leave (messages.md, Sending). */
@@ -36,16 +36,26 @@ export const senderRoutes = (parts: PageParts) =>
         takeForm(parts, request, { appId: app, role: 'owner' }, (form, viewer) => save(parts, request, viewer, form)),
       { parse: 'none' },
     )
+    .post(
+      '/apps/:app/sender/server',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'editor' }, async (_, viewer) => {
+          const serverCheck = await checkMailServer(parts, viewer.app)
+          const status = serverCheck && isRefusal(serverCheck) ? REFUSALS[serverCheck.refusal].status : 200
+          return showSender(parts, request, viewer, { status, serverCheck })
+        }),
+      { parse: 'none' },
+    )
 
-/** What is typed and wrong, and what could not be done, where a form was not taken. */
-type Untaken = { status: number; typed?: Typed; notice?: string }
+/** What is typed and wrong, and what could not be done, where a form was not taken; else what came of it. */
+type Shown = { status?: number; typed?: Typed; notice?: string; serverCheck?: SenderProps['serverCheck'] }
 
 /** The page, with what was typed where a form of it was not taken. Asks name servers only where that is asked for. */
 export async function showSender(
   parts: PageParts,
   request: Request,
   viewer: Viewer,
-  { status, typed, notice }: Untaken = { status: 200 },
+  { status = 200, typed, notice, serverCheck = null }: Shown = {},
 ): Promise<Response> {
   const settings = await parts.store.mailSettings(viewer.app.id)
   const isAsked = new URL(request.url).searchParams.has('check')
@@ -60,6 +70,7 @@ export async function showSender(
       typed={typed}
       notice={notice}
       sample={'html' in sample ? sample : null}
+      serverCheck={serverCheck}
       checks={isAsked ? await check(parts, settings) : null}
       baseUrl={parts.baseUrl}
     />
@@ -106,7 +117,7 @@ export async function saveSettings(
   return showSender(parts, request, viewer, { ...untakenOf(outcome), typed })
 }
 
-const untakenOf = ({ refusal }: Pick<Refusal, 'refusal'>): Untaken => {
+const untakenOf = ({ refusal }: Pick<Refusal, 'refusal'>): Shown => {
   const { status, message } = REFUSALS[refusal]
   return { status, notice: message }
 }

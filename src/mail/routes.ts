@@ -1,5 +1,5 @@
 /** Whom a mail comes from, and through which server it goes: the message's word, the app's, the installation's. */
-import { findFrom, type Mailbox, readMailbox, readSmtpUrl } from '../core/mail-addresses.ts'
+import { findFrom, type Mailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../core/mail-addresses.ts'
 import type { DeliveryWork } from '../core/deliveries.ts'
 import type { Way } from '../core/mailer.ts'
 import type { DkimKey } from './compose.ts'
@@ -43,6 +43,7 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
     logins.set(url, login)
     return login
   }
+  const urlOf = ({ smtpUrl }: Pick<MailSettings, 'smtpUrl'>): string | null => smtpUrl ?? defaults.smtpUrl
   const findProvider = (url: string): Provider | null => {
     if (!providers.has(url)) providers.set(url, createProvider(url))
     return providers.get(url) ?? null
@@ -56,15 +57,20 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
       if (from === null) return { fault: 'no_sender' }
       const replyTo = mail.replyTo ?? settings.replyTo
       const common = { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings) }
-      const url = settings.smtpUrl ?? defaults.smtpUrl
+      const url = urlOf(settings)
       if (url === null) return { ...common, server: CAPTURE, login: CAPTURE, provider: null }
       const provider = findProvider(url)
       return provider === null
         ? { fault: 'smtp_url' }
         : { ...common, server: nameOf(url), login: loginOf(url), provider }
     },
+    /** null where nothing leaves, or what was set is no address of a mail server. */
+    findServer(settings: MailSettings): SmtpServer | null {
+      const url = urlOf(settings)
+      return url === null ? null : readSmtpUrl(url)
+    },
     findWay(settings: MailSettings): Way {
-      const url = settings.smtpUrl ?? defaults.smtpUrl
+      const url = urlOf(settings)
       const isUnreadable = url !== null && readSmtpUrl(url) === null
       const server = url === null || isUnreadable ? null : nameOf(url)
       return {

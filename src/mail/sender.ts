@@ -6,6 +6,7 @@ import { createDispatch, type DispatchParts } from './dispatch.ts'
 import type { Provider } from './provider.ts'
 import { createRoutes, type MailDefaults } from './routes.ts'
 import { renderSample } from './samples.ts'
+import { checkServer } from './server-check.ts'
 import { sendTest } from './test-mail.ts'
 
 export type SenderParts = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey'> &
@@ -46,6 +47,7 @@ export function createSender(sending: SenderParts): Sender {
     sender: routes.sender,
     preview: (sample) => renderSample(sample, `${baseUrl}/u/preview`),
     sendTest: (sample, to) => sendTest({ routes, clock, baseUrl }, sample, to),
+    checkServer: (settings) => checkServer(routes.findServer(settings)),
     landed,
     listPauses: breaker.listPauses,
     findWay: routes.findWay,

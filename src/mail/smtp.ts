@@ -19,7 +19,15 @@ export const SMTP_LIMITS: SmtpLimits = { connections: 10, connectMs: 10_000, ans
 
 /** Opens connections when mail comes, and keeps them for the next. */
 export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP_LIMITS): Provider {
-  const transport = createTransport({ pool: true, ...poolOptions(server, limits) })
+  const transport = createTransport({
+    pool: true,
+    ...connectionOptions(server, limits),
+    maxConnections: limits.connections,
+    // for a connection that the server dropped while nothing was on it
+    maxRequeues: 2,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
   const gates = new WeakMap<object, Gate>()
   transport.use('stream', ({ data, message }, done) => {
     const raw = data.raw as Buffer
@@ -62,12 +70,13 @@ type Gate = { ask: HandOver; leave: (openMs: number) => void }
 const SHUT: Gate = { ask: async () => false, leave: () => {} }
 
 /** What nodemailer says itself where it does not begin anew. */
-const SILENT: SmtpError = { code: 'ETIMEDOUT' }
+export const SILENT: SmtpError = { code: 'ETIMEDOUT' }
 
 /** While it is asked the server has not seen the dot, so that a connection which breaks then took nothing with it. */
 type Progress = 'before' | 'asking' | 'handed' | 'withheld'
 
-const poolOptions = ({ host, port, isSecure, login }: SmtpServer, limits: SmtpLimits) => ({
+/** How a connection to a server is made, and how long each step of it may take. */
+export const connectionOptions = ({ host, port, isSecure, login }: SmtpServer, limits: SmtpLimits) => ({
   host,
   port,
   secure: isSecure,
@@ -75,15 +84,10 @@ const poolOptions = ({ host, port, isSecure, login }: SmtpServer, limits: SmtpLi
   // a password travels under TLS only; within this machine nobody can listen, and nobody has a certificate
   requireTLS: login !== null && !isSecure && !isLoopback(host),
   tls: { rejectUnauthorized: !isLoopback(host) },
-  maxConnections: limits.connections,
-  // for a connection that the server dropped while nothing was on it
-  maxRequeues: 2,
   connectionTimeout: limits.connectMs,
   greetingTimeout: limits.connectMs,
   dnsTimeout: limits.connectMs,
   socketTimeout: limits.answerMs,
-  disableFileAccess: true,
-  disableUrlAccess: true,
 })
 
 /**
@@ -134,7 +138,8 @@ function namedError(said: SmtpError): SmtpError {
   return /^(?!.*alert).*(certificate|altname)/i.test(said.message ?? '') ? { code: 'EUNTRUSTED' } : said
 }
 
-function readOutcome(error: unknown, progress: Progress, login: SmtpServer['login']): Outcome {
+/** What nodemailer's error says of a mail that had come so far. */
+export function readOutcome(error: unknown, progress: Progress, login: SmtpServer['login']): Outcome {
   if (progress === 'withheld') return { is: 'withheld' }
   const { code = 'UNKNOWN', responseCode, response = '', command = '' } = namedError(error as SmtpError)
   if (responseCode === undefined) {

@@ -160,6 +160,16 @@ export const MAIL_STEPS: Step[] = [
   },
   { name: 'suppressions-wrong', go: (page) => page.click('aside .danger') },
   { name: 'sender', go: (page, server) => page.goto(at(server, 'sender')) },
+  {
+    name: 'sender-server',
+    go: async (page, server) => {
+      await setMailServer(server, 'smtp://127.0.0.1:1')
+      await page.reload()
+      await page.click('#server-check button')
+      await page.waitForSelector('#server-check .notice')
+      await setMailServer(server, null)
+    },
+  },
   { name: 'sender-unasked', go: (page) => page.click('#checks .button') },
   {
     name: 'sender-wrong',

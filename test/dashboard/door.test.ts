@@ -51,6 +51,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['sender/dkim', 'owner', { domain: 'x' }],
   ['sender/dkim/remove', 'owner', {}],
   ['sender/reports', 'owner', {}],
+  ['sender/server', 'editor', {}],
   ['settings', 'owner', { app: '' }],
   ['members', 'owner', { email: 'x', role: 'viewer' }],
   ['members/account', 'owner', { name: '' }],

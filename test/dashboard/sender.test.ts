@@ -80,7 +80,7 @@ describe('the sender', () => {
     await pages.addMember('editor@example.com', 'editor')
     const editor = await pages.signedIn('editor@example.com')
     const { html } = await editor.get(path())
-    expect(await textOf(html, 'main .button')).toEqual(['Check the records'])
+    expect(await textOf(html, 'main .button')).toEqual(['Check the mail server', 'Check the records'])
     expect(html).not.toContain('user:…')
     for (const what of ['', '/dkim', '/dkim/remove', '/reports']) {
       expect((await editor.post(path(what), EVERY_DAY)).status).toBe(403)

@@ -1,0 +1,48 @@
+/** Whether a mail server can be reached and takes the login, found out before a mail fails. */
+import SMTPConnection from 'nodemailer/lib/smtp-connection'
+import type { SmtpServer } from '../core/mail-addresses.ts'
+import type { ServerCheck } from '../core/mailer.ts'
+import { reasonOf } from './provider.ts'
+import { connectionOptions, readOutcome, SILENT, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
+
+/** Altogether, because somebody waits for it: a server that is silent, and one that never comes to an end. */
+export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, answerMs: 10_000, mailMs: 15_000 }
+
+/**
+ * Connects as for a mail, makes the connection secure, logs in, and takes its leave before any mail. By nodemailer's
+ * connection, because its `verify` says neither whether it logged in nor whether it is secure, and cannot be ended.
+ */
+export async function checkServer(server: SmtpServer | null, limits = CHECK_LIMITS): Promise<ServerCheck | null> {
+  if (server === null) return null
+  const { auth, ...options } = connectionOptions(server, limits)
+  const connection = new SMTPConnection(options)
+  const timer = setTimeout(() => connection.emit('error', SILENT), limits.mailMs)
+  try {
+    await reach(connection, auth)
+    connection.quit()
+    return {
+      is: 'fine',
+      isSecure: connection.secure,
+      login: auth ? (connection.allowsAuth ? 'taken' : 'unasked') : 'none',
+    }
+  } catch (error) {
+    const outcome = readOutcome(error, 'before', server.login)
+    return { is: 'failed', reason: reasonOf(outcome), said: outcome.is === 'refused' ? outcome.said : undefined }
+  } finally {
+    clearTimeout(timer)
+    connection.close()
+  }
+}
+
+/** Resolves when the server is ready for a mail. */
+function reach(connection: SMTPConnection, auth?: { user: string; pass: string }): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  connection.on('error', reject)
+  connection.on('end', () => reject({ code: 'ECONNECTION' }))
+  connection.connect((failed) => {
+    if (failed) return reject(failed)
+    if (!auth || !connection.allowsAuth) return resolve()
+    connection.login(auth, (refused) => (refused ? reject(refused) : resolve()))
+  })
+  return promise
+}

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'bun:test'
+import type { SMTPServerOptions } from 'smtp-server'
+import type { SmtpServer } from '../../src/core/mail-addresses.ts'
+import { CHECK_LIMITS, checkServer } from '../../src/mail/server-check.ts'
+import { useClosing } from '../closing.ts'
+import { type Behaviour, startMailServer } from './mail-server.ts'
+
+const keep = useClosing()
+
+/** This machine, by its name and by an address from which it could be another. */
+const [NEAR, FAR] = ['127.0.0.1', '0.0.0.0']
+const LOGIN = { user: 'ada', password: 'secret' }
+const ASKS: SMTPServerOptions = {
+  allowInsecureAuth: true,
+  onAuth: ({ username, password }, _, done) =>
+    username === LOGIN.user && password === LOGIN.password
+      ? done(null, { user: username })
+      : done(Object.assign(new Error('no'), { responseCode: 535 })),
+}
+
+/** With nothing but the time for all of it to end a wait. */
+const PATIENT = { ...CHECK_LIMITS, connectMs: 60_000, answerMs: 60_000 }
+
+/** Sooner than whatever else ends a connection that was forgotten. */
+const LEAVE_MS = 10_000
+
+type Given = Partial<SmtpServer> & { behaviour?: Behaviour; options?: SMTPServerOptions; mailMs?: number }
+
+async function check({ behaviour, options, mailMs = CHECK_LIMITS.mailMs, ...given }: Given = {}) {
+  const server = await startMailServer(behaviour, options)
+  keep({ close: server.stop })
+  const asked = { host: NEAR, port: server.port, isSecure: false, login: null, ...given }
+  const found = await checkServer(asked, { ...PATIENT, mailMs })
+  expect(server.received).toEqual([])
+  return { found, server }
+}
+
+describe('a server that is as it should be', () => {
+  test.each<[string, Given, object]>([
+    ['with a login', { login: LOGIN, options: ASKS }, { isSecure: false, login: 'taken' }],
+    [
+      'with a login under TLS',
+      { login: LOGIN, options: { ...ASKS, disabledCommands: [] } },
+      { isSecure: true, login: 'taken' },
+    ],
+    ['under TLS from the first byte', { isSecure: true, options: { secure: true } }, { isSecure: true, login: 'none' }],
+    ['without a login', { options: ASKS }, { isSecure: false, login: 'none' }],
+    [
+      'that asks for none',
+      { login: LOGIN, options: { disabledCommands: ['AUTH', 'STARTTLS'] } },
+      { isSecure: false, login: 'unasked' },
+    ],
+  ])('%s', async (_, given, expected) => {
+    expect((await check(given)).found).toMatchObject({ is: 'fine', ...expected })
+  })
+
+  test(
+    'is left at once, and no connection stays open',
+    async () => {
+      const left = Promise.withResolvers<void>()
+      const { server } = await check({ options: { onClose: () => left.resolve() } })
+      await left.promise
+      expect(server.connections()).toBe(0)
+    },
+    LEAVE_MS,
+  )
+})
+
+describe('a server that is not', () => {
+  test.each<[string, string, Given]>([
+    ['a wrong password', 'smtp_535', { login: { ...LOGIN, password: 'wrong' }, options: ASKS }],
+    ['no TLS with a password', 'etls', { host: FAR, login: LOGIN, options: ASKS }],
+    ['a certificate that nobody trusts', 'euntrusted', { host: FAR, options: { disabledCommands: [] } }],
+    ['no TLS where it should begin with it', 'eplain', { isSecure: true }],
+    ['a greeting that asks to come later', 'smtp_421', { behaviour: { connect: () => 421 } }],
+    ['a greeting that sends away', 'smtp_554', { behaviour: { connect: () => 554 } }],
+    ['a connection that drops', 'econnection', { behaviour: { connect: () => 'drop' } }],
+    ['a silence that is not waited for', 'etimedout', { behaviour: { connect: () => 'hang' }, mailMs: 50 }],
+  ])('%s', async (_, reason, given) => {
+    expect((await check(given)).found).toMatchObject({ is: 'failed', reason })
+  })
+
+  test('what it answers is told, unless it repeats the password', async () => {
+    const sayNo = (text: string): Given => ({
+      login: LOGIN,
+      options: {
+        allowInsecureAuth: true,
+        onAuth: (_, __, done) => done(Object.assign(new Error(text), { responseCode: 535 })),
+      },
+    })
+    expect((await check(sayNo('5.7.8 use an app password'))).found).toMatchObject({
+      said: '535 5.7.8 use an app password',
+    })
+    expect((await check(sayNo('secret is wrong'))).found).toEqual({ is: 'failed', reason: 'smtp_535' })
+  })
+
+  test('nobody listens', async () => {
+    const { port, stop } = await startMailServer()
+    await stop()
+    const found = await checkServer({ host: NEAR, port, isSecure: false, login: null })
+    expect(found).toMatchObject({ is: 'failed', reason: 'erefused' })
+  })
+
+  test('a name that is none', async () => {
+    const found = await checkServer({ host: 'nowhere.invalid', port: 25, isSecure: false, login: null })
+    expect(found).toMatchObject({ is: 'failed', reason: expect.stringMatching(/^e/) })
+  })
+
+  test('a password is said to no server far away without TLS', async () => {
+    const said: string[] = []
+    const onAuth: SMTPServerOptions['onAuth'] = ({ password }, _, done) => {
+      said.push(password ?? '')
+      done(null, { user: 'ada' })
+    }
+    const { found } = await check({ host: FAR, login: LOGIN, options: { onAuth, allowInsecureAuth: true } })
+    expect([found, said]).toMatchObject([{ is: 'failed', reason: 'etls' }, []])
+  })
+})
+
+test('none is set: nothing is tried', async () => {
+  expect(await checkServer(null)).toBe(null)
+})
