@@ -23,13 +23,12 @@ export const themeRoutes = ({ baseUrl }: { baseUrl: string }) =>
 
 const NAMES: Record<Theme, string> = { light: 'Light', dark: 'Dark', system: 'As the system' }
 
-/** Not on a page that answers a form: going back to it would lose what it shows. */
+/** On a page that answers a form only with script, which stays there: going back to it would lose what it shows. */
 export function ThemeSwitch() {
   const { theme, path } = useContext(PageContext)
-  if (path === null) return null
   return (
-    <form class="themes" method="post" action="/theme" aria-label="Colours">
-      <input type="hidden" name="to" value={path} />
+    <form class={path === null ? 'themes staying' : 'themes'} method="post" action="/theme" aria-label="Colours">
+      <input type="hidden" name="to" value={path ?? '/'} />
       {THEMES.map((name) => (
         <button key={name} type="submit" name="theme" value={name} title={NAMES[name]} aria-pressed={name === theme}>
           <Icon name={name} />

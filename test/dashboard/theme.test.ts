@@ -41,8 +41,19 @@ describe('the colours', () => {
     expect((await choose('dark', '//evil.example')).location).toBe('/')
   })
 
-  test('are not chosen on a page that would be lost by it', async () => {
-    const { html } = await browser.post(pages.at('keys'), { name: 'x', scope: 'standard' })
-    expect([html.includes('mc_'), await attributesOf(html, '.themes', 'action')]).toEqual([true, []])
+  test('can be chosen on every page, and without script not on one that would be lost by it', async () => {
+    const seen = await browser.get(pages.at('keys'))
+    expect(await attributesOf(seen.html, '.themes', 'class')).toEqual(['themes'])
+    await choose('dark')
+    for (const [page, fields, status] of [
+      ['keys', { name: 'x', scope: 'standard' }, 200],
+      ['keys', { name: '', scope: 'standard' }, 400],
+      ['sender', { fromEmail: 'x' }, 400],
+      ['settings', { name: '' }, 400],
+    ] as const) {
+      const answer = await browser.post(pages.at(page), fields)
+      expect([answer.status, await pressedIn(answer.html)]).toEqual([status, ['dark']])
+      expect(await attributesOf(answer.html, '.themes', 'class')).toEqual(['themes staying'])
+    }
   })
 })

@@ -1,0 +1,64 @@
+/** The colours in a real Chromium, on a page that answers a form: it is shown once, and must not be left for them. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+
+const TRY_MS = 30_000
+
+let browser: Browser
+let server: Served
+
+beforeAll(async () => {
+  if (!hasChromium) return
+  browser = await openChromium()
+  server = await serveTest()
+}, TRY_MS)
+afterAll(async () => {
+  await browser?.close()
+  await server?.close()
+})
+
+/** A page of somebody signed in, on which a form was refused. */
+async function refuse(javaScriptEnabled: boolean): Promise<Page> {
+  const context = await browser.newContext({ colorScheme: 'light', javaScriptEnabled })
+  const page = await context.newPage()
+  await signIn(page, server)
+  await page.goto(`${server.url}/apps/${server.first.appId}/sender`)
+  await page.fill('#fromEmail', 'no address')
+  await page.click('main .primary')
+  await page.waitForSelector('#fromEmail[aria-invalid]')
+  return page
+}
+
+test.skipIf(!hasChromium)(
+  'change on a page that refused a form, which keeps what was typed',
+  async () => {
+    const page = await refuse(true)
+    await page.fill('#fromName', 'Typed after that')
+    const kept = page.waitForResponse((response) => response.url().endsWith('/theme'))
+    await page.click('.themes [value=dark]')
+    await kept
+    expect(await page.getAttribute('html', 'data-theme')).toBe('dark')
+    expect(await page.getAttribute('.themes [value=dark]', 'aria-pressed')).toBe('true')
+    expect([await page.inputValue('#fromEmail'), await page.inputValue('#fromName')]).toEqual([
+      'no address',
+      'Typed after that',
+    ])
+    await page.goto(`${server.url}/apps/${server.first.appId}/you`)
+    expect(await page.getAttribute('html', 'data-theme')).toBe('dark')
+  },
+  TRY_MS,
+)
+
+test.skipIf(!hasChromium)(
+  'without script are chosen on pages that can be seen again',
+  async () => {
+    const page = await refuse(false)
+    expect(await page.isVisible('.themes')).toBe(false)
+    await page.click('nav >> text=Members')
+    await page.click('.themes [value=dark]')
+    await page.waitForURL('**/members')
+    expect(await page.getAttribute('html', 'data-theme')).toBe('dark')
+  },
+  TRY_MS,
+)
