@@ -123,6 +123,8 @@ async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTML
     : null
   const same = [...next.querySelectorAll('button')].find(({ value }) => value === button.value)
   ;(added ?? same ?? fields[0])?.focus({ preventScroll: true })
+  // what came of it stands below its button, which may be the last that is seen
+  next.querySelector('[role=status]')?.scrollIntoView({ block: 'nearest' })
   return true
 }
 

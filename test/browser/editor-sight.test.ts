@@ -1,0 +1,60 @@
+/** What the editor answers with is where it is seen, in a window of a usual size. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+
+const TRY_MS = 30_000
+
+let browser: Browser
+let server: Served
+let page: Page
+
+beforeAll(async () => {
+  if (!hasChromium) return
+  browser = await openChromium()
+  // nobody to send as, so there is something to be said
+  server = await serveTest({ mail: { defaults: { smtpUrl: null, from: null } } })
+  page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+  await signIn(page, server)
+  await page.goto(`${server.url}/apps/${server.first.appId}/messages`)
+  await page.click('.person >> nth=0')
+}, TRY_MS)
+afterAll(async () => {
+  await browser?.close()
+  await server?.close()
+})
+
+type Box = { left: number; right: number; top: number; bottom: number }
+const boxes = (selector: string): Promise<Box[]> =>
+  page.evaluate(
+    `Array.from(document.querySelectorAll(${JSON.stringify(selector)}), (one) => one.getBoundingClientRect().toJSON())`,
+  )
+
+describe.skipIf(!hasChromium)('the editor', () => {
+  test(
+    'shows what came of a test mail',
+    async () => {
+      await page.locator('#test button').scrollIntoViewIfNeeded()
+      await page.click('#test button')
+      await page.waitForSelector('#test .notice')
+      const [[told], [aside]] = [await boxes('#test .notice'), await boxes('.editor > aside')]
+      expect(told?.bottom).toBeLessThanOrEqual(Math.min(aside?.bottom ?? 0, 900))
+      expect(told?.top).toBeGreaterThanOrEqual(Math.max(aside?.top ?? 900, 0))
+    },
+    TRY_MS,
+  )
+
+  test(
+    'keeps the buttons of a question apart',
+    async () => {
+      await page.click('[popovertarget=go-live]')
+      await page.waitForSelector('dialog:popover-open')
+      const buttons = await boxes('dialog:popover-open .button')
+      expect(buttons).toHaveLength(3)
+      const gaps = buttons.slice(1).map(({ left }, index) => Math.round(left - (buttons[index]?.right ?? 0)))
+      expect(gaps).toEqual([8, 8])
+      expect(new Set(buttons.map(({ top }) => Math.round(top))).size).toBe(1)
+    },
+    TRY_MS,
+  )
+})
