@@ -2,8 +2,10 @@ import type { Server } from 'bun'
 import { answerEarly, answerFault } from '../api/unserved.ts'
 import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../core/accounts.ts'
+import { readSmtpUrl } from '../core/mail-addresses.ts'
 import { createParts, keepSecret, systemClock } from '../core/parts.ts'
 import { createRehearsals } from '../core/rehearsals.ts'
+import { isLinkLost } from '../core/unsubscribe.ts'
 import { createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
 import { startChores } from '../operations/chores.ts'
@@ -86,6 +88,7 @@ async function run(config: Open, { lock, http, store }: Opened): Promise<void> {
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
   const chores = startChores(parts, log)
   drainOnSignals({ http, answer, health, log, chores, lock, parts, sender })
+  await warnOfLostLinks(store, { ...config, baseUrl }, log)
   await sender.start()
   lock.noteAddress(baseUrl)
   await announce(store, baseUrl)
@@ -117,6 +120,21 @@ const sending = ({ smtpUrl, mailFrom }: Pick<Config, 'smtpUrl' | 'mailFrom'>, lo
   note: (line: LogFields) => log.write('info', 'delivery', line),
   onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: String(error) }),
 })
+
+/** Whoever started it can mend this, and would learn of it from those who got a mail. */
+async function warnOfLostLinks(
+  store: Store,
+  { smtpUrl, baseUrl }: Pick<Open, 'smtpUrl'> & { baseUrl: string },
+  log: Log,
+): Promise<void> {
+  const servers = [smtpUrl ?? '', ...(await store.listSmtpUrls())].flatMap((url) => readSmtpUrl(url) ?? [])
+  if (!servers.some(({ host }) => isLinkLost(baseUrl, host))) return
+  log.write(
+    'warn',
+    'links in mails lead to an address that only this machine reaches: set EVENTPOST_BASE_URL or --base-url',
+    { baseUrl },
+  )
+}
 
 /** Listens, and answers 503 until the store is open. */
 function listen({ host, port }: Open): Server<undefined> {

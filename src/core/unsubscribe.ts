@@ -1,5 +1,6 @@
 /** The link with which a person ends mail to them (messages.md, Unsubscribe). */
 import { timingSafeEqual } from 'node:crypto'
+import { isLoopback } from './mail-addresses.ts'
 import type { Parts } from './parts.ts'
 import type { RefusalCode } from './refusals.ts'
 
@@ -36,6 +37,13 @@ export function readUnsubscribeToken(key: string, token: string): number | null 
 /** Where the link leads. `baseUrl` has no slash at its end. */
 export const unsubscribeUrl = (baseUrl: string, key: string, contactId: number): string =>
   `${baseUrl}/u/${makeUnsubscribeToken(key, contactId)}`
+
+/**
+ * Whether the link leads to whatever machine it is opened on, because the base URL is one that only this machine reaches.
+ * A mail server on this machine is there to try things out, and its mails are read here.
+ */
+export const isLinkLost = (baseUrl: string, mailHost: string): boolean =>
+  isLoopback(new URL(baseUrl).hostname) && !isLoopback(mailHost)
 
 /** The app whose mails a link ends. null for a link that is not ours; a person who was erased has no app any more. */
 export async function findUnsubscribing({ store, unsubscribeKey }: Parts, token: string) {

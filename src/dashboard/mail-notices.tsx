@@ -3,6 +3,7 @@ import { sayReason } from '../core/reason-words.ts'
 import { pathOf } from './frame.tsx'
 import { Notice } from './parts/notice.tsx'
 import { SectionLinks } from './parts/sections.tsx'
+import { Command } from './parts/text.tsx'
 import { ExactTime } from './parts/time.tsx'
 import type { Viewer } from './viewer.ts'
 
@@ -10,6 +11,8 @@ import type { Viewer } from './viewer.ts'
 export type MailState = {
   isCapturing: boolean
   isUnreadable: boolean
+  /** the base URL, where whoever is written to cannot reach it */
+  lostUrl: string | null
   pause: { server: string; reason: string; until: number } | null
 }
 
@@ -17,7 +20,7 @@ export type MailState = {
 type NoticesProps = { viewer: Viewer; state: MailState; on?: 'sender' | 'outbox' }
 
 /** Nothing leaves this installation, or a server fails: neither is to be found out by waiting. */
-export const MailNotices = ({ viewer, state: { isCapturing, isUnreadable, pause }, on }: NoticesProps) => (
+export const MailNotices = ({ viewer, state: { isCapturing, isUnreadable, lostUrl, pause }, on }: NoticesProps) => (
   <>
     {isCapturing && (
       <Notice kind="caution">
@@ -35,6 +38,13 @@ export const MailNotices = ({ viewer, state: { isCapturing, isUnreadable, pause 
       <Notice kind="caution">
         Nothing can be sent: the address of the mail server cannot be read. Set it again on{' '}
         <a href={pathOf(viewer.app.publicId, 'sender')}>Sender</a>.
+      </Notice>
+    )}
+    {lostUrl !== null && on === 'sender' && (
+      <Notice kind="caution">
+        Nobody can unsubscribe: links in mails lead to <code>{lostUrl}</code>, which only the machine of this server
+        reaches. Start it with the address at which people reach it, in <code>EVENTPOST_BASE_URL</code> or as{' '}
+        <Command>--base-url https://post.example.com</Command>.
       </Notice>
     )}
     {pause && (

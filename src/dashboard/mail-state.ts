@@ -1,8 +1,9 @@
 import type { AppRow } from '../core/access.ts'
+import { isLinkLost } from '../core/unsubscribe.ts'
 import type { PageParts } from './door.tsx'
 import type { MailState } from './mail-notices.tsx'
 
-/** What the pages about mail say of sending: whether mails stay here or cannot leave, and whether the app's server is left alone. */
+/** What the pages about mail say of sending: whether mails stay here, cannot leave or lead nowhere, and whether the app's server is left alone. */
 export async function readMailState(parts: PageParts, app: AppRow): Promise<MailState> {
   const { server, login, isUnreadable } = parts.mailer.findWay(await parts.store.mailSettings(app.id))
   // how another account fares, also at the same server, is none of theirs
@@ -10,6 +11,7 @@ export async function readMailState(parts: PageParts, app: AppRow): Promise<Mail
   return {
     isCapturing: server === null && !isUnreadable,
     isUnreadable,
+    lostUrl: server !== null && isLinkLost(parts.baseUrl, server.replace(/:\d+$/, '')) ? parts.baseUrl : null,
     pause: pause && server !== null ? { server, reason: pause.reason, until: pause.until } : null,
   }
 }

@@ -166,5 +166,14 @@ export function createMessageReads(db: Database, sealer: Sealer) {
       const { appId: _, ...settings } = oneSettings.get({ appId }) ?? { appId, ...NO_SETTINGS }
       return unsealMail(sealer, appId, settings)
     },
+
+    /** The mail servers that apps have set for themselves. */
+    listSmtpUrls: (): string[] =>
+      orm
+        .select({ appId: appMailSettings.appId, smtpUrl: appMailSettings.smtpUrl })
+        .from(appMailSettings)
+        .where(isNotNull(appMailSettings.smtpUrl))
+        .all()
+        .flatMap(({ appId, smtpUrl }) => unsealMail(sealer, appId, { smtpUrl }).smtpUrl ?? []),
   }
 }

@@ -15,6 +15,7 @@ import {
   startServer,
 } from './process.ts'
 import { refused, wrongUse } from './refused.ts'
+import { openStore } from '../../src/store/store.ts'
 
 const { folder, remove } = makeFolder()
 const data = join(folder, 'data')
@@ -76,6 +77,53 @@ describe('serve', () => {
     expect(lines.map((line) => JSON.parse(line).message)).toEqual(['request', 'stopping', 'stopped'])
     expect(server.said.out).not.toContain('hush')
   })
+})
+
+describe('links in mails', () => {
+  const warnings = async (words: string[] = [], how: Partial<ServeHow> = {}): Promise<string[]> => {
+    const server = await serve({ words, ...how })
+    await server.stop()
+    const lines = server.said.out.split('\n').filter((line) => line.startsWith('{'))
+    return lines.filter((line) => JSON.parse(line).level === 'warn')
+  }
+  const FAR = ['--smtp-url', 'smtp://user:pa55@mail.example.com:587']
+  const REACHED = ['--base-url', 'https://post.example.com']
+
+  test(
+    'that lead to this machine alone are said where mails leave it',
+    async () => {
+      const [line = '{}', ...more] = await warnings(FAR)
+      expect(JSON.parse(line)).toMatchObject({
+        message:
+          'links in mails lead to an address that only this machine reaches: set EVENTPOST_BASE_URL or --base-url',
+        baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      })
+      expect(more).toEqual([])
+      expect(line).not.toContain('pa55')
+      expect(await warnings()).toEqual([])
+      expect(await warnings(['--smtp-url', 'smtp://localhost:1025'])).toEqual([])
+      expect(await warnings([...FAR, ...REACHED])).toEqual([])
+    },
+    MANY_MS,
+  )
+
+  test(
+    'also where an app has a mail server of its own',
+    async () => {
+      const own = join(folder, 'own')
+      await setUp(own)
+      const store = await openStore(own, { threads: false })
+      const account = await store.findAccount(null)
+      const [app] = await store.listApps(account?.id ?? '')
+      const settings = { smtpUrl: 'smtps://mail.example.com' }
+      const by = { accountId: account?.id ?? '', appId: app?.id ?? 0, actor: 'test', at: Date.now() }
+      expect(await store.setMailSettings({ ...by, settings })).not.toHaveProperty('refusal')
+      await store.close()
+      expect(await warnings([], { data: own })).toHaveLength(1)
+      expect(await warnings(REACHED, { data: own })).toEqual([])
+    },
+    MANY_MS,
+  )
 })
 
 describe('settings', () => {

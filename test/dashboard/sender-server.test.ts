@@ -10,6 +10,8 @@ import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
 const keep = useClosing()
 
+const BEYOND = 'smtp://mail.example.com:587'
+
 let pages: AccountPages
 let browser: Browser
 beforeEach(async () => {
@@ -146,5 +148,30 @@ describe('the check of the mail server', () => {
     expect((await eve.post(`/apps/${other.appId}/sender/server`)).status).toBe(200)
     pages.clock.ms += 60_000
     expect((await check()).status).toBe(200)
+  })
+})
+
+describe('a base URL that only this machine reaches', () => {
+  const LOST =
+    'Caution: Nobody can unsubscribe: links in mails lead to http://localhost:8080, which only the machine of this server reaches. Start it with the address at which people reach it, in EVENTPOST_BASE_URL or as --base-url https://post.example.com.'
+  const cautions = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
+
+  test('is said on the page Sender where mails leave this machine', async () => {
+    expect(await cautions('sender')).toEqual([expect.stringContaining('Nothing leaves this installation')])
+    await set(BEYOND)
+    expect(await cautions('sender')).toEqual([LOST])
+    expect(await cautions('messages')).toEqual([])
+    for (const near of ['smtp://127.0.0.1:1025', 'smtp://localhost:1025', 'smtp://[::1]:1025']) {
+      await set(near)
+      expect(await cautions('sender')).toEqual([])
+    }
+  })
+
+  test('is not said where people reach it', async () => {
+    await pages.close()
+    pages = await openAccount({ baseUrl: 'https://post.example.com' })
+    browser = await pages.signedIn()
+    await set(BEYOND)
+    expect(await cautions('sender')).toEqual([])
   })
 })

@@ -51,12 +51,14 @@ const readAll = async (store: Store) => ({
   secrets: (await store.listSecrets('acc_1', 0)).map(({ secret }) => secret).sort(),
   ofSite: (await store.findSite('site_1', 0))?.secrets.map(({ secret }) => secret).sort(),
   mail: await store.mailSettings(1),
+  servers: await store.listSmtpUrls(),
   twoStep: (await store.findTwoStep('mem_1'))?.secret,
 })
 const ALL = {
   secrets: [SECRET, NEXT].sort(),
   ofSite: [SECRET, NEXT].sort(),
   mail: expect.objectContaining({ ...MAIL, fromName: 'Demo' }),
+  servers: [MAIL.smtpUrl],
   twoStep: TWO_STEP,
 }
 
