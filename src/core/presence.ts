@@ -37,7 +37,7 @@ export function presenceAt(all: readonly ReportRow[], at: number, quietMs = PRES
   const reports = all.filter(({ isHere, reportedAt }) => isHere !== null && reportedAt <= at)
   const open = lastOfEachPage(reports)
     .filter((report) => report.isHere && report.reportedAt > at - quietMs)
-    .sort((a, b) => b.reportedAt - a.reportedAt)
+    .sort((a, b) => compareTimes(b, a))
   return {
     isHere: open.length > 0,
     paths: [...new Set(open.map(({ path }) => path))],
@@ -79,8 +79,15 @@ function lastOfEachPage(reports: ReportRow[]): ReportRow[] {
  */
 function isLater(a: ReportRow, b: ReportRow): boolean {
   if (a.batchNumber !== null && b.batchNumber !== null) return a.batchNumber > b.batchNumber
-  return a.reportedAt > b.reportedAt || (a.reportedAt === b.reportedAt && a.isHere === true)
+  if (a.reportedAt !== b.reportedAt || a.isHere === b.isHere) return compareTimes(a, b) > 0
+  return a.isHere === true
 }
+
+/** By when it happened, then by when it came; of the same millisecond always alike, in whatever order they are read. */
+const compareTimes = (a: ReportRow, b: ReportRow): number =>
+  a.reportedAt - b.reportedAt || a.receivedAt - b.receivedAt || comparePaths(a.path, b.path)
+
+export const comparePaths = (a: string, b: string): number => Number(a > b) - Number(a < b)
 
 const latest = (reports: ReportRow[]): number | null =>
   reports.reduce<number | null>((last, { reportedAt }) => Math.max(last ?? 0, reportedAt), null)

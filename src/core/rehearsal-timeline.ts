@@ -1,4 +1,5 @@
 import { MAX_OCCURRED_AHEAD_MS } from './field-limits.ts'
+import { comparePaths } from './presence.ts'
 
 /** A page view, or an event of one name: when it came (`at`) and when it happened, ms UTC. */
 export type Happened = { id: number; at: number; occurredAt: number; path: string | null }
@@ -8,9 +9,11 @@ export type Timeline = { byArrival: Happened[]; byTime: Happened[] }
 
 export const createTimeline = (): Timeline => ({ byArrival: [], byTime: [] })
 
-/** After all was added, in the order of arrival. */
+/** After all was added, in the order of arrival. Of two views in one millisecond the last is the one that is named live. */
 export function sortTimeline(timeline: Timeline): void {
-  timeline.byTime = timeline.byArrival.toSorted((a, b) => a.occurredAt - b.occurredAt)
+  timeline.byTime = timeline.byArrival.toSorted(
+    (a, b) => a.occurredAt - b.occurredAt || comparePaths(a.path ?? '', b.path ?? ''),
+  )
 }
 
 /** The first that happened at `since` or later and had come by `heardUntil` (ms UTC). */

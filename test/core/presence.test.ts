@@ -1,6 +1,6 @@
 /** Whether a person is here, and on which path (snippet.md 10; messages.md, away). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { PRESENCE_MS, type Presence, readPresence } from '../../src/core/presence.ts'
+import { PRESENCE_MS, type Presence, presenceAt, readPresence } from '../../src/core/presence.ts'
 import { readPublicId } from '../../src/core/public-ids.ts'
 import { addPerson, appOf, leave, page, report, send, track } from '../api/reports.ts'
 import { createTestServer, DAY, NOW, type TestServer } from '../helper.ts'
@@ -127,6 +127,21 @@ describe('two tabs', () => {
     server.clock.tick(1)
     await from('', leave('/two'))
     expect(await read()).toEqual(away(0))
+  })
+})
+
+describe('in the same millisecond', () => {
+  const reportOf = (path: string, pageLoad: number | null, receivedAt = NOW) => {
+    return { pageLoad, batchNumber: null, receivedAt, reportedAt: NOW, path, isHere: true }
+  }
+
+  test.each([
+    ['two tabs: the one whose report came last', [reportOf('/one', 2, NOW + 5), reportOf('/two', 1)], ['/one', '/two']],
+    ['two tabs, which reported at once: always the same', [reportOf('/one', 2), reportOf('/two', 1)], ['/two', '/one']],
+    ['one tab: the page whose report came last', [reportOf('/one', 1, NOW + 5), reportOf('/two', 1)], ['/one']],
+    ['one tab, which reported at once: always the same', [reportOf('/one', null), reportOf('/two', null)], ['/two']],
+  ])('%s is named first, in whatever order they are read', (_, reports, paths) => {
+    expect([reports, reports.toReversed()].map((read) => presenceAt(read, NOW).paths)).toEqual([paths, paths])
   })
 })
 

@@ -1,6 +1,7 @@
 /** Where somebody was, as a rehearsal knows it of old events too (messages.md, Rehearsal). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/core/message-drafts.ts'
+import { presenceAt, toLostReport } from '../../src/core/presence.ts'
 import { pastPresence, reportedSince } from '../../src/core/rehearsal-presence.ts'
 import { createTimeline, sortTimeline } from '../../src/core/rehearsal-timeline.ts'
 import { createBatchUpkeep } from '../../src/store/batch-upkeep.ts'
@@ -66,6 +67,18 @@ describe('by page views alone', () => {
       known,
     )
     expect([presence.isHere, presence.isEstimated]).toEqual([true, undefined])
+  })
+
+  test('of two views in one millisecond the one is named that is named live', () => {
+    const both = ['/a', '/b'].map((path) => ({ at: NOW - MINUTE, path }))
+    const asked = { when: NOW, triggeredAt: NOW, quietMs: QUIET, heardUntil: NOW }
+    const known = { reportedSince: reportedSince(NOW), lookbackMs: QUIET }
+    const pathsOf = (views: typeof both) => pastPresence({ views: timelineOf(views), reports: [] }, asked, known).paths
+    const live = presenceAt(
+      both.map(({ at, path }) => toLostReport({ occurredAt: at, path })),
+      NOW,
+    )
+    expect([pathsOf(both), pathsOf(both.toReversed())]).toEqual([live.paths, live.paths])
   })
 })
 
