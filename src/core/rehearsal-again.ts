@@ -4,31 +4,47 @@ import type { Triggered } from './rehearsal-triggers.ts'
 const HOUR_MS = 3_600_000
 
 type Key = Pick<Triggered, 'contactId' | 'onceValue'>
+type Arrival = Key & Pick<Triggered, 'id' | 'at'>
+
+/** `byId`: of what stopped it, where something did. */
+type Ending = { at: number; byId?: number; isSent: boolean }
 
 /** "Once" as the queue has it: what is on its way or was sent uses it up, what was skipped gives it back. Times are ms UTC. */
 type Once = {
-  isFree(key: Key, at: number, dueAt: number): boolean
-  use(key: Key, dueAt: number, isSent: boolean): void
+  isFree(arrival: Arrival, dueAt: number): boolean
+  use(key: Key, ending: Ending): void
 }
 
 export const createAgain = (again: Again | undefined): Once =>
   again && 'everyHours' in again ? createEvery(again.everyHours * HOUR_MS) : createOnce()
 
+/**
+ * What came in the millisecond in which it is decided came before that; what stops it gives "once" back there and then,
+ * also to what it triggers itself.
+ */
 function createOnce(): Once {
-  const freeAt = createTimes()
+  const [freeAt, stoppedBy] = [createTimes(), createTimes()]
   return {
-    isFree: (key, at) => (freeAt.get(key) ?? at) <= at,
-    use: (key, dueAt, isSent) => freeAt.set(key, isSent ? Number.POSITIVE_INFINITY : dueAt),
+    isFree(arrival) {
+      const endedAt = freeAt.get(arrival)
+      if (endedAt !== arrival.at) return endedAt === undefined || endedAt < arrival.at
+      return arrival.id >= (stoppedBy.get(arrival) ?? Number.POSITIVE_INFINITY)
+    },
+    use(key, { at, byId = Number.POSITIVE_INFINITY, isSent }) {
+      freeAt.set(key, isSent ? Number.POSITIVE_INFINITY : at)
+      // remembered of the few that were stopped
+      if (Number.isFinite(byId) || stoppedBy.get(key) !== undefined) stoppedBy.set(key, byId)
+    },
   }
 }
 
 function createEvery(everyMs: number): Once {
   const [waiting, sentAt] = [createOnce(), createTimes()]
   return {
-    isFree: (key, at, dueAt) => waiting.isFree(key, at, dueAt) && dueAt >= (sentAt.get(key) ?? -everyMs) + everyMs,
-    use(key, dueAt, isSent) {
-      waiting.use(key, dueAt, false)
-      if (isSent) sentAt.set(key, dueAt)
+    isFree: (arrival, dueAt) => waiting.isFree(arrival, dueAt) && dueAt >= (sentAt.get(arrival) ?? -everyMs) + everyMs,
+    use(key, { isSent, ...ending }) {
+      waiting.use(key, { ...ending, isSent: false })
+      if (isSent) sentAt.set(key, ending.at)
     },
   }
 }
@@ -37,8 +53,8 @@ function createEvery(everyMs: number): Once {
 type Slot = { contactId: number; time: number; others: Map<number, number> | null }
 
 /**
- * A time for each person, or for each person and value. Most values are of one person alone, and are found by themselves in
- * half the time that a key made of both takes (measured with a million).
+ * A time, or an id, for each person, or for each person and value. Most values are of one person alone, and are found by
+ * themselves in half the time that a key made of both takes (measured with a million).
  */
 function createTimes() {
   const byPerson = new Map<number, number>()

@@ -12,8 +12,8 @@ import { type People, readResultPath, type Triggered } from './rehearsal-trigger
 import { giveUpTime, nextOpening } from './send-window.ts'
 import { judgeFault } from './template-faults.ts'
 
-/** `at` (ms UTC): when it was decided, or what it waits for. */
-export type Decided = { outcome: string; at: number; verdicts: Verdict[] }
+/** `at` (ms UTC): when it was decided, or what it waits for. `byId`: of what stopped it, where something did. */
+export type Decided = { outcome: string; at: number; byId?: number; verdicts: Verdict[] }
 
 /** `from`: ms UTC. */
 type Whose = { from: number; people: People }
@@ -45,7 +45,7 @@ export function createDecisions(reads: RehearsalReads, input: RehearsalInput, wh
         moment.dueAt = at
         moment.at = Math.min(at, now)
         const stop = history.stopOf(moment)
-        if (stop) return { outcome: stopReasonOf(stop.verdict), at: stop.at, verdicts: [stop.verdict] }
+        if (stop) return { outcome: stopReasonOf(stop.verdict), at: stop.at, byId: stop.id, verdicts: [stop.verdict] }
         if (at > now) return { outcome: 'waiting', at, verdicts }
         const facts = history.factsOf(moment)
         verdicts = judgeRules(content, facts)

@@ -62,17 +62,17 @@ export function rehearse(reads: RehearsalReads, input: RehearsalInput): Rehearsa
   const zone = readTimezone(input.settings.timezone)
   let triggered = 0
   for (const trigger of readTriggers(reads, { appId, from }, content)) {
-    const { contactId, at, occurredAt: triggeredAt } = trigger
+    const { contactId, occurredAt: triggeredAt } = trigger
     triggered += 1
     const plannedAt = whenDue(content.wait, trigger, zone)
     const note = ({ outcome, at: dueAt, verdicts }: Decided): void =>
       tally.add({ contactId, email: null, triggeredAt, dueAt, outcome, verdicts })
-    if (!again.isFree(trigger, at, plannedAt)) {
+    if (!again.isFree(trigger, plannedAt)) {
       note({ outcome: 'again', at: plannedAt, verdicts: [] })
       continue
     }
     const decided = decisions.decide(trigger, plannedAt)
-    again.use(trigger, decided.at, decided.outcome === 'send')
+    again.use(trigger, { ...decided, isSent: decided.outcome === 'send' })
     note(decided)
   }
   const lines = tally

@@ -5,14 +5,14 @@ import type { Moment, Person } from './rehearsal-history.ts'
 import { findArrival, type Happened } from './rehearsal-timeline.ts'
 
 /** What settled a delivery while it waited, and when that came (ms UTC). */
-export type Stop = { at: number; verdict: Verdict }
+export type Stop = { id: number; at: number; verdict: Verdict }
 
 /** The first view or event that stopped it between when it came and when it was judged, as live (stops.ts). */
 export function findStop({ onlyIf = [] }: Pick<MessageContent, 'onlyIf'>, moment: Moment, person: Person): Stop | null {
   let first: Stop | null = null
   for (const rule of onlyIf) {
     const found = stopOf(rule, moment, person)
-    if (found !== null && (first === null || found.at < first.at)) first = found
+    if (found !== null && (first === null || found.id < first.id)) first = found
   }
   return first
 }
@@ -36,4 +36,4 @@ function stopOf(rule: Rule, moment: Moment, { views, done }: Person): Stop | nul
 }
 
 const toStop = (rule: Rule, about: string, found: Happened | null): Stop | null =>
-  found && { at: found.at, verdict: stoppedBy(rule, about, found.occurredAt) }
+  found && { id: found.id, at: found.at, verdict: stoppedBy(rule, about, found.occurredAt) }
