@@ -2,7 +2,7 @@
 import type { DeliveryRow } from '../../../src/store/message-types.ts'
 import { KINDS, type Step } from './kinds.ts'
 import type { Lane } from './lane.ts'
-import { createRandom } from './random.ts'
+import { createRandom } from '../../random.ts'
 import { createVisitor, type Truth } from './visitor.ts'
 
 const MINUTE_MS = 60_000

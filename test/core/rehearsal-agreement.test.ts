@@ -1,0 +1,51 @@
+/**
+ * A rehearsal decides as sending does (messages.md, Rehearsal): many random messages and histories are played live, and
+ * rehearsed on what is stored of them. REHEARSAL_STORIES=1000 REHEARSAL_SEED=5000 plays others than those of every run.
+ */
+import { expect, test } from 'bun:test'
+import { type Compared, playStory } from './playing.ts'
+import { makeStory, type Story } from './random-stories.ts'
+
+const STORIES = Number(process.env.REHEARSAL_STORIES ?? 40)
+const SEED = Number(process.env.REHEARSAL_SEED ?? 1)
+/** A story takes a tenth of a second; one that is told differently is played again without each of its steps. */
+const TEST_MS = 60_000
+
+const seeds = Array.from({ length: STORIES }, (_, index) => SEED + index)
+const outcomes = new Set<string>()
+
+const isDifferent = ({ live, rehearsed }: Compared): boolean => !Bun.deepEquals(live, rehearsed)
+
+/** The first moment at which live and rehearsed are not the same. */
+const findDifference = async (story: Story): Promise<Compared | null> =>
+  (await playStory(story)).find(isDifferent) ?? null
+
+/** Without all steps that the difference does not need. */
+async function reduce(story: Story): Promise<Story> {
+  for (let index = 0; index < story.steps.length; index += 1) {
+    const less = { ...story, steps: story.steps.toSpliced(index, 1) }
+    if (await findDifference(less)) return reduce(less)
+  }
+  return story
+}
+
+test.each(seeds)(
+  'the story of seed %d is rehearsed as it went',
+  async (seed) => {
+    const story = makeStory(seed)
+    const compared = await playStory(story)
+    for (const outcome of compared.flatMap((one) => one.outcomes)) outcomes.add(outcome)
+    if (!compared.some(isDifferent)) return
+    const least = await reduce(story)
+    console.error(`REHEARSAL_SEED=${seed} REHEARSAL_STORIES=1`, JSON.stringify(least, null, 1))
+    const { live, rehearsed } = (await findDifference(least)) ?? {}
+    expect(rehearsed).toEqual(live)
+  },
+  TEST_MS,
+)
+
+test.skipIf(STORIES < 40)('the stories end in every way there is', () => {
+  const judged = ['seen', 'not_seen', 'not_away', 'done', 'not_done', 'tag', 'field', 'never_reported', 'no_page']
+  const others = ['send', 'waiting', 'again', 'unsubscribed', 'gave_up', 'missing_value']
+  expect([...outcomes].toSorted()).toEqual([...judged, ...others].toSorted())
+})
