@@ -97,15 +97,20 @@ function makeRule({ pick }: Random): Rule {
   return pick<Rule>([
     away,
     away,
+    away,
+    away,
     { rule: 'seen', ifUnknown },
+    { rule: 'notSeen', ifUnknown },
     { rule: 'notSeen', ifUnknown },
     { rule: 'notSeen', ifUnknown },
     { rule: 'done', event, since },
     { rule: 'notDone', event, since },
     { rule: 'notDone', event, since },
-    { rule: 'tag', has: 'beta' },
-    { rule: 'tag', lacks: 'beta' },
-    { rule: 'field', field: 'plan', is: 'equal', to: 'pro' },
+    pick<Rule>([
+      { rule: 'tag', has: 'beta' },
+      { rule: 'tag', lacks: 'beta' },
+      { rule: 'field', field: 'plan', is: 'equal', to: 'pro' },
+    ]),
   ])
 }
 
@@ -117,7 +122,7 @@ function makeSettings({ pick, isOften }: Random, content: MessageContent): Setti
   return {
     sendWindow: isOften(0.3) && !isLong ? { ...hours, days } : null,
     timezone: pick([null, 'Europe/Berlin', 'America/New_York']),
-    giveUpHours: pick([null, null, 2, 12]),
+    giveUpHours: pick([null, 2, 2, 12]),
   }
 }
 
@@ -126,7 +131,7 @@ function makePerson({ isOften, pick }: Random, email: string): Person {
     email,
     tags: isOften(0.5) ? ['beta'] : [],
     fields: isOften(0.7) ? { plan: pick(['pro', 'free']) } : {},
-    isUnsubscribed: isOften(0.1),
+    isUnsubscribed: isOften(0.04),
   }
 }
 
@@ -155,15 +160,15 @@ function makeScene(random: Random, { who, from, lateMost }: Scene): Step[] {
   let at = from
   for (let left = pick([4, 6, 9]); left > 0; left -= 1) {
     at += pick(PAUSES) * MINUTE + pick([0, 0, 0, 0, 1, -1])
-    if (isOften(0.5)) steps.push({ who, ...makeEvent(random, at, lateMost) })
+    if (isOften(0.4)) steps.push({ who, ...makeEvent(random, at, lateMost) })
     else steps.push({ who, ...pick(tabs)(at) })
   }
   return steps
 }
 
 function makeEvent({ pick, isOften }: Random, at: number, lateMost: number) {
-  const event = pick(['ready', 'ready', 'ready', 'paid'])
-  const url = pick([undefined, 'https://first.example/results/1', 'https://first.example/results/2'])
+  const event = pick(['ready', 'ready', 'paid'])
+  const url = isOften(0.1) ? undefined : `https://first.example/results/${pick([1, 1, 2])}`
   const properties = { url, n: pick([undefined, null, 1, 1, 2, '1']), headline: pick(['Ready', undefined]) }
   const late = pick([1, MINUTE, 5 * MINUTE, 31 * MINUTE, 3 * HOUR, 72 * HOUR, 72 * HOUR + 1, -8 * MINUTE])
   const lateMs = isOften(0.25) ? Math.min(late, lateMost) : 0
