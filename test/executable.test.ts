@@ -1,32 +1,17 @@
 /** The built executable, in a folder that holds nothing but traps: all that a user has. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { copyFileSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { textOf } from './dashboard/pages.ts'
 import { startMailServer } from './mail/mail-server.ts'
-import { argumentsFor, connect, findKnown } from './mcp/outside.ts'
-import { conform, inspect, INSTALL_MS, installClients, type Target } from './mcp/clients/run.ts'
-import {
-  type Begun,
-  call,
-  eventpost,
-  eventpostJson,
-  makeFolder,
-  MANY_MS,
-  type Running,
-  startServer,
-} from './commands/process.ts'
+import { connect } from './mcp/outside.ts'
+import { type Begun, call, eventpost, eventpostJson, makeFolder, MANY_MS, startServer } from './commands/process.ts'
 import { cookieOf, postForm, turnOnTwoStep } from './commands/signing-in.ts'
+import { BUILD_MS, ensureExecutable, EXECUTABLE } from './executable.ts'
 
 const ROOT = join(import.meta.dir, '..')
-const EXECUTABLE = join(ROOT, 'dist/eventpost')
-const BUILD_MS = 60_000
 /** It looks once a second. */
 const MAIL_MS = 10_000
-/** Without a sender no message goes live. */
-const MAIL_FROM = ['--mail-from', 'Demo <hello@app.example.com>']
-/** The clients of others are processes that take a second to start. */
-const CLIENTS_MS = 120_000
 
 const { folder, remove } = makeFolder()
 /** What was set up first. */
@@ -42,26 +27,8 @@ const TRAPS = {
   'tsconfig.json': '{"compilerOptions":{"jsxImportSource":"trap","paths":{"*":["./trap.ts"]}}}\n',
 }
 
-function isOutdated(): boolean {
-  if (!existsSync(EXECUTABLE)) return true
-  const builtAt = statSync(EXECUTABLE).mtimeMs
-  const list = (folder: string): string[] =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`)
-  const sources = [...list('src'), ...list('snippet'), '.ci/build-snippet.ts']
-  return [...sources, 'package.json', 'bun.lock'].some((name) => statSync(join(ROOT, name)).mtimeMs > builtAt)
-}
-
-const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
-
-async function build(): Promise<void> {
-  for (const words of [['assets'], ['compile', '--outfile', 'dist/eventpost']]) {
-    const child = Bun.spawn([process.execPath, 'run', ...words], { cwd: ROOT, stdout: 'ignore', stderr: 'pipe' })
-    if ((await child.exited) !== 0) throw new Error(await new Response(child.stderr).text())
-  }
-}
-
 beforeAll(async () => {
-  if (isOutdated()) await build()
+  await ensureExecutable()
   for (const [name, text] of Object.entries(TRAPS)) writeFileSync(join(folder, name), text)
 }, BUILD_MS)
 afterAll(remove)
@@ -199,116 +166,6 @@ describe('the executable', () => {
     expect(mails.received[0]?.raw).toContain('Subject: Your 12 pictures are ready.')
     expect(mails.received[0]?.raw).toContain('https://app.example.com/results/1')
   }, 20_000)
-
-  describe('its MCP server', () => {
-    const { folder: own, remove: removeOwn } = makeFolder()
-    const [data, file] = [join(own, 'data'), join(own, 'password')]
-    let server: Running
-    let target: Target
-    let app: string
-    beforeAll(async () => {
-      writeFileSync(file, 'correct horse battery')
-      const words = ['--email', 'owner@example.com', '--app', 'Demo', '--domain', 'app.example.com', '--data', data]
-      const { appId } = await eventpostJson<Begun>(['init', ...words, '--password-file', file], how)
-      const manage = ['--name', 'Assistant', '--scope', 'manage', '--data', data]
-      const { apiKey } = await eventpostJson<{ apiKey: string }>(['key', 'create', ...manage], how)
-      server = await startServer({ ...how, data, words: MAIL_FROM })
-      target = { url: server.url, key: apiKey }
-      app = appId
-      await installClients()
-    }, INSTALL_MS)
-    afterAll(async () => {
-      await server.stop()
-      removeOwn()
-    })
-
-    const findArguments = async (client: Awaited<ReturnType<typeof connect>>) => {
-      const call = async (name: string, args: object) =>
-        (await client.callTool({ name, arguments: { ...args } })).structuredContent as Record<string, unknown>
-      return argumentsFor(app, await findKnown(call, app, 'owner@example.com'))
-    }
-
-    test("the SDK's own client lists and calls every tool, reads every resource, gets every prompt", async () => {
-      const client = await connect(target)
-      const { tools } = await client.listTools()
-      const args = await findArguments(client)
-      for (const { name } of tools) {
-        const result = await client.callTool({ name, arguments: args[name] ?? {} })
-        expect([name, result.isError ?? false, result.structuredContent]).toEqual([name, false, expect.any(Object)])
-      }
-      const { resources } = await client.listResources()
-      for (const { uri } of resources) expect((await client.readResource({ uri })).contents).toHaveLength(1)
-      const { prompts } = await client.listPrompts()
-      for (const { name } of prompts) {
-        const { messages } = await client.getPrompt({ name, arguments: { app, email: 'ada@example.com' } })
-        expect(messages).toHaveLength(1)
-      }
-      expect([tools.length, resources.length, prompts.length]).toEqual([20, 8, 2])
-      await client.close()
-    })
-
-    test('a restart is not noticed by a client that stays', async () => {
-      const client = await connect(target)
-      await server.stop()
-      server = await startServer({ ...how, data, words: MAIL_FROM, port: Number(new URL(target.url).port) })
-      const { structuredContent } = await client.callTool({ name: 'list_events', arguments: { app } })
-      expect(structuredContent).toMatchObject({ data: [{ event: 'results_ready', via: 'mcp' }] })
-      await client.close()
-    })
-
-    test(
-      'the Inspector lists and calls every tool',
-      async () => {
-        const { tools } = (await inspect(target, ['--method', 'tools/list'])) as { tools: { name: string }[] }
-        const client = await connect(target)
-        const args = await findArguments(client)
-        await client.close()
-        expect(tools.map(({ name }) => name)).toEqual(Object.keys(args))
-        const calls = Object.entries(args).map(async ([name, args]) => {
-          const pairs = Object.entries(args).map(([field, value]) => `${field}=${toText(value)}`)
-          const words = pairs.length === 0 ? [] : ['--tool-arg', ...pairs]
-          const { isError, structuredContent } = await inspect(target, [
-            '--method',
-            'tools/call',
-            '--tool-name',
-            name,
-            ...words,
-          ])
-          return [name, isError ?? false, structuredContent]
-        })
-        expect(await Promise.all(calls)).toEqual(
-          tools.map(({ name }) => [name, false, expect.objectContaining({ ok: true })]),
-        )
-      },
-      CLIENTS_MS,
-    )
-
-    test(
-      'the conformance suite passes, but for what stands among the expected failures',
-      async () => {
-        const { code, summary } = await conform(target)
-        expect([code, summary]).toEqual([0, expect.stringContaining('✓ dns-rebinding-protection')])
-        for (const scenario of [
-          'server-initialize',
-          'ping',
-          'tools-list',
-          'resources-list',
-          'prompts-list',
-          'completion-complete',
-        ])
-          expect(summary).toContain(`✓ ${scenario}: 1 passed, 0 failed`)
-      },
-      CLIENTS_MS,
-    )
-
-    test('every expected failure has its reason', async () => {
-      const text = await Bun.file(join(import.meta.dir, 'mcp/clients/expected-failures.yml')).text()
-      const lines = text.split('\n').map((line) => line.trim())
-      const scenarios = lines.flatMap((line, index) => (line.startsWith('- ') ? [lines[index - 1] ?? ''] : []))
-      expect(scenarios.length).toBeGreaterThan(10)
-      expect(scenarios.filter((reason) => !/^# \w.{30,}\.$/.test(reason))).toEqual([])
-    })
-  })
 
   // with CommonJS bytecode it would start its threads from the sources where they still lie, and nowhere else
   test('does not know where it was built', async () => {

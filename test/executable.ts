@@ -1,0 +1,38 @@
+/** The built executable, for the tests of it: made anew where its sources are newer. */
+import { Database } from 'bun:sqlite'
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dir, '..')
+export const EXECUTABLE = join(ROOT, 'dist/eventpost')
+/** Also for whoever waits until another has built it. */
+export const BUILD_MS = 120_000
+
+function isOutdated(): boolean {
+  if (!existsSync(EXECUTABLE)) return true
+  const builtAt = statSync(EXECUTABLE).mtimeMs
+  const list = (folder: string): string[] =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`)
+  const sources = [...list('src'), ...list('snippet'), '.ci/build-snippet.ts']
+  return [...sources, 'package.json', 'bun.lock'].some((name) => statSync(join(ROOT, name)).mtimeMs > builtAt)
+}
+
+async function build(): Promise<void> {
+  for (const words of [['assets'], ['compile', '--outfile', 'dist/eventpost']]) {
+    const child = Bun.spawn([process.execPath, 'run', ...words], { cwd: ROOT, stdout: 'ignore', stderr: 'pipe' })
+    if ((await child.exited) !== 0) throw new Error(await new Response(child.stderr).text())
+  }
+}
+
+/** Of several test files that want it at once one builds it. The lock is the system's own, so that none is left behind. */
+export async function ensureExecutable(): Promise<void> {
+  mkdirSync(join(ROOT, 'dist'), { recursive: true })
+  const lock = new Database(join(ROOT, 'dist/executable.lock'), { create: true })
+  try {
+    lock.run(`PRAGMA busy_timeout = ${BUILD_MS}`)
+    lock.run('BEGIN EXCLUSIVE')
+    if (isOutdated()) await build()
+  } finally {
+    lock.close()
+  }
+}
