@@ -3,6 +3,7 @@
  * documentation, the readers enforce them, and tests hold the two together. Characters are Unicode code points, as in
  * JSON Schema.
  */
+import { OCCURRED_AHEAD_MS } from '../store/ids.ts'
 import { STORED_FIELDS_BYTES, STORED_FIELDS_MAX, STORED_TAGS_MAX } from '../store/types.ts'
 
 /** Levels of object or array inside one top-level field; a plain value has none, `{}` has one. */
@@ -21,7 +22,7 @@ export const MAX_EVENT_NAME_CHARACTERS = 64
 /** "Under 2 KB": this many bytes of compact UTF-8 are already too many. */
 export const PROPERTIES_BYTES_BOUND = 2048
 /** How far `occurredAt` may be ahead of us: clocks differ, but not by more. */
-export const MAX_OCCURRED_AHEAD_MS = 10 * 60 * 1000
+export const MAX_OCCURRED_AHEAD_MS = OCCURRED_AHEAD_MS
 export const MAX_BATCH_EVENTS = 100
 
 export const MAX_NAME_CHARACTERS = 200

@@ -1,9 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { idAt } from './ids.ts'
+import { idSince } from './ids.ts'
 import { EVENT_TYPES } from './types.ts'
 
-/** A customer's clock may be so far ahead (field-limits.ts): what happened then may have come so much earlier. */
-const AHEAD_MS = 10 * 60_000
 /** More views than this within a message's wait are a machine's. */
 const VIEWS_MAX = 10_000
 
@@ -28,7 +26,7 @@ export function createHistoryReads(db: Database) {
 
   return {
     /** Page views at `since` (ms UTC) or later. */
-    listViews: (contactId: number, since: number): ViewRow[] => views.all(contactId, idAt(since - AHEAD_MS), since),
+    listViews: (contactId: number, since: number): ViewRow[] => views.all(contactId, idSince(since), since),
 
     /** When a person first opened a page (ms UTC); null = the browser script never saw them. */
     firstViewAt: (contactId: number): number | null => firstView.get(contactId)?.at ?? null,
@@ -36,7 +34,7 @@ export function createHistoryReads(db: Database) {
     /** When an event or action last happened, at `since` (ms UTC) or later; `exceptId` is not counted. */
     lastDoneAt(query: { appId: number; contactId: number; name: string; since: number; exceptId: number | null }) {
       const { appId, name, contactId, since, exceptId } = query
-      return done.get(appId, name, contactId, idAt(since - AHEAD_MS), since, exceptId ?? 0)?.at ?? null
+      return done.get(appId, name, contactId, idSince(since), since, exceptId ?? 0)?.at ?? null
     },
   }
 }

@@ -37,6 +37,12 @@ export function createIdSequence(now: () => number, after = 0): IdSequence {
 /** No id that was made at this time (ms UTC) or later is below it. */
 export const idAt = (at: number): number => Math.max(0, at - EPOCH_MS) * PER_MS
 
+/** How far a customer's clock may be ahead of ours: what happened then may have come so much earlier. */
+export const OCCURRED_AHEAD_MS = 10 * 60_000
+
+/** No id of what happened at this time (ms UTC) or later is below it. */
+export const idSince = (happenedAt: number): number => idAt(happenedAt - OCCURRED_AHEAD_MS)
+
 export type NumberedPrefix = 'con' | 'evt' | 'msg' | 'dlv'
 
 export const publicId = (prefix: NumberedPrefix, id: number): string =>

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { idAt } from './ids.ts'
+import { idSince } from './ids.ts'
 import { createRehearsalPeople, eachById } from './rehearsal-people.ts'
 import type { ReportRow } from './snippet-types.ts'
 import { EVENT_TYPES } from './types.ts'
@@ -14,8 +14,6 @@ type KeptReportRow = Omit<ReportRow, 'isHere'> & { contactId: number; isHere: nu
 /** Since when (ms UTC). */
 type Range = { appId: number; from: number }
 
-/** A customer's clock may be so far ahead (field-limits.ts): what happened then may have come so much earlier. */
-const AHEAD_MS = 10 * 60_000
 const HAPPENED = 'ifnull(occurred_at, received_at)'
 const ROW = `id, contact_id AS contactId, received_at AS at, ${HAPPENED} AS occurredAt`
 
@@ -100,7 +98,7 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
     const [byIndex, all, isMostly] = [select('INDEXED BY events_by_app'), select('NOT INDEXED'), createMostly()]
     const read = (first: number, last: number): Row[] =>
       (isMostly(first, last) ? all : byIndex).all(appId, first, last, until, from)
-    return inParts({ table: 'events', by: 'id' }, appId, idAt(from - AHEAD_MS), read)
+    return inParts({ table: 'events', by: 'id' }, appId, idSince(from), read)
   }
 
   /** A few page views that came first, because what happened first may have come a little later. */
@@ -158,7 +156,7 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
          WHERE app_id = ? AND id BETWEEN ? AND ? AND created_at BETWEEN ? AND ?`,
       )
       const read = (first: number, last: number) => select.all(appId, first, last, from, until)
-      return inParts({ table: 'contacts', by: 'id' }, appId, idAt(from - AHEAD_MS), read)
+      return inParts({ table: 'contacts', by: 'id' }, appId, idSince(from), read)
     },
   }
 }

@@ -105,6 +105,15 @@ describe('a rule, judged at the moment of sending', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['seen'])
   })
 
+  test('what a clock ahead of ours told before the event counts by when it happened', async () => {
+    await messaging.event({ event: 'known' })
+    await messaging.event({ event: 'paid', occurredAt: new Date(server.clock.now() + 9 * MINUTE).toISOString() })
+    server.clock.tick(MINUTE)
+    await messaging.put(messageOf({ onlyIf: [{ rule: 'notDone', event: 'paid' }] }))
+    await messaging.event()
+    expect(verdictsOf(await messaging.decide())).toEqual(['done'])
+  })
+
   test('days after the event it is known that the page was open when it came', async () => {
     await messaging.event({ event: 'known' })
     await messaging.browse('a', page(RESULTS))

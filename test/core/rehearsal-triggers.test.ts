@@ -80,3 +80,11 @@ test('what a clock ahead of ours has happen soon waits, as it does live', async 
   at.clock.tick(DAY)
   expect(outcomesOf(await at.rehearse(content))).toEqual({ 'ada@example.com': 'send' })
 })
+
+test('what a clock ahead of ours told just before the days that are looked at, and happened within them, is among them', async () => {
+  await at.event('ada@example.com', ago(-5 * MINUTE))
+  at.clock.tick(7 * DAY + 4 * MINUTE)
+  expect(outcomesOf(await at.rehearse())).toEqual({ 'ada@example.com': 'send' })
+  at.clock.tick(2 * MINUTE)
+  expect(outcomesOf(await at.rehearse())).toEqual({})
+})
