@@ -170,7 +170,7 @@ function makeEvent({ pick, isOften }: Random, at: number, lateMost: number) {
   const event = pick(['ready', 'ready', 'paid'])
   const url = isOften(0.1) ? undefined : `https://first.example/results/${pick([1, 1, 2])}`
   const properties = { url, n: pick([undefined, null, 1, 1, 2, '1']), headline: pick(['Ready', undefined]) }
-  const late = pick([1, MINUTE, 5 * MINUTE, 31 * MINUTE, 3 * HOUR, 72 * HOUR, 72 * HOUR + 1, -8 * MINUTE])
+  const late = pick([1, MINUTE, 5 * MINUTE, 31 * MINUTE, 3 * HOUR, 72 * HOUR, 72 * HOUR + 1, -8 * MINUTE, -8 * MINUTE])
   const lateMs = isOften(0.25) ? Math.min(late, lateMost) : 0
   return { at, does: 'event' as const, event, properties: event === 'ready' ? properties : undefined, lateMs }
 }

@@ -7,7 +7,8 @@ import { type Compared, playStory } from './playing.ts'
 import { makeStory, type Story } from './random-stories.ts'
 
 const STORIES = Number(process.env.REHEARSAL_STORIES ?? 40)
-const SEED = Number(process.env.REHEARSAL_SEED ?? 1)
+/** From here on they also tell of what is rare, such as an event that stops another of the same millisecond. */
+const SEED = Number(process.env.REHEARSAL_SEED ?? 251)
 /** A story takes a tenth of a second; one that is told differently is played again without each of its steps. */
 const TEST_MS = 60_000
 
