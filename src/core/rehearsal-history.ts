@@ -4,7 +4,7 @@ import type { RehearsalReads } from '../store/rehearsal-reads.ts'
 import type { ReportRow } from '../store/snippet-types.ts'
 import type { Facts } from './judge.ts'
 import { PRESENCE_MS } from './presence.ts'
-import { type Known, pastPresence, reportedSince } from './rehearsal-presence.ts'
+import { isLate, type Known, pastPresence, reportedSince } from './rehearsal-presence.ts'
 import { findStop, type Stop } from './rehearsal-stops.ts'
 import {
   createTimeline,
@@ -20,9 +20,9 @@ import type { People } from './rehearsal-triggers.ts'
 const MINUTE_MS = 60_000
 
 /** What one person did, as far as the message's rules ask; reports are by when they were made. */
-export type Person = { views: Timeline; reports: ReportRow[]; done: Map<string, Timeline> }
+export type Person = { views: Timeline; reports: ReportRow[]; late: ReportRow[]; done: Map<string, Timeline> }
 
-const createPerson = (): Person => ({ views: createTimeline(), reports: [], done: new Map() })
+const createPerson = (): Person => ({ views: createTimeline(), reports: [], late: [], done: new Map() })
 const NOBODY = createPerson()
 
 /** A trigger, and when it is due and is judged (`at`): what came until then is known. Times are ms UTC. */
@@ -90,9 +90,11 @@ function createKept(people: People) {
     },
     /** After all was read. */
     sort(): void {
-      for (const { views, reports, done } of kept.values()) {
+      for (const person of kept.values()) {
+        const { views, reports, done } = person
         for (const timeline of [views, ...done.values()]) sortTimeline(timeline)
         reports.sort((a, b) => a.reportedAt - b.reportedAt)
+        person.late = reports.filter(isLate)
       }
     },
   }
@@ -143,7 +145,7 @@ function readFirstViews(reads: RehearsalReads, kept: Kept, { ids }: People) {
 type Read = Pick<Facts, 'firstViewAt'> & { person: Person; contact: Facts['contact']; known: Known }
 
 function toFacts({ id, at, triggeredAt, resultPath }: Moment, { person, contact, known, firstViewAt }: Read): Facts {
-  const { views, reports, done } = person
+  const { views, reports, late, done } = person
   return {
     at,
     triggeredAt,
@@ -151,7 +153,7 @@ function toFacts({ id, at, triggeredAt, resultPath }: Moment, { person, contact,
     contact,
     firstViewAt,
     presence: (when, quietMs) =>
-      pastPresence({ views, reports }, { when, triggeredAt, quietMs, heardUntil: at }, known),
+      pastPresence({ views, reports, late }, { when, triggeredAt, quietMs, heardUntil: at }, known),
     viewedAt: (path, since) => {
       const isMeant = (view: Happened) => view.path !== null && isSamePath(view.path, path)
       return findFirst(views, { since, heardUntil: at }, isMeant)?.occurredAt ?? null

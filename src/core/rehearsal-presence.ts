@@ -5,8 +5,8 @@ import { findFrom, firstIndex, type Happened, type Timeline } from './rehearsal-
 /** The next page of a rehearsal may be asked for so much later, when more was deleted, and is judged alike. */
 const LATER_MS = 3_600_000
 
-/** What is stored of one person; reports are by when they were made. */
-export type Visits = { views: Timeline; reports: readonly ReportRow[] }
+/** What is stored of one person; reports are by when they were made, `late` are those of them that came long after. */
+export type Visits = { views: Timeline; reports: readonly ReportRow[]; late: readonly ReportRow[] }
 
 /** `isEstimated`: by page views alone. */
 export type PastPresence = Presence & { isEstimated?: true }
@@ -28,7 +28,7 @@ export const reportedSince = (now: number): number => now - BATCH_MS + LATER_MS
 export function pastPresence(visits: Visits, asked: Asked, known: Known): PastPresence {
   const { reportedSince: since, lookbackMs } = known
   const isEstimated = asked.when - lookbackMs < since
-  const reports = reportsAround(visits.reports, asked)
+  const reports = reportsAround(visits, asked)
   const lastAt = lastReportUntil(reports, asked.when)
   // live looks for views that no report tells of only before the trigger (judge-facts.ts)
   const asksViews = isEstimated || asked.when <= asked.triggeredAt
@@ -41,14 +41,21 @@ export function pastPresence(visits: Visits, asked: Asked, known: Known): PastPr
 /** How long the last report of a page may have been on its way, and so look older than the one before it. */
 const UNDERWAY_MS = 60_000
 
+/** What came so late proves that its page was there then, however long ago it was made. */
+export const isLate = ({ receivedAt, reportedAt }: ReportRow): boolean => receivedAt > reportedAt + UNDERWAY_MS
+
 /** All that tells whether somebody is there: what came later proves it, and of what is long ago only the last counts. */
-function reportsAround(all: readonly ReportRow[], { when, quietMs, heardUntil }: Asked): ReportRow[] {
+function reportsAround({ reports: all, late }: Visits, { when, quietMs, heardUntil }: Asked): ReportRow[] {
   const found: ReportRow[] = []
   const next = firstIndex(all, ({ reportedAt }) => reportedAt > when)
   let [hasReport, hasLeave] = [false, false]
   for (let index = next - 1; index >= 0; index -= 1) {
     const report = all[index]
-    if (!report || (hasReport && hasLeave && report.reportedAt < when - quietMs - UNDERWAY_MS)) break
+    if (!report) break
+    if (hasReport && hasLeave && report.reportedAt < when - quietMs - UNDERWAY_MS) {
+      found.push(...late.filter((one) => one.reportedAt <= report.reportedAt && one.receivedAt <= heardUntil))
+      break
+    }
     if (report.receivedAt > heardUntil) continue
     found.push(report)
     hasReport ||= report.isHere !== null

@@ -26,7 +26,7 @@ describe('by page views alone', () => {
     const views = timelineOf(minutes.map((minute) => ({ at: WHEN + minute * MINUTE, path: `/${minute}` })))
     const known = { reportedSince: reportedSince(NOW), lookbackMs: 30 * MINUTE }
     const { isHere, paths, lastLeftAt, isEstimated } = pastPresence(
-      { views, reports: [] },
+      { views, reports: [], late: [] },
       { when, triggeredAt: WHEN, quietMs, heardUntil: NOW },
       known,
     )
@@ -62,7 +62,7 @@ describe('by page views alone', () => {
     const views = timelineOf([{ at: NOW - 2 * MINUTE, path: '/a' }])
     const known = { reportedSince: reportedSince(NOW), lookbackMs: QUIET }
     const presence = pastPresence(
-      { views, reports: [] },
+      { views, reports: [], late: [] },
       { when: NOW, triggeredAt: NOW, quietMs: QUIET, heardUntil: NOW },
       known,
     )
@@ -73,7 +73,8 @@ describe('by page views alone', () => {
     const both = ['/a', '/b'].map((path) => ({ at: NOW - MINUTE, path }))
     const asked = { when: NOW, triggeredAt: NOW, quietMs: QUIET, heardUntil: NOW }
     const known = { reportedSince: reportedSince(NOW), lookbackMs: QUIET }
-    const pathsOf = (views: typeof both) => pastPresence({ views: timelineOf(views), reports: [] }, asked, known).paths
+    const pathsOf = (views: typeof both) =>
+      pastPresence({ views: timelineOf(views), reports: [], late: [] }, asked, known).paths
     const live = presenceAt(
       both.map(({ at, path }) => toLostReport({ occurredAt: at, path })),
       NOW,
@@ -99,6 +100,28 @@ test('what was heard of somebody after it was decided changes nothing', async ()
   at.clock.tick(MINUTE)
   expect([live, outcomesOf(await at.rehearse(content))]).toEqual([live, live])
   expect(live).toEqual({ 'bob@example.com': 'send' })
+  await at.close()
+})
+
+test('a report that came late proves that its page was still there, however long ago it was made', async () => {
+  const at = await openRehearsing()
+  const content = { onlyIf: [{ rule: 'notSeen' }] } satisfies Partial<MessageContent>
+  await at.putLive(content)
+  const say = (id: string, event: object) =>
+    send(at.server, report(at.server.first, { email: 'bob@example.com', id, events: [event] }))
+  await at.event('bob@example.com', { event: 'signed_up' })
+  at.clock.tick(50 * MINUTE)
+  await say('other.1', leave('/home'))
+  at.clock.tick(43 * MINUTE)
+  await say('load.2', page('/results/1'))
+  at.clock.tick(75 * MINUTE)
+  await say('load.1', page('/wait', 120 * MINUTE))
+  at.clock.tick(39 * MINUTE)
+  await at.event('bob@example.com', { occurredAt: new Date(at.clock.now() - 101 * MINUTE).toISOString() })
+  at.clock.tick(MINUTE)
+  const live = await at.decideLive()
+  expect([live, outcomesOf(await at.rehearse(content))]).toEqual([live, live])
+  expect(live).toEqual({ 'bob@example.com': 'seen' })
   await at.close()
 })
 
