@@ -138,7 +138,7 @@ describe.skipIf(process.platform !== 'linux')('its process', () => {
   test('says nothing when nobody reads its answer', async () => {
     const input = { appId: 1, content: { trigger: { event: 'e' } }, settings: {}, days: 7, now: Date.now() }
     const stdin = Buffer.from(JSON.stringify({ folder: server.folder, input, askedBy: process.pid }))
-    const child = Bun.spawn([process.execPath, MAIN, '--rehearsal'], { stdin, stdout: 'pipe', stderr: 'pipe' })
+    const child = Bun.spawn([process.execPath, MAIN, '--rehearsal', 'low'], { stdin, stdout: 'pipe', stderr: 'pipe' })
     await child.stdout.cancel()
     expect(await new Response(child.stderr).text()).toBe('')
     expect(await child.exited).toBe(0)
