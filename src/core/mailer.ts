@@ -25,13 +25,14 @@ export type TestResult =
 
 /**
  * `from` null: there is no sender. `server` names it without its password; null: nothing leaves, every mail is kept.
- * `login` is that of its pauses.
+ * `login` tells apart who logs in there; `places` are those of its pauses: the server, the login, the sender.
  * `isOwn`: the app has set it, and not the installation. `isUnreadable`: what was set is no address of a mail server.
  */
 export type Way = {
   from: Mailbox | null
   server: string | null
   login: string | null
+  places: string[]
   isOwn: boolean
   isUnreadable: boolean
 }

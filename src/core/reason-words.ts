@@ -42,6 +42,7 @@ const UNFIT: Record<string, Say> = {
 /** What happened on the way. Codes in small letters are those of the network. */
 const ON_THE_WAY: Record<string, Say> = {
   server_paused: () => 'The mail server fails, and is left alone for a while.',
+  sender_paused: () => 'The mail server refuses the address that this comes from, and is asked again later.',
   not_saved: () => 'The service could not save that it was sent, and so did not send it.',
   error: () => 'Something broke on our side. The log has more.',
   stopped: () => 'The service stopped while the mail server took the mail.',
@@ -97,6 +98,8 @@ export function sayReason(reason: string, name: string, state: DeliveryRow['stat
   if (say) return say(name)
   const code = codeOf(reason)
   if (code !== undefined) return saySmtp(code)
+  const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
+  if (refused !== undefined) return `The mail server refused the address that this comes from (it answered ${refused}).`
   if (state === 'bounced' || state === 'complained') return `The mail provider said: "${reason}".`
   return `The mail server could not be used (${reason}).`
 }

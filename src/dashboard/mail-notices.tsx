@@ -13,7 +13,8 @@ export type MailState = {
   isUnreadable: boolean
   /** the base URL, where whoever is written to cannot reach it */
   lostUrl: string | null
-  pause: { server: string; reason: string; until: number } | null
+  /** `sender`: the address that is refused, where it is not the server that is left alone */
+  pause: { server: string; sender: string | null; reason: string; until: number } | null
 }
 
 /** `on`: the page that need not be linked to. */
@@ -49,8 +50,17 @@ export const MailNotices = ({ viewer, state: { isCapturing, isUnreadable, lostUr
     )}
     {pause && (
       <Notice kind="caution">
-        The mail server <code>{pause.server}</code> is left alone until <ExactTime at={pause.until} />.{' '}
-        {sayReason(pause.reason, '', 'deferred')} Mails wait, and none is lost.
+        {pause.sender === null ? (
+          <>
+            The mail server <code>{pause.server}</code> is left alone
+          </>
+        ) : (
+          <>
+            Mails from <code>{pause.sender}</code> wait
+          </>
+        )}{' '}
+        until <ExactTime at={pause.until} />. {sayReason(pause.reason, '', 'deferred')}{' '}
+        {pause.sender === null ? 'Mails wait, and none is lost.' : 'None is lost.'}
       </Notice>
     )}
   </>

@@ -17,7 +17,8 @@ export async function handOver(
   const places = placesOf(route)
   if (places.some((place) => breaker.isHeld(place))) {
     const until = Math.max(...places.map((place) => breaker.pausedUntil(place) ?? 0), clock.now() + 1_000)
-    return putOff(parts, work, { reason: 'server_paused', dueAt: until, record: judged })
+    const isServer = places.some((place) => place !== route.sender && breaker.isHeld(place))
+    return putOff(parts, work, { reason: isServer ? 'server_paused' : 'sender_paused', dueAt: until, record: judged })
   }
   const record = forgetSaid(judged)
   for (const place of places) breaker.admit(place)
@@ -31,28 +32,30 @@ export async function handOver(
   return conclude(parts, work, { outcome, marked, record })
 }
 
-/** Of a login they speak, and not of the server (RFC 4954). */
-const ABOUT_LOGIN = new Set(['eauth', 'enoauth'])
+/** Of a login they speak, and not of the server: only a password asks for TLS (RFC 4954). */
+const ABOUT_LOGIN = new Set(['eauth', 'enoauth', 'etls'])
+const LOGIN_CODES = new Set([454, 530, 535])
 
-/** What says something about the server or the login, and not only about one mail. */
-function blameOf(outcome: Outcome): 'server' | 'login' | null {
-  if (outcome.is === 'unreachable') return ABOUT_LOGIN.has(outcome.reason) ? 'login' : 'server'
-  if (outcome.is === 'unknown') return 'server'
+/** What says something about others too, and not only about one mail: the index of its place, or null. */
+function blameOf(outcome: Outcome): number | null {
+  const [server, login, sender] = [0, 1, 2]
+  if (outcome.is === 'unreachable') return ABOUT_LOGIN.has(outcome.reason) ? login : server
+  if (outcome.is === 'unknown') return server
   if (outcome.is !== 'refused') return null
-  if (outcome.code === 421) return 'server'
-  return outcome.code === 454 || outcome.about === 'sender' ? 'login' : null
+  if (outcome.code === 421) return server
+  if (LOGIN_CODES.has(outcome.code) || outcome.about === 'session') return login
+  return outcome.about === 'sender' ? sender : null
 }
 
-/** A server that does not answer is tried once for all; one that answers a login is well (promises 21). */
-function tellBreaker(breaker: Breaker, { server, login }: Route, outcome: Outcome): void {
-  const blamed = blameOf(outcome)
-  const isWithheld = outcome.is === 'withheld'
-  for (const [place, isBlamed] of [
-    [server, blamed === 'server'],
-    [login, blamed === 'login'],
-  ] as const) {
-    if (isBlamed) breaker.fail(place, reasonOf(outcome), isPlea(outcome))
-    else if (isWithheld || blamed === 'server') breaker.abstain(place)
+/**
+ * A server that does not answer is tried once for all; one that answers a login is well, and so is a login of which only
+ * a sender is refused (promises 21). Nothing is learnt of what comes after the one to blame.
+ */
+function tellBreaker(breaker: Breaker, route: Route, outcome: Outcome): void {
+  const blamed = outcome.is === 'withheld' ? -1 : (blameOf(outcome) ?? Number.POSITIVE_INFINITY)
+  for (const [index, place] of placesOf(route).entries()) {
+    if (index === blamed) breaker.fail(place, reasonOf(outcome), isPlea(outcome))
+    else if (index > blamed) breaker.abstain(place)
     else breaker.succeed(place)
   }
 }
@@ -78,18 +81,17 @@ async function conclude(parts: DeliverParts, work: DeliveryWork, { outcome, mark
       if (marked && 'held' in marked) return endOf(marked, 'handed')
       return retry(parts, work, { reason: 'not_saved', isServerFault: true, record })
     case 'refused':
-      if (outcome.about === 'sender' || outcome.code < 500) {
-        return retry(parts, work, {
-          reason,
-          isServerFault: outcome.about === 'sender',
-          record: withSaid(record, outcome),
-        })
+      if (isAboutUs(outcome) || outcome.code < 500) {
+        const said = withSaid(record, outcome)
+        return retry(parts, work, { reason, isServerFault: isAboutUs(outcome), record: said })
       }
       return refuseForGood(parts, work, { refusal: outcome, record: withSaid(record, outcome) })
   }
 }
 
 type Refusal = Outcome & { is: 'refused' }
+
+const isAboutUs = ({ about }: Refusal): boolean => about === 'sender' || about === 'session'
 
 const withSaid = (record: JudgeRecord, { said }: Refusal): JudgeRecord =>
   said === undefined ? record : { ...record, said }

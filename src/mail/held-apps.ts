@@ -1,7 +1,6 @@
 /** Apps that must wait because the mail server they use, or their login there, is left alone or has enough to do. */
 import type { DeliveryWork } from '../core/deliveries.ts'
 import type { DeliverParts } from './marks.ts'
-import { placesOf } from './routes.ts'
 
 /** How often the settings of an app that waits are read: a thousand of them at one server cost a hundredth of the time. */
 const READ_MS = 1_000
@@ -19,7 +18,9 @@ export function createHeldApps({ store, clock, routes, breaker, isCrowded }: Hel
 
   const note = (appId: number, settings: DeliveryWork['settings']): Known => {
     const way = routes.findWay(settings)
-    const known = { login: way.login ?? 'nowhere', places: placesOf(way), readAt: clock.monotonicMs() }
+    // a message may have another sender than its app
+    const places = way.places.slice(0, 2)
+    const known = { login: way.login ?? 'nowhere', places, readAt: clock.monotonicMs() }
     apps.set(appId, known)
     return known
   }

@@ -3,20 +3,22 @@ import type { ComposedMail } from './compose.ts'
 
 /**
  * What became of a mail. `withheld`: the hand-over was refused, and nothing was sent. `refused`: the server said no,
- * with `code` and perhaps an enhanced one such as 5.1.1, and `said` in its own words; `about` tells whether it meant the
- * recipient, the mail, or us, in which case another mail would fare no better. `unreachable`: nothing was sent.
- * `unknown`: all of it was sent, and no answer came.
+ * with `code` and perhaps an enhanced one such as 5.1.1, and `said` in its own words; `about` tells what it meant.
+ * `unreachable`: nothing was sent. `unknown`: all of it was sent, and no answer came.
  */
 export type Outcome =
   | { is: 'sent' }
   | { is: 'withheld' }
-  | { is: 'refused'; code: number; enhanced: string | null; said?: string; about: 'recipient' | 'mail' | 'sender' }
+  | { is: 'refused'; code: number; enhanced: string | null; said?: string; about: About }
   | { is: 'unreachable'; reason: string }
   | { is: 'unknown'; reason: string }
 
+/** Another mail would fare no better with the same `sender`, and none in this `session`. */
+export type About = 'recipient' | 'mail' | 'sender' | 'session'
+
 /** The code that is kept of what became of a mail (core/reason-words.ts says it in words). */
 export const reasonOf = (outcome: Outcome): string => {
-  if (outcome.is === 'refused') return `smtp_${outcome.code}`
+  if (outcome.is === 'refused') return `${outcome.about === 'sender' ? 'from' : 'smtp'}_${outcome.code}`
   return 'reason' in outcome ? outcome.reason : outcome.is
 }
 

@@ -16,16 +16,17 @@ export type Route = {
   from: Mailbox
   replyTo: Mailbox | null
   dkim: DkimKey | null
-  /** names the server without its password */
+  /** names the server, and how it is spoken to: that one speaks no TLS says nothing to whoever asks for none */
   server: string
   /** tells apart who logs in at a server: that one is refused says nothing about another (promises 21) */
   login: string
+  /** tells apart for whom a login sends: that an address is refused says nothing about another */
+  sender: string
   provider: Provider | null
 }
 
-/** What may be left alone for a while, each for reasons of its own. */
-export const placesOf = ({ server, login }: Pick<Way, 'server' | 'login'>): string[] =>
-  [server, login].filter((place) => place !== null)
+/** What may be left alone for a while, each for reasons of its own; each within the one before. */
+export const placesOf = ({ server, login, sender }: Route): [string, string, string] => [server, login, sender]
 
 export type RouteFault = { fault: 'no_sender' | 'smtp_url' }
 
@@ -43,6 +44,7 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
     logins.set(url, login)
     return login
   }
+  const senderOf = (url: string, { address }: Mailbox): string => `${loginOf(url)} from ${address}`
   const urlOf = ({ smtpUrl }: Pick<MailSettings, 'smtpUrl'>): string | null => smtpUrl ?? defaults.smtpUrl
   const findProvider = (url: string): Provider | null => {
     if (!providers.has(url)) providers.set(url, createProvider(url))
@@ -58,11 +60,11 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
       const replyTo = mail.replyTo ?? settings.replyTo
       const common = { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings) }
       const url = urlOf(settings)
-      if (url === null) return { ...common, server: CAPTURE, login: CAPTURE, provider: null }
+      if (url === null) return { ...common, server: CAPTURE, login: CAPTURE, sender: CAPTURE, provider: null }
       const provider = findProvider(url)
       return provider === null
         ? { fault: 'smtp_url' }
-        : { ...common, server: nameOf(url), login: loginOf(url), provider }
+        : { ...common, server: placeOf(url), login: loginOf(url), sender: senderOf(url, from), provider }
     },
     /** null where nothing leaves, or what was set is no address of a mail server. */
     findServer(settings: MailSettings): SmtpServer | null {
@@ -72,14 +74,12 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
     findWay(settings: MailSettings): Way {
       const url = urlOf(settings)
       const isUnreadable = url !== null && readSmtpUrl(url) === null
-      const server = url === null || isUnreadable ? null : nameOf(url)
-      return {
-        from: findFrom({}, settings, sender),
-        server,
-        login: server === null || url === null ? null : loginOf(url),
-        isOwn: settings.smtpUrl !== null,
-        isUnreadable,
-      }
+      const from = findFrom({}, settings, sender)
+      const common = { from, isOwn: settings.smtpUrl !== null, isUnreadable }
+      if (url === null || isUnreadable) return { ...common, server: null, login: null, places: [] }
+      const [server, login] = [nameOf(url), loginOf(url)]
+      const places = [placeOf(url), login, ...(from === null ? [] : [senderOf(url, from)])]
+      return { ...common, server, login, places }
     },
     close(): void {
       for (const provider of providers.values()) provider?.close()
@@ -96,6 +96,8 @@ const nameOf = (url: string): string => {
   const server = readSmtpUrl(url)
   return server === null ? url : `${server.host}:${server.port}`
 }
+
+const placeOf = (url: string): string => `${readSmtpUrl(url)?.isSecure ? 'smtps' : 'smtp'}://${nameOf(url)}`
 
 const readDkim = ({ dkimDomain, dkimSelector, dkimKey }: DeliveryWork['settings']): DkimKey | null =>
   dkimDomain === null || dkimSelector === null || dkimKey === null

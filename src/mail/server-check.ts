@@ -5,8 +5,11 @@ import type { ServerCheck } from '../core/mailer.ts'
 import { reasonOf } from './provider.ts'
 import { connectionOptions, readOutcome, SILENT, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
 
-/** Altogether, because somebody waits for it: a server that is silent, and one that never comes to an end. */
-export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, answerMs: 10_000, mailMs: 15_000 }
+/**
+ * Altogether, because somebody waits for it: a server that is silent, and one that never comes to an end. Below the time
+ * after which a connection on which nothing is said is closed (commands/serve.ts).
+ */
+export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, connectMs: 4_000, answerMs: 4_000, mailMs: 6_000 }
 
 /**
  * Connects as for a mail, makes the connection secure, logs in, and takes its leave before any mail. By nodemailer's

@@ -12,7 +12,7 @@ const CODES = /^\d{3}[ -]?(?:\d\.\d{1,3}\.\d{1,3}\b)?/
 
 /**
  * What a mail server answered, as it is kept and shown: on one line with the code once, nothing in it that is not seen,
- * and cut where it is long. Undefined where nothing is left, or where it repeats the password.
+ * and cut where it is long. Undefined where nothing is left, or where it repeats the password or a piece of it.
  */
 export function readServerWords(response: string, login: SmtpServer['login']): string | undefined {
   if (login !== null && repeatsPassword(response, login)) return undefined
@@ -23,8 +23,19 @@ export function readServerWords(response: string, login: SmtpServer['login']): s
   return text === '' ? undefined : `${text}${isCut ? '\u2026' : ''}`
 }
 
+/** A piece this long of what was sent is no chance. */
+const PIECE_CHARACTERS = 8
+
 /** As it is, or as it was sent (RFC 4616): a server that echoes a command would tell it to every member. */
 function repeatsPassword(response: string, { user, password }: { user: string; password: string }): boolean {
   const sent = [password, `\0${user}\0${password}`].map((text) => Buffer.from(text).toString('base64'))
-  return password !== '' && [password, ...sent].some((secret) => response.includes(secret))
+  return (
+    password !== '' &&
+    [password, ...sent].some((secret) => listPieces(secret).some((piece) => response.includes(piece)))
+  )
 }
+
+const listPieces = (secret: string): string[] =>
+  Array.from({ length: Math.max(1, secret.length - PIECE_CHARACTERS + 1) }, (_, at) =>
+    secret.slice(at, at + PIECE_CHARACTERS),
+  )

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { createTransport } from 'nodemailer'
 import { isLoopback, type SmtpServer } from '../core/mail-addresses.ts'
-import type { HandOver, Outcome, Provider } from './provider.ts'
+import type { About, HandOver, Outcome, Provider } from './provider.ts'
 import { readServerWords } from './server-words.ts'
 
 export type SmtpLimits = {
@@ -147,8 +147,8 @@ export function readOutcome(error: unknown, progress: Progress, login: SmtpServe
   }
   const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1] ?? null
   const said = readServerWords(response, login)
-  return { is: 'refused', code: responseCode, enhanced, said, about: ABOUT[command] ?? 'sender' }
+  return { is: 'refused', code: responseCode, enhanced, said, about: ABOUT[command] ?? 'session' }
 }
 
 /** All before these commands is between us and the server, and no fault of a mail. */
-const ABOUT: Record<string, 'recipient' | 'mail'> = { 'RCPT TO': 'recipient', DATA: 'mail' }
+const ABOUT: Record<string, About> = { 'MAIL FROM': 'sender', 'RCPT TO': 'recipient', DATA: 'mail' }

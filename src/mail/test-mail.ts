@@ -3,9 +3,13 @@ import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Sample, TestResult } from '../core/mailer.ts'
 import type { Clock } from '../core/parts.ts'
 import { TEST_TOKEN } from '../core/unsubscribe.ts'
-import { reasonOf } from './provider.ts'
+import type { ComposedMail } from './compose.ts'
+import { type Outcome, type Provider, reasonOf } from './provider.ts'
 import type { Routes } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
+
+/** Somebody waits for it, also where a server takes a mail only word by word. */
+const TEST_MS = 20_000
 
 type TestParts = { routes: Routes; clock: Clock; baseUrl: string }
 
@@ -25,8 +29,20 @@ export async function sendTest(
   const composed = await composeSample(sample, { mail: named, route, url, at: clock.now(), messageId, to: to.address })
   if (composed === null) return { is: 'failed', reason: 'dkim_key' }
   if (route.provider === null) return { is: 'kept', raw: composed.raw.toString('utf8') }
-  const outcome = await route.provider.send(composed, async () => true)
+  const outcome = await sendSoon(route.provider, composed)
   if (outcome.is === 'sent') return { is: 'sent' }
   const said = outcome.is === 'refused' ? outcome.said : undefined
   return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome), said }
+}
+
+/** Sends at once, or within so many ms not at all: whoever is told that it did not go, or that nobody knows, shall be right: after that it is not handed over any more. */
+export async function sendSoon(provider: Provider, mail: ComposedMail, withinMs = TEST_MS): Promise<Outcome> {
+  let [isLate, isHanded] = [false, false]
+  const { promise: late, resolve } = Promise.withResolvers<Outcome>()
+  const timer = setTimeout(() => {
+    isLate = true
+    resolve({ is: isHanded ? 'unknown' : 'unreachable', reason: 'etimedout' })
+  }, withinMs)
+  const sent = provider.send(mail, async () => (isHanded = !isLate))
+  return Promise.race([sent, late]).finally(() => clearTimeout(timer))
 }

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { HAS_MOVED, IS_WAITING, WAITS_FOR_SERVER } from './delivery-states.ts'
+import { HAS_MOVED, IS_WAITING, WAITS_FOR_SENDER, WAITS_FOR_SERVER } from './delivery-states.ts'
 import { type IdSequence, makeTextId, publicId } from './ids.ts'
 import type { LiveMessages } from './live-messages.ts'
 import { createMessageReads } from './message-reads.ts'
@@ -55,10 +55,12 @@ export function createMessageWrites({ db, ids, live, sealer }: Parts) {
   const hasDeliveries = (appId: number, messageId: number): boolean =>
     moved.get(messageId) !== null || waiting.get(appId, messageId) !== null
 
-  const tryAgain = db.prepare(
-    `UPDATE deliveries SET due_at = ?, updated_at = ? WHERE id IN (
-       SELECT id FROM deliveries WHERE ${IS_WAITING} AND app_id = ? AND due_at > ? AND ${WAITS_FOR_SERVER}
-       ORDER BY due_at LIMIT ${TRIED_AGAIN})`,
+  const [tryServer, trySender] = [`((${WAITS_FOR_SERVER}) OR (${WAITS_FOR_SENDER}))`, WAITS_FOR_SENDER].map((which) =>
+    db.prepare(
+      `UPDATE deliveries SET due_at = ?, updated_at = ?, record = json_remove(record, '$.tries') WHERE id IN (
+         SELECT id FROM deliveries WHERE ${IS_WAITING} AND app_id = ? AND due_at > ? AND ${which}
+         ORDER BY due_at LIMIT ${TRIED_AGAIN})`,
+    ),
   )
 
   const addVersion = (messageId: number, version: number, content: MessageContent, createdAt: number): void => {
@@ -149,18 +151,22 @@ export function createMessageWrites({ db, ids, live, sealer }: Parts) {
       return DONE
     },
 
-    /** What is absent stays, null clears. What another mail server did not take is due at once at a new one. */
+    /**
+     * What is absent stays, null clears. What was not taken from another sender or by another mail server is due at once,
+     * and its tries begin anew.
+     */
     setMailSettings({ settings, ...by }: MessageChange & { settings: Partial<MailSettings> }): Done {
       if (Object.keys(settings).length === 0) return DONE
-      const { smtpUrl } = reads.mailSettings(by.appId)
+      const old = reads.mailSettings(by.appId)
       const set = sealMail(sealer, by.appId, settings)
       orm
         .insert(appMailSettings)
         .values({ appId: by.appId, ...set })
         .onConflictDoUpdate({ target: appMailSettings.appId, set })
         .run()
-      const isMoved = settings.smtpUrl !== undefined && settings.smtpUrl !== smtpUrl
-      if (isMoved) tryAgain.run(by.at, by.at, by.appId, by.at)
+      const isNew = (name: 'smtpUrl' | 'fromEmail') => settings[name] !== undefined && settings[name] !== old[name]
+      const tryAgain = isNew('smtpUrl') ? tryServer : isNew('fromEmail') ? trySender : undefined
+      tryAgain?.run(by.at, by.at, by.appId, by.at)
       audit(by, 'mail.set', Object.keys(settings).join(','))
       live.drop(by.appId)
       return DONE

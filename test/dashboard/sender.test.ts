@@ -117,6 +117,17 @@ describe('the mail server', () => {
   })
 })
 
+test('a sender that is refused is said on the pages of its app', async () => {
+  await save({ smtpUrl: 'smtp://127.0.0.1:2525', fromEmail: 'wrong@first.example' })
+  const { places } = pages.mailer.findWay(await settings())
+  const until = pages.clock.now() + MINUTE
+  const pauses = places.slice(0, 2).map((place) => ({ place, reason: 'smtp_421', until: pages.clock.now() - 1 }))
+  pages.mailer.listPauses = () => [...pauses, { place: places[2] ?? '', reason: 'from_553', until }]
+  expect(await textOf(await see(), '.notice.caution')).toEqual([
+    'Caution: Mails from wrong@first.example wait until 3 May 2026, 12:01 UTC. The mail server refused the address that this comes from (it answered 553). None is lost.',
+  ])
+})
+
 describe('the signature', () => {
   const make = (fields: Record<string, string> = {}) =>
     browser.post(path('/dkim'), { dkimDomain: 'Engine.example', dkimSelector: 'post', ...fields })

@@ -62,10 +62,10 @@ describe('the sender', () => {
 describe('the server', () => {
   test('is the app’s or the installation’s, is opened once, and is named without its password', () => {
     const { route, again, opened } = find()
-    expect(route).toMatchObject({ server: 'mail.example.com:587' })
+    expect(route).toMatchObject({ server: 'smtp://mail.example.com:587' })
     again()
     expect(opened).toEqual([OURS.smtpUrl])
-    expect(find({ smtpUrl: 'smtps://own.example' }).route).toMatchObject({ server: 'own.example:465' })
+    expect(find({ smtpUrl: 'smtps://own.example' }).route).toMatchObject({ server: 'smtps://own.example:465' })
   })
 
   test('is none where nothing is set: mails are kept', () => {

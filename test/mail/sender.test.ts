@@ -124,6 +124,49 @@ test('an account whose password is refused holds up no other at the same mail se
   expect(sending.sender().listPauses()).toHaveLength(1)
 })
 
+describe('what one app sets, and is refused, holds up no other at the same login', () => {
+  const WRONG = 'wrong@first.example'
+
+  async function startRefused() {
+    const sending = await start({}, { sender: (from) => (from === WRONG ? 553 : 'accept') })
+    await sending.setSettings({ fromEmail: WRONG })
+    const sendSecond = await startSecond(sending, {})
+    await sending.sendEvents(12)
+    await sending.sendDue()
+    return { sending, sendSecond }
+  }
+
+  test('the address that its mails come from', async () => {
+    const { sending, sendSecond } = await startRefused()
+    const counts = await sending.states()
+    expect(counts).toEqual({ 'deferred: from_553': expect.any(Number), 'deferred: sender_paused': expect.any(Number) })
+    await sendSecond('cy@example.com')
+    await sending.sendDue()
+    expect(sending.server.received.map(({ from }) => from)).toEqual(['hello@second.example'])
+    expect(sending.sender().listPauses()).toMatchObject([{ reason: 'from_553' }])
+  })
+
+  test('and another address sends what waited, at once', async () => {
+    const { sending } = await startRefused()
+    await sending.setSettings({ fromEmail: 'right@first.example' })
+    sending.clock.tick(1_000)
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ sent: 12 })
+  })
+
+  test('TLS that the server does not speak', async () => {
+    const sending = await start()
+    const sendSecond = await startSecond(sending, {})
+    await sending.setSettings({ smtpUrl: sending.server.url.replace('smtp:', 'smtps:') })
+    await sending.sendEvents(12)
+    await sending.sendDue()
+    expect(sending.sender().listPauses()).toMatchObject([{ reason: 'eplain' }])
+    await sendSecond('cy@example.com')
+    await sending.sendDue()
+    expect(sending.server.received.map(({ to }) => to)).toEqual([['cy@example.com']])
+  })
+})
+
 test('a mail server that does not answer is found out once, not once for each login', async () => {
   let asked = 0
   const createProvider = (url: string): Provider => ({

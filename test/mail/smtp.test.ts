@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
-import type { Outcome, Provider } from '../../src/mail/provider.ts'
+import type { About, Outcome, Provider } from '../../src/mail/provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { type Behaviour, type MailServer, startMailServer } from './mail-server.ts'
 
@@ -82,8 +82,7 @@ describe('a mail that is withheld', () => {
   })
 })
 
-type About = 'recipient' | 'mail' | 'sender'
-const refused = (code: number, about: About = 'sender', words = 'as the test says') =>
+const refused = (code: number, about: About = 'session', words = 'as the test says') =>
   ({ is: 'refused', code, enhanced: null, about, said: `${code} ${words}` }) as const
 
 type Login = { username?: string; password?: string | null }
@@ -92,10 +91,10 @@ describe('a mail that the server refuses', () => {
   test.each<[string, Behaviour, Outcome]>([
     ['at the greeting', { connect: () => 421 }, refused(421)],
     ['at the greeting for good', { connect: () => 554 }, refused(554)],
-    ['its sender', { sender: () => 553 }, refused(553)],
+    ['its sender', { sender: () => 553 }, refused(553, 'sender')],
     ['its recipient', { recipient: () => 550 }, refused(550, 'recipient')],
     ['its recipient for now', { recipient: () => 450 }, refused(450, 'recipient')],
-    ['for want of TLS', { sender: () => 454 }, refused(454)],
+    ['for want of TLS', { sender: () => 454 }, refused(454, 'sender')],
     ['at the final dot', { dot: () => 552 }, refused(552, 'mail')],
     ['at the final dot for now', { dot: () => 451 }, refused(451, 'mail')],
     ['with a goodbye at the final dot', { dot: () => 421 }, refused(421, 'mail')],
@@ -139,12 +138,16 @@ describe('a mail that the server refuses', () => {
     const onAuth: SMTPServerOptions['onAuth'] = (_, __, done) =>
       done(Object.assign(new Error('no'), { responseCode: 535 }))
     const { send } = await start({}, { onAuth, allowInsecureAuth: true })
-    expect(await send()).toEqual(refused(535, 'sender', 'no'))
+    expect(await send()).toEqual(refused(535, 'session', 'no'))
   })
 
   test.each([
     ['the password', ({ password }: Login) => `${password} is wrong`],
     ['what was sent of it', (login: Login) => `cannot read ${btoa(`\0${login.username}\0${login.password}`)}`],
+    [
+      'a piece of that',
+      (login: Login) => `cannot read ${btoa(`\0${login.username}\0${login.password}`).slice(2, 11)}...`,
+    ],
   ])('for a wrong password, with %s in its answer: nothing of that is kept', async (_, say) => {
     const onAuth: SMTPServerOptions['onAuth'] = (login, __, done) =>
       done(Object.assign(new Error(say(login)), { responseCode: 535 }))

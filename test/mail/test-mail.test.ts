@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Sample } from '../../src/core/mailer.ts'
+import type { Outcome, Provider } from '../../src/mail/provider.ts'
+import { sendSoon } from '../../src/mail/test-mail.ts'
 import type { Mail } from '../../src/store/message-types.ts'
 import { useClosing } from '../closing.ts'
 import type { Behaviour } from './mail-server.ts'
@@ -46,6 +48,31 @@ test('a test is kept where nothing leaves, and refused where the mail is', async
   expect(await silent.mailer.sendTest(silent.sample, MEMBER)).toEqual({ is: 'unknown', reason: 'econnection' })
   const lacking = await start({ subject: '{{ event.nothing }}' })
   expect(await lacking.mailer.sendTest(lacking.sample, MEMBER)).toEqual({ missing: 'event.nothing' })
+})
+
+test.each([
+  ['unreachable', false],
+  ['unknown', true],
+] as const)('a test is not waited for by a server that takes it too slowly: %s', async (is, isAsked) => {
+  let isTaken = false
+  const { promise, resolve } = Promise.withResolvers<Outcome>()
+  const slow: Provider = {
+    async send(_, handOver) {
+      if (isAsked) await handOver()
+      return promise
+    },
+    close: () => {},
+  }
+  const mail = { from: 'hello@first.example', to: MEMBER.address, raw: Buffer.from('') }
+  const asking: Provider['send'] = async (given, handOver) => {
+    const outcome = await slow.send(given, handOver)
+    isTaken = !isAsked && (await handOver())
+    return outcome
+  }
+  expect(await sendSoon({ ...slow, send: asking }, mail, 10)).toEqual({ is, reason: 'etimedout' })
+  resolve({ is: 'withheld' })
+  await Bun.sleep(0)
+  expect(isTaken).toBe(false)
 })
 
 test('the preview is the mail that would go out', async () => {

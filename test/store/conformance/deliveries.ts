@@ -154,6 +154,21 @@ export function testDeliveries(store: Fresh): void {
     expect([works.length, await listDue()]).toEqual([4, Array(6).fill(dueAt)])
   })
 
+  test('what was not taken from one address is due at once from another, and is tried as often as what is new', async () => {
+    const app = await createApp()
+    const reasons = ['from_553', 'sender_paused', 'smtp_451']
+    await queue(app, reasons.length)
+    const [dueAt, at, record] = [AT + 5 * HOUR, AT + HOUR, JSON.stringify({ ...JSON.parse(RECORD), tries: 4 })]
+    for (const reason of reasons) await store().markDeferred({ ...(await claimOne(app)), reason, dueAt, record })
+    await store().setMailSettings({ ...app, at, settings: { fromEmail: 'b@example.com' } })
+    const moved = (await list(app)).map((delivery) => [delivery.dueAt, JSON.parse(delivery.record ?? '').tries])
+    expect(moved).toEqual([
+      [at, undefined],
+      [at, undefined],
+      [dueAt, 4],
+    ])
+  })
+
   test('captured: kept, and never sent', async () => {
     const app = await createApp()
     await queue(app, 1)
