@@ -151,13 +151,13 @@ describe('a delivery', () => {
     const path = await open()
     const { html } = await browser.get(path)
     await expectHarmless(html)
-    expect(await textOf(html, '.said')).toEqual([`451 5.7.1 ${HOSTILE}`])
+    expect(await textOf(html, '.server-words')).toEqual([`451 5.7.1 ${HOSTILE}`])
     expect(await textOf(html, '.page-head bdi')).toEqual([expect.stringContaining('(it answered 451). It is tried')])
     await expectHarmless(await see())
     words.says = 'Come again'
     pages.clock.ms += 60_000
     await sendDue(pages)
-    expect(await textOf((await browser.get(path)).html, '.said')).toEqual(['451 Come again'])
+    expect(await textOf((await browser.get(path)).html, '.server-words')).toEqual(['451 Come again'])
     await (pages.mailer as Sender).stop()
     await server.stop()
   })

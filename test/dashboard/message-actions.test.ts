@@ -207,7 +207,7 @@ describe('a test mail', () => {
     await pages.set({ smtpUrl: server.url })
     const { html } = await pages.press(path, 'test', { to: 'ada@example.com' })
     await expectHarmless(html)
-    expect(await textOf(html, '#test .said')).toEqual([`550 5.7.1 ${HOSTILE}`])
+    expect(await textOf(html, '#test .server-words')).toEqual([`550 5.7.1 ${HOSTILE}`])
     await (pages.mailer as Sender).stop()
     await server.stop()
   })

@@ -99,7 +99,7 @@ describe('the check of the mail server', () => {
     const server = await start({ connect: () => 554, words: () => HOSTILE })
     await set(server.url)
     const { html } = await check()
-    expect(await textOf(html, '#server-check .said')).toEqual([`554 ${HOSTILE}`])
+    expect(await textOf(html, '#server-check .server-words')).toEqual([`554 ${HOSTILE}`])
     await expectHarmless(html)
   })
 

@@ -40,7 +40,7 @@ export const Ticked = ({ children }: { children: string }) => (
 
 /** What a mail server answered, word for word. */
 export const Said = ({ children }: { children: string }) => (
-  <blockquote class="said">
+  <blockquote class="server-words">
     <SentText>{children}</SentText>
   </blockquote>
 )
