@@ -95,12 +95,16 @@ function awaitProof(rule: Rule, about: string, facts: Facts, quietMs: number): V
 
 type Away = Extract<Rule, { rule: 'away' }>
 
+/** How long a page may be open without a sign until its reader counts as gone (ms). */
+export const quietMsOf = ({ quietMinutes }: Away): number =>
+  quietMinutes === undefined ? PRESENCE_MS : quietMinutes * MINUTE_MS
+
 /** Gone: the last report is a leave at least so many minutes old, or nothing was reported for a while. */
 function judgeAway(rule: Away, facts: Facts): Verdict {
   const about = rule.at ?? 'sending'
   const at = about === 'trigger' ? facts.triggeredAt : facts.at
   if (facts.firstViewAt === null || facts.firstViewAt > at) return unknown(rule, about)
-  const quietMs = rule.quietMinutes === undefined ? PRESENCE_MS : rule.quietMinutes * MINUTE_MS
+  const quietMs = quietMsOf(rule)
   const presence = facts.presence(at, quietMs)
   const judged = presence.isHere ? judgeHere(rule, presence, facts, quietMs) : judgeGone(rule, presence, at)
   return markEstimated(judged, presence)

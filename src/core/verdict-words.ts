@@ -1,6 +1,7 @@
 /** What a rule found, as a sentence: the one wording for the dashboard, rehearsals and MCP (messages.md, One evaluator). */
 import type { Compared, Rule, Verdict } from '../store/message-types.ts'
 import { sayCompared, sayValue } from './condition-words.ts'
+import { quietMsOf } from './judge.ts'
 import type { TemplateFault } from './templates.ts'
 import { saySpan, sayTime } from './time-words.ts'
 import { sayName, sayTrigger, type Told } from './told.ts'
@@ -83,12 +84,16 @@ function sayAway(verdict: Verdict, told: Told, rule: Rule | undefined): string {
     if (verdict.isEstimated) return `${name} had opened no page of yours for a while: they had left.`
     return isPass(verdict) ? `No report of ${name} for two days: they had left.` : `${name} was on your site ${then}.`
   }
+  if (verdict.isSilent) return `No report of ${name} for ${saySilence(at - verdict.value, rule)}: they had left.`
   const span = saySpan(at - verdict.value)
-  if (isPass(verdict))
-    return verdict.isSilent ? `No report of ${name} for ${span}: they had left.` : `${name} had left ${span} before.`
+  if (isPass(verdict)) return `${name} had left ${span} before.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
   return `${name} had left ${span} before, and this message goes only to who has been gone for ${saySpan(minutes * 60_000)}.`
 }
+
+/** Whoever was there when it was triggered was silent after that, for as long as the rule asks; the record keeps only when from. */
+const saySilence = (ms: number, rule: Rule | undefined): string =>
+  saySpan(rule?.rule === 'away' ? Math.max(ms, quietMsOf(rule)) : ms)
 
 const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this mail was not needed')
 

@@ -1,10 +1,11 @@
 /** What each rule found, in words (messages.md, One evaluator). */
 import { describe, expect, test } from 'bun:test'
+import { explainDelivery } from '../../src/core/explanations.ts'
 import { VERDICT_WORDS } from '../../src/core/verdict-words.ts'
 import { STOP_REASONS, type Verdict } from '../../src/store/message-types.ts'
 import { HOUR, NOW } from '../helper.ts'
 import { MINUTE } from '../messaging.ts'
-import { deliveryOf, explain, fail, pass, sayRule, WHEN } from './explaining.ts'
+import { ADA, CONTENT, deliveryOf, explain, fail, pass, sayRule, WHEN } from './explaining.ts'
 
 describe('a rule is said', () => {
   test.each<[Verdict, string]>([
@@ -85,6 +86,18 @@ describe('a rule is said', () => {
       'The mail does not link to https://evil.example/, because it is not on a domain of this app.',
     ],
   ])('%j', (verdict, sentence) => expect(sayRule(verdict)).toBe(sentence))
+
+  test.each<[quietMinutes: number | undefined, agoMs: number, span: string]>([
+    [1, 20_000, '1 minute'],
+    [1, 2 * MINUTE + 20_000, '2 minutes'],
+    [undefined, 20_000, '30 minutes'],
+  ])('with a silence of at least what counts: %p minutes, after a report %d ms before', (quietMinutes, ago, span) => {
+    const content = { ...CONTENT, onlyIf: [{ rule: 'away' as const, at: 'trigger' as const, quietMinutes }] }
+    const delivery = deliveryOf({}, [{ ...pass('away', 'trigger', NOW - ago), isSilent: true }])
+    expect(explainDelivery({ delivery, person: ADA, content, zone: 'UTC' }).rules[0]?.sentence).toBe(
+      `No report of Ada for ${span}: they had left.`,
+    )
+  })
 
   test('by the one of several that it is', () => {
     const both = explain(deliveryOf({}, [fail('field', 'plan', 'free'), fail('field', 'plan', 'free')]))
