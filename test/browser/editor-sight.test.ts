@@ -31,6 +31,20 @@ const boxes = (selector: string): Promise<Box[]> =>
   )
 
 describe.skipIf(!hasChromium)('the editor', () => {
+  test.each([900, 800])(
+    'shows the mail and the way to test it at once, in a window %d high',
+    async (height) => {
+      await page.setViewportSize({ width: 1440, height })
+      await page.evaluate('scrollTo(0, 400)')
+      const [button] = await boxes('#test button')
+      const [aside] = await boxes('.editor > aside')
+      expect(button?.bottom).toBeLessThanOrEqual(Math.min(aside?.bottom ?? 0, height))
+      expect(await page.evaluate('document.querySelector(".editor > aside").scrollTop')).toBe(0)
+      await page.setViewportSize({ width: 1440, height: 900 })
+    },
+    TRY_MS,
+  )
+
   test(
     'shows what came of a test mail',
     async () => {
