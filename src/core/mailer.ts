@@ -25,7 +25,7 @@ export type TestResult =
 
 /**
  * `from` null: there is no sender. `server` names it without its password; null: nothing leaves, every mail is kept.
- * `login` tells apart who logs in there; `places` are those of its pauses: the server, the login, the sender.
+ * `login` tells apart who logs in there; `places` are those of its pauses: the server, the login.
  * `isOwn`: the app has set it, and not the installation. `isUnreadable`: what was set is no address of a mail server.
  */
 export type Way = {
@@ -45,6 +45,13 @@ export type Way = {
 export type ServerCheck =
   | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' }
   | { is: 'failed'; reason: string; said?: string }
+
+/**
+ * Of a pause that is an app's own: what it sends as is refused at a login, which says nothing about others there, nor about
+ * another `from` that it sets.
+ */
+export const ownPlaceOf = (login: string, appId: number, from: Mailbox | null): string =>
+  `${login}, app ${appId} as ${from?.address ?? ''}`
 
 export type Mailer = {
   /** of the installation; null where none is set */

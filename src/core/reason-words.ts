@@ -42,7 +42,7 @@ const UNFIT: Record<string, Say> = {
 /** What happened on the way. Codes in small letters are those of the network. */
 const ON_THE_WAY: Record<string, Say> = {
   server_paused: () => 'The mail server fails, and is left alone for a while.',
-  sender_paused: () => 'The mail server refuses the address that this comes from, and is asked again later.',
+  sender_paused: () => 'The mail server takes no mails of this app for now, and is asked again later.',
   not_saved: () => 'The service could not save that it was sent, and so did not send it.',
   error: () => 'Something broke on our side. The log has more.',
   stopped: () => 'The service stopped while the mail server took the mail.',

@@ -13,8 +13,8 @@ export type MailState = {
   isUnreadable: boolean
   /** the base URL, where whoever is written to cannot reach it */
   lostUrl: string | null
-  /** `sender`: the address that is refused, where it is not the server that is left alone */
-  pause: { server: string; sender: string | null; reason: string; until: number } | null
+  /** `isOwn`: what is refused is what this app sends as, and it is not the server that is left alone */
+  pause: { server: string; isOwn: boolean; reason: string; until: number } | null
 }
 
 /** `on`: the page that need not be linked to. */
@@ -50,17 +50,15 @@ export const MailNotices = ({ viewer, state: { isCapturing, isUnreadable, lostUr
     )}
     {pause && (
       <Notice kind="caution">
-        {pause.sender === null ? (
+        {pause.isOwn ? (
+          'Mails of this app wait'
+        ) : (
           <>
             The mail server <code>{pause.server}</code> is left alone
           </>
-        ) : (
-          <>
-            Mails from <code>{pause.sender}</code> wait
-          </>
         )}{' '}
         until <ExactTime at={pause.until} />. {sayReason(pause.reason, '', 'deferred')}{' '}
-        {pause.sender === null ? 'Mails wait, and none is lost.' : 'None is lost.'}
+        {pause.isOwn ? 'None is lost.' : 'Mails wait, and none is lost.'}
       </Notice>
     )}
   </>

@@ -3,7 +3,7 @@ import { type DeliveryWork, forgetSaid, type JudgeRecord, type Marked } from '..
 import type { Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOff, retry } from './marks.ts'
-import { type Outcome, reasonOf } from './provider.ts'
+import { isLoginRefused, type Outcome, reasonOf } from './provider.ts'
 import { placesOf, type Route } from './routes.ts'
 
 type Handing = { route: Route; composed: ComposedMail; record: JudgeRecord }
@@ -17,7 +17,7 @@ export async function handOver(
   const places = placesOf(route)
   if (places.some((place) => breaker.isHeld(place))) {
     const until = Math.max(...places.map((place) => breaker.pausedUntil(place) ?? 0), clock.now() + 1_000)
-    const isServer = places.some((place) => place !== route.sender && breaker.isHeld(place))
+    const isServer = places.some((place) => place !== route.own && breaker.isHeld(place))
     return putOff(parts, work, { reason: isServer ? 'server_paused' : 'sender_paused', dueAt: until, record: judged })
   }
   const record = forgetSaid(judged)
@@ -34,22 +34,21 @@ export async function handOver(
 
 /** Of a login they speak, and not of the server: only a password asks for TLS (RFC 4954). */
 const ABOUT_LOGIN = new Set(['eauth', 'enoauth', 'etls'])
-const LOGIN_CODES = new Set([454, 530, 535])
 
 /** What says something about others too, and not only about one mail: the index of its place, or null. */
 function blameOf(outcome: Outcome): number | null {
-  const [server, login, sender] = [0, 1, 2]
+  const [server, login, own] = [0, 1, 2]
   if (outcome.is === 'unreachable') return ABOUT_LOGIN.has(outcome.reason) ? login : server
   if (outcome.is === 'unknown') return server
   if (outcome.is !== 'refused') return null
   if (outcome.code === 421) return server
-  if (LOGIN_CODES.has(outcome.code) || outcome.about === 'session') return login
-  return outcome.about === 'sender' ? sender : null
+  if (outcome.code === 454 || isLoginRefused(outcome)) return login
+  return outcome.about === 'sender' ? own : null
 }
 
 /**
  * A server that does not answer is tried once for all; one that answers a login is well, and so is a login of which only
- * a sender is refused (promises 21). Nothing is learnt of what comes after the one to blame.
+ * one app is refused (promises 21). Nothing is learnt of what comes after the one to blame.
  */
 function tellBreaker(breaker: Breaker, route: Route, outcome: Outcome): void {
   const blamed = outcome.is === 'withheld' ? -1 : (blameOf(outcome) ?? Number.POSITIVE_INFINITY)

@@ -1,5 +1,6 @@
 /** Apps that must wait because the mail server they use, or their login there, is left alone or has enough to do. */
 import type { DeliveryWork } from '../core/deliveries.ts'
+import { ownPlaceOf } from '../core/mailer.ts'
 import type { DeliverParts } from './marks.ts'
 
 /** How often the settings of an app that waits are read: a thousand of them at one server cost a hundredth of the time. */
@@ -18,9 +19,8 @@ export function createHeldApps({ store, clock, routes, breaker, isCrowded }: Hel
 
   const note = (appId: number, settings: DeliveryWork['settings']): Known => {
     const way = routes.findWay(settings)
-    // a message may have another sender than its app
-    const places = way.places.slice(0, 2)
-    const known = { login: way.login ?? 'nowhere', places, readAt: clock.monotonicMs() }
+    const login = way.login ?? 'nowhere'
+    const known = { login, places: [...way.places, ownPlaceOf(login, appId, way.from)], readAt: clock.monotonicMs() }
     apps.set(appId, known)
     return known
   }

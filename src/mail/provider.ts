@@ -16,9 +16,18 @@ export type Outcome =
 /** Another mail would fare no better with the same `sender`, and none in this `session`. */
 export type About = 'recipient' | 'mail' | 'sender' | 'session'
 
+type Refused = Pick<Outcome & { is: 'refused' }, 'about' | 'code'>
+
+/** Whether a server refuses whoever is logged in, or asks who that is (RFC 4954). */
+export const isLoginRefused = ({ about, code }: Refused): boolean =>
+  about === 'session' || (about === 'sender' && (code === 530 || code === 535))
+
+const isSenderRefused = (refused: Refused): boolean =>
+  refused.about === 'sender' && refused.code >= 500 && !isLoginRefused(refused)
+
 /** The code that is kept of what became of a mail (core/reason-words.ts says it in words). */
 export const reasonOf = (outcome: Outcome): string => {
-  if (outcome.is === 'refused') return `${outcome.about === 'sender' ? 'from' : 'smtp'}_${outcome.code}`
+  if (outcome.is === 'refused') return `${isSenderRefused(outcome) ? 'from' : 'smtp'}_${outcome.code}`
   return 'reason' in outcome ? outcome.reason : outcome.is
 }
 

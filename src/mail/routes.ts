@@ -1,7 +1,7 @@
 /** Whom a mail comes from, and through which server it goes: the message's word, the app's, the installation's. */
 import { findFrom, type Mailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../core/mail-addresses.ts'
 import type { DeliveryWork } from '../core/deliveries.ts'
-import type { Way } from '../core/mailer.ts'
+import { ownPlaceOf, type Way } from '../core/mailer.ts'
 import type { DkimKey } from './compose.ts'
 import type { Provider } from './provider.ts'
 import { createSmtpProvider } from './smtp.ts'
@@ -20,13 +20,13 @@ export type Route = {
   server: string
   /** tells apart who logs in at a server: that one is refused says nothing about another (promises 21) */
   login: string
-  /** tells apart for whom a login sends: that an address is refused says nothing about another */
-  sender: string
+  /** tells apart for whom a login sends: that the address of an app is refused says nothing about another app */
+  own: string
   provider: Provider | null
 }
 
 /** What may be left alone for a while, each for reasons of its own; each within the one before. */
-export const placesOf = ({ server, login, sender }: Route): [string, string, string] => [server, login, sender]
+export const placesOf = ({ server, login, own }: Route): [string, string, string] => [server, login, own]
 
 export type RouteFault = { fault: 'no_sender' | 'smtp_url' }
 
@@ -44,7 +44,6 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
     logins.set(url, login)
     return login
   }
-  const senderOf = (url: string, { address }: Mailbox): string => `${loginOf(url)} from ${address}`
   const urlOf = ({ smtpUrl }: Pick<MailSettings, 'smtpUrl'>): string | null => smtpUrl ?? defaults.smtpUrl
   const findProvider = (url: string): Provider | null => {
     if (!providers.has(url)) providers.set(url, createProvider(url))
@@ -60,11 +59,17 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
       const replyTo = mail.replyTo ?? settings.replyTo
       const common = { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings) }
       const url = urlOf(settings)
-      if (url === null) return { ...common, server: CAPTURE, login: CAPTURE, sender: CAPTURE, provider: null }
+      if (url === null) return { ...common, server: CAPTURE, login: CAPTURE, own: CAPTURE, provider: null }
       const provider = findProvider(url)
-      return provider === null
-        ? { fault: 'smtp_url' }
-        : { ...common, server: placeOf(url), login: loginOf(url), sender: senderOf(url, from), provider }
+      if (provider === null) return { fault: 'smtp_url' }
+      const login = loginOf(url)
+      return {
+        ...common,
+        server: placeOf(url),
+        login,
+        own: ownPlaceOf(login, message.appId, findFrom({}, settings, sender)),
+        provider,
+      }
     },
     /** null where nothing leaves, or what was set is no address of a mail server. */
     findServer(settings: MailSettings): SmtpServer | null {
@@ -74,12 +79,10 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
     findWay(settings: MailSettings): Way {
       const url = urlOf(settings)
       const isUnreadable = url !== null && readSmtpUrl(url) === null
-      const from = findFrom({}, settings, sender)
-      const common = { from, isOwn: settings.smtpUrl !== null, isUnreadable }
+      const common = { from: findFrom({}, settings, sender), isOwn: settings.smtpUrl !== null, isUnreadable }
       if (url === null || isUnreadable) return { ...common, server: null, login: null, places: [] }
       const [server, login] = [nameOf(url), loginOf(url)]
-      const places = [placeOf(url), login, ...(from === null ? [] : [senderOf(url, from)])]
-      return { ...common, server, login, places }
+      return { ...common, server, login, places: [placeOf(url), login] }
     },
     close(): void {
       for (const provider of providers.values()) provider?.close()

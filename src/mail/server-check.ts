@@ -9,7 +9,7 @@ import { connectionOptions, readOutcome, SILENT, SMTP_LIMITS, type SmtpLimits } 
  * Altogether, because somebody waits for it: a server that is silent, and one that never comes to an end. Below the time
  * after which a connection on which nothing is said is closed (commands/serve.ts).
  */
-export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, connectMs: 4_000, answerMs: 4_000, mailMs: 6_000 }
+export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, connectMs: 6_000, answerMs: 6_000, mailMs: 7_000 }
 
 /**
  * Connects as for a mail, makes the connection secure, logs in, and takes its leave before any mail. By nodemailer's

@@ -23,19 +23,20 @@ export function readServerWords(response: string, login: SmtpServer['login']): s
   return text === '' ? undefined : `${text}${isCut ? '\u2026' : ''}`
 }
 
-/** A piece this long of what was sent is no chance. */
+/** A piece this long of what was sent is no chance. Of a secret so much is looked for. */
 const PIECE_CHARACTERS = 8
+const SECRET_CHARACTERS = 512
 
 /** As it is, or as it was sent (RFC 4616): a server that echoes a command would tell it to every member. */
 function repeatsPassword(response: string, { user, password }: { user: string; password: string }): boolean {
   const sent = [password, `\0${user}\0${password}`].map((text) => Buffer.from(text).toString('base64'))
-  return (
-    password !== '' &&
-    [password, ...sent].some((secret) => listPieces(secret).some((piece) => response.includes(piece)))
-  )
+  // folded over lines, or with something unseen in between
+  const texts = [response, response.replaceAll(/[^!-~]/g, '')]
+  const isThere = (piece: string): boolean => texts.some((text) => text.includes(piece))
+  return password !== '' && [password, ...sent].some((secret) => listPieces(secret).some(isThere))
 }
 
 const listPieces = (secret: string): string[] =>
-  Array.from({ length: Math.max(1, secret.length - PIECE_CHARACTERS + 1) }, (_, at) =>
+  Array.from({ length: Math.max(1, Math.min(secret.length, SECRET_CHARACTERS) - PIECE_CHARACTERS + 1) }, (_, at) =>
     secret.slice(at, at + PIECE_CHARACTERS),
   )

@@ -1,5 +1,6 @@
 /** How an app sends, set on its page: sender, server, signature, and what the domain says. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
+import { ownPlaceOf } from '../../src/core/mailer.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../src/core/access.ts'
 import type { MailSettings } from '../../src/store/message-types.ts'
@@ -119,12 +120,15 @@ describe('the mail server', () => {
 
 test('a sender that is refused is said on the pages of its app', async () => {
   await save({ smtpUrl: 'smtp://127.0.0.1:2525', fromEmail: 'wrong@first.example' })
-  const { places } = pages.mailer.findWay(await settings())
+  const { from, login, places } = pages.mailer.findWay(await settings())
   const until = pages.clock.now() + MINUTE
-  const pauses = places.slice(0, 2).map((place) => ({ place, reason: 'smtp_421', until: pages.clock.now() - 1 }))
-  pages.mailer.listPauses = () => [...pauses, { place: places[2] ?? '', reason: 'from_553', until }]
+  const pauses = places.map((place) => ({ place, reason: 'smtp_421', until: pages.clock.now() - 1 }))
+  pages.mailer.listPauses = () => [
+    ...pauses,
+    { place: ownPlaceOf(login ?? '', app.id, from), reason: 'from_553', until },
+  ]
   expect(await textOf(await see(), '.notice.caution')).toEqual([
-    'Caution: Mails from wrong@first.example wait until 3 May 2026, 12:01 UTC. The mail server refused the address that this comes from (it answered 553). None is lost.',
+    'Caution: Mails of this app wait until 3 May 2026, 12:01 UTC. The mail server refused the address that this comes from (it answered 553). None is lost.',
   ])
 })
 

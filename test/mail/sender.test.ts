@@ -7,7 +7,7 @@ import type { SendWindow } from '../../src/store/message-types.ts'
 import { useClosing } from '../closing.ts'
 import { createTestSender } from '../helper.ts'
 import { startMailServer } from './mail-server.ts'
-import { countEach, live, MINUTE, type Sending, startSecond, startSending } from './sending.ts'
+import { CONTENT, countEach, live, MINUTE, type Sending, startSecond, startSending } from './sending.ts'
 
 const keep = useClosing()
 const start = async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
@@ -146,12 +146,41 @@ describe('what one app sets, and is refused, holds up no other at the same login
     expect(sending.sender().listPauses()).toMatchObject([{ reason: 'from_553' }])
   })
 
+  test('nor its many addresses, of which each is tried', async () => {
+    let asked = 0
+    const sending = await start({}, { sender: (from) => (from.startsWith('m') ? (asked++, 553) : 'accept') })
+    const by = {
+      accountId: sending.first.accountId,
+      appId: sending.app.id,
+      actor: 'test',
+      at: sending.clock.now(),
+    }
+    const drafts = Array.from({ length: 30 }, (_, n) => ({
+      id: null,
+      name: `M${n}`,
+      status: 'live' as const,
+      content: { ...CONTENT, mail: { ...CONTENT.mail, fromEmail: `m${n}@first.example` } },
+    }))
+    await sending.store().saveMessages({ ...by, drafts })
+    await sending.setSettings({ fromEmail: 'm@first.example' })
+    await sending.sendEvents(5)
+    await live(sending, 2 * MINUTE)
+    expect(asked).toBeLessThan(30)
+  })
+
   test('and another address sends what waited, at once', async () => {
     const { sending } = await startRefused()
     await sending.setSettings({ fromEmail: 'right@first.example' })
     sending.clock.tick(1_000)
     await sending.sendDue()
     expect(await sending.states()).toEqual({ sent: 12 })
+  })
+
+  test('people whom the server does not take without a login', async () => {
+    const sending = await start({}, { recipient: () => 530 })
+    await sending.sendEvents(12)
+    await sending.sendDue()
+    expect(sending.sender().listPauses()).toEqual([])
   })
 
   test('TLS that the server does not speak', async () => {

@@ -44,9 +44,20 @@ test.each([
   ['as it is', '535 "pass word" is wrong'],
   ['as it was sent alone', `535 cannot read ${btoa('pass word')}`],
   ['as it was sent with the user', `535 cannot read ${btoa('\0ada\0pass word')}`],
+  ['in a piece', `535 cannot read ${btoa('\0ada\0pass word').slice(3, 11)}...`],
+  ['with something unseen in it', `535 cannot read ${Array.from(btoa('pass word')).join('\u200b')}`],
+  ['folded over lines', `535-cannot read ${btoa('pass word').slice(0, 5)}\r\n${btoa('pass word').slice(5)}`],
 ])('nothing is kept of an answer that repeats the password %s', (_, response) => {
   expect(readServerWords(response, LOGIN)).toBeUndefined()
   expect(readServerWords(response, { ...LOGIN, password: 'other' })).toBeDefined()
+})
+
+test('a long answer to a long password takes no time', () => {
+  const startedAt = performance.now()
+  expect(readServerWords(`535 ${'ab'.repeat(500_000)}`, { ...LOGIN, password: 'ba'.repeat(14_000) })).toBeUndefined()
+  expect(readServerWords(`535 ${'ab'.repeat(500_000)}`, { ...LOGIN, password: 'c'.repeat(28_000) })).toBeDefined()
+  // seconds, where every piece of one is looked for in all of the other
+  expect(performance.now() - startedAt).toBeLessThan(1_000)
 })
 
 test('without a password nothing can be repeated', () => {
