@@ -12,7 +12,7 @@ import { serve } from './commands/serve.ts'
 import { version } from './commands/version.ts'
 import { readWords } from './commands/words.ts'
 import { UsageError } from './config.ts'
-import { answerRehearsal, REHEARSAL_WORD } from './core/rehearsal-process.ts'
+import { answerRehearsal, REHEARSAL_WORD } from './core/rehearsals/process.ts'
 import { StoreError } from './store/errors.ts'
 
 const COMMANDS: Command[] = [

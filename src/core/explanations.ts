@@ -2,7 +2,7 @@
 import type { DeliveryRow, DeliveryWork, MessageContent, Verdict } from '../store/message-types.ts'
 import { readRecord } from './deliveries.ts'
 import { stopReasonOf } from './judge.ts'
-import type { RehearsalLine } from './rehearsal-run.ts'
+import type { RehearsalLine } from './rehearsals/run.ts'
 import { sayReason } from './reason-words.ts'
 import { sayTime } from './time-words.ts'
 import { sayName, type Told } from './told.ts'

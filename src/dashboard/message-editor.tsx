@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { Rehearsal } from '../core/rehearsals.ts'
+import type { Rehearsal } from '../core/rehearsals/index.ts'
 import type { MessageContent, MessageCounts, MessageRow } from '../core/messages.ts'
 import { hasRole } from '../core/members.ts'
 import type { FieldError } from '../core/refusals.ts'

@@ -2,7 +2,7 @@
 import { useContext } from 'preact/hooks'
 import { explainRehearsal } from '../core/explanations.ts'
 import type { MessageContent } from '../core/messages.ts'
-import type { RehearsalLine } from '../core/rehearsals.ts'
+import type { RehearsalLine } from '../core/rehearsals/index.ts'
 import { SentText } from './parts/text.tsx'
 import { Zone } from './parts/time.tsx'
 

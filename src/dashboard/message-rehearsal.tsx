@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { MessageContent } from '../core/messages.ts'
-import { sayRehearsal } from '../core/rehearsal-words.ts'
-import type { Rehearsal, RehearsalLine } from '../core/rehearsals.ts'
+import type { Rehearsal, RehearsalLine } from '../core/rehearsals/index.ts'
+import { sayRehearsal } from '../core/rehearsals/words.ts'
 import { personPath } from './feed.tsx'
 import type { EditorProps } from './message-editor.tsx'
 import { sayOutcome, Why } from './message-outcomes.tsx'

@@ -1,0 +1,78 @@
+import type { MessageContent } from '../../store/message-types.ts'
+import type { PersonFacts } from '../../store/rehearsal-people.ts'
+import type { RehearsalReads } from '../../store/rehearsal-reads.ts'
+import { makeTemplateScope } from '../template-scope.ts'
+import { fillTemplate, showValues, type TemplateFault } from '../templates.ts'
+import { listSources, shapeOf, variablesOf, type Variables } from './shapes.ts'
+import type { Alike, Today } from './today.ts'
+import type { Triggered } from './triggers.ts'
+
+/** So many mails with conditions are filled in, of 50 microseconds each; of the others nobody can wait for it. */
+export const FILLED_MOST = 20_000
+
+type Reads = Pick<RehearsalReads, 'appOf'> & { personOf(contactId: number): PersonFacts | null }
+type Asked = { appId: number; content: Pick<MessageContent, 'mail'>; today: Pick<Today, 'alikeOf'> }
+
+const same = (text: string): string => text
+
+/**
+ * Whether mails could have been written, with the values that people have today. What a mail of plain values lacks depends
+ * on which of them are there, and is found out once for all who have the same ones; any other is filled in for each.
+ */
+export function createTrials(reads: Reads, { appId, content: { mail }, today }: Asked) {
+  const sources = listSources(mail)
+  const app = reads.appOf(appId) ?? { name: '', homeUrl: null }
+  const fill: Fill = (contact, properties) => {
+    const facts = { contact, event: { properties }, app, unsubscribeUrl: 'https://example.com/unsubscribe' }
+    return findFault(sources, makeTemplateScope(facts))
+  }
+  const counted = { filled: 0, untried: 0 }
+  const variables = variablesOf(mail)
+  const tryOne = variables === null ? tryEach(reads, fill, counted) : tryAlike(fill, variables, today)
+  return {
+    /** Null: it could be written, or nobody knows. */
+    findFault: tryOne,
+    /** How many mails were too many to be filled in. */
+    countUntried: (): number => counted.untried,
+  }
+}
+
+type Fill = (contact: PersonFacts, properties: string | null) => TemplateFault | null
+/** Null too of somebody who was erased since. */
+type TryOne = (trigger: Pick<Triggered, 'contactId' | 'properties' | 'parsed'>) => TemplateFault | null
+
+function tryEach(reads: Reads, fill: Fill, counted: { filled: number; untried: number }): TryOne {
+  return ({ contactId, properties }) => {
+    counted.filled += 1
+    const isTried = counted.filled <= FILLED_MOST
+    if (!isTried) counted.untried += 1
+    const contact = isTried ? reads.personOf(contactId) : null
+    return contact && fill(contact, properties)
+  }
+}
+
+function tryAlike(fill: Fill, { ofEvents }: Variables, { alikeOf }: Asked['today']): TryOne {
+  const known = new Map<string, TemplateFault | null>()
+  const find = ({ shape, person }: Alike, { properties, parsed }: Parameters<TryOne>[0]): TemplateFault | null => {
+    const both = `${shape} ${shapeOf(ofEvents, parsed)}`
+    const found = known.get(both)
+    if (found !== undefined) return found
+    const fault = fill(person, properties)
+    known.set(both, fault)
+    return fault
+  }
+  return (trigger) => {
+    const alike = alikeOf(trigger.contactId)
+    return alike && find(alike, trigger)
+  }
+}
+
+function findFault(sources: readonly string[], scope: ReturnType<typeof makeTemplateScope>): TemplateFault | null {
+  const parts = sources.map((source) => fillTemplate(source, scope))
+  const fault = parts.find((part) => !('filled' in part))
+  if (fault && !('filled' in fault)) return fault
+  const [subject] = parts
+  const isBlank =
+    subject && 'filled' in subject && showValues(subject.filled, { value: same, plain: same }).trim() === ''
+  return isBlank ? { missing: 'subject' } : null
+}

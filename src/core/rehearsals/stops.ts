@@ -1,0 +1,39 @@
+import type { MessageContent, Rule, Verdict } from '../../store/message-types.ts'
+import { isSamePath } from '../../store/paths.ts'
+import { sinceWhen, stoppedBy } from '../../store/stops.ts'
+import type { Moment, Person } from './history.ts'
+import { findArrival, type Happened } from './timeline.ts'
+
+/** What settled a delivery while it waited, and when that came (ms UTC). */
+export type Stop = { id: number; at: number; verdict: Verdict }
+
+/** The first view or event that stopped it between when it came and when it was judged, as live (stops.ts). */
+export function findStop({ onlyIf = [] }: Pick<MessageContent, 'onlyIf'>, moment: Moment, person: Person): Stop | null {
+  let first: Stop | null = null
+  for (const rule of onlyIf) {
+    const found = stopOf(rule, moment, person)
+    if (found !== null && (first === null || found.id < first.id)) first = found
+  }
+  return first
+}
+
+function stopOf(rule: Rule, moment: Moment, { views, done }: Person): Stop | null {
+  const { triggeredAt, resultPath, dueAt } = moment
+  const range = { afterId: moment.id, heardUntil: moment.at }
+  if (rule.rule === 'notSeen' && resultPath !== null) {
+    const isResult = ({ occurredAt, path }: Happened) =>
+      occurredAt >= triggeredAt && path !== null && isSamePath(path, resultPath)
+    return toStop(rule, resultPath, findArrival(views, range, isResult))
+  }
+  const timeline = rule.rule === 'notDone' ? done.get(rule.event) : undefined
+  if (rule.rule !== 'notDone' || timeline === undefined) return null
+  const since = sinceWhen(rule.since, triggeredAt, dueAt)
+  return toStop(
+    rule,
+    rule.event,
+    findArrival(timeline, range, ({ occurredAt }) => occurredAt >= since),
+  )
+}
+
+const toStop = (rule: Rule, about: string, found: Happened | null): Stop | null =>
+  found && { id: found.id, at: found.at, verdict: stoppedBy(rule, about, found.occurredAt) }
