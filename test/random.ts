@@ -10,9 +10,14 @@ export function createRandom(seed: number) {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
+  const below = (most: number): number => Math.floor(next() * most)
   return {
+    /** From 0 up to 1. */
+    next,
+    /** A whole number from 0 up to `most`. */
+    below,
     between: (from: number, to: number): number => from + next() * (to - from),
-    pick: <T>(options: readonly [T, ...T[]]): T => options[Math.floor(next() * options.length)] ?? options[0],
+    pick: <T>(options: readonly [T, ...T[]]): T => options[below(options.length)] ?? options[0],
     isOften: (share: number): boolean => next() < share,
   }
 }

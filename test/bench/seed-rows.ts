@@ -1,6 +1,7 @@
 /** Rows by the million, in the order of time, as a busy service would have written them. */
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { createIdSequence } from '../../src/store/ids.ts'
+import { createRandom, type Random } from '../random.ts'
 
 type Span = { from: number; until: number }
 export type Contacts = { large: number[]; small: number[] }
@@ -11,17 +12,6 @@ const SMALL_EVENTS = 20
 const ROWS = 50
 /** A commit in between keeps the log from growing to the size of the database. */
 const COMMIT_ROWS = 500_000
-
-/** Numbers between 0 and 1 that are the same in every run (mulberry32). */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 /** Gathers rows for statements of many rows. The number of rows need not divide by anything. */
 function createInserter(db: Database, table: string, columns: string[]) {
@@ -108,14 +98,14 @@ const RARE_EVERY = 2_000_000
 type Kind = { name: string; type: number; via: number; properties: string | null; path: string | null }
 
 /** Four in ten are page views, one an action, the others events of a server. */
-function makeKind(index: number, random: () => number): Kind {
-  const drawn = random()
-  const path = PAGES[Math.floor(random() * PAGES.length)] ?? '/'
+function makeKind(index: number, random: Random): Kind {
+  const drawn = random.next()
+  const path = PAGES[random.below(PAGES.length)] ?? '/'
   if (drawn < 0.4) return { name: '$page', type: 1, via: 1, properties: null, path }
   if (drawn < 0.5) return { name: 'clicked_export', type: 2, via: 1, properties: null, path }
   const number = String(index).padStart(10, '0')
   const properties = `{"url":"https://app.example.com/results/${number}","headline":"Your results number ${number} are ready now"}`
-  const depth = Math.min(NAMES.length - 1, Math.floor(-Math.log2(random() || 1)))
+  const depth = Math.min(NAMES.length - 1, Math.floor(-Math.log2(random.next() || 1)))
   const name = index % RARE_EVERY === RARE_EVERY / 2 ? RARE : (NAMES[depth] ?? RARE)
   return { name, type: 0, via: 0, properties, path: null }
 }
@@ -137,7 +127,7 @@ export function seedEvents(db: Database, { span, events, large, small, contacts 
       const isSmall = index % every === every - 1
       const { large: all, small: few } = contacts
       const known = isSmall ? few.length : Math.max(1, Math.floor((all.length * index) / events))
-      const contact = (isSmall ? few : all)[Math.floor(random() * known)] ?? 0
+      const contact = (isSmall ? few : all)[random.below(known)] ?? 0
       const appId = isSmall ? small : large
       const { name, type, via, properties, path } = makeKind(index, random)
       const id = ids.next()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { addressBucket, clientAddress, foldAddress, isProxyRange } from '../../src/core/addresses.ts'
-import { createRandom } from './limits-model.ts'
+import { createRandom } from '../random.ts'
 
 describe('foldAddress', () => {
   test.each([
@@ -35,10 +35,10 @@ describe('foldAddress', () => {
 })
 
 test('an IPv6 address is written as a browser writes it', () => {
-  const random = createRandom(6)
+  const { below } = createRandom(6)
   for (let i = 0; i < 5_000; i++) {
     const groups = Array.from({ length: 8 }, () =>
-      (random(2) === 0 ? 0 : random(65_536)).toString(16).padStart(random(5), '0'),
+      (below(2) === 0 ? 0 : below(65_536)).toString(16).padStart(below(5), '0'),
     )
     expect(foldAddress(groups.join(':'))).toBe(new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1))
   }

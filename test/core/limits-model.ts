@@ -34,14 +34,3 @@ export function createListModel() {
 
   return { take, add, giveBack, countWithin }
 }
-
-/** Whole numbers below `n`, the same in every run (mulberry32). */
-export function createRandom(seed: number) {
-  let state = seed
-  return (n: number): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4_294_967_296) * n)
-  }
-}

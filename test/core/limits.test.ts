@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { createLimits, EXACT_MOST, RATE_LIMITS, rateLimitHeaders, type Limit } from '../../src/core/limits.ts'
 import { SLOTS_PER_WINDOW } from '../../src/core/token-ring.ts'
-import { createListModel, createRandom } from './limits-model.ts'
+import { createRandom } from '../random.ts'
+import { createListModel } from './limits-model.ts'
 
 const HOUR = 3_600_000
 const EVENTS: Limit = { max: 6_000, windowMs: HOUR }
@@ -150,7 +151,7 @@ describe('take, peek and give back', () => {
 })
 
 describe('against a list of every take', () => {
-  const random = createRandom(20_260_101)
+  const { below } = createRandom(20_260_101)
 
   test('the ring answers exactly as the list, while limits change and takes are given back', () => {
     const clock = createClock(2 ** 32 - 50_000)
@@ -158,13 +159,13 @@ describe('against a list of every take', () => {
     const model = createListModel()
     let limit = { max: 40, windowMs: 10_000 }
     for (let step = 0; step < 40_000; step++) {
-      clock.ms += random(5) === 0 ? random(3_000) : random(40)
-      if (random(300) === 0) clock.ms += 10_000
-      if (random(50) === 0) limit = { ...limit, max: random(90) }
-      const count = random(6) === 0 ? random(30) : 1
+      clock.ms += below(5) === 0 ? below(3_000) : below(40)
+      if (below(300) === 0) clock.ms += 10_000
+      if (below(50) === 0) limit = { ...limit, max: below(90) }
+      const count = below(6) === 0 ? below(30) : 1
       const taken = limits.take('k', limit, count)
       expect(taken).toMatchObject(model.take(clock.ms, limit, count))
-      if (random(8) === 0) {
+      if (below(8) === 0) {
         limits.giveBack('k', limit, taken)
         model.giveBack(taken.allowed)
       }
@@ -179,8 +180,8 @@ describe('against a list of every take', () => {
     const late = limit.windowMs / SLOTS_PER_WINDOW
     let refusals = 0
     for (let step = 0; step < 20_000; step++) {
-      clock.ms += random(4) === 0 ? random(200_000) : random(300)
-      const count = random(4_000)
+      clock.ms += below(4) === 0 ? below(200_000) : below(300)
+      const count = below(4_000)
       const { allowed } = limits.take('k', limit, count)
       expect(model.countWithin(clock.ms, limit.windowMs) + allowed).toBeLessThanOrEqual(limit.max)
       if (allowed < count) {
@@ -188,7 +189,7 @@ describe('against a list of every take', () => {
         expect(model.countWithin(clock.ms, limit.windowMs + late) + allowed).toBeGreaterThanOrEqual(limit.max)
       }
       model.add(clock.ms, allowed)
-      if (allowed > 0 && random(9) === 0) {
+      if (allowed > 0 && below(9) === 0) {
         limits.giveBack('k', limit)
         model.giveBack(1)
       }

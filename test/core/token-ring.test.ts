@@ -9,7 +9,7 @@ import {
   removeTokens,
   SLOTS_PER_WINDOW,
 } from '../../src/core/token-ring.ts'
-import { createRandom } from './limits-model.ts'
+import { createRandom } from '../random.ts'
 
 test('6,000 tokens take 24 KB, the first few hardly anything', () => {
   const ring = createTokenRing(3_600_000, false)
@@ -29,22 +29,22 @@ test('slots are never more than a window has, whatever is taken', () => {
 })
 
 test('tokens of the middle are taken out wherever the ring begins and the stamps wrap', () => {
-  const random = createRandom(7)
+  const { below } = createRandom(7)
   const ring = createTokenRing(1_000, false)
   let list: number[] = []
-  for (let at = 2 ** 32 - 5_000, step = 0; step < 20_000; step++, at += random(120)) {
+  for (let at = 2 ** 32 - 5_000, step = 0; step < 20_000; step++, at += below(120)) {
     dropReturned(ring, at)
     list = list.filter((stamp) => at - stamp < 1_000)
-    const count = random(4)
+    const count = below(4)
     addTokens(ring, at, count, 60)
     list.push(...Array<number>(count).fill(at))
-    const stamp = list[random(list.length)]
-    if (stamp !== undefined && random(3) === 0) {
+    const stamp = list[below(list.length)]
+    if (stamp !== undefined && below(3) === 0) {
       removeTokens(ring, stamp, 1, at)
       list.splice(list.indexOf(stamp), 1)
     }
     expect(listTokens(ring, at)).toEqual(list.map((taken) => [taken, 1]))
-    const needed = 1 + random(3)
+    const needed = 1 + below(3)
     const last = list[needed - 1]
     expect(msUntilReturned(ring, needed, at)).toBe(last === undefined ? 0 : last + 1_000 - at)
   }

@@ -5,6 +5,7 @@
  */
 import { openSync, readSync, closeSync } from 'node:fs'
 import { basename } from 'node:path'
+import type { Random } from '../random.ts'
 
 const KINDS = ['none', 'name', 'write', 'truncate', 'sync', 'answer', 'unlink'] as const
 const START = 64
@@ -46,8 +47,6 @@ export function readRecord(path: string): Entry[] {
 
 type FileState = { bytes: Bytes; pending: Entry[]; isLinked: boolean; linkedAt: number }
 type Bytes = { buffer: Buffer; length: number }
-
-export type Random = () => number
 
 /** `base` is what lay on the disk, safely, when the record began; `folder` the name under which it was opened. */
 export function createDisk(folder: string, base: Record<string, Buffer>) {
@@ -93,7 +92,7 @@ export function createDisk(folder: string, base: Record<string, Buffer>) {
       const choose = chooseSectors(random)
       const left = new Map<string, Buffer>()
       for (const [name, { bytes, pending, isLinked }] of files) {
-        if (!isLinked && random() < 0.5) continue
+        if (!isLinked && random.isOften(0.5)) continue
         const copy = { buffer: Buffer.from(bytes.buffer.subarray(0, bytes.length)), length: bytes.length }
         for (const write of pending) applyPart(copy, write, choose)
         left.set(name, copy.buffer.subarray(0, copy.length))
@@ -105,13 +104,13 @@ export function createDisk(folder: string, base: Record<string, Buffer>) {
 
 /** Nothing of it, all of it, most or little of it, or all until a moment and nothing after. */
 function chooseSectors(random: Random): () => boolean {
-  const kind = Math.floor(random() * 5)
+  const kind = random.below(5)
   if (kind === 0) return () => false
   if (kind === 1) return () => true
-  if (kind === 2) return () => random() < 0.9
-  if (kind === 3) return () => random() < 0.3
+  if (kind === 2) return () => random.isOften(0.9)
+  if (kind === 3) return () => random.isOften(0.3)
   let isOver = false
-  return () => !(isOver ||= random() < 0.05)
+  return () => !(isOver ||= random.isOften(0.05))
 }
 
 function applyWhole(bytes: Bytes, { kind, offset, data }: Entry): void {

@@ -7,8 +7,9 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path'
 import { readPublicId } from '../../src/store/ids.ts'
 import { type Begun, makeFolder, setUp, startServer } from '../commands/process.ts'
+import { createRandom, type Random } from '../random.ts'
 import type { Found } from './check-disk.ts'
-import { createDisk, type Entry, type Random, readRecord } from './disk.ts'
+import { createDisk, type Entry, readRecord } from './disk.ts'
 import { startLoad } from './load.ts'
 import { canMakeFaults, createShim, type Fault } from './shim.ts'
 
@@ -30,17 +31,6 @@ beforeAll(async () => {
   shim = createShim(folder, data)
 })
 afterAll(remove)
-
-/** mulberry32: a failure names its seed, and the seed brings back its cuts. */
-function createRandom(seed: number): Random {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 /** Runs a server under load, from the same beginning each time, and kills it. @returns what its disk was asked to do */
 async function record(...faults: Fault[]): Promise<Entry[]> {
@@ -65,8 +55,8 @@ function chooseMoments(entries: Entry[], random: Random): number[] {
   const kinds = [all, syncs, copies].filter((list) => list.length > 0)
   return Array.from({ length: CUTS }, (_, number) => {
     const list = kinds[number % kinds.length] ?? all
-    const near = list[Math.floor(random() * list.length)] ?? 0
-    return Math.max(0, near - Math.floor(random() * 3))
+    const near = list[random.below(list.length)] ?? 0
+    return Math.max(0, near - random.below(3))
   }).sort((a, b) => a - b)
 }
 
@@ -90,6 +80,7 @@ async function open(files: Map<string, Buffer>): Promise<Found | string> {
 
 /** Cuts the power at many moments of a record. @returns what was wrong with the disks, and how many were told how much */
 async function cutPower(entries: Entry[]) {
+  // a failure names its seed, and the seed brings back its cuts
   const random = createRandom(SEED)
   const disk = createDisk(data, readBase())
   const acknowledged: number[] = []
