@@ -1,6 +1,10 @@
 /** A whole service with a mail server beside it: events come in through the door, mails go out when a test says so. */
+import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
 import type { DeliveryRow, MailSettings, MessageContent } from '../../src/store/message-types.ts'
+import type { Provider } from '../../src/mail/provider.ts'
 import type { SenderParts } from '../../src/mail/sender.ts'
+import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
+import { useClosing } from '../closing.ts'
 import { createTestServer, EVENTS, inTurns } from '../helper.ts'
 import { type Behaviour, startMailServer } from './mail-server.ts'
 
@@ -67,6 +71,18 @@ export async function startSending(
       await server.stop()
     },
   }
+}
+
+/** What starts services for the tests of a file, and closes each after its test. */
+export function useSending() {
+  const keep = useClosing()
+  return async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
+}
+
+/** A server that does not answer within a moment is given up, as it would be after a minute. */
+export const impatient = (url: string): Provider | null => {
+  const server = readSmtpUrl(url)
+  return server && createSmtpProvider(server, { ...SMTP_LIMITS, connectMs: 500, answerMs: 500, mailMs: 10_000 })
 }
 
 /** Another account with the same message and mail settings of its own, and a way to send it events. */
