@@ -1,4 +1,5 @@
 /** An account whose first app has its two drafts, and the editor's form as a browser would send it. */
+import { afterEach, beforeEach } from 'bun:test'
 import type { MailSettings } from '../../src/store/message-types.ts'
 import { publicId } from '../../src/core/public-ids.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from './browser.ts'
@@ -6,24 +7,28 @@ import { recordEvent } from './recording.ts'
 
 type Sent = { email?: string; event?: string; properties?: object; firstName?: string }
 
-export async function openEditing() {
+async function openEditing() {
   const pages: AccountPages = await openAccount()
   const app = await appOf(pages)
   const browser = await pages.signedIn()
   const messages = () => pages.store.listMessages(app.id)
+  const pathOf = (id: number) => pages.at(`messages/${publicId('msg', id)}`)
+  /** The first of the two, as it is stored now. */
+  const draft = async () => {
+    const [first] = await messages()
+    if (!first) throw new Error('no draft')
+    return first
+  }
   const by = { accountId: pages.begun.accountId, appId: app.id, actor: 'test' }
   return {
     ...pages,
     app,
     browser,
     messages,
-    /** The first of the two, as it is stored now. */
-    async draft() {
-      const [first] = await messages()
-      if (!first) throw new Error('no draft')
-      return first
-    },
-    pathOf: (id: number) => pages.at(`messages/${publicId('msg', id)}`),
+    draft,
+    pathOf,
+    /** The page of the first. */
+    path: pathOf((await draft()).id),
     async event({ email = 'bob@example.com', event = 'results_ready', properties = {}, firstName }: Sent = {}) {
       const { contactId } = await recordEvent(pages, app, { email, name: event, properties, firstName })
       return contactId
@@ -37,7 +42,15 @@ export async function openEditing() {
   }
 }
 
-export type Editing = Awaited<ReturnType<typeof openEditing>>
+type Editing = Awaited<ReturnType<typeof openEditing>>
+
+/** Opened anew for each test of a file, and closed after it. */
+export function useEditing(): Editing {
+  const editing = {} as Editing
+  beforeEach(async () => void Object.assign(editing, await openEditing()))
+  afterEach(() => editing.close())
+  return editing
+}
 
 /** What a browser would send of the editor's form. */
 export async function fieldsOf(html: string): Promise<Record<string, string>> {

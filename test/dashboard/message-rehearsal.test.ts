@@ -1,18 +1,12 @@
-/** What the page says of a rehearsal beside its lines (messages.md, Rehearsal). */
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+/** What the page says of a rehearsal (messages.md, Rehearsal). */
+import { describe, expect, test } from 'bun:test'
 import { batchWrite } from '../store/samples.ts'
-import { type Editing, fieldsOf, openEditing } from './editing.ts'
-import { expectHarmless, textOf } from './pages.ts'
+import { fieldsOf, useEditing } from './editing.ts'
+import { attributesOf, expectHarmless, textOf } from './pages.ts'
 
 const [MINUTE, DAY] = [60_000, 86_400_000]
 
-let pages: Editing
-let path: string
-beforeEach(async () => {
-  pages = await openEditing()
-  path = pages.pathOf((await pages.draft()).id)
-})
-afterEach(() => pages.close())
+const pages = useEditing()
 
 const RESULT = { url: 'https://first.example/results/1', headline: 'Ready' }
 
@@ -25,7 +19,7 @@ const view = async (email: string, path: string): Promise<void> => {
 }
 
 /** Signed in anew, because days pass. */
-async function rehearse(at = path): Promise<string> {
+async function rehearse(at = pages.path): Promise<string> {
   const browser = await pages.signedIn()
   const { html } = await browser.get(at)
   return (await browser.post(at, { ...(await fieldsOf(html)), do: 'rehearse 7' })).html
@@ -76,4 +70,52 @@ test('somebody for whom a mail waited, and was stopped, is not said to have got 
   expect(await textOf(html, '.outcome td > bdi')).toContain(
     'bob@example.com had a mail of this message waiting, or had got it already.',
   )
+})
+
+describe('a rehearsal', () => {
+  const rehearseTyped = (changes: Record<string, string> = {}) => pages.press(pages.path, 'rehearse 7', changes)
+
+  test('tells who, when and why not, of what is typed, and sends nothing', async () => {
+    const properties = { url: 'https://example.com/results/1' }
+    for (const email of ['bob@example.com', 'eve@example.com']) await pages.event({ email, properties })
+    pages.clock.ms += 60_000
+    await pages.event({ email: 'eve@example.com', event: 'paid' })
+    pages.clock.ms += 3_600_000
+    const { status, html } = await rehearseTyped({
+      'onlyIf[3].rule': 'notDone',
+      'onlyIf[3].event': 'paid',
+      'onlyIf[3].since': 'ever',
+      'onlyIf[4].rule': 'tagLacks',
+      'onlyIf[4].lacks': 'vip',
+    })
+    expect(status).toBe(200)
+    await expectHarmless(html)
+    expect(await textOf(html, '#rehearsal > p:not(.hint)')).toEqual([
+      'One mail would have gone out. Since 26 April 2026 it was started 2 times.',
+    ])
+    expect(await textOf(html, '.outcome > summary')).toEqual([
+      'Would have been written to 1, 50 %',
+      'Had done what stops it 1, 50 %',
+    ])
+    expect(await textOf(html, '.outcome td a')).toEqual(['bob@example.com', 'eve@example.com'])
+    expect((await textOf(html, '.verdicts .hint')).every((text) => text.includes('today'))).toBe(true)
+    expect(await textOf(html, '.verdicts .fail')).toEqual([expect.stringContaining('paid')])
+    expect((await pages.draft()).content.onlyIf).toHaveLength(3)
+    expect(await pages.store.countDeliveries((await pages.draft()).id)).toMatchObject({ waiting: 0, sent: 0 })
+  })
+
+  test('says that nothing started it, and what cannot be rehearsed', async () => {
+    expect(await textOf((await rehearseTyped()).html, '#rehearsal .empty h2')).toEqual([
+      'Nothing started it in the last 7 days',
+    ])
+    const byTag = { trigger: 'tag', 'trigger.tag': 'vip', 'onlyIf[0].rule': 'status', 'onlyIf[0].is': 'subscribed' }
+    expect(await textOf((await rehearseTyped(byTag)).html, '#rehearsal .empty h2')).toEqual([
+      'This cannot be rehearsed',
+    ])
+  })
+
+  test('of what is wrong says what', async () => {
+    const { status, html } = await rehearseTyped({ 'mail.subject': '', name: '' })
+    expect([status, await attributesOf(html, '.field .fault', 'id')]).toEqual([400, ['mail.subject-fault']])
+  })
 })

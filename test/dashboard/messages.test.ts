@@ -1,14 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { type Editing, openEditing } from './editing.ts'
+import { describe, expect, test } from 'bun:test'
+import { useEditing } from './editing.ts'
 import { attributesOf, expectHarmless, HOSTILE, SAME_ORIGIN, textOf } from './pages.ts'
 
-let pages: Editing
-let path: string
-beforeEach(async () => {
-  pages = await openEditing()
-  path = pages.pathOf((await pages.draft()).id)
-})
-afterEach(() => pages.close())
+const pages = useEditing()
 
 const see = async () => (await pages.browser.get(pages.at('messages'))).html
 
@@ -22,12 +16,12 @@ describe('the messages', () => {
       'When results_ready comes, 1 day later',
     ])
     expect(await textOf(html, 'td .badge')).toEqual(['Draft', 'Draft'])
-    expect(await attributesOf(html, '.person', 'href')).toContain(path)
+    expect(await attributesOf(html, '.person', 'href')).toContain(pages.path)
     expect(await attributesOf(html, '.page-head a', 'href')).toEqual([pages.at('messages/new')])
   })
 
   test('say what each achieved', async () => {
-    await pages.press(path, 'live')
+    await pages.press(pages.path, 'live')
     for (const email of ['a@example.com', 'b@example.com', 'c@example.com']) {
       await pages.event({ email, properties: { url: 'https://app.example.com/results' } })
     }
@@ -68,12 +62,12 @@ describe('the messages', () => {
   })
 
   test('hostile names are text, here and in the editor', async () => {
-    await pages.press(path, 'save', { name: HOSTILE.slice(0, 90), 'mail.body': HOSTILE, 'mail.subject': 'S' })
+    await pages.press(pages.path, 'save', { name: HOSTILE.slice(0, 90), 'mail.body': HOSTILE, 'mail.subject': 'S' })
     await expectHarmless(await see())
-    const { html } = await pages.browser.get(path)
+    const { html } = await pages.browser.get(pages.path)
     await expectHarmless(html)
     expect(await textOf(html, 'h1')).toEqual([HOSTILE.slice(0, 90)])
-    await expectHarmless((await pages.browser.get(`${path}/versions`)).html)
+    await expectHarmless((await pages.browser.get(`${pages.path}/versions`)).html)
   })
 
   test('a viewer is not offered a new one; an unknown one does not exist', async () => {
@@ -91,7 +85,7 @@ describe('the editor', () => {
   test('offers the names of events and of properties that really came', async () => {
     await pages.event({ properties: { url: 'https://app.example.com/1', [HOSTILE]: 1 } })
     await pages.event({ event: 'paid' })
-    const { html } = await pages.browser.get(path)
+    const { html } = await pages.browser.get(pages.path)
     await expectHarmless(html)
     const names = await attributesOf(html, '#event-names option', 'value')
     expect(names.toSorted()).toEqual(['paid', 'results_ready'])
@@ -100,13 +94,13 @@ describe('the editor', () => {
   })
 
   test('sends with Enter what saves, and nothing else', async () => {
-    const { html } = await pages.browser.get(path)
+    const { html } = await pages.browser.get(pages.path)
     const buttons = await attributesOf(html, '[form=editor][type=submit], #editor button[type=submit]', 'value')
     expect(buttons.slice(0, 2)).toEqual(['save', 'live'])
   })
 
   test('a mail is framed under a policy of its own, for members of the account only', async () => {
-    const { html } = await pages.browser.get(path)
+    const { html } = await pages.browser.get(pages.path)
     const [src = ''] = await attributesOf(html, 'iframe', 'src')
     const frame = await pages.browser.get(src ?? '')
     expect(frame.status).toBe(200)
@@ -129,7 +123,7 @@ describe('the editor', () => {
     for (let i = 0; i < 66; i++) {
       const body = new URLSearchParams({ 'mail.subject': 'S', 'mail.body': `B${i}`, trigger: 'contact' })
       const headers = { ...SAME_ORIGIN, Cookie: [...pages.browser.cookies].map((one) => one.join('=')).join('; ') }
-      const answer = await pages.handle(`${path}/preview`, { method: 'POST', body, headers })
+      const answer = await pages.handle(`${pages.path}/preview`, { method: 'POST', body, headers })
       const { mail } = await answer.json()
       srcs.push(mail.src)
     }
@@ -142,7 +136,7 @@ describe('the editor', () => {
 
 describe('the preview while typing', () => {
   const ask = async (fields: Record<string, string>, as = pages.browser) => {
-    const { status, html } = await as.post(`${path}/preview`, { trigger: 'event', ...fields })
+    const { status, html } = await as.post(`${pages.path}/preview`, { trigger: 'event', ...fields })
     return { status, shown: status === 200 ? JSON.parse(html) : null }
   }
   const WORDS = { 'trigger.event': 'results_ready', 'mail.subject': '{{ event.headline }}', 'mail.body': 'Hello' }
