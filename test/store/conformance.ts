@@ -4,6 +4,7 @@ import { testAccounts } from './conformance/accounts.ts'
 import { testBatches } from './conformance/batches.ts'
 import { testBrowserBatches, testSites } from './conformance/browser-batches.ts'
 import { testCalls } from './conformance/calls.ts'
+import { testClaims } from './conformance/claims.ts'
 import { testContacts } from './conformance/contacts.ts'
 import { testCounts } from './conformance/counts.ts'
 import { testDeliveries } from './conformance/deliveries.ts'
@@ -35,7 +36,8 @@ const GROUPS: Record<string, (store: Fresh) => void> = {
   'people in several accounts': testMemberships,
   'people of the only account': testOnlyAccount,
   'the second step of signing in': testTwoSteps,
-  'deliveries and their claims': testDeliveries,
+  'deliveries and their claims': testClaims,
+  'what becomes of deliveries': testDeliveries,
   'calls over MCP': testCalls,
   'what is counted by the hour': testCounts,
 }
