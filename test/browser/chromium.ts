@@ -1,6 +1,6 @@
 /** A real Chromium before a real server on a port of its own. */
 import { existsSync } from 'node:fs'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { createTestServer, type Options } from '../helper.ts'
 
 const PATH = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
@@ -58,6 +58,25 @@ export async function signIn(page: Page, { url, first }: Served): Promise<void> 
   await page.click('button.primary')
   await page.waitForURL('**/apps/**')
 }
+
+/** A page of the owner of the first account, in a browser and before a server of its own. */
+export async function openSignedIn(options: Options = {}, window: BrowserContextOptions = {}) {
+  const browser = await openChromium()
+  const server = await serveTest(options)
+  const page = await browser.newPage(window)
+  await signIn(page, server)
+  return {
+    page,
+    /** Goes to a page of the first app. */
+    open: (path: string) => page.goto(`${server.url}/apps/${server.first.appId}/${path}`),
+    close: async (): Promise<void> => {
+      await browser.close()
+      await server.close()
+    },
+  }
+}
+
+export type SignedIn = Awaited<ReturnType<typeof openSignedIn>>
 
 /** Opens what a phone hides behind its menu, and the list of apps. */
 export async function openMenu(page: Page): Promise<void> {

@@ -1,28 +1,23 @@
 /** What the editor answers with is where it is seen, in a window of a usual size. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Browser, Page } from 'playwright-core'
-import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import type { Page } from 'playwright-core'
+import { hasChromium, openSignedIn, type SignedIn } from './chromium.ts'
 
 const TRY_MS = 30_000
 
-let browser: Browser
-let server: Served
+let editor: SignedIn
 let page: Page
 
 beforeAll(async () => {
   if (!hasChromium) return
-  browser = await openChromium()
   // nobody to send as, so there is something to be said
-  server = await serveTest({ mail: { defaults: { smtpUrl: null, from: null } } })
-  page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
-  await signIn(page, server)
-  await page.goto(`${server.url}/apps/${server.first.appId}/messages`)
+  const nobody = { mail: { defaults: { smtpUrl: null, from: null } } }
+  editor = await openSignedIn(nobody, { viewport: { width: 1440, height: 900 } })
+  page = editor.page
+  await editor.open('messages')
   await page.click('.person >> nth=0')
 }, TRY_MS)
-afterAll(async () => {
-  await browser?.close()
-  await server?.close()
-})
+afterAll(() => editor?.close())
 
 type Box = { left: number; right: number; top: number; bottom: number }
 const boxes = (selector: string): Promise<Box[]> =>

@@ -1,26 +1,20 @@
 /** What was typed, and Back, Forward and reload, in a real Chromium. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Browser, Page } from 'playwright-core'
-import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import type { Page } from 'playwright-core'
+import { hasChromium, openSignedIn, type SignedIn } from './chromium.ts'
 
 const TRY_MS = 30_000
 
-let browser: Browser
-let server: Served
+let signedIn: SignedIn
 let page: Page
 beforeAll(async () => {
   if (!hasChromium) return
-  browser = await openChromium()
-  server = await serveTest()
-  page = await browser.newPage()
-  await signIn(page, server)
+  signedIn = await openSignedIn()
+  page = signedIn.page
 })
-afterAll(async () => {
-  await browser?.close()
-  await server?.close()
-})
+afterAll(() => signedIn?.close())
 
-const open = (path: string) => page.goto(`${server.url}/apps/${server.first.appId}/${path}`)
+const open = (path: string) => signedIn.open(path)
 
 async function typeSettings(domains: string): Promise<void> {
   await open('settings')
