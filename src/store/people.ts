@@ -1,17 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import type { IdSequence } from './ids.ts'
+import { createPersonCache } from './person-cache.ts'
 import { createSuppressionList } from './suppression-list.ts'
 import type { Triggers } from './triggers.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
 
 /** What the hot path must know of a person without reading the row. */
 export type Person = { id: number; lacksName: boolean }
-
-/**
- * Beyond them the one that came first is looked up again, at two microseconds. More would not pay: 30,000 took 10 MB
- * more of memory, because each collection walks and copies them (measured).
- */
-const CACHED_PEOPLE = 6_000
 
 type NewPerson = Pick<
   EventWrite | ContactWrite,
@@ -36,22 +31,19 @@ export function createPeople({ db, ids, triggers }: { db: Database; ids: IdSeque
   const addNew = db.prepare(
     'INSERT INTO new_people (account_id, month, count) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1',
   )
-  // a number takes a third of the room of an object: the id, negative where a name is missing
-  const known = new Map<string, number>()
-  const remember = (key: string, person: Person): Person => {
-    if (known.size >= CACHED_PEOPLE) known.delete(known.keys().next().value ?? '')
-    known.set(key, person.lacksName ? -person.id : person.id)
+  // one number says both: the id, negative where a name is missing
+  const known = createPersonCache()
+  const remember = (appId: number, email: string, person: Person): Person => {
+    known.set(appId, email, person.lacksName ? -person.id : person.id)
     return person
   }
-  const keyOf = (appId: number, email: string): string => `${appId}:${email}`
 
   return {
     find(appId: number, email: string): Person | null {
-      const key = keyOf(appId, email)
-      const cached = known.get(key)
+      const cached = known.get(appId, email)
       if (cached !== undefined) return { id: Math.abs(cached), lacksName: cached < 0 }
       const row = select.get(appId, email)
-      return row ? remember(key, { id: row.id, lacksName: row.lacksName === 1 }) : null
+      return row ? remember(appId, email, { id: row.id, lacksName: row.lacksName === 1 }) : null
     },
     /** Refused with `plan_limit_reached` when this calendar month (UTC) has had its new people. */
     add(person: NewPerson): Person | Refused {
@@ -67,9 +59,9 @@ export function createPeople({ db, ids, triggers }: { db: Database; ids: IdSeque
       insert.run(id, appId, email, shownEmail, firstName, lastName, source, status, at, at)
       addNew.run(person.accountId, month)
       triggers.onContactCreated(appId, id, at)
-      return remember(keyOf(appId, email), { id, lacksName: firstName === null || lastName === null })
+      return remember(appId, email, { id, lacksName: firstName === null || lastName === null })
     },
-    drop: (appId: number, email: string): void => void known.delete(keyOf(appId, email)),
+    drop: (appId: number, email: string): void => void known.delete(appId, email),
     forget: (): void => known.clear(),
   }
 }

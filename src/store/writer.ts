@@ -118,9 +118,11 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
 
 /** By (app, email), the order in which PostgreSQL takes row locks without deadlock; writes of one person keep theirs. */
 function byPerson(a: Waiting, b: Waiting): number {
-  const [x, y] = [a.job.input as { appId?: number; email?: string }, b.job.input as { appId?: number; email?: string }]
+  const x = a.job.input as { appId?: number; email?: string }
+  const y = b.job.input as { appId?: number; email?: string }
   const apps = (x.appId ?? 0) - (y.appId ?? 0)
   if (apps !== 0) return apps
-  const [left, right] = [x.email ?? '', y.email ?? '']
+  const left = x.email ?? ''
+  const right = y.email ?? ''
   return left < right ? -1 : left > right ? 1 : 0
 }
