@@ -52,7 +52,10 @@ export function optionOf(name: SettingName): Options {
 
 export const DATA: Options = optionOf('data')
 /** For commands that print a link. */
-export const BASE_URL: Options = optionOf('baseUrl')
+export const BASE_URL: Options = {
+  ...optionOf('baseUrl'),
+  port: { ...optionOf('port').port, type: 'string', meaning: 'Port that the service listens on, for links to it.' },
+}
 export const JSON_OUTPUT: Options = { json: { type: 'boolean', meaning: 'Print JSON.' } }
 export const ACCOUNT: Options = {
   account: {
@@ -92,8 +95,10 @@ const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }: Enviro
 
 /** Where the service is reached, for a link: what is said, else where the folder's server is or last was. */
 export function reachedAt(given: Given, env: Environment): string {
-  const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url') }, env)
-  return config.baseUrl ?? readAddress(config.data) ?? addressOf(config.host, config.port)
+  const port = given.text('port')
+  const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url'), port }, env)
+  const running = port === undefined ? readAddress(config.data) : null
+  return config.baseUrl ?? running ?? addressOf(config.host, config.port)
 }
 
 /** One line for all settings of the environment that do not exist. */

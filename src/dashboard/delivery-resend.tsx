@@ -17,10 +17,11 @@ const WORDS: Record<string, string> = {
 
 /** For editors. The person may have got it already, or not want it: whoever sends it on shall know what is not asked. */
 export function ResendForm(props: DeliveryProps) {
-  const { viewer, mailState, shown } = props
+  const { viewer, mailState, shown, mail } = props
   const { delivery, contact } = shown.work
   if (!mayResend(delivery, mailState) || !hasRole(viewer.member.role, 'editor')) return null
   if (shown.unwanted !== null) return <p class="hint">{UNWANTED[shown.unwanted]}</p>
+  if (!('html' in mail)) return <p class="hint">{`${UNWRITABLE} ${sayTemplateFault(mail)}`}</p>
   const verb = WORDS[delivery.state] ?? 'Send it'
   return (
     <Dialog id="resend" opener={verb} title={`Send this mail to ${contact.email}?`}>
@@ -39,6 +40,8 @@ const UNWANTED = {
   complained: 'It cannot be sent on: they complained about a mail.',
 }
 
+const UNWRITABLE = 'It cannot be sent on: as things are it cannot be written.'
+
 const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
   const { delivery, message } = work
   return (
@@ -52,7 +55,6 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
       {'keptAt' in mail && (
         <p>{`It is written anew, in the words of version ${delivery.version}, and leaves the outbox when it goes out.`}</p>
       )}
-      {!('html' in mail) && <p>As things are it cannot be written, and would not go: {sayTemplateFault(mail)}</p>}
     </>
   )
 }

@@ -110,7 +110,7 @@ const exposed = ({ name }: KeyRow, appId: string): Trouble => ({
 
 const Count = ({ count, lastAt, origin, now }: Noted & { now: number }) => (
   <p class="hint small">
-    {count === 1 ? 'Once, ' : `${formatCount(count)} times, last `}
+    {count === 1 ? 'Once, ' : `The last of ${formatCount(count)}, `}
     <Time at={lastAt} now={now} />
     {origin !== null && `, from ${origin}`}
   </p>

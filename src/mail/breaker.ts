@@ -7,7 +7,7 @@ const FAILURES = 5
 /** The first pause, and each after it that ended in another failure. */
 export const PAUSE_MS = [15_000, 60_000, 300_000]
 
-type State = { failures: number; pauses: number; until: number; reason: string; isProbing: boolean }
+type State = { failures: number; pauses: number; until: number; reason: string; isProbing: boolean; triedBy: number }
 
 export type Breaker = ReturnType<typeof createBreaker>
 
@@ -35,9 +35,21 @@ export function createBreaker({ now }: { now: () => number }) {
       return true
     },
 
+    /**
+     * Of the apps that wait for the end of a pause, which may try: each in its turn, so that one which fails for ever
+     * keeps nobody out (promises 21). `appIds` ascend; null where nobody needs to try.
+     */
+    nextToTry(place: string, appIds: readonly number[]): number | null {
+      const state = states.get(place)
+      if (!state || state.pauses === 0 || isHeld(state)) return null
+      state.triedBy = appIds.find((appId) => appId > state.triedBy) ?? appIds[0] ?? 0
+      return state.triedBy
+    },
+
     /** It took a mail, or said something about one: it is well. */
     succeed(place: string): void {
-      states.delete(place)
+      // what was in the air when a pause began says nothing new
+      if ((states.get(place)?.until ?? 0) <= now()) states.delete(place)
     },
 
     /** A mail was not even offered: whoever tries the server next is another. */
@@ -48,13 +60,13 @@ export function createBreaker({ now }: { now: () => number }) {
 
     /** `isClear`: the server itself asks for a pause. */
     fail(place: string, reason: string, isClear: boolean): void {
-      const state = states.get(place) ?? { failures: 0, pauses: 0, until: 0, reason, isProbing: false }
+      const state = states.get(place) ?? { failures: 0, pauses: 0, until: 0, reason, isProbing: false, triedBy: 0 }
       states.set(place, state)
       state.failures += 1
       state.reason = reason
       const isProbe = state.isProbing
       state.isProbing = false
-      // what was in the air when the pause began says nothing new
+      // as above
       if (state.until > now()) return
       if (!isProbe && !isClear && state.failures < FAILURES) return
       state.until = now() + (PAUSE_MS[Math.min(state.pauses, PAUSE_MS.length - 1)] ?? 0)

@@ -3,7 +3,7 @@ import { type DeliveryWork, forgetSaid, type JudgeRecord, type Marked } from '..
 import type { Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOff, retry } from './marks.ts'
-import { isLoginRefused, type Outcome, reasonOf } from './provider.ts'
+import { isLoginAsked, isLoginRefused, isPlea, type Outcome, reasonOf } from './provider.ts'
 import { placesOf, type Route } from './routes.ts'
 
 type Handing = { route: Route; composed: ComposedMail; record: JudgeRecord }
@@ -43,7 +43,7 @@ function blameOf(outcome: Outcome): number | null {
   if (outcome.is !== 'refused') return null
   if (outcome.code === 421) return server
   if (outcome.code === 454 || isLoginRefused(outcome)) return login
-  return outcome.about === 'sender' ? own : null
+  return outcome.about === 'sender' || isLoginAsked(outcome) ? own : null
 }
 
 /**
@@ -53,13 +53,11 @@ function blameOf(outcome: Outcome): number | null {
 function tellBreaker(breaker: Breaker, route: Route, outcome: Outcome): void {
   const blamed = outcome.is === 'withheld' ? -1 : (blameOf(outcome) ?? Number.POSITIVE_INFINITY)
   for (const [index, place] of placesOf(route).entries()) {
-    if (index === blamed) breaker.fail(place, reasonOf(outcome), isPlea(outcome))
+    if (index === blamed) breaker.fail(place, reasonOf(outcome), outcome.is === 'refused' && isPlea(outcome))
     else if (index > blamed) breaker.abstain(place)
     else breaker.succeed(place)
   }
 }
-
-const isPlea = (outcome: Outcome): boolean => outcome.is === 'refused' && (outcome.code === 421 || outcome.code === 454)
 
 /** Enhanced codes that say there is no such mailbox (RFC 3463). A bare 550 may mean us as well, so it proves nothing. */
 const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
@@ -90,7 +88,8 @@ async function conclude(parts: DeliverParts, work: DeliveryWork, { outcome, mark
 
 type Refusal = Outcome & { is: 'refused' }
 
-const isAboutUs = ({ about }: Refusal): boolean => about === 'sender' || about === 'session'
+const isAboutUs = (refusal: Refusal): boolean =>
+  refusal.about === 'sender' || refusal.about === 'session' || isLoginAsked(refusal)
 
 const withSaid = (record: JudgeRecord, { said }: Refusal): JudgeRecord =>
   said === undefined ? record : { ...record, said }

@@ -35,14 +35,29 @@ export function createHeldApps({ store, clock, routes, breaker, isCrowded }: Hel
     return known && !(isHeld(known) && isOld(known)) ? known : note(appId, await store.mailSettings(appId))
   }
 
+  /** Where a pause is over, all but the one whose turn it is wait on: of servers first, then of logins there. */
+  const letOneTry = (free: Map<number, Known>): void => {
+    const most = Math.max(0, ...Array.from(free.values(), ({ places }) => places.length))
+    for (let index = 0; index < most; index += 1) {
+      for (const [place, apps] of Map.groupBy(free.keys(), (appId) => free.get(appId)?.places[index])) {
+        const next = place === undefined ? null : breaker.nextToTry(place, apps)
+        if (next !== null) for (const appId of apps) if (appId !== next) free.delete(appId)
+      }
+    }
+  }
+
   return {
     /** What a claim has told of an app. */
     note,
     /** Those that wait, as they are set up now: whoever has left a server that fails does not wait for it. */
     async list(due: readonly number[]): Promise<number[]> {
-      const held: number[] = []
-      for (const appId of due) if (isHeld(await read(appId))) held.push(appId)
-      return held
+      const free = new Map<number, Known>()
+      for (const appId of due.toSorted((a, b) => a - b)) {
+        const known = await read(appId)
+        if (!isHeld(known)) free.set(appId, known)
+      }
+      letOneTry(free)
+      return due.filter((appId) => !free.has(appId))
     },
   }
 }

@@ -22,8 +22,15 @@ type Refused = Pick<Outcome & { is: 'refused' }, 'about' | 'code'>
 export const isLoginRefused = ({ about, code }: Refused): boolean =>
   about === 'session' || (about === 'sender' && (code === 530 || code === 535))
 
+/** Whether a server that knows nobody here asks for a login when it hears of a recipient: it is not about them. */
+export const isLoginAsked = ({ about, code }: Refused): boolean =>
+  about === 'recipient' && (code === 530 || code === 535)
+
+/** Whether a server asks for a pause, whoever sends. */
+export const isPlea = ({ code }: Pick<Refused, 'code'>): boolean => code === 421 || code === 454
+
 const isSenderRefused = (refused: Refused): boolean =>
-  refused.about === 'sender' && refused.code >= 500 && !isLoginRefused(refused)
+  refused.about === 'sender' && !isPlea(refused) && !isLoginRefused(refused)
 
 /** The code that is kept of what became of a mail (core/reason-words.ts says it in words). */
 export const reasonOf = (outcome: Outcome): string => {

@@ -4,7 +4,7 @@ import { cutText, readVisibleText } from '../core/visible-text.ts'
 
 /** What is kept of an answer: a sentence or two with an address to read on. */
 const KEPT_CHARACTERS = 300
-/** What is looked at: more than this is no sentence. */
+/** What is looked at at all: more than this is no sentence, and whoever owns the server chooses how much more. */
 const READ_CHARACTERS = 4_000
 
 /** What begins every line of an answer: its code, and often an enhanced one (RFC 5321, RFC 2034). */
@@ -15,8 +15,9 @@ const CODES = /^\d{3}[ -]?(?:\d\.\d{1,3}\.\d{1,3}\b)?/
  * and cut where it is long. Undefined where nothing is left, or where it repeats the password or a piece of it.
  */
 export function readServerWords(response: string, login: SmtpServer['login']): string | undefined {
-  if (login !== null && repeatsPassword(response, login)) return undefined
-  const [first = '', ...others] = response.slice(0, READ_CHARACTERS).split(/[\r\n]+/)
+  const read = response.slice(0, READ_CHARACTERS)
+  if (login !== null && repeatsPassword(read, login)) return undefined
+  const [first = '', ...others] = read.split(/[\r\n]+/)
   const line = [first.replace(/^(\d{3})-/, '$1 '), ...others.map((other) => other.replace(CODES, ''))].join(' ')
   const seen = readVisibleText(cleanText(line) ?? '').map((piece) => ('text' in piece ? piece.text : ''))
   const { text, isCut } = cutText(seen.join('').replaceAll(/ +/g, ' ').trim(), KEPT_CHARACTERS)

@@ -4,7 +4,7 @@ const PLACES = 32_768
 const EMAIL_BYTES = 40
 
 /**
- * A number for each of those who came last, by app and email in its identity form, which is ASCII. It takes 1.7 MB that
+ * A number for each of those who came last, by app and email in its identity form, which is ASCII. It takes 1.9 MB that
  * no collection walks: the same for 30,000 in a Map of texts took 10 MB (measured).
  */
 export function createPersonCache() {
@@ -39,8 +39,7 @@ export function createPersonCache() {
       lengths[place] = email.length
     },
     delete(appId: number, email: string): void {
-      const place = placeOf(appId, email)
-      if (isAt(place, appId, email)) lengths[place] = 0
+      lengths[placeOf(appId, email)] = 0
     },
     clear: (): void => void lengths.fill(0),
   }

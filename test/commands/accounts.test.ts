@@ -95,6 +95,7 @@ describe('init', () => {
     const env = { EVENTPOST_BASE_URL: 'https://env.example.com' }
     expect(await signInUrl('u2', [], env)).toStartWith('https://env.example.com/password?')
     expect(await signInUrl('u3', [], { PORT: '9000' })).toStartWith('http://127.0.0.1:9000/password?')
+    expect(await signInUrl('u4', ['--port', '18481'])).toStartWith('http://127.0.0.1:18481/password?')
     expect(await eventpost(['init', ...OWNER, '--base-url', 'post'])).toEqual(wrongUse('--base-url takes an address'))
   })
 

@@ -141,6 +141,10 @@ describe('a delivery', () => {
     expect(await textOf(html, '#mail .notice')).toEqual([
       'Caution: It could not be written now. event.headline had neither a value nor a fallback.',
     ])
+    expect(await textOf(html, '[popovertarget=resend]')).toEqual([])
+    expect(await textOf(html, 'p.hint')).toContain(
+      'It cannot be sent on: as things are it cannot be written. event.headline had neither a value nor a fallback.',
+    )
   })
 
   test('that the mail server refused tells its words, and they are text', async () => {

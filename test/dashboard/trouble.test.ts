@@ -29,7 +29,7 @@ describe('what was refused', () => {
     expect(await troubles()).toEqual([
       `A call of your server was refusedevent: Send ${HOSTILE}Once, 5 minutes ago`,
       'A signature was wrongIt was in uppercase. Send it as lowercase hexadecimal. Check oneOnce, 5 minutes ago, from https://app.example.com',
-      'A report of a page was refusedSend 1 to 20 items.2 times, last just now',
+      'A report of a page was refusedSend 1 to 20 items.The last of 2, just now',
       expect.stringContaining('Unknown people'),
     ])
     await expectHarmless((await (await pages.signedIn()).get(pages.at('activation'))).html)

@@ -58,3 +58,26 @@ test('the mail that tries ends the pause when it is taken, and leaves the try to
   breaker.succeed('a')
   expect([breaker.admit('a'), breaker.admit('a'), breaker.listPauses()]).toEqual([true, true, []])
 })
+
+test('what was in the air when a pause began does not end it', () => {
+  fail(1, true)
+  breaker.succeed('a')
+  expect(breaker.isHeld('a')).toBe(true)
+  now = breaker.pausedUntil('a') ?? 0
+  breaker.succeed('a')
+  expect(breaker.listPauses()).toEqual([])
+})
+
+test('after each pause the next app may try, and nobody is named while it lasts or where there is none', () => {
+  expect(breaker.nextToTry('a', [1, 2])).toBeNull()
+  const turns: (number | null)[] = []
+  for (let pause = 0; pause < 4; pause += 1) {
+    fail(1, true)
+    expect(breaker.nextToTry('a', [1, 4, 9])).toBeNull()
+    now = breaker.pausedUntil('a') ?? 0
+    turns.push(breaker.nextToTry('a', [1, 4, 9]))
+    breaker.admit('a')
+    expect(breaker.nextToTry('a', [1, 4, 9])).toBeNull()
+  }
+  expect(turns).toEqual([1, 4, 9, 1])
+})

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { useClosing } from '../closing.ts'
 import { startMailServer } from './mail-server.ts'
-import { countEach, live, MINUTE, type Sending, startSending } from './sending.ts'
+import { countEach, live, MINUTE, type Sending, startSecond, startSending } from './sending.ts'
 
 const keep = useClosing()
 const start = async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
@@ -45,3 +45,20 @@ test('an app that stays is not tried for what else it sets', async () => {
   await sending.sendDue()
   expect(await sending.deliveries()).toEqual(before)
 })
+
+test.each(['drop', 454, 421] as const)(
+  'an app to whose sender the server says %p keeps nobody out: after each pause the next app tries',
+  async (doing) => {
+    const isFirst = (from: string): boolean => from.endsWith('first.example')
+    const sending = await start({}, { sender: (from) => (isFirst(from) ? doing : 'accept') })
+    const sendSecond = await startSecond(sending, {})
+    await sending.sendEvents(30)
+    await sending.sendDue()
+    await sendSecond('cy@example.com')
+    for (let pause = 0; pause < 3; pause += 1) {
+      sending.clock.tick(5 * MINUTE)
+      await sending.sendDue()
+    }
+    expect(sending.server.received.map(({ to }) => to)).toEqual([['cy@example.com']])
+  },
+)

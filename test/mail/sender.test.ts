@@ -180,7 +180,9 @@ describe('what one app sets, and is refused, holds up no other at the same login
     const sending = await start({}, { recipient: () => 530 })
     await sending.sendEvents(12)
     await sending.sendDue()
-    expect(sending.sender().listPauses()).toEqual([])
+    expect(sending.sender().listPauses()).toMatchObject([{ place: expect.stringContaining(', app 1 as ') }])
+    const states = Object.keys(await sending.states())
+    expect(states.filter((state) => !/^(waiting|deferred: (smtp_530|sender_paused))/.test(state))).toEqual([])
   })
 
   test('TLS that the server does not speak', async () => {
