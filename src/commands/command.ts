@@ -54,7 +54,12 @@ export const DATA: Options = optionOf('data')
 /** For commands that print a link. */
 export const BASE_URL: Options = {
   ...optionOf('baseUrl'),
-  port: { ...optionOf('port').port, type: 'string', meaning: 'Port that the service listens on, for links to it.' },
+  port: {
+    type: 'string',
+    value: 'PORT',
+    meaning: 'Port that the service listens on, where it has no other address.',
+    default: 'the one it ran on last, or else 8080',
+  },
 }
 export const JSON_OUTPUT: Options = { json: { type: 'boolean', meaning: 'Print JSON.' } }
 export const ACCOUNT: Options = {
@@ -96,6 +101,8 @@ const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }: Enviro
 /** Where the service is reached, for a link: what is said, else where the folder's server is or last was. */
 export function reachedAt(given: Given, env: Environment): string {
   const port = given.text('port')
+  if (port !== undefined && Number(port) === 0)
+    throw new UsageError('--port takes the one that a link leads to: not 0.')
   const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url'), port }, env)
   const running = port === undefined ? readAddress(config.data) : null
   return config.baseUrl ?? running ?? addressOf(config.host, config.port)

@@ -7,13 +7,18 @@ const FAILURES = 5
 /** The first pause, and each after it that ended in another failure. */
 export const PAUSE_MS = [15_000, 60_000, 300_000]
 
-type State = { failures: number; pauses: number; until: number; reason: string; isProbing: boolean; triedBy: number }
+/** So many places have had turns, and are forgotten together: whose turn it is then begins anew. */
+const MOST_TURNS = 10_000
+
+type State = { failures: number; pauses: number; until: number; reason: string; isProbing: boolean }
 
 export type Breaker = ReturnType<typeof createBreaker>
 
 /** `now` is the wall clock, as that of the deliveries which wait for the end of a pause. */
 export function createBreaker({ now }: { now: () => number }) {
   const states = new Map<string, State>()
+  /** Of each place that was paused, the app whose turn it was last. */
+  const turns = new Map<string, number>()
 
   const isHeld = ({ pauses, until, isProbing }: State): boolean => pauses > 0 && (until > now() || isProbing)
 
@@ -37,19 +42,28 @@ export function createBreaker({ now }: { now: () => number }) {
 
     /**
      * Of the apps that wait for the end of a pause, which may try: each in its turn, so that one which fails for ever
-     * keeps nobody out (promises 21). `appIds` ascend; null where nobody needs to try.
+     * keeps nobody out (promises 21). It stays its turn while a mail of it is on its way there (`isOnItsWay`). `appIds`
+     * ascend; null where nobody needs to try.
      */
-    nextToTry(place: string, appIds: readonly number[]): number | null {
+    nextToTry(place: string, appIds: readonly number[], isOnItsWay: (appId: number) => boolean): number | null {
       const state = states.get(place)
       if (!state || state.pauses === 0 || isHeld(state)) return null
-      state.triedBy = appIds.find((appId) => appId > state.triedBy) ?? appIds[0] ?? 0
-      return state.triedBy
+      const last = turns.get(place) ?? 0
+      if (isOnItsWay(last)) return last
+      if (turns.size >= MOST_TURNS) turns.clear()
+      const next = appIds.find((appId) => appId > last) ?? appIds[0] ?? 0
+      turns.set(place, next)
+      return next
     },
+
+    /** Whether any place is paused. */
+    isAnyPaused: (): boolean => states.values().some(({ pauses }) => pauses > 0),
 
     /** It took a mail, or said something about one: it is well. */
     succeed(place: string): void {
+      const state = states.get(place)
       // what was in the air when a pause began says nothing new
-      if ((states.get(place)?.until ?? 0) <= now()) states.delete(place)
+      if (state && (state.isProbing || state.until <= now())) states.delete(place)
     },
 
     /** A mail was not even offered: whoever tries the server next is another. */
@@ -60,7 +74,7 @@ export function createBreaker({ now }: { now: () => number }) {
 
     /** `isClear`: the server itself asks for a pause. */
     fail(place: string, reason: string, isClear: boolean): void {
-      const state = states.get(place) ?? { failures: 0, pauses: 0, until: 0, reason, isProbing: false, triedBy: 0 }
+      const state = states.get(place) ?? { failures: 0, pauses: 0, until: 0, reason, isProbing: false }
       states.set(place, state)
       state.failures += 1
       state.reason = reason

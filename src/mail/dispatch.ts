@@ -22,7 +22,7 @@ export type DispatchParts = DeliverParts & {
 export function createDispatch(parts: DispatchParts) {
   const { store, clock, claimedBy, note, onFault, stopping } = parts
   const [pace, shares] = [createPace(clock), createShares()]
-  const heldApps = createHeldApps({ ...parts, isCrowded: shares.isCrowded })
+  const heldApps = createHeldApps({ ...parts, isCrowded: shares.isCrowded, isBusy: shares.isBusy })
 
   const claim = async (): Promise<DeliveryWork[]> => {
     const [now, most] = [clock.now(), shares.room()]

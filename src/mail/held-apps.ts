@@ -6,15 +6,16 @@ import type { DeliverParts } from './marks.ts'
 /** How often the settings of an app that waits are read: a thousand of them at one server cost a hundredth of the time. */
 const READ_MS = 1_000
 
-/** `isCrowded`: whether enough waits for a login already. */
+/** `isCrowded`: whether enough waits for a login already. `isBusy`: whether mails of an app are claimed. */
 type HeldParts = Pick<DeliverParts, 'store' | 'clock' | 'routes' | 'breaker'> & {
   isCrowded: (login: string) => boolean
+  isBusy: (appId: number) => boolean
 }
 
 /** `login`: `nowhere` where no mail leaves. */
 type Known = { login: string; places: string[]; readAt: number }
 
-export function createHeldApps({ store, clock, routes, breaker, isCrowded }: HeldParts) {
+export function createHeldApps({ store, clock, routes, breaker, isCrowded, isBusy }: HeldParts) {
   const apps = new Map<number, Known>()
 
   const note = (appId: number, settings: DeliveryWork['settings']): Known => {
@@ -35,13 +36,16 @@ export function createHeldApps({ store, clock, routes, breaker, isCrowded }: Hel
     return known && !(isHeld(known) && isOld(known)) ? known : note(appId, await store.mailSettings(appId))
   }
 
+  const goesTo = (appId: number, place: string): boolean => apps.get(appId)?.places.includes(place) ?? false
+
   /** Where a pause is over, all but the one whose turn it is wait on: of servers first, then of logins there. */
   const letOneTry = (free: Map<number, Known>): void => {
     const most = Math.max(0, ...Array.from(free.values(), ({ places }) => places.length))
     for (let index = 0; index < most; index += 1) {
-      for (const [place, apps] of Map.groupBy(free.keys(), (appId) => free.get(appId)?.places[index])) {
-        const next = place === undefined ? null : breaker.nextToTry(place, apps)
-        if (next !== null) for (const appId of apps) if (appId !== next) free.delete(appId)
+      for (const [place, waiting] of Map.groupBy(free.keys(), (appId) => free.get(appId)?.places[index])) {
+        if (place === undefined) continue
+        const next = breaker.nextToTry(place, waiting, (appId) => isBusy(appId) && goesTo(appId, place))
+        if (next !== null) for (const appId of waiting) if (appId !== next) free.delete(appId)
       }
     }
   }
@@ -56,7 +60,7 @@ export function createHeldApps({ store, clock, routes, breaker, isCrowded }: Hel
         const known = await read(appId)
         if (!isHeld(known)) free.set(appId, known)
       }
-      letOneTry(free)
+      if (breaker.isAnyPaused()) letOneTry(free)
       return due.filter((appId) => !free.has(appId))
     },
   }

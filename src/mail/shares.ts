@@ -72,6 +72,8 @@ export function createShares() {
     room: (): number => Math.ceil((CLAIMED - total) * BATCH),
     /** Apps that may not have more. */
     listFull,
+    /** Whether something of an app is held. */
+    isBusy: (appId: number): boolean => held.has(appId),
     /** Whether nothing more may be held for a place, whosever it is. */
     isCrowded,
     /** Resolves when one of those may again, or when nothing is held any more. */

@@ -1,7 +1,7 @@
 /** The way through what became of mails, what is kept of them, who is not written to, and how an app sends. */
 import type { Page } from 'playwright-core'
 import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
-import { BATCH, HOUR } from '../helper.ts'
+import { BATCH, CONTACTS, HOUR } from '../helper.ts'
 import type { Served } from './chromium.ts'
 import { HOSTILE, SLY } from './seed.ts'
 
@@ -10,11 +10,13 @@ type Step = { name: string; go(page: Page, server: Served): Promise<unknown> }
 const MINUTE = 60_000
 const at = ({ url, first }: Served, page: string): string => `${url}/apps/${first.appId}/${page}`
 
+const TAG = SLY.slice(0, 20)
+
 const HOSTILE_MESSAGE: MessageContent = {
   trigger: { event: 'mail_walk' },
   onlyIf: [
     { rule: 'field', field: HOSTILE.slice(0, 60), is: 'absent' },
-    { rule: 'tag', lacks: SLY.slice(0, 20) },
+    { rule: 'tag', lacks: TAG },
   ],
   mail: { subject: '{{ event.headline }}', body: `{{ event.headline }}\n\n${HOSTILE}\n\n[Open]({{ event.url }})` },
 }
@@ -25,6 +27,7 @@ const PEOPLE: [email: string, properties: object][] = [
   ['hedy@example.com', RESULT],
   ['mallory@example.com', { headline: HOSTILE + SLY.slice(0, 40), url: 'https://evil.example/' }],
   ['grete@example.com', {}],
+  ['ruth@example.com', RESULT],
   ['unwilling@example.com', RESULT],
   ['bounced@example.com', RESULT],
 ]
@@ -44,6 +47,8 @@ async function seedMail(server: Served): Promise<void> {
   server.clock.wallMs = now - 2 * HOUR
   await send(server, 'mail_walk', PEOPLE)
   await send(server, 'results_ready', PEOPLE)
+  const ruth = { app: server.first.appId, email: 'ruth@example.com', tags: [TAG] }
+  await server.call('POST', CONTACTS, { body: ruth })
   for (const [email, reason] of [
     ['unwilling@example.com', 'unsubscribed'],
     ['nobody@example.com', 'complained'],
@@ -115,10 +120,17 @@ export const MAIL_STEPS: Step[] = [
   { name: 'deliveries-skipped', go: (page, server) => page.goto(at(server, 'deliveries?state=skipped')) },
   { name: 'delivery-unwanted', go: openRow('unwilling@example.com') },
   {
-    name: 'delivery-skipped',
+    name: 'delivery-unwritable',
     go: async (page, server) => {
       await page.goto(at(server, 'deliveries?state=skipped'))
       await openRow('grete@example.com')(page)
+    },
+  },
+  {
+    name: 'delivery-skipped',
+    go: async (page, server) => {
+      await page.goto(at(server, 'deliveries?state=skipped'))
+      await openRow('ruth@example.com')(page)
     },
   },
   { name: 'delivery-resend', go: (page) => page.click('[popovertarget=resend]') },

@@ -96,6 +96,9 @@ describe('init', () => {
     expect(await signInUrl('u2', [], env)).toStartWith('https://env.example.com/password?')
     expect(await signInUrl('u3', [], { PORT: '9000' })).toStartWith('http://127.0.0.1:9000/password?')
     expect(await signInUrl('u4', ['--port', '18481'])).toStartWith('http://127.0.0.1:18481/password?')
+    expect(await eventpost(['init', ...OWNER, '--port', '0'])).toEqual(
+      wrongUse('--port takes the one that a link leads to'),
+    )
     expect(await eventpost(['init', ...OWNER, '--base-url', 'post'])).toEqual(wrongUse('--base-url takes an address'))
   })
 

@@ -68,16 +68,38 @@ test('what was in the air when a pause began does not end it', () => {
   expect(breaker.listPauses()).toEqual([])
 })
 
+test('the mail that tries is believed, also when the clock is set back meanwhile', () => {
+  fail(1, true)
+  now = (breaker.pausedUntil('a') ?? 0) + 300
+  breaker.admit('a')
+  now -= 1_000
+  breaker.succeed('a')
+  expect(breaker.isHeld('a')).toBe(false)
+})
+
+const nobody = (): boolean => false
+
 test('after each pause the next app may try, and nobody is named while it lasts or where there is none', () => {
-  expect(breaker.nextToTry('a', [1, 2])).toBeNull()
+  expect(breaker.nextToTry('a', [1, 2], nobody)).toBeNull()
   const turns: (number | null)[] = []
   for (let pause = 0; pause < 4; pause += 1) {
     fail(1, true)
-    expect(breaker.nextToTry('a', [1, 4, 9])).toBeNull()
+    expect(breaker.nextToTry('a', [1, 4, 9], nobody)).toBeNull()
     now = breaker.pausedUntil('a') ?? 0
-    turns.push(breaker.nextToTry('a', [1, 4, 9]))
+    turns.push(breaker.nextToTry('a', [1, 4, 9], nobody))
     breaker.admit('a')
-    expect(breaker.nextToTry('a', [1, 4, 9])).toBeNull()
+    expect(breaker.nextToTry('a', [1, 4, 9], nobody)).toBeNull()
+    // whose turn it was is known after a success too
+    if (pause === 1) breaker.succeed('a')
   }
   expect(turns).toEqual([1, 4, 9, 1])
+})
+
+test('it stays the turn of the one whose mail is on its way', () => {
+  fail(1, true)
+  now = breaker.pausedUntil('a') ?? 0
+  const isFirst = (appId: number): boolean => appId === 1
+  expect(breaker.nextToTry('a', [1, 4], nobody)).toBe(1)
+  expect(breaker.nextToTry('a', [4], isFirst)).toBe(1)
+  expect(breaker.nextToTry('a', [4], nobody)).toBe(4)
 })

@@ -1,5 +1,6 @@
 /** Which apps wait for a mail server that is left alone, and which do no longer (messages.md, Sending). */
 import { expect, test } from 'bun:test'
+import { generateKeyPairSync } from 'node:crypto'
 import { useClosing } from '../closing.ts'
 import { startMailServer } from './mail-server.ts'
 import { countEach, live, MINUTE, type Sending, startSecond, startSending } from './sending.ts'
@@ -46,13 +47,21 @@ test('an app that stays is not tried for what else it sets', async () => {
   expect(await sending.deliveries()).toEqual(before)
 })
 
+const { privateKey: DKIM_KEY } = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+})
+
 test.each(['drop', 454, 421] as const)(
   'an app to whose sender the server says %p keeps nobody out: after each pause the next app tries',
   async (doing) => {
     const isFirst = (from: string): boolean => from.endsWith('first.example')
     const sending = await start({}, { sender: (from) => (isFirst(from) ? doing : 'accept') })
-    const sendSecond = await startSecond(sending, {})
-    await sending.sendEvents(30)
+    // it takes longer to write, and comes after the others though it is its turn
+    const dkim = { dkimDomain: 'second.example', dkimSelector: 'k', dkimKey: DKIM_KEY }
+    const sendSecond = await startSecond(sending, dkim)
+    await sending.sendEvents(100)
     await sending.sendDue()
     await sendSecond('cy@example.com')
     for (let pause = 0; pause < 3; pause += 1) {
