@@ -84,7 +84,7 @@ export const getSetupStatus: Tool = {
     state: Type.Unsafe<string>({ enum: ['waiting', 'without-email', 'done'] }),
     message: textOrNull('what to do next; null = nothing'),
     lastEventAt: textOrNull(),
-    counts: record('of each thing noted: count; and of the last one lastAt, reason, origin'),
+    counts: record('count, and of the last one: lastAt, reason, origin'),
   }),
   run: async (parts, { access }, args) => {
     const asked = findAsked(
