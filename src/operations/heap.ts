@@ -4,12 +4,13 @@ import { accessSync, constants } from 'node:fs'
  * How the JavaScript engine keeps its heap. It sizes it by the memory it believes to have: on a machine with much, it
  * lets garbage grow to 150 MB before it collects. With 400 MB the service stays under 120 MB, and with less the engine
  * takes itself for short of memory: every second collection is then a full one, which costs a third of all requests.
- * Collecting beside the program only takes time from two busy cores, and the last of the compilers takes 5 MB and makes
- * nothing here faster (all measured).
+ * Collecting beside the program, or by several threads, only takes time from two busy cores, and the last of the
+ * compilers takes 5 MB and makes nothing here faster (all measured).
  */
 const ENGINE_SETTINGS = {
   BUN_JSC_forceRAMSize: String(400 * 1000 * 1000),
   BUN_JSC_useConcurrentGC: '0',
+  BUN_JSC_numberOfGCMarkers: '1',
   BUN_JSC_useFTLJIT: '0',
 }
 
