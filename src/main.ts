@@ -1,4 +1,6 @@
 #!/usr/bin/env bun
+// first: it begins the process again
+import './operations/heap.ts'
 import { accountCreate, accountList, init } from './commands/accounts.ts'
 import { appSet, appTag } from './commands/app-settings.ts'
 import { appCreate, appList } from './commands/apps.ts'

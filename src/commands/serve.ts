@@ -11,7 +11,6 @@ import { createSender } from '../mail/sender.ts'
 import { startChores } from '../operations/chores.ts'
 import { type Answer, drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
 import type { Health } from '../operations/health.ts'
-import { keepHeapSmall } from '../operations/heap.ts'
 import { createLog, type Log, type LogFields } from '../operations/log.ts'
 import { createMetrics } from '../operations/metrics.ts'
 import { createServer } from '../server.ts'
@@ -41,8 +40,6 @@ export const serve: Command = {
   options: OPTIONS,
   run: async (given, env) => {
     const config = readConfig(flagsOf(given), env)
-    // begins again, so whatever is said comes after it
-    keepHeapSmall(env)
     warnOfUnknownSettings(env)
     await start(config)
   },

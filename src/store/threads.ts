@@ -11,13 +11,14 @@ import type { Channel } from './writer.ts'
 export async function startThreads(folder: string, masterKey: string | null): Promise<Channel> {
   const news = createNews()
   const writer = createCaller<ToWriter>('writer-thread.ts', news)
+  // begins beside the other, and opens the folder only when that has
+  const checkpointer = createCaller<ToCheckpointer>('checkpoint-thread.ts', news)
   const failure = await writer.ask<Failure | null>({ open: folder, masterKey })
   if (failure) {
-    writer.end()
+    for (const thread of [checkpointer, writer]) thread.end()
     throw failure.code ? new StoreError(failure.code, failure.message) : new Error(failure.message)
   }
   const { file, release } = holdFile(databasePath(folder))
-  const checkpointer = createCaller<ToCheckpointer>('checkpoint-thread.ts', news)
   const close = async (): Promise<void> => {
     for (const thread of [checkpointer, writer]) {
       await thread.ask({ close: true }).catch(() => {})
