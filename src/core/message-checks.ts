@@ -107,6 +107,8 @@ function countMissing(found: Map<string, Missing>, { mail }: MessageContent, sam
 
 function missingValue({ field, variable, count }: Missing, all: number, what: 'events' | 'people'): FieldError {
   const share = count * 100 < all ? 'less than 1' : String(Math.floor((count * 100) / all))
-  const message = `\`${variable}\` is missing ${what === 'events' ? 'in' : 'for'} ${share} % of the last ${all} ${what}. Give it a fallback: {{ ${variable} | default: "..." }}.`
+  const only = what === 'events' ? 'the only event so far' : 'the only person so far'
+  const where = `${what === 'events' ? 'in' : 'for'} ${all === 1 ? only : `${share} % of the last ${all} ${what}`}`
+  const message = `\`${variable}\` is missing ${where}. Give it a fallback: {{ ${variable} | default: "..." }}.`
   return { field, code: 'missing_value', message }
 }

@@ -28,11 +28,12 @@ export function createDeliveryQueue(db: Database) {
   return {
     /** Ids of the deliveries that are due longest, of leases that ran out too. */
     listDue({ now, most, skipApps }: { now: number; most: number; skipApps: readonly number[] }): number[] {
+      const skipped = new Set(skipApps)
       const due = byApp
         .all()
-        .filter(({ app, dueAt }) => dueAt <= now && !skipApps.includes(app))
+        .filter(({ app, dueAt }) => dueAt <= now && !skipped.has(app))
         .flatMap(({ app }) => ofApp.all(app, now, most))
-      const late = expired.all(now).filter(({ app }) => !skipApps.includes(app))
+      const late = expired.all(now).filter(({ app }) => !skipped.has(app))
       return [...late, ...due]
         .sort((a, b) => a.dueAt - b.dueAt)
         .slice(0, most)

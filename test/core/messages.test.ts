@@ -213,6 +213,13 @@ describe('going live', () => {
     }
   })
 
+  test('of one event no share is told', async () => {
+    await messaging.event({ properties: {} })
+    const mail = { subject: '{{ event.headline }}', body: 'B' }
+    const [problem] = await findLiveProblems(messaging.context(), { ...messageOf(), mail })
+    expect(problem?.message).toStartWith('`event.headline` is missing in the only event so far.')
+  })
+
   test('counts what is missing of the people really added', async () => {
     for (const [email, firstName] of [
       ['a@example.com', 'A'],
