@@ -4,19 +4,25 @@ import { sayAgain, sayRule, sayTrigger, sayWait } from './message-words.ts'
 
 /** What a message says, line by line, for who compares two versions of it. */
 function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: MessageContent): string[] {
-  const { subject, preheader = '', body, ...rest } = mail
-  const settings = Object.entries({ ...rest, ifUnconfirmed }).filter(([, value]) => value !== undefined)
+  const { subject, preheader, body, fromName, fromEmail, replyTo, category } = mail
   return [
     `When ${sayTrigger(trigger)}`,
     `Sent ${sayWait(wait)}, ${sayAgain(again)}`,
     ...onlyIf.map((rule) => `Only if ${sayRule(rule)}${sayRest(rule)}`),
-    ...settings.map(([name, value]) => `${name}: ${value}`),
+    ...sayWhereSet("Sender's name", fromName),
+    ...sayWhereSet("Sender's address", fromEmail),
+    ...sayWhereSet('Replies go to', replyTo),
+    ...sayWhereSet('Kind of mail', category),
+    ...sayWhereSet('If nobody can say whether it went out', ifUnconfirmed),
     `Subject: ${subject}`,
-    ...(preheader === '' ? [] : [`First line: ${preheader}`]),
+    ...sayWhereSet('First line', preheader || undefined),
     '',
     ...body.split('\n'),
   ]
 }
+
+const sayWhereSet = (name: string, value: string | undefined): string[] =>
+  value === undefined ? [] : [`${name}: ${value}`]
 
 /** What of a rule is not in its sentence. */
 const sayRest = (rule: object): string => {
@@ -25,6 +31,6 @@ const sayRest = (rule: object): string => {
   return ifUnknown === undefined ? quiet : `${quiet} (if your pages never saw them: ${ifUnknown})`
 }
 
-/** What changed from one version to the next; all of the first one is new. */
+/** What changed from one version to the next; of the first one, with nothing before it, all as it is. */
 export const diffVersions = (before: MessageContent | null, after: MessageContent): LineChange[] =>
-  diffLines(before ? listLines(before) : [], listLines(after))
+  diffLines(listLines(before ?? after), listLines(after))

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import { isResent, mayResend } from '../core/delivery-lists.ts'
 import { hasRole } from '../core/members.ts'
-import { sayTemplateFault } from '../core/verdict-words.ts'
 import type { DeliveryProps } from './delivery-page.tsx'
 import { deliveryPath } from './delivery-words.tsx'
 import { Button } from './parts/button.tsx'
@@ -21,7 +20,7 @@ export function ResendForm(props: DeliveryProps) {
   const { delivery, contact } = shown.work
   if (!mayResend(delivery, mailState) || !hasRole(viewer.member.role, 'editor')) return null
   if (shown.unwanted !== null) return <p class="hint">{UNWANTED[shown.unwanted]}</p>
-  if (!('html' in mail)) return <p class="hint">{`${UNWRITABLE} ${sayTemplateFault(mail)}`}</p>
+  if (!('html' in mail)) return <p class="hint">{UNWRITABLE}</p>
   const verb = WORDS[delivery.state] ?? 'Send it'
   return (
     <Dialog id="resend" opener={verb} title={`Send this mail to ${contact.email}?`}>
@@ -40,7 +39,7 @@ const UNWANTED = {
   complained: 'It cannot be sent on: they complained about a mail.',
 }
 
-const UNWRITABLE = 'It cannot be sent on: as things are it cannot be written.'
+const UNWRITABLE = 'It cannot be sent on: as things are it cannot be written, for the reason below.'
 
 const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
   const { delivery, message } = work

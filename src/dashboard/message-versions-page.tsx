@@ -38,7 +38,7 @@ export function VersionsPage(props: VersionsProps) {
       <div class="columns beside-names">
         <section>
           <h2>{before ? `What version ${version} changed` : `What version ${version} says`}</h2>
-          <Diff label={`Changes of version ${version}`} lines={diffVersions(before, content)} />
+          <Diff label={`Version ${version}`} lines={diffVersions(before, content)} />
         </section>
         <section>
           <h2>Versions</h2>

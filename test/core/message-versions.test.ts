@@ -9,19 +9,19 @@ const CONTENT: MessageContent = {
   mail: { subject: 'Ready', preheader: 'Look', body: 'Hello\nthere', fromName: 'Ada' },
 }
 
-test('all of the first version is new', () => {
+test('nothing changed in the first version: it is shown as it is', () => {
   expect(diffVersions(null, CONTENT)).toEqual(
     [
       'When results_ready comes',
       'Sent 10 minutes later, once',
       'Only if they left at least 5 minutes ago, gone after 20 minutes without a sign (if your pages never saw them: skip)',
-      'fromName: Ada',
+      "Sender's name: Ada",
       'Subject: Ready',
       'First line: Look',
       '',
       'Hello',
       'there',
-    ].map((text) => ({ kind: 'added' as const, text })),
+    ].map((text) => ({ kind: 'same' as const, text })),
   )
 })
 

@@ -143,7 +143,7 @@ describe('a delivery', () => {
     ])
     expect(await textOf(html, '[popovertarget=resend]')).toEqual([])
     expect(await textOf(html, 'p.hint')).toContain(
-      'It cannot be sent on: as things are it cannot be written. event.headline had neither a value nor a fallback.',
+      'It cannot be sent on: as things are it cannot be written, for the reason below.',
     )
   })
 
@@ -156,7 +156,9 @@ describe('a delivery', () => {
     const { html } = await browser.get(path)
     await expectHarmless(html)
     expect(await textOf(html, '.server-words')).toEqual([`451 5.7.1 ${HOSTILE}`])
-    expect(await textOf(html, '.page-head bdi')).toEqual([expect.stringContaining('(it answered 451). It is tried')])
+    expect(await textOf(html, '.page-head .lead bdi')).toEqual([
+      expect.stringContaining('(it answered 451). It is tried'),
+    ])
     await expectHarmless(await see())
     words.says = 'Come again'
     pages.clock.ms += 60_000
@@ -214,7 +216,7 @@ describe('sending it on', () => {
     await browser.post(`${path}/resend`)
     await sendDue(pages)
     expect(await stateOf(path)).toBe('Not sent')
-    expect(await textOf((await browser.get(path)).html, '.page-head bdi')).toEqual([`${BOB} had unsubscribed.`])
+    expect(await textOf((await browser.get(path)).html, '.page-head .lead bdi')).toEqual([`${BOB} had unsubscribed.`])
   })
 
   test('is for editors', async () => {

@@ -32,12 +32,12 @@ const EVERY_DAY = Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((day) => [`day${d
 const save = (fields: Record<string, string>) => browser.post(path(), { ...EVERY_DAY, ...fields })
 describe('the sender', () => {
   test('is what is set, or the one of the installation', async () => {
-    expect(await textOf(await see(), '.page-head bdi')).toEqual(['Demo <hello@first.example>'])
+    expect(await textOf(await see(), '.page-head .lead bdi')).toEqual(['Demo <hello@first.example>'])
     const { status, location } = await save({ fromName: 'Ada', fromEmail: 'ada@engine.example', colour: '#0a7d4f' })
     expect([status, location]).toEqual([303, path()])
     const html = await see()
     expect(await textOf(html, '[role=status]')).toEqual(['Done: The sender was saved. It holds from the next mail on.'])
-    expect(await textOf(html, '.page-head bdi')).toEqual(['Ada <ada@engine.example>'])
+    expect(await textOf(html, '.page-head .lead bdi')).toEqual(['Ada <ada@engine.example>'])
     expect(await attributesOf(html, '#fromName, #fromEmail, #colour', 'value')).toEqual([
       'Ada',
       'ada@engine.example',

@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
+import { SentText } from './text.tsx'
 
-/** Where am I, what is the state, what can I do next. */
+/** Where am I, what is the state, what can I do next. A title may be a name that somebody made up. */
 export const PageHead = ({
   title,
   state,
@@ -13,7 +14,9 @@ export const PageHead = ({
 }) => (
   <header class="page-head">
     <div>
-      <h1>{title}</h1>
+      <h1>
+        <SentText>{title}</SentText>
+      </h1>
       <p class="lead">{state}</p>
     </div>
     {action && <div class="action">{action}</div>}
