@@ -83,7 +83,7 @@ const Away = ({ ask, at }: RuleProps) => (
     <Field
       {...ask(`${at}.quietMinutes`)}
       label="Minutes of silence that count as leaving"
-      hint="How long a page may be open without a sign until its reader counts as gone. Pages send none while somebody only reads. Left empty, 30."
+      hint="Left empty, 30. Somebody who only reads sends no sign."
       kind="number"
       optional
     />
