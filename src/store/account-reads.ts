@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, desc, eq, gt, isNull, or } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { readTimezone } from './local-time.ts'
 import { secretPlace } from './sealed-columns.ts'
@@ -17,25 +17,21 @@ export function createAccountReads(db: Database, sealer: Sealer) {
     'SELECT timezone FROM app_mail_settings WHERE app_id = ?',
   )
 
-  const hostsOf = (appId: number): string[] =>
-    orm
-      .select({ host: appHosts.host })
-      .from(appHosts)
-      .where(eq(appHosts.appId, appId))
-      .all()
-      .map((row) => row.host)
+  const id = sql.placeholder('id')
+  const oneApp = orm.select().from(apps).where(eq(apps.id, id)).prepare()
+  const hosts = orm.select({ host: appHosts.host }).from(appHosts).where(eq(appHosts.appId, id)).prepare()
 
   const toApp = (app: typeof apps.$inferSelect): AppRow => ({
     ...app,
-    hosts: hostsOf(app.id),
+    hosts: hosts.all({ id: app.id }).map(({ host }) => host),
     timezone: readTimezone(timezones.get(app.id)?.timezone),
   })
 
   const listApps = (accountId: string): AppRow[] =>
     orm.select().from(apps).where(eq(apps.accountId, accountId)).orderBy(asc(apps.id)).all().map(toApp)
 
-  const findApp = (id: number): AppRow | null => {
-    const app = orm.select().from(apps).where(eq(apps.id, id)).get()
+  const findApp = (appId: number): AppRow | null => {
+    const app = oneApp.get({ id: appId })
     return app ? toApp(app) : null
   }
 

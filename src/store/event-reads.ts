@@ -44,6 +44,10 @@ export function createEventReads(db: Database) {
       .innerJoin(contacts, eq(contacts.id, events.contactId))
       .innerJoin(eventNames, eq(eventNames.id, events.nameId))
 
+  const one = joined()
+    .where(and(eq(events.id, sql.placeholder('id')), sql`+${events.appId} = ${sql.placeholder('appId')}`))
+    .prepare()
+
   const page = ({ appId, contactId, limit }: EventQuery, nameId: number | null, range: Range): EventRow[] =>
     joined()
       .where(
@@ -154,11 +158,7 @@ export function createEventReads(db: Database) {
   }
 
   return {
-    findEvent: (appId: number, id: number): EventRow | null =>
-      joined()
-        .where(and(eq(events.id, id), sql`+${events.appId} = ${appId}`))
-        .all()
-        .map(toEventRow)[0] ?? null,
+    findEvent: (appId: number, id: number): EventRow | null => one.all({ appId, id }).map(toEventRow)[0] ?? null,
     listEvents(query: EventQuery): EventPage {
       const before = query.before ?? Number.MAX_SAFE_INTEGER
       const nameId = query.name === null ? null : findName(query.appId, query.name)
