@@ -103,6 +103,9 @@ async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'd
   return answerEditor({ ...editing, message: changed }, { fields: based, notice })
 }
 
+/** Of a member: a colleague's inbox is not to be filled. */
+const TESTS = { max: 20, windowMs: 60_000 }
+
 async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
   const { parts, viewer } = editing
   const reading = readMessage(readFields(fields))
@@ -111,6 +114,11 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
   const email = recipients.find((one) => one === textOf(fields, 'to'))
   const to = email && makeMailbox('', email)
   if (!to) return answerEditor(editing, { fields, notice: 'A test goes to members of the account only.', status: 400 })
+  const { allowed, retryAfterSeconds } = parts.limits.take(`test:${viewer.member.id}`, TESTS)
+  if (allowed === 0) {
+    const notice = `There were ${TESTS.max} tests within a minute. Send this one in ${retryAfterSeconds} seconds.`
+    return answerEditor(editing, { fields, notice, status: 429 })
+  }
   const asked = { content: reading.input.content, sampleId: textOf(fields, 'sample') }
   const result = await sendTestMail({ parts, app: viewer.app, to }, asked)
   return answerEditor(editing, { fields, test: { to: to.address, result } })

@@ -38,6 +38,18 @@ describe('a test mail', () => {
     expect((await pages.press(pages.path, 'test', { to: 'eve@example.com' })).status).toBe(400)
   })
 
+  test('is sent twenty times a minute and no more, until the minute is over', async () => {
+    const send = () => pages.press(pages.path, 'test', { to: 'ada@example.com' })
+    for (let index = 0; index < 20; index += 1) expect((await send()).status).toBe(200)
+    const { status, html } = await send()
+    expect([status, await textOf(html, '[role=alert]')]).toEqual([
+      429,
+      ['Error: There were 20 tests within a minute. Send this one in 60 seconds.'],
+    ])
+    pages.clock.ms += 60_000
+    expect((await send()).status).toBe(200)
+  })
+
   test('says what kept it', async () => {
     await pages.set({ smtpUrl: 'smtp://127.0.0.1:1' })
     const { html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })
