@@ -1,26 +1,36 @@
 /** Pauses a mail server that fails, or one login at it, so that a thousand mails do not each find out for themselves. */
 
 import type { Pause } from '../core/mailer.ts'
+import type { Clock } from '../core/parts.ts'
 
 /** Failures in a row after which the server is left alone; one that says 421 or 454 is at once. */
 const FAILURES = 5
 /** The first pause, and each after it that ended in another failure. */
 export const PAUSE_MS = [15_000, 60_000, 300_000]
 
-/** So many places have had turns, and are forgotten together: whose turn it is then begins anew. */
+/** Of so many places it is known whose turn it was; of the one that was paused first of all it is then forgotten. */
 const MOST_TURNS = 10_000
+/** After a pause that was over for so long nobody wants to go there any more. */
+const FORGOTTEN_MS = 3_600_000
 
 type State = { failures: number; pauses: number; until: number; reason: string; isProbing: boolean }
 
 export type Breaker = ReturnType<typeof createBreaker>
 
-/** `now` is the wall clock, as that of the deliveries which wait for the end of a pause. */
-export function createBreaker({ now }: { now: () => number }) {
+/** Pauses run on `steadyNow`, which nobody can set; told is when they end by the wall clock `now`. */
+export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow'>) {
   const states = new Map<string, State>()
   /** Of each place that was paused, the app whose turn it was last. */
   const turns = new Map<string, number>()
 
-  const isHeld = ({ pauses, until, isProbing }: State): boolean => pauses > 0 && (until > now() || isProbing)
+  const isHeld = ({ pauses, until, isProbing }: State): boolean => pauses > 0 && (until > steadyNow() || isProbing)
+  const toWall = (until: number): number => until - steadyNow() + now()
+
+  const forgetOld = (): void => {
+    for (const [place, { pauses, until, isProbing }] of states) {
+      if (pauses > 0 && !isProbing && until + FORGOTTEN_MS < steadyNow()) states.delete(place)
+    }
+  }
 
   return {
     /** Whether no mail may go to this server now. */
@@ -50,20 +60,24 @@ export function createBreaker({ now }: { now: () => number }) {
       if (!state || state.pauses === 0 || isHeld(state)) return null
       const last = turns.get(place) ?? 0
       if (isOnItsWay(last)) return last
-      if (turns.size >= MOST_TURNS) turns.clear()
+      const [oldest] = turns.keys()
+      if (turns.size >= MOST_TURNS && oldest !== undefined) turns.delete(oldest)
       const next = appIds.find((appId) => appId > last) ?? appIds[0] ?? 0
       turns.set(place, next)
       return next
     },
 
     /** Whether any place is paused. */
-    isAnyPaused: (): boolean => states.values().some(({ pauses }) => pauses > 0),
+    isAnyPaused(): boolean {
+      forgetOld()
+      return states.values().some(({ pauses }) => pauses > 0)
+    },
 
     /** It took a mail, or said something about one: it is well. */
     succeed(place: string): void {
       const state = states.get(place)
       // what was in the air when a pause began says nothing new
-      if (state && (state.isProbing || state.until <= now())) states.delete(place)
+      if (state && (state.isProbing || state.until <= steadyNow())) states.delete(place)
     },
 
     /** A mail was not even offered: whoever tries the server next is another. */
@@ -81,21 +95,21 @@ export function createBreaker({ now }: { now: () => number }) {
       const isProbe = state.isProbing
       state.isProbing = false
       // as above
-      if (state.until > now()) return
+      if (state.until > steadyNow()) return
       if (!isProbe && !isClear && state.failures < FAILURES) return
-      state.until = now() + (PAUSE_MS[Math.min(state.pauses, PAUSE_MS.length - 1)] ?? 0)
+      state.until = steadyNow() + (PAUSE_MS[Math.min(state.pauses, PAUSE_MS.length - 1)] ?? 0)
       state.pauses += 1
     },
 
     /** When a server is tried again (ms UTC); null when it is not paused. */
     pausedUntil(place: string): number | null {
       const state = states.get(place)
-      return state && state.pauses > 0 ? state.until : null
+      return state && state.pauses > 0 ? toWall(state.until) : null
     },
 
     listPauses: (): Pause[] =>
       Array.from(states, ([place, { reason, until, pauses }]) => ({ place, reason, until, pauses }))
         .filter(({ pauses }) => pauses > 0)
-        .map(({ place, reason, until }) => ({ place, reason, until })),
+        .map(({ place, reason, until }) => ({ place, reason, until: toWall(until) })),
   }
 }

@@ -5,6 +5,8 @@ import type { DeliverParts } from './marks.ts'
 
 /** How often the settings of an app that waits are read: a thousand of them at one server cost a hundredth of the time. */
 const READ_MS = 1_000
+/** Of the places of an app its server and its login there; the third is its own (routes.ts). */
+const SHARED = [0, 1]
 
 /** `isCrowded`: whether enough waits for a login already. `isBusy`: whether mails of an app are claimed. */
 type HeldParts = Pick<DeliverParts, 'store' | 'clock' | 'routes' | 'breaker'> & {
@@ -38,14 +40,16 @@ export function createHeldApps({ store, clock, routes, breaker, isCrowded, isBus
 
   const goesTo = (appId: number, place: string): boolean => apps.get(appId)?.places.includes(place) ?? false
 
-  /** Where a pause is over, all but the one whose turn it is wait on: of servers first, then of logins there. */
+  /**
+   * Where a pause is over, all but the one whose turn it is wait on, and that one too while mails of it are on their way:
+   * of servers first, then of logins there. A place of one app alone knows no turns.
+   */
   const letOneTry = (free: Map<number, Known>): void => {
-    const most = Math.max(0, ...Array.from(free.values(), ({ places }) => places.length))
-    for (let index = 0; index < most; index += 1) {
+    for (const index of SHARED) {
       for (const [place, waiting] of Map.groupBy(free.keys(), (appId) => free.get(appId)?.places[index])) {
         if (place === undefined) continue
         const next = breaker.nextToTry(place, waiting, (appId) => isBusy(appId) && goesTo(appId, place))
-        if (next !== null) for (const appId of waiting) if (appId !== next) free.delete(appId)
+        if (next !== null) for (const appId of waiting) if (appId !== next || isBusy(appId)) free.delete(appId)
       }
     }
   }

@@ -41,13 +41,10 @@ export async function skip(
 }
 
 type PutOff = { reason: string; dueAt: number; record: JudgeRecord }
-export async function putOff(
-  parts: DeliverParts,
-  work: DeliveryWork,
-  { reason, dueAt, record }: PutOff,
-): Promise<Delivered> {
-  await parts.store.markDeferred({ ...claimOf(parts, work), reason, dueAt, record: JSON.stringify(record) })
-  return done('deferred', reason)
+/** Of what was handed over no lease runs out, so this too is tried until it is written down. */
+export function putOff(parts: DeliverParts, work: DeliveryWork, { reason, dueAt, record }: PutOff): Promise<Delivered> {
+  const deferred = { ...claimOf(parts, work), reason, dueAt, record: JSON.stringify(record) }
+  return persist(parts, () => parts.store.markDeferred(deferred), done('deferred', reason))
 }
 
 /** `record` null: what was judged before stays. */
@@ -60,8 +57,8 @@ export async function retry(parts: DeliverParts, work: DeliveryWork, { reason, i
   const counted = { ...(record ?? earlier ?? { at: now, verdicts: [] }), tries }
   const dueAt = now + retryDelay(tries, isServerFault)
   if (dueAt <= whenToGiveUp(work)) return putOff(parts, work, { reason, dueAt, record: counted })
-  await parts.store.markFailed({ ...claimOf(parts, work), reason, record: JSON.stringify(counted) })
-  return done('failed', reason)
+  const failed = { ...claimOf(parts, work), reason, record: JSON.stringify(counted) }
+  return persist(parts, () => parts.store.markFailed(failed), done('failed', reason))
 }
 
 /** What a hand-over came to: by the store's last look, or because it could not save. */

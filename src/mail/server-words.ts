@@ -15,8 +15,9 @@ const CODES = /^\d{3}[ -]?(?:\d\.\d{1,3}\.\d{1,3}\b)?/
  * and cut where it is long. Undefined where nothing is left, or where it repeats the password or a piece of it.
  */
 export function readServerWords(response: string, login: SmtpServer['login']): string | undefined {
+  // a password that begins where reading ends is not to be told in part
+  if (login !== null && repeatsPassword(response.slice(0, READ_CHARACTERS + SECRET_CHARACTERS), login)) return undefined
   const read = response.slice(0, READ_CHARACTERS)
-  if (login !== null && repeatsPassword(read, login)) return undefined
   const [first = '', ...others] = read.split(/[\r\n]+/)
   const line = [first.replace(/^(\d{3})-/, '$1 '), ...others.map((other) => other.replace(CODES, ''))].join(' ')
   const seen = readVisibleText(cleanText(line) ?? '').map((piece) => ('text' in piece ? piece.text : ''))

@@ -25,7 +25,11 @@ function keepHeapSmall(): void {
   if (!canStart(process.execPath)) return
   const script = Bun.isStandaloneExecutable ? [] : [...process.execArgv, Bun.main]
   const words = [process.execPath, ...script, ...process.argv.slice(2)]
-  process.execve(process.execPath, words, { ...process.env, ...Object.fromEntries(missing) })
+  try {
+    process.execve(process.execPath, words, { ...process.env, ...Object.fromEntries(missing) })
+  } catch {
+    // an environment with no room for more, or a system that lets no program start itself: see above
+  }
 }
 
 function canStart(path: string): boolean {

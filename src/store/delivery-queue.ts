@@ -32,6 +32,9 @@ export function createDeliveryQueue(db: Database) {
       const due = byApp
         .all()
         .filter(({ app, dueAt }) => dueAt <= now && !skipped.has(app))
+        .sort((a, b) => a.dueAt - b.dueAt)
+        // the oldest of all are in the apps whose first is oldest
+        .slice(0, most)
         .flatMap(({ app }) => ofApp.all(app, now, most))
       const late = expired.all(now).filter(({ app }) => !skipped.has(app))
       return [...late, ...due]

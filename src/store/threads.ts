@@ -13,23 +13,18 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
   const writer = createCaller<ToWriter>('writer-thread.ts', news)
   // begins beside the other, and opens the folder only when that has
   const checkpointer = createCaller<ToCheckpointer>('checkpoint-thread.ts', news)
-  const failure = await writer.ask<Failure | null>({ open: folder, masterKey })
-  if (failure) {
-    for (const thread of [checkpointer, writer]) thread.end()
-    throw failure.code ? new StoreError(failure.code, failure.message) : new Error(failure.message)
-  }
-  const { file, release } = holdFile(databasePath(folder))
+  const threads = [checkpointer, writer]
+  const { file, release } = await openThreads(folder, { writer, checkpointer, masterKey }).catch((error: unknown) => {
+    for (const thread of threads) thread.end()
+    throw error
+  })
   const close = async (): Promise<void> => {
-    for (const thread of [checkpointer, writer]) {
+    for (const thread of threads) {
       await thread.ask({ close: true }).catch(() => {})
       thread.end()
     }
     release()
   }
-  await checkpointer.ask({ open: folder }).catch(async (error: unknown) => {
-    await close()
-    throw error
-  })
 
   return {
     commit: async (jobs) => {
@@ -49,6 +44,20 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
   }
 }
 
+type Opening = { writer: Caller<ToWriter>; checkpointer: Caller<ToCheckpointer>; masterKey: string | null }
+
+/** The writing thread makes the database what it should be, then the other may open it. */
+async function openThreads(folder: string, { writer, checkpointer, masterKey }: Opening) {
+  const failure = await writer.ask<Failure | null>({ open: folder, masterKey })
+  if (failure) throw failure.code ? new StoreError(failure.code, failure.message) : new Error(failure.message)
+  const held = holdFile(databasePath(folder))
+  await checkpointer.ask({ open: folder }).catch((error: unknown) => {
+    held.release()
+    throw error
+  })
+  return held
+}
+
 type News = ReturnType<typeof createNews>
 
 const createNews = () => ({ foreignWrite: [] as (() => void)[], broken: [] as ((reason: string) => void)[] })
@@ -59,8 +68,14 @@ type Call = { resolve: (answer: never) => void; reject: (error: Error) => void }
 const threadPath = (file: string): string =>
   Bun.isStandaloneExecutable ? join(dirname(Bun.main), 'store', file) : join(import.meta.dir, file)
 
+type Caller<Message> = {
+  ask: <Answer>(message: Message) => Promise<Answer>
+  hasFailed: () => boolean
+  end: () => void
+}
+
 /** A thread that answers in order. Once it has failed, every call rejects and the listeners know. */
-function createCaller<Message>(file: string, news: News) {
+function createCaller<Message>(file: string, news: News): Caller<Message> {
   // smol: these threads hold little, and a small heap keeps the service under its 120 MB
   const worker = new Worker(threadPath(file), { smol: true })
   let calls: Call[] = []

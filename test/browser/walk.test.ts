@@ -32,11 +32,11 @@ async function findViolations(page: Page, time = 1): Promise<string[]> {
 async function lookOver(page: Page): Promise<string[]> {
   // a click goes on before the page that it opens is whole
   await page.waitForLoadState()
+  await page.emulateMedia({ colorScheme: 'light' })
   await page.evaluate(AXE)
   const inLight = await runAxe(page)
   await page.emulateMedia({ colorScheme: 'dark' })
   const inDark = await runAxe(page, RULES_OF_COLOURS)
-  await page.emulateMedia({ colorScheme: 'light' })
   const over = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
   return [...inLight, ...inDark.map((line) => `dark: ${line}`), ...(over > 0 ? [`${over} pixels too wide`] : [])]
 }
@@ -44,7 +44,8 @@ async function lookOver(page: Page): Promise<string[]> {
 /** By all rules, or by some. */
 const runAxe = (page: Page, rules?: string[]): Promise<string[]> =>
   page.evaluate<string[]>(
-    `axe.run(${JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })}).then(({ violations }) => violations.flatMap((v) => v.nodes.map((n) => v.id + ': ' + n.html)))`,
+    `axe.run(${JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })})
+      .then(({ violations }) => violations.flatMap((v) => v.nodes.map((n) => v.id + ': ' + n.html)))`,
   )
 
 async function walk(

@@ -2,10 +2,12 @@ import { beforeEach, expect, test } from 'bun:test'
 import { type Breaker, createBreaker, PAUSE_MS } from '../../src/mail/breaker.ts'
 
 let now = 0
+let wallMs = 0
 let breaker: Breaker
 beforeEach(() => {
   now = 1_000_000
-  breaker = createBreaker({ now: () => now })
+  wallMs = 0
+  breaker = createBreaker({ now: () => now + wallMs, steadyNow: () => now })
 })
 
 const fail = (times: number, isClear = false): void => {
@@ -68,13 +70,24 @@ test('what was in the air when a pause began does not end it', () => {
   expect(breaker.listPauses()).toEqual([])
 })
 
-test('the mail that tries is believed, also when the clock is set back meanwhile', () => {
+test('a clock that is set moves no pause, and the end of it is told by that clock', () => {
   fail(1, true)
-  now = (breaker.pausedUntil('a') ?? 0) + 300
-  breaker.admit('a')
-  now -= 1_000
-  breaker.succeed('a')
+  const until = now + (PAUSE_MS[0] ?? 0)
+  for (const set of [86_400_000, -86_400_000]) {
+    wallMs = set
+    expect([breaker.isHeld('a'), breaker.pausedUntil('a')]).toEqual([true, until + set])
+    expect(breaker.listPauses()).toEqual([{ place: 'a', reason: 'smtp_421', until: until + set }])
+  }
+  now = until
   expect(breaker.isHeld('a')).toBe(false)
+})
+
+test('a place to which nobody goes any more is forgotten', () => {
+  fail(1, true)
+  now = (breaker.pausedUntil('a') ?? 0) + 3_600_000
+  expect(breaker.isAnyPaused()).toBe(true)
+  now += 1
+  expect(breaker.isAnyPaused()).toBe(false)
 })
 
 const nobody = (): boolean => false
@@ -102,4 +115,15 @@ test('it stays the turn of the one whose mail is on its way', () => {
   expect(breaker.nextToTry('a', [1, 4], nobody)).toBe(1)
   expect(breaker.nextToTry('a', [4], isFirst)).toBe(1)
   expect(breaker.nextToTry('a', [4], nobody)).toBe(4)
+})
+
+test('of ten thousand places it is known whose turn it was', () => {
+  const takeTurn = (place: string): number | null => {
+    breaker.fail(place, 'smtp_421', true)
+    now = breaker.pausedUntil(place) ?? 0
+    return breaker.nextToTry(place, [1, 4], nobody)
+  }
+  for (let index = 0; index < 10_001; index += 1) takeTurn(`place ${index}`)
+  breaker.admit('place 5000')
+  expect([takeTurn('place 5000'), takeTurn('place 10000')]).toEqual([4, 4])
 })

@@ -4,7 +4,7 @@ import { RETRY_MS } from '../../src/mail/retries.ts'
 import type { DeliveryState } from '../../src/store/message-types.ts'
 import { HOUR } from '../helper.ts'
 import { recordOf } from '../messaging.ts'
-import { countEach, impatient, live, MINUTE, type startSending, useSending } from './sending.ts'
+import { countEach, impatient, live, MINUTE, type Sending, type startSending, useSending } from './sending.ts'
 
 const start = useSending()
 
@@ -116,4 +116,56 @@ describe('what the rules said stays known', () => {
     expect(delivery?.state).toBe(state)
     expect(delivery && recordOf(delivery).verdicts.map(({ rule }) => rule)).toEqual(['wish', 'message'])
   })
+})
+
+describe('what became of a hand-over is written down, also where that fails at first', () => {
+  /** The first write of that name is refused, as where the disk stalls for a second. */
+  function refuseOnce(sending: Sending, name: 'markDeferred' | 'markFailed'): void {
+    const store = sending.store()
+    const write = store[name] as (input: unknown) => unknown
+    let refused = 0
+    Object.assign(store, {
+      [name]: async (input: unknown) => (refused++ === 0 ? { refusal: 'unavailable' } : write(input)),
+    })
+  }
+
+  test.each(['resend', 'leave'] as const)(
+    'a mail that was not taken after its dot comes later: %s',
+    async (ifUnconfirmed) => {
+      let dots = 0
+      const sending = await start({ ifUnconfirmed }, { dot: () => (dots++ === 0 ? 451 : 'accept') })
+      refuseOnce(sending, 'markDeferred')
+      await sending.sendEvents(1)
+      await sending.sendDue()
+      expect(await sending.states()).toEqual({ 'deferred: smtp_451': 1 })
+      await live(sending, 5 * MINUTE)
+      expect([await sending.states(), countEach(sending)]).toEqual([{ sent: 1 }, [1]])
+    },
+  )
+
+  test('a hand-over that was saved and not confirmed is none, and comes later', async () => {
+    const sending = await start()
+    const store = sending.store()
+    const { markHanded } = store
+    let handed = 0
+    store.markHanded = async (input) => {
+      const marked = await markHanded(input)
+      return handed++ === 0 ? { refusal: 'commit_unconfirmed' } : marked
+    }
+    refuseOnce(sending, 'markDeferred')
+    await sending.sendEvents(1)
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ 'deferred: not_saved': 1 })
+    await live(sending, 20 * MINUTE)
+    expect([await sending.states(), countEach(sending)]).toEqual([{ sent: 1 }, [1]])
+  })
+
+  test('a mail that is given up is known to be', async () => {
+    const sending = await start({}, { dot: () => 451 })
+    await sending.sendEvents(1)
+    await sending.sendDue()
+    refuseOnce(sending, 'markFailed')
+    await live(sending, 5 * 24 * HOUR)
+    expect(await sending.states()).toEqual({ 'failed: smtp_451': 1 })
+  }, 30_000)
 })

@@ -71,3 +71,33 @@ test.each(['drop', 454, 421] as const)(
     expect(sending.server.received.map(({ to }) => to)).toEqual([['cy@example.com']])
   },
 )
+
+test('an app whose mails never get as far as the server does not keep the turn', async () => {
+  let isDown = true
+  const sending = await start({}, { connect: () => (isDown ? 421 : 'accept') })
+  await sending.setSettings({ perSecond: 1_000, dkimDomain: 'first.example', dkimSelector: 'k', dkimKey: 'broken' })
+  const sendSecond = await startSecond(sending, {})
+  await sendSecond('cy@example.com')
+  await sending.sendDue()
+  expect(sending.sender().listPauses()).toHaveLength(1)
+  isDown = false
+  await sending.sendEvents(500)
+  sending.clock.tick(MINUTE)
+  const running = sending.sendDue()
+  while (sending.server.received.length === 0) await Bun.sleep(5)
+  // most of the others wait still
+  expect((await sending.deliveries()).filter(({ state }) => state === 'waiting').length).toBeGreaterThan(250)
+  await running
+})
+
+test('a clock that is set back makes no pause longer', async () => {
+  let isDown = true
+  const sending = await start({}, { connect: () => (isDown ? 421 : 'accept') })
+  await sending.sendEvents(1)
+  await sending.sendDue()
+  isDown = false
+  sending.clock.wallMs -= 24 * 60 * MINUTE
+  await sending.sendEvent('new@example.com')
+  await live(sending, MINUTE)
+  expect(sending.server.received.map(({ to }) => to)).toEqual([['new@example.com']])
+})

@@ -46,6 +46,7 @@ test.each([
   ['as it was sent with the user', `535 cannot read ${btoa('\0ada\0pass word')}`],
   ['in a piece', `535 cannot read ${btoa('\0ada\0pass word').slice(3, 11)}...`],
   ['with something unseen in it', `535 cannot read ${Array.from(btoa('pass word')).join('\u200b')}`],
+  ['where reading ends', `550 ${' '.repeat(3_989)}pass word`],
   ['folded over lines', `535-cannot read ${btoa('pass word').slice(0, 5)}\r\n${btoa('pass word').slice(5)}`],
 ])('nothing is kept of an answer that repeats the password %s', (_, response) => {
   expect(readServerWords(response, LOGIN)).toBeUndefined()

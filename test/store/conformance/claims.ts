@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { MailSettings } from '../../../src/store/message-types.ts'
 import type { Fresh } from '../conformance.ts'
-import { AT, DAY, HOUR } from '../samples.ts'
+import { AT, DAY, done, HOUR } from '../samples.ts'
 import { createQueue, MINUTE, RECORD } from './queue.ts'
 
 /** What the sender asks of the store: who sends what, when, and when again. */
@@ -23,6 +23,23 @@ export function testClaims(store: Fresh): void {
       app: { id: app.appId, hosts: [expect.stringContaining('example.com'), expect.any(String)] },
       settings: { fromEmail: null, perPersonDay: null },
     })
+  })
+
+  test('those due longest are claimed first, also where many apps have some', async () => {
+    const apps = [await createApp(), await createApp(), await createApp()]
+    const [first, second, third] = apps.map(({ appId }) => appId)
+    for (const [index, app] of apps.entries()) await queue(app, 3 - index)
+    const others = Array.from({ length: 1_000 }, (_, id) => id).filter((id) => !apps.some(({ appId }) => appId === id))
+    const claiming = { claimedBy: 'a', now: AT + HOUR, leaseMs: MINUTE, most: 4, skipApps: others }
+    const { works } = done(await store().claimDeliveries(claiming))
+    const dues = works.map(({ delivery }) => [delivery.appId, delivery.dueAt - AT])
+    expect(
+      dues
+        .slice(0, 3)
+        .map(([appId]) => appId)
+        .toSorted(),
+    ).toEqual([first, second, third])
+    expect(dues.map(([, at]) => at)).toEqual([0, 0, 0, 1_000])
   })
 
   test('what is not due yet is not claimed', async () => {
