@@ -13,6 +13,9 @@ const MOST_TURNS = 10_000
 /** After a pause that was over for so long nobody wants to go there any more. */
 const FORGOTTEN_MS = 3_600_000
 
+/** So often in a row a place turned one sender away and served another: then that is about this one. */
+const TIMES_ALONE = 2
+
 type State = { failures: number; pauses: number; until: number; reason: string; isProbing: boolean }
 
 export type Breaker = ReturnType<typeof createBreaker>
@@ -22,6 +25,10 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
   const states = new Map<string, State>()
   /** Of each place that was paused, the app whose turn it was last. */
   const turns = new Map<string, number>()
+  /** Of each place that turned somebody away since it served somebody else: whom, by their own place. */
+  const turnedAway = new Map<string, string>()
+  /** How often that happened to them, since a mail of theirs was taken. */
+  const timesAlone = new Map<string, number>()
 
   const isHeld = ({ pauses, until, isProbing }: State): boolean => pauses > 0 && (until > steadyNow() || isProbing)
   const toWall = (until: number): number => until - steadyNow() + now()
@@ -100,6 +107,23 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
       state.until = steadyNow() + (PAUSE_MS[Math.min(state.pauses, PAUSE_MS.length - 1)] ?? 0)
       state.pauses += 1
     },
+
+    /** A server or a login failed for a mail of `own`, the place of one app alone. */
+    noteTurnedAway: (place: string, own: string): void => void turnedAway.set(place, own),
+
+    /** It took a mail of `own`: whoever was turned away there before may be so alone. */
+    noteServed(place: string, own: string): void {
+      timesAlone.delete(own)
+      const other = turnedAway.get(place)
+      turnedAway.delete(place)
+      if (other === undefined || other === own) return
+      const [oldest] = timesAlone.keys()
+      if (timesAlone.size >= MOST_TURNS && oldest !== undefined) timesAlone.delete(oldest)
+      timesAlone.set(other, (timesAlone.get(other) ?? 0) + 1)
+    },
+
+    /** Whether servers that turn them away serve others: then only they shall wait (promises 21). */
+    isAlone: (own: string): boolean => (timesAlone.get(own) ?? 0) >= TIMES_ALONE,
 
     /** When a server is tried again (ms UTC); null when it is not paused. */
     pausedUntil(place: string): number | null {

@@ -35,29 +35,41 @@ export async function handOver(
 /** Of a login they speak, and not of the server: only a password asks for TLS (RFC 4954). */
 const ABOUT_LOGIN = new Set(['eauth', 'enoauth', 'etls'])
 
-/** What says something about others too, and not only about one mail: the index of its place, or null. */
-function blameOf(outcome: Outcome): number | null {
-  const [server, login, own] = [0, 1, 2]
-  if (outcome.is === 'unreachable') return ABOUT_LOGIN.has(outcome.reason) ? login : server
-  if (outcome.is === 'unknown') return server
-  if (outcome.is !== 'refused') return null
-  if (outcome.code === 421) return server
-  if (outcome.code === 454 || isLoginRefused(outcome)) return login
-  return outcome.about === 'sender' || isLoginAsked(outcome) ? own : null
+/** Their indices among the places of a route. */
+const [SERVER, LOGIN, OWN] = [0, 1, 2]
+const [NOT_EVEN_ONE, NONE] = [-1, Number.POSITIVE_INFINITY]
+
+/** What says something about others too, and not only about one mail: the index of its place. */
+function blameOf(outcome: Outcome): number {
+  if (outcome.is === 'withheld') return NOT_EVEN_ONE
+  if (outcome.is === 'unreachable') return ABOUT_LOGIN.has(outcome.reason) ? LOGIN : SERVER
+  if (outcome.is === 'unknown') return SERVER
+  if (outcome.is !== 'refused') return NONE
+  if (outcome.code === 421) return SERVER
+  if (outcome.code === 454 || isLoginRefused(outcome)) return LOGIN
+  return outcome.about === 'sender' || isLoginAsked(outcome) ? OWN : NONE
 }
 
 /**
  * A server that does not answer is tried once for all; one that answers a login is well, and so is a login of which only
- * one app is refused (promises 21). Nothing is learnt of what comes after the one to blame.
+ * one app is refused (promises 21). Where a server again and again serves others and not this app, that is about the app,
+ * whatever it says. Nothing is learnt of what comes after the one to blame.
  */
 function tellBreaker(breaker: Breaker, route: Route, outcome: Outcome): void {
-  const blamed = outcome.is === 'withheld' ? -1 : (blameOf(outcome) ?? Number.POSITIVE_INFINITY)
+  const failed = blameOf(outcome)
+  const isShared = failed === SERVER || failed === LOGIN
+  const isAlone = isShared && breaker.isAlone(route.own)
+  const blamed = isAlone ? OWN : failed
   for (const [index, place] of placesOf(route).entries()) {
-    if (index === blamed) breaker.fail(place, reasonOf(outcome), outcome.is === 'refused' && isPlea(outcome))
-    else if (index > blamed) breaker.abstain(place)
+    if (index === blamed) breaker.fail(place, reasonOf(outcome), isAlone || isClear(outcome))
+    else if (index >= failed) breaker.abstain(place)
     else breaker.succeed(place)
+    if (index === failed && isShared) breaker.noteTurnedAway(place, route.own)
+    else if (failed === NONE && index !== OWN) breaker.noteServed(place, route.own)
   }
 }
+
+const isClear = (outcome: Outcome): boolean => outcome.is === 'refused' && isPlea(outcome)
 
 /** Enhanced codes that say there is no such mailbox (RFC 3463). A bare 550 may mean us as well, so it proves nothing. */
 const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])

@@ -127,3 +127,19 @@ test('of ten thousand places it is known whose turn it was', () => {
   breaker.admit('place 5000')
   expect([takeTurn('place 5000'), takeTurn('place 10000')]).toEqual([4, 4])
 })
+
+test('whoever is turned away again and again while others are served is alone with that, until a mail of theirs is taken', () => {
+  const turnAway = (own: string): boolean => (breaker.noteTurnedAway('a', own), breaker.isAlone(own))
+  // nobody was served
+  expect([turnAway('first'), turnAway('second'), turnAway('first')]).toEqual([false, false, false])
+  breaker.noteServed('a', 'first')
+  breaker.noteServed('a', 'second')
+  expect(turnAway('first')).toBe(false)
+  breaker.noteServed('a', 'second')
+  // once may be chance
+  expect(turnAway('first')).toBe(false)
+  breaker.noteServed('a', 'second')
+  expect([turnAway('first'), turnAway('second')]).toEqual([true, false])
+  breaker.noteServed('b', 'first')
+  expect(breaker.isAlone('first')).toBe(false)
+})

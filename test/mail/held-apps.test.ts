@@ -101,3 +101,24 @@ test('a clock that is set back makes no pause longer', async () => {
   await live(sending, MINUTE)
   expect(sending.server.received.map(({ to }) => to)).toEqual([['new@example.com']])
 })
+
+test.each(['drop', 454, 421] as const)(
+  'a server that says %p to one app and takes the mails of another is soon left alone by the one only',
+  async (doing) => {
+    const sending = await start({}, { sender: (from) => (from.endsWith('first.example') ? doing : 'accept') })
+    const sendSecond = await startSecond(sending, {})
+    await sending.sendEvents(100)
+    for (let person = 0; person < 100; person += 1) await sendSecond(`q${person}@example.com`)
+    await sending.sendDue()
+    for (let waited = 0; waited < 5 * MINUTE; waited += 5_000) {
+      sending.clock.tick(5_000)
+      await sending.sendDue()
+    }
+    expect([sending.server.received.length, new Set(countEach(sending))]).toEqual([100, new Set([1])])
+    const paused = sending.sender().listPauses()
+    expect(paused.filter(({ until }) => until > sending.clock.now()).map(({ place }) => place)).toEqual([
+      'login 0, app 1 as hello@first.example',
+    ])
+  },
+  20_000,
+)
