@@ -8,8 +8,8 @@ const FAILURES = 5
 /** The first pause, and each after it that ended in another failure. */
 export const PAUSE_MS = [15_000, 60_000, 300_000]
 
-/** Of so many places it is known whose turn it was; of the one that was paused first of all it is then forgotten. */
-const MOST_TURNS = 10_000
+/** So many places are known by whose turn it was, and by whom they turned away; then the first of them is forgotten. */
+const MOST_KNOWN = 10_000
 /** After a pause that was over for so long nobody wants to go there any more. */
 const FORGOTTEN_MS = 3_600_000
 
@@ -67,10 +67,8 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
       if (!state || state.pauses === 0 || isHeld(state)) return null
       const last = turns.get(place) ?? 0
       if (isOnItsWay(last)) return last
-      const [oldest] = turns.keys()
-      if (turns.size >= MOST_TURNS && oldest !== undefined) turns.delete(oldest)
       const next = appIds.find((appId) => appId > last) ?? appIds[0] ?? 0
-      turns.set(place, next)
+      keep(turns, place, next)
       return next
     },
 
@@ -109,17 +107,14 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
     },
 
     /** A server or a login failed for a mail of `own`, the place of one app alone. */
-    noteTurnedAway: (place: string, own: string): void => void turnedAway.set(place, own),
+    noteTurnedAway: (place: string, own: string): void => keep(turnedAway, place, own),
 
     /** It took a mail of `own`: whoever was turned away there before may be so alone. */
     noteServed(place: string, own: string): void {
       timesAlone.delete(own)
       const other = turnedAway.get(place)
       turnedAway.delete(place)
-      if (other === undefined || other === own) return
-      const [oldest] = timesAlone.keys()
-      if (timesAlone.size >= MOST_TURNS && oldest !== undefined) timesAlone.delete(oldest)
-      timesAlone.set(other, (timesAlone.get(other) ?? 0) + 1)
+      if (other !== undefined && other !== own) keep(timesAlone, other, (timesAlone.get(other) ?? 0) + 1)
     },
 
     /** Whether servers that turn them away serve others: then only they shall wait (promises 21). */
@@ -136,4 +131,10 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
         .filter(({ pauses }) => pauses > 0)
         .map(({ place, reason, until }) => ({ place, reason, until: toWall(until) })),
   }
+}
+
+function keep<Value>(known: Map<string, Value>, name: string, value: Value): void {
+  known.set(name, value)
+  const [first] = known.keys()
+  if (known.size > MOST_KNOWN && first !== undefined) known.delete(first)
 }

@@ -111,14 +111,14 @@ describe.skipIf(!hasChromium)('by Tab', () => {
   test(
     'a key is made, stored and revoked, and a member invited',
     async () => {
-      await enter('API keys', 'h1:has-text("API keys")')
+      await enter('API keys', 'h1 :text-is("API keys")')
       await enter('Make a key', '#name:focus')
       await page.keyboard.type('Production')
       await enter('Make the key', '#api-key')
-      await enter('I have stored them', 'h1:has-text("API keys")')
+      await enter('I have stored them', 'h1 :text-is("API keys")')
       await enter('Revoke Production', 'dialog:popover-open')
       await enter('Revoke the key', 'text=The key was revoked.')
-      await enter('Members', 'h1:has-text("Members")')
+      await enter('Members', 'h1 :text-is("Members")')
       await enter('Invite a member', '#email:focus')
       await page.keyboard.type('eve@example.com')
       await page.keyboard.press('Tab')
