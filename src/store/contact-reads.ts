@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { contacts, contactTags, events } from './schema.ts'
+import { contacts, contactTags } from './schema.ts'
+import { selectEventIds } from './timeline.ts'
 import { type ContactRow, EVENT_TYPES, type EventType } from './types.ts'
 
 /** Events may come late: the first or last of this many that came decides when somebody was seen. */
@@ -39,22 +40,21 @@ export function createContactReads(db: Database) {
   const newestStatuses = db.prepare<{ id: number; status: string }, [number, number, number]>(
     'SELECT id, status FROM contacts WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   )
-  const ofType = (type: EventType) =>
-    orm
-      .select({ receivedAt: events.receivedAt, occurredAt: events.occurredAt })
-      .from(events)
-      .where(and(eq(events.contactId, id), eq(events.type, EVENT_TYPES.indexOf(type))))
-      .limit(RECENT)
-  const lastEvents = ofType('event').orderBy(desc(events.id)).prepare()
-  const lastViews = ofType('page').orderBy(desc(events.id)).prepare()
-  const firstViews = ofType('page').orderBy(asc(events.id)).prepare()
+  const ofType = (type: EventType, order: 'ASC' | 'DESC') => {
+    const types = `= ${EVENT_TYPES.indexOf(type)}`
+    const ids = selectEventIds({ contact: '?1', types, rest: `ORDER BY id ${order} LIMIT ${RECENT}` })
+    return db.prepare<Times, [number]>(
+      `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN (${ids})`,
+    )
+  }
+  const [lastEvents, lastViews, firstViews] = [ofType('event', 'DESC'), ofType('page', 'DESC'), ofType('page', 'ASC')]
 
   /** Each time is a look at one end of an index, and costs the writing of an event nothing. */
   const complete = (row: StoredContact): ContactRow => ({
     ...row,
-    firstSeenAt: pickTime(Math.min, firstViews.all({ id: row.id })),
-    lastSeenAt: pickTime(Math.max, lastViews.all({ id: row.id })),
-    lastEventAt: pickTime(Math.max, lastEvents.all({ id: row.id })),
+    firstSeenAt: pickTime(Math.min, firstViews.all(row.id)),
+    lastSeenAt: pickTime(Math.max, lastViews.all(row.id)),
+    lastEventAt: pickTime(Math.max, lastEvents.all(row.id)),
   })
   // one snapshot for the rows and for their events
   const inSnapshot = (find: () => StoredContact[]): ContactRow[] => db.transaction(() => find().map(complete))()

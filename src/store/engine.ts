@@ -22,6 +22,7 @@ import { createStops } from './stops.ts'
 import { createSuppressionWrites } from './suppression-writes.ts'
 import { createTallies } from './tallies.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
+import { createTimeline, TIMELINE_UNTIL } from './timeline.ts'
 import { createTriggers } from './triggers.ts'
 import { createTwoStepWrites } from './two-step-writes.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
@@ -35,7 +36,8 @@ export type WriteName = keyof Writes
 export type Job<N extends WriteName = WriteName> = { name: N; input: Parameters<Writes[N]>[0] }
 export type Outcome<N extends WriteName = WriteName> = ReturnType<Writes[N]> | Refused
 
-const LAST_ID = `SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
+/** Of what was erased, the timeline still knows how far it has come: no event may get an id below. */
+const LAST_ID = `SELECT max(${TIMELINE_UNTIL}, ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
   ifnull((SELECT max(id) FROM deliveries), 0), ifnull((SELECT max(id) FROM messages), 0)) AS id`
 
 function createWrites(db: Database, now: () => number, sealer: Sealer) {
@@ -50,7 +52,8 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
     createTallies(db),
     createOnce(db),
   ]
-  const events = createEventWrites({ db, ids, people, names, tallies, triggers, stops })
+  const timeline = createTimeline(db, () => performance.now())
+  const events = createEventWrites({ db, ids, people, names, tallies, timeline, triggers, stops })
   const contacts = createContactWrites({ db, people, tallies, triggers, stops })
   const messages = createMessageWrites({ db, ids, live, sealer })
   const writes = {
@@ -59,7 +62,7 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
     ...createMembershipWrites(db),
     ...createSessionWrites(db),
     ...createTwoStepWrites({ db, sealer }),
-    ...createErasure({ db, people }),
+    ...createErasure({ db, people, timeline }),
     ...createBatchWrites({ db, people, addEvent: events.addEvent }),
     addNotes: createSnippetWrites(db).addNotes,
     ...createCallWrites(db),
@@ -76,13 +79,14 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
     names.forget()
     live.forget()
     usedUp.forget()
+    timeline.forget()
   }
   /** After another process wrote: its ids count as if they were ours. */
   const catchUp = (): void => {
     forget()
     ids.passOver(last.get()?.id ?? 0)
   }
-  return { writes, tallies, forget, catchUp }
+  return { writes, tallies, timeline, forget, catchUp }
 }
 
 export type Engine = ReturnType<typeof createEngine>
@@ -92,10 +96,11 @@ export type Engine = ReturnType<typeof createEngine>
  * bun:sqlite is, and because an async callback in a transaction does not roll back (promises 4).
  */
 export function createEngine(db: Database, now: () => number, sealer: Sealer) {
-  const { writes, tallies, forget, catchUp } = createWrites(db, now, sealer)
+  const { writes, tallies, timeline, forget, catchUp } = createWrites(db, now, sealer)
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((text) => db.prepare(text))
   const foreign = createForeignWatch(db, catchUp)
   let broken: { cause: unknown } | null = null
+  let isBusy = false
 
   const runOne = <N extends WriteName>({ name, input }: Job<N>): Outcome<N> => {
     const write = writes[name] as (input: Job<N>['input']) => Outcome<N>
@@ -107,8 +112,12 @@ export function createEngine(db: Database, now: () => number, sealer: Sealer) {
     foreign.look()
     const outcomes = jobs.map((job) => runOne(job))
     tallies.write()
+    // a transaction without jobs is there for the index alone
+    if (jobs.length > 0) timeline.advance()
+    else timeline.finish()
     commit?.run()
     tallies.settle()
+    isBusy = true
     return outcomes
   }
 
@@ -147,7 +156,13 @@ export function createEngine(db: Database, now: () => number, sealer: Sealer) {
       return jobs.map(() => ({ refusal: 'internal_error' }))
     }
   }
-  return { run, hasForeignWrite: foreign.take }
+
+  /** Called now and then: where nothing was written since the last time, people's events are put in order. */
+  const finishTimeline = (): void => {
+    if (!isBusy && timeline.hasWaiting()) run([])
+    isBusy = false
+  }
+  return { run, finishTimeline, hasForeignWrite: foreign.take }
 }
 
 /** Notices commits of other processes, at the start of each transaction and whenever it is asked. */

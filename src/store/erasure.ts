@@ -3,15 +3,17 @@ import { type Change, createAudit } from './audit.ts'
 import { IS_ENDED, USES_ONCE_UP } from './delivery-states.ts'
 import { publicId } from './ids.ts'
 import type { People } from './people.ts'
+import { selectEventIds, type Timeline } from './timeline.ts'
 import type { Refused } from './types.ts'
 
 /**
  * Removes a person with everything that holds them (promises 20). `secure_delete` blanks the bytes; of copies that it
  * does not know, blanking.ts takes care, as the mark set here demands.
  */
-export function createErasure({ db, people }: { db: Database; people: People }) {
+export function createErasure({ db, people, timeline }: { db: Database; people: People; timeline: Timeline }) {
   const tables = [
-    'DELETE FROM events WHERE contact_id = ?',
+    `DELETE FROM events WHERE id IN (${selectEventIds({ contact: '?1', types: '>= 0' })})`,
+    'DELETE FROM timeline WHERE contact_id = ?',
     // what is left of a batch without one of its items may be sent again, and must not tell what was in it
     `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
        (SELECT key_id, substr(idempotency_key, 1, instr(idempotency_key, char(9)) - 1)
@@ -27,7 +29,7 @@ export function createErasure({ db, people }: { db: Database; people: People }) 
   ] as const
   const audit = createAudit(db)
   const statements = tables.map((text) => db.prepare(text))
-  const [events, parents, records, tags, contact, batches, captured, deliveries, due] = statements
+  const [events, places, parents, records, tags, contact, batches, captured, deliveries, due] = statements
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
   const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
     `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
@@ -39,6 +41,8 @@ export function createErasure({ db, people }: { db: Database; people: People }) 
       const person = people.find(appId, email)
       if (!person) return { refusal: 'contact_not_found' }
       events?.run(person.id)
+      places?.run(person.id)
+      timeline.forget()
       parents?.run(person.id)
       records?.run(person.id)
       tags?.run(appId, person.id, tagsOf.get(person.id)?.tags ?? '[]')

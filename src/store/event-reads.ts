@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
-import { and, count, desc, eq, gt, gte, lt, lte, min, sql } from 'drizzle-orm'
+import { and, count, desc, eq, gt, gte, lt, lte, min, type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { contacts, eventNames, events, rollups } from './schema.ts'
+import { selectEventIds } from './timeline.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from './types.ts'
 
 /** How many hours of a name are looked up at once. */
@@ -30,8 +31,7 @@ export type EventQuery = {
 /** `next` is what `before` must be for the page after; null where there is none. A page may hold fewer than asked for. */
 export type EventPage = { rows: EventRow[]; next: number | null }
 
-/** Of one type, where the index of people is asked: it holds each type by itself. */
-type Range = { from: number; before: number; type?: number }
+type Range = { from: number; before: number }
 
 /** Reads of events, newest first. */
 export function createEventReads(db: Database) {
@@ -48,38 +48,27 @@ export function createEventReads(db: Database) {
     .where(and(eq(events.id, sql.placeholder('id')), sql`+${events.appId} = ${sql.placeholder('appId')}`))
     .prepare()
 
-  const page = ({ appId, contactId, limit }: EventQuery, nameId: number | null, range: Range): EventRow[] =>
+  const newestIds = db.prepare<{ id: number }, [number | null, number, number, number]>(
+    selectEventIds({ contact: '?1', types: '= ?2', upTo: '?3', rest: 'ORDER BY id DESC LIMIT ?4' }),
+  )
+
+  const newestOf = (which: SQL | undefined, nameId: number | null, limit: number): EventRow[] =>
     joined()
-      .where(
-        and(
-          // `+` keeps the app out of the choice of an index: the person's is the better one
-          contactId === null
-            ? eq(events.appId, appId)
-            : and(eq(events.contactId, contactId), sql`+${events.appId} = ${appId}`),
-          range.type === undefined ? undefined : eq(events.type, range.type),
-          gte(events.id, range.from),
-          lt(events.id, range.before),
-          nameId === null ? undefined : eq(events.nameId, nameId),
-        ),
-      )
+      .where(and(which, nameId === null ? undefined : eq(events.nameId, nameId)))
       .orderBy(desc(events.id))
       .limit(limit)
       .all()
       .map(toEventRow)
 
-  const rangeOf = ({ appId, contactId }: EventQuery, { from, before, type = 0 }: Range) =>
-    and(
-      contactId === null ? eq(events.appId, appId) : and(eq(events.contactId, contactId), eq(events.type, type)),
-      gte(events.id, from),
-      lt(events.id, before),
-    )
+  const inRange = (appId: number, { from, before }: Range): SQL | undefined =>
+    and(eq(events.appId, appId), gte(events.id, from), lt(events.id, before))
 
   /** How far the newest `most` rows of a range reach back, read off the index alone. */
-  const reach = (query: EventQuery, range: Range, most: number): { rows: number; floor: number } => {
+  const reach = (appId: number, range: Range, most: number): { rows: number; floor: number } => {
     const newest = orm
       .select({ id: events.id })
       .from(events)
-      .where(rangeOf(query, range))
+      .where(inRange(appId, range))
       .orderBy(desc(events.id))
       .limit(most)
       .as('newest')
@@ -92,13 +81,15 @@ export function createEventReads(db: Database) {
   }
 
   const ofPerson = (query: EventQuery, nameId: number | null, before: number): EventPage => {
-    const types = EVENT_TYPES.map((_, type) => type)
-    const most = Math.floor(SCANNED_MAX / types.length)
-    const floors = types.map((type) => (nameId === null ? 0 : reach(query, { from: 0, before, type }, most).floor))
-    const from = Math.max(...floors)
-    const wanted = { ...query, limit: query.limit + 1 }
-    const rows = types.flatMap((type) => page(wanted, nameId, { from, before, type })).sort((a, b) => b.id - a.id)
-    return cut(rows, query.limit, from)
+    const { appId, contactId, limit } = query
+    const most = nameId === null ? limit + 1 : Math.floor(SCANNED_MAX / EVENT_TYPES.length)
+    // each type by itself, as the index holds them
+    const found = EVENT_TYPES.map((_, type) => newestIds.all(contactId, type, before - 1, most).map(({ id }) => id))
+    // below it there may be more of a type than was looked at
+    const from = Math.max(...found.map((ids) => (ids.length < most ? 0 : (ids.at(-1) ?? 0))))
+    const ids = found.flat().filter((id) => id >= from)
+    const isOneOf = sql`${events.id} IN (SELECT value FROM json_each(${JSON.stringify(ids)})) AND +${events.appId} = ${appId}`
+    return cut(newestOf(isOneOf, nameId, limit + 1), limit, from)
   }
 
   const findName = (appId: number, name: string): number | null =>
@@ -135,7 +126,7 @@ export function createEventReads(db: Database) {
       for (const stretch of stretches) {
         const { to, from } = { ...stretch, from: Math.max(stretch.from, (query.after ?? 0) + 1) }
         for (let end = Math.min(cursor, to + 1); end > from;) {
-          const { rows, floor } = reach(query, { from, before: end }, CHUNK_ROWS)
+          const { rows, floor } = reach(query.appId, { from, before: end }, CHUNK_ROWS)
           yield { from: floor, before: end, cost: rows + CHUNK_COST }
           end = floor
         }
@@ -149,7 +140,7 @@ export function createEventReads(db: Database) {
     const rows: EventRow[] = []
     let scanned = 0
     for (const { cost, ...range } of chunksOf(query, nameId, before)) {
-      rows.push(...page({ ...query, limit: query.limit + 1 - rows.length }, nameId, range))
+      rows.push(...newestOf(inRange(query.appId, range), nameId, query.limit + 1 - rows.length))
       if (rows.length > query.limit) break
       scanned += cost
       if (scanned >= SCANNED_MAX) return { rows, next: range.from }
@@ -165,11 +156,8 @@ export function createEventReads(db: Database) {
       if (query.name !== null && nameId === null) return { rows: [], next: null }
       if (query.contactId !== null) return ofPerson(query, nameId, before)
       if (nameId !== null) return byName(query, nameId, before)
-      return cut(
-        page({ ...query, limit: query.limit + 1 }, null, { from: (query.after ?? 0) + 1, before }),
-        query.limit,
-        0,
-      )
+      const range = { from: (query.after ?? 0) + 1, before }
+      return cut(newestOf(inRange(query.appId, range), null, query.limit + 1), query.limit, 0)
     },
   }
 }

@@ -4,6 +4,7 @@ import type { IdSequence } from './ids.ts'
 import type { People, Person } from './people.ts'
 import type { Stops } from './stops.ts'
 import type { Tallies } from './tallies.ts'
+import type { Timeline } from './timeline.ts'
 import type { Triggers } from './triggers.ts'
 import { EVENT_TYPES, VIAS, type EventWrite, type RecordedEvent, type Refused } from './types.ts'
 
@@ -17,12 +18,13 @@ type Parts = {
   people: People
   names: EventNames
   tallies: Tallies
+  timeline: Timeline
   triggers: Triggers
   stops: Stops
 }
 
 /** One event, its person if they are new and may be made, and what both count towards (spec 2.4, 3.5). */
-export function createEventWrites({ db, ids, people, names, tallies, triggers, stops }: Parts) {
+export function createEventWrites({ db, ids, people, names, tallies, timeline, triggers, stops }: Parts) {
   const insert = db.prepare(
     `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at, occurred_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -47,6 +49,7 @@ export function createEventWrites({ db, ids, people, names, tallies, triggers, s
     const happened = occurredAt === at ? null : occurredAt
     const [typeCode, viaCode] = [EVENT_TYPES.indexOf(type), VIAS.indexOf(via)]
     insert.run(eventId, appId, contactId, nameId, typeCode, viaCode, properties, path, at, happened)
+    timeline.count()
     tallies.countEvent({ appId, nameId, eventId, receivedAt: at })
     const arrived = { eventId, appId, contactId, type, name, properties, path, at, occurredAt: occurredAt ?? at }
     stops.onEvent(arrived)

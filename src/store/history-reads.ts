@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { idSince } from './ids.ts'
+import { selectEventIds } from './timeline.ts'
 import { EVENT_TYPES } from './types.ts'
 
 /** More views than this within a message's wait are a machine's. */
@@ -12,16 +13,19 @@ export function createHistoryReads(db: Database) {
   const [event, page, action] = EVENT_TYPES.map((_, code) => code)
   const happened = 'ifnull(occurred_at, received_at)'
   const views = db.prepare<ViewRow, [number, number, number]>(
-    `SELECT path, ${happened} AS occurredAt FROM events
-     WHERE contact_id = ? AND type = ${page} AND id >= ? AND ${happened} >= ? AND path IS NOT NULL LIMIT ${VIEWS_MAX}`,
+    `SELECT path, ${happened} AS occurredAt
+     FROM (${selectEventIds({ contact: '?1', types: `= ${page}`, from: '?2' })}) CROSS JOIN events USING (id)
+     WHERE ${happened} >= ?3 AND path IS NOT NULL LIMIT ${VIEWS_MAX}`,
   )
   const done = db.prepare<{ at: number | null }, [number, string, number, number, number, number]>(
-    `SELECT max(${happened}) AS at FROM events
-     WHERE name_id = (SELECT id FROM event_names WHERE app_id = ? AND name = ?)
-       AND contact_id = ? AND type IN (${event}, ${action}) AND id >= ? AND ${happened} >= ? AND id <> ?`,
+    `SELECT max(${happened}) AS at
+     FROM (${selectEventIds({ contact: '?3', types: `IN (${event}, ${action})`, from: '?4' })}) CROSS JOIN events USING (id)
+     WHERE name_id = (SELECT id FROM event_names WHERE app_id = ?1 AND name = ?2)
+       AND ${happened} >= ?5 AND id <> ?6`,
   )
   const firstView = db.prepare<{ at: number | null }, [number]>(
-    `SELECT min(at) AS at FROM (SELECT ${happened} AS at FROM events WHERE contact_id = ? AND type = ${page} LIMIT 16)`,
+    `SELECT min(${happened}) AS at FROM events
+     WHERE id IN (${selectEventIds({ contact: '?1', types: `= ${page}`, rest: 'ORDER BY id LIMIT 16' })})`,
   )
 
   return {

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { idSince } from './ids.ts'
 import { createRehearsalPeople, eachById } from './rehearsal-people.ts'
 import type { ReportRow } from './snippet-types.ts'
+import { timelineUntil } from './timeline.ts'
 import { EVENT_TYPES } from './types.ts'
 
 /** When it came (`at`) and when it had happened, ms UTC. */
@@ -22,6 +23,8 @@ const ROWS_AT_ONCE = 1_000
 const ROWS_A_TURN = 30
 /** How much of the table is this app's is looked at again after so many parts. */
 const PARTS_ALIKE = 10
+/** So many of somebody's first page views are looked at. */
+const FIRST_VIEWS = 16
 
 /** The rows of a table by app and one column, in the order of that column. */
 type Parts = { table: 'events' | 'contacts' | 'snippet_batches'; by: 'id' | 'contact_id' }
@@ -36,7 +39,12 @@ type Options = { until: number; giveWay?: () => void }
 export function createRehearsalReads(db: Database, { until, giveWay = () => {} }: Options) {
   const lastOf = (table: 'events' | 'contacts'): number =>
     db.query<{ id: number | null }, []>(`SELECT max(id) AS id FROM ${table}`).get()?.id ?? -1
-  const ends = { events: lastOf('events'), contacts: lastOf('contacts'), snippet_batches: Number.MAX_SAFE_INTEGER }
+  const ends = {
+    timeline: timelineUntil(db),
+    events: lastOf('events'),
+    contacts: lastOf('contacts'),
+    snippet_batches: Number.MAX_SAFE_INTEGER,
+  }
   const [event, page, action] = EVENT_TYPES.map((_, code) => code)
   const nameId = db.prepare<{ id: number }, [number, string]>(
     'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
@@ -103,9 +111,16 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
 
   /** A few page views that came first, because what happened first may have come a little later. */
   const firstOf = (contact: string): string =>
-    `SELECT received_at AS at, ${HAPPENED} AS occurredAt FROM events
-     WHERE contact_id = ${contact} AND type = ${page} AND id <= ${ends.events} AND received_at <= ${until} LIMIT 16`
+    `SELECT received_at AS at, ${HAPPENED} AS occurredAt FROM timeline CROSS JOIN events ON id = event_id
+     WHERE timeline.contact_id = ${contact} AND timeline.type = ${page} AND event_id <= ${ends.timeline}
+       AND received_at <= ${until} LIMIT ${FIRST_VIEWS}`
   const firstViews = db.prepare<Seen, [number]>(firstOf('?'))
+  const lateViews = db.prepare<Seen & { contactId: number }, [number, number, number]>(
+    `SELECT contact_id AS contactId, received_at AS at, ${HAPPENED} AS occurredAt FROM events
+     WHERE id > ? AND id <= ? AND type = ${page} AND received_at <= ? ORDER BY id`,
+  )
+  /** Views that the timeline did not hold yet when all this began, of everybody: at most some thousand. */
+  const lateViewsOf = Map.groupBy(lateViews.all(ends.timeline, ends.events, until), ({ contactId }) => contactId)
   const firstViewOf = db.prepare<{ contactId: number; at: number | null; occurredAt: number | null }, [string]>(
     `SELECT value AS contactId, (SELECT min(at) FROM (${firstOf('value')})) AS at,
        (SELECT min(occurredAt) FROM (${firstOf('value')})) AS occurredAt FROM json_each(?)`,
@@ -117,13 +132,19 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
     /** When the browser script first saw somebody, also long ago: the first few views, as they came. */
     firstViewsOf(contactId: number): Seen[] {
       giveWay()
-      return firstViews.all(contactId)
+      const late = lateViewsOf.get(contactId) ?? []
+      return [...firstViews.all(contactId), ...late.map(({ at, occurredAt }) => ({ at, occurredAt }))].slice(
+        0,
+        FIRST_VIEWS,
+      )
     },
 
     /** The same of many, whose ids are ascending: when the first came, and when the first happened. */
     *eachFirstViewOf(ids: readonly number[]): Generator<Seen & { contactId: number }> {
       for (const { contactId, at, occurredAt } of eachById(firstViewOf, ids, giveWay)) {
-        if (at !== null && occurredAt !== null) yield { contactId, at, occurredAt }
+        const late = lateViewsOf.get(contactId)
+        if (late) yield earliest(contactId, at === null || occurredAt === null ? late : [{ at, occurredAt }, ...late])
+        else if (at !== null && occurredAt !== null) yield { contactId, at, occurredAt }
       }
     },
 
@@ -160,5 +181,11 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
     },
   }
 }
+
+const earliest = (contactId: number, seen: Seen[]): Seen & { contactId: number } => ({
+  contactId,
+  at: Math.min(...seen.map(({ at }) => at)),
+  occurredAt: Math.min(...seen.map(({ occurredAt }) => occurredAt)),
+})
 
 export type RehearsalReads = ReturnType<typeof createRehearsalReads>

@@ -170,7 +170,17 @@ export const events = sqliteTable(
     receivedAt: integer('received_at').notNull(),
     occurredAt: integer('occurred_at'),
   },
-  (t) => [index('events_by_contact').on(t.contactId, t.type), index('events_by_app').on(t.appId)],
+  (t) => [index('events_by_app').on(t.appId)],
+)
+
+export const timeline = sqliteTable(
+  'timeline',
+  {
+    contactId: integer('contact_id').notNull(),
+    type: integer('type').notNull(),
+    eventId: integer('event_id').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.contactId, t.type, t.eventId] })],
 )
 
 export const rollups = sqliteTable(

@@ -56,6 +56,7 @@ function parts(watched: Database) {
   const common = { db: watched, live: createLiveMessages(watched), usedUp: createUsedUp() }
   return { ...common, ends: createDeliveryEnds(common) }
 }
+const timeline = { count: () => {}, advance: () => {}, finish: () => {}, forget: () => {}, hasWaiting: () => false }
 const people = { find: () => null, add: () => ({ id: 1, lacksName: false }), drop: () => {}, forget: () => {} }
 
 describe('no statement looks through all deliveries', () => {
@@ -65,7 +66,7 @@ describe('no statement looks through all deliveries', () => {
     ['triggers', 1, (watched) => createTriggers({ ...parts(watched), ids: { next: () => 1, passOver: () => {} } })],
     ['stops and visits', 4, (watched) => createStops(parts(watched))],
     ['suppression', 4, (watched) => createSuppressionWrites(parts(watched))],
-    ['erasure', 2, (watched) => createErasure({ db: watched, people })],
+    ['erasure', 2, (watched) => createErasure({ db: watched, people, timeline })],
     ['live messages', 1, (watched) => createLiveMessages(watched).of(1)],
     ['counts of a message', 4, (watched) => createMessageReads(watched, sealer).countDeliveries(1)],
     ['counts of all messages', 4, (watched) => createMessageReads(watched, sealer).countAllDeliveries(1)],

@@ -111,28 +111,33 @@ test('what came later than it is to read is not read, though its id may be ahead
   expect(found).toEqual([[1], [1], [0], [0]])
 })
 
-test('who was seen first when, also before the days that are read', () => {
-  const view = db.prepare(
-    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, path, received_at, occurred_at)
+test.each([0, 1, 2, 4])(
+  'who was seen first when, also before the days that are read, of %d in the timeline',
+  (until) => {
+    const view = db.prepare(
+      `INSERT INTO events (id, app_id, contact_id, name_id, type, via, path, received_at, occurred_at)
      VALUES (?, 1, ?, 1, 1, 1, '/', ?, ?)`,
-  )
-  view.run(1, 5, FIRST - 9_000, null)
-  view.run(2, 5, FIRST - 8_000, FIRST - 9_500)
-  view.run(3, 6, FIRST + 1, FIRST - 1)
-  add(4, FIRST, 7)
-  const reads = createRehearsalReads(db, { until: FIRST })
-  expect([5, 6, 7].map(reads.firstViewsOf)).toEqual([
-    [
-      { at: FIRST - 9_000, occurredAt: FIRST - 9_000 },
-      { at: FIRST - 8_000, occurredAt: FIRST - 9_500 },
-    ],
-    [],
-    [],
-  ])
-  expect([...reads.eachFirstViewOf([5, 6, 7])]).toEqual([
-    { contactId: 5, at: FIRST - 9_000, occurredAt: FIRST - 9_500 },
-  ])
-})
+    )
+    view.run(1, 5, FIRST - 9_000, null)
+    view.run(2, 5, FIRST - 8_000, FIRST - 9_500)
+    view.run(3, 6, FIRST + 1, FIRST - 1)
+    add(4, FIRST, 7)
+    db.run(`INSERT INTO timeline SELECT contact_id, type, id FROM events WHERE id <= ${until}`)
+    db.run(`UPDATE install SET value = '${until}' WHERE name = 'timeline_until'`)
+    const reads = createRehearsalReads(db, { until: FIRST })
+    expect([5, 6, 7].map(reads.firstViewsOf)).toEqual([
+      [
+        { at: FIRST - 9_000, occurredAt: FIRST - 9_000 },
+        { at: FIRST - 8_000, occurredAt: FIRST - 9_500 },
+      ],
+      [],
+      [],
+    ])
+    expect([...reads.eachFirstViewOf([5, 6, 7])]).toEqual([
+      { contactId: 5, at: FIRST - 9_000, occurredAt: FIRST - 9_500 },
+    ])
+  },
+)
 
 test('others get their turn between parts and within them, and nothing is being read in between', () => {
   fill(10_000, 0)

@@ -87,10 +87,15 @@ describe('schema.ts is what the migrations make', () => {
 function plansOf(create: (db: Database) => () => unknown): string[] {
   const texts = new Set<string>()
   const watched = Object.create(db) as Database
-  watched.prepare = ((text: string) => {
-    texts.add(text)
-    return db.query(text)
-  }) as Database['prepare']
+  // also what was prepared before, when it is used
+  watched.prepare = ((text: string) =>
+    new Proxy(db.query(text), {
+      get(statement, name) {
+        texts.add(text)
+        const value: unknown = Reflect.get(statement, name)
+        return typeof value === 'function' ? value.bind(statement) : value
+      },
+    })) as Database['prepare']
   watched.transaction = db.transaction.bind(db)
   const read = create(watched)
   texts.clear()
@@ -98,7 +103,12 @@ function plansOf(create: (db: Database) => () => unknown): string[] {
   return Array.from(texts, (text) =>
     db
       .query<{ detail: string }, null[]>(`EXPLAIN QUERY PLAN ${text}`)
-      .all(...Array.from(text.matchAll(/\?/g), () => null))
+      .all(
+        ...Array.from(
+          new Set(Array.from(text.matchAll(/\?(\d*)/g), ({ 1: number, index }) => number || index)),
+          () => null,
+        ),
+      )
       .map((row) => row.detail)
       .join('; '),
   )
@@ -140,12 +150,12 @@ describe('lists use their index, and none sorts', () => {
     [
       "a person's timeline",
       listEvents({ ...events, contactId: 5 }),
-      'events_by_contact (contact_id=? AND type=? AND rowid>? AND rowid<?)',
+      'timeline USING PRIMARY KEY (contact_id=? AND type=? AND event_id>? AND event_id<?)',
     ],
     [
       "a person's timeline by name",
       listEvents({ ...events, contactId: 5, name: 'known' }),
-      'events_by_contact (contact_id=? AND type=? AND rowid>? AND rowid<?)',
+      'timeline USING PRIMARY KEY (contact_id=? AND type=? AND event_id>? AND event_id<?)',
     ],
     ['events by name', listEvents({ ...events, name: 'known' }), 'events_by_app (app_id=? AND rowid>? AND rowid<?)'],
   ])('%s', (_, create, index) => {
@@ -153,7 +163,7 @@ describe('lists use their index, and none sorts', () => {
     expect(plans.some((plan) => plan.includes(index))).toBe(true)
     for (const plan of plans) {
       // but what a look at an index has given
-      expect(plan.replaceAll('SCAN newest', '')).not.toContain('SCAN')
+      expect(plan.replaceAll(/SCAN (newest|json_each)/g, '')).not.toContain('SCAN')
       // the hours of one name are sorted by event: a few thousand short rows
       if (!plan.includes('rollups')) expect(plan).not.toContain('TEMP B-TREE')
     }

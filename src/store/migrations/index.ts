@@ -8,6 +8,7 @@ import mcpCalls from './0007_mcp_calls.sql' with { type: 'text' }
 import memberships from './0008_memberships.sql' with { type: 'text' }
 import twoStep from './0009_two_step.sql' with { type: 'text' }
 import keptMails from './0010_kept_mails.sql' with { type: 'text' }
+import timeline from './0011_timeline.sql' with { type: 'text' }
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
 export const MIGRATIONS: readonly string[] = [
@@ -21,6 +22,7 @@ export const MIGRATIONS: readonly string[] = [
   memberships,
   twoStep,
   keptMails,
+  timeline,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

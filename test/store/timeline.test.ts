@@ -1,0 +1,259 @@
+/** The index of people's events is filled behind them; whatever it holds yet, the same is read (promises 5, product.md). */
+import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createContactReads } from '../../src/store/contact-reads.ts'
+import { databasePath, openDatabase } from '../../src/store/database.ts'
+import { createEngine, type Job } from '../../src/store/engine.ts'
+import { createEventReads, type EventQuery } from '../../src/store/event-reads.ts'
+import { createHistoryReads } from '../../src/store/history-reads.ts'
+import { createSealer } from '../../src/store/sealing.ts'
+import { createTimeline, timelineUntil } from '../../src/store/timeline.ts'
+import { EVENT_TYPES } from '../../src/store/types.ts'
+import { createRandom } from '../random.ts'
+import { AT, eventWrite, makeFolder } from './samples.ts'
+
+const WAITING_MAX = 4_096
+const REST_MS = 200
+
+let folder: string
+let remove: () => void
+let open: Database[] = []
+beforeEach(() => ({ folder, remove } = makeFolder()))
+afterEach(() => {
+  for (const db of open) db.close()
+  open = []
+  remove()
+})
+
+function openOne() {
+  const db = openDatabase(folder)
+  open.push(db)
+  return db
+}
+
+const openEngine = (db = openOne()) => ({ db, engine: createEngine(db, () => AT, createSealer(null)) })
+
+type Row = [contactId: number, type: number, eventId: number]
+const held = (db: Database): Row[] =>
+  db.query<Row, []>('SELECT * FROM timeline ORDER BY contact_id, type, event_id').values() as Row[]
+const wanted = (db: Database): Row[] =>
+  db.query<Row, []>('SELECT contact_id, type, id FROM events ORDER BY contact_id, type, id').values() as Row[]
+
+/** Events of so many people, as a commit writes them. */
+function createFeed(db: Database) {
+  let now = 1_000
+  let id = 0
+  const timeline = createTimeline(db, () => now)
+  const insert = db.prepare(
+    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at) VALUES (?, 1, ?, 1, ?, 0, ?)`,
+  )
+  return {
+    timeline,
+    wait: (ms: number) => void (now += ms),
+    commit: (rows: number): void => {
+      db.transaction(() => {
+        for (let row = 0; row < rows; row += 1) {
+          id += 1
+          insert.run(id, (id * 7919) % 101, id % 3, AT)
+          timeline.count()
+        }
+        timeline.advance()
+      })()
+    },
+  }
+}
+
+describe('when it is filled', () => {
+  test('where little comes, with the commit that brings it', () => {
+    const db = openOne()
+    const feed = createFeed(db)
+    for (let commit = 0; commit < 5; commit += 1) {
+      feed.commit(3)
+      feed.wait(REST_MS)
+    }
+    expect(held(db)).toEqual(wanted(db))
+    expect([timelineUntil(db), feed.timeline.hasWaiting()]).toEqual([15, false])
+  })
+
+  test('where much comes, some thousand at once, a part with each commit; never more than two such wait', () => {
+    const db = openOne()
+    const feed = createFeed(db)
+    let most = 0
+    for (let commit = 0; commit < 400; commit += 1) {
+      feed.commit(100)
+      // ids are counted up here, so this is how many events a reader looks through
+      most = Math.max(most, (commit + 1) * 100 - timelineUntil(db))
+    }
+    expect(most).toBeGreaterThan(WAITING_MAX)
+    expect(most).toBeLessThan(2 * WAITING_MAX)
+  })
+
+  test('a pause is used for all that waits', () => {
+    const db = openOne()
+    const feed = createFeed(db)
+    for (let commit = 0; commit < 70; commit += 1) feed.commit(100)
+    expect(feed.timeline.hasWaiting()).toBe(true)
+    db.transaction(() => feed.timeline.finish())()
+    expect(held(db)).toEqual(wanted(db))
+    expect([timelineUntil(db), feed.timeline.hasWaiting()]).toEqual([7_000, false])
+  })
+
+  test('the engine uses a pause: where nothing was written since the last look', () => {
+    const { db, engine } = openEngine()
+    engine.run([{ name: 'recordEvent', input: eventWrite() }])
+    engine.run(Array.from({ length: 300 }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
+    engine.finishTimeline()
+    expect(held(db).length).toBe(1)
+    engine.finishTimeline()
+    expect(held(db)).toEqual(wanted(db))
+    const before = db.query('PRAGMA data_version').get()
+    const other = openOne()
+    const version = other.query('PRAGMA data_version')
+    const seen = version.get()
+    engine.finishTimeline()
+    engine.finishTimeline()
+    // and writes nothing where nothing waits
+    expect([version.get(), db.query('PRAGMA data_version').get()]).toEqual([seen, before])
+  })
+
+  test('what a process that was killed had half written is written once', () => {
+    const db = openOne()
+    const feed = createFeed(db)
+    for (let commit = 0; commit < 60; commit += 1) feed.commit(100)
+    expect(held(db).length).toBeGreaterThan(1_000)
+    expect(timelineUntil(db)).toBe(100)
+    const next = openOne()
+    const again = createTimeline(next, () => 0)
+    for (let commit = 0; commit < 3; commit += 1) next.transaction(() => again.advance())()
+    next.transaction(() => again.finish())()
+    expect(held(next)).toEqual(wanted(next))
+    expect(timelineUntil(next)).toBe(6_000)
+  })
+})
+
+test('an older database is filled when it is brought up to date', () => {
+  const db = openOne()
+  createFeed(db).commit(1_000)
+  const file = databasePath(folder)
+  db.run(`DROP TABLE timeline; DELETE FROM install WHERE name = 'timeline_until';
+    CREATE INDEX events_by_contact ON events (contact_id, type); PRAGMA user_version = 10`)
+  db.close()
+  open = []
+  const upgraded = openOne()
+  expect(held(upgraded)).toEqual(wanted(upgraded))
+  expect(timelineUntil(upgraded)).toBe(1_000)
+  expect(upgraded.query(`SELECT name FROM sqlite_schema WHERE name = 'events_by_contact'`).all()).toEqual([])
+  expect(new Database(`${file}.before-11`).query('SELECT count(*) AS n FROM events').get()).toEqual({ n: 1_000 })
+})
+
+const PEOPLE = 4
+const emailOf = (person: number): string => `p${person}@example.com`
+
+/** What was written, as the reads should tell it. */
+type Known = { person: number; type: number; name: string; at: number }
+
+/** When the events of all pages came. */
+function listAll({ listEvents }: ReturnType<typeof createEventReads>, query: EventQuery): number[] {
+  const { rows, next } = listEvents(query)
+  const times = rows.map(({ receivedAt }) => receivedAt)
+  return next === null ? times : [...times, ...listAll({ listEvents } as never, { ...query, before: next })]
+}
+
+/** Every read of a person's events, beside the same from a list. */
+function expectSame(db: Database, known: Known[], ids: Map<number, number>): void {
+  const [events, contacts, history] = [createEventReads(db), createContactReads(db), createHistoryReads(db)]
+  for (let person = 0; person < PEOPLE; person += 1) {
+    const contactId = ids.get(person)
+    if (contactId === undefined) continue
+    const theirs = known.filter((one) => one.person === person)
+    const ofType = (type: number) => theirs.filter((one) => one.type === type).map(({ at }) => at)
+    const query = { appId: 1, contactId, name: null, before: null, limit: 1_000 }
+    const [all, named] = [query, { ...query, name: 'b' }].map((one) => listAll(events, one))
+    expect(all).toEqual(theirs.map(({ at }) => at).toReversed())
+    expect(named).toEqual(theirs.flatMap(({ name, at }) => (name === 'b' ? [at] : [])).toReversed())
+    const found = contacts.byId(contactId)
+    const views = ofType(1)
+    expect([found?.lastEventAt, found?.firstSeenAt, found?.lastSeenAt]).toEqual([
+      ofType(0).at(-1) ?? null,
+      views[0] ?? null,
+      views.at(-1) ?? null,
+    ])
+    expect(history.firstViewAt(contactId)).toBe(views[0] ?? null)
+    expect(history.listViews(contactId, AT).map(({ occurredAt }) => occurredAt)).toEqual(views)
+    const done = theirs.filter(({ type, name }) => type !== 1 && name === 'a').map(({ at }) => at)
+    expect(history.lastDoneAt({ appId: 1, contactId, name: 'a', since: AT, exceptId: null })).toBe(done.at(-1) ?? null)
+  }
+}
+
+/** Steps of a service and of a command beside it, in any order; reads are asked after each, on a connection of their own. */
+test.each([
+  [1, 40],
+  [2, 40],
+  [3, 40],
+  [4, 256],
+  [5, 256],
+  [6, 256],
+])('whatever is written, undone, erased and filled, reads tell the same (%d)', (seed, batchRows) => {
+  const random = createRandom(seed)
+  const [one, two] = [openEngine(), openEngine()]
+  const reader = openOne()
+  let known: Known[] = []
+  const ids = new Map<number, number>()
+  let at = AT
+  const write = (): [Job, Known] => {
+    at += 1
+    const [person, type, name] = [random.below(PEOPLE), random.below(3), random.pick(['a', 'b'])]
+    const path = type === 1 ? '/' : null
+    const changes = { email: emailOf(person), type: EVENT_TYPES[type] ?? 'event', name, path, at }
+    return [
+      { name: 'recordEvent', input: eventWrite(changes) },
+      { person, type, name, at },
+    ]
+  }
+  const steps = {
+    record: () => {
+      const batch = Array.from({ length: 1 + random.below(batchRows) }, write)
+      const { engine } = random.isOften(0.8) ? one : two
+      const outcomes = engine.run(batch.map(([job]) => job))
+      for (const [index, outcome] of outcomes.entries()) {
+        const row = batch[index]?.[1]
+        if (!row || !('contactId' in outcome)) throw new Error('an event was refused')
+        known.push(row)
+        ids.set(row.person, outcome.contactId)
+      }
+    },
+    undo: () => {
+      one.db.run('PRAGMA query_only = ON')
+      one.engine.run([write()[0]])
+      one.db.run('PRAGMA query_only = OFF')
+    },
+    erase: () => {
+      const person = random.below(PEOPLE)
+      const by = { accountId: 'acc_1', actor: 'x', via: 'cli', at }
+      const { engine, db } = random.isOften(0.7) ? one : two
+      engine.run([{ name: 'eraseContact', input: { appId: 1, email: emailOf(person), ...by } } as unknown as Job])
+      const contactId = ids.get(person)
+      if (contactId !== undefined) expect(held(db).filter(([contact]) => contact === contactId)).toEqual([])
+      known = known.filter((row) => row.person !== person)
+      ids.delete(person)
+    },
+    rest: () => {
+      one.engine.finishTimeline()
+      one.engine.finishTimeline()
+    },
+  }
+  const records = Array.from({ length: batchRows / 10 }, () => 'record' as const)
+  const order = ['rest', ...records, 'undo', 'erase'] as const
+  const log = console.error
+  console.error = () => {}
+  try {
+    for (let step = 0; step < 60; step += 1) {
+      steps[random.pick(order)]()
+      expectSame(reader, known, ids)
+    }
+  } finally {
+    console.error = log
+  }
+  steps.rest()
+  expect(held(reader)).toEqual(wanted(reader))
+})
