@@ -34,21 +34,38 @@ export type Routes = ReturnType<typeof createRoutes>
 
 const CAPTURE = 'capture'
 
+/** A login that nobody named for so long is forgotten, and its connections end. No pause is as long. */
+const FORGOTTEN_MS = 3_600_000
+
+/** `provider` undefined: no mail went there yet; null: what was set is no address of a mail server. */
+type Known = { login: string; provider: Provider | null | undefined; namedAt: number }
+
+type Options = { monotonicMs: () => number; createProvider?: (url: string) => Provider | null }
+
 /** Connections are opened once for each server, and shared by the apps that use it. */
-export function createRoutes(defaults: MailDefaults, createProvider: (url: string) => Provider | null = providerOf) {
+export function createRoutes(defaults: MailDefaults, { monotonicMs, createProvider = providerOf }: Options) {
   const sender = defaults.from === null ? null : readMailbox(defaults.from)
-  const providers = new Map<string, Provider | null>()
-  const logins = new Map<string, string>()
-  const loginOf = (url: string): string => {
-    const login = logins.get(url) ?? `login ${logins.size}`
-    logins.set(url, login)
-    return login
+  /** By URL, whoever was named last at the end. */
+  const known = new Map<string, Known>()
+  let logins = 0
+
+  const forgetOld = (now: number): void => {
+    for (const [url, { provider, namedAt }] of known) {
+      if (namedAt > now - FORGOTTEN_MS) return
+      known.delete(url)
+      provider?.close()
+    }
+  }
+  const nameLogin = (url: string): Known => {
+    const now = monotonicMs()
+    const found = known.get(url) ?? { login: `login ${logins++}`, provider: undefined }
+    const named = Object.assign(found, { namedAt: now })
+    known.delete(url)
+    known.set(url, named)
+    forgetOld(now)
+    return named
   }
   const urlOf = ({ smtpUrl }: Pick<MailSettings, 'smtpUrl'>): string | null => smtpUrl ?? defaults.smtpUrl
-  const findProvider = (url: string): Provider | null => {
-    if (!providers.has(url)) providers.set(url, createProvider(url))
-    return providers.get(url) ?? null
-  }
 
   return {
     sender,
@@ -60,9 +77,10 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
       const common = { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings) }
       const url = urlOf(settings)
       if (url === null) return { ...common, server: CAPTURE, login: CAPTURE, own: CAPTURE, provider: null }
-      const provider = findProvider(url)
+      const named = nameLogin(url)
+      const { login, provider = createProvider(url) } = named
+      named.provider = provider
       if (provider === null) return { fault: 'smtp_url' }
-      const login = loginOf(url)
       return {
         ...common,
         server: placeOf(url),
@@ -81,11 +99,11 @@ export function createRoutes(defaults: MailDefaults, createProvider: (url: strin
       const isUnreadable = url !== null && readSmtpUrl(url) === null
       const common = { from: findFrom({}, settings, sender), isOwn: settings.smtpUrl !== null, isUnreadable }
       if (url === null || isUnreadable) return { ...common, server: null, login: null, places: [] }
-      const [server, login] = [nameOf(url), loginOf(url)]
+      const [server, login] = [nameOf(url), nameLogin(url).login]
       return { ...common, server, login, places: [placeOf(url), login] }
     },
     close(): void {
-      for (const provider of providers.values()) provider?.close()
+      for (const { provider } of known.values()) provider?.close()
     },
   }
 }

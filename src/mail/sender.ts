@@ -28,7 +28,10 @@ export type Sender = Mailer & {
 export function createSender(sending: SenderParts): Sender {
   const { store, clock, claimedBy, baseUrl, onFault } = sending
   const stop = new AbortController()
-  const routes = createRoutes(sending.defaults, sending.createProvider)
+  const routes = createRoutes(sending.defaults, {
+    monotonicMs: clock.monotonicMs,
+    createProvider: sending.createProvider,
+  })
   const breaker = createBreaker(clock)
   const { sendDue, landed, waitMs } = createDispatch({ ...sending, routes, breaker, stopping: stop.signal })
   const loop = createLoop(sendDue, { waitMs, onFault, stopping: stop.signal })

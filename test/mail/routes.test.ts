@@ -7,17 +7,22 @@ import { CONTENT } from './sending.ts'
 
 const OURS = { smtpUrl: 'smtp://me:secret@mail.example.com', from: 'Eventpost <post@example.com>' }
 
+const HOUR = 3_600_000
+
 function find(
   settings: Partial<MailSettings> = {},
   mail: object = {},
   defaults: Parameters<typeof createRoutes>[0] = OURS,
 ) {
   const opened: string[] = []
-  const routes = createRoutes(defaults, (url) => {
+  const closed: string[] = []
+  let now = 0
+  const createProvider = (url: string): Provider | null => {
     opened.push(url)
-    const provider: Provider = { send: async () => ({ is: 'sent' }), close: () => {} }
+    const provider: Provider = { send: async () => ({ is: 'sent' }), close: () => void closed.push(url) }
     return url.startsWith('smtp') ? provider : null
-  })
+  }
+  const routes = createRoutes(defaults, { monotonicMs: () => now, createProvider })
   const message: MessageRow = {
     id: 1,
     accountId: 'acc',
@@ -30,7 +35,10 @@ function find(
     content: { ...CONTENT, mail: { ...CONTENT.mail, ...mail } },
   }
   const work = { message, settings: { ...NO_SETTINGS, ...settings } }
-  return { route: routes.find(work), again: () => routes.find(work), opened }
+  const wait = (ms: number): void => void (now += ms)
+  const again = (changes: Partial<MailSettings> = {}) =>
+    routes.find({ ...work, settings: { ...work.settings, ...changes } })
+  return { route: again(), again, wait, opened, closed }
 }
 
 describe('the sender', () => {
@@ -66,6 +74,20 @@ describe('the server', () => {
     again()
     expect(opened).toEqual([OURS.smtpUrl])
     expect(find({ smtpUrl: 'smtps://own.example' }).route).toMatchObject({ server: 'smtps://own.example:465' })
+  })
+
+  test('is forgotten, and its connections end, when nobody has named it for an hour', () => {
+    const { route, again, wait, opened, closed } = find()
+    const other = { smtpUrl: 'smtp://other.example.com' }
+    again(other)
+    wait(HOUR - 1)
+    expect(again()).toMatchObject({ login: 'login' in route ? route.login : null })
+    wait(1)
+    again()
+    expect([opened, closed]).toEqual([[OURS.smtpUrl, other.smtpUrl], [other.smtpUrl]])
+    // and is another one when it comes again
+    again(other)
+    expect(opened).toHaveLength(3)
   })
 
   test('is none where nothing is set: mails are kept', () => {
