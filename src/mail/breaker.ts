@@ -18,6 +18,8 @@ const TIMES_ALONE = 2
 
 type State = { failures: number; pauses: number; until: number; reason: string; isProbing: boolean }
 
+type Failure = { reason: string; isClear: boolean; sentAt: number }
+
 export type Breaker = ReturnType<typeof createBreaker>
 
 /** Pauses run on `steadyNow`, which nobody can set; told is when they end by the wall clock `now`. */
@@ -91,16 +93,16 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
       if (state) state.isProbing = false
     },
 
-    /** `isClear`: the server itself asks for a pause. */
-    fail(place: string, reason: string, isClear: boolean): void {
+    /** `isClear`: the server itself asks for a pause. `sentAt`: when its mail was let in, on `steadyNow`. */
+    fail(place: string, { reason, isClear, sentAt }: Failure): void {
       const state = states.get(place) ?? { failures: 0, pauses: 0, until: 0, reason, isProbing: false }
       states.set(place, state)
       state.failures += 1
       state.reason = reason
+      // as above, and the one that tries is another
+      if (state.until > sentAt) return
       const isProbe = state.isProbing
       state.isProbing = false
-      // as above
-      if (state.until > steadyNow()) return
       if (!isProbe && !isClear && state.failures < FAILURES) return
       state.until = steadyNow() + (PAUSE_MS[Math.min(state.pauses, PAUSE_MS.length - 1)] ?? 0)
       state.pauses += 1

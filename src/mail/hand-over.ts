@@ -21,6 +21,7 @@ export async function handOver(
     return putOff(parts, work, { reason: isServer ? 'server_paused' : 'sender_paused', dueAt: until, record: judged })
   }
   const record = forgetSaid(judged)
+  const sentAt = clock.steadyNow()
   for (const place of places) breaker.admit(place)
   let marked: Awaited<ReturnType<typeof store.markHanded>> | null = null
   const outcome = await route.provider?.send(composed, async () => {
@@ -28,7 +29,7 @@ export async function handOver(
     return 'held' in marked && marked.held
   })
   if (!outcome) throw new Error('a route without a provider')
-  tellBreaker(breaker, route, outcome)
+  tellBreaker(breaker, { route, outcome, sentAt })
   return conclude(parts, work, { outcome, marked, record })
 }
 
@@ -55,19 +56,22 @@ function blameOf(outcome: Outcome): number {
  * one app is refused (promises 21). Where a server again and again serves others and not this app, that is about the app,
  * whatever it says. Nothing is learnt of what comes after the one to blame.
  */
-function tellBreaker(breaker: Breaker, route: Route, outcome: Outcome): void {
+function tellBreaker(breaker: Breaker, { route, outcome, sentAt }: Told): void {
   const failed = blameOf(outcome)
   const isShared = failed === SERVER || failed === LOGIN
   const isAlone = isShared && breaker.isAlone(route.own)
   const blamed = isAlone ? OWN : failed
   for (const [index, place] of placesOf(route).entries()) {
-    if (index === blamed) breaker.fail(place, reasonOf(outcome), isAlone || isClear(outcome))
+    const failure = { reason: reasonOf(outcome), isClear: isAlone || isClear(outcome), sentAt }
+    if (index === blamed) breaker.fail(place, failure)
     else if (index >= failed) breaker.abstain(place)
     else breaker.succeed(place)
     if (index === failed && isShared) breaker.noteTurnedAway(place, route.own)
     else if (failed === NONE && index !== OWN) breaker.noteServed(place, route.own)
   }
 }
+
+type Told = { route: Route; outcome: Outcome; sentAt: number }
 
 const isClear = (outcome: Outcome): boolean => outcome.is === 'refused' && isPlea(outcome)
 

@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 
 const fail = (times: number, isClear = false): void => {
-  for (let time = 0; time < times; time++) breaker.fail('a', 'smtp_421', isClear)
+  for (let time = 0; time < times; time++) breaker.fail('a', { reason: 'smtp_421', isClear, sentAt: now })
 }
 
 test('a server that fails now and then is not paused', () => {
@@ -46,9 +46,20 @@ test('after a pause one mail tries; each failure makes the next pause longer', (
       false,
       true,
     ])
-    breaker.fail('a', 'econnection', false)
+    breaker.fail('a', { reason: 'econnection', isClear: false, sentAt: now })
     expect(breaker.pausedUntil('a')).toBe(now + pause)
   }
+})
+
+test('a mail from before the pause that fails while another tries does not speak for that one', () => {
+  const sentAt = now
+  fail(1, true)
+  now = breaker.pausedUntil('a') ?? 0
+  expect(breaker.admit('a')).toBe(true)
+  breaker.fail('a', { reason: 'etimedout', isClear: true, sentAt })
+  expect([breaker.isHeld('a'), breaker.pausedUntil('a')]).toEqual([true, now])
+  breaker.succeed('a')
+  expect([breaker.isHeld('a'), breaker.listPauses()]).toEqual([false, []])
 })
 
 test('the mail that tries ends the pause when it is taken, and leaves the try to another when it was not offered', () => {
@@ -119,7 +130,7 @@ test('it stays the turn of the one whose mail is on its way', () => {
 
 test('of ten thousand places it is known whose turn it was', () => {
   const takeTurn = (place: string): number | null => {
-    breaker.fail(place, 'smtp_421', true)
+    breaker.fail(place, { reason: 'smtp_421', isClear: true, sentAt: now })
     now = breaker.pausedUntil(place) ?? 0
     return breaker.nextToTry(place, [1, 4], nobody)
   }
