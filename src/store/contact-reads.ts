@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { contacts, contactTags } from './schema.ts'
-import { selectEventIds } from './timeline.ts'
+import { TIMELINE_UNTIL } from './timeline.ts'
 import { type ContactRow, EVENT_TYPES, type EventType } from './types.ts'
 
 /** Events may come late: the first or last of this many that came decides when somebody was seen. */
@@ -40,24 +40,39 @@ export function createContactReads(db: Database) {
   const newestStatuses = db.prepare<{ id: number; status: string }, [number, number, number]>(
     'SELECT id, status FROM contacts WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   )
-  const ofType = (type: EventType, order: 'ASC' | 'DESC') => {
-    const types = `= ${EVENT_TYPES.indexOf(type)}`
-    const ids = selectEventIds({ contact: '?1', types, rest: `ORDER BY id ${order} LIMIT ${RECENT}` })
-    return db.prepare<Times, [number]>(
-      `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN (${ids})`,
+  const ofType = (type: EventType, order: 'ASC' | 'DESC') =>
+    db.prepare<Times, [number]>(
+      `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM timeline CROSS JOIN events ON id = event_id
+       WHERE timeline.contact_id = ? AND timeline.type = ${EVENT_TYPES.indexOf(type)} AND event_id <= ${TIMELINE_UNTIL}
+       ORDER BY event_id ${order} LIMIT ${RECENT}`,
     )
-  }
   const [lastEvents, lastViews, firstViews] = [ofType('event', 'DESC'), ofType('page', 'DESC'), ofType('page', 'ASC')]
+  const unindexed = db.prepare<Times & { contactId: number; type: number }, [string]>(
+    `SELECT contact_id AS contactId, type, received_at AS receivedAt, occurred_at AS occurredAt FROM events
+     WHERE id > ${TIMELINE_UNTIL} AND contact_id IN (SELECT value FROM json_each(?)) ORDER BY id`,
+  )
 
-  /** Each time is a look at one end of an index, and costs the writing of an event nothing. */
-  const complete = (row: StoredContact): ContactRow => ({
-    ...row,
-    firstSeenAt: pickTime(Math.min, firstViews.all(row.id)),
-    lastSeenAt: pickTime(Math.max, lastViews.all(row.id)),
-    lastEventAt: pickTime(Math.max, lastEvents.all(row.id)),
-  })
+  /**
+   * Each time is a look at one end of an index, and costs the writing of an event nothing. What the index does not hold
+   * yet is read once for all of them.
+   */
+  const complete = (rows: StoredContact[]): ContactRow[] => {
+    const all = unindexed.all(JSON.stringify(rows.map((row) => row.id)))
+    const lateOf = Map.groupBy(all, ({ contactId }) => contactId)
+    return rows.map((row) => {
+      const late = (type: EventType): Times[] =>
+        lateOf.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? []
+      const latest = (type: EventType, indexed: Times[]) => [...late(type).slice(-RECENT), ...indexed].slice(0, RECENT)
+      return {
+        ...row,
+        firstSeenAt: pickTime(Math.min, [...firstViews.all(row.id), ...late('page')].slice(0, RECENT)),
+        lastSeenAt: pickTime(Math.max, latest('page', lastViews.all(row.id))),
+        lastEventAt: pickTime(Math.max, latest('event', lastEvents.all(row.id))),
+      }
+    })
+  }
   // one snapshot for the rows and for their events
-  const inSnapshot = (find: () => StoredContact[]): ContactRow[] => db.transaction(() => find().map(complete))()
+  const inSnapshot = (find: () => StoredContact[]): ContactRow[] => db.transaction(() => complete(find()))()
   const one = (row: StoredContact | undefined): StoredContact[] => (row ? [row] : [])
 
   const listUpdated = ({ appId, tag, before, limit }: ContactQuery, updatedAfter: number): StoredContact[] => {
@@ -100,7 +115,7 @@ export function createContactReads(db: Database) {
   }
 
   return {
-    byId: (contactId: number): ContactRow | null => one(oneById.get({ id: contactId })).map(complete)[0] ?? null,
+    byId: (contactId: number): ContactRow | null => inSnapshot(() => one(oneById.get({ id: contactId })))[0] ?? null,
     /** In no order; of those who are gone, nothing. */
     listContactsById: (ids: number[]): StoredContact[] =>
       orm.select().from(contacts).where(inArray(contacts.id, ids)).all(),

@@ -79,11 +79,11 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
     names.forget()
     live.forget()
     usedUp.forget()
-    timeline.forget()
   }
   /** After another process wrote: its ids count as if they were ours. */
   const catchUp = (): void => {
     forget()
+    timeline.catchUp()
     ids.passOver(last.get()?.id ?? 0)
   }
   return { writes, tallies, timeline, forget, catchUp }
@@ -96,9 +96,10 @@ export type Engine = ReturnType<typeof createEngine>
  * bun:sqlite is, and because an async callback in a transaction does not roll back (promises 4).
  */
 export function createEngine(db: Database, now: () => number, sealer: Sealer) {
+  // first of all: what another process writes from here on is noticed
+  const foreign = createForeignWatch(db, () => catchUp())
   const { writes, tallies, timeline, forget, catchUp } = createWrites(db, now, sealer)
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((text) => db.prepare(text))
-  const foreign = createForeignWatch(db, catchUp)
   let broken: { cause: unknown } | null = null
   let isBusy = false
 
@@ -113,16 +114,17 @@ export function createEngine(db: Database, now: () => number, sealer: Sealer) {
     const outcomes = jobs.map((job) => runOne(job))
     tallies.write()
     // a transaction without jobs is there for the index alone
-    if (jobs.length > 0) timeline.advance()
-    else timeline.finish()
+    timeline.advance(jobs.length === 0)
     commit?.run()
     tallies.settle()
+    timeline.settle()
     isBusy = true
     return outcomes
   }
 
   const undo = (): void => {
     tallies.forget()
+    timeline.undo()
     forget()
     if (db.inTransaction) rollback?.run()
   }

@@ -42,7 +42,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
       if (!person) return { refusal: 'contact_not_found' }
       events?.run(person.id)
       places?.run(person.id)
-      timeline.forget()
+      timeline.erase(person.id)
       parents?.run(person.id)
       records?.run(person.id)
       tags?.run(appId, person.id, tagsOf.get(person.id)?.tags ?? '[]')

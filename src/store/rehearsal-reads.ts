@@ -119,31 +119,30 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
     `SELECT contact_id AS contactId, received_at AS at, ${HAPPENED} AS occurredAt FROM events
      WHERE id > ? AND id <= ? AND type = ${page} AND received_at <= ? ORDER BY id`,
   )
-  /** Views that the timeline did not hold yet when all this began, of everybody: at most some thousand. */
+  /** Views that the timeline did not hold yet when all this began, of everybody: some thousand under load, else a few. */
   const lateViewsOf = Map.groupBy(lateViews.all(ends.timeline, ends.events, until), ({ contactId }) => contactId)
   const firstViewOf = db.prepare<{ contactId: number; at: number | null; occurredAt: number | null }, [string]>(
     `SELECT value AS contactId, (SELECT min(at) FROM (${firstOf('value')})) AS at,
        (SELECT min(occurredAt) FROM (${firstOf('value')})) AS occurredAt FROM json_each(?)`,
   )
 
+  const firstViewsOf = (contactId: number): Seen[] => {
+    giveWay()
+    const late = lateViewsOf.get(contactId)?.slice(0, FIRST_VIEWS) ?? []
+    const views = [...firstViews.all(contactId), ...late.map(({ at, occurredAt }) => ({ at, occurredAt }))]
+    return views.slice(0, FIRST_VIEWS)
+  }
+
   return {
     ...createRehearsalPeople(db, giveWay),
 
     /** When the browser script first saw somebody, also long ago: the first few views, as they came. */
-    firstViewsOf(contactId: number): Seen[] {
-      giveWay()
-      const late = lateViewsOf.get(contactId) ?? []
-      return [...firstViews.all(contactId), ...late.map(({ at, occurredAt }) => ({ at, occurredAt }))].slice(
-        0,
-        FIRST_VIEWS,
-      )
-    },
+    firstViewsOf,
 
     /** The same of many, whose ids are ascending: when the first came, and when the first happened. */
     *eachFirstViewOf(ids: readonly number[]): Generator<Seen & { contactId: number }> {
       for (const { contactId, at, occurredAt } of eachById(firstViewOf, ids, giveWay)) {
-        const late = lateViewsOf.get(contactId)
-        if (late) yield earliest(contactId, at === null || occurredAt === null ? late : [{ at, occurredAt }, ...late])
+        if (lateViewsOf.has(contactId)) yield earliest(contactId, firstViewsOf(contactId))
         else if (at !== null && occurredAt !== null) yield { contactId, at, occurredAt }
       }
     },

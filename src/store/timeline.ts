@@ -1,13 +1,15 @@
 import type { Database } from 'bun:sqlite'
 
-/** So many events wait before the index gets them. All that wait are read by whoever asks for a person's: about 1 ms. */
-const WAITING_MAX = 4_096
-/** Fewer than these are written with the next commit, where the last time is so long ago: where little comes, none waits. */
-const AT_ONCE = 500
+/** So many events are put in order at once; or those that came since the last time, where that is so long ago. */
+const RUN_ROWS = 4_096
 const REST_MS = 200
+/** Fewer than these are written with one commit: where little comes, none waits for long. */
+const AT_ONCE = 500
 /** How many rows a commit adds of those that are being written, for each event of its own and at least. */
 const ROWS_AN_EVENT = 1.25
 const ROWS_LEAST = 32
+/** What is written where nothing else is: some milliseconds. */
+const ROWS_IDLE = 1_000
 
 /** The last event that the index holds; it has all up to there, and some of those after it while they are written. */
 export const TIMELINE_UNTIL = `(SELECT CAST(value AS INTEGER) FROM install WHERE name = 'timeline_until')`
@@ -30,10 +32,12 @@ export function selectEventIds({ contact, types, from = '0', upTo, rest = '' }: 
     ${rest}`
 }
 
+type Run = { rows: number; last: number; written: number }
+
 /**
  * Fills the index of people's events. A row with each event would change a page at a random place each time, which took a
  * third of what writing an event costs; many at once, in the order of the index, share their pages (measured). What was
- * read to be written lies in a temporary table, and is read again after whatever undoes or erases.
+ * read to be written lies in a temporary table, which a rollback takes back like any other.
  */
 export type Timeline = ReturnType<typeof createTimeline>
 
@@ -44,45 +48,54 @@ export function createTimeline(db: Database, monotonicMs: () => number) {
   const clear = db.prepare('DELETE FROM temp.unwritten')
   const read = db.prepare(
     `INSERT INTO temp.unwritten (contact_id, type, event_id)
-     SELECT contact_id, type, id FROM events WHERE id > ${TIMELINE_UNTIL} ORDER BY contact_id, type, id`,
+     SELECT contact_id, type, id FROM
+       (SELECT contact_id, type, id FROM events WHERE id > ${TIMELINE_UNTIL} ORDER BY id LIMIT ${RUN_ROWS})
+     ORDER BY contact_id, type, id`,
   )
   const extent = db.prepare<{ rows: number; last: number | null }, []>(
     'SELECT count(*) AS rows, max(event_id) AS last FROM temp.unwritten',
   )
-  // some are there already where the writing was broken off
+  // some are there already where a process was killed
   const write = db.prepare(
     `INSERT OR IGNORE INTO timeline
      SELECT contact_id, type, event_id FROM temp.unwritten WHERE place > ? AND place <= ?`,
   )
   const end = db.prepare(`UPDATE install SET value = CAST(? AS TEXT) WHERE name = 'timeline_until'`)
-  /** Rows of the temporary table, and how many of them are written. */
-  let running: { rows: number; last: number; written: number } | null = null
-  // of an earlier process nothing is known
-  let waiting = WAITING_MAX
+  const dropPerson = db.prepare('DELETE FROM temp.unwritten WHERE contact_id = ?')
+  const dropGone = db.prepare(
+    'DELETE FROM temp.unwritten WHERE NOT EXISTS (SELECT 1 FROM events WHERE events.id = event_id)',
+  )
+  let run: Run | null = null
+  /** How many events came since a run was read; where nobody knows, as many as make one. */
+  let waiting = RUN_ROWS
+  /** Whether another process may have erased what a run still holds. */
+  let isStale = false
+  let committed: { run: Run | null; waiting: number } = { run, waiting }
   let added = 0
   let restSince = 0
 
-  const begin = (): void => {
+  const begin = (): Run | null => {
     clear.run()
     read.run()
-    waiting = 0
-    const { rows, last } = extent.get() ?? { rows: 0, last: null }
-    running = last === null ? null : { rows, last, written: 0 }
     restSince = monotonicMs()
+    const { rows, last } = extent.get() ?? { rows: 0, last: null }
+    // where it is full, more may wait
+    waiting = rows < RUN_ROWS ? 0 : RUN_ROWS
+    return last === null ? null : { rows, last, written: 0 }
   }
 
-  const writeRows = (most: number): void => {
-    if (running === null) return
-    const until = Math.min(running.rows, running.written + most)
-    write.run(running.written, until)
-    running.written = until
-    if (until < running.rows) return
-    end.run(running.last)
-    running = null
+  const writeRows = ({ rows, last, written }: Run, most: number): Run | null => {
+    const until = Math.min(rows, written + most)
+    write.run(written, until)
+    if (until < rows) return { rows, last, written: until }
+    end.run(last)
+    return null
   }
 
-  const isDue = (): boolean =>
-    waiting >= WAITING_MAX || (waiting > 0 && waiting <= AT_ONCE && monotonicMs() - restSince >= REST_MS)
+  const isDue = (): boolean => waiting >= RUN_ROWS || (waiting > 0 && monotonicMs() - restSince >= REST_MS)
+
+  const mostOf = ({ rows }: Run): number =>
+    rows <= AT_ONCE ? AT_ONCE : Math.max(ROWS_LEAST, Math.ceil(added * ROWS_AN_EVENT))
 
   return {
     /** Called for each event that is written. */
@@ -90,24 +103,32 @@ export function createTimeline(db: Database, monotonicMs: () => number) {
       waiting += 1
       added += 1
     },
-    /** Once in each transaction, before it commits: a part of the work. */
-    advance(): void {
-      if (running === null && isDue()) begin()
-      const isSmall = running !== null && running.rows <= AT_ONCE
-      writeRows(isSmall ? AT_ONCE : Math.max(ROWS_LEAST, Math.ceil(added * ROWS_AN_EVENT)))
+    /** Once in each transaction, before it commits: a part of the work, and more where nothing else is written. */
+    advance(isIdle: boolean): void {
+      if (isStale && run) dropGone.run()
+      if (!run && (isIdle || isDue())) run = begin()
+      if (run) run = writeRows(run, isIdle ? ROWS_IDLE : mostOf(run))
+    },
+    hasWaiting: (): boolean => run !== null || waiting > 0,
+    /** After the commit. */
+    settle(): void {
+      committed = { run, waiting }
+      isStale = false
       added = 0
     },
-    hasWaiting: (): boolean => running !== null || waiting > 0,
-    /** All that waits, in a transaction where nothing else does. */
-    finish(): void {
-      writeRows(Number.MAX_SAFE_INTEGER)
-      begin()
-      writeRows(Number.MAX_SAFE_INTEGER)
+    /** After a rollback, which gave the temporary table back as it was. */
+    undo(): void {
+      run = committed.run
+      waiting = RUN_ROWS
+      isStale = true
+      added = 0
     },
-    /** After a rollback, an erasure or another process's commit: what was read may not be true any more. */
-    forget(): void {
-      running = null
-      waiting = WAITING_MAX
+    /** What a person left, in the transaction that erases them. */
+    erase: (contactId: number): void => void dropPerson.run(contactId),
+    /** After another process wrote: it may have erased people and added events. */
+    catchUp(): void {
+      waiting = RUN_ROWS
+      isStale = true
     },
   }
 }

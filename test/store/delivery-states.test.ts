@@ -12,6 +12,7 @@ import { createMessageReads } from '../../src/store/message-reads.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import { createStops } from '../../src/store/stops.ts'
 import { createSuppressionWrites } from '../../src/store/suppression-writes.ts'
+import { createTimeline } from '../../src/store/timeline.ts'
 import { createTriggers } from '../../src/store/triggers.ts'
 import { createUsedUp } from '../../src/store/used-up.ts'
 import { makeFolder } from './samples.ts'
@@ -56,7 +57,7 @@ function parts(watched: Database) {
   const common = { db: watched, live: createLiveMessages(watched), usedUp: createUsedUp() }
   return { ...common, ends: createDeliveryEnds(common) }
 }
-const timeline = { count: () => {}, advance: () => {}, finish: () => {}, forget: () => {}, hasWaiting: () => false }
+const timeline = createTimeline(db, () => 0)
 const people = { find: () => null, add: () => ({ id: 1, lacksName: false }), drop: () => {}, forget: () => {} }
 
 describe('no statement looks through all deliveries', () => {
