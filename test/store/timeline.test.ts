@@ -217,6 +217,25 @@ describe('when it is filled', () => {
   })
 })
 
+test('what another process with ids ahead of ours writes while an engine is made hides nothing of ours', () => {
+  const ahead = createEngine(openOne(), () => AT + 3_600_000, createSealer(null))
+  const db = openOne()
+  const prepare = db.prepare.bind(db)
+  let isMade = false
+  db.prepare = ((text: string) => {
+    if (!isMade && text.includes('new_people')) {
+      isMade = true
+      ahead.run([{ name: 'recordEvent', input: eventWrite() }])
+    }
+    return prepare(text)
+  }) as Database['prepare']
+  const engine = createEngine(db, () => AT, createSealer(null))
+  const [outcome] = engine.run([{ name: 'recordEvent', input: eventWrite() }])
+  if (!outcome || !('contactId' in outcome)) throw new Error('an event was refused')
+  const query = { appId: 1, contactId: outcome.contactId, name: null, before: null, limit: 9 }
+  expect([isMade, createEventReads(db).listEvents(query).rows]).toMatchObject([true, [{}, {}]])
+})
+
 test('an older database is filled when it is brought up to date', () => {
   const db = openOne()
   createFeed(db).commit(1_000)
