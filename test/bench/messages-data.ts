@@ -60,6 +60,7 @@ export function fillEvents(db: Database, appId: number, now: number): void {
     // what is older was deleted
     if (path !== null && at > now - BATCH_MS) report(contactId, index, path, at)
   }
+  fillTimeline(db)
   db.run('COMMIT')
 }
 
@@ -93,6 +94,7 @@ export function fillStrangers(db: Database, appId: number, now: number): void {
     appId,
     now,
   ])
+  fillTimeline(db)
   db.run('COMMIT')
 }
 
@@ -156,4 +158,12 @@ async function findApp(store: Store) {
   const [app] = await store.listApps((await store.findAccount(null))?.id ?? '')
   if (!app) throw new Error('the app is missing')
   return app
+}
+
+/** As the service leaves it after a pause. */
+function fillTimeline(db: Database): void {
+  db.run(
+    'INSERT INTO timeline SELECT contact_id, type, id FROM events WHERE true ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING',
+  )
+  db.run(`UPDATE install SET value = (SELECT CAST(max(id) AS TEXT) FROM events) WHERE name = 'timeline_until'`)
 }
