@@ -13,14 +13,14 @@ export function createHistoryReads(db: Database) {
   const [event, page, action] = EVENT_TYPES.map((_, code) => code)
   const happened = 'ifnull(occurred_at, received_at)'
   const views = db.prepare<ViewRow, [number, number, number]>(
-    `SELECT path, ${happened} AS occurredAt
-     FROM (${selectEventIds({ contact: '?1', types: `= ${page}`, from: '?2' })}) CROSS JOIN events USING (id)
-     WHERE ${happened} >= ?3 AND path IS NOT NULL LIMIT ${VIEWS_MAX}`,
+    `SELECT path, ${happened} AS occurredAt FROM events
+     WHERE id IN (${selectEventIds({ contact: '?1', types: `= ${page}`, from: '?2', rest: `ORDER BY id LIMIT ${VIEWS_MAX}` })})
+       AND ${happened} >= ?3 AND path IS NOT NULL`,
   )
   const done = db.prepare<{ at: number | null }, [number, string, number, number, number, number]>(
-    `SELECT max(${happened}) AS at
-     FROM (${selectEventIds({ contact: '?3', types: `IN (${event}, ${action})`, from: '?4' })}) CROSS JOIN events USING (id)
-     WHERE name_id = (SELECT id FROM event_names WHERE app_id = ?1 AND name = ?2)
+    `SELECT max(${happened}) AS at FROM events
+     WHERE id IN (${selectEventIds({ contact: '?3', types: `IN (${event}, ${action})`, from: '?4' })})
+       AND name_id = (SELECT id FROM event_names WHERE app_id = ?1 AND name = ?2)
        AND ${happened} >= ?5 AND id <> ?6`,
   )
   const firstView = db.prepare<{ at: number | null }, [number]>(
