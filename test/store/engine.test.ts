@@ -5,6 +5,7 @@ import { databasePath, openDatabase } from '../../src/store/database.ts'
 import { createEngine, type Job } from '../../src/store/engine.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import type { EventWrite } from '../../src/store/types.ts'
+import { failing } from './failing.ts'
 import { AT, BY, contactWrite, done, eventWrite, HOUR, idempotency, makeFolder } from './samples.ts'
 
 let folder = ''
@@ -42,23 +43,6 @@ function quietly<T>(run: () => T): { result: T; lines: string[] } {
   } finally {
     log.mockRestore()
   }
-}
-
-/** Lets a statement of the engine fail once as the disk would. */
-function failing(db: Database, text: string, code: string): { failNext: () => void } {
-  let isDue = false
-  const prepare = db.prepare.bind(db)
-  db.prepare = ((sql: string) => {
-    const statement = prepare(sql)
-    if (sql !== text) return statement
-    const run = () => {
-      if (!isDue) return statement.run()
-      isDue = false
-      throw Object.assign(new Error('disk'), { code })
-    }
-    return { run }
-  }) as Database['prepare']
-  return { failNext: () => void (isDue = true) }
 }
 
 const countRows = (db: Database, table: string): number =>

@@ -1,0 +1,152 @@
+/** Whatever the index of people's events holds yet, the same is read (promises 5, product.md). */
+import type { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { createContactReads } from '../../src/store/contact-reads.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { createEngine, type Job } from '../../src/store/engine.ts'
+import { createEventReads, type EventQuery } from '../../src/store/event-reads.ts'
+import { createHistoryReads } from '../../src/store/history-reads.ts'
+import { createSealer } from '../../src/store/sealing.ts'
+import { EVENT_TYPES } from '../../src/store/types.ts'
+import { createRandom } from '../random.ts'
+import { failing } from './failing.ts'
+import { AT, BY, eventWrite, makeFolder } from './samples.ts'
+
+let folder: string
+let remove: () => void
+let open: Database[] = []
+beforeEach(() => ({ folder, remove } = makeFolder()))
+afterEach(() => {
+  for (const db of open) db.close()
+  open = []
+  remove()
+})
+
+function openOne() {
+  const db = openDatabase(folder)
+  open.push(db)
+  return db
+}
+
+/** `failNext`: its next commit finds the disk full. */
+function openEngine() {
+  const db = openOne()
+  const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
+  return { db, engine: createEngine(db, () => AT, createSealer(null)), failNext }
+}
+
+const emailOf = (person: number): string => `p${person}@example.com`
+
+type Row = [contactId: number, type: number, eventId: number]
+const held = (db: Database): Row[] =>
+  db.query<Row, []>('SELECT * FROM timeline ORDER BY contact_id, type, event_id').values() as Row[]
+const wanted = (db: Database): Row[] =>
+  db.query<Row, []>('SELECT contact_id, type, id FROM events ORDER BY contact_id, type, id').values() as Row[]
+
+const PEOPLE = 4
+
+/** What was written, as the reads should tell it. */
+type Known = { person: number; type: number; name: string; at: number }
+
+/** When the events of all pages came. */
+function listAll({ listEvents }: ReturnType<typeof createEventReads>, query: EventQuery): number[] {
+  const { rows, next } = listEvents(query)
+  const times = rows.map(({ receivedAt }) => receivedAt)
+  return next === null ? times : [...times, ...listAll({ listEvents } as never, { ...query, before: next })]
+}
+
+/** Every read of a person's events, beside the same from a list. */
+function expectSame(db: Database, known: Known[], ids: Map<number, number>): void {
+  const [events, contacts, history] = [createEventReads(db), createContactReads(db), createHistoryReads(db)]
+  for (let person = 0; person < PEOPLE; person += 1) {
+    const contactId = ids.get(person)
+    if (contactId === undefined) continue
+    const theirs = known.filter((one) => one.person === person)
+    const ofType = (type: number) => theirs.filter((one) => one.type === type).map(({ at }) => at)
+    const query = { appId: 1, contactId, name: null, before: null, limit: 1_000 }
+    const [all, named] = [query, { ...query, name: 'b' }].map((one) => listAll(events, one))
+    expect(all).toEqual(theirs.map(({ at }) => at).toReversed())
+    expect(named).toEqual(theirs.flatMap(({ name, at }) => (name === 'b' ? [at] : [])).toReversed())
+    const found = contacts.byId(contactId)
+    const views = ofType(1)
+    expect([found?.lastEventAt, found?.firstSeenAt, found?.lastSeenAt]).toEqual([
+      ofType(0).at(-1) ?? null,
+      views[0] ?? null,
+      views.at(-1) ?? null,
+    ])
+    expect(history.firstViewAt(contactId)).toBe(views[0] ?? null)
+    expect(history.listViews(contactId, AT).map(({ occurredAt }) => occurredAt)).toEqual(views)
+    const done = theirs.filter(({ type, name }) => type !== 1 && name === 'a').map(({ at }) => at)
+    expect(history.lastDoneAt({ appId: 1, contactId, name: 'a', since: AT, exceptId: null })).toBe(done.at(-1) ?? null)
+  }
+}
+
+/** Steps of a service and of a command beside it, in any order; reads are asked after each, on a connection of their own. */
+test.each([
+  [1, 40],
+  [2, 40],
+  [3, 40],
+  [4, 256],
+  [5, 256],
+  [6, 256],
+])('whatever is written, undone, erased and filled, reads tell the same (%d)', (seed, batchRows) => {
+  const random = createRandom(seed)
+  const [one, two] = [openEngine(), openEngine()]
+  const reader = openOne()
+  let known: Known[] = []
+  const ids = new Map<number, number>()
+  let at = AT
+  const write = (): [Job, Known] => {
+    at += 1
+    const [person, type, name] = [random.below(PEOPLE), random.below(3), random.pick(['a', 'b'])]
+    const path = type === 1 ? '/' : null
+    const changes = { email: emailOf(person), type: EVENT_TYPES[type] ?? 'event', name, path, at }
+    return [
+      { name: 'recordEvent', input: eventWrite(changes) },
+      { person, type, name, at },
+    ]
+  }
+  const steps = {
+    record: () => {
+      const batch = Array.from({ length: 1 + random.below(batchRows) }, write)
+      const { engine } = random.isOften(0.8) ? one : two
+      const outcomes = engine.run(batch.map(([job]) => job))
+      for (const [index, outcome] of outcomes.entries()) {
+        const row = batch[index]?.[1]
+        if (!row || !('contactId' in outcome)) throw new Error('an event was refused')
+        known.push(row)
+        ids.set(row.person, outcome.contactId)
+      }
+    },
+    undo: () => {
+      one.failNext()
+      expect(one.engine.run([write()[0]])).toMatchObject([{ refusal: 'unavailable' }])
+    },
+    erase: () => {
+      const person = random.below(PEOPLE)
+      const { engine, db } = random.isOften(0.7) ? one : two
+      engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: emailOf(person) } }])
+      const contactId = ids.get(person)
+      if (contactId !== undefined) expect(held(db).filter(([contact]) => contact === contactId)).toEqual([])
+      known = known.filter((row) => row.person !== person)
+      ids.delete(person)
+    },
+    rest: () => {
+      for (let look = 0; look < 20; look += 1) one.engine.finishTimeline()
+    },
+  }
+  const records = Array.from({ length: batchRows / 10 }, () => 'record' as const)
+  const order = ['rest', ...records, 'undo', 'erase'] as const
+  const log = console.error
+  console.error = () => {}
+  try {
+    for (let step = 0; step < 60; step += 1) {
+      steps[random.pick(order)]()
+      expectSame(reader, known, ids)
+    }
+  } finally {
+    console.error = log
+  }
+  steps.rest()
+  expect(held(reader)).toEqual(wanted(reader))
+})
