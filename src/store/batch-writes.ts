@@ -1,29 +1,55 @@
 import type { Database } from 'bun:sqlite'
+import type { IdSequence } from './ids.ts'
+import type { KnownBatches } from './known-batches.ts'
 import type { AddEvent } from './event-writes.ts'
 import type { People } from './people.ts'
 import { BATCH_MS, type BatchWrite, PAGE_NAME, type ReportedItem, type StoredBatch } from './snippet-types.ts'
+import { BATCH_TYPES, type Timeline } from './timeline.ts'
 import type { Refused } from './types.ts'
 
-type Parts = { db: Database; people: People; addEvent: AddEvent }
+type Parts = {
+  db: Database
+  ids: IdSequence
+  people: People
+  known: KnownBatches
+  timeline: Timeline
+  addEvent: AddEvent
+}
 
 /** Batches of the browser script: page views and actions as events, leaves as presence (spec 4.5, 6). */
-export function createBatchWrites({ db, people, addEvent }: Parts) {
+export function createBatchWrites({ db, ids, people, known, timeline, addEvent }: Parts) {
   const insert = db.prepare(
-    `INSERT INTO snippet_batches (app_id, contact_id, batch, received_at, items, page_load, batch_number, age, path, is_here)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET received_at = excluded.received_at, items = excluded.items,
-       age = excluded.age, path = excluded.path, is_here = excluded.is_here
-     WHERE received_at <= excluded.received_at - ${BATCH_MS}`,
+    `INSERT INTO snippet_batches
+       (id, app_id, contact_id, batch, received_at, items, page_load, batch_number, age, path, is_here)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
+  const isOne = 'contact_id = ?1 AND batch = ?2 AND received_at > ?3'
+  const waits = db.prepare(`SELECT 1 FROM snippet_batches WHERE ${isOne} AND id = ?4`)
+  const isHeld = db.prepare(
+    `SELECT 1 FROM snippet_batches WHERE ${isOne} AND id IN
+       (SELECT id FROM timeline WHERE contact_id = ?1 AND type = ${BATCH_TYPES} + (?2 & 65535) AND id <= ?4)`,
+  )
+
+  const isRepeated = (contactId: number, batch: number, at: number): boolean => {
+    const { id, upTo } = known.find(contactId, batch)
+    const since = at - BATCH_MS
+    if (id !== null && waits.get(contactId, batch, since, id) !== null) return true
+    return upTo > 0 && isHeld.get(contactId, batch, since, upTo) !== null
+  }
 
   /** False when the person sent a batch with this id within 48 hours. */
   const addBatch = (contactId: number, { appId, batchId, at, items }: BatchWrite): boolean => {
+    const batch = hashBatchId(batchId)
+    if (isRepeated(contactId, batch, at)) return false
     const last = findLastReport(items)
     const [age, path] = last ? [at - last.occurredAt, last.path] : [null, null]
     const isHere = last && Number(last.type === 'page')
-    const ids = [appId, contactId, hashBatchId(batchId)] as const
     const { pageLoad, batchNumber } = readPlace(batchId)
-    return insert.run(...ids, at, items.length, pageLoad, batchNumber, age, path, isHere).changes > 0
+    const id = ids.next()
+    insert.run(id, appId, contactId, batch, at, items.length, pageLoad, batchNumber, age, path, isHere)
+    known.add(id, contactId, batch, at)
+    timeline.count()
+    return true
   }
 
   const addItem = (contactId: number, { appId, at }: BatchWrite, item: ReportedItem): void => {
@@ -36,13 +62,13 @@ export function createBatchWrites({ db, people, addEvent }: Parts) {
   return {
     /** All items or none. Refused with contact_not_found, or where `createContact` says so plan_limit_reached. */
     recordBatch(write: BatchWrite): StoredBatch | Refused {
-      const known = people.find(write.appId, write.email)
-      if (!known && !write.createContact) return { refusal: 'contact_not_found' }
-      const person = known ?? people.add({ ...write, firstName: null, lastName: null, source: null })
+      const found = people.find(write.appId, write.email)
+      if (!found && !write.createContact) return { refusal: 'contact_not_found' }
+      const person = found ?? people.add({ ...write, firstName: null, lastName: null, source: null })
       if ('refusal' in person) return person
       const isNew = addBatch(person.id, write)
       if (isNew) for (const item of write.items) addItem(person.id, write, item)
-      return { contactId: person.id, created: known === null, repeated: !isNew }
+      return { contactId: person.id, created: found === null, repeated: !isNew }
     },
   }
 }

@@ -44,9 +44,9 @@ export function createContactReads(db: Database) {
     db.prepare<Times, [number]>(
       // a join takes twice as long (measured)
       `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN
-         (SELECT event_id FROM timeline
-          WHERE contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)} AND event_id <= ${TIMELINE_UNTIL}
-          ORDER BY event_id ${order} LIMIT ${RECENT})`,
+         (SELECT id FROM timeline
+          WHERE contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)} AND id <= ${TIMELINE_UNTIL}
+          ORDER BY id ${order} LIMIT ${RECENT})`,
     )
   const [lastEvents, lastViews, firstViews] = [ofType('event', 'DESC'), ofType('page', 'DESC'), ofType('page', 'ASC')]
   const unindexed = db.prepare<Times & { contactId: number; type: number }, [string]>(

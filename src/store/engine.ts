@@ -9,8 +9,10 @@ import { createErasure } from './erasure.ts'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
 import { createEventNames } from './event-names.ts'
 import { createEventWrites } from './event-writes.ts'
+import { createForeignWatch } from './foreign-watch.ts'
 import { createIdSequence } from './ids.ts'
 import { createOnce } from './idempotency.ts'
+import { createKnownBatches } from './known-batches.ts'
 import { createLiveMessages } from './live-messages.ts'
 import { createMessageWrites } from './message-writes.ts'
 import { createPeople } from './people.ts'
@@ -38,7 +40,8 @@ export type Outcome<N extends WriteName = WriteName> = ReturnType<Writes[N]> | R
 
 /** Of what was erased, the timeline still knows how far it has come: no event may get an id below. */
 const LAST_ID = `SELECT max(${TIMELINE_UNTIL}, ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
-  ifnull((SELECT max(id) FROM deliveries), 0), ifnull((SELECT max(id) FROM messages), 0)) AS id`
+  ifnull((SELECT max(id) FROM snippet_batches), 0), ifnull((SELECT max(id) FROM deliveries), 0),
+  ifnull((SELECT max(id) FROM messages), 0)) AS id`
 
 function createWrites(db: Database, now: () => number, sealer: Sealer) {
   const last = db.query<{ id: number }, []>(LAST_ID)
@@ -53,6 +56,7 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
     createOnce(db),
   ]
   const timeline = createTimeline(db, () => performance.now())
+  const known = createKnownBatches(db, now())
   const events = createEventWrites({ db, ids, people, names, tallies, timeline, triggers, stops })
   const contacts = createContactWrites({ db, people, tallies, triggers, stops })
   const messages = createMessageWrites({ db, ids, live, sealer })
@@ -63,10 +67,10 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
     ...createSessionWrites(db),
     ...createTwoStepWrites({ db, sealer }),
     ...createErasure({ db, people, timeline }),
-    ...createBatchWrites({ db, people, addEvent: events.addEvent }),
+    ...createBatchWrites({ db, ids, people, known, timeline, addEvent: events.addEvent }),
     addNotes: createSnippetWrites(db).addNotes,
     ...createCallWrites(db),
-    ...createUpkeep(db),
+    ...createUpkeep(db, timeline),
     ...messages,
     ...createDeliveryWrites({ db, live, ends, sealer }),
     ...createSuppressionWrites({ db, live, ends }),
@@ -84,9 +88,10 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
   const catchUp = (): void => {
     forget()
     timeline.catchUp()
+    known.catchUp()
     ids.passOver(last.get()?.id ?? 0)
   }
-  return { writes, tallies, timeline, forget, catchUp }
+  return { writes, tallies, timeline, known, forget, catchUp }
 }
 
 export type Engine = ReturnType<typeof createEngine>
@@ -98,7 +103,7 @@ export type Engine = ReturnType<typeof createEngine>
 export function createEngine(db: Database, now: () => number, sealer: Sealer) {
   // first of all: what another process writes from here on is noticed
   const foreign = createForeignWatch(db, () => catchUp())
-  const { writes, tallies, timeline, forget, catchUp } = createWrites(db, now, sealer)
+  const { writes, tallies, timeline, known, forget, catchUp } = createWrites(db, now, sealer)
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((text) => db.prepare(text))
   let broken: { cause: unknown } | null = null
   let isBusy = false
@@ -118,6 +123,7 @@ export function createEngine(db: Database, now: () => number, sealer: Sealer) {
     commit?.run()
     tallies.settle()
     timeline.settle()
+    known.settle()
     isBusy = true
     return outcomes
   }
@@ -125,6 +131,7 @@ export function createEngine(db: Database, now: () => number, sealer: Sealer) {
   const undo = (): void => {
     tallies.forget()
     timeline.undo()
+    known.undo()
     forget()
     if (db.inTransaction) rollback?.run()
   }
@@ -159,35 +166,16 @@ export function createEngine(db: Database, now: () => number, sealer: Sealer) {
     }
   }
 
-  /** Called now and then: where nothing was written since the last time, people's events are put in order. */
-  const finishTimeline = (): void => {
+  /**
+   * Called now and then: reads some of what came before the start, and where nothing was written since the last time, puts
+   * people's events in order.
+   */
+  const lookBehind = (): void => {
+    known.readEarlier()
     if (!isBusy && timeline.hasWaiting()) run([])
     isBusy = false
   }
-  return { run, finishTimeline, hasForeignWrite: foreign.take }
-}
-
-/** Notices commits of other processes, at the start of each transaction and whenever it is asked. */
-function createForeignWatch(db: Database, catchUp: () => void) {
-  const dataVersion = db.prepare<{ data_version: number }, []>('PRAGMA data_version')
-  let seen = dataVersion.get()?.data_version
-  let isNew = false
-
-  const look = (): void => {
-    const version = dataVersion.get()?.data_version
-    if (version === seen) return
-    catchUp()
-    seen = version
-    isNew = true
-  }
-  /** True once after another process committed, also when a transaction noticed it first. */
-  const take = (): boolean => {
-    look()
-    const was = isNew
-    isNew = false
-    return was
-  }
-  return { look, take }
+  return { run, lookBehind, hasForeignWrite: foreign.take }
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')

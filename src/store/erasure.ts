@@ -3,7 +3,7 @@ import { type Change, createAudit } from './audit.ts'
 import { IS_ENDED, USES_ONCE_UP } from './delivery-states.ts'
 import { publicId } from './ids.ts'
 import type { People } from './people.ts'
-import { selectEventIds, type Timeline } from './timeline.ts'
+import { BATCH_TYPES, selectIds, type Timeline } from './timeline.ts'
 import type { Refused } from './types.ts'
 
 /**
@@ -12,7 +12,8 @@ import type { Refused } from './types.ts'
  */
 export function createErasure({ db, people, timeline }: { db: Database; people: People; timeline: Timeline }) {
   const tables = [
-    `DELETE FROM events WHERE id IN (${selectEventIds({ contact: '?1', types: '>= 0' })})`,
+    `DELETE FROM events WHERE id IN (${selectIds('events', { contact: '?1', types: `< ${BATCH_TYPES}` })})`,
+    `DELETE FROM snippet_batches WHERE id IN (${selectIds('snippet_batches', { contact: '?1', types: `>= ${BATCH_TYPES}` })})`,
     'DELETE FROM timeline WHERE contact_id = ?',
     // what is left of a batch without one of its items may be sent again, and must not tell what was in it
     `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
@@ -21,7 +22,6 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
     'DELETE FROM idempotency_records WHERE contact_id = ?',
     'DELETE FROM contact_tags WHERE app_id = ? AND contact_id = ? AND tag IN (SELECT value FROM json_each(?))',
     'DELETE FROM contacts WHERE id = ?',
-    'DELETE FROM snippet_batches WHERE app_id = ? AND contact_id = ?',
     'DELETE FROM captured_mails WHERE delivery_id = ?',
     'DELETE FROM deliveries WHERE id = ?',
     `INSERT INTO install (name, value) VALUES ('blanking_due', '1')
@@ -29,7 +29,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
   ] as const
   const audit = createAudit(db)
   const statements = tables.map((text) => db.prepare(text))
-  const [events, places, parents, records, tags, contact, batches, captured, deliveries, due] = statements
+  const [events, batches, places, parents, records, tags, contact, captured, deliveries, due] = statements
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
   const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
     `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
@@ -41,13 +41,13 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
       const person = people.find(appId, email)
       if (!person) return { refusal: 'contact_not_found' }
       events?.run(person.id)
+      batches?.run(person.id)
       places?.run(person.id)
       timeline.erase(person.id)
       parents?.run(person.id)
       records?.run(person.id)
       tags?.run(appId, person.id, tagsOf.get(person.id)?.tags ?? '[]')
       contact?.run(person.id)
-      batches?.run(appId, person.id)
       for (const { id } of deliveriesOf.all(appId, person.id, person.id)) {
         captured?.run(id)
         deliveries?.run(id)

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { idSince } from './ids.ts'
-import { selectEventIds } from './timeline.ts'
+import { selectIds } from './timeline.ts'
 import { EVENT_TYPES } from './types.ts'
 
 /** More views than this within a message's wait are a machine's. */
@@ -14,18 +14,18 @@ export function createHistoryReads(db: Database) {
   const happened = 'ifnull(occurred_at, received_at)'
   const views = db.prepare<ViewRow, [number, number, number]>(
     `SELECT path, ${happened} AS occurredAt FROM events
-     WHERE id IN (${selectEventIds({ contact: '?1', types: `= ${page}`, from: '?2', rest: `ORDER BY id LIMIT ${VIEWS_MAX}` })})
+     WHERE id IN (${selectIds('events', { contact: '?1', types: `= ${page}`, from: '?2', rest: `ORDER BY id LIMIT ${VIEWS_MAX}` })})
        AND ${happened} >= ?3 AND path IS NOT NULL`,
   )
   const done = db.prepare<{ at: number | null }, [number, string, number, number, number, number]>(
     `SELECT max(${happened}) AS at FROM events
-     WHERE id IN (${selectEventIds({ contact: '?3', types: `IN (${event}, ${action})`, from: '?4' })})
+     WHERE id IN (${selectIds('events', { contact: '?3', types: `IN (${event}, ${action})`, from: '?4' })})
        AND name_id = (SELECT id FROM event_names WHERE app_id = ?1 AND name = ?2)
        AND ${happened} >= ?5 AND id <> ?6`,
   )
   const firstView = db.prepare<{ at: number | null }, [number]>(
     `SELECT min(${happened}) AS at FROM events
-     WHERE id IN (${selectEventIds({ contact: '?1', types: `= ${page}`, rest: 'ORDER BY id LIMIT 16' })})`,
+     WHERE id IN (${selectIds('events', { contact: '?1', types: `= ${page}`, rest: 'ORDER BY id LIMIT 16' })})`,
   )
 
   return {

@@ -26,8 +26,9 @@ const PARTS_ALIKE = 10
 /** So many of somebody's first page views are looked at. */
 const FIRST_VIEWS = 16
 
-/** The rows of a table by app and one column, in the order of that column. */
-type Parts = { table: 'events' | 'contacts' | 'snippet_batches'; by: 'id' | 'contact_id' }
+/** What a part is counted in: rows of the app, by the index of such; batches have none, and are read past. */
+const COUNTED = { events: 'app_id = ?1', contacts: 'app_id = ?1', snippet_batches: '?1 IS NOT NULL' } as const
+type Table = keyof typeof COUNTED
 
 /** `until` (ms UTC): what came later is not read; nor is what comes while others get their turn. */
 type Options = { until: number; giveWay?: () => void }
@@ -37,13 +38,13 @@ type Options = { until: number; giveWay?: () => void }
  * part by part, and calls `giveWay` many times a millisecond. All passes end at one place: ids are in the order of arrival.
  */
 export function createRehearsalReads(db: Database, { until, giveWay = () => {} }: Options) {
-  const lastOf = (table: 'events' | 'contacts'): number =>
+  const lastOf = (table: Table): number =>
     db.query<{ id: number | null }, []>(`SELECT max(id) AS id FROM ${table}`).get()?.id ?? -1
   const ends = {
     timeline: timelineUntil(db),
     events: lastOf('events'),
     contacts: lastOf('contacts'),
-    snippet_batches: Number.MAX_SAFE_INTEGER,
+    snippet_batches: lastOf('snippet_batches'),
   }
   const [event, page, action] = EVENT_TYPES.map((_, code) => code)
   const nameId = db.prepare<{ id: number }, [number, string]>(
@@ -60,14 +61,14 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
 
   /** `read` gets the bounds of each part, both included. */
   function* inParts<Row>(
-    { table, by }: Parts,
+    table: Table,
     appId: number,
     from: number,
     read: (first: number, last: number) => Row[],
   ): Generator<Row> {
     const end = ends[table]
     const next = db.prepare<{ at: number }, [number, number]>(
-      `SELECT ${by} AS at FROM ${table} WHERE app_id = ? AND ${by} >= ? ORDER BY ${by} LIMIT 1 OFFSET ${ROWS_AT_ONCE}`,
+      `SELECT id AS at FROM ${table} WHERE ${COUNTED[table]} AND id >= ?2 ORDER BY id LIMIT 1 OFFSET ${ROWS_AT_ONCE}`,
     )
     let first = from
     while (first <= end) {
@@ -106,7 +107,7 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
     const [byIndex, all, isMostly] = [select('INDEXED BY events_by_app'), select('NOT INDEXED'), createMostly()]
     const read = (first: number, last: number): Row[] =>
       (isMostly(first, last) ? all : byIndex).all(appId, first, last, until, from)
-    return inParts({ table: 'events', by: 'id' }, appId, idSince(from), read)
+    return inParts('events', appId, idSince(from), read)
   }
 
   /**
@@ -116,8 +117,8 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
   const firstOf = (contact: string): string =>
     `SELECT received_at AS at, ${HAPPENED} AS occurredAt FROM events
      WHERE received_at <= ${until} AND id IN
-       (SELECT event_id FROM timeline
-        WHERE contact_id = ${contact} AND type = ${page} AND event_id <= ${ends.timeline} LIMIT ${FIRST_VIEWS})`
+       (SELECT id FROM timeline
+        WHERE contact_id = ${contact} AND type = ${page} AND id <= ${ends.timeline} LIMIT ${FIRST_VIEWS})`
   const firstViews = db.prepare<Seen, [number]>(firstOf('?'))
   const lateViews = db.prepare<Seen & { contactId: number }, [number, number, number]>(
     `SELECT contact_id AS contactId, received_at AS at, ${HAPPENED} AS occurredAt FROM events
@@ -167,10 +168,10 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
       const select = db.prepare<KeptReportRow, [number, number, number, number]>(
         `SELECT contact_id AS contactId, page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
            received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS isHere
-         FROM snippet_batches WHERE app_id = ? AND contact_id BETWEEN ? AND ? AND received_at <= ?`,
+         FROM snippet_batches WHERE app_id = ? AND id BETWEEN ? AND ? AND received_at <= ?`,
       )
       const read = (first: number, last: number): KeptReportRow[] => select.all(appId, first, last, until)
-      return inParts({ table: 'snippet_batches', by: 'contact_id' }, appId, 0, read)
+      return inParts('snippet_batches', appId, 0, read)
     },
 
     /** People who were made since then. */
@@ -180,7 +181,7 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
          WHERE app_id = ? AND id BETWEEN ? AND ? AND created_at BETWEEN ? AND ?`,
       )
       const read = (first: number, last: number) => select.all(appId, first, last, from, until)
-      return inParts({ table: 'contacts', by: 'id' }, appId, idSince(from), read)
+      return inParts('contacts', appId, idSince(from), read)
     },
   }
 }

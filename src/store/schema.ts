@@ -178,9 +178,9 @@ export const timeline = sqliteTable(
   {
     contactId: integer('contact_id').notNull(),
     type: integer('type').notNull(),
-    eventId: integer('event_id').notNull(),
+    id: integer('id').notNull(),
   },
-  (t) => [primaryKey({ columns: [t.contactId, t.type, t.eventId] })],
+  (t) => [primaryKey({ columns: [t.contactId, t.type, t.id] })],
 )
 
 export const rollups = sqliteTable(
@@ -284,25 +284,19 @@ export const snippetSettings = sqliteTable('snippet_settings', {
   addsPeople: integer('adds_people', { mode: 'boolean' }).notNull(),
 })
 
-export const snippetBatches = sqliteTable(
-  'snippet_batches',
-  {
-    appId: integer('app_id').notNull(),
-    contactId: integer('contact_id').notNull(),
-    batch: integer('batch').notNull(),
-    receivedAt: integer('received_at').notNull(),
-    items: integer('items').notNull(),
-    pageLoad: integer('page_load'),
-    age: integer('age'),
-    path: text('path'),
-    isHere: integer('is_here', { mode: 'boolean' }),
-    batchNumber: integer('batch_number'),
-  },
-  (t) => [
-    primaryKey({ columns: [t.appId, t.contactId, t.batch] }),
-    index('snippet_batches_by_age').on(t.receivedAt, t.items),
-  ],
-)
+export const snippetBatches = sqliteTable('snippet_batches', {
+  id: integer('id').primaryKey(),
+  appId: integer('app_id').notNull(),
+  contactId: integer('contact_id').notNull(),
+  batch: integer('batch').notNull(),
+  receivedAt: integer('received_at').notNull(),
+  items: integer('items').notNull(),
+  pageLoad: integer('page_load'),
+  batchNumber: integer('batch_number'),
+  age: integer('age'),
+  path: text('path'),
+  isHere: integer('is_here', { mode: 'boolean' }),
+})
 
 export const mcpCalls = sqliteTable(
   'mcp_calls',

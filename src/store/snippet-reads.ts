@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
-import { and, desc, eq, gt, inArray, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAccountReads } from './account-reads.ts'
+import { idAt } from './ids.ts'
 import type { Sealer } from './sealing.ts'
 import * as tables from './schema.ts'
 import {
@@ -12,6 +13,7 @@ import {
   type Site,
   type SnippetSettings,
 } from './snippet-types.ts'
+import { BATCH_TYPES, selectIds } from './timeline.ts'
 
 const HOUR_MS = 3_600_000
 const DEFAULTS: SnippetSettings = { hosts: [], addsPeople: false }
@@ -57,45 +59,32 @@ function createSiteReads(db: Database, sealer: Sealer) {
   }
 }
 
-function createReportReads(db: Database) {
-  const orm = drizzle(db)
-  const { snippetBatches } = tables
+type StoredReport = Omit<ReportRow, 'isHere'> & { isHere: number | null }
 
+function createReportReads(db: Database) {
   // up to 60,000 rows an app, so without the price of building each twice
-  const sizes = db.prepare<BatchSize, [number]>(
+  const sizes = db.prepare<BatchSize, [number, number]>(
     `SELECT b.app_id AS appId, c.email, b.received_at AS receivedAt, b.items
      FROM snippet_batches b JOIN contacts c ON c.id = b.contact_id
-     WHERE b.received_at > ? AND b.app_id IN
+     WHERE b.id >= ?1 AND b.received_at > ?2 AND b.app_id IN
        (SELECT apps.id FROM apps JOIN accounts ON accounts.id = apps.account_id WHERE accounts.snippet_limits = 1)
      ORDER BY b.received_at`,
   )
 
-  const reports = orm
-    .select({
-      pageLoad: snippetBatches.pageLoad,
-      batchNumber: snippetBatches.batchNumber,
-      receivedAt: snippetBatches.receivedAt,
-      reportedAt: sql<number>`${snippetBatches.receivedAt} - ifnull(${snippetBatches.age}, 0)`,
-      path: sql<string>`ifnull(${snippetBatches.path}, '')`,
-      isHere: sql<boolean | null>`${snippetBatches.isHere}`.mapWith(toHere),
-    })
-    .from(snippetBatches)
-    .where(
-      and(
-        eq(snippetBatches.appId, sql.placeholder('appId')),
-        eq(snippetBatches.contactId, sql.placeholder('contactId')),
-        gt(snippetBatches.receivedAt, sql.placeholder('receivedAfter')),
-      ),
-    )
-    .prepare()
+  const reports = db.prepare<StoredReport, [number, number, number]>(
+    `SELECT page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
+       received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS isHere
+     FROM snippet_batches WHERE app_id = ?1 AND received_at > ?3 AND id IN
+       (${selectIds('snippet_batches', { contact: '?2', types: `>= ${BATCH_TYPES}` })})`,
+  )
 
   return {
     /** What a person's page loads reported, of batches received after `receivedAfter` (ms UTC). */
     listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
-      reports.all({ appId, contactId, receivedAfter }),
+      reports.all(appId, contactId, receivedAfter).map(({ isHere, ...row }) => ({ ...row, isHere: toHere(isHere) })),
 
     /** What limits have counted since `receivedAfter` (ms UTC), to fill the buckets at start; oldest first. */
-    listBatchSizes: (receivedAfter: number): BatchSize[] => sizes.all(receivedAfter),
+    listBatchSizes: (receivedAfter: number): BatchSize[] => sizes.all(idAt(receivedAfter), receivedAfter),
   }
 }
 

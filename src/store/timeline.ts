@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { EVENT_TYPES } from './types.ts'
 
 /** So many events are put in order at once; or those that came since the last time, where that is so long ago. */
 const RUN_ROWS = 4_096
@@ -18,19 +19,28 @@ export const TIMELINE_UNTIL = `(SELECT CAST(value AS INTEGER) FROM install WHERE
 export const timelineUntil = (db: Database): number =>
   db.query<{ id: number }, []>(`SELECT ${TIMELINE_UNTIL} AS id`).get()?.id ?? 0
 
+/** The types of batches of the browser script (migration 12), beside those of events: from here on. */
+export const BATCH_TYPES = EVENT_TYPES.length
+
 /** SQL expressions, or parts of SQL. `types`: what follows the column. `from`, `upTo`: of ids, both included. */
 type Wanted = { contact: string; types: string; from?: string; upTo?: string; rest?: string }
 
-/** SQL for the ids of a person's events. `rest`: ORDER BY id and LIMIT, which end the reading where enough is found. */
-export function selectEventIds({ contact, types, from = '0', upTo, rest = '' }: Wanted): string {
+/** SQL for the ids of a person's events, or batches. `rest`: ORDER BY id and LIMIT, which end the reading where enough is found. */
+export function selectIds(
+  table: 'events' | 'snippet_batches',
+  { contact, types, from = '0', upTo, rest = '' }: Wanted,
+): string {
   const indexed = upTo === undefined ? TIMELINE_UNTIL : `min(${TIMELINE_UNTIL}, ${upTo})`
-  return `SELECT event_id AS id FROM timeline
-      WHERE contact_id = ${contact} AND type ${types} AND event_id BETWEEN ${from} AND ${indexed}
-    UNION ALL SELECT id FROM events
+  return `SELECT id FROM timeline
+      WHERE contact_id = ${contact} AND type ${types} AND id BETWEEN ${from} AND ${indexed}
+    UNION ALL SELECT id FROM ${table}
       WHERE id > max(${TIMELINE_UNTIL}, ${from} - 1) ${upTo === undefined ? '' : `AND id <= ${upTo}`}
         AND contact_id = ${contact} AND type ${types}
     ${rest}`
 }
+
+/** One row of it. */
+export type Held = { contactId: number; type: number; id: number }
 
 type Run = { rows: number; last: number; written: number }
 
@@ -43,27 +53,30 @@ export type Timeline = ReturnType<typeof createTimeline>
 
 export function createTimeline(db: Database, monotonicMs: () => number) {
   db.run(
-    'CREATE TEMP TABLE IF NOT EXISTS unwritten (place INTEGER PRIMARY KEY, contact_id INTEGER, type INTEGER, event_id INTEGER)',
+    'CREATE TEMP TABLE IF NOT EXISTS unwritten (place INTEGER PRIMARY KEY, contact_id INTEGER, type INTEGER, id INTEGER)',
   )
   const clear = db.prepare('DELETE FROM temp.unwritten')
   const read = db.prepare(
-    `INSERT INTO temp.unwritten (contact_id, type, event_id)
+    `INSERT INTO temp.unwritten (contact_id, type, id)
      SELECT contact_id, type, id FROM
-       (SELECT contact_id, type, id FROM events WHERE id > ${TIMELINE_UNTIL} ORDER BY id LIMIT ${RUN_ROWS})
+       (SELECT contact_id, type, id FROM events WHERE id > ${TIMELINE_UNTIL}
+        UNION ALL SELECT contact_id, type, id FROM snippet_batches WHERE id > ${TIMELINE_UNTIL} ORDER BY id LIMIT ${RUN_ROWS})
      ORDER BY contact_id, type, id`,
   )
   const extent = db.prepare<{ rows: number; last: number | null }, []>(
-    'SELECT count(*) AS rows, max(event_id) AS last FROM temp.unwritten',
+    'SELECT count(*) AS rows, max(id) AS last FROM temp.unwritten',
   )
   // some are there already where a process was killed
   const write = db.prepare(
     `INSERT OR IGNORE INTO timeline
-     SELECT contact_id, type, event_id FROM temp.unwritten WHERE place > ? AND place <= ?`,
+     SELECT contact_id, type, id FROM temp.unwritten WHERE place > ? AND place <= ?`,
   )
   const end = db.prepare(`UPDATE install SET value = CAST(? AS TEXT) WHERE name = 'timeline_until'`)
+  const removeOne = db.prepare('DELETE FROM timeline WHERE contact_id = ? AND type = ? AND id = ?')
   const dropPerson = db.prepare('DELETE FROM temp.unwritten WHERE contact_id = ?')
   const dropGone = db.prepare(
-    'DELETE FROM temp.unwritten WHERE NOT EXISTS (SELECT 1 FROM events WHERE events.id = event_id)',
+    `DELETE FROM temp.unwritten AS u WHERE NOT EXISTS
+       (SELECT 1 FROM events WHERE id = u.id UNION ALL SELECT 1 FROM snippet_batches WHERE id = u.id)`,
   )
   let run: Run | null = null
   /** How many events came since a run was read; where nobody knows, as many as make one. */
@@ -98,7 +111,7 @@ export function createTimeline(db: Database, monotonicMs: () => number) {
     rows <= AT_ONCE ? AT_ONCE : Math.max(ROWS_LEAST, Math.ceil(added * ROWS_AN_EVENT))
 
   return {
-    /** Called for each event that is written. */
+    /** Called for each event and batch that is written. */
     count(): void {
       waiting += 1
       added += 1
@@ -125,6 +138,14 @@ export function createTimeline(db: Database, monotonicMs: () => number) {
     },
     /** What a person left, in the transaction that erases them. */
     erase: (contactId: number): void => void dropPerson.run(contactId),
+    /** What is deleted, in the transaction that deletes it. */
+    remove(rows: Held[]): void {
+      for (const { contactId, type, id } of rows.toSorted((a, b) => a.contactId - b.contactId)) {
+        removeOne.run(contactId, type, id)
+      }
+      const until = timelineUntil(db)
+      isStale ||= rows.some(({ id }) => id > until)
+    },
     /** After another process wrote: it may have erased people and added events. */
     catchUp(): void {
       waiting = RUN_ROWS

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { createBatchUpkeep } from './batch-upkeep.ts'
 import { expiredUntil } from './idempotency.ts'
+import type { Timeline } from './timeline.ts'
 
 /** Usage older than every window is of no limit's concern. */
 const USAGE_KEPT_S = 3_600
@@ -18,7 +19,7 @@ const CALLS_MS = 90 * 24 * 3_600_000
 const ROWS_A_RUN = 500
 
 /** Deletes what has had its time. @returns how many rows went, so that the caller can run it again */
-export function createUpkeep(db: Database) {
+export function createUpkeep(db: Database, timeline: Timeline) {
   const records = db.prepare(
     `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
        (SELECT key_id, idempotency_key FROM idempotency_records WHERE created_at <= ? LIMIT ${ROWS_A_RUN})`,
@@ -27,7 +28,7 @@ export function createUpkeep(db: Database) {
     `DELETE FROM limit_usage WHERE (bucket, second) IN
        (SELECT bucket, second FROM limit_usage WHERE second < ? LIMIT ${ROWS_A_RUN})`,
   )
-  const removeBatches = createBatchUpkeep(db)
+  const removeBatches = createBatchUpkeep(db, timeline)
   const calls = db.prepare(
     `DELETE FROM mcp_calls WHERE called_at <= ? AND id IN (SELECT id FROM mcp_calls ORDER BY id LIMIT ${ROWS_A_RUN})`,
   )

@@ -54,7 +54,7 @@ function open({ open: folder, masterKey }: Opening): Open {
 
 function lookAround(db: Database, engine: Engine): void {
   if (engine.hasForeignWrite()) post({ foreignWrite: true })
-  engine.finishTimeline()
+  engine.lookBehind()
   finishCheckpoint(db)
 }
 

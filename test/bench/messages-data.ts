@@ -163,7 +163,8 @@ async function findApp(store: Store) {
 /** As the service leaves it after a pause. */
 function fillTimeline(db: Database): void {
   db.run(
-    'INSERT INTO timeline SELECT contact_id, type, id FROM events WHERE true ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING',
+    `INSERT OR IGNORE INTO timeline SELECT contact_id, type, id FROM events
+     UNION ALL SELECT contact_id, type, id FROM snippet_batches ORDER BY 1, 2, 3`,
   )
   db.run(`UPDATE install SET value = (SELECT CAST(max(id) AS TEXT) FROM events) WHERE name = 'timeline_until'`)
 }

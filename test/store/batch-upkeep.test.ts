@@ -2,10 +2,12 @@
 import { afterAll, expect, test } from 'bun:test'
 import { createBatchUpkeep } from '../../src/store/batch-upkeep.ts'
 import { openDatabase } from '../../src/store/database.ts'
+import { createTimeline, timelineUntil } from '../../src/store/timeline.ts'
 import { AT, DAY, HOUR, makeFolder } from './samples.ts'
 
 const { folder, remove } = makeFolder()
 const db = openDatabase(folder)
+const timeline = createTimeline(db, () => 0)
 afterAll(() => {
   db.close()
   remove()
@@ -32,7 +34,7 @@ const count = (): number => Number(db.query('SELECT count(*) FROM snippet_batche
 test('goes on behind many that are kept, and deletes these once they are decided', () => {
   db.run('PRAGMA foreign_keys = OFF')
   fill(13_000, 12_000)
-  const clean = createBatchUpkeep(db)
+  const clean = createBatchUpkeep(db, timeline)
   const cleanAll = (at: number): void => {
     for (let run = 0; run < 40; run += 1) clean(at)
   }
@@ -46,9 +48,27 @@ test('goes on behind many that are kept, and deletes these once they are decided
   expect(count()).toBe(0)
 })
 
+test('one that waits for the timeline goes with what would be put there', () => {
+  fill(3_000, 0)
+  const timeline = createTimeline(db, () => 0)
+  const advance = (isIdle: boolean): void => {
+    db.transaction(() => timeline.advance(isIdle))()
+    timeline.settle()
+  }
+  advance(true)
+  const held = () => Number(db.query('SELECT count(*) FROM timeline').values()[0]?.[0])
+  expect([held(), timelineUntil(db)]).toEqual([1_000, 0])
+  const clean = createBatchUpkeep(db, timeline)
+  for (let run = 0; run < 4; run += 1) clean(AT + 3 * DAY)
+  for (let look = 0; look < 4; look += 1) advance(true)
+  expect([count(), held()]).toEqual([1_000, 1_000])
+  for (let run = 0; run < 4; run += 1) clean(AT + 3 * DAY)
+  expect([count(), held()]).toEqual([0, 0])
+})
+
 test('a clock that went back deletes nothing early, and one that goes on again goes on', () => {
   fill(10, 0)
-  const clean = createBatchUpkeep(db)
+  const clean = createBatchUpkeep(db, timeline)
   clean(AT + DAY)
   clean(AT)
   expect(count()).toBe(10)

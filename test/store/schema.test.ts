@@ -150,12 +150,12 @@ describe('lists use their index, and none sorts', () => {
     [
       "a person's timeline",
       listEvents({ ...events, contactId: 5 }),
-      'timeline USING PRIMARY KEY (contact_id=? AND type=? AND event_id>? AND event_id<?)',
+      'timeline USING PRIMARY KEY (contact_id=? AND type=? AND id>? AND id<?)',
     ],
     [
       "a person's timeline by name",
       listEvents({ ...events, contactId: 5, name: 'known' }),
-      'timeline USING PRIMARY KEY (contact_id=? AND type=? AND event_id>? AND event_id<?)',
+      'timeline USING PRIMARY KEY (contact_id=? AND type=? AND id>? AND id<?)',
     ],
     ['events by name', listEvents({ ...events, name: 'known' }), 'events_by_app (app_id=? AND rowid>? AND rowid<?)'],
   ])('%s', (_, create, index) => {

@@ -7,10 +7,11 @@ import { createEngine, type Job } from '../../src/store/engine.ts'
 import { createEventReads, type EventQuery } from '../../src/store/event-reads.ts'
 import { createHistoryReads } from '../../src/store/history-reads.ts'
 import { createSealer } from '../../src/store/sealing.ts'
+import { createSnippetReads } from '../../src/store/snippet-reads.ts'
 import { EVENT_TYPES } from '../../src/store/types.ts'
 import { createRandom } from '../random.ts'
 import { failing } from './failing.ts'
-import { AT, BY, eventWrite, makeFolder } from './samples.ts'
+import { AT, batchWrite, BY, eventWrite, makeFolder } from './samples.ts'
 
 let folder: string
 let remove: () => void
@@ -39,14 +40,21 @@ const emailOf = (person: number): string => `p${person}@example.com`
 
 type Row = [contactId: number, type: number, eventId: number]
 const held = (db: Database): Row[] =>
-  db.query<Row, []>('SELECT * FROM timeline ORDER BY contact_id, type, event_id').values() as Row[]
+  db.query<Row, []>('SELECT * FROM timeline ORDER BY contact_id, type, id').values() as Row[]
 const wanted = (db: Database): Row[] =>
-  db.query<Row, []>('SELECT contact_id, type, id FROM events ORDER BY contact_id, type, id').values() as Row[]
+  db
+    .query<Row, []>(
+      `SELECT contact_id, type, id FROM events UNION ALL
+       SELECT contact_id, type, id FROM snippet_batches ORDER BY contact_id, type, id`,
+    )
+    .values() as Row[]
 
 const PEOPLE = 4
 
 /** What was written, as the reads should tell it. */
 type Known = { person: number; type: number; name: string; at: number }
+/** A batch of the browser script. */
+type Sent = { person: number; batchId: string; at: number }
 
 /** When the events of all pages came. */
 function listAll({ listEvents }: ReturnType<typeof createEventReads>, query: EventQuery): number[] {
@@ -56,8 +64,9 @@ function listAll({ listEvents }: ReturnType<typeof createEventReads>, query: Eve
 }
 
 /** Every read of a person's events, beside the same from a list. */
-function expectSame(db: Database, known: Known[], ids: Map<number, number>): void {
+function expectSame(db: Database, known: Known[], sent: Sent[], ids: Map<number, number>): void {
   const [events, contacts, history] = [createEventReads(db), createContactReads(db), createHistoryReads(db)]
+  const { listReports } = createSnippetReads(db, createSealer(null))
   for (let person = 0; person < PEOPLE; person += 1) {
     const contactId = ids.get(person)
     if (contactId === undefined) continue
@@ -78,6 +87,8 @@ function expectSame(db: Database, known: Known[], ids: Map<number, number>): voi
     expect(history.listViews(contactId, AT).map(({ occurredAt }) => occurredAt)).toEqual(views)
     const done = theirs.filter(({ type, name }) => type !== 1 && name === 'a').map(({ at }) => at)
     expect(history.lastDoneAt({ appId: 1, contactId, name: 'a', since: AT, exceptId: null })).toBe(done.at(-1) ?? null)
+    const reported = listReports(1, contactId, AT).map(({ receivedAt }) => receivedAt)
+    expect(reported).toEqual(sent.flatMap(({ person: who, at }) => (who === person ? [at] : [])))
   }
 }
 
@@ -91,9 +102,10 @@ test.each([
   [6, 256],
 ])('whatever is written, undone, erased and filled, reads tell the same (%d)', (seed, batchRows) => {
   const random = createRandom(seed)
-  const [one, two] = [openEngine(), openEngine()]
+  let [one, two] = [openEngine(), openEngine()]
   const reader = openOne()
   let known: Known[] = []
+  let sent: Sent[] = []
   const ids = new Map<number, number>()
   let at = AT
   const write = (): [Job, Known] => {
@@ -104,6 +116,16 @@ test.each([
     return [
       { name: 'recordEvent', input: eventWrite(changes) },
       { person, type, name, at },
+    ]
+  }
+  const report = (): [Job, Sent] => {
+    at += 1
+    const [person, batchId] = [random.below(PEOPLE), `load.${random.below(40)}`]
+    const items = [{ type: 'leave', name: null, path: '/', occurredAt: at } as const]
+    const input = batchWrite({ email: emailOf(person), batchId, at, items, createContact: true })
+    return [
+      { name: 'recordBatch', input },
+      { person, batchId, at },
     ]
   }
   const steps = {
@@ -118,9 +140,30 @@ test.each([
         ids.set(row.person, outcome.contactId)
       }
     },
+    /** Of forty ids, so that many come again; one that comes twice in a commit is a repetition too. */
+    report: () => {
+      const batch = Array.from({ length: 1 + random.below(batchRows / 4) }, report)
+      const { engine } = random.isOften(0.8) ? one : two
+      const outcomes = engine.run(batch.map(([job]) => job))
+      for (const [index, outcome] of outcomes.entries()) {
+        const row = batch[index]?.[1]
+        if (!row || !('repeated' in outcome)) throw new Error('a batch was refused')
+        const isKnown = sent.some(({ person, batchId }) => person === row.person && batchId === row.batchId)
+        expect(outcome.repeated).toBe(isKnown)
+        if (!isKnown) sent.push(row)
+        ids.set(row.person, outcome.contactId)
+      }
+    },
     undo: () => {
       one.failNext()
-      expect(one.engine.run([write()[0]])).toMatchObject([{ refusal: 'unavailable' }])
+      expect(one.engine.run([write()[0], report()[0]])).toMatchObject([
+        { refusal: 'unavailable' },
+        { refusal: 'unavailable' },
+      ])
+    },
+    restart: () => {
+      if (random.isOften(0.5)) one = openEngine()
+      else two = openEngine()
     },
     erase: () => {
       const person = random.below(PEOPLE)
@@ -129,20 +172,22 @@ test.each([
       const contactId = ids.get(person)
       if (contactId !== undefined) expect(held(db).filter(([contact]) => contact === contactId)).toEqual([])
       known = known.filter((row) => row.person !== person)
+      sent = sent.filter((row) => row.person !== person)
       ids.delete(person)
     },
     rest: () => {
-      for (let look = 0; look < 20; look += 1) one.engine.finishTimeline()
+      for (let look = 0; look < 20; look += 1) one.engine.lookBehind()
     },
   }
   const records = Array.from({ length: batchRows / 10 }, () => 'record' as const)
-  const order = ['rest', ...records, 'undo', 'erase'] as const
+  const reports = records.map(() => 'report' as const)
+  const order = ['rest', ...records, ...reports, 'undo', 'erase', 'restart'] as const
   const log = console.error
   console.error = () => {}
   try {
     for (let step = 0; step < 60; step += 1) {
       steps[random.pick(order)]()
-      expectSame(reader, known, ids)
+      expectSame(reader, known, sent, ids)
     }
   } finally {
     console.error = log

@@ -4,7 +4,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { databasePath, openDatabase } from '../../src/store/database.ts'
 import { createEngine, type Job } from '../../src/store/engine.ts'
 import { createEventReads } from '../../src/store/event-reads.ts'
+import { idAt } from '../../src/store/ids.ts'
 import { createSealer } from '../../src/store/sealing.ts'
+import { createSnippetReads } from '../../src/store/snippet-reads.ts'
 import { createTimeline, type Timeline, timelineUntil } from '../../src/store/timeline.ts'
 import { AT, eventWrite, makeFolder } from './samples.ts'
 
@@ -36,9 +38,14 @@ const emailOf = (person: number): string => `p${person}@example.com`
 
 type Row = [contactId: number, type: number, eventId: number]
 const held = (db: Database): Row[] =>
-  db.query<Row, []>('SELECT * FROM timeline ORDER BY contact_id, type, event_id').values() as Row[]
+  db.query<Row, []>('SELECT * FROM timeline ORDER BY contact_id, type, id').values() as Row[]
 const wanted = (db: Database): Row[] =>
-  db.query<Row, []>('SELECT contact_id, type, id FROM events ORDER BY contact_id, type, id').values() as Row[]
+  db
+    .query<Row, []>(
+      `SELECT contact_id, type, id FROM events UNION ALL
+       SELECT contact_id, type, id FROM snippet_batches ORDER BY contact_id, type, id`,
+    )
+    .values() as Row[]
 
 /** What a pause is used for, look by look. */
 function rest(db: Database, timeline: Timeline): void {
@@ -163,7 +170,7 @@ describe('when it is filled', () => {
     const by = { accountId: 'acc_1', actor: 'cli', at: AT }
     engine.run([{ name: 'eraseContact', input: { appId: 1, email: emailOf(2), ...by } }])
     one.engine.run([record(0)])
-    for (let look = 0; look < 20; look += 1) one.engine.finishTimeline()
+    for (let look = 0; look < 20; look += 1) one.engine.lookBehind()
     expect(countOf(one.db, 'events')).toBeLessThan(all * 0.8)
     expect(held(one.db)).toEqual(wanted(one.db))
   })
@@ -172,16 +179,16 @@ describe('when it is filled', () => {
     const { db, engine } = openEngine()
     engine.run([{ name: 'recordEvent', input: eventWrite() }])
     engine.run(Array.from({ length: 300 }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
-    engine.finishTimeline()
+    engine.lookBehind()
     expect(held(db).length).toBe(1)
-    engine.finishTimeline()
+    engine.lookBehind()
     expect(held(db)).toEqual(wanted(db))
     const before = db.query('PRAGMA data_version').get()
     const other = openOne()
     const version = other.query('PRAGMA data_version')
     const seen = version.get()
-    engine.finishTimeline()
-    engine.finishTimeline()
+    engine.lookBehind()
+    engine.lookBehind()
     // and writes nothing where nothing waits
     expect([version.get(), db.query('PRAGMA data_version').get()]).toEqual([seen, before])
   })
@@ -217,6 +224,41 @@ test('what another process with ids ahead of ours writes while an engine is made
   if (!outcome || !('contactId' in outcome)) throw new Error('an event was refused')
   const query = { appId: 1, contactId: outcome.contactId, name: null, before: null, limit: 9 }
   expect([isMade, createEventReads(db).listEvents(query).rows]).toMatchObject([true, [{}, {}]])
+})
+
+test('batches of an older database are put in order, and those are held that belong there', () => {
+  const db = openOne()
+  createFeed(db).commit(10)
+  const [old, young] = [AT - 1_000, AT + 1_000]
+  db.run(`DROP TABLE snippet_batches; ALTER TABLE timeline RENAME COLUMN id TO event_id; PRAGMA user_version = 11;
+    CREATE TABLE snippet_batches (app_id INTEGER NOT NULL, contact_id INTEGER NOT NULL, batch INTEGER NOT NULL,
+      received_at INTEGER NOT NULL, items INTEGER NOT NULL, page_load INTEGER, age INTEGER, path TEXT, is_here INTEGER,
+      batch_number INTEGER, PRIMARY KEY (app_id, contact_id, batch)) STRICT, WITHOUT ROWID;
+    INSERT INTO snippet_batches VALUES (1, 1, 700, ${young}, 2, 8, 5, '/b', 0, 9), (1, 1, 800, ${old}, 1, 7, 4, '/a', 1, 3),
+      (1, 2, 900, ${old}, 1, NULL, NULL, NULL, NULL, NULL), (1, 2, 1000, 5, 1, NULL, NULL, NULL, NULL, NULL);
+    UPDATE install SET value = '${idAt(AT)}' WHERE name = 'timeline_until'`)
+  const upgraded = openOne()
+  const reads = createSnippetReads(upgraded, createSealer(null))
+  expect(reads.listReports(1, 1, 0)).toEqual([
+    { pageLoad: 7, batchNumber: 3, receivedAt: old, reportedAt: old - 4, path: '/a', isHere: true },
+    { pageLoad: 8, batchNumber: 9, receivedAt: young, reportedAt: young - 5, path: '/b', isHere: false },
+  ])
+  expect(reads.listReports(1, 2, 0)).toMatchObject([{ receivedAt: 5 }, { receivedAt: old, path: '', isHere: null }])
+  const ids = upgraded.query('SELECT id, batch, items FROM snippet_batches ORDER BY id').values()
+  const placeOf = (at: number, row: number) => idAt(at) + row
+  expect(ids).toEqual([
+    [placeOf(5, 1), 1000, 1],
+    [placeOf(old, 2), 800, 1],
+    [placeOf(old, 3), 900, 1],
+    [placeOf(young, 4), 700, 2],
+  ])
+  // what is younger than all that the timeline holds waits for its turn
+  expect(held(upgraded).filter(([, type]) => type > 2)).toHaveLength(3)
+  rest(
+    upgraded,
+    createTimeline(upgraded, () => 0),
+  )
+  expect(held(upgraded)).toEqual(wanted(upgraded))
 })
 
 test('an older database is filled when it is brought up to date', () => {

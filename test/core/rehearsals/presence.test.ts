@@ -5,6 +5,7 @@ import { presenceAt, toLostReport } from '../../../src/core/presence.ts'
 import { pastPresence, reportedSince } from '../../../src/core/rehearsals/presence.ts'
 import { createTimeline, sortTimeline } from '../../../src/core/rehearsals/timeline.ts'
 import { createBatchUpkeep } from '../../../src/store/batch-upkeep.ts'
+import { createTimeline as createStoreTimeline } from '../../../src/store/timeline.ts'
 import { openDatabase } from '../../../src/store/database.ts'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { DAY, HOUR } from '../../helper.ts'
@@ -152,7 +153,10 @@ describe('three days later', () => {
 
   function forgetReports(): number {
     const db = openDatabase(at.server.folder)
-    const removed = createBatchUpkeep(db)(at.clock.now())
+    const removed = createBatchUpkeep(
+      db,
+      createStoreTimeline(db, () => 0),
+    )(at.clock.now())
     db.close()
     return removed
   }
