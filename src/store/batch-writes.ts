@@ -4,7 +4,8 @@ import type { KnownBatches } from './known-batches.ts'
 import type { AddEvent } from './event-writes.ts'
 import type { People } from './people.ts'
 import { BATCH_MS, type BatchWrite, PAGE_NAME, type ReportedItem, type StoredBatch } from './snippet-types.ts'
-import { BATCH_TYPES, type Timeline } from './timeline.ts'
+import type { Timeline } from './timeline.ts'
+import { BATCH_TYPES, selectHeldIds } from './timeline-reads.ts'
 import type { Refused } from './types.ts'
 
 type Parts = {
@@ -25,9 +26,10 @@ export function createBatchWrites({ db, ids, people, known, timeline, addEvent }
   )
   const isOne = 'contact_id = ?1 AND batch = ?2 AND received_at > ?3'
   const waits = db.prepare(`SELECT 1 FROM snippet_batches WHERE ${isOne} AND id = ?4`)
+  const ofType = `= ${BATCH_TYPES} + (?2 & 65535)`
   const isHeld = db.prepare(
-    `SELECT 1 FROM snippet_batches WHERE ${isOne} AND id IN
-       (SELECT id FROM timeline WHERE contact_id = ?1 AND type = ${BATCH_TYPES} + (?2 & 65535) AND id <= ?4)`,
+    `SELECT 1 FROM snippet_batches
+     WHERE ${isOne} AND id IN (${selectHeldIds({ contact: '?1', types: ofType, upTo: '?4' })})`,
   )
 
   const isRepeated = (contactId: number, batch: number, at: number): boolean => {

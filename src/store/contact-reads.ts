@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { contacts, contactTags } from './schema.ts'
-import { TIMELINE_UNTIL } from './timeline.ts'
+import { BATCH_TYPES, HELD_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline-reads.ts'
 import { type ContactRow, EVENT_TYPES, type EventType } from './types.ts'
 
 /** Events may come late: the first or last of this many that came decides when somebody was seen. */
@@ -45,29 +45,35 @@ export function createContactReads(db: Database) {
       // a join takes twice as long (measured)
       `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN
          (SELECT id FROM timeline
-          WHERE contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)} AND id <= ${TIMELINE_UNTIL}
+          WHERE contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)} AND id <= ${MERGED_UNTIL}
           ORDER BY id ${order} LIMIT ${RECENT})`,
     )
   const [lastEvents, lastViews, firstViews] = [ofType('event', 'DESC'), ofType('page', 'DESC'), ofType('page', 'ASC')]
-  const unindexed = db.prepare<Times & { contactId: number; type: number }, [string]>(
+  const late = db.prepare<Times & { contactId: number; type: number }, [string]>(
     `SELECT contact_id AS contactId, type, received_at AS receivedAt, occurred_at AS occurredAt FROM events
-     WHERE id > ${TIMELINE_UNTIL} AND contact_id IN (SELECT value FROM json_each(?)) ORDER BY id`,
+     WHERE id IN
+       (SELECT held.id FROM json_each(?1) AS person CROSS JOIN ${WAITING_RUNS}
+          AND held.contact_id = person.value AND held.type < ${BATCH_TYPES}
+        UNION ALL SELECT id FROM events
+          WHERE id > ${HELD_UNTIL} AND contact_id IN (SELECT value FROM json_each(?1)))
+     ORDER BY id`,
   )
 
   /**
-   * Each time is a look at one end of an index, and costs the writing of an event nothing. What the index does not hold
+   * Each time is a look at one end of an index, and costs the writing of an event nothing. What the timeline does not hold
    * yet is read once for all of them.
    */
   const complete = (rows: StoredContact[]): ContactRow[] => {
-    const all = unindexed.all(JSON.stringify(rows.map((row) => row.id)))
+    const all = late.all(JSON.stringify(rows.map((row) => row.id)))
     const lateOf = Map.groupBy(all, ({ contactId }) => contactId)
     return rows.map((row) => {
-      const late = (type: EventType): Times[] =>
+      const lateTimes = (type: EventType): Times[] =>
         lateOf.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? []
-      const latest = (type: EventType, indexed: Times[]) => [...late(type).slice(-RECENT), ...indexed].slice(0, RECENT)
+      const latest = (type: EventType, indexed: Times[]) =>
+        [...lateTimes(type).slice(-RECENT), ...indexed].slice(0, RECENT)
       return {
         ...row,
-        firstSeenAt: pickTime(Math.min, [...firstViews.all(row.id), ...late('page')].slice(0, RECENT)),
+        firstSeenAt: pickTime(Math.min, [...firstViews.all(row.id), ...lateTimes('page')].slice(0, RECENT)),
         lastSeenAt: pickTime(Math.max, latest('page', lastViews.all(row.id))),
         lastEventAt: pickTime(Math.max, latest('event', lastEvents.all(row.id))),
       }

@@ -24,7 +24,8 @@ import { createStops } from './stops.ts'
 import { createSuppressionWrites } from './suppression-writes.ts'
 import { createTallies } from './tallies.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
-import { createTimeline, TIMELINE_UNTIL } from './timeline.ts'
+import { createTimeline } from './timeline.ts'
+import { HELD_UNTIL } from './timeline-reads.ts'
 import { createTriggers } from './triggers.ts'
 import { createTwoStepWrites } from './two-step-writes.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
@@ -39,11 +40,11 @@ export type Job<N extends WriteName = WriteName> = { name: N; input: Parameters<
 export type Outcome<N extends WriteName = WriteName> = ReturnType<Writes[N]> | Refused
 
 /** Of what was erased, the timeline still knows how far it has come: no event may get an id below. */
-const LAST_ID = `SELECT max(${TIMELINE_UNTIL}, ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
+const LAST_ID = `SELECT max(${HELD_UNTIL}, ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
   ifnull((SELECT max(id) FROM snippet_batches), 0), ifnull((SELECT max(id) FROM deliveries), 0),
   ifnull((SELECT max(id) FROM messages), 0)) AS id`
 
-function createWrites(db: Database, now: () => number, sealer: Sealer) {
+function createWrites(db: Database, now: () => number, sealer: Sealer, isAlone: boolean) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, usedUp] = [createLiveMessages(db), createUsedUp()]
@@ -55,7 +56,7 @@ function createWrites(db: Database, now: () => number, sealer: Sealer) {
     createTallies(db),
     createOnce(db),
   ]
-  const timeline = createTimeline(db, () => performance.now())
+  const timeline = createTimeline(db, () => performance.now(), isAlone)
   const known = createKnownBatches(db, now())
   const events = createEventWrites({ db, ids, people, names, tallies, timeline, triggers, stops })
   const contacts = createContactWrites({ db, people, tallies, triggers, stops })
@@ -98,12 +99,13 @@ export type Engine = ReturnType<typeof createEngine>
 
 /**
  * Runs jobs against one writing connection: many in one transaction, one outcome each, in order. Synchronous, because
- * bun:sqlite is, and because an async callback in a transaction does not roll back (promises 4).
+ * bun:sqlite is, and because an async callback in a transaction does not roll back (promises 4). `isAlone`: no other
+ * process has one for longer than a command.
  */
-export function createEngine(db: Database, now: () => number, sealer: Sealer) {
+export function createEngine(db: Database, now: () => number, sealer: Sealer, isAlone = true) {
   // first of all: what another process writes from here on is noticed
   const foreign = createForeignWatch(db, () => catchUp())
-  const { writes, tallies, timeline, known, forget, catchUp } = createWrites(db, now, sealer)
+  const { writes, tallies, timeline, known, forget, catchUp } = createWrites(db, now, sealer, isAlone)
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((text) => db.prepare(text))
   let broken: { cause: unknown } | null = null
   let isBusy = false
@@ -129,11 +131,11 @@ export function createEngine(db: Database, now: () => number, sealer: Sealer) {
   }
 
   const undo = (): void => {
+    if (db.inTransaction) rollback?.run()
     tallies.forget()
     timeline.undo()
     known.undo()
     forget()
-    if (db.inTransaction) rollback?.run()
   }
 
   /** What the disk holds is no longer known: nothing is acknowledged any more (promises 5). */

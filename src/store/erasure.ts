@@ -3,7 +3,8 @@ import { type Change, createAudit } from './audit.ts'
 import { IS_ENDED, USES_ONCE_UP } from './delivery-states.ts'
 import { publicId } from './ids.ts'
 import type { People } from './people.ts'
-import { BATCH_TYPES, selectIds, type Timeline } from './timeline.ts'
+import type { Timeline } from './timeline.ts'
+import { BATCH_TYPES, selectIds } from './timeline-reads.ts'
 import type { Refused } from './types.ts'
 
 /**
@@ -14,7 +15,6 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
   const tables = [
     `DELETE FROM events WHERE id IN (${selectIds('events', { contact: '?1', types: `< ${BATCH_TYPES}` })})`,
     `DELETE FROM snippet_batches WHERE id IN (${selectIds('snippet_batches', { contact: '?1', types: `>= ${BATCH_TYPES}` })})`,
-    'DELETE FROM timeline WHERE contact_id = ?',
     // what is left of a batch without one of its items may be sent again, and must not tell what was in it
     `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
        (SELECT key_id, substr(idempotency_key, 1, instr(idempotency_key, char(9)) - 1)
@@ -29,7 +29,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
   ] as const
   const audit = createAudit(db)
   const statements = tables.map((text) => db.prepare(text))
-  const [events, batches, places, parents, records, tags, contact, captured, deliveries, due] = statements
+  const [events, batches, parents, records, tags, contact, captured, deliveries, due] = statements
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
   const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
     `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
@@ -42,7 +42,6 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
       if (!person) return { refusal: 'contact_not_found' }
       events?.run(person.id)
       batches?.run(person.id)
-      places?.run(person.id)
       timeline.erase(person.id)
       parents?.run(person.id)
       records?.run(person.id)

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { idSince } from './ids.ts'
-import { selectIds } from './timeline.ts'
+import { selectIds } from './timeline-reads.ts'
 import { EVENT_TYPES } from './types.ts'
 
 /** More views than this within a message's wait are a machine's. */

@@ -12,7 +12,7 @@ import type { Channel } from './writer.ts'
 export function openInline(folder: string, now: () => number, sealer: Sealer): Channel {
   const db = openForWriting(folder, sealer, () => refuseWhileServed(folder))
   const { file, release } = holdFile(databasePath(folder))
-  const engine = createEngine(db, now, sealer)
+  const engine = createEngine(db, now, sealer, false)
   const broken: ((reason: string) => void)[] = []
   return {
     commit: async (jobs) => {

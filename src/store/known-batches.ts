@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { BATCH_MS } from './snippet-types.ts'
-import { timelineUntil } from './timeline.ts'
+import { heldUntil } from './timeline-reads.ts'
 
 /** Words of 32 bits, 1 MB for 48 hours; a power of two. Of half a million batches each 100th new one seems known (measured). */
 const WORDS = 2 ** 18
@@ -34,7 +34,7 @@ export function createKnownBatches(db: Database, startedAt: number) {
   let [young, old] = [new Uint32Array(WORDS), new Uint32Array(0)]
   let youngSince = startedAt
   /** The filter has all after it. */
-  let heldAfter = timelineUntil(db)
+  let heldAfter = heldUntil(db)
   let [readUntil, lastAdded] = [heldAfter, heldAfter]
 
   const set = (contactId: number, batch: number): void => {
@@ -80,7 +80,7 @@ export function createKnownBatches(db: Database, startedAt: number) {
     settle(): void {
       readUntil = lastAdded
       if (waiting.size < forgetAt) return
-      const until = timelineUntil(db)
+      const until = heldUntil(db)
       for (const [key, id] of waiting) {
         if (id > until) break
         waiting.delete(key)

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { idSince } from './ids.ts'
 import { createRehearsalPeople, eachById } from './rehearsal-people.ts'
 import type { ReportRow } from './snippet-types.ts'
-import { timelineUntil } from './timeline.ts'
+import { mergedUntil } from './timeline-reads.ts'
 import { EVENT_TYPES } from './types.ts'
 
 /** When it came (`at`) and when it had happened, ms UTC. */
@@ -41,7 +41,7 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
   const lastOf = (table: Table): number =>
     db.query<{ id: number | null }, []>(`SELECT max(id) AS id FROM ${table}`).get()?.id ?? -1
   const ends = {
-    timeline: timelineUntil(db),
+    timeline: mergedUntil(db),
     events: lastOf('events'),
     contacts: lastOf('contacts'),
     snippet_batches: lastOf('snippet_batches'),

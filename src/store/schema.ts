@@ -183,6 +183,22 @@ export const timeline = sqliteTable(
   (t) => [primaryKey({ columns: [t.contactId, t.type, t.id] })],
 )
 
+export const timelineRuns = sqliteTable('timeline_runs', {
+  last: integer('last').primaryKey(),
+  isWhole: integer('is_whole', { mode: 'boolean' }).notNull(),
+})
+
+export const timelineRunRows = sqliteTable(
+  'timeline_run_rows',
+  {
+    run: integer('run').notNull(),
+    contactId: integer('contact_id').notNull(),
+    type: integer('type').notNull(),
+    id: integer('id').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.run, t.contactId, t.type, t.id] })],
+)
+
 export const rollups = sqliteTable(
   'rollups',
   {

@@ -13,7 +13,7 @@ import {
   type Site,
   type SnippetSettings,
 } from './snippet-types.ts'
-import { BATCH_TYPES, selectIds } from './timeline.ts'
+import { BATCH_TYPES, selectIds } from './timeline-reads.ts'
 
 const HOUR_MS = 3_600_000
 const DEFAULTS: SnippetSettings = { hosts: [], addsPeople: false }

@@ -1,57 +1,38 @@
 import type { Database } from 'bun:sqlite'
-import { EVENT_TYPES } from './types.ts'
+import { HELD_MARK, HELD_UNTIL, heldUntil, MERGED_MARK, mergedUntil } from './timeline-reads.ts'
+import { createTimelineRuns } from './timeline-runs.ts'
 
 /** So many events are put in order at once; or those that came since the last time, where that is so long ago. */
 const RUN_ROWS = 4_096
 const REST_MS = 200
 /** Fewer than these are written with one commit: where little comes, none waits for long. */
 const AT_ONCE = 500
+/** So long after as many came as make a run, little comes again. */
+const CALM_MS = 1_000
 /** How many rows a commit adds of those that are being written, for each event of its own and at least. */
 const ROWS_AN_EVENT = 1.25
 const ROWS_LEAST = 32
+/** The same of runs that are merged, where a row is written and another deleted. */
+const MERGED_AN_EVENT = 3
 /** What is written where nothing else is: some milliseconds. */
-const ROWS_IDLE = 1_000
-
-/** The last event that the index holds; it has all up to there, and some of those after it while they are written. */
-export const TIMELINE_UNTIL = `(SELECT CAST(value AS INTEGER) FROM install WHERE name = 'timeline_until')`
-
-/** The same, as a number. */
-export const timelineUntil = (db: Database): number =>
-  db.query<{ id: number }, []>(`SELECT ${TIMELINE_UNTIL} AS id`).get()?.id ?? 0
-
-/** The types of batches of the browser script (migration 12), beside those of events: from here on. */
-export const BATCH_TYPES = EVENT_TYPES.length
-
-/** SQL expressions, or parts of SQL. `types`: what follows the column. `from`, `upTo`: of ids, both included. */
-type Wanted = { contact: string; types: string; from?: string; upTo?: string; rest?: string }
-
-/** SQL for the ids of a person's events, or batches. `rest`: ORDER BY id and LIMIT, which end the reading where enough is found. */
-export function selectIds(
-  table: 'events' | 'snippet_batches',
-  { contact, types, from = '0', upTo, rest = '' }: Wanted,
-): string {
-  const indexed = upTo === undefined ? TIMELINE_UNTIL : `min(${TIMELINE_UNTIL}, ${upTo})`
-  return `SELECT id FROM timeline
-      WHERE contact_id = ${contact} AND type ${types} AND id BETWEEN ${from} AND ${indexed}
-    UNION ALL SELECT id FROM ${table}
-      WHERE id > max(${TIMELINE_UNTIL}, ${from} - 1) ${upTo === undefined ? '' : `AND id <= ${upTo}`}
-        AND contact_id = ${contact} AND type ${types}
-    ${rest}`
-}
+const ROWS_IDLE = 3_000
 
 /** One row of it. */
 export type Held = { contactId: number; type: number; id: number }
 
-type Run = { rows: number; last: number; written: number }
+/** `isWhole`: as many as make a run. */
+type Run = { rows: number; last: number; written: number; isWhole: boolean }
 
 /**
- * Fills the index of people's events. A row with each event would change a page at a random place each time; many at once,
- * in the order of the index, share their pages, which spares the writing thread a sixth of its time (measured). What was
- * read to be written lies in a temporary table, which a rollback takes back like any other.
+ * Fills the index of people's events and batches. A row with each would change a page at a random place each time, which
+ * costs a fifth of the rate. Where little comes, what came in a while is put into the timeline in its order; where much
+ * comes, some thousand make a run, and those the timeline takes up when it is calm (measured: a sixth more events, a
+ * quarter more batches). What was read to be written lies in a temporary table, which a rollback takes back like any other.
  */
 export type Timeline = ReturnType<typeof createTimeline>
 
-export function createTimeline(db: Database, monotonicMs: () => number) {
+/** `isAlone`: as a service that holds its folder; a command puts in order what it can where no service has runs. */
+export function createTimeline(db: Database, monotonicMs: () => number, isAlone = true) {
   db.run(
     'CREATE TEMP TABLE IF NOT EXISTS unwritten (place INTEGER PRIMARY KEY, contact_id INTEGER, type INTEGER, id INTEGER)',
   )
@@ -59,56 +40,85 @@ export function createTimeline(db: Database, monotonicMs: () => number) {
   const read = db.prepare(
     `INSERT INTO temp.unwritten (contact_id, type, id)
      SELECT contact_id, type, id FROM
-       (SELECT contact_id, type, id FROM events WHERE id > ${TIMELINE_UNTIL}
-        UNION ALL SELECT contact_id, type, id FROM snippet_batches WHERE id > ${TIMELINE_UNTIL} ORDER BY id LIMIT ${RUN_ROWS})
+       (SELECT contact_id, type, id FROM events WHERE id > ${HELD_UNTIL}
+        UNION ALL SELECT contact_id, type, id FROM snippet_batches WHERE id > ${HELD_UNTIL} ORDER BY id LIMIT ${RUN_ROWS})
      ORDER BY contact_id, type, id`,
   )
   const extent = db.prepare<{ rows: number; last: number | null }, []>(
     'SELECT count(*) AS rows, max(id) AS last FROM temp.unwritten',
   )
   // some are there already where a process was killed
-  const write = db.prepare(
-    `INSERT OR IGNORE INTO timeline
-     SELECT contact_id, type, id FROM temp.unwritten WHERE place > ? AND place <= ?`,
-  )
-  const end = db.prepare(`UPDATE install SET value = CAST(? AS TEXT) WHERE name = 'timeline_until'`)
-  const removeOne = db.prepare('DELETE FROM timeline WHERE contact_id = ? AND type = ? AND id = ?')
+  const part = 'contact_id, type, id FROM temp.unwritten WHERE place > ? AND place <= ?'
+  const writeMerged = db.prepare(`INSERT OR IGNORE INTO timeline SELECT ${part}`)
+  const writeRun = db.prepare(`INSERT OR IGNORE INTO timeline_run_rows SELECT ?, ${part}`)
+  const mark = db.prepare('UPDATE install SET value = CAST(max(CAST(value AS INTEGER), ?) AS TEXT) WHERE name = ?')
+  const hasRuns = db.prepare('SELECT 1 FROM timeline_runs LIMIT 1')
+  const dropMerged = db.prepare('DELETE FROM timeline WHERE contact_id = ?')
+  const dropOne = db.prepare('DELETE FROM timeline WHERE contact_id = ? AND type = ? AND id = ?')
   const dropPerson = db.prepare('DELETE FROM temp.unwritten WHERE contact_id = ?')
   const dropGone = db.prepare(
     `DELETE FROM temp.unwritten AS u WHERE NOT EXISTS
        (SELECT 1 FROM events WHERE id = u.id UNION ALL SELECT 1 FROM snippet_batches WHERE id = u.id)`,
   )
+  const runs = createTimelineRuns(db, isAlone)
   let run: Run | null = null
-  /** How many events came since a run was read; where nobody knows, as many as make one. */
+  /** How many came since some were read; where nobody knows, as many as make a run. */
   let waiting = RUN_ROWS
-  /** Whether another process may have erased what a run still holds. */
+  /** Whether another process may have erased what is being written. */
   let isStale = false
   let committed: { run: Run | null; waiting: number } = { run, waiting }
   let added = 0
   let restSince = 0
+  let calmSince = 0
 
   const begin = (): Run | null => {
     clear.run()
     read.run()
     restSince = monotonicMs()
     const { rows, last } = extent.get() ?? { rows: 0, last: null }
+    const isWhole = rows === RUN_ROWS
     // where it is full, more may wait
-    waiting = rows < RUN_ROWS ? 0 : RUN_ROWS
-    return last === null ? null : { rows, last, written: 0 }
+    waiting = isWhole ? RUN_ROWS : 0
+    if (last === null) return null
+    if (!isWhole && runs.count() > 0) {
+      waiting = rows
+      return null
+    }
+    if (isWhole && isAlone) {
+      calmSince = restSince + CALM_MS
+      runs.begin(last)
+    }
+    return { rows, last, written: 0, isWhole: isWhole && isAlone }
   }
 
-  const writeRows = ({ rows, last, written }: Run, most: number): Run | null => {
+  const writeRows = ({ rows, last, written, isWhole }: Run, most: number): Run | null => {
     const until = Math.min(rows, written + most)
-    write.run(written, until)
-    if (until < rows) return { rows, last, written: until }
-    end.run(last)
+    if (isWhole) writeRun.run(last, written, until)
+    else writeMerged.run(written, until)
+    if (until < rows) return { rows, last, written: until, isWhole }
+    if (isWhole) runs.finish(last)
+    else mark.run(last, MERGED_MARK)
+    mark.run(last, HELD_MARK)
     return null
   }
 
-  const isDue = (): boolean => waiting >= RUN_ROWS || (waiting > 0 && monotonicMs() - restSince >= REST_MS)
+  /** What is left over is put in order once the timeline has taken up the runs before it. */
+  const isDue = (isIdle: boolean): boolean =>
+    waiting >= RUN_ROWS || (waiting > 0 && runs.count() === 0 && (isIdle || monotonicMs() - restSince >= REST_MS))
 
-  const mostOf = ({ rows }: Run): number =>
-    rows <= AT_ONCE ? AT_ONCE : Math.max(ROWS_LEAST, Math.ceil(added * ROWS_AN_EVENT))
+  const writeShare = (rows: number, isIdle: boolean): void => {
+    let left = rows
+    do {
+      if (!run && isDue(isIdle)) run = begin()
+      if (!run) return
+      const before = run.written
+      const most = run.isWhole || run.rows > AT_ONCE ? left : AT_ONCE
+      left -= Math.min(run.rows - before, most)
+      run = writeRows(run, most)
+    } while (left > 0)
+  }
+
+  const isCalm = (): boolean => monotonicMs() >= calmSince
 
   return {
     /** Called for each event and batch that is written. */
@@ -118,33 +128,43 @@ export function createTimeline(db: Database, monotonicMs: () => number) {
     },
     /** Once in each transaction, before it commits: a part of the work, and more where nothing else is written. */
     advance(isIdle: boolean): void {
+      // the service that has runs puts in order what comes after them
+      if (!isAlone && hasRuns.get() !== null) return void (run = null)
       if (isStale && run) dropGone.run()
-      if (!run && (isIdle || isDue())) run = begin()
-      if (run) run = writeRows(run, isIdle ? ROWS_IDLE : mostOf(run))
+      const shareOf = (anEvent: number): number =>
+        isIdle ? ROWS_IDLE : Math.max(ROWS_LEAST, Math.ceil(added * anEvent))
+      writeShare(shareOf(ROWS_AN_EVENT), isIdle)
+      if (isIdle || isCalm() || runs.isFull()) runs.advance(shareOf(MERGED_AN_EVENT))
     },
-    hasWaiting: (): boolean => run !== null || waiting > 0,
+    hasWaiting: (): boolean => run !== null || waiting > 0 || runs.hasWork(),
     /** After the commit. */
     settle(): void {
       committed = { run, waiting }
       isStale = false
       added = 0
     },
-    /** After a rollback, which gave the temporary table back as it was. */
+    /** After a rollback, which gave the tables back as they were: they are read again. */
     undo(): void {
       run = committed.run
       waiting = RUN_ROWS
       isStale = true
       added = 0
+      runs.load(run?.isWhole ? run.last : null)
     },
     /** What a person left, in the transaction that erases them. */
-    erase: (contactId: number): void => void dropPerson.run(contactId),
+    erase(contactId: number): void {
+      dropMerged.run(contactId)
+      runs.erase(contactId)
+      dropPerson.run(contactId)
+    },
     /** What is deleted, in the transaction that deletes it. */
     remove(rows: Held[]): void {
+      const [merged, held] = [mergedUntil(db), heldUntil(db)]
       for (const { contactId, type, id } of rows.toSorted((a, b) => a.contactId - b.contactId)) {
-        removeOne.run(contactId, type, id)
+        dropOne.run(contactId, type, id)
+        if (id > merged) runs.remove(contactId, type, id)
+        isStale ||= id > held
       }
-      const until = timelineUntil(db)
-      isStale ||= rows.some(({ id }) => id > until)
     },
     /** After another process wrote: it may have erased people and added events. */
     catchUp(): void {

@@ -166,5 +166,5 @@ function fillTimeline(db: Database): void {
     `INSERT OR IGNORE INTO timeline SELECT contact_id, type, id FROM events
      UNION ALL SELECT contact_id, type, id FROM snippet_batches ORDER BY 1, 2, 3`,
   )
-  db.run(`UPDATE install SET value = (SELECT CAST(max(id) AS TEXT) FROM events) WHERE name = 'timeline_until'`)
+  db.run(`UPDATE install SET value = (SELECT CAST(max(id) AS TEXT) FROM events) WHERE name LIKE 'timeline_%until'`)
 }

@@ -163,9 +163,11 @@ describe('lists use their index, and none sorts', () => {
     expect(plans.some((plan) => plan.includes(index))).toBe(true)
     for (const plan of plans) {
       // but what a look at an index has given
-      expect(plan.replaceAll(/SCAN (newest|json_each)/g, '')).not.toContain('SCAN')
+      expect(plan.replaceAll(/SCAN (newest|json_each|person)/g, '')).not.toContain('SCAN')
       // the hours of one name are sorted by event: a few thousand short rows
-      if (!plan.includes('rollups')) expect(plan).not.toContain('TEMP B-TREE')
+      // and so is what the runs hold of a person that the timeline has not taken up yet
+      const rest = plan.replaceAll(/SEARCH held [^;]*; USE TEMP B-TREE/g, '')
+      if (!plan.includes('rollups')) expect(rest).not.toContain('TEMP B-TREE')
     }
   })
 })

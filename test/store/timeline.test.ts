@@ -7,7 +7,8 @@ import { createEventReads } from '../../src/store/event-reads.ts'
 import { idAt } from '../../src/store/ids.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import { createSnippetReads } from '../../src/store/snippet-reads.ts'
-import { createTimeline, type Timeline, timelineUntil } from '../../src/store/timeline.ts'
+import { createTimeline, type Timeline } from '../../src/store/timeline.ts'
+import { heldUntil, mergedUntil, selectIds } from '../../src/store/timeline-reads.ts'
 import { AT, eventWrite, makeFolder } from './samples.ts'
 
 const RUN_ROWS = 4_096
@@ -59,7 +60,7 @@ const countOf = (db: Database, table: string): number =>
   db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()?.n ?? 0
 
 /** Events of so many people, as a commit writes them. */
-function createFeed(db: Database) {
+function createFeed(db: Database, people = 101) {
   let now = 1_000
   let id = 0
   const timeline = createTimeline(db, () => now)
@@ -74,7 +75,7 @@ function createFeed(db: Database) {
       db.transaction(() => {
         for (let row = 0; row < rows; row += 1) {
           id += 1
-          insert.run(id, (id * 7919) % 101, id % 3, AT)
+          insert.run(id, (id * 7919) % people, id % 3, AT)
           timeline.count()
         }
         timeline.advance(false)
@@ -93,7 +94,7 @@ describe('when it is filled', () => {
       feed.wait(REST_MS)
     }
     expect(held(db)).toEqual(wanted(db))
-    expect([timelineUntil(db), feed.timeline.hasWaiting()]).toEqual([15, false])
+    expect([heldUntil(db), feed.timeline.hasWaiting()]).toEqual([15, false])
   })
 
   test('where much comes, some thousand at once, a part with each commit; never more than two such wait', () => {
@@ -103,7 +104,7 @@ describe('when it is filled', () => {
     for (let commit = 0; commit < 150; commit += 1) {
       feed.commit(100)
       // ids are counted up here, so this is how many events a reader looks through
-      most = Math.max(most, (commit + 1) * 100 - timelineUntil(db))
+      most = Math.max(most, (commit + 1) * 100 - heldUntil(db))
     }
     expect(most).toBeGreaterThan(RUN_ROWS)
     expect(most).toBeLessThan(2 * RUN_ROWS)
@@ -116,7 +117,7 @@ describe('when it is filled', () => {
     expect(feed.timeline.hasWaiting()).toBe(true)
     feed.rest()
     expect(held(db)).toEqual(wanted(db))
-    expect([timelineUntil(db), feed.timeline.hasWaiting()]).toEqual([7_000, false])
+    expect([heldUntil(db), feed.timeline.hasWaiting()]).toEqual([7_000, false])
   })
 
   test('what waits after much came is not left to the next that comes', () => {
@@ -128,7 +129,7 @@ describe('when it is filled', () => {
       feed.wait(REST_MS - 10)
       feed.commit(1)
     }
-    expect(timelineUntil(db)).toBeGreaterThan(600)
+    expect(heldUntil(db)).toBeGreaterThan(600)
   })
 
   test('whoever is erased again and again keeps nothing from being filled', () => {
@@ -139,7 +140,7 @@ describe('when it is filled', () => {
       if (commit % 60 === 0) feed.timeline.erase(commit % 101)
       if (commit % 20 === 0) feed.timeline.catchUp()
     }
-    expect(timelineUntil(db)).toBeGreaterThan(600 * 30 - 2 * RUN_ROWS)
+    expect(heldUntil(db)).toBeGreaterThan(600 * 30 - 2 * RUN_ROWS)
   })
 
   test('a rollback in the middle takes back what was written with it, and no more', () => {
@@ -197,13 +198,103 @@ describe('when it is filled', () => {
     const db = openOne()
     const feed = createFeed(db)
     for (let commit = 0; commit < 60; commit += 1) feed.commit(100)
-    expect(held(db).length).toBeGreaterThan(1_000)
-    expect(timelineUntil(db)).toBe(100)
+    expect(countOf(db, 'timeline_run_rows')).toBeGreaterThan(1_000)
+    expect(heldUntil(db)).toBe(100)
     const next = openOne()
     const again = createTimeline(next, () => 0)
     rest(next, again)
     expect(held(next)).toEqual(wanted(next))
-    expect(timelineUntil(next)).toBe(6_000)
+    expect([heldUntil(next), countOf(next, 'timeline_run_rows'), countOf(next, 'timeline_runs')]).toEqual([6_000, 0, 0])
+  })
+})
+
+describe('while much comes', () => {
+  test('runs wait until it is calm, then all are taken up at once', () => {
+    const db = openOne()
+    const feed = createFeed(db)
+    for (let commit = 0; commit < 400; commit += 1) feed.commit(100)
+    expect(countOf(db, 'timeline_runs')).toBeGreaterThan(6)
+    expect(held(db).length).toBe(100)
+    for (let commit = 0; commit < 2_000 && countOf(db, 'timeline_runs') > 0; commit += 1) {
+      feed.wait(REST_MS)
+      feed.commit(1)
+    }
+    feed.rest()
+    expect(held(db)).toEqual(wanted(db))
+    expect([countOf(db, 'timeline_run_rows'), countOf(db, 'timeline_runs'), feed.timeline.hasWaiting()]).toEqual([
+      0,
+      0,
+      false,
+    ])
+  })
+
+  test('of one person alone they are taken up too', () => {
+    const db = openOne()
+    const feed = createFeed(db, 1)
+    for (let commit = 0; commit < 120; commit += 1) feed.commit(100)
+    expect(countOf(db, 'timeline_runs')).toBeGreaterThan(1)
+    feed.rest()
+    expect(held(db)).toEqual(wanted(db))
+    expect([countOf(db, 'timeline_run_rows'), countOf(db, 'timeline_runs')]).toEqual([0, 0])
+  })
+
+  test('where it does not end, they are taken up meanwhile, and so many wait and no more', () => {
+    const db = openOne()
+    const feed = createFeed(db, 5_003)
+    const waiting = () => countOf(db, `timeline_runs WHERE last > ${mergedUntil(db)}`)
+    let [most, fewest] = [0, Number.POSITIVE_INFINITY]
+    for (let commit = 0; commit < 250; commit += 1) {
+      feed.commit(5_000)
+      most = Math.max(most, waiting())
+      if (most > 128) fewest = Math.min(fewest, waiting())
+    }
+    expect(most).toBeGreaterThan(128)
+    expect(most).toBeLessThan(256)
+    expect(fewest).toBeLessThan(128)
+    expect(250 * 5_000 - heldUntil(db)).toBeLessThan(4 * RUN_ROWS)
+  })
+
+  test('a process that was killed while they are taken up leaves what the next one goes on with', () => {
+    const db = openOne()
+    const feed = createFeed(db)
+    for (let commit = 0; commit < 200; commit += 1) feed.commit(100)
+    for (let look = 0; look < 3; look += 1) {
+      db.transaction(() => feed.timeline.advance(true))()
+      feed.timeline.settle()
+    }
+    const [merged, all] = [held(db).length, wanted(db).length]
+    expect(merged).toBeGreaterThan(2_000)
+    expect(merged).toBeLessThan(all)
+    // what is taken up but not marked yet is told once
+    const theirs = db.query<{ id: number }, []>(selectIds('events', { contact: '1', types: '>= 0' })).all()
+    const known = wanted(db).flatMap(([contactId, , id]) => (contactId === 1 ? [id] : []))
+    expect(theirs.map(({ id }) => id).toSorted()).toEqual(known.toSorted())
+    const next = openOne()
+    rest(
+      next,
+      createTimeline(next, () => 0),
+    )
+    expect(held(next)).toEqual(wanted(next))
+    expect([countOf(next, 'timeline_run_rows'), countOf(next, 'timeline_runs')]).toEqual([0, 0])
+  })
+
+  test('a command beside it leaves them alone, and puts in order what comes once there are none', () => {
+    const db = openOne()
+    const feed = createFeed(db)
+    for (let commit = 0; commit < 120; commit += 1) feed.commit(100)
+    const other = openOne()
+    const command = createTimeline(other, () => 0, false)
+    const before = [held(db).length, heldUntil(db)]
+    other.transaction(() => command.advance(false))()
+    command.settle()
+    expect([held(db).length, heldUntil(db)]).toEqual(before)
+    feed.rest()
+    db.run(
+      `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at) VALUES (99999, 1, 1, 1, 0, 0, ${AT})`,
+    )
+    other.transaction(() => command.advance(false))()
+    command.settle()
+    expect(held(db)).toEqual(wanted(db))
   })
 })
 
@@ -230,7 +321,9 @@ test('batches of an older database are put in order, and those are held that bel
   const db = openOne()
   createFeed(db).commit(10)
   const [old, young] = [AT - 1_000, AT + 1_000]
-  db.run(`DROP TABLE snippet_batches; ALTER TABLE timeline RENAME COLUMN id TO event_id; PRAGMA user_version = 11;
+  db.run(`DROP TABLE snippet_batches; DROP TABLE timeline_runs; DROP TABLE timeline_run_rows;
+    ALTER TABLE timeline RENAME COLUMN id TO event_id; DELETE FROM install WHERE name = 'timeline_merged_until';
+    PRAGMA user_version = 11;
     CREATE TABLE snippet_batches (app_id INTEGER NOT NULL, contact_id INTEGER NOT NULL, batch INTEGER NOT NULL,
       received_at INTEGER NOT NULL, items INTEGER NOT NULL, page_load INTEGER, age INTEGER, path TEXT, is_here INTEGER,
       batch_number INTEGER, PRIMARY KEY (app_id, contact_id, batch)) STRICT, WITHOUT ROWID;
@@ -265,13 +358,14 @@ test('an older database is filled when it is brought up to date', () => {
   const db = openOne()
   createFeed(db).commit(1_000)
   const file = databasePath(folder)
-  db.run(`DROP TABLE timeline; DELETE FROM install WHERE name = 'timeline_until';
+  db.run(`DROP TABLE timeline; DROP TABLE timeline_runs; DROP TABLE timeline_run_rows;
+    DELETE FROM install WHERE name LIKE 'timeline_%until';
     CREATE INDEX events_by_contact ON events (contact_id, type); PRAGMA user_version = 10`)
   db.close()
   open = []
   const upgraded = openOne()
   expect(held(upgraded)).toEqual(wanted(upgraded))
-  expect(timelineUntil(upgraded)).toBe(1_000)
+  expect(heldUntil(upgraded)).toBe(1_000)
   expect(upgraded.query(`SELECT name FROM sqlite_schema WHERE name = 'events_by_contact'`).all()).toEqual([])
   expect(new Database(`${file}.before-11`).query('SELECT count(*) AS n FROM events').get()).toEqual({ n: 1_000 })
 })
