@@ -13,9 +13,9 @@ type Merge = { runs: readonly number[]; from: number; to: number; at: number }
 
 /**
  * Runs of the timeline and how it takes them up: all at once, from the first person to the last, so that a page of it
- * changes once for many rows. Until then each run is an index of its own.
+ * changes once for many rows. Until then each run is an index of its own. `isAlone`: nobody else writes runs, so those that
+ * nobody finished go; else all are left alone.
  */
-/** `isAlone`: nobody else writes runs, so those that nobody finished go; else they are left alone. */
 export function createTimelineRuns(db: Database, isAlone: boolean) {
   const list = db.prepare<{ last: number; isWhole: number }, []>(
     'SELECT last, is_whole AS isWhole FROM timeline_runs ORDER BY last',

@@ -14,8 +14,8 @@ const ROWS_AN_EVENT = 1.25
 const ROWS_LEAST = 32
 /** The same of runs that are merged, where a row is written and another deleted. */
 const MERGED_AN_EVENT = 3
-/** What is written where nothing else is: some milliseconds. */
-const ROWS_IDLE = 3_000
+/** What is written where nothing else is: 4 ms. */
+const ROWS_IDLE = 12_000
 
 /** One row of it. */
 export type Held = { contactId: number; type: number; id: number }

@@ -8,7 +8,7 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { signEmail } from '../../src/core/identity.ts'
 import { hasWrk, type Kind, type Load, type People, sendLoad, type Target } from './load.ts'
-import { createFolder, EXECUTABLE, residentMb, runJson, type Service, startService } from './service.ts'
+import { createFolder, EXECUTABLE, residentMb, runJson, type Service, startService, waitForRest } from './service.ts'
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
@@ -23,15 +23,20 @@ type Figure = { name: string; asked: string; reached: number | null; isReached: 
 const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 const round = (value: number, digits = 2): number => Number(value.toFixed(digits))
 
-type Targets = { bare: Target; ours: Target; prototype: Target; memory: () => void }
+type Targets = { bare: Target; ours: Target; prototype: Target; memory: () => void; rest: () => Promise<void> }
 
-async function compare({ bare, ours, prototype, memory }: Targets, kind: Kind, connections: number): Promise<Round[]> {
+async function compare(
+  { bare, ours, prototype, memory, rest }: Targets,
+  kind: Kind,
+  connections: number,
+): Promise<Round[]> {
   const rounds: Round[] = []
   for (let index = 0; index < ROUNDS; index += 1) {
     const run = `${connections}.${index}`
     const base = await sendLoad({ ...bare, run }, kind, connections, SECONDS)
     const load = await sendLoad({ ...ours, run }, kind, connections, SECONDS)
     memory()
+    await rest()
     const ratio = load.requestsPerSecond / base.requestsPerSecond
     const most = kind === 'events' ? await sendLoad({ ...prototype, run }, kind, connections, SECONDS) : null
     const mostRatio = most && round(most.requestsPerSecond / base.requestsPerSecond, 3)
@@ -185,7 +190,9 @@ try {
   await sendBatches(service.url, ours, PEOPLE)
   for (const kind of ['events', 'collect'] as const) await sendLoad({ ...ours, run: 'warm' }, kind, 64, 3)
   await sendLoad({ ...prototype, run: 'warm' }, 'events', 64, 3)
-  const targets = { bare, ours, prototype, memory }
+  const rest = (): Promise<void> => waitForRest(service.pid)
+  await rest()
+  const targets = { bare, ours, prototype, memory, rest }
   const rounds = {
     '64': await compare(targets, 'events', 64),
     '256': await compare(targets, 'events', 256),

@@ -43,6 +43,25 @@ export function createFolder(): { path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
+/** Until a process has done what it does after its load, which would slow down what is measured next; a minute at most. */
+export async function waitForRest(pid: number): Promise<void> {
+  for (let look = 0; look < 120; look += 1) {
+    const before = cpuTicks(pid)
+    await Bun.sleep(500)
+    if (cpuTicks(pid) - before <= 1) return
+  }
+}
+
+/** Processor time in hundredths of a second; 0 where the system does not tell. */
+function cpuTicks(pid: number): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+    return Number(fields[11]) + Number(fields[12])
+  } catch {
+    return 0
+  }
+}
+
 /** Resident memory in MB, where the system tells. */
 export function residentMb(pid: number): number | null {
   try {
