@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { contacts, contactTags } from './schema.ts'
-import { BATCH_TYPES, HELD_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline-reads.ts'
+import { HELD_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline-reads.ts'
 import { type ContactRow, EVENT_TYPES, type EventType } from './types.ts'
 
 /** Events may come late: the first or last of this many that came decides when somebody was seen. */
@@ -48,34 +48,43 @@ export function createContactReads(db: Database) {
           WHERE contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)} AND id <= ${MERGED_UNTIL}
           ORDER BY id ${order} LIMIT ${RECENT})`,
     )
+  const ofRuns = (type: EventType, order: 'ASC' | 'DESC') =>
+    db.prepare<Times, [number]>(
+      `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN
+         (SELECT held.id FROM ${WAITING_RUNS} AND contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)}
+          ORDER BY last ${order}, id ${order} LIMIT ${RECENT})`,
+    )
+  const hasRuns = db.prepare('SELECT 1 FROM timeline_runs LIMIT 1')
   const [lastEvents, lastViews, firstViews] = [ofType('event', 'DESC'), ofType('page', 'DESC'), ofType('page', 'ASC')]
+  const [lastEventsOfRuns, lastViewsOfRuns, firstViewsOfRuns] = [
+    ofRuns('event', 'DESC'),
+    ofRuns('page', 'DESC'),
+    ofRuns('page', 'ASC'),
+  ]
   const late = db.prepare<Times & { contactId: number; type: number }, [string]>(
     `SELECT contact_id AS contactId, type, received_at AS receivedAt, occurred_at AS occurredAt FROM events
-     WHERE id IN
-       (SELECT held.id FROM json_each(?1) AS person CROSS JOIN ${WAITING_RUNS}
-          AND held.contact_id = person.value AND held.type < ${BATCH_TYPES}
-        UNION ALL SELECT id FROM events
-          WHERE id > ${HELD_UNTIL} AND contact_id IN (SELECT value FROM json_each(?1)))
-     ORDER BY id`,
+     WHERE id > ${HELD_UNTIL} AND contact_id IN (SELECT value FROM json_each(?)) ORDER BY id`,
   )
 
   /**
-   * Each time is a look at one end of an index, and costs the writing of an event nothing. What the timeline does not hold
-   * yet is read once for all of them.
+   * Each time is a look at one end of an index, and costs the writing of an event nothing. Runs are asked where any wait,
+   * and what no index holds yet is read once for all of them.
    */
   const complete = (rows: StoredContact[]): ContactRow[] => {
     const all = late.all(JSON.stringify(rows.map((row) => row.id)))
     const lateOf = Map.groupBy(all, ({ contactId }) => contactId)
+    const areRuns = hasRuns.get() !== null
     return rows.map((row) => {
       const lateTimes = (type: EventType): Times[] =>
         lateOf.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? []
-      const latest = (type: EventType, indexed: Times[]) =>
-        [...lateTimes(type).slice(-RECENT), ...indexed].slice(0, RECENT)
+      const inRuns = (times: typeof lastEventsOfRuns): Times[] => (areRuns ? times.all(row.id) : [])
+      const latest = (type: EventType, held: Times[]) => [...lateTimes(type).slice(-RECENT), ...held].slice(0, RECENT)
+      const first = [...firstViews.all(row.id), ...inRuns(firstViewsOfRuns), ...lateTimes('page')].slice(0, RECENT)
       return {
         ...row,
-        firstSeenAt: pickTime(Math.min, [...firstViews.all(row.id), ...lateTimes('page')].slice(0, RECENT)),
-        lastSeenAt: pickTime(Math.max, latest('page', lastViews.all(row.id))),
-        lastEventAt: pickTime(Math.max, latest('event', lastEvents.all(row.id))),
+        firstSeenAt: pickTime(Math.min, first),
+        lastSeenAt: pickTime(Math.max, latest('page', [...inRuns(lastViewsOfRuns), ...lastViews.all(row.id)])),
+        lastEventAt: pickTime(Math.max, latest('event', [...inRuns(lastEventsOfRuns), ...lastEvents.all(row.id)])),
       }
     })
   }

@@ -124,7 +124,7 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
     `SELECT contact_id AS contactId, received_at AS at, ${HAPPENED} AS occurredAt FROM events
      WHERE id > ? AND id <= ? AND type = ${page} AND received_at <= ? ORDER BY id`,
   )
-  /** Views that the timeline did not hold yet when all this began, of everybody: some thousand under load, else a few. */
+  /** Views that the timeline had not taken up when all this began, of everybody: few, but after much came at once. */
   const lateViewsOf = Map.groupBy(lateViews.all(ends.timeline, ends.events, until), ({ contactId }) => contactId)
   const firstViewOf = db.prepare<{ contactId: number; at: number | null; occurredAt: number | null }, [string]>(
     `SELECT value AS contactId, (SELECT min(at) FROM (${firstOf('value')})) AS at,

@@ -3,8 +3,8 @@ import { MERGED_MARK, mergedUntil } from './timeline-reads.ts'
 
 /** So many runs are merged though much comes, which bounds what a reader looks through: a look into each takes 2 us. */
 const RUNS_MOST = 128
-/** So many rows of one run are taken at once, with all that lie beside them in the others. */
-const ROWS_OF_ONE = 8
+/** So many rows of each run are taken at once, all beside each other; of one person as many as there are. */
+const ROWS_OF_ONE = 32
 /** What a statement costs, in rows. */
 const ROWS_A_STATEMENT = 2
 
@@ -26,6 +26,9 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
     `INSERT OR IGNORE INTO timeline SELECT contact_id, type, id FROM timeline_run_rows
      WHERE run = ? AND contact_id >= ? AND contact_id < ?`,
   )
+  const countIn = db.prepare<{ rows: number }, [number, number, number]>(
+    'SELECT count(*) AS rows FROM timeline_run_rows WHERE run = ? AND contact_id >= ? AND contact_id < ?',
+  )
   const next = db.prepare<{ contactId: number }, [number, number, number]>(
     `SELECT contact_id AS contactId FROM timeline_run_rows WHERE run = ? AND contact_id > ?
      ORDER BY contact_id LIMIT 1 OFFSET ?`,
@@ -37,8 +40,9 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
     'DELETE FROM timeline_run_rows WHERE run IN (SELECT last FROM timeline_runs) AND contact_id = ?',
   )
   const dropOne = db.prepare(
-    `DELETE FROM timeline_run_rows WHERE run IN (SELECT last FROM timeline_runs)
-       AND contact_id = ? AND type = ? AND id = ?`,
+    `DELETE FROM timeline_run_rows WHERE contact_id = ?1 AND type = ?2 AND id = ?3 AND run IN
+       (SELECT last FROM timeline_runs WHERE NOT is_whole UNION ALL
+        SELECT min(last) FROM timeline_runs WHERE is_whole AND last >= ?3)`,
   )
 
   /** Whole ones that wait; and those that are of no use, because they are merged, or were never finished. */
@@ -76,18 +80,28 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
     merge = null
   }
 
+  const rangeFrom = (runs: readonly number[], from: number): Merge => {
+    const to = Math.min(...runs.map((run) => boundAfter(run, from, ROWS_OF_ONE)))
+    return { runs, from, to, at: 0 }
+  }
+
+  /** Where a merge begins again, most are there already, and to find that costs too. @returns what it cost, in rows */
+  const copyRange = (run: number, from: number, to: number): number => {
+    const { changes } = copy.run(run, from, to)
+    return changes < ROWS_OF_ONE ? Math.max(changes, countIn.get(run, from, to)?.rows ?? 0) : changes
+  }
+
   /** @returns what it cost, in rows */
   const mergeSome = (): number => {
-    merge ??= { runs: waiting.slice(0, RUNS_MOST), from: 0, to: boundAfter(waiting[0] ?? 0, 0, ROWS_OF_ONE), at: 0 }
-    const { runs, from, to, at } = merge
+    const { runs, from, to, at } = (merge ??= rangeFrom(waiting.slice(0, RUNS_MOST), 0))
     const run = runs[at]
     if (run !== undefined) {
       merge = { runs, from, to, at: at + 1 }
-      return copy.run(run, from, to).changes + ROWS_A_STATEMENT
+      return copyRange(run, from, to) + ROWS_A_STATEMENT
     }
     if (to === Number.MAX_SAFE_INTEGER) endMerge(runs)
-    else merge = { runs, from: to, to: boundAfter(runs[0] ?? 0, to, ROWS_OF_ONE), at: 0 }
-    return ROWS_A_STATEMENT
+    else merge = rangeFrom(runs, to)
+    return ROWS_A_STATEMENT * runs.length
   }
 
   return {

@@ -2,18 +2,21 @@ import type { Database } from 'bun:sqlite'
 import { HELD_MARK, HELD_UNTIL, heldUntil, MERGED_MARK, mergedUntil } from './timeline-reads.ts'
 import { createTimelineRuns } from './timeline-runs.ts'
 
-/** So many events are put in order at once; or those that came since the last time, where that is so long ago. */
+/** So many are put in order at once; or those that came since the last time, where that is so long ago. */
 const RUN_ROWS = 4_096
 const REST_MS = 200
 /** Fewer than these are written with one commit: where little comes, none waits for long. */
 const AT_ONCE = 500
-/** So long after as many came as make a run, little comes again. */
+/** More than these wait so long for as many as make a run; and so long after a run, little comes again. */
 const CALM_MS = 1_000
+/** Nobody knows how many wait. */
+const UNKNOWN = Number.POSITIVE_INFINITY
 /** How many rows a commit adds of those that are being written, for each event of its own and at least. */
 const ROWS_AN_EVENT = 1.25
 const ROWS_LEAST = 32
 /** The same of runs that are merged, where a row is written and another deleted. */
 const MERGED_AN_EVENT = 3
+const MERGED_LEAST = 500
 /** What is written where nothing else is: 4 ms. */
 const ROWS_IDLE = 12_000
 
@@ -62,11 +65,11 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
   )
   const runs = createTimelineRuns(db, isAlone)
   let run: Run | null = null
-  /** How many came since some were read; where nobody knows, as many as make a run. */
-  let waiting = RUN_ROWS
+  /** How many no index holds, but those that are being written. */
+  let waiting = UNKNOWN
   /** Whether another process may have erased what is being written. */
   let isStale = false
-  let committed: { run: Run | null; waiting: number } = { run, waiting }
+  let committed: Run | null = null
   let added = 0
   let restSince = 0
   let calmSince = 0
@@ -77,8 +80,7 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
     restSince = monotonicMs()
     const { rows, last } = extent.get() ?? { rows: 0, last: null }
     const isWhole = rows === RUN_ROWS
-    // where it is full, more may wait
-    waiting = isWhole ? RUN_ROWS : 0
+    waiting = isWhole ? Math.max(0, waiting - RUN_ROWS) : 0
     if (last === null) return null
     if (!isWhole && runs.count() > 0) {
       waiting = rows
@@ -102,9 +104,12 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
     return null
   }
 
-  /** What is left over is put in order once the timeline has taken up the runs before it. */
-  const isDue = (isIdle: boolean): boolean =>
-    waiting >= RUN_ROWS || (waiting > 0 && runs.count() === 0 && (isIdle || monotonicMs() - restSince >= REST_MS))
+  /** What is less than a run is put in order once the timeline has taken up the runs before it. */
+  const isDue = (isIdle: boolean): boolean => {
+    if (waiting >= RUN_ROWS) return true
+    if (waiting === 0 || runs.count() > 0) return false
+    return isIdle || monotonicMs() - restSince >= (waiting <= AT_ONCE ? REST_MS : CALM_MS)
+  }
 
   const writeShare = (rows: number, isIdle: boolean): void => {
     let left = rows
@@ -131,22 +136,22 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
       // the service that has runs puts in order what comes after them
       if (!isAlone && hasRuns.get() !== null) return void (run = null)
       if (isStale && run) dropGone.run()
-      const shareOf = (anEvent: number): number =>
-        isIdle ? ROWS_IDLE : Math.max(ROWS_LEAST, Math.ceil(added * anEvent))
-      writeShare(shareOf(ROWS_AN_EVENT), isIdle)
-      if (isIdle || isCalm() || runs.isFull()) runs.advance(shareOf(MERGED_AN_EVENT))
+      const shareOf = (anEvent: number, least: number): number =>
+        isIdle ? ROWS_IDLE : Math.max(least, Math.ceil(added * anEvent))
+      writeShare(shareOf(ROWS_AN_EVENT, ROWS_LEAST), isIdle)
+      if (isIdle || isCalm() || runs.isFull()) runs.advance(shareOf(MERGED_AN_EVENT, MERGED_LEAST))
     },
     hasWaiting: (): boolean => run !== null || waiting > 0 || runs.hasWork(),
     /** After the commit. */
     settle(): void {
-      committed = { run, waiting }
+      committed = run
       isStale = false
       added = 0
     },
     /** After a rollback, which gave the tables back as they were: they are read again. */
     undo(): void {
-      run = committed.run
-      waiting = RUN_ROWS
+      run = committed
+      waiting = UNKNOWN
       isStale = true
       added = 0
       runs.load(run?.isWhole ? run.last : null)
@@ -168,7 +173,7 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
     },
     /** After another process wrote: it may have erased people and added events. */
     catchUp(): void {
-      waiting = RUN_ROWS
+      waiting = UNKNOWN
       isStale = true
     },
   }
