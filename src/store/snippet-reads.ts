@@ -62,12 +62,14 @@ function createSiteReads(db: Database, sealer: Sealer) {
 type StoredReport = Omit<ReportRow, 'isHere'> & { isHere: number | null }
 
 function createReportReads(db: Database) {
+  const limited = db.prepare<{ id: number }, []>(
+    'SELECT apps.id FROM apps JOIN accounts ON accounts.id = apps.account_id WHERE accounts.snippet_limits = 1',
+  )
   // up to 60,000 rows an app, so without the price of building each twice
-  const sizes = db.prepare<BatchSize, [number, number]>(
+  const sizes = db.prepare<BatchSize, [number, number, string]>(
     `SELECT b.app_id AS appId, c.email, b.received_at AS receivedAt, b.items
      FROM snippet_batches b JOIN contacts c ON c.id = b.contact_id
-     WHERE b.id >= ?1 AND b.received_at > ?2 AND b.app_id IN
-       (SELECT apps.id FROM apps JOIN accounts ON accounts.id = apps.account_id WHERE accounts.snippet_limits = 1)
+     WHERE b.id >= ? AND b.received_at > ? AND b.app_id IN (SELECT value FROM json_each(?))
      ORDER BY b.received_at`,
   )
 
@@ -84,7 +86,11 @@ function createReportReads(db: Database) {
       reports.all(appId, contactId, receivedAfter).map(({ isHere, ...row }) => ({ ...row, isHere: toHere(isHere) })),
 
     /** What limits have counted since `receivedAfter` (ms UTC), to fill the buckets at start; oldest first. */
-    listBatchSizes: (receivedAfter: number): BatchSize[] => sizes.all(idAt(receivedAfter), receivedAfter),
+    listBatchSizes(receivedAfter: number): BatchSize[] {
+      const apps = limited.all().map(({ id }) => id)
+      // where none is limited, many may have come
+      return apps.length === 0 ? [] : sizes.all(idAt(receivedAfter), receivedAfter, JSON.stringify(apps))
+    },
   }
 }
 
