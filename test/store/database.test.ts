@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { databasePath, openDatabase, openForReading } from '../../src/store/database.ts'
@@ -7,25 +7,13 @@ import type { StoreError } from '../../src/store/errors.ts'
 import { SCHEMA_VERSION } from '../../src/store/migrations/index.ts'
 import { openStore } from '../../src/store/store.ts'
 import { schemaVersion } from '../../src/store/upgrades.ts'
-import { makeFolder } from './samples.ts'
+import { useFolder } from './databases.ts'
 
+const databases = useFolder()
+const { keep } = databases
 let folder = ''
-let remove = (): void => {}
-let open: Database[] = []
+beforeEach(() => void (folder = databases.path()))
 
-beforeEach(() => {
-  ;({ folder, remove } = makeFolder())
-})
-afterEach(() => {
-  for (const db of open) db.close()
-  open = []
-  remove()
-})
-
-function keep(db: Database): Database {
-  open.push(db)
-  return db
-}
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 const pragma = (db: Database, name: string): unknown => db.query(`PRAGMA ${name}`).values()[0]?.[0]
 

@@ -1,31 +1,21 @@
 import { Database } from 'bun:sqlite'
-import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { createContactReads } from '../../src/store/contact-reads.ts'
-import { databasePath, openDatabase } from '../../src/store/database.ts'
+import { databasePath } from '../../src/store/database.ts'
 import { createEngine, type Job } from '../../src/store/engine.ts'
+import { createEventReads } from '../../src/store/event-reads.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import type { EventWrite } from '../../src/store/types.ts'
+import { useFolder } from './databases.ts'
 import { failing } from './failing.ts'
-import { AT, BY, contactWrite, done, eventWrite, HOUR, idempotency, makeFolder } from './samples.ts'
+import { AT, BY, contactWrite, done, eventWrite, HOUR, idempotency } from './samples.ts'
 
-let folder = ''
-let remove = (): void => {}
-let open: Database[] = []
+const folder = useFolder()
 let now = AT
-
-beforeEach(() => {
-  ;({ folder, remove } = makeFolder())
-  now = AT
-})
-afterEach(() => {
-  for (const db of open) db.close()
-  open = []
-  remove()
-})
+beforeEach(() => void (now = AT))
 
 function openOne() {
-  const db = openDatabase(folder)
-  open.push(db)
+  const db = folder.open()
   const engine = createEngine(db, () => now, createSealer(null))
   return { db, engine, findContact: createContactReads(db).findContact }
 }
@@ -113,7 +103,7 @@ describe('the disk', () => {
   test('locked by another process: unavailable, then it goes on', () => {
     const { db, engine } = openOne()
     db.run('PRAGMA busy_timeout = 1')
-    const other = new Database(databasePath(folder))
+    const other = new Database(databasePath(folder.path()))
     other.run('BEGIN IMMEDIATE')
     const refused = { refusal: 'unavailable', reason: 'database is locked' } as const
     expect(engine.run([record(), record()])).toEqual([refused, refused])
@@ -148,6 +138,25 @@ describe('the disk', () => {
 })
 
 describe('another process beside', () => {
+  test('what another process with ids ahead of ours writes while an engine is made hides nothing of ours', () => {
+    const ahead = createEngine(folder.open(), () => AT + 3_600_000, createSealer(null))
+    const db = folder.open()
+    const prepare = db.prepare.bind(db)
+    let isMade = false
+    db.prepare = ((text: string) => {
+      if (!isMade && text.includes('new_people')) {
+        isMade = true
+        ahead.run([{ name: 'recordEvent', input: eventWrite() }])
+      }
+      return prepare(text)
+    }) as Database['prepare']
+    const engine = createEngine(db, () => AT, createSealer(null))
+    const [outcome] = engine.run([{ name: 'recordEvent', input: eventWrite() }])
+    if (!outcome || !('contactId' in outcome)) throw new Error('an event was refused')
+    const query = { appId: 1, contactId: outcome.contactId, name: null, before: null, limit: 9 }
+    expect([isMade, createEventReads(db).listEvents(query).rows]).toMatchObject([true, [{}, {}]])
+  })
+
   test('ids do not collide in one millisecond, and people it erased are gone', () => {
     const [one, two] = [openOne(), openOne()]
     const ids = new Set<number>()

@@ -1,8 +1,7 @@
 /** Whatever the index of people's events holds yet, the same is read (promises 5, product.md). */
 import type { Database } from 'bun:sqlite'
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createContactReads } from '../../src/store/contact-reads.ts'
-import { openDatabase } from '../../src/store/database.ts'
 import { createEngine, type Job } from '../../src/store/engine.ts'
 import { createEventReads, type EventQuery } from '../../src/store/event-reads.ts'
 import { createHistoryReads } from '../../src/store/history-reads.ts'
@@ -10,44 +9,19 @@ import { createSealer } from '../../src/store/sealing.ts'
 import { createSnippetReads } from '../../src/store/snippet-reads.ts'
 import { EVENT_TYPES } from '../../src/store/types.ts'
 import { createRandom } from '../random.ts'
+import { useFolder } from './databases.ts'
 import { failing } from './failing.ts'
-import { AT, batchWrite, BY, eventWrite, makeFolder } from './samples.ts'
+import { AT, batchWrite, BY, eventWrite } from './samples.ts'
+import { emailOf, held, wanted } from './timeline-rows.ts'
 
-let folder: string
-let remove: () => void
-let open: Database[] = []
-beforeEach(() => ({ folder, remove } = makeFolder()))
-afterEach(() => {
-  for (const db of open) db.close()
-  open = []
-  remove()
-})
-
-function openOne() {
-  const db = openDatabase(folder)
-  open.push(db)
-  return db
-}
+const folder = useFolder()
 
 /** `failNext`: its next commit finds the disk full. `isAlone`: a service; else a command beside it. */
 function openEngine(isAlone: boolean) {
-  const db = openOne()
+  const db = folder.open()
   const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
   return { db, engine: createEngine(db, () => AT, createSealer(null), isAlone), failNext }
 }
-
-const emailOf = (person: number): string => `p${person}@example.com`
-
-type Row = [contactId: number, type: number, eventId: number]
-const held = (db: Database): Row[] =>
-  db.query<Row, []>('SELECT * FROM timeline ORDER BY contact_id, type, id').values() as Row[]
-const wanted = (db: Database): Row[] =>
-  db
-    .query<Row, []>(
-      `SELECT contact_id, type, id FROM events UNION ALL
-       SELECT contact_id, type, id FROM snippet_batches ORDER BY contact_id, type, id`,
-    )
-    .values() as Row[]
 
 const PEOPLE = 4
 
@@ -106,7 +80,7 @@ test.each([
 ])('whatever is written, undone, erased and filled, reads tell the same (%d)', (seed, batchRows, before) => {
   const random = createRandom(seed)
   let [one, two] = [openEngine(true), openEngine(false)]
-  const reader = openOne()
+  const reader = folder.open()
   let known: Known[] = []
   let sent: Sent[] = []
   const ids = new Map<number, number>()

@@ -1,30 +1,19 @@
 /** A database of an older version is kept, and brought to this one (promises 6). */
 import { Database } from 'bun:sqlite'
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { databasePath, openDatabase } from '../../src/store/database.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../src/store/migrations/index.ts'
 import { schemaVersion } from '../../src/store/upgrades.ts'
+import { useFolder } from './databases.ts'
 import { makeFolder } from './samples.ts'
 
+const databases = useFolder()
+const { keep } = databases
 let folder = ''
-let remove = (): void => {}
-let open: Database[] = []
+beforeEach(() => void (folder = databases.path()))
 
-beforeEach(() => {
-  ;({ folder, remove } = makeFolder())
-})
-afterEach(() => {
-  for (const db of open) db.close()
-  open = []
-  remove()
-})
-
-function keep(db: Database): Database {
-  open.push(db)
-  return db
-}
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 const pragma = (db: Database, name: string): unknown => db.query(`PRAGMA ${name}`).values()[0]?.[0]
 

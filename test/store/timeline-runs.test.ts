@@ -1,0 +1,116 @@
+/** While much comes, the index of people's events grows by runs, and takes them up later (promises 5, product.md). */
+import { expect, test } from 'bun:test'
+import { createContactReads } from '../../src/store/contact-reads.ts'
+import { createEngine, type Job } from '../../src/store/engine.ts'
+import { createSealer } from '../../src/store/sealing.ts'
+import { createTimeline } from '../../src/store/timeline.ts'
+import { heldUntil, mergedUntil, selectIds } from '../../src/store/timeline-reads.ts'
+import { useFolder } from './databases.ts'
+import { AT, eventWrite } from './samples.ts'
+import { countOf, createFeed, held, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
+
+const folder = useFolder()
+
+test('runs wait until it is calm, then all are taken up at once', () => {
+  const db = folder.open()
+  const feed = createFeed(db)
+  for (let commit = 0; commit < 400; commit += 1) feed.commit(100)
+  expect(countOf(db, 'timeline_runs')).toBeGreaterThan(6)
+  expect(held(db).length).toBe(100)
+  for (let commit = 0; commit < 2_000 && countOf(db, 'timeline_runs') > 0; commit += 1) {
+    feed.wait(REST_MS)
+    feed.commit(1)
+  }
+  feed.rest()
+  expect(held(db)).toEqual(wanted(db))
+  expect([countOf(db, 'timeline_run_rows'), countOf(db, 'timeline_runs'), feed.timeline.hasWaiting()]).toEqual([
+    0,
+    0,
+    false,
+  ])
+})
+
+test('of one person alone they are taken up too', () => {
+  const db = folder.open()
+  const feed = createFeed(db, 1)
+  for (let commit = 0; commit < 120; commit += 1) feed.commit(100)
+  expect(countOf(db, 'timeline_runs')).toBeGreaterThan(1)
+  feed.rest()
+  expect(held(db)).toEqual(wanted(db))
+  expect([countOf(db, 'timeline_run_rows'), countOf(db, 'timeline_runs')]).toEqual([0, 0])
+})
+
+test('where it does not end, they are taken up meanwhile, and so many wait and no more', () => {
+  const db = folder.open()
+  const feed = createFeed(db, 5_003)
+  const waiting = () => countOf(db, `timeline_runs WHERE last > ${mergedUntil(db)}`)
+  let [most, fewest] = [0, Number.POSITIVE_INFINITY]
+  for (let commit = 0; commit < 200; commit += 1) {
+    feed.commit(5_000)
+    most = Math.max(most, waiting())
+    if (most > 128) fewest = Math.min(fewest, waiting())
+  }
+  expect(most).toBeGreaterThan(128)
+  expect(most).toBeLessThan(256)
+  expect(fewest).toBeLessThan(128)
+  expect(200 * 5_000 - heldUntil(db)).toBeLessThan(4 * RUN_ROWS)
+}, 30_000)
+
+test('a person with all that waits is read and changed as fast as anybody', () => {
+  const db = folder.open()
+  const engine = createEngine(db, () => AT, createSealer(null))
+  const record = (): Job => ({ name: 'recordEvent', input: eventWrite() })
+  for (let commit = 0; commit < 8; commit += 1) engine.run(Array.from({ length: 5_000 }, record))
+  expect(countOf(db, 'timeline_runs')).toBeGreaterThan(5)
+  const reads = createContactReads(db)
+  const timeOf = (step: () => void): number => {
+    const startedAt = performance.now()
+    step()
+    return performance.now() - startedAt
+  }
+  const { id } = db.query<{ id: number }, []>('SELECT id FROM contacts').get() ?? { id: 0 }
+  const times = Array.from({ length: 5 }, () => timeOf(() => void reads.byId(id)))
+  expect(Math.min(...times)).toBeLessThan(5)
+  expect(reads.byId(id)).toMatchObject({ lastEventAt: AT })
+})
+
+test('a process that was killed while they are taken up leaves what the next one goes on with', () => {
+  const db = folder.open()
+  const feed = createFeed(db)
+  for (let commit = 0; commit < 200; commit += 1) feed.commit(100)
+  feed.wait(2_000)
+  for (let commit = 0; commit < 12; commit += 1) feed.commit(20)
+  const [merged, all] = [held(db).length, wanted(db).length]
+  expect(merged).toBeGreaterThan(1_000)
+  expect(merged).toBeLessThan(all / 2)
+  // what is taken up but not marked yet is told once
+  const theirs = db.query<{ id: number }, []>(selectIds('events', { contact: '1', types: '>= 0' })).all()
+  const known = wanted(db).flatMap(([contactId, , id]) => (contactId === 1 ? [id] : []))
+  expect(theirs.map(({ id }) => id).toSorted()).toEqual(known.toSorted())
+  const next = folder.open()
+  rest(
+    next,
+    createTimeline(next, () => 0),
+  )
+  expect(held(next)).toEqual(wanted(next))
+  expect([countOf(next, 'timeline_run_rows'), countOf(next, 'timeline_runs')]).toEqual([0, 0])
+})
+
+test('a command beside it leaves them alone, and puts in order what comes once there are none', () => {
+  const db = folder.open()
+  const feed = createFeed(db)
+  for (let commit = 0; commit < 120; commit += 1) feed.commit(100)
+  const other = folder.open()
+  const command = createTimeline(other, () => 0, false)
+  const before = [held(db).length, heldUntil(db)]
+  other.transaction(() => command.advance(false))()
+  command.settle()
+  expect([held(db).length, heldUntil(db)]).toEqual(before)
+  feed.rest()
+  db.run(
+    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at) VALUES (99999, 1, 1, 1, 0, 0, ${AT})`,
+  )
+  other.transaction(() => command.advance(false))()
+  command.settle()
+  expect(held(db)).toEqual(wanted(db))
+})
