@@ -133,6 +133,7 @@ export function createContactReads(db: Database) {
 
   return {
     byId: (contactId: number): ContactRow | null => inSnapshot(() => one(oneById.get({ id: contactId })))[0] ?? null,
+    storedById: (contactId: number): StoredContact | null => oneById.get({ id: contactId }) ?? null,
     /** In no order; of those who are gone, nothing. */
     listContactsById: (ids: number[]): StoredContact[] =>
       orm.select().from(contacts).where(inArray(contacts.id, ids)).all(),

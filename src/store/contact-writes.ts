@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { mergeContact } from './contact-merging.ts'
-import { createContactReads } from './contact-reads.ts'
+import { createContactReads, type StoredContact } from './contact-reads.ts'
 import type { People } from './people.ts'
 import type { Stops } from './stops.ts'
 import type { Tallies } from './tallies.ts'
@@ -18,31 +18,31 @@ export function createContactWrites({ db, people, tallies, triggers, stops }: Pa
   const addTag = db.prepare('INSERT OR IGNORE INTO contact_tags (app_id, tag, contact_id) VALUES (?, ?, ?)')
   const removeTag = db.prepare('DELETE FROM contact_tags WHERE app_id = ? AND tag = ? AND contact_id = ?')
 
-  const read = (id: number): ContactRow => {
-    const row = reads.byId(id)
+  const found = <Row>(row: Row | null): Row => {
     if (!row) throw new Error('a contact that was just written is missing')
     return row
   }
+  const readStored = (id: number): StoredContact => found(reads.storedById(id))
 
   /** Merges into the stored row; a row that stays the same is not written. */
   const merge = (id: number, write: ContactWrite, source: string | null): ContactRow | Refused => {
-    const old = read(id)
+    const old = readStored(id)
     const next = mergeContact(old, write)
     if ('refusal' in next) return next
     const columns = [next.firstName, next.lastName, source, toJson(next.tags), toJson(next.fields)] as const
     const before = [old.firstName, old.lastName, old.source, toJson(old.tags ?? []), toJson(old.fields ?? {})]
-    if (columns.every((value, index) => value === before[index])) return old
+    if (columns.every((value, index) => value === before[index])) return found(reads.byId(id))
     save.run(...columns, write.at, id)
     for (const tag of write.removeTags) removeTag.run(write.appId, tag, id)
     for (const tag of write.tags) addTag.run(write.appId, tag, id)
     people.drop(write.appId, write.email)
-    const now = read(id)
+    const now = found(reads.byId(id))
     tellOfChange(old, now, write.at)
     return now
   }
 
   /** What the change settles of what waits, then what it triggers. */
-  const tellOfChange = (old: ContactRow, now: ContactRow, at: number): void => {
+  const tellOfChange = (old: StoredContact, now: StoredContact, at: number): void => {
     const { appId, id: contactId } = now
     const [before, after] = [old.tags ?? [], now.tags ?? []]
     const addedTags = after.filter((tag) => !before.includes(tag))
@@ -64,7 +64,7 @@ export function createContactWrites({ db, people, tallies, triggers, stops }: Pa
       const names = { firstName: write.firstName ?? null, lastName: write.lastName ?? null }
       const person = known ?? people.add({ ...write, ...names })
       if ('refusal' in person) return person
-      const source = known ? read(known.id).source : write.source
+      const source = known ? readStored(known.id).source : write.source
       const contact = merge(person.id, write, source)
       return 'refusal' in contact ? contact : { contactId: person.id, created: known === null, contact }
     },
@@ -74,7 +74,7 @@ export function createContactWrites({ db, people, tallies, triggers, stops }: Pa
       countUsage(write)
       const known = people.find(write.appId, write.email)
       if (!known) return { refusal: 'contact_not_found' }
-      const source = write.source ?? read(known.id).source
+      const source = write.source ?? readStored(known.id).source
       const contact = merge(known.id, write, source)
       return 'refusal' in contact ? contact : { contactId: known.id, created: false, contact }
     },
