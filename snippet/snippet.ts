@@ -44,15 +44,13 @@ let waiting: Item[] = []
 /** Those that are to be sent, or sent again; what is underway is not among them. */
 let batches: Batch[] = []
 let lookTimer = 0
-const warned: unknown[] = []
+const warned = new Set()
 /** Begins the id of every batch, so that the service can tell one tab of a person from another. */
 const pageLoad = crypto.getRandomValues(new Uint32Array(3)).join()
 let packed = 0
 
 function warn(text: unknown): void {
-  if (warned.includes(text)) return
-  warned.push(text)
-  console.warn('service: ' + text)
+  if (warned.size < warned.add(text).size) console.warn('service: ' + text)
 }
 
 const keyOf = ({ email, signature }: Person): string => signature + email.trim().toLowerCase()
@@ -131,11 +129,15 @@ async function deliver(batch: Batch): Promise<void> {
     if (response.ok) return
     reason = (await response.json()).message
   } catch {} // no network, or an answer that is not the service's
-  const status = response?.status || 0
-  if (/^4(?!29)/.test('' + status)) batch.person.hold = 3
-  // what never left the machine is kept until it is online again
-  else if (batch.tries < TRIES || !(status || navigator.onLine))
-    return (queue.push(batch), hold(batch, Number(response?.headers.get('Retry-After')) || 0))
+  const status = Number(response?.status)
+  // a limit is said at once, though what waits for it is sent again
+  if (status < 500 && status != 429) batch.person.hold = 3
+  else {
+    if (status == 429) warn(reason || status)
+    // what never left the machine is kept until it is online again
+    if (batch.tries < TRIES || !(status || navigator.onLine))
+      return (queue.push(batch), hold(batch, Number(response?.headers.get('Retry-After')) || 0))
+  }
   warn(reason || status || 'no answer')
 }
 
@@ -156,8 +158,8 @@ const isText = (value: unknown, shape: RegExp): value is string => typeof value 
 
 function identify(given: unknown): void {
   const { email, signature } = Object(given)
-  if (!isText(email, /\S/) || !isText(signature, /^[0-9a-f]{64}$/))
-    return warn('identify needs email and signature (lowercase hex)')
+  if (!isText(email, /\S/) || !isText(signature, /^[\da-f]{64}$/))
+    return warn('identify needs email, lowercase hex signature')
   const next = { email, signature, hold: 0 }
   if (person) {
     if (keyOf(person) == keyOf(next)) return
@@ -219,7 +221,7 @@ function callService(name: unknown, given?: unknown): void {
 function follow({ type }: { type?: string }): void {
   const isAway = document.hidden || type == 'pagehide'
   if (isAway) leave()
-  isVisible = isAway ? isVisible && false : true
+  isVisible = !isAway || (isVisible && false)
   if (isAway || type == 'online') send(1)
   lookSoon()
 }

@@ -159,10 +159,12 @@ function createAddressFinder({ log, trustedProxies }: Pick<ServerParts, 'log' | 
 
 /** 405 where the path exists for another method, else 404. */
 function refuseAddress(app: AnyElysia, findRoute: RouteFinder, request: Request): Response {
-  const route = findRoute(pathOf(request.url))
-  const found = app.routes.filter(({ path }) => path === route).map(({ method }) => method)
+  const path = pathOf(request.url)
+  const route = findRoute(path)
+  const found = app.routes.filter((one) => one.path === route).map(({ method }) => method)
   const methods = found.includes('GET') ? [...found, 'HEAD'] : found
-  if (methods.length === 0) return refusalPage(request, 'not_found') ?? refusalAnswer(request, { refusal: 'not_found' })
+  if (methods.length === 0)
+    return refusalPage(request, 'not_found') ?? refusalAnswer(request, { refusal: 'not_found' }, corsOf(path))
   const headers = { Allow: methods.join(', ') }
   const page = request.method === 'GET' ? refusalPage(request, 'method_not_allowed') : null
   page?.headers.set('Allow', headers.Allow)

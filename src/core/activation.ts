@@ -68,6 +68,8 @@ export type Activation = {
   /** the specification's sentence; null when there is nothing left to do */
   message: string | null
   lastEventAt: number | null
+  /** of an event that is no page view */
+  lastNamedAt: number | null
   /** of a page view that the browser script reported */
   lastViewAt: number | null
   /** a signature that proved nobody; `reason` is malformed, uppercase or wrong */
@@ -79,7 +81,7 @@ export type Activation = {
   withoutEmail: Noted | null
   /** the script was fetched by a page of one of the app's hosts */
   scriptLoaded: Noted | null
-  /** of the browser script's requests; `reason` is the sentence it was answered with */
+  /** of the browser script's requests, but for wrong signatures; `reason` is the sentence it was answered with */
   refused: Noted | null
   /** the same of a server's calls */
   refusedCall: Noted | null

@@ -96,11 +96,12 @@ function settle({ notes }: Parts, site: Site, outcome: StoredBatch | Refused): R
   return null
 }
 
-/** For the site it named, where that is known. What our own faults refused is no concern of who integrates. */
+/** For the site it named, where that is known; wrong signatures are noted by themselves. Our own faults are no concern of who integrates. */
 function noteRefusal({ notes }: Parts, site: Site | null, refusal: Refusal, caller: Caller): Refusal {
   const { status, message } = REFUSALS[refusal.refusal]
   const reason = refusal.message ?? message
-  if (site && status < 500) notes.add(site.app.id, 'refused', { reason, ...originOf(caller) })
+  const isTold = status < 500 && refusal.refusal !== 'invalid_signature'
+  if (site && isTold) notes.add(site.app.id, 'refused', { reason, ...originOf(caller) })
   return refusal
 }
 

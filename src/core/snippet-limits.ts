@@ -125,12 +125,18 @@ export async function restoreSnippetLimits(
 const agesOf = (batches: BatchSize[], now: number): TakenAgo =>
   batches.map(({ receivedAt, items }) => [Math.max(0, now - receivedAt), items] as const)
 
-const SCOPES = { person: 'person', site: 'site', address: 'ip', badSignatures: 'ip' } as const satisfies Record<
-  Scope,
-  string
->
+type Words = { scope: 'person' | 'site' | 'ip'; who: string; what: string }
+const WORDS = {
+  person: { scope: 'person', who: 'this person', what: 'page views and actions an hour' },
+  site: { scope: 'site', who: 'this site', what: 'page views and actions an hour' },
+  address: { scope: 'ip', who: 'this address', what: 'reports a minute' },
+  badSignatures: { scope: 'ip', who: 'this address', what: 'wrong signatures a minute' },
+} as const satisfies Record<Scope, Words>
 
-const refuseLimited = (scope: Scope, { retryAfterSeconds }: Taken): Refusal =>
-  refuse('rate_limited', {
-    limited: { scope: SCOPES[scope], limit: SNIPPET_LIMITS[scope].max, retryAfter: retryAfterSeconds },
-  })
+/** It is read in the console of a browser, which sends what waits by itself. */
+function refuseLimited(name: Scope, { retryAfterSeconds: retryAfter }: Taken): Refusal {
+  const { scope, who, what } = WORDS[name]
+  const limit = SNIPPET_LIMITS[name].max
+  const message = `More than ${limit.toLocaleString('en')} ${what} came from ${who}. The page sends this again by itself while it is open.`
+  return refuse('rate_limited', { message, limited: { scope, limit, retryAfter } })
+}

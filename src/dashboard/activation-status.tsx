@@ -22,13 +22,13 @@ export const State = ({ activation: { message, lastEventAt }, now, appId }: Stat
 /** What has been seen of the integration, in the order in which it comes. */
 export const Steps = ({ activation, keys, now }: StatusProps) => {
   const usedAt = keys.reduce<number | null>((last, { lastUsedAt }) => later(last, lastUsedAt), null)
-  const { lastEventAt, lastViewAt } = activation
+  const { lastNamedAt, lastViewAt } = activation
   return (
     <ol class="steps">
       <Step name="Your server called" at={usedAt} now={now}>
         {keys.length === 0 ? 'No key works.' : 'With the code for your server, or any other call.'}
       </Step>
-      <Step name="An event came" at={lastEventAt} now={now}>
+      <Step name="An event came" at={lastNamedAt} now={now}>
         Sent by your server, about a person.
       </Step>
       <Step name="A page was reported" at={lastViewAt} now={now}>

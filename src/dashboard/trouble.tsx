@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import type { KeyRow } from '../core/accounts.ts'
 import type { Activation, Noted } from '../core/activation.ts'
+import { REFUSALS } from '../core/refusals.ts'
 import { pathOf } from './frame.tsx'
 import { Badge, type Mood } from './parts/badge.tsx'
 import { formatCount } from './parts/chart.tsx'
@@ -41,18 +42,21 @@ type Trouble = { mood?: Mood; title: string; text: ComponentChildren; noted?: No
 
 function listTroubles({ activation, keys, hasOldSecret, appId, now }: TroubleProps): Trouble[] {
   const lately = (noted: Noted | null): Noted | null => (noted && now - noted.lastAt < SHOWN_MS ? noted : null)
-  const { refused, failedSignature } = activation
-  // a wrong signature is told once
-  const isSame = refused?.lastAt === failedSignature?.lastAt
   const about: [Noted | null, (noted: Noted) => Omit<Trouble, 'noted'>][] = [
     [
       activation.refusedCall,
       ({ reason }) => ({ title: 'A call of your server was refused', text: <Ticked>{reason ?? ''}</Ticked> }),
     ],
-    [failedSignature, ({ reason }) => ({ title: 'A signature was wrong', text: <WrongSignature reason={reason} /> })],
     [
-      isSame ? null : refused,
-      ({ reason }) => ({ title: 'A report of a page was refused', text: <Ticked>{reason ?? ''}</Ticked> }),
+      activation.failedSignature,
+      ({ reason }) => ({ title: 'A signature was wrong', text: <WrongSignature reason={reason} /> }),
+    ],
+    [
+      activation.refused,
+      ({ reason }) => ({
+        title: 'A report of a page was refused',
+        text: <RefusedReport reason={reason} appId={appId} />,
+      }),
     ],
     [activation.withoutEmail, () => WITHOUT_EMAIL],
     [
@@ -88,6 +92,18 @@ const REASONS: Record<string, string> = {
 const WrongSignature = ({ reason }: Pick<Noted, 'reason'>) => (
   <>
     {REASONS[reason ?? ''] ?? 'It fitted none of your identity secrets.'} <a href="#check">Check one</a>
+  </>
+)
+
+const RefusedReport = ({ reason, appId }: Pick<Noted, 'reason'> & { appId: string }) => (
+  <>
+    <Ticked>{reason ?? ''}</Ticked>
+    {reason === REFUSALS.origin_not_allowed.message && (
+      <>
+        {' '}
+        They stand in <a href={pathOf(appId, 'settings')}>Settings</a>.
+      </>
+    )}
   </>
 )
 

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, desc, eq, inArray } from 'drizzle-orm'
+import { desc, eq, inArray } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAccountReads } from './account-reads.ts'
 import { idAt } from './ids.ts'
@@ -98,27 +98,33 @@ const toHere = (value: number | null): boolean | null => (value === null ? null 
 
 function createActivationReads(db: Database) {
   const orm = drizzle(db)
-  const { activationNotes, eventNames, events, rollups } = tables
+  const { activationNotes, events } = tables
+  const newestWhere = (isWanted: string) =>
+    db.prepare<{ at: number }, [number, string]>(
+      `SELECT ifnull(events.received_at, rollups.hour * ${HOUR_MS}) AS at FROM event_names AS names
+       JOIN rollups ON rollups.app_id = names.app_id AND rollups.name_id = names.id AND rollups.hour =
+         (SELECT max(hour) FROM rollups WHERE app_id = names.app_id AND name_id = names.id)
+       LEFT JOIN events ON events.id = rollups.last_event_id
+       WHERE names.app_id = ?1 AND names.name ${isWanted} ?2 ORDER BY at DESC LIMIT 1`,
+    )
+  const [newestNamed, newestView] = [newestWhere('<>'), newestWhere('=')]
 
   return {
     listNotes: (appId: number): NoteRow[] =>
       orm.select().from(activationNotes).where(eq(activationNotes.appId, appId)).all(),
 
-    /** When the newest event came, and the newest page view, to the hour where its person was erased (ms UTC, null: none). */
-    firstSigns(appId: number): { lastEventAt: number | null; lastViewAt: number | null } {
+    /**
+     * When the newest event of any kind came, the newest that is no page view, and the newest page view; the latter two to
+     * the hour where its person was erased (ms UTC, null: none).
+     */
+    firstSigns(appId: number): { lastEventAt: number | null; lastNamedAt: number | null; lastViewAt: number | null } {
       const newest = orm.select().from(events).where(eq(events.appId, appId)).orderBy(desc(events.id)).limit(1).get()
-      const isPageName = and(eq(eventNames.appId, appId), eq(eventNames.name, PAGE_NAME))
-      const view = orm
-        .select({ hour: rollups.hour, receivedAt: events.receivedAt })
-        .from(eventNames)
-        .innerJoin(rollups, and(eq(rollups.appId, appId), eq(rollups.nameId, eventNames.id)))
-        .leftJoin(events, eq(events.id, rollups.lastEventId))
-        .where(isPageName)
-        .orderBy(desc(rollups.hour))
-        .limit(1)
-        .get()
-      const lastViewAt = view ? (view.receivedAt ?? view.hour * HOUR_MS) : null
-      return { lastEventAt: newest?.receivedAt ?? null, lastViewAt }
+      const [lastNamedAt, lastViewAt] = [newestNamed, newestView].map((one) => one.get(appId, PAGE_NAME)?.at ?? null)
+      return {
+        lastEventAt: newest?.receivedAt ?? null,
+        lastNamedAt: lastNamedAt ?? null,
+        lastViewAt: lastViewAt ?? null,
+      }
     },
   }
 }

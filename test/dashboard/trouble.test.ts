@@ -22,7 +22,7 @@ describe('what was refused', () => {
     const id = await appId()
     pages.notes.add(id, 'refused_call', { reason: `\`event\`: Send ${HOSTILE}` })
     pages.notes.add(id, 'failed_signature', { reason: 'uppercase', origin: 'https://app.example.com' })
-    pages.notes.add(id, 'refused', { reason: 'Invalid signature' })
+    pages.notes.add(id, 'refused', { reason: 'Pages of this host may not report.' })
     pages.notes.add(id, 'unknown_person')
     pages.clock.ms += 5 * MINUTE
     pages.notes.add(id, 'refused', { reason: 'Send 1 to 20 items.' })

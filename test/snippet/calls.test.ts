@@ -10,7 +10,7 @@ const loaded = 'window.service?.v === 1'
 
 const WARNINGS = {
   call: 'unknown call',
-  identify: 'identify needs email and signature (lowercase hex)',
+  identify: 'identify needs email, lowercase hex signature',
   track: 'track needs 1 to 64 letters, digits, _ . : -',
 }
 

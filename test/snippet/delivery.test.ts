@@ -112,12 +112,15 @@ describe.skipIf(!FOUND)('a request', () => {
 })
 
 describe.skipIf(!FOUND)('what was not taken', () => {
-  test.each<[string, Reply]>([
-    ['503', { status: 503 }],
-    ['500 with a page', { status: 500, body: '<h1>broken</h1>' }],
-    ['429', { status: 429 }],
-    ['a lost answer', 'lost'],
-  ])('is sent again after %s, under the same id', async (_, reply) => {
+  const LIMITED = 'More than 600 page views and actions an hour came from this person.'
+
+  test.each<[string, Reply, said: string[]]>([
+    ['503', { status: 503 }, []],
+    ['500 with a page', { status: 500, body: '<h1>broken</h1>' }, []],
+    ['429, which is said at once', { status: 429, body: { message: LIMITED } }, [`service: ${LIMITED}`]],
+    ['429 of a proxy', { status: 429, body: '<h1>busy</h1>' }, ['service: 429']],
+    ['a lost answer', 'lost', []],
+  ])('is sent again after %s, under the same id', async (_, reply, warnings) => {
     const { page, said } = await openAgainst(reply, { status: 202 })
     await moveUntil(page, 2)
     await page.clock.runFor(HOUR_MS)
@@ -127,7 +130,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
     expect(more).toEqual([])
     expect(second).toEqual({ ...first!, events: [{ type: 'page', path: '/a', age: expect.any(Number) }] })
     expect(second?.events[0]?.age).toBeWithin(1_000, 4_000)
-    expect(said).toEqual([])
+    expect(said).toEqual(warnings)
   })
 
   test('is tried five times, each after a longer while, and is given up', async () => {
