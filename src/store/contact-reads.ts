@@ -46,13 +46,13 @@ export function createContactReads(db: Database) {
       `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN
          (SELECT id FROM timeline
           WHERE contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)} AND id <= ${MERGED_UNTIL}
-          ORDER BY id ${order} LIMIT ${RECENT})`,
+          ORDER BY id ${order} LIMIT ${RECENT}) ORDER BY id ${order}`,
     )
   const ofRuns = (type: EventType, order: 'ASC' | 'DESC') =>
     db.prepare<Times, [number]>(
       `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN
          (SELECT held.id FROM ${WAITING_RUNS} AND contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)}
-          ORDER BY last ${order}, id ${order} LIMIT ${RECENT})`,
+          ORDER BY last ${order}, id ${order} LIMIT ${RECENT}) ORDER BY id ${order}`,
     )
   const hasRuns = db.prepare('SELECT 1 FROM timeline_runs LIMIT 1')
   const [lastEvents, lastViews, firstViews] = [ofType('event', 'DESC'), ofType('page', 'DESC'), ofType('page', 'ASC')]
@@ -78,7 +78,9 @@ export function createContactReads(db: Database) {
       const lateTimes = (type: EventType): Times[] =>
         lateOf.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? []
       const inRuns = (times: typeof lastEventsOfRuns): Times[] => (areRuns ? times.all(row.id) : [])
-      const latest = (type: EventType, held: Times[]) => [...lateTimes(type).slice(-RECENT), ...held].slice(0, RECENT)
+      // newest first, as they are held
+      const latest = (type: EventType, held: Times[]) =>
+        [...lateTimes(type).slice(-RECENT).toReversed(), ...held].slice(0, RECENT)
       const first = [...firstViews.all(row.id), ...inRuns(firstViewsOfRuns), ...lateTimes('page')].slice(0, RECENT)
       return {
         ...row,

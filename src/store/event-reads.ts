@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, count, desc, eq, gt, gte, lt, lte, min, type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { contacts, eventNames, events, rollups } from './schema.ts'
-import { selectIds } from './timeline-reads.ts'
+import { selectSomeIds } from './timeline-reads.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from './types.ts'
 
 /** How many hours of a name are looked up at once. */
@@ -49,7 +49,7 @@ export function createEventReads(db: Database) {
     .prepare()
 
   const newestIds = db.prepare<{ id: number }, [number | null, number, number, number]>(
-    selectIds('events', { contact: '?1', types: '= ?2', upTo: '?3', rest: 'ORDER BY id DESC LIMIT ?4' }),
+    selectSomeIds('events', { contact: '?1', types: '= ?2', upTo: '?3', order: 'DESC', limit: '?4' }),
   )
 
   const newestOf = (which: SQL | undefined, nameId: number | null, limit: number): EventRow[] =>

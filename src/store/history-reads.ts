@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { idSince } from './ids.ts'
-import { selectIds } from './timeline-reads.ts'
+import { selectIds, selectSomeIds } from './timeline-reads.ts'
 import { EVENT_TYPES } from './types.ts'
 
 /** More views than this within a message's wait are a machine's. */
@@ -14,7 +14,7 @@ export function createHistoryReads(db: Database) {
   const happened = 'ifnull(occurred_at, received_at)'
   const views = db.prepare<ViewRow, [number, number, number]>(
     `SELECT path, ${happened} AS occurredAt FROM events
-     WHERE id IN (${selectIds('events', { contact: '?1', types: `= ${page}`, from: '?2', rest: `ORDER BY id LIMIT ${VIEWS_MAX}` })})
+     WHERE id IN (${selectSomeIds('events', { contact: '?1', types: `= ${page}`, from: '?2', order: 'ASC', limit: `${VIEWS_MAX}` })})
        AND ${happened} >= ?3 AND path IS NOT NULL`,
   )
   const done = db.prepare<{ at: number | null }, [number, string, number, number, number, number]>(
@@ -25,7 +25,7 @@ export function createHistoryReads(db: Database) {
   )
   const firstView = db.prepare<{ at: number | null }, [number]>(
     `SELECT min(${happened}) AS at FROM events
-     WHERE id IN (${selectIds('events', { contact: '?1', types: `= ${page}`, rest: 'ORDER BY id LIMIT 16' })})`,
+     WHERE id IN (${selectSomeIds('events', { contact: '?1', types: `= ${page}`, order: 'ASC', limit: '16' })})`,
   )
 
   return {

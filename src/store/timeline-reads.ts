@@ -28,22 +28,44 @@ export const WAITING_RUNS = `timeline_runs CROSS JOIN timeline_run_rows AS held 
 
 /** SQL expressions, or parts of SQL. `types`: what follows the column. `from`, `upTo`: of ids, both included. */
 type Wanted = { contact: string; types: string; from?: string; upTo?: string }
+/** Of one type only: the order in which it is held. `limit`: SQL. */
+type Newest = { order: 'ASC' | 'DESC'; limit: string }
 
-/** SQL for those ids of a person that the timeline or a run holds. */
-export function selectHeldIds({ contact, types, from = '0', upTo }: Wanted): string {
+/** Each part of the index by itself: the beginning of a SELECT of `id`. */
+function partsOf(table: 'events' | 'snippet_batches', { contact, types, from = '0', upTo }: Wanted) {
   const isTheirs = `contact_id = ${contact} AND type ${types}`
-  const merged = upTo === undefined ? MERGED_UNTIL : `min(${MERGED_UNTIL}, ${upTo})`
-  const bounds = upTo === undefined ? `id >= ${from}` : `id BETWEEN ${from} AND ${upTo}`
-  return `SELECT id FROM timeline WHERE ${isTheirs} AND id BETWEEN ${from} AND ${merged}
-    UNION ALL SELECT id FROM ${WAITING_RUNS} AND ${isTheirs} AND ${bounds}`
+  const [isBelow, merged] =
+    upTo === undefined ? ['', MERGED_UNTIL] : [`AND id <= ${upTo}`, `min(${MERGED_UNTIL}, ${upTo})`]
+  return {
+    merged: `SELECT id FROM timeline WHERE ${isTheirs} AND id BETWEEN ${from} AND ${merged}`,
+    inRuns: `SELECT id FROM ${WAITING_RUNS} AND last >= ${from} AND ${isTheirs} AND id >= ${from} ${isBelow}`,
+    late: `SELECT id FROM ${table} WHERE id > max(${HELD_UNTIL}, ${from} - 1) ${isBelow} AND ${isTheirs}`,
+  }
 }
 
-/** SQL for the ids of a person's events, or batches. `rest`: ORDER BY id and LIMIT, which end the reading where enough is found. */
-export function selectIds(table: 'events' | 'snippet_batches', wanted: Wanted & { rest?: string }): string {
-  const { contact, types, from = '0', upTo, rest = '' } = wanted
-  return `${selectHeldIds(wanted)}
-    UNION ALL SELECT id FROM ${table}
-      WHERE id > max(${HELD_UNTIL}, ${from} - 1) ${upTo === undefined ? '' : `AND id <= ${upTo}`}
-        AND contact_id = ${contact} AND type ${types}
-    ${rest}`
+/** SQL for those ids of a person that the timeline or a run holds. */
+export function selectHeldIds(wanted: Wanted): string {
+  const { merged, inRuns } = partsOf('events', wanted)
+  return `${merged} UNION ALL ${inRuns}`
+}
+
+/** SQL for the ids of a person's events, or batches, in no order. */
+export function selectIds(table: 'events' | 'snippet_batches', wanted: Wanted): string {
+  const { merged, inRuns, late } = partsOf(table, wanted)
+  return `${merged} UNION ALL ${inRuns} UNION ALL ${late}`
+}
+
+/** The same for the first or last of one type: of each part no more than that is read, however much it holds. */
+export function selectSomeIds(
+  table: 'events' | 'snippet_batches',
+  { order, limit, ...wanted }: Wanted & Newest,
+): string {
+  const { merged, inRuns, late } = partsOf(table, wanted)
+  const [byId, some] = [`ORDER BY id ${order}`, `LIMIT ${limit}`]
+  const parts = [
+    `${merged} ${byId} ${some}`,
+    `${inRuns} ORDER BY last ${order}, id ${order} ${some}`,
+    `${late} ${byId} ${some}`,
+  ]
+  return `SELECT id FROM (${parts.map((part) => `SELECT id FROM (${part})`).join(' UNION ALL ')}) ${byId} ${some}`
 }

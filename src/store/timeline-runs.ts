@@ -1,20 +1,15 @@
 import type { Database } from 'bun:sqlite'
+import { createTimelineMerge, type MergePlace } from './timeline-merge.ts'
 import { MERGED_MARK, mergedUntil } from './timeline-reads.ts'
 
-/** So many runs are merged though much comes, which bounds what a reader looks through: a look into each takes 2 us. */
+/** When so many wait they are merged though much comes; about as many again come meanwhile. A look into each takes 2 us. */
 const RUNS_MOST = 128
-/** So many rows of each run are taken at once, all beside each other; of one person as many as there are. */
-const ROWS_OF_ONE = 32
-/** What a statement costs, in rows. */
-const ROWS_A_STATEMENT = 2
-
-/** A merge on its way: of these runs, people from `from` on and before `to`; those of runs before `at` are taken up. */
-type Merge = { runs: readonly number[]; from: number; to: number; at: number }
+/** So many are deleted at once: half a millisecond. */
+const ROWS_DROPPED = 500
 
 /**
- * Runs of the timeline and how it takes them up: all at once, from the first person to the last, so that a page of it
- * changes once for many rows. Until then each run is an index of its own. `isAlone`: nobody else writes runs, so those that
- * nobody finished go; else all are left alone.
+ * Runs of the timeline: each is an index of its own until the timeline has taken it up, then it is deleted. `isAlone`:
+ * nobody else writes runs, so those that nobody finished go; else all are left alone.
  */
 export function createTimelineRuns(db: Database, isAlone: boolean) {
   const list = db.prepare<{ last: number; isWhole: number }, []>(
@@ -22,19 +17,11 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
   )
   const begin = db.prepare('INSERT OR IGNORE INTO timeline_runs (last, is_whole) VALUES (?, 0)')
   const finish = db.prepare('UPDATE timeline_runs SET is_whole = 1 WHERE last = ?')
-  const copy = db.prepare(
-    `INSERT OR IGNORE INTO timeline SELECT contact_id, type, id FROM timeline_run_rows
-     WHERE run = ? AND contact_id >= ? AND contact_id < ?`,
-  )
-  const countIn = db.prepare<{ rows: number }, [number, number, number]>(
-    'SELECT count(*) AS rows FROM timeline_run_rows WHERE run = ? AND contact_id >= ? AND contact_id < ?',
-  )
-  const next = db.prepare<{ contactId: number }, [number, number, number]>(
-    `SELECT contact_id AS contactId FROM timeline_run_rows WHERE run = ? AND contact_id > ?
-     ORDER BY contact_id LIMIT 1 OFFSET ?`,
-  )
   const mark = db.prepare('UPDATE install SET value = CAST(? AS TEXT) WHERE name = ?')
-  const drop = db.prepare('DELETE FROM timeline_run_rows WHERE run = ? AND contact_id <= ?')
+  const drop = db.prepare(
+    `DELETE FROM timeline_run_rows WHERE (run, contact_id, type, id) IN
+       (SELECT run, contact_id, type, id FROM timeline_run_rows WHERE run = ? LIMIT ?)`,
+  )
   const forget = db.prepare('DELETE FROM timeline_runs WHERE last = ?')
   const dropPerson = db.prepare(
     'DELETE FROM timeline_run_rows WHERE run IN (SELECT last FROM timeline_runs) AND contact_id = ?',
@@ -47,7 +34,8 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
 
   /** Whole ones that wait; and those that are of no use, because they are merged, or were never finished. */
   let [waiting, spent]: [readonly number[], readonly number[]] = [[], []]
-  let merge: Merge | null = null
+  let merge: ReturnType<typeof createTimelineMerge> | null = null
+  let committed: MergePlace | null = null
 
   /** `writing`: one that is on its way. */
   const load = (writing: number | null): void => {
@@ -55,22 +43,17 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
     const runs = isAlone ? list.all().filter(({ last }) => last !== writing) : []
     waiting = runs.flatMap(({ last, isWhole }) => (isWhole === 1 && last > until ? [last] : []))
     spent = runs.flatMap(({ last, isWhole }) => (last <= until || isWhole === 0 ? [last] : []))
-    merge = null
   }
   load(null)
 
-  const boundAfter = (run: number, contactId: number, rows: number): number =>
-    next.get(run, contactId, rows)?.contactId ?? Number.MAX_SAFE_INTEGER
-
   /** @returns what it cost, in rows */
   const dropSome = (run: number, rows: number): number => {
-    const bound = boundAfter(run, 0, rows)
-    const { changes } = drop.run(run, bound)
-    if (bound === Number.MAX_SAFE_INTEGER) {
+    const { changes } = drop.run(run, rows)
+    if (changes < rows) {
       forget.run(run)
       spent = spent.slice(1)
     }
-    return changes + ROWS_A_STATEMENT
+    return changes + 1
   }
 
   const endMerge = (runs: readonly number[]): void => {
@@ -80,35 +63,20 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
     merge = null
   }
 
-  const rangeFrom = (runs: readonly number[], from: number): Merge => {
-    const to = Math.min(...runs.map((run) => boundAfter(run, from, ROWS_OF_ONE)))
-    return { runs, from, to, at: 0 }
-  }
-
-  /** Where a merge begins again, most are there already, and to find that costs too. @returns what it cost, in rows */
-  const copyRange = (run: number, from: number, to: number): number => {
-    const { changes } = copy.run(run, from, to)
-    return changes < ROWS_OF_ONE ? Math.max(changes, countIn.get(run, from, to)?.rows ?? 0) : changes
-  }
-
   /** @returns what it cost, in rows */
   const mergeSome = (): number => {
-    const { runs, from, to, at } = (merge ??= rangeFrom(waiting.slice(0, RUNS_MOST), 0))
-    const run = runs[at]
-    if (run !== undefined) {
-      merge = { runs, from, to, at: at + 1 }
-      return copyRange(run, from, to) + ROWS_A_STATEMENT
-    }
-    if (to === Number.MAX_SAFE_INTEGER) endMerge(runs)
-    else merge = rangeFrom(runs, to)
-    return ROWS_A_STATEMENT * runs.length
+    merge ??= createTimelineMerge(db, { runs: waiting.slice(0, RUNS_MOST), from: 0 })
+    if (!merge.isOver()) return merge.step()
+    endMerge(merge.runs)
+    return 1
   }
 
   return {
-    load,
     count: (): number => waiting.length,
     hasWork: (): boolean => waiting.length > 0 || spent.length > 0,
-    isFull: (): boolean => waiting.length >= RUNS_MOST,
+    hasSpent: (): boolean => spent.length > 0,
+    /** How much more waits than should; from 1 on it is merged though much comes. */
+    fill: (): number => waiting.length / RUNS_MOST,
     /** Begins to write one, whose last id this is; or goes on with what a process that was killed left of it. */
     begin(last: number): void {
       begin.run(last)
@@ -118,12 +86,21 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
       finish.run(last)
       waiting = [...waiting, last]
     },
-    /** Merges or deletes about so many rows. */
-    advance(rows: number): void {
-      for (let left = rows; left > 0 && (waiting.length > 0 || spent.length > 0);) {
+    /** Deletes and merges about so many rows; stops earlier where `isOver` says so. */
+    advance(rows: number, isOver: () => boolean): void {
+      for (let left = rows; left > 0 && (waiting.length > 0 || spent.length > 0) && !isOver();) {
         const [run] = spent
-        left -= run === undefined ? mergeSome() : dropSome(run, rows)
+        left -= run === undefined ? mergeSome() : dropSome(run, Math.min(left, ROWS_DROPPED))
       }
+    },
+    /** After the commit. */
+    settle(): void {
+      committed = merge?.place() ?? null
+    },
+    /** After a rollback: a merge goes on from where it was committed. */
+    undo(writing: number | null): void {
+      load(writing)
+      merge = committed && createTimelineMerge(db, committed)
     },
     /** In the transaction that erases a person, or deletes a row. */
     erase: (contactId: number): void => void dropPerson.run(contactId),

@@ -17,8 +17,9 @@ const ROWS_LEAST = 32
 /** The same of runs that are merged, where a row is written and another deleted. */
 const MERGED_AN_EVENT = 3
 const MERGED_LEAST = 500
-/** What is written where nothing else is: 4 ms. */
+/** What is written where nothing else is: so many rows, or as many as so much time allows. */
 const ROWS_IDLE = 12_000
+const IDLE_MS = 4
 
 /** One row of it. */
 export type Held = { contactId: number; type: number; id: number }
@@ -61,7 +62,8 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
   const dropPerson = db.prepare('DELETE FROM temp.unwritten WHERE contact_id = ?')
   const dropGone = db.prepare(
     `DELETE FROM temp.unwritten AS u WHERE NOT EXISTS
-       (SELECT 1 FROM events WHERE id = u.id UNION ALL SELECT 1 FROM snippet_batches WHERE id = u.id)`,
+       (SELECT 1 FROM events WHERE id = u.id AND type = u.type
+        UNION ALL SELECT 1 FROM snippet_batches WHERE id = u.id AND type = u.type)`,
   )
   const runs = createTimelineRuns(db, isAlone)
   let run: Run | null = null
@@ -136,15 +138,20 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
       // the service that has runs puts in order what comes after them
       if (!isAlone && hasRuns.get() !== null) return void (run = null)
       if (isStale && run) dropGone.run()
+      const until = monotonicMs() + IDLE_MS
+      const isLate = (): boolean => isIdle && monotonicMs() >= until
       const shareOf = (anEvent: number, least: number): number =>
         isIdle ? ROWS_IDLE : Math.max(least, Math.ceil(added * anEvent))
       writeShare(shareOf(ROWS_AN_EVENT, ROWS_LEAST), isIdle)
-      if (isIdle || isCalm() || runs.isFull()) runs.advance(shareOf(MERGED_AN_EVENT, MERGED_LEAST))
+      // the more waits, the more is merged with each commit, so that it ends
+      const merged = shareOf(MERGED_AN_EVENT * Math.max(1, runs.fill()), MERGED_LEAST)
+      if (isIdle || isCalm() || runs.fill() >= 1 || runs.hasSpent()) runs.advance(merged, isLate)
     },
     hasWaiting: (): boolean => run !== null || waiting > 0 || runs.hasWork(),
     /** After the commit. */
     settle(): void {
       committed = run
+      runs.settle()
       isStale = false
       added = 0
     },
@@ -152,9 +159,8 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
     undo(): void {
       run = committed
       waiting = UNKNOWN
-      isStale = true
       added = 0
-      runs.load(run?.isWhole ? run.last : null)
+      runs.undo(run?.isWhole ? run.last : null)
     },
     /** What a person left, in the transaction that erases them. */
     erase(contactId: number): void {

@@ -11,7 +11,7 @@ import { EVENT_TYPES } from '../../src/store/types.ts'
 import { createRandom } from '../random.ts'
 import { useFolder } from './databases.ts'
 import { failing } from './failing.ts'
-import { AT, batchWrite, BY, eventWrite } from './samples.ts'
+import { AT, batchWrite, BY, eventWrite, HOUR } from './samples.ts'
 import { emailOf, held, wanted } from './timeline-rows.ts'
 
 const folder = useFolder()
@@ -177,4 +177,22 @@ test.each([
   for (let look = 0; look < 200; look += 1) one.engine.lookBehind()
   expect(held(reader)).toEqual(wanted(reader))
   expect(withRuns > 0).toBe(before > 0)
+})
+
+test('when somebody did something last is told by those that came last, held or not', () => {
+  const { db, engine } = openEngine(true)
+  const record = (email: string, hoursAgo: number): Job => ({
+    name: 'recordEvent',
+    input: eventWrite({ email, occurredAt: AT - hoursAgo * HOUR }),
+  })
+  engine.run(Array.from({ length: 20 }, (_, index) => record('ada@example.com', 20 - index)))
+  for (let look = 0; look < 3; look += 1) engine.lookBehind()
+  expect(held(db)).toHaveLength(20)
+  const others = Array.from({ length: 600 }, (_, index) => record(emailOf(index), 1))
+  engine.run([...others, ...Array.from({ length: 10 }, () => record('ada@example.com', 30))])
+  expect(held(db)).toHaveLength(20)
+  const { findContact } = createContactReads(db)
+  expect(findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
+  for (let look = 0; look < 3; look += 1) engine.lookBehind()
+  expect(findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
 })

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { expect } from 'bun:test'
 import { createTimeline, type Timeline } from '../../src/store/timeline.ts'
 import { AT } from './samples.ts'
 
@@ -33,8 +34,9 @@ export function rest(db: Database, timeline: Timeline): void {
   }
 }
 
-/** Events of so many people, as a commit writes them; ids are counted up from 1. */
-export function createFeed(db: Database, people = 101) {
+/** Events of so many people, or of whoever `personOf` says, as a commit writes them; ids are counted up from 1. */
+export function createFeed(db: Database, people: number | ((id: number) => number) = 101) {
+  const personOf = typeof people === 'number' ? (id: number) => (id * 7919) % people : people
   let now = 1_000
   let id = 0
   const timeline = createTimeline(db, () => now)
@@ -44,12 +46,22 @@ export function createFeed(db: Database, people = 101) {
   return {
     timeline,
     rest: () => rest(db, timeline),
+    /** A transaction that is given up after its part of the work. */
+    fail: (isIdle: boolean): void => {
+      expect(
+        db.transaction(() => {
+          timeline.advance(isIdle)
+          throw new Error('undone')
+        }),
+      ).toThrow('undone')
+      timeline.undo()
+    },
     wait: (ms: number) => void (now += ms),
     commit: (rows: number): void => {
       db.transaction(() => {
         for (let row = 0; row < rows; row += 1) {
           id += 1
-          insert.run(id, (id * 7919) % people, id % 3, AT)
+          insert.run(id, personOf(id), id % 3, AT)
           timeline.count()
         }
         timeline.advance(false)

@@ -19,9 +19,9 @@ CREATE TABLE arrived_batches (
   -- as what it stands in the timeline, beside the types of events, which end at 2: a part of the hash finds a repetition
   type INTEGER GENERATED ALWAYS AS (3 + (batch & 65535)) VIRTUAL
 ) STRICT;
--- as ids.ts makes them
+-- about as ids.ts makes them, but odd, which those of people and events never are: no two rows share an id
 INSERT INTO arrived_batches (id, app_id, contact_id, batch, received_at, items, page_load, batch_number, age, path, is_here)
-  SELECT max(received_at - 1767225600000, 0) * 8192 + row_number() OVER (ORDER BY received_at),
+  SELECT max(received_at - 1767225600000, 0) * 8192 + 2 * row_number() OVER (ORDER BY received_at) + 1,
     app_id, contact_id, batch, received_at, items, page_load, batch_number, age, path, is_here
   FROM snippet_batches ORDER BY received_at;
 DROP TABLE snippet_batches;
