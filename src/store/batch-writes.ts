@@ -29,14 +29,14 @@ export function createBatchWrites({ db, ids, people, known, timeline, addEvent }
   const ofType = `= ${BATCH_TYPES} + (?2 & 65535)`
   const isHeld = db.prepare(
     `SELECT 1 FROM snippet_batches
-     WHERE ${isOne} AND id IN (${selectHeldIds({ contact: '?1', types: ofType, upTo: '?4' })})`,
+     WHERE ${isOne} AND id IN (${selectHeldIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
   )
 
   const isRepeated = (contactId: number, batch: number, at: number): boolean => {
-    const { id, upTo } = known.find(contactId, batch)
+    const { id, held } = known.find(contactId, batch)
     const since = at - BATCH_MS
     if (id !== null && waits.get(contactId, batch, since, id) !== null) return true
-    return upTo > 0 && isHeld.get(contactId, batch, since, upTo) !== null
+    return held !== null && isHeld.get(contactId, batch, since, held.from, held.upTo) !== null
   }
 
   /** False when the person sent a batch with this id within 48 hours. */

@@ -57,7 +57,7 @@ function createWrites(db: Database, now: () => number, sealer: Sealer, isAlone: 
     createOnce(db),
   ]
   const timeline = createTimeline(db, () => performance.now(), isAlone)
-  const known = createKnownBatches(db, now())
+  const known = createKnownBatches(db)
   const events = createEventWrites({ db, ids, people, names, tallies, timeline, triggers, stops })
   const contacts = createContactWrites({ db, people, tallies, triggers, stops })
   const messages = createMessageWrites({ db, ids, live, sealer })

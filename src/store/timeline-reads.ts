@@ -31,14 +31,20 @@ type Wanted = { contact: string; types: string; from?: string; upTo?: string }
 /** Of one type only: the order in which it is held. `limit`: SQL. */
 type Newest = { order: 'ASC' | 'DESC'; limit: string }
 
+/** The run that holds an id, or would; beyond all of them none. */
+const runOf = (id: string): string =>
+  `ifnull((SELECT min(last) FROM timeline_runs WHERE last >= ${id} AND is_whole), ${Number.MAX_SAFE_INTEGER})`
+
 /** Each part of the index by itself: the beginning of a SELECT of `id`. */
 function partsOf(table: 'events' | 'snippet_batches', { contact, types, from = '0', upTo }: Wanted) {
   const isTheirs = `contact_id = ${contact} AND type ${types}`
-  const [isBelow, merged] =
-    upTo === undefined ? ['', MERGED_UNTIL] : [`AND id <= ${upTo}`, `min(${MERGED_UNTIL}, ${upTo})`]
+  const [isBelow, merged, isOfRuns] =
+    upTo === undefined
+      ? ['', MERGED_UNTIL, '']
+      : [`AND id <= ${upTo}`, `min(${MERGED_UNTIL}, ${upTo})`, `AND last <= ${runOf(upTo)}`]
   return {
     merged: `SELECT id FROM timeline WHERE ${isTheirs} AND id BETWEEN ${from} AND ${merged}`,
-    inRuns: `SELECT id FROM ${WAITING_RUNS} AND last >= ${from} AND ${isTheirs} AND id >= ${from} ${isBelow}`,
+    inRuns: `SELECT id FROM ${WAITING_RUNS} AND last >= ${from} ${isOfRuns} AND ${isTheirs} AND id >= ${from} ${isBelow}`,
     late: `SELECT id FROM ${table} WHERE id > max(${HELD_UNTIL}, ${from} - 1) ${isBelow} AND ${isTheirs}`,
   }
 }
