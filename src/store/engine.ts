@@ -169,15 +169,18 @@ export function createEngine(db: Database, now: () => number, sealer: Sealer, is
   }
 
   /**
-   * Called now and then: reads some of what came before the start, and where nothing was written since the last time, puts
-   * people's events in order.
+   * Called now and then: where nothing was written since the last time, puts some of people's events in order.
+   * @returns whether there is more to do, and time for it
    */
-  const lookBehind = (): void => {
-    known.readEarlier()
-    if (!isBusy && timeline.hasWaiting()) run([])
+  const tidy = (): boolean => {
+    const isTime = !isBusy && timeline.hasWaiting()
+    if (isTime) run([])
     isBusy = false
+    return isTime && timeline.hasWaiting()
   }
-  return { run, lookBehind, hasForeignWrite: foreign.take }
+  /** Called now and then: reads some of what came before the start. */
+  const { readEarlier } = known
+  return { run, tidy, readEarlier, hasForeignWrite: foreign.take }
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')

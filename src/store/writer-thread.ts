@@ -28,6 +28,8 @@ export type FromThread = string | { answer: unknown } | { foreignWrite: true } |
 
 /** How soon another process's change, a replaced file or a long log is noticed. */
 const LOOK_EVERY_MS = 200
+/** Between two steps of what is done where nothing is written. */
+const REST_STEP_MS = 10
 
 const post = (message: FromThread): void => self.postMessage(message)
 
@@ -43,19 +45,37 @@ function open({ open: folder, masterKey }: Opening): Open {
   const file = inodeOf(path)
   const trim = createLogTrim(db, logPath(folder), () => performance.now())
   let isReplaced = false
+  const rest = createRest(engine)
   const look = setInterval(() => {
     isReplaced = inodeOf(path) !== file
     if (isReplaced) return
     guard(() => lookAround(db, engine))
     guard(trim)
+    rest.begin()
   }, LOOK_EVERY_MS)
-  return { db, engine, isReplaced: () => isReplaced, stopLooking: () => clearInterval(look) }
+  const stopLooking = (): void => {
+    clearInterval(look)
+    rest.end()
+  }
+  return { db, engine, isReplaced: () => isReplaced, stopLooking }
 }
 
 function lookAround(db: Database, engine: Engine): void {
   if (engine.hasForeignWrite()) post({ foreignWrite: true })
-  engine.lookBehind()
+  engine.readEarlier()
   finishCheckpoint(db)
+}
+
+/** Puts people's events in order, step by step while nothing else is written, with pauses in which something may come. */
+function createRest(engine: Engine) {
+  let next: ReturnType<typeof setTimeout> | undefined
+  const step = (): void => {
+    next = undefined
+    guard(() => {
+      if (engine.tidy()) next = setTimeout(step, REST_STEP_MS)
+    })
+  }
+  return { begin: (): void => void (next === undefined && step()), end: (): void => clearTimeout(next) }
 }
 
 let isBroken = false

@@ -12,7 +12,7 @@ import { createRandom } from '../random.ts'
 import { useFolder } from './databases.ts'
 import { failing } from './failing.ts'
 import { AT, batchWrite, BY, eventWrite, HOUR } from './samples.ts'
-import { emailOf, held, wanted } from './timeline-rows.ts'
+import { emailOf, held, lookAround, wanted } from './timeline-rows.ts'
 
 const folder = useFolder()
 
@@ -153,7 +153,7 @@ test.each([
       ids.delete(person)
     },
     rest: () => {
-      for (let look = random.below(4); look >= 0; look -= 1) one.engine.lookBehind()
+      for (let look = random.below(4); look >= 0; look -= 1) lookAround(one.engine)
     },
   }
   const records = Array.from({ length: Math.min(20, batchRows / 10) }, () => 'record' as const)
@@ -174,7 +174,7 @@ test.each([
   } finally {
     console.error = log
   }
-  for (let look = 0; look < 200; look += 1) one.engine.lookBehind()
+  for (let look = 0; look < 200; look += 1) lookAround(one.engine)
   expect(held(reader)).toEqual(wanted(reader))
   expect(withRuns > 0).toBe(before > 0)
 })
@@ -186,13 +186,13 @@ test('when somebody did something last is told by those that came last, held or 
     input: eventWrite({ email, occurredAt: AT - hoursAgo * HOUR }),
   })
   engine.run(Array.from({ length: 20 }, (_, index) => record('ada@example.com', 20 - index)))
-  for (let look = 0; look < 3; look += 1) engine.lookBehind()
+  for (let look = 0; look < 3; look += 1) lookAround(engine)
   expect(held(db)).toHaveLength(20)
   const others = Array.from({ length: 600 }, (_, index) => record(emailOf(index), 1))
   engine.run([...others, ...Array.from({ length: 10 }, () => record('ada@example.com', 30))])
   expect(held(db)).toHaveLength(20)
   const { findContact } = createContactReads(db)
   expect(findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
-  for (let look = 0; look < 3; look += 1) engine.lookBehind()
+  for (let look = 0; look < 3; look += 1) lookAround(engine)
   expect(findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
 })

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { expect } from 'bun:test'
+import type { Engine } from '../../src/store/engine.ts'
 import { createTimeline, type Timeline } from '../../src/store/timeline.ts'
 import { AT } from './samples.ts'
 
@@ -32,6 +33,12 @@ export function rest(db: Database, timeline: Timeline): void {
     db.transaction(() => timeline.advance(true))()
     timeline.settle()
   }
+}
+
+/** What the writing thread does now and then. */
+export function lookAround({ readEarlier, tidy }: Engine): void {
+  readEarlier()
+  tidy()
 }
 
 /** Events of so many people, or of whoever `personOf` says, as a commit writes them; ids are counted up from 1. */

@@ -6,7 +6,7 @@ import { createTimeline } from '../../src/store/timeline.ts'
 import { heldUntil } from '../../src/store/timeline-reads.ts'
 import { useFolder } from './databases.ts'
 import { AT, eventWrite } from './samples.ts'
-import { countOf, createFeed, emailOf, held, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
+import { countOf, createFeed, emailOf, held, lookAround, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
 
 const folder = useFolder()
 
@@ -96,7 +96,7 @@ describe('when it is filled', () => {
     const by = { accountId: 'acc_1', actor: 'cli', at: AT }
     engine.run([{ name: 'eraseContact', input: { appId: 1, email: emailOf(2), ...by } }])
     one.engine.run([record(0)])
-    for (let look = 0; look < 20; look += 1) one.engine.lookBehind()
+    for (let look = 0; look < 20; look += 1) lookAround(one.engine)
     expect(countOf(one.db, 'events')).toBeLessThan(all * 0.8)
     expect(held(one.db)).toEqual(wanted(one.db))
   })
@@ -105,16 +105,16 @@ describe('when it is filled', () => {
     const { db, engine } = openEngine()
     engine.run([{ name: 'recordEvent', input: eventWrite() }])
     engine.run(Array.from({ length: 300 }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
-    engine.lookBehind()
+    lookAround(engine)
     expect(held(db).length).toBe(1)
-    engine.lookBehind()
+    lookAround(engine)
     expect(held(db)).toEqual(wanted(db))
     const before = db.query('PRAGMA data_version').get()
     const other = folder.open()
     const version = other.query('PRAGMA data_version')
     const seen = version.get()
-    engine.lookBehind()
-    engine.lookBehind()
+    lookAround(engine)
+    lookAround(engine)
     // and writes nothing where nothing waits
     expect([version.get(), db.query('PRAGMA data_version').get()]).toEqual([seen, before])
   })
