@@ -99,7 +99,7 @@ async function findKeyOf(store: Store, given: Given, keyId: string) {
 
 export const secretRotate: Command = {
   name: 'secret rotate',
-  summary: 'makes a new identity secret; the one before keeps working for 24 hours',
+  summary: 'makes a new identity secret; the one it replaces works for 24 hours, or until the API keys page revokes it',
   options: COMMON,
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {

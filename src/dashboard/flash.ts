@@ -19,7 +19,7 @@ const FLASHES = {
   two_step_off: 'Two-step sign-in is off. From now on your password alone signs you in.',
   recovery_code_used: 'You signed in with a recovery code, which is used up. Your own page says how many are left.',
   key_revoked: 'The key was revoked. Requests with it are refused from now on.',
-  secrets_revoked: 'The previous identity secret was revoked. Signatures made with it are refused from now on.',
+  secrets_revoked: 'No previous identity secret works any more. Signatures made with one are refused from now on.',
   app_made: 'The app was made. Its IDs, its code and its tag are on this page.',
   settings_saved: 'The settings were saved. They hold from now on.',
   account_renamed: 'The account was renamed.',

@@ -24,7 +24,7 @@ type KeysProps = {
   /** those of this page, the ones that work first */
   shown: Page<KeyRow>
   secrets: SecretRow[]
-  /** signatures made with the one before, since it was rotated out */
+  /** signatures made with a previous one, since the last rotation */
   oldSecretUse: Noted | null
   calls: CallRow[]
   now: number

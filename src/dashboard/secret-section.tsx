@@ -55,7 +55,9 @@ export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: S
       {isOwner && current && (
         <div class="buttons">
           <RotateDialog path={pathOf(viewer.app.publicId, 'keys')} currentId={current.id} />
-          {previous.length > 0 && <RevokeOldDialog path={pathOf(viewer.app.publicId, 'keys')} />}
+          {previous.length > 0 && (
+            <RevokeOldDialog path={pathOf(viewer.app.publicId, 'keys')} count={previous.length} />
+          )}
         </div>
       )}
     </section>
@@ -65,11 +67,11 @@ export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: S
 /** Whether every server has the new one yet. */
 const OldUse = ({ use, now }: { use: Noted | null; now: number }) =>
   use === null ? (
-    <>No signature was made with the previous one since it was rotated out.</>
+    <>No signature was made with a previous one since the last rotation.</>
   ) : (
     <>
-      {use.count === 1 ? 'One signature was' : `${formatCount(use.count)} signatures were`} made with the previous one
-      since it was rotated out, the last <Time at={use.lastAt} now={now} />
+      {use.count === 1 ? 'One signature was' : `${formatCount(use.count)} signatures were`} made with a previous one
+      since the last rotation, the latest <Time at={use.lastAt} now={now} />
       {use.origin !== null && ` on ${use.origin}`}.
     </>
   )
@@ -77,8 +79,8 @@ const OldUse = ({ use, now }: { use: Noted | null; now: number }) =>
 const RotateDialog = ({ path, currentId }: { path: string; currentId: string }) => (
   <Dialog id="rotate" opener="Rotate" about="the identity secret" title="Rotate the identity secret?">
     <p>
-      A new one is made and shown once. The one before keeps working for 24 hours, so that you can put the new one in
-      place.
+      A new one is made and shown once. The one it replaces keeps working for 24 hours, so that you can put the new one
+      in place.
     </p>
     <form method="post" action={`${path}/secret`}>
       <HiddenFields fields={{ replaces: currentId }} />
@@ -87,18 +89,20 @@ const RotateDialog = ({ path, currentId }: { path: string; currentId: string }) 
   </Dialog>
 )
 
-const RevokeOldDialog = ({ path }: { path: string }) => (
+/** Rotated twice within 24 hours, both earlier ones work, and go together. */
+const RevokeOldDialog = ({ path, count }: { path: string; count: number }) => (
   <Dialog
     id="revoke-previous"
-    opener="Revoke the previous now"
+    opener={count === 1 ? 'Revoke the previous now' : 'Revoke all previous now'}
     kind="danger"
-    title="Revoke the previous identity secret?"
+    title={count === 1 ? 'Revoke the previous identity secret?' : 'Revoke all previous identity secrets?'}
   >
     <p>
-      Signatures made with it are refused from now on. Do this when it leaked, or when every server has the new one.
+      Signatures made with {count === 1 ? 'it' : 'them'} are refused from now on. Do this when{' '}
+      {count === 1 ? 'it' : 'one'} leaked, or when every server has the new one.
     </p>
     <form method="post" action={`${path}/secret/revoke`}>
-      <Button kind="danger">Revoke it now</Button>
+      <Button kind="danger">Revoke {count === 1 ? 'it' : 'them'} now</Button>
     </form>
   </Dialog>
 )

@@ -33,7 +33,7 @@ export const secretRoutes = (parts: PageParts) =>
         takeForm(
           parts,
           request,
-          { appId: app, role: 'owner', confirm: { to: 'revoke the previous identity secret' } },
+          { appId: app, role: 'owner', confirm: { to: 'revoke every previous identity secret' } },
           (_, viewer) => revokeOld(parts, request, viewer),
         ),
       { parse: 'none' },
@@ -70,7 +70,7 @@ const RotatedPage = ({ viewer, identitySecret, previousValidUntil }: RotatedProp
     title="Your new identity secret"
     state={
       <>
-        The one before keeps working until <ExactTime at={previousValidUntil} />.
+        The one it replaces keeps working until <ExactTime at={previousValidUntil} />.
       </>
     }
   >

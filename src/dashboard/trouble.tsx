@@ -80,8 +80,8 @@ const WITHOUT_EMAIL: Trouble = {
 
 const OLD_SECRET: Trouble = {
   mood: 'caution',
-  title: 'Signatures of the previous secret',
-  text: 'A server still signs with the identity secret that was rotated out. It is refused when its 24 hours are over.',
+  title: 'Signatures of a previous secret',
+  text: 'A server still signs with an identity secret that was rotated out. They are refused when its 24 hours are over.',
 }
 
 const REASONS: Record<string, string> = {
