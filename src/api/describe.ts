@@ -5,6 +5,8 @@ import { MAX_IDEMPOTENCY_KEY_CHARACTERS } from './once.ts'
 
 type Described = {
   summary: string
+  /** what the summary has no room for, in sentences */
+  description?: string
   example: Example
   body?: TSchema
   query?: TObject
@@ -32,10 +34,11 @@ const TITLES: Record<number, string> = { 200: 'Done.', 201: 'Added.', 202: 'Save
 
 /** One call as an OpenAPI 3.1 operation, for the `detail` of its route (api.md, Answers). */
 export function describeCall(call: Described) {
-  const { summary, example, body, query, refusals = [], takesKey = body !== undefined } = call
+  const { summary, description, example, body, query, refusals = [], takesKey = body !== undefined } = call
   const codes = [...EVERY_CALL, ...(body ? WITH_BODY : []), ...(takesKey ? WITH_KEY : []), ...refusals]
   return {
     summary,
+    ...(description ? { description } : {}),
     parameters: [...(query ? queryParameters(query, example) : []), ...(takesKey ? [IDEMPOTENCY_KEY] : [])],
     ...(body ? { requestBody: { required: true, content: json(body, example.send) } } : {}),
     responses: { ...successes(call), ...failures(codes, call) },

@@ -18,6 +18,7 @@ type Content = { 'application/json'?: { schema: Schema; example?: object } }
 type Parameter = { name: string; in: string; required: boolean; description: string; schema: Schema; example?: string }
 export type Operation = {
   summary: string
+  description?: string
   parameters: Parameter[]
   requestBody?: { content: Content }
   responses: Record<string, { description: string; content: Content }>
@@ -26,11 +27,12 @@ export type Operation = {
 const IS_SUCCESS = /^2/
 
 export function callMarkdown(method: string, path: string, operation: Operation): string {
-  const { summary, parameters, requestBody, responses } = operation
+  const { summary, description, parameters, requestBody, responses } = operation
   const schema = requestBody?.content['application/json']?.schema
   return [
     `## ${method.toUpperCase()} ${path}`,
     `${summary}.`,
+    ...(description ? [description] : []),
     ...(schema ? ['### Body', table(['Field', 'Type', 'Meaning'], fieldRows(schema))] : []),
     ...(parameters.length > 0
       ? ['### Parameters', table(['Name', 'Where', 'Meaning'], parameters.map(parameterRow))]

@@ -80,6 +80,8 @@ export const eventRoutes = (parts: Parts, once: Once) =>
       {
         detail: describeCall({
           summary: 'List stored events, page views and actions, newest first',
+          description:
+            'The `type` is `event` for what your server sent, `page` for a page view, and `action` for what `track` of the browser script sent.',
           example: EXAMPLES.getEvents,
           query: EventQuery,
           answers: { 200: EventPage },

@@ -10,6 +10,7 @@ import {
 } from '../core/app-settings.ts'
 import { systemClock } from '../core/parts.ts'
 import type { FieldError } from '../core/refusals.ts'
+import { readSnippetSettings } from '../core/snippet-settings.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../core/snippet-tag.ts'
 import {
   ACCOUNT,
@@ -130,7 +131,11 @@ export const appTag: Command = {
     const baseUrl = reachedAt(given, env)
     const stub = readStub()
     return withStore(given, env, { mayCreate: false }, async (store) => {
-      const { siteId } = await findAppOf(store, given, appId)
+      const app = await findAppOf(store, given, appId)
+      const { siteId } = app
+      const { addsPeople } = await readSnippetSettings({ store }, app)
+      // beside what the command prints, which a program may read
+      if (!addsPeople) console.error(addsNobody(appId))
       const [requiresConsent, respectsGpc] = [given.isSet('consent'), given.isSet('gpc')]
       const pinned = given.isSet('pinned') ? readScript().identity : undefined
       const tag = makeSnippetTag({ baseUrl, siteId, stub, requiresConsent, respectsGpc, pinned })
@@ -138,3 +143,7 @@ export const appTag: Command = {
     })
   },
 }
+
+/** Their reports are answered with 202 like all others, so nothing else says why none are seen. */
+const addsNobody = (appId: string): string =>
+  `eventpost: page views of people the app does not know are not kept; to let them add people: eventpost app set ${appId} --snippet-adds-people on`

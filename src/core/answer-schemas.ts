@@ -54,7 +54,10 @@ export const ContactRecord = Type.Object({
 /** A stored event, page view or custom action. */
 export const EventRecord = Type.Object({
   id: Type.String({ description: 'The ID of the event, `evt_...`.' }),
-  type: oneOf(EVENT_TYPES, 'From a server, a page view, or an action in the browser.'),
+  type: oneOf(
+    EVENT_TYPES,
+    '`event` from a server, `page` for a page view, `action` for what `track` of the browser script sent.',
+  ),
   event: orNull(Type.String(), 'The name; null for a page view.'),
   path: orNull(Type.String(), 'The path of the page; null for an event from a server.'),
   email: Type.String(),

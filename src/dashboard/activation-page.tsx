@@ -51,7 +51,7 @@ export const ActivationPage = (props: ActivationProps) => (
       <div>
         <KeySection {...props} />
         <CodeSection {...props} />
-        <SnippetSection {...props.snippet} />
+        <SnippetSection source={props.snippet} appId={props.viewer.app.publicId} />
         {/* a form that is sent would take away a key that nobody stored yet */}
         {!props.made && <SignatureSection viewer={props.viewer} checked={props.checked} />}
       </div>

@@ -88,6 +88,11 @@ describe('the page', () => {
     }
   })
 
+  test('says what the type of an event is, for each that there is', () => {
+    const [, section = ''] = /<h2 [^>]*>GET \/api\/v1\/events<([^]*?)<h2/.exec(page.text) ?? []
+    for (const type of ['event', 'page', 'action', 'track']) expect(section).toContain(`<code>${type}</code>`)
+  })
+
   test('says every error and every limit of the specification', () => {
     for (const code of ERROR_CODES) expect(page.text).toContain(`<code>${code}</code>`)
     const said = words(page.text).replaceAll(/\s+/g, ' ')

@@ -119,10 +119,22 @@ describe('app tag', () => {
   const tag = () => ({ baseUrl: server.url, siteId: begun.siteId, stub: readStub() })
 
   test('prints the two lines, of where the server is', async () => {
-    expect(await eventpost(words())).toEqual({ code: 0, out: `${makeSnippetTag(tag())}\n`, err: '' })
+    expect(await eventpost(words())).toMatchObject({ code: 0, out: `${makeSnippetTag(tag())}\n` })
     const { out } = await eventpost([...words(), '--consent', '--gpc', '--base-url', 'https://post.example.com/'])
     expect(out).toContain('src="https://post.example.com/s.js"')
     expect(out).toContain('data-consent="required" data-gpc="respect"')
+  })
+
+  test('says beside them how people are added by page views, where they are not', async () => {
+    const change = `eventpost app set ${begun.appId} --snippet-adds-people on`
+    for (const more of [[], ['--json']]) {
+      const { out, err } = await eventpost([...words(), ...more])
+      expect(err).toMatch(new RegExp(`^eventpost: page views of people the app does not know .*: ${change}\\n$`))
+      expect(out).not.toContain('page views')
+    }
+    await setJson('--snippet-adds-people', 'on')
+    expect((await eventpost(words())).err).toBe('')
+    await setJson('--snippet-adds-people', 'off')
   })
 
   test('--json adds what a policy needs; --pinned names the very script that is served', async () => {

@@ -64,8 +64,13 @@ const site = startSite({ eventpost, tag, port: Number(values.port) })
 console.log(`the customer's site  ${site.url}`)
 console.log(`Eventpost            ${signInUrl ?? eventpost.url}`)
 console.log(`what arrived         ${eventpost.url}/api/v1/events?app=${eventpost.appId}`)
-console.log(`its tag, to paste    ${tag.replaceAll('\n', `\n${' '.repeat(21)}`)}`)
 if (signInUrl) console.log(`with the header      Authorization: Bearer ${eventpost.apiKey}`)
+console.log(`its tag, to paste    ${tag.replaceAll('\n', `\n${' '.repeat(21)}`)}`)
+console.log(`which sends nothing  before service('identify', { email, signature }) and service('consent', true)`)
+console.log(`the signature        HMAC-SHA256 in hex of the trimmed, lowercased email, by the server of the site`)
+// of an Eventpost that was named, whoever started this has the secret already
+console.log(`its secret           ${signInUrl ? eventpost.identitySecret : 'SERVICE_IDENTITY_SECRET'}`)
+console.log(`unknown people       are added by page views only where Settings of Eventpost allows it`)
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, async () => {

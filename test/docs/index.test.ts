@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { readScript, readStub } from '../../src/assets.ts'
+import { appSet, appTag } from '../../src/commands/app-settings.ts'
 import { RATE_LIMITS } from '../../src/core/limits.ts'
 import { readMessage } from '../../src/core/message-input.ts'
 import { effectivePlan } from '../../src/core/plans.ts'
+import { REFUSALS } from '../../src/core/refusals.ts'
+import { SNIPPET_LIMITS } from '../../src/core/snippet-limits.ts'
+import { makeSnippetTag, stubHash } from '../../src/core/snippet-tag.ts'
 import { DOC_PAGES, writeDocPage } from '../../src/docs/index.ts'
 import { COSTLY_LIMIT } from '../../src/mcp/costly.ts'
 import { TOOL_NAMES } from '../../src/mcp/tools/index.ts'
@@ -31,7 +36,13 @@ describe('what the pages say is so', () => {
     expect(rows.get("contact adds with a visitor's `ip`, per app and address")).toBe(`${max} in any 10 minutes`)
     const none = { newPeoplePerMonth: null, eventsPerHour: null, addsPerHour: null, updatesPerHour: null }
     const { mcpCallsPerMinute } = effectivePlan({ ...none, mcpCallsPerMinute: null, snippetLimits: true })
-    expect(rows.get('MCP calls, per key')).toBe(`${mcpCallsPerMinute.toLocaleString('en')} in any minute`)
+    const inMinute = (most: number): string => `${most.toLocaleString('en')} in any minute`
+    expect(rows.get('MCP calls, per key')).toBe(inMinute(mcpCallsPerMinute))
+    const { person, site, address, badSignatures } = SNIPPET_LIMITS
+    expect(rows.get('page views and actions of a browser, per person')).toBe(inHour(person))
+    expect(rows.get('page views and actions of browsers, per site')).toBe(inHour(site))
+    expect(rows.get('requests of browsers, per address')).toBe(inMinute(address.max))
+    expect(rows.get('wrong identity signatures, per app and address')).toBe(inMinute(badSignatures.max))
   })
 
   test('the tools of MCP', () => {
@@ -48,9 +59,29 @@ describe('what the pages say is so', () => {
     expect(named.filter((name) => name !== '`trigger`' && name !== '`rule`').sort()).toEqual(rules.sort())
   })
 
-  test('the stub that keeps calls', async () => {
-    const stub = await Bun.file(join(import.meta.dir, '../../dist/assets/stub.js')).text()
-    expect(markdownOf('snippet')).toContain(`<script>${stub}</script>`)
+  test('the tag, its hash, its forms, and who is added by it', () => {
+    const stub = readStub()
+    expect(markdownOf('snippet')).toContain(makeSnippetTag({ baseUrl: '{base_url}', siteId: 'SITE_ID', stub }))
+    expect(markdownOf('snippet')).toContain(`'${stubHash(stub)}'`)
+    for (const form of ['consent', 'gpc', 'pinned']) {
+      expect(markdownOf('snippet')).toContain(`\`--${form}\``)
+      expect(appTag.options).toHaveProperty(form)
+    }
+    const settings = Array.from(markdownOf('snippet').matchAll(/--(snippet-[a-z-]+)/g), ([, name = '']) => name)
+    expect(settings).toEqual(['snippet-adds-people', 'snippet-host'])
+    for (const name of settings) expect(appSet.options).toHaveProperty(name)
+  })
+
+  test("what the script says in the browser's console", () => {
+    const [, section = ''] = markdownOf('snippet').split("## In the browser's console")
+    const cells = Array.from(section.matchAll(/^\| (`.+?`) +\|/gm), ([, cell = '']) => cell)
+    const said = cells.flatMap((cell) => Array.from(cell.matchAll(/`(.+?)`/g), ([, words = '']) => words))
+    const { max } = SNIPPET_LIMITS.person
+    const sent = [REFUSALS.invalid_signature, REFUSALS.origin_not_allowed, REFUSALS.site_not_found]
+    const script = new TextDecoder().decode(readScript().identity)
+    const known = [`More than ${max} page views and actions an hour`, ...sent.map(({ message }) => message), script]
+    expect(said).toHaveLength(8)
+    for (const words of said) expect([words, known.some((text) => text.includes(words))]).toEqual([words, true])
   })
 
   test('the README connects clients in the same words', async () => {

@@ -17,7 +17,7 @@ export const CodeBlock = ({ id, label, children }: CodeProps) => (
   </figure>
 )
 
-export type Language = { id: string; name: string; blocks: { label: string; code: string }[] }
+export type Language = { id: string; name: string; blocks: { label: string; code: string }[]; hint?: string }
 
 /** The same code in several languages. */
 export const CodeTabs = ({ name, label, languages }: { name: string; label: string; languages: Language[] }) => (
@@ -27,11 +27,16 @@ export const CodeTabs = ({ name, label, languages }: { name: string; label: stri
     tabs={languages.map((language) => ({
       id: language.id,
       name: language.name,
-      content: language.blocks.map((block, index) => (
-        <CodeBlock key={index} id={`${name}-${language.id}-${index}`} label={block.label}>
-          {block.code}
-        </CodeBlock>
-      )),
+      content: (
+        <>
+          {language.hint && <p class="hint">{language.hint}</p>}
+          {language.blocks.map((block, index) => (
+            <CodeBlock key={index} id={`${name}-${language.id}-${index}`} label={block.label}>
+              {block.code}
+            </CodeBlock>
+          ))}
+        </>
+      ),
     }))}
   />
 )
