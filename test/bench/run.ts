@@ -3,7 +3,7 @@
  * noisy; memory, cold start, bytes an event. Prints ratios, writes results.json, exits 1 when a bar is missed. Beside them a
  * prototype of the write alone, which says what this machine allows at most.
  */
-import { statSync } from 'node:fs'
+import { Database } from 'bun:sqlite'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { signEmail } from '../../src/core/identity.ts'
@@ -12,6 +12,8 @@ import { createFolder, EXECUTABLE, residentMb, runJson, type Service, startServi
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
+/** Long enough that what a short load leaves for the pause after it is done in between. */
+const SUSTAINED_SECONDS = Number(process.env.BENCH_SUSTAINED_SECONDS ?? 60)
 const COLD_STARTS = 9
 const EVENTS_FOR_SIZE = 100_000
 const PEOPLE = 20_000
@@ -48,6 +50,18 @@ async function compare(
   return rounds
 }
 
+/** One long load of events without a pause, as a ratio to the bare server's median. */
+async function sustain({ ours, memory, rest }: Targets, bare: number) {
+  const load = await sendLoad({ ...ours, run: 'sustained' }, 'events', 64, SUSTAINED_SECONDS)
+  memory()
+  await rest()
+  const ratio = round(load.requestsPerSecond / bare, 3)
+  console.log(
+    `events, 64 connections for ${SUSTAINED_SECONDS} s: durable ${load.requestsPerSecond}/s, ratio ${ratio}, p99 ${round(load.p99Ms)} ms, refused ${load.failed}`,
+  )
+  return { seconds: SUSTAINED_SECONDS, ...load, ratio }
+}
+
 async function measureColdStart(command: string[], folder: string): Promise<number> {
   const times: number[] = []
   for (let index = 0; index < COLD_STARTS; index += 1) {
@@ -70,13 +84,25 @@ const answers = (port: number): Promise<boolean> =>
 
 /** Bytes an event in the database file, with 110 bytes of properties, of people who are known already. */
 async function measureBytes(service: Service, target: Target, file: string, restart: () => Promise<Service>) {
+  const stopAtRest = async ({ pid, stop }: Service): Promise<number> => {
+    await waitForRest(pid)
+    await stop()
+    return bytesInUse(file)
+  }
   await sendBatches(service.url, target, PEOPLE)
-  await service.stop()
-  const before = statSync(file).size
+  const before = await stopAtRest(service)
   const again = await restart()
   await sendBatches(again.url, target, EVENTS_FOR_SIZE)
-  await again.stop()
-  return (statSync(file).size - before) / EVENTS_FOR_SIZE
+  return ((await stopAtRest(again)) - before) / EVENTS_FOR_SIZE
+}
+
+/** Of a database file, without pages that are free. */
+function bytesInUse(file: string): number {
+  const db = new Database(file, { readonly: true })
+  const read = (name: string): number => Number(db.query(`PRAGMA ${name}`).values()[0]?.[0])
+  const bytes = (read('page_count') - read('freelist_count')) * read('page_size')
+  db.close()
+  return bytes
 }
 
 async function sendBatches(url: string, { app, key }: Target, count: number): Promise<void> {
@@ -198,13 +224,24 @@ try {
     '256': await compare(targets, 'events', 256),
     collect: await compare(targets, 'collect', 64),
   }
+  const sustained = await sustain(
+    targets,
+    median(rounds['64'].map(({ bare: { requestsPerSecond } }) => requestsPerSecond)),
+  )
   await bareService.stop()
   await prototypeService.stop()
   const bytes = await measureBytes(service, ours, join(data, 'eventpost.db'), start)
   const coldMs = await measureColdStart(serve, folder.path)
   const figures = judge(rounds, mb, coldMs, bytes)
   const machine = { cores: cpus().length, model: cpus()[0]?.model ?? 'unknown', bun: Bun.version }
-  const results = { date: new Date().toISOString(), machine, client: hasWrk() ? 'wrk' : 'built-in', figures, rounds }
+  const results = {
+    date: new Date().toISOString(),
+    machine,
+    client: hasWrk() ? 'wrk' : 'built-in',
+    figures,
+    rounds,
+    sustained,
+  }
   await Bun.write(join(import.meta.dir, 'results.json'), `${JSON.stringify(results, null, 2)}\n`)
   for (const connections of ['64', '256'] as const) {
     const ratios = rounds[connections].flatMap(({ prototype: ratio }) => ratio ?? [])
