@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { USES_ONCE_UP } from './delivery-states.ts'
 import { BATCH_MS } from './snippet-types.ts'
-import type { Held, Timeline } from './timeline.ts'
+import type { TimelineRow, Timeline } from './timeline.ts'
 
 /** At most this many are deleted in one commit, and ten times as many looked at (10 ms): no request waits for it. */
 const ROWS_A_RUN = 500
@@ -23,7 +23,7 @@ export function createBatchUpkeep(db: Database, timeline: Pick<Timeline, 'remove
     `SELECT max(id) AS last, min(id) FILTER (WHERE received_at > ?2 AND received_at <= ?3) AS young, count(*) AS rows FROM
        (SELECT id, received_at FROM snippet_batches WHERE id > ?1 ORDER BY id LIMIT ${LOOKED_AT_A_RUN})`,
   )
-  const remove = db.prepare<Held, [number, number, number]>(
+  const remove = db.prepare<TimelineRow, [number, number, number]>(
     `DELETE FROM snippet_batches WHERE id IN
        (SELECT id FROM snippet_batches b WHERE id > ? AND id <= ? AND received_at <= ? AND NOT ${IS_AWAITED}
         LIMIT ${ROWS_A_RUN}) RETURNING contact_id AS contactId, type, id`,

@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite'
-import { HELD_MARK, HELD_UNTIL, heldUntil, MERGED_MARK, mergedUntil } from './timeline-reads.ts'
+import { HELD_MARK, heldUntil, MERGED_MARK, mergedUntil } from './timeline-reads.ts'
 import { createTimelineRuns } from './timeline-runs.ts'
+import { createUnwritten, RUN_ROWS } from './unwritten.ts'
 
-/** So many are put in order at once; or those that came since the last time, where that is so long ago. */
-const RUN_ROWS = 4_096
+/** What is less than makes a run is put in order where the last time is so long ago. */
 const REST_MS = 200
 /** Fewer than these are written with one commit: where little comes, none waits for long. */
 const AT_ONCE = 500
@@ -21,8 +21,8 @@ const MERGED_LEAST = 500
 const ROWS_IDLE = 12_000
 const IDLE_MS = 4
 
-/** One row of it. */
-export type Held = { contactId: number; type: number; id: number }
+/** An event or batch as it stands in the index. */
+export type TimelineRow = { contactId: number; type: number; id: number }
 
 /** `isWhole`: as many as make a run. */
 type Run = { rows: number; last: number; written: number; isWhole: boolean }
@@ -31,40 +31,17 @@ type Run = { rows: number; last: number; written: number; isWhole: boolean }
  * Fills the index of people's events and batches. A row with each would change a page at a random place each time, which
  * costs a fifth of the rate. Where little comes, what came in a while is put into the timeline in its order; where much
  * comes, some thousand make a run, and those the timeline takes up when it is calm (measured: a sixth more events, a
- * quarter more batches). What was read to be written lies in a temporary table, which a rollback takes back like any other.
+ * quarter more batches).
  */
 export type Timeline = ReturnType<typeof createTimeline>
 
 /** `isAlone`: as a service that holds its folder; a command puts in order what it can where no service has runs. */
 export function createTimeline(db: Database, monotonicMs: () => number, isAlone = true) {
-  db.run(
-    'CREATE TEMP TABLE IF NOT EXISTS unwritten (place INTEGER PRIMARY KEY, contact_id INTEGER, type INTEGER, id INTEGER)',
-  )
-  const clear = db.prepare('DELETE FROM temp.unwritten')
-  const read = db.prepare(
-    `INSERT INTO temp.unwritten (contact_id, type, id)
-     SELECT contact_id, type, id FROM
-       (SELECT contact_id, type, id FROM events WHERE id > ${HELD_UNTIL}
-        UNION ALL SELECT contact_id, type, id FROM snippet_batches WHERE id > ${HELD_UNTIL} ORDER BY id LIMIT ${RUN_ROWS})
-     ORDER BY contact_id, type, id`,
-  )
-  const extent = db.prepare<{ rows: number; last: number | null }, []>(
-    'SELECT count(*) AS rows, max(id) AS last FROM temp.unwritten',
-  )
-  // some are there already where a process was killed
-  const part = 'contact_id, type, id FROM temp.unwritten WHERE place > ? AND place <= ?'
-  const writeMerged = db.prepare(`INSERT OR IGNORE INTO timeline SELECT ${part}`)
-  const writeRun = db.prepare(`INSERT OR IGNORE INTO timeline_run_rows SELECT ?, ${part}`)
   const mark = db.prepare('UPDATE install SET value = CAST(max(CAST(value AS INTEGER), ?) AS TEXT) WHERE name = ?')
   const hasRuns = db.prepare('SELECT 1 FROM timeline_runs LIMIT 1')
   const dropMerged = db.prepare('DELETE FROM timeline WHERE contact_id = ?')
   const dropOne = db.prepare('DELETE FROM timeline WHERE contact_id = ? AND type = ? AND id = ?')
-  const dropPerson = db.prepare('DELETE FROM temp.unwritten WHERE contact_id = ?')
-  const dropGone = db.prepare(
-    `DELETE FROM temp.unwritten AS u WHERE NOT EXISTS
-       (SELECT 1 FROM events WHERE id = u.id AND type = u.type
-        UNION ALL SELECT 1 FROM snippet_batches WHERE id = u.id AND type = u.type)`,
-  )
+  const unwritten = createUnwritten(db)
   const runs = createTimelineRuns(db, isAlone)
   let run: Run | null = null
   /** How many no index holds, but those that are being written. */
@@ -77,10 +54,8 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
   let calmSince = 0
 
   const begin = (): Run | null => {
-    clear.run()
-    read.run()
+    const { rows, last } = unwritten.read()
     restSince = monotonicMs()
-    const { rows, last } = extent.get() ?? { rows: 0, last: null }
     const isWhole = rows === RUN_ROWS
     waiting = isWhole ? Math.max(0, waiting - RUN_ROWS) : 0
     if (last === null) return null
@@ -97,8 +72,8 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
 
   const writeRows = ({ rows, last, written, isWhole }: Run, most: number): Run | null => {
     const until = Math.min(rows, written + most)
-    if (isWhole) writeRun.run(last, written, until)
-    else writeMerged.run(written, until)
+    if (isWhole) unwritten.writeToRun(last, written, until)
+    else unwritten.writeToTimeline(written, until)
     if (until < rows) return { rows, last, written: until, isWhole }
     if (isWhole) runs.finish(last)
     else mark.run(last, MERGED_MARK)
@@ -137,7 +112,7 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
     advance(isIdle: boolean): void {
       // the service that has runs puts in order what comes after them
       if (!isAlone && hasRuns.get() !== null) return void (run = null)
-      if (isStale && run) dropGone.run()
+      if (isStale && run) unwritten.dropGone()
       const until = monotonicMs() + IDLE_MS
       const isLate = (): boolean => isIdle && monotonicMs() >= until
       const shareOf = (anEvent: number, least: number): number =>
@@ -166,10 +141,10 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
     erase(contactId: number): void {
       dropMerged.run(contactId)
       runs.erase(contactId)
-      dropPerson.run(contactId)
+      unwritten.erase(contactId)
     },
     /** What is deleted, in the transaction that deletes it. */
-    remove(rows: Held[]): void {
+    remove(rows: TimelineRow[]): void {
       const [merged, held] = [mergedUntil(db), heldUntil(db)]
       for (const { contactId, type, id } of rows.toSorted((a, b) => a.contactId - b.contactId)) {
         dropOne.run(contactId, type, id)

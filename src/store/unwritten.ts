@@ -1,0 +1,51 @@
+import type { Database } from 'bun:sqlite'
+import { HELD_UNTIL } from './timeline-reads.ts'
+
+/** So many are put in order at once. */
+export const RUN_ROWS = 4_096
+
+/**
+ * Events and batches that no index of people holds yet, read to be written into one in its order. They lie in a temporary
+ * table, which a rollback takes back like any other.
+ */
+export function createUnwritten(db: Database) {
+  db.run(
+    'CREATE TEMP TABLE IF NOT EXISTS unwritten (place INTEGER PRIMARY KEY, contact_id INTEGER, type INTEGER, id INTEGER)',
+  )
+  const clear = db.prepare('DELETE FROM temp.unwritten')
+  const read = db.prepare(
+    `INSERT INTO temp.unwritten (contact_id, type, id)
+     SELECT contact_id, type, id FROM
+       (SELECT contact_id, type, id FROM events WHERE id > ${HELD_UNTIL}
+        UNION ALL SELECT contact_id, type, id FROM snippet_batches WHERE id > ${HELD_UNTIL} ORDER BY id LIMIT ${RUN_ROWS})
+     ORDER BY contact_id, type, id`,
+  )
+  const extent = db.prepare<{ rows: number; last: number | null }, []>(
+    'SELECT count(*) AS rows, max(id) AS last FROM temp.unwritten',
+  )
+  // some are there already where a process was killed
+  const part = 'contact_id, type, id FROM temp.unwritten WHERE place > ? AND place <= ?'
+  const toTimeline = db.prepare(`INSERT OR IGNORE INTO timeline SELECT ${part}`)
+  const toRun = db.prepare(`INSERT OR IGNORE INTO timeline_run_rows SELECT ?, ${part}`)
+  const dropPerson = db.prepare('DELETE FROM temp.unwritten WHERE contact_id = ?')
+  const dropGone = db.prepare(
+    `DELETE FROM temp.unwritten AS u WHERE NOT EXISTS
+       (SELECT 1 FROM events WHERE id = u.id AND type = u.type
+        UNION ALL SELECT 1 FROM snippet_batches WHERE id = u.id AND type = u.type)`,
+  )
+
+  return {
+    /** The oldest, in place of those before. @returns how many, and the last id among them */
+    read(): { rows: number; last: number | null } {
+      clear.run()
+      read.run()
+      return extent.get() ?? { rows: 0, last: null }
+    },
+    /** Those after the first `from`, up to the first `until`. */
+    writeToTimeline: (from: number, until: number): void => void toTimeline.run(from, until),
+    writeToRun: (run: number, from: number, until: number): void => void toRun.run(run, from, until),
+    erase: (contactId: number): void => void dropPerson.run(contactId),
+    /** Forgets those that were deleted since they were read. */
+    dropGone: (): void => void dropGone.run(),
+  }
+}
