@@ -43,7 +43,7 @@ export function createFolder(): { path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-/** Until a process has done what it does after its load, which would slow down what is measured next; a minute at most. */
+/** Until a process uses next to no processor: it has done what it does after its load; a minute at most. */
 export async function waitForRest(pid: number): Promise<void> {
   for (let look = 0; look < 120; look += 1) {
     const before = cpuTicks(pid)
