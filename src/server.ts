@@ -4,7 +4,7 @@ import { bounceRoutes } from './api/bounces.ts'
 import { COLLECT_PATH, collectRoutes, corsOf } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
 import { createOpenApi } from './api/openapi.ts'
-import { scriptRoutes } from './api/script.ts'
+import { refuseOtherBuild, scriptRoutes } from './api/script.ts'
 import { noteRefusedCall } from './core/activation.ts'
 import { clientAddress, isTrustedProxy } from './core/addresses.ts'
 import type { Parts } from './core/parts.ts'
@@ -163,8 +163,10 @@ function refuseAddress(app: AnyElysia, findRoute: RouteFinder, request: Request)
   const route = findRoute(path)
   const found = app.routes.filter((one) => one.path === route).map(({ method }) => method)
   const methods = found.includes('GET') ? [...found, 'HEAD'] : found
-  if (methods.length === 0)
-    return refusalPage(request, 'not_found') ?? refusalAnswer(request, { refusal: 'not_found' }, corsOf(path))
+  if (methods.length === 0) {
+    const page = refusalPage(request, 'not_found')
+    return page ?? refuseOtherBuild(request, path) ?? refusalAnswer(request, { refusal: 'not_found' })
+  }
   const headers = { Allow: methods.join(', ') }
   const page = request.method === 'GET' ? refusalPage(request, 'method_not_allowed') : null
   page?.headers.set('Allow', headers.Allow)

@@ -13,9 +13,8 @@ export const COLLECT_BYTES = 32 * 1024
 /** On every status, so that the page's console can read the reason; without credentials, so any origin may. */
 export const COLLECT_CORS = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Retry-After' }
 
-/** None on what is for servers. A pinned copy of the script that is gone (`/s.<hash>.js`) is asked for with CORS too. */
-export const corsOf = (path: string): Record<string, string> =>
-  path === COLLECT_PATH || path.startsWith('/s.') ? COLLECT_CORS : {}
+/** None on what is for servers. */
+export const corsOf = (path: string): Record<string, string> => (path === COLLECT_PATH ? COLLECT_CORS : {})
 
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': 'POST',

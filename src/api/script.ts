@@ -2,7 +2,9 @@ import { Elysia } from 'elysia'
 import type { Script } from '../assets.ts'
 import { noteScriptLoad } from '../core/activation.ts'
 import type { Parts } from '../core/parts.ts'
+import { refuse } from '../core/refusals.ts'
 import { pinnedScriptPath, scriptHash } from '../core/snippet-tag.ts'
+import { refusalAnswer } from './answers.ts'
 
 /** An hour, so that a mended script reaches everyone the same day, and nobody waits for the question. */
 const SHORTLY = 'public, max-age=3600, stale-while-revalidate=86400'
@@ -38,6 +40,15 @@ export function scriptRoutes(parts: Parts, script: Script, onFault: (reason: str
       note(request)
       return serve(request, FOREVER)
     })
+}
+
+const OTHER_BUILD = /^\/s\.\w+\.js$/
+
+/** A pinned copy of another build (snippet.md), which browsers ask for with CORS; null for any other path. */
+export function refuseOtherBuild(request: Request, path: string): Response | null {
+  if (!OTHER_BUILD.test(path)) return null
+  const message = 'This build of the browser script is not served here. Copy the tag again, from Activation or app tag.'
+  return refusalAnswer(request, refuse('not_found', { message }), HEADERS)
 }
 
 const TYPE = 'text/javascript; charset=utf-8'

@@ -81,9 +81,13 @@ export type Activation = {
   withoutEmail: Noted | null
   /** the script was fetched by a page of one of the app's hosts */
   scriptLoaded: Noted | null
-  /** of the browser script's requests, but for wrong signatures; `reason` is the sentence it was answered with */
+  /** of the browser script's requests, but for those above and below; `reason` is the sentence it was answered with */
   refused: Noted | null
-  /** the same of a server's calls */
+  /** of a page on a host that is not in the list */
+  foreignHost: Noted | null
+  /** beyond a limit of the browser script; `reason` says which */
+  limited: Noted | null
+  /** of a server's calls; `reason` is the sentence it was answered with */
   refusedCall: Noted | null
 }
 
@@ -113,6 +117,8 @@ export async function readActivation(
     withoutEmail,
     scriptLoaded,
     refused: of('refused'),
+    foreignHost: of('foreign_host'),
+    limited: of('limited'),
     refusedCall: of('refused_call'),
   }
 }

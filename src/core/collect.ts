@@ -1,4 +1,4 @@
-import type { StoredBatch } from '../store/snippet-types.ts'
+import type { NoteKind, StoredBatch } from '../store/snippet-types.ts'
 import type { Refused } from '../store/types.ts'
 import type { Site } from './access.ts'
 import { type BatchFields, lacksEmail, readBatchInput } from './collect-input.ts'
@@ -6,7 +6,7 @@ import type { Body } from './field-readers.ts'
 import { verifyIdentity } from './identity.ts'
 import { isOriginOf, readOrigin } from './origins.ts'
 import { expiryNow, type Parts } from './parts.ts'
-import { isRefusal, type Refusal, REFUSALS, refuse, refuseFields } from './refusals.ts'
+import { isRefusal, type Refusal, type RefusalCode, REFUSALS, refuse, refuseFields } from './refusals.ts'
 
 /** `origin` is the header of that name. */
 export type Caller = { address(): string; origin: string | null }
@@ -96,12 +96,19 @@ function settle({ notes }: Parts, site: Site, outcome: StoredBatch | Refused): R
   return null
 }
 
-/** For the site it named, where that is known; wrong signatures are noted by themselves. Our own faults are no concern of who integrates. */
+/** Noted by themselves, so that many of one kind hide none of another. Wrong signatures are noted where they are found. */
+function kindOf(refusal: RefusalCode): NoteKind | null {
+  if (refusal === 'invalid_signature') return null
+  if (refusal === 'origin_not_allowed') return 'foreign_host'
+  return refusal === 'rate_limited' ? 'limited' : 'refused'
+}
+
+/** For the site it named, where that is known. What our own faults refused is no concern of who integrates. */
 function noteRefusal({ notes }: Parts, site: Site | null, refusal: Refusal, caller: Caller): Refusal {
   const { status, message } = REFUSALS[refusal.refusal]
   const reason = refusal.message ?? message
-  const isTold = status < 500 && refusal.refusal !== 'invalid_signature'
-  if (site && isTold) notes.add(site.app.id, 'refused', { reason, ...originOf(caller) })
+  const kind = status < 500 ? kindOf(refusal.refusal) : null
+  if (site && kind) notes.add(site.app.id, kind, { reason, ...originOf(caller) })
   return refusal
 }
 

@@ -10,20 +10,22 @@ import { type Send, streamChanges } from './stream.ts'
 import { Trouble } from './trouble.tsx'
 import type { Viewer } from './viewer.ts'
 
-export type Status = StatusProps & { hasOldSecret: boolean }
+export type Status = StatusProps & { hasOldSecret: boolean; addsPeople: boolean }
 
 /** What is on the page and changes while it is open. */
 export async function readStatus(parts: PageParts, { account, app }: Viewer): Promise<Status> {
   const { store, clock, access } = parts
   const now = clock.now()
-  const [activation, keys, secrets] = await Promise.all([
+  const [activation, keys, secrets, settings] = await Promise.all([
     readActivation(parts, app),
     store.listKeys(account.id),
     store.listSecrets(account.id, now - PREVIOUS_SECRET_VALID_MS),
+    store.snippetSettings(app.id),
   ])
   return {
     activation,
     keys: keys.filter(({ revokedAt }) => revokedAt === null).map(access.withUse),
+    addsPeople: settings.addsPeople,
     hasOldSecret: secrets.some(({ retiredAt }) => retiredAt !== null),
     now,
   }

@@ -23,6 +23,8 @@ type ActivationProps = {
   /** those that work */
   keys: KeyRow[]
   hasOldSecret: boolean
+  /** whether page views add people */
+  addsPeople: boolean
   code: Integration[]
   snippet: SnippetSource
   /** the random text by which the form of a key is known again when it is sent twice */
@@ -51,7 +53,7 @@ export const ActivationPage = (props: ActivationProps) => (
       <div>
         <KeySection {...props} />
         <CodeSection {...props} />
-        <SnippetSection source={props.snippet} appId={props.viewer.app.publicId} />
+        <SnippetSection source={props.snippet} addsPeople={props.addsPeople} appId={props.viewer.app.publicId} />
         {/* a form that is sent would take away a key that nobody stored yet */}
         {!props.made && <SignatureSection viewer={props.viewer} checked={props.checked} />}
       </div>

@@ -29,7 +29,7 @@ export const Steps = ({ activation, keys, now }: StatusProps) => {
         {keys.length === 0 ? 'No key works.' : 'With the code for your server, or any other call.'}
       </Step>
       <Step name="An event came" at={lastNamedAt} now={now}>
-        Sent by your server, about a person.
+        Sent by your server about a person, or an action of a page.
       </Step>
       <Step name="A page was reported" at={lastViewAt} now={now}>
         By the tag, once somebody is signed in.

@@ -2,7 +2,6 @@
 import type { ComponentChildren } from 'preact'
 import type { KeyRow } from '../core/accounts.ts'
 import type { Activation, Noted } from '../core/activation.ts'
-import { REFUSALS } from '../core/refusals.ts'
 import { pathOf } from './frame.tsx'
 import { Badge, type Mood } from './parts/badge.tsx'
 import { formatCount } from './parts/chart.tsx'
@@ -55,8 +54,13 @@ function listTroubles({ activation, keys, hasOldSecret, appId, now }: TroublePro
       activation.refused,
       ({ reason }) => ({
         title: 'A report of a page was refused',
-        text: <RefusedReport reason={reason} appId={appId} />,
+        text: <Ticked>{reason ?? ''}</Ticked>,
       }),
+    ],
+    [activation.foreignHost, () => ({ title: 'A page of another host reported', text: <ForeignHost appId={appId} /> })],
+    [
+      activation.limited,
+      ({ reason }) => ({ mood: 'caution', title: 'Pages sent too much', text: <Ticked>{reason ?? ''}</Ticked> }),
     ],
     [activation.withoutEmail, () => WITHOUT_EMAIL],
     [
@@ -95,22 +99,16 @@ const WrongSignature = ({ reason }: Pick<Noted, 'reason'>) => (
   </>
 )
 
-const RefusedReport = ({ reason, appId }: Pick<Noted, 'reason'> & { appId: string }) => (
+const ForeignHost = ({ appId }: { appId: string }) => (
   <>
-    <Ticked>{reason ?? ''}</Ticked>
-    {reason === REFUSALS.origin_not_allowed.message && (
-      <>
-        {' '}
-        They stand in <a href={pathOf(appId, 'settings')}>Settings</a>.
-      </>
-    )}
+    Its pages may not report. The hosts that may stand in <a href={pathOf(appId, 'settings')}>Settings</a>.
   </>
 )
 
 const UnknownPeople = ({ appId }: { appId: string }) => (
   <>
-    Pages report people whom this app does not know. Send an event of each with <code>createContact</code>, or let pages
-    add them in <a href={pathOf(appId, 'settings')}>Settings</a>.
+    Pages reported people whom this app did not know. Send an event of each with <code>createContact</code>, or let
+    pages add them in <a href={pathOf(appId, 'settings')}>Settings</a>.
   </>
 )
 

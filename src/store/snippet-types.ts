@@ -49,6 +49,8 @@ export const NOTE_KINDS = [
   'unknown_person',
   'script_loaded',
   'refused',
+  'foreign_host',
+  'limited',
   'refused_call',
 ] as const
 export type NoteKind = (typeof NOTE_KINDS)[number]

@@ -133,6 +133,12 @@ describe('of the whole server', () => {
     async (path) => expect((await server.call('GET', path, { key: null })).status).toBe(404),
   )
 
+  test('a pinned copy of another build is a 404 that a browser can read, and says what to do', async () => {
+    const { status, body, headers } = await server.call('GET', '/s.0000000000000000.js', { key: null })
+    expect([status, body.message]).toEqual([404, expect.stringContaining('Copy the tag again')])
+    expect(headers.get('access-control-allow-origin')).toBe('*')
+  })
+
   test('POST is 405', async () => {
     expect((await server.call('POST', '/s.js', { key: null })).status).toBe(405)
   })

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { readScript, readStub } from '../../src/assets.ts'
 import { createSetupToken } from '../../src/core/accounts.ts'
+import { saveSnippetSettings } from '../../src/core/snippet-settings.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../../src/core/snippet-tag.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from './browser.ts'
 import { attributesOf, BASE, expectHarmless, HOSTILE, openPages, textOf } from './pages.ts'
@@ -113,6 +114,13 @@ describe('the tag', () => {
       'Only views of people whom this app knows are kept: add the others with createContact in an event of your server, or let pages add them in Settings.',
     )
     expect(await attributesOf(html, 'section p a', 'href')).toEqual([pages.at('settings')])
+    const [app] = await pages.store.listApps(pages.begun.accountId)
+    if (!app) throw new Error('there is no app')
+    await saveSnippetSettings(pages, app, { hosts: [], addsPeople: true, actor: 'test' })
+    const { html: now } = await (await pages.signedIn()).get(pages.at('activation'))
+    const sentences = await textOf(now, 'section p')
+    expect(sentences).toContain('Pages add people whom this app does not know yet, as Settings allows.')
+    expect(sentences.filter((one) => one.startsWith('Only views of people'))).toEqual([])
   })
 })
 

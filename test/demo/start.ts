@@ -70,7 +70,9 @@ console.log(`which sends nothing  before service('identify', { email, signature 
 console.log(`the signature        HMAC-SHA256 in hex of the trimmed, lowercased email, by the server of the site`)
 // of an Eventpost that was named, whoever started this has the secret already
 console.log(`its secret           ${signInUrl ? eventpost.identitySecret : 'SERVICE_IDENTITY_SECRET'}`)
-console.log(`unknown people       are added by page views only where Settings of Eventpost allows it`)
+console.log(
+  `unknown people       are added by an event with createContact, by page views only where Settings allows it`,
+)
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, async () => {
