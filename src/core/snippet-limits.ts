@@ -137,6 +137,6 @@ const WORDS = {
 function refuseLimited(name: Scope, { retryAfterSeconds: retryAfter }: Taken): Refusal {
   const { scope, who, what } = WORDS[name]
   const limit = SNIPPET_LIMITS[name].max
-  const message = `More than ${limit.toLocaleString('en')} ${what} came from ${who}. The page sends this again by itself while it is open.`
+  const message = `More than ${limit.toLocaleString('en')} ${what} came from ${who}. The page tries again later, a few times.`
   return refuse('rate_limited', { message, limited: { scope, limit, retryAfter } })
 }

@@ -4,7 +4,7 @@ import { BATCH_MS } from './snippet-types.ts'
 const PAIRS = 2 ** 16
 /** So many batches go into one; of new ones then 1 in 2,500 seems known (measured). */
 const BATCHES_EACH = 125_000
-/** 16 MB, which is four million batches. */
+/** 16 MB, which is four million batches; of more, two filters become one, and more new ones seem known. */
 const FILTERS_MOST = 32
 
 /** `from`, `upTo`: of the ids of those in it. */
@@ -23,17 +23,22 @@ export function createBatchFilters() {
     return filter
   }
 
-  return {
-    /** Whether the next one that is added may push another out. */
-    isFull: (): boolean => filters.length === FILTERS_MOST,
+  /** Makes room for one more: of those whose 48 hours are over, else two neighbours with the fewest in them become one. */
+  const makeRoom = (at: number): void => {
+    filters = filters.filter(({ lastAt }) => at - lastAt < BATCH_MS)
+    if (filters.length < FILTERS_MOST) return
+    const pairs = filters.slice(1).map((two, index) => ({ index, count: two.count + (filters[index]?.count ?? 0) }))
+    const { index } = pairs.reduce((fewest, pair) => (pair.count < fewest.count ? pair : fewest))
+    const [one, two] = filters.slice(index, index + 2)
+    if (one && two) filters.splice(index, 2, unite(one, two))
+  }
 
-    /** `at`: when it was received (ms UTC). @returns the last id of those that nothing is known of from now on, but which may still come again; else 0 */
-    add(id: number, contactId: number, batch: number, at: number): number {
-      let lost = 0
+  return {
+    /** `at`: when it was received (ms UTC). */
+    add(id: number, contactId: number, batch: number, at: number): void {
       let last = filters.at(-1) ?? addOne()
-      if (last.count === BATCHES_EACH) {
-        filters = filters.filter(({ lastAt }) => at - lastAt < BATCH_MS)
-        if (filters.length === FILTERS_MOST) lost = filters.shift()?.upTo ?? 0
+      if (last.count >= BATCHES_EACH) {
+        makeRoom(at)
         last = addOne()
       }
       const { at: place, bits, more } = placeOf(contactId, batch)
@@ -43,7 +48,6 @@ export function createBatchFilters() {
       last.from = Math.min(last.from, id)
       last.upTo = Math.max(last.upTo, id)
       last.lastAt = Math.max(last.lastAt, at)
-      return lost
     },
 
     /** Null where it certainly was not added. */
@@ -56,6 +60,17 @@ export function createBatchFilters() {
       }
       return found
     },
+  }
+}
+
+function unite(one: Filter, two: Filter): Filter {
+  for (const [index, word] of two.words.entries()) one.words[index] = (one.words[index] ?? 0) | word
+  return {
+    words: one.words,
+    count: one.count + two.count,
+    from: Math.min(one.from, two.from),
+    upTo: Math.max(one.upTo, two.upTo),
+    lastAt: Math.max(one.lastAt, two.lastAt),
   }
 }
 

@@ -78,9 +78,7 @@ export function createContactReads(db: Database) {
       const lateTimes = (type: EventType): Times[] =>
         lateOf.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? []
       const inRuns = (times: typeof lastEventsOfRuns): Times[] => (areRuns ? times.all(row.id) : [])
-      // newest first, as they are held
-      const latest = (type: EventType, held: Times[]) =>
-        [...lateTimes(type).slice(-RECENT).toReversed(), ...held].slice(0, RECENT)
+      const latest = (type: EventType, held: Times[]) => [...lateTimes(type).slice(-RECENT), ...held].slice(0, RECENT)
       const first = [...firstViews.all(row.id), ...inRuns(firstViewsOfRuns), ...lateTimes('page')].slice(0, RECENT)
       return {
         ...row,

@@ -174,9 +174,11 @@ export function createEngine(db: Database, now: () => number, sealer: Sealer, is
    */
   const tidy = (): boolean => {
     const isTime = !isBusy && timeline.hasWaiting()
-    if (isTime) run([])
     isBusy = false
-    return isTime && timeline.hasWaiting()
+    if (isTime) run([])
+    const isDone = isBusy
+    isBusy = false
+    return isDone && timeline.hasWaiting()
   }
   /** Called now and then: reads some of what came before the start. */
   const { readEarlier } = known

@@ -16,7 +16,7 @@ export type Place = { id: number | null; held: IdRange | null }
 /**
  * Tells new batches from repetitions without a look at the disk for each, whose page would be a random one. Those that wait
  * for the timeline are known by their ids; those that it holds by filters, for 48 hours at least. What came before the start
- * is read bit by bit; until then it is looked up, and so is what the filters have no room for.
+ * is read bit by bit; until then each one is looked up.
  */
 export type KnownBatches = ReturnType<typeof createKnownBatches>
 
@@ -35,7 +35,7 @@ export function createKnownBatches(db: Database) {
   let [readUntil, lastAdded] = [heldAfter, heldAfter]
 
   const addOne = (id: number, contactId: number, batch: number, at: number): void => {
-    heldAfter = Math.max(heldAfter, filters.add(id, contactId, batch, at))
+    filters.add(id, contactId, batch, at)
     waiting.set(keyOf(contactId, batch), id)
   }
   const readLater = (): void => {
@@ -60,7 +60,7 @@ export function createKnownBatches(db: Database) {
     },
     /** Called now and then: reads some of those that came before the start. */
     readEarlier(): void {
-      if (heldAfter === 0 || filters.isFull()) return
+      if (heldAfter === 0) return
       const rows = earlier.values(heldAfter) as Row[]
       for (const [id, contactId, batch, at] of rows) filters.add(id, contactId, batch, at)
       heldAfter = rows.length < ROWS_A_LOOK ? 0 : (rows.at(-1)?.[0] ?? 0) - 1

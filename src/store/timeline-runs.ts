@@ -75,8 +75,7 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
     count: (): number => waiting.length,
     hasWork: (): boolean => waiting.length > 0 || spent.length > 0,
     hasSpent: (): boolean => spent.length > 0,
-    /** How much more waits than should; from 1 on it is merged though much comes. */
-    fill: (): number => waiting.length / RUNS_MOST,
+    isFull: (): boolean => waiting.length >= RUNS_MOST,
     /** Begins to write one, whose last id this is; or goes on with what a process that was killed left of it. */
     begin(last: number): void {
       begin.run(last)

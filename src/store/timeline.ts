@@ -17,7 +17,7 @@ const ROWS_LEAST = 32
 /** The same of runs that are merged, where a row is written and another deleted. */
 const MERGED_AN_EVENT = 3
 const MERGED_LEAST = 500
-/** What is written where nothing else is: so many rows, or as many as so much time allows. */
+/** What is written where nothing else is: so many rows, or as many as fit into so much time. */
 const ROWS_IDLE = 12_000
 const IDLE_MS = 4
 
@@ -88,7 +88,7 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
     return isIdle || monotonicMs() - restSince >= (waiting <= AT_ONCE ? REST_MS : CALM_MS)
   }
 
-  const writeShare = (rows: number, isIdle: boolean): void => {
+  const writeShare = (rows: number, isIdle: boolean, isLate: () => boolean): void => {
     let left = rows
     do {
       if (!run && isDue(isIdle)) run = begin()
@@ -97,7 +97,7 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
       const most = run.isWhole || run.rows > AT_ONCE ? left : AT_ONCE
       left -= Math.min(run.rows - before, most)
       run = writeRows(run, most)
-    } while (left > 0)
+    } while (left > 0 && !isLate())
   }
 
   const isCalm = (): boolean => monotonicMs() >= calmSince
@@ -117,10 +117,9 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
       const isLate = (): boolean => isIdle && monotonicMs() >= until
       const shareOf = (anEvent: number, least: number): number =>
         isIdle ? ROWS_IDLE : Math.max(least, Math.ceil(added * anEvent))
-      writeShare(shareOf(ROWS_AN_EVENT, ROWS_LEAST), isIdle)
-      // the more waits, the more is merged with each commit, so that it ends
-      const merged = shareOf(MERGED_AN_EVENT * Math.max(1, runs.fill()), MERGED_LEAST)
-      if (isIdle || isCalm() || runs.fill() >= 1 || runs.hasSpent()) runs.advance(merged, isLate)
+      writeShare(shareOf(ROWS_AN_EVENT, ROWS_LEAST), isIdle, isLate)
+      const isTime = isIdle || isCalm() || runs.isFull() || runs.hasSpent()
+      if (isTime) runs.advance(shareOf(MERGED_AN_EVENT, MERGED_LEAST), isLate)
     },
     hasWaiting: (): boolean => run !== null || waiting > 0 || runs.hasWork(),
     /** After the commit. */

@@ -45,7 +45,7 @@ function open({ open: folder, masterKey }: Opening): Open {
   const file = inodeOf(path)
   const trim = createLogTrim(db, logPath(folder), () => performance.now())
   let isReplaced = false
-  const rest = createRest(engine)
+  const rest = createRest(engine, () => isReplaced)
   const look = setInterval(() => {
     isReplaced = inodeOf(path) !== file
     if (isReplaced) return
@@ -67,12 +67,12 @@ function lookAround(db: Database, engine: Engine): void {
 }
 
 /** Puts people's events in order, step by step while nothing else is written, with pauses in which something may come. */
-function createRest(engine: Engine) {
+function createRest(engine: Engine, isReplaced: () => boolean) {
   let next: ReturnType<typeof setTimeout> | undefined
   const step = (): void => {
     next = undefined
     guard(() => {
-      if (engine.tidy()) next = setTimeout(step, REST_STEP_MS)
+      if (!isReplaced() && engine.tidy()) next = setTimeout(step, REST_STEP_MS)
     })
   }
   return { begin: (): void => void (next === undefined && step()), end: (): void => clearTimeout(next) }

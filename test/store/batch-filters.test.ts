@@ -20,21 +20,32 @@ test('of so many as four sites send in 48 hours, fewer than 1 in 100 new ones se
   expect(seeming.filter(({ from, upTo }) => upTo - from === EACH - 1).length).toBeGreaterThan(seeming.length * 0.9)
 })
 
-test('those of the last 48 hours are known; beyond four million, it says up to where they are not', () => {
+const seemingOf = ({ find }: ReturnType<typeof createBatchFilters>): number =>
+  Array.from({ length: 5_000 }, () => find(16 * random.below(100_000), randomBatch())).filter((one) => one !== null)
+    .length
+
+test('all of the last 48 hours are known, also beyond four million, and not all new ones seem known', () => {
   const filters = createBatchFilters()
-  expect(filters.add(1, 5, 7, AT)).toBe(0)
-  const add = (from: number, to: number, at: number): number[] => {
-    const lost: number[] = []
-    for (let id = from; id <= to; id += 1) {
-      const one = filters.add(id, 16, randomBatch(), at)
-      if (one > 0) lost.push(one)
-    }
-    return lost
+  const kept = Array.from({ length: 2_000 }, () => randomBatch())
+  for (let id = 1; id <= 1.25 * MOST; id += 1) {
+    const batch = id % (MOST / 2_000) === 0 ? kept[id / (MOST / 2_000) - 1] : undefined
+    filters.add(id, 16, batch ?? randomBatch(), AT)
   }
-  expect([add(2, EACH, AT), filters.find(5, 7)]).toEqual([[], { from: 1, upTo: EACH }])
-  expect([add(EACH + 1, MOST, AT + DAY), filters.isFull(), filters.find(5, 7)?.from]).toEqual([[], true, 1])
-  // a day later the first filter is past its 48 hours
-  expect(add(MOST + 1, MOST + 1, AT + 2 * DAY)).toEqual([])
-  expect(filters.find(5, 7)?.from ?? EACH + 1).toBeGreaterThan(EACH)
-  expect(add(MOST + 2, MOST + EACH + 1, AT + 2 * DAY)).toEqual([2 * EACH])
+  expect(kept.filter((batch) => filters.find(16, batch) === null)).toEqual([])
+  expect(seemingOf(filters)).toBeLessThan(5_000 / 10)
+})
+
+test('those before are forgotten once there is no room, however the clock was set in between', () => {
+  const filters = createBatchFilters()
+  filters.add(1, 5, 7, AT)
+  const add = (from: number, to: number, at: number): void => {
+    for (let id = from; id <= to; id += 1) filters.add(id, 16, randomBatch(), at)
+  }
+  add(2, EACH - 1, AT)
+  add(EACH, EACH, AT - 3 * DAY)
+  add(EACH + 1, 2 * EACH, AT + DAY)
+  add(2 * EACH + 1, 2 * EACH + 1, AT + 2 * DAY - 1)
+  expect(filters.find(5, 7)).toEqual({ from: 1, upTo: EACH })
+  add(2 * EACH + 2, 3 * EACH + 1, AT + 2 * DAY)
+  expect(filters.find(5, 7)).toBeNull()
 })

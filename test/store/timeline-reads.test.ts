@@ -196,3 +196,17 @@ test('when somebody did something last is told by those that came last, held or 
   for (let look = 0; look < 3; look += 1) lookAround(engine)
   expect(findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
 })
+
+test('and also of those that wait in runs', () => {
+  const { db, engine } = openEngine(true)
+  const record = (email: string, hoursAgo: number): Job => ({
+    name: 'recordEvent',
+    input: eventWrite({ email, occurredAt: AT - hoursAgo * HOUR }),
+  })
+  const others = (count: number): Job[] => Array.from({ length: count }, (_, index) => record(emailOf(index % 50), 1))
+  engine.run([...Array.from({ length: 20 }, (_, index) => record('ada@example.com', 20 - index)), ...others(4_100)])
+  for (let commit = 0; commit < 2; commit += 1) engine.run(others(4_096))
+  expect(db.query('SELECT count(*) FROM timeline_runs WHERE is_whole').values()).not.toEqual([[0]])
+  engine.run([...Array.from({ length: 10 }, () => record('ada@example.com', 30)), ...others(600)])
+  expect(createContactReads(db).findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
+})

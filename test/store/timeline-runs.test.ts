@@ -53,15 +53,18 @@ test.each([
     const db = folder.open()
     const feed = createFeed(db, personOf)
     const waiting = () => countOf(db, `timeline_runs WHERE last > ${mergedUntil(db)}`)
-    let [most, fewest] = [0, Number.POSITIVE_INFINITY]
+    let [most, fewest, kept] = [0, Number.POSITIVE_INFINITY, 0]
     for (let commit = 0; commit < 200; commit += 1) {
       feed.commit(5_000)
       most = Math.max(most, waiting())
       if (most > 128) fewest = Math.min(fewest, waiting())
+      kept = Math.max(kept, countOf(db, 'timeline_runs'))
     }
     expect(most).toBeGreaterThan(128)
     expect(most).toBeLessThan(220)
     expect(fewest).toBeLessThan(128)
+    // those that were taken up are deleted meanwhile too
+    expect(kept).toBeLessThan(220)
     expect(200 * 5_000 - heldUntil(db)).toBeLessThan(4 * RUN_ROWS)
   },
   30_000,
@@ -93,6 +96,24 @@ test('what is undone again and again keeps them from being taken up no longer', 
     feed.timeline.settle()
   }
   expect(feed.timeline.hasWaiting()).toBe(false)
+  expect(held(db)).toEqual(wanted(db))
+})
+
+test('a step in a pause ends when its time is over', () => {
+  const db = folder.open()
+  const feed = createFeed(db, 5_003)
+  for (let commit = 0; commit < 400; commit += 1) feed.commit(100)
+  let ms = 0
+  const timeline = createTimeline(db, () => (ms += 0.1))
+  const step = () => {
+    db.transaction(() => timeline.advance(true))()
+    timeline.settle()
+    return countOf(db, 'timeline')
+  }
+  const counts = Array.from({ length: 10 }, step)
+  const most = Math.max(...counts.map((count, index) => count - (counts[index - 1] ?? 0)))
+  expect(most).toBeWithin(100, 40 * 40)
+  rest(db, timeline)
   expect(held(db)).toEqual(wanted(db))
 })
 

@@ -5,6 +5,7 @@ import { createSealer } from '../../src/store/sealing.ts'
 import { createTimeline } from '../../src/store/timeline.ts'
 import { heldUntil } from '../../src/store/timeline-reads.ts'
 import { useFolder } from './databases.ts'
+import { failing } from './failing.ts'
 import { AT, eventWrite } from './samples.ts'
 import { countOf, createFeed, emailOf, held, lookAround, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
 
@@ -117,6 +118,24 @@ describe('when it is filled', () => {
     lookAround(engine)
     // and writes nothing where nothing waits
     expect([version.get(), db.query('PRAGMA data_version').get()]).toEqual([seen, before])
+  })
+
+  test('the engine goes on in a pause while there is more, and waits where the disk is full', () => {
+    const db = folder.open()
+    const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
+    const engine = createEngine(db, () => AT, createSealer(null))
+    const write = (rows: number) =>
+      engine.run(Array.from({ length: rows }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
+    for (let commit = 0; commit < 10; commit += 1) write(5_000)
+    expect([engine.tidy(), engine.tidy()]).toEqual([false, true])
+    failNext()
+    expect([engine.tidy(), engine.tidy()]).toEqual([false, true])
+    write(1)
+    expect(engine.tidy()).toBe(false)
+    let steps = 1
+    while (engine.tidy()) steps += 1
+    expect(steps).toBeWithin(2, 1_000)
+    expect(held(db)).toEqual(wanted(db))
   })
 
   test('what a process that was killed had half written is written once', () => {
