@@ -51,11 +51,13 @@ export function assetRoutes() {
   const app = new Elysia()
   for (const name of listAssets()) {
     const content = new Uint8Array(readFileSync(join(ASSET_FOLDER, name)))
-    const packed = Bun.gzipSync(content, { level: 9 })
+    let packed: Uint8Array<ArrayBuffer> | undefined
     const headers = { ...HEADERS, 'Content-Type': name.endsWith('.css') ? 'text/css;charset=utf-8' : SCRIPT_TYPE }
     app.get(`${ASSET_PREFIX}/${name}`, ({ request }) =>
       takesGzip(request)
-        ? new Response(packed, { headers: { ...headers, 'Content-Encoding': 'gzip' } })
+        ? new Response((packed ??= Bun.gzipSync(content, { level: 9 })), {
+            headers: { ...headers, 'Content-Encoding': 'gzip' },
+          })
         : new Response(content, { headers }),
     )
   }

@@ -1,9 +1,8 @@
 /** From a rendered mail to the bytes that go over the wire: MIME, headers, signature. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import DKIM from 'nodemailer/lib/dkim'
-import MailComposer from 'nodemailer/lib/mail-composer'
 import { isLoopback, type Mailbox } from '../core/mail-addresses.ts'
 import type { RenderedMail } from '../core/mailer.ts'
+import { loadComposer, loadDkim } from './nodemailer.ts'
 
 /** A domain's signing key: PEM, RSA. */
 export type DkimKey = { domain: string; selector: string; key: string }
@@ -32,6 +31,7 @@ const SIGNED =
 /** Writes a mail out. @throws Error when the key does not sign */
 export async function composeMail(letter: Letter): Promise<ComposedMail> {
   const { mail, from, replyTo, to, messageId, at, unsubscribeUrl, dkim } = letter
+  const MailComposer = await loadComposer()
   const composer = new MailComposer({
     from,
     to,
@@ -87,7 +87,7 @@ function readKey(pem: string): KeyObject {
 }
 
 async function sign(raw: Buffer, { domain, selector, key }: DkimKey): Promise<Buffer> {
-  const privateKey = readKey(key)
+  const [privateKey, DKIM] = [readKey(key), await loadDkim()]
   const signer = new DKIM({ domainName: domain, keySelector: selector, privateKey, headerFieldNames: SIGNED })
   const signed = Buffer.concat(await Array.fromAsync(signer.sign(raw)))
   // a key that cannot be used leaves the mail as it was, without a word

@@ -1,7 +1,8 @@
 /** Whether a mail server can be reached and takes the login, found out before a mail fails. */
-import SMTPConnection from 'nodemailer/lib/smtp-connection'
+import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { SmtpServer } from '../core/mail-addresses.ts'
 import type { ServerCheck } from '../core/mailer.ts'
+import { loadConnection } from './nodemailer.ts'
 import { reasonOf } from './provider.ts'
 import { connectionOptions, readOutcome, SILENT, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
 
@@ -18,7 +19,8 @@ export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, connectMs: 6_000, answ
 export async function checkServer(server: SmtpServer | null, limits = CHECK_LIMITS): Promise<ServerCheck | null> {
   if (server === null) return null
   const { auth, ...options } = connectionOptions(server, limits)
-  const connection = new SMTPConnection(options)
+  const Connection = await loadConnection()
+  const connection = new Connection(options)
   const timer = setTimeout(() => connection.emit('error', SILENT), limits.mailMs)
   try {
     await reach(connection, auth)

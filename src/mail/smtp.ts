@@ -1,7 +1,7 @@
 /** Mail over SMTP (messages.md, Sending): a pool of connections, TLS, and a hand-over just before the final dot. */
 import { Readable } from 'node:stream'
-import { createTransport } from 'nodemailer'
 import { isLoopback, type SmtpServer } from '../core/mail-addresses.ts'
+import { loadTransport } from './nodemailer.ts'
 import type { About, HandOver, Outcome, Provider } from './provider.ts'
 import { readServerWords } from './server-words.ts'
 
@@ -19,23 +19,29 @@ export const SMTP_LIMITS: SmtpLimits = { connections: 10, connectMs: 10_000, ans
 
 /** Opens connections when mail comes, and keeps them for the next. */
 export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP_LIMITS): Provider {
-  const transport = createTransport({
-    pool: true,
-    ...connectionOptions(server, limits),
-    maxConnections: limits.connections,
-    // for a connection that the server dropped while nothing was on it
-    maxRequeues: 2,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  })
   const gates = new WeakMap<object, Gate>()
-  transport.use('stream', ({ data, message }, done) => {
-    const raw = data.raw as Buffer
-    message.createReadStream = () => readGated(raw, gates.get(raw) ?? SHUT)
-    done()
-  })
+  const open = async () => {
+    const createTransport = await loadTransport()
+    const transport = createTransport({
+      pool: true,
+      ...connectionOptions(server, limits),
+      maxConnections: limits.connections,
+      // for a connection that the server dropped while nothing was on it
+      maxRequeues: 2,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    })
+    transport.use('stream', ({ data, message }, done) => {
+      const raw = data.raw as Buffer
+      message.createReadStream = () => readGated(raw, gates.get(raw) ?? SHUT)
+      done()
+    })
+    return transport
+  }
+  let opened: ReturnType<typeof open> | undefined
   return {
     async send({ from, to, raw }, handOver) {
+      const transport = await (opened ??= open())
       let progress = 'before' as Progress
       const giveUp = new AbortController()
       const ask: HandOver = async () => {
@@ -61,7 +67,7 @@ export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP
         clearTimeout(timer)
       }
     },
-    close: () => transport.close(),
+    close: () => void opened?.then((transport) => transport.close()),
   }
 }
 
