@@ -1,10 +1,10 @@
-import { dirname, join } from 'node:path'
 import type { ToCheckpointer } from './checkpoint-thread.ts'
 import { databasePath } from './database.ts'
 import type { Job, Outcome } from './engine.ts'
 import { StoreError } from './errors.ts'
 import { holdFile } from './held-file.ts'
 import type { Failure, FromThread, ToWriter } from './writer-thread.ts'
+import { takeWorker } from './workers.ts'
 import type { Channel } from './writer.ts'
 
 /** Starts the writing thread and the checkpointing one. @throws StoreError when the folder cannot be opened */
@@ -64,10 +64,6 @@ const createNews = () => ({ foreignWrite: [] as (() => void)[], broken: [] as ((
 
 type Call = { resolve: (answer: never) => void; reject: (error: Error) => void }
 
-/** Beside this file in a checkout; in the executable where the build puts its further entry points. */
-const threadPath = (file: string): string =>
-  Bun.isStandaloneExecutable ? join(dirname(Bun.main), 'store', file) : join(import.meta.dir, file)
-
 type Caller<Message> = {
   ask: <Answer>(message: Message) => Promise<Answer>
   hasFailed: () => boolean
@@ -76,8 +72,7 @@ type Caller<Message> = {
 
 /** A thread that answers in order. Once it has failed, every call rejects and the listeners know. */
 function createCaller<Message>(file: string, news: News): Caller<Message> {
-  // smol: these threads hold little, and a small heap keeps the service under its 120 MB
-  const worker = new Worker(threadPath(file), { smol: true })
+  const worker = takeWorker(file)
   let calls: Call[] = []
   let failure: Error | null = null
 

@@ -1,0 +1,27 @@
+import { dirname, join } from 'node:path'
+
+/** Beside this file in a checkout; in the executable where the build puts its further entry points. */
+const threadPath = (file: string): string =>
+  Bun.isStandaloneExecutable ? join(dirname(Bun.main), 'store', file) : join(import.meta.dir, file)
+
+type Thread = Worker & Pick<Bun.Worker, 'ref' | 'unref'>
+
+/** smol: these threads hold little, and a small heap keeps the service under its 120 MB. */
+const makeWorker = (file: string): Thread => new Worker(threadPath(file), { smol: true }) as Thread
+
+const begun = new Map<string, Thread>()
+
+/** Begins a thread that will be asked for; until then it keeps no process alive. */
+export function beginWorker(file: string): void {
+  const worker = makeWorker(file)
+  worker.unref()
+  begun.set(file, worker)
+}
+
+/** The thread that was begun, or a new one. */
+export function takeWorker(file: string): Worker {
+  const worker = begun.get(file) ?? makeWorker(file)
+  begun.delete(file)
+  worker.ref()
+  return worker
+}
