@@ -67,7 +67,11 @@ export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP
         clearTimeout(timer)
       }
     },
-    close: () => void opened?.then((transport) => transport.close()),
+    close: () =>
+      void opened?.then(
+        (transport) => transport.close(),
+        () => {},
+      ),
   }
 }
 

@@ -31,9 +31,9 @@ type Wanted = { contact: string; types: string; from?: string; upTo?: string }
 /** Of one type only: the order in which it is held. `limit`: SQL. */
 type Newest = { order: 'ASC' | 'DESC'; limit: string }
 
-/** The run that holds an id, or would; beyond all of them none. */
+/** The run that holds an id, or would; beyond all of them none. What a killed process left unfinished is none of them. */
 const runOf = (id: string): string =>
-  `ifnull((SELECT min(last) FROM timeline_runs WHERE last >= ${id}), ${Number.MAX_SAFE_INTEGER})`
+  `ifnull((SELECT min(last) FROM timeline_runs WHERE last >= ${id} AND is_whole), ${Number.MAX_SAFE_INTEGER})`
 
 /** Each part of the index by itself: the beginning of a SELECT of `id`. */
 function partsOf(table: 'events' | 'snippet_batches', { contact, types, from = '0', upTo }: Wanted) {

@@ -5,7 +5,7 @@ import { createEngine, type Job } from '../../src/store/engine.ts'
 import { createEventReads } from '../../src/store/event-reads.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import { createTimeline } from '../../src/store/timeline.ts'
-import { heldUntil, mergedUntil, selectIds } from '../../src/store/timeline-reads.ts'
+import { heldUntil, mergedUntil, selectHeldIds, selectIds } from '../../src/store/timeline-reads.ts'
 import { useFolder } from './databases.ts'
 import { AT, eventWrite } from './samples.ts'
 import { countOf, createFeed, held, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
@@ -171,6 +171,18 @@ test('a process that was killed while they are taken up leaves what the next one
   )
   expect(held(next)).toEqual(wanted(next))
   expect([countOf(next, 'timeline_run_rows'), countOf(next, 'timeline_runs')]).toEqual([0, 0])
+})
+
+test('what a killed process left unfinished hides nothing of the whole ones', () => {
+  const db = folder.open()
+  db.run(`INSERT INTO timeline_runs VALUES (100, 0), (200, 1); INSERT INTO timeline_run_rows VALUES (200, 1, 0, 50);
+    UPDATE install SET value = '200' WHERE name = 'timeline_until'`)
+  const idsUpTo = (upTo: number) =>
+    db
+      .query(selectHeldIds({ contact: '1', types: '= 0', upTo: `${upTo}` }))
+      .values()
+      .flat()
+  expect([idsUpTo(49), idsUpTo(60), idsUpTo(150)]).toEqual([[], [50], [50]])
 })
 
 test('a command beside it leaves them alone, and puts in order what comes once there are none', () => {
