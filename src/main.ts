@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 // first: it begins the process again, then a thread of it
 import './operations/heap.ts'
-import './store/early.ts'
+import './store/begin-writer.ts'
 import { accountCreate, accountList, init } from './commands/accounts.ts'
 import { appSet, appTag } from './commands/app-settings.ts'
 import { appCreate, appList } from './commands/apps.ts'

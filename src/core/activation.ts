@@ -81,7 +81,7 @@ export type Activation = {
   withoutEmail: Noted | null
   /** the script was fetched by a page of one of the app's hosts */
   scriptLoaded: Noted | null
-  /** of the browser script's requests, but for those above and below; `reason` is the sentence it was answered with */
+  /** of the browser script's requests, for other reasons than those named here; `reason` is the sentence it was answered with */
   refused: Noted | null
   /** of a page on a host that is not in the list */
   foreignHost: Noted | null

@@ -133,7 +133,7 @@ const WORDS = {
   badSignatures: { scope: 'ip', who: 'this address', what: 'wrong signatures a minute' },
 } as const satisfies Record<Scope, Words>
 
-/** It is read in the console of a browser, which sends what waits by itself. */
+/** It is read in the console of a browser, whose script tries again by itself (snippet.md, Delivery). */
 function refuseLimited(name: Scope, { retryAfterSeconds: retryAfter }: Taken): Refusal {
   const { scope, who, what } = WORDS[name]
   const limit = SNIPPET_LIMITS[name].max

@@ -101,7 +101,7 @@ const WrongSignature = ({ reason }: Pick<Noted, 'reason'>) => (
 
 const ForeignHost = ({ appId }: { appId: string }) => (
   <>
-    Its pages may not report. The hosts that may stand in <a href={pathOf(appId, 'settings')}>Settings</a>.
+    Its pages may not report here. The list of those that may is in <a href={pathOf(appId, 'settings')}>Settings</a>.
   </>
 )
 

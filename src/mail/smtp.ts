@@ -39,9 +39,13 @@ export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP
     return transport
   }
   let opened: ReturnType<typeof open> | undefined
+  const connect = () =>
+    (opened ??= open().catch((error: unknown) => {
+      opened = undefined
+      throw error
+    }))
   return {
     async send({ from, to, raw }, handOver) {
-      const transport = await (opened ??= open())
       let progress = 'before' as Progress
       const giveUp = new AbortController()
       const ask: HandOver = async () => {
@@ -59,6 +63,7 @@ export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP
       gates.set(raw, { ask, leave })
       const timer = setTimeout(() => giveUp.abort(), limits.mailMs)
       try {
+        const transport = await connect()
         await transport.sendMail({ envelope: { from, to }, raw, signal: giveUp.signal })
         return { is: 'sent' }
       } catch (error) {

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { HELD_MARK, heldUntil, MERGED_MARK, mergedUntil } from './timeline-reads.ts'
 import { createTimelineRuns } from './timeline-runs.ts'
-import { createUnwritten, RUN_ROWS } from './unwritten.ts'
+import { createUnwritten, RUN_ROWS } from './timeline-unwritten.ts'
 
 /** What is less than makes a run is put in order where the last time is so long ago. */
 const REST_MS = 200

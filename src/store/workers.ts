@@ -11,7 +11,10 @@ const makeWorker = (file: string): Thread => new Worker(threadPath(file), { smol
 
 const begun = new Map<string, Thread>()
 
-/** Begins a thread that will be asked for; until then it keeps no process alive. */
+/**
+ * Begins a thread that will be asked for; until then it keeps no process alive. Take it before the event loop turns: what
+ * it says earlier, such as why it could not begin, nobody hears.
+ */
 export function beginWorker(file: string): void {
   const worker = makeWorker(file)
   worker.unref()

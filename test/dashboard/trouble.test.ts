@@ -32,7 +32,7 @@ describe('what was refused', () => {
       `A call of your server was refusedevent: Send ${HOSTILE}Once, 5 minutes ago`,
       'A signature was wrongIt was in uppercase. Send it as lowercase hexadecimal. Check oneOnce, 5 minutes ago, from https://app.example.com',
       'A report of a page was refusedSend 1 to 20 items.The last of 2, just now',
-      'A page of another host reportedIts pages may not report. The hosts that may stand in Settings.Once, 5 minutes ago, from https://other.example',
+      'A page of another host reportedIts pages may not report here. The list of those that may is in Settings.Once, 5 minutes ago, from https://other.example',
       'Pages sent too muchMore than 30 wrong signatures a minute came from this address.Once, 5 minutes ago',
       expect.stringContaining('Unknown people'),
     ])
