@@ -11,7 +11,8 @@ import type { Parts } from './core/parts.ts'
 import { isEarlyRefusal, refuse } from './core/refusals.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
 import { createRequestIds } from './core/request-ids.ts'
-import { dashboardRoutes, refusalPage } from './dashboard/index.ts'
+import { createRouteFinder, pathOf } from './core/routes.ts'
+import { openPages, type Pages, type Room } from './dashboard/late.ts'
 import { MCP_PATH, mcpRoutes } from './mcp/index.ts'
 import { assetRoutes, readScript, readStub } from './assets.ts'
 import { type Health, healthRoutes } from './operations/health.ts'
@@ -47,67 +48,82 @@ const ONLY_HTTPS = 'max-age=31536000'
 /** `socketAddress` is asked only where it matters: for most requests nobody needs to know it. */
 export type Handle = (request: Request, socketAddress?: () => string | undefined) => Response | Promise<Response>
 
+/** `route`: of what programs call; null for a page. */
+type Arrived = { path: string; route: string | null; startedAt: number }
+
 /**
  * Everything between a request and its answer: who asks (address, request id), the doors, and what every answer has in
  * common: X-Request-Id, the log line, the counters.
  */
 export async function createServer(parts: ServerParts): Promise<{ handle: Handle }> {
-  // without it, paths under a host name of three letters are not found
-  const app = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
-  app.onError(({ error, code, request }) => {
-    if (code === 'NOT_FOUND') return refuseAddress(app, findRoute, request)
+  const answerFault = async (request: Request, error: unknown): Promise<Response> => {
     // nobody reads it: for the log and the counters
     if (isHangUp(request, error)) return new Response(null, { status: HUNG_UP })
     const { requestId } = factsOf(request)
     const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
     parts.log.write('error', 'a request failed', { requestId, reason })
     const headers = corsOf(pathOf(request.url))
-    return refusalPage(request, 'internal_error') ?? refusalAnswer(request, { refusal: 'internal_error' }, headers)
-  })
+    const page = await pages.refuse(request, 'internal_error').catch(() => null)
+    return page ?? refusalAnswer(request, { refusal: 'internal_error' }, headers)
+  }
+  const createRoom = (addRoutes: (app: AnyElysia) => AnyElysia): Room => {
+    // without it, paths under a host name of three letters are not found
+    const app = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
+    app.onError(({ error, code, request }) =>
+      code === 'NOT_FOUND' ? refuseAddress({ app, findRoute }, pages, request) : answerFault(request, error),
+    )
+    addRoutes(app)
+    const findRoute = createRouteFinder(app.routes.map(({ path }) => path))
+    return { app, findRoute }
+  }
+  const pages = openPages((dashboardRoutes) => createRoom((app) => app.use(dashboardRoutes(parts))))
   const api = apiRoutes(parts)
   const openApi = (): object => createOpenApi(api.routes, parts.baseUrl)
   const script = readScript()
   const snippet = { stub: readStub(), script: script.identity }
-  app
-    .use(healthRoutes(parts, parts))
-    .use(api)
-    .use(mcpRoutes({ ...parts, origins: parts.mcpOrigins, openApi, snippet }))
-    .use(collectRoutes(parts))
-    .use(bounceRoutes(parts))
-    .use(scriptRoutes(parts, script, (reason) => parts.log.write('error', 'a script load was not noted', { reason })))
-    .use(dashboardRoutes(parts))
-    .use(assetRoutes())
+  const { app, findRoute } = createRoom((room) =>
+    room
+      .use(healthRoutes(parts, parts))
+      .use(api)
+      .use(mcpRoutes({ ...parts, origins: parts.mcpOrigins, openApi, snippet }))
+      .use(collectRoutes(parts))
+      .use(bounceRoutes(parts))
+      .use(scriptRoutes(parts, script, (reason) => parts.log.write('error', 'a script load was not noted', { reason })))
+      .use(assetRoutes()),
+  )
   const nextId = createRequestIds()
-  const findRoute = createRouteFinder(app)
   const findAddress = createAddressFinder(parts)
   const isSecure = parts.baseUrl.startsWith('https:')
 
   const [reports, others] = [{ inProgress: 0 }, { inProgress: 0 }]
   const crowdOf = (path: string): { inProgress: number } => (path === COLLECT_PATH ? reports : others)
 
-  const ask = (request: Request, path: string): Response | Promise<Response> => {
+  const ask = (request: Request, { path, route }: Arrived): Response | Promise<Response> => {
     crowdOf(path).inProgress += 1
     const isCrowded = isOfProgram(path)
       ? others.inProgress > MOST_REQUESTS
       : path === COLLECT_PATH && reports.inProgress > MOST_REPORTS
-    return isCrowded ? refusalAnswer(request, CROWDED, corsOf(path)) : app.fetch(request)
+    if (isCrowded) return refusalAnswer(request, CROWDED, corsOf(path))
+    if (route !== null || isOfProgram(path)) return app.fetch(request)
+    return pages.answer(request).catch((error: unknown) => answerFault(request, error))
   }
 
   // no async function: each costs every request a promise and a turn of the queue
   const handle: Handle = (request, socketAddress = () => '127.0.0.1') => {
-    const startedAt = performance.now()
     const path = pathOf(request.url)
+    const arrived = { path, route: findRoute(path), startedAt: performance.now() }
     const requestId = nextId()
     const address = (): string => findAddress(socketAddress() ?? '', request.headers.get('x-forwarded-for'))
     noteFacts(request, { requestId, address, access: null, refusal: null })
-    const answered = ask(request, path)
+    const answered = ask(request, arrived)
     return answered instanceof Promise
-      ? answered.then((response) => finish(request, response, path, startedAt))
-      : finish(request, answered, path, startedAt)
+      ? answered.then((response) => finish(request, response, arrived))
+      : finish(request, answered, arrived)
   }
 
   /** Every request comes here once: what a door throws has become an answer. */
-  const finish = (request: Request, response: Response, path: string, startedAt: number): Response => {
+  const finish = (request: Request, response: Response, arrived: Arrived): Response => {
+    const { path } = arrived
     crowdOf(path).inProgress -= 1
     // answers of the API carry them from the start
     if (!path.startsWith(API_PREFIX) && path !== COLLECT_PATH) {
@@ -116,13 +132,13 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       if (isSecure) response.headers.set('Strict-Transport-Security', ONLY_HTTPS)
     }
     if (parts.health.isDraining) response.headers.set('Connection', 'close')
-    record(request, path, response.status, startedAt)
+    record(request, response.status, arrived)
     return response
   }
 
   /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
-  const record = (request: Request, path: string, status: number, startedAt: number): void => {
-    const route = findRoute(path) ?? (path.startsWith('/assets/') ? '/assets/*' : 'other')
+  const record = (request: Request, status: number, { path, route: found, startedAt }: Arrived): void => {
+    const route = found ?? pages.findRoute(path) ?? (path.startsWith('/assets/') ? '/assets/*' : 'other')
     const { requestId, address, access, app, refusal } = factsOf(request)
     const { method } = request
     const ms = performance.now() - startedAt
@@ -158,41 +174,21 @@ function createAddressFinder({ log, trustedProxies }: Pick<ServerParts, 'log' | 
 }
 
 /** 405 where the path exists for another method, else 404. */
-function refuseAddress(app: AnyElysia, findRoute: RouteFinder, request: Request): Response {
+async function refuseAddress(
+  { app, findRoute }: Room,
+  pages: Pick<Pages, 'refuse'>,
+  request: Request,
+): Promise<Response> {
   const path = pathOf(request.url)
   const route = findRoute(path)
   const found = app.routes.filter((one) => one.path === route).map(({ method }) => method)
   const methods = found.includes('GET') ? [...found, 'HEAD'] : found
   if (methods.length === 0) {
-    const page = refusalPage(request, 'not_found')
+    const page = await pages.refuse(request, 'not_found')
     return page ?? refuseOtherBuild(request, path) ?? refusalAnswer(request, { refusal: 'not_found' })
   }
   const headers = { Allow: methods.join(', ') }
-  const page = request.method === 'GET' ? refusalPage(request, 'method_not_allowed') : null
+  const page = request.method === 'GET' ? await pages.refuse(request, 'method_not_allowed') : null
   page?.headers.set('Allow', headers.Allow)
   return page ?? refusalAnswer(request, { refusal: 'method_not_allowed' }, headers)
-}
-
-const QUERY_OR_FRAGMENT = /[?#]/
-
-type RouteFinder = (path: string) => string | null
-
-/** Finds the route of a path as it is written, `/apps/:app/keys`: an ID is whatever a caller likes. Most have none. */
-function createRouteFinder(app: AnyElysia): RouteFinder {
-  const paths = new Set(app.routes.map(({ path }) => path))
-  const patterns = [...paths]
-    .filter((path) => path.includes(':'))
-    // of two that fit, the one that names more
-    .toSorted((a, b) => a.split(':').length - b.split(':').length)
-    .map((path) => ({ path, fits: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`) }))
-  return (path) => (paths.has(path) ? path : (patterns.find(({ fits }) => fits.test(path))?.path ?? null))
-}
-
-/** The path of an absolute URL, without the cost of parsing all of it. */
-function pathOf(url: string): string {
-  const start = url.indexOf('/', url.indexOf('//') + 2)
-  if (start < 0) return '/'
-  const path = url.slice(start)
-  const end = path.search(QUERY_OR_FRAGMENT)
-  return end < 0 ? path : path.slice(0, end)
 }

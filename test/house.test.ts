@@ -86,6 +86,9 @@ const importsOf = (path: string): string[] =>
     ([, plain, dynamic]) => plain ?? dynamic ?? '',
   )
 
+/** Of our own code, and neither for its types alone nor late. */
+const LOADING_IMPORT = /^(?:import|export) (?!type )[^'"]*?['"](\.[^'"]+\.tsx?)['"]/gm
+
 const ownImportsOf = (path: string): string[] =>
   importsOf(path)
     .filter((name) => name.startsWith('.'))
@@ -111,6 +114,18 @@ describe('the rooms', () => {
     )
     expect(wrong).toEqual([])
     expect(CODE.flatMap(ownImportsOf).length).toBeGreaterThan(100)
+  })
+
+  test('load neither the pages nor the MCP server before somebody asks for them', () => {
+    const loaded = new Set<string>()
+    const load = (path: string): void => {
+      if (loaded.has(path)) return
+      loaded.add(path)
+      for (const [, name = ''] of read(path).matchAll(LOADING_IMPORT)) load(normalize(join(dirname(path), name)))
+    }
+    load('src/main.ts')
+    expect([...loaded]).toContain('src/server.ts')
+    expect([...loaded].filter((path) => path.endsWith('.tsx') || path === 'src/mcp/protocol.ts')).toEqual([])
   })
 
   test('name their own files whole', () => {

@@ -80,6 +80,14 @@ test('a person who opens the address of a form is shown the way to its page', as
 })
 
 test.each([
+  ['/nothing', '*/*'],
+  ['/nothing', 'application/json'],
+  [`${API}/nothing`, 'text/html,application/xhtml+xml,*/*;q=0.8'],
+])('%s is refused in JSON to who takes %s', async (path, accept) => {
+  expectRefusal(await server.call('GET', path, { key: null, headers: { Accept: accept } }), [404, no('not_found')])
+})
+
+test.each([
   ['https://post.example.com', 'max-age=31536000'],
   ['http://post.example.com', null],
 ])('pages at %s say whether browsers may come by plain http: %p', async (baseUrl, said) => {

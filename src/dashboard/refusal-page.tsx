@@ -26,10 +26,8 @@ const WayOut = ({ refusal, path }: { refusal: RefusalCode; path: string }) =>
     </p>
   )
 
-/** A refusal for someone who looks through a browser; null for a program, which gets JSON. */
-export function refusalPage(request: Request, refusal: RefusalCode): Response | null {
-  const isForPerson = request.headers.get('accept')?.includes('text/html')
-  if (!isForPerson || new URL(request.url).pathname.startsWith('/api/')) return null
+/** A refusal for someone who looks through a browser. */
+export function refusalPage(request: Request, refusal: RefusalCode): Response {
   const { status, message } = REFUSALS[refusal]
   const { title, lead = message } = WORDS[refusal] ?? { title: 'This did not work' }
   const { requestId } = factsOf(request)

@@ -18,7 +18,7 @@ beforeEach(async () => {
   lines = []
   batches = []
   const parts = server.parts()
-  const log = createLog(server.clock.now, (text) => void lines.push(text))
+  const log = createLog(server.clock.now, (text) => void lines.push(text.toString()))
   jest.useFakeTimers()
   chores = startChores(
     {

@@ -1,0 +1,24 @@
+const QUERY_OR_FRAGMENT = /[?#]/
+
+/** The path of an absolute URL, without the cost of parsing all of it. */
+export function pathOf(url: string): string {
+  const start = url.indexOf('/', url.indexOf('//') + 2)
+  if (start < 0) return '/'
+  const path = url.slice(start)
+  const end = path.search(QUERY_OR_FRAGMENT)
+  return end < 0 ? path : path.slice(0, end)
+}
+
+export type RouteFinder = (path: string) => string | null
+
+/** Finds the route of a path as it is written, `/apps/:app/keys`: an ID is whatever a caller likes. Most have none. */
+export function createRouteFinder(routes: readonly string[]): RouteFinder {
+  // the route itself is answered, not the caller's text: what is counted under it is found faster
+  const plain = new Map(routes.map((path) => [path, path]))
+  const patterns = [...plain.keys()]
+    .filter((path) => path.includes(':'))
+    // of two that fit, the one that names more
+    .toSorted((a, b) => a.split(':').length - b.split(':').length)
+    .map((path) => ({ path, fits: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`) }))
+  return (path) => plain.get(path) ?? patterns.find(({ fits }) => fits.test(path))?.path ?? null
+}

@@ -1,0 +1,40 @@
+import type { AnyElysia } from 'elysia'
+import type { RefusalCode } from '../core/refusals.ts'
+import type { RouteFinder } from '../core/routes.ts'
+
+type Dashboard = typeof import('./index.ts')
+/** Some of the doors, and which of them a path leads to. */
+export type Room = { app: AnyElysia; findRoute: RouteFinder }
+
+type Opened = Room & Pick<Dashboard, 'refusalPage'>
+
+export type Pages = ReturnType<typeof openPages>
+
+/**
+ * What people look at, loaded when somebody first does: it takes 5 MB (measured), and an installation may run for weeks
+ * with nothing but programs calling it. `build` makes a room of the dashboard's routes.
+ */
+export function openPages(build: (dashboardRoutes: Dashboard['dashboardRoutes']) => Room) {
+  let opening: Promise<Opened> | null = null
+  let opened: Opened | null = null
+
+  const open = async (): Promise<Opened> => {
+    const { dashboardRoutes, refusalPage } = await import('./index.ts')
+    opened = { ...build(dashboardRoutes), refusalPage }
+    return opened
+  }
+  const get = (): Promise<Opened> => (opening ??= open())
+
+  return {
+    /** Whatever no door of programs answers to. */
+    answer: async (request: Request): Promise<Response> => (await get()).app.fetch(request),
+    /** null for what is no page, and as long as nobody asked for one. */
+    findRoute: (path: string): string | null => opened?.findRoute(path) ?? null,
+    /** A refusal for someone who looks through a browser; null for a program, which gets JSON. */
+    refuse: async (request: Request, refusal: RefusalCode): Promise<Response | null> =>
+      isForPerson(request) ? (await get()).refusalPage(request, refusal) : null,
+  }
+}
+
+const isForPerson = ({ headers, url }: Request): boolean =>
+  headers.get('accept')?.includes('text/html') === true && !new URL(url).pathname.startsWith('/api/')
