@@ -74,7 +74,7 @@ export async function createTestServer(options: Options = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'eventpost-test-'))
   const clock = createTestClock()
   const lines: string[] = []
-  const log = createLog(clock.now, (text) => void lines.push(text.toString()))
+  const log = createLog(clock.now, (text) => void lines.push(text))
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const start = async () => {

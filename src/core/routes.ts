@@ -13,12 +13,11 @@ export type RouteFinder = (path: string) => string | null
 
 /** Finds the route of a path as it is written, `/apps/:app/keys`: an ID is whatever a caller likes. Most have none. */
 export function createRouteFinder(routes: readonly string[]): RouteFinder {
-  // the route itself is answered, not the caller's text: what is counted under it is found faster
-  const plain = new Map(routes.map((path) => [path, path]))
-  const patterns = [...plain.keys()]
+  const paths = new Set(routes)
+  const patterns = [...paths]
     .filter((path) => path.includes(':'))
     // of two that fit, the one that names more
     .toSorted((a, b) => a.split(':').length - b.split(':').length)
     .map((path) => ({ path, fits: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`) }))
-  return (path) => plain.get(path) ?? patterns.find(({ fits }) => fits.test(path))?.path ?? null
+  return (path) => (paths.has(path) ? path : (patterns.find(({ fits }) => fits.test(path))?.path ?? null))
 }

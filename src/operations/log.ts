@@ -1,9 +1,7 @@
 import { writeSync } from 'node:fs'
 
 const FLUSH_MS = 100
-const GATHERED_BYTES = 64 * 1024
-/** UTF-8 of a character of UTF-16. */
-const MOST_BYTES = 3
+const FLUSH_CHARACTERS = 64 * 1024
 
 export type LogFields = Record<string, string | number | boolean | null>
 export type Log = {
@@ -27,25 +25,21 @@ export type RequestLine = {
  * value (promises 19). Lines are gathered for a tenth of a second, because a system call for each would cost a request
  * as much as its parsing.
  */
-export function createLog(now: () => number, out: (text: Buffer) => void = writeOut): Log {
+export function createLog(now: () => number, out: (text: string) => void = writeOut): Log {
   const isoTime = createIsoTime()
-  // outside the heap: hundreds of lines that wait as strings are each a burden to the garbage collector (measured)
-  const gathered = Buffer.allocUnsafe(GATHERED_BYTES)
-  let used = 0
+  let lines = ''
   let timer: ReturnType<typeof setTimeout> | null = null
   const flush = (): void => {
     if (timer) clearTimeout(timer)
     timer = null
-    const bytes = used
-    used = 0
-    if (bytes > 0) out(gathered.subarray(0, bytes))
+    const text = lines
+    lines = ''
+    if (text !== '') out(text)
   }
   const add = (line: string): void => {
-    const most = line.length * MOST_BYTES
-    if (used + most > GATHERED_BYTES) flush()
-    if (most > GATHERED_BYTES) return out(Buffer.from(line))
-    used += gathered.write(line, used)
-    timer ??= setTimeout(flush, FLUSH_MS)
+    lines += line
+    if (lines.length > FLUSH_CHARACTERS) flush()
+    else timer ??= setTimeout(flush, FLUSH_MS)
   }
   return {
     flush,
@@ -63,7 +57,7 @@ export function createLog(now: () => number, out: (text: Buffer) => void = write
 }
 
 /** A reader that is slow (EAGAIN) or gone (EPIPE) must not stop the service: its lines are dropped. */
-function writeOut(text: Buffer): void {
+function writeOut(text: string): void {
   try {
     writeSync(1, text)
   } catch {}

@@ -8,7 +8,11 @@ import { STEPS } from './walk.ts'
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
 const WALK_MS = 180_000
 /** All that a change of colours can break. */
-const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block']
+const COLOURS_ONLY = {
+  runOnly: ['color-contrast', 'link-in-text-block'],
+  // what they need not know, and what takes as long as they do
+  preload: false,
+}
 
 let browser: Browser
 beforeAll(async () => {
@@ -36,15 +40,15 @@ async function lookOver(page: Page): Promise<string[]> {
   await page.evaluate(AXE)
   const inLight = await runAxe(page)
   await page.emulateMedia({ colorScheme: 'dark' })
-  const inDark = await runAxe(page, RULES_OF_COLOURS)
+  const inDark = await runAxe(page, COLOURS_ONLY)
   const over = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
   return [...inLight, ...inDark.map((line) => `dark: ${line}`), ...(over > 0 ? [`${over} pixels too wide`] : [])]
 }
 
-/** By all rules, or by some. Text on a gradient cannot be judged, so there is none but at the ends of what scrolls. */
-const runAxe = (page: Page, rules?: string[]): Promise<string[]> =>
+/** By all rules, or as `options` say. Text on a gradient cannot be judged, so there is none but at the ends of what scrolls. */
+const runAxe = (page: Page, options?: object): Promise<string[]> =>
   page.evaluate<string[]>(
-    `axe.run(${JSON.stringify({ resultTypes: ['violations', 'incomplete'], ...(rules && { runOnly: rules }) })})
+    `axe.run(${JSON.stringify({ resultTypes: ['violations', 'incomplete'], ...options })})
       .then(({ violations, incomplete }) => {
         const isUnjudged = ({ data, relatedNodes }) =>
           data?.messageKey === 'bgGradient' && !relatedNodes.every(({ html }) => html.includes('role="region"'))

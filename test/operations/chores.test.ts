@@ -18,7 +18,7 @@ beforeEach(async () => {
   lines = []
   batches = []
   const parts = server.parts()
-  const log = createLog(server.clock.now, (text) => void lines.push(text.toString()))
+  const log = createLog(server.clock.now, (text) => void lines.push(text))
   jest.useFakeTimers()
   chores = startChores(
     {

@@ -108,7 +108,7 @@ describe('createLog', () => {
       texts,
       log: createLog(
         () => NOW,
-        (text) => void texts.push(text.toString()),
+        (text) => void texts.push(text),
       ),
     }
   }
