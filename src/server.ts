@@ -4,14 +4,14 @@ import { bounceRoutes } from './api/bounces.ts'
 import { COLLECT_PATH, collectRoutes, corsOf } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
 import { createOpenApi } from './api/openapi.ts'
-import { refuseOtherBuild, scriptRoutes } from './api/script.ts'
+import { isPinnedScript, refuseOtherBuild, scriptRoutes } from './api/script.ts'
 import { noteRefusedCall } from './core/activation.ts'
 import { clientAddress, isTrustedProxy } from './core/addresses.ts'
 import type { Parts } from './core/parts.ts'
 import { isEarlyRefusal, refuse } from './core/refusals.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
 import { createRequestIds } from './core/request-ids.ts'
-import { createRouteFinder, pathOf } from './core/routes.ts'
+import { createRouteFinder, pathOf, withWholeUrl } from './core/routes.ts'
 import { openPages, type Pages, type Room } from './dashboard/late.ts'
 import { MCP_PATH, mcpRoutes } from './mcp/index.ts'
 import { assetRoutes, readScript, readStub } from './assets.ts'
@@ -69,7 +69,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   const createRoom = (addRoutes: (app: AnyElysia) => AnyElysia): Room => {
     // without it, paths under a host name of three letters are not found
     const app = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
-    app.onError(({ error, code, request }) =>
+    app.onError(async ({ error, code, request }) =>
       code === 'NOT_FOUND' ? refuseAddress({ app, findRoute }, pages, request) : answerFault(request, error),
     )
     addRoutes(app)
@@ -104,12 +104,12 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       ? others.inProgress > MOST_REQUESTS
       : path === COLLECT_PATH && reports.inProgress > MOST_REPORTS
     if (isCrowded) return refusalAnswer(request, CROWDED, corsOf(path))
-    if (route !== null || isOfProgram(path)) return app.fetch(request)
-    return pages.answer(request).catch((error: unknown) => answerFault(request, error))
+    return route !== null || isOfProgram(path) || isPinnedScript(path) ? app.fetch(request) : pages.answer(request)
   }
 
   // no async function: each costs every request a promise and a turn of the queue
-  const handle: Handle = (request, socketAddress = () => '127.0.0.1') => {
+  const handle: Handle = (asked, socketAddress = () => '127.0.0.1') => {
+    const request = withWholeUrl(asked)
     const path = pathOf(request.url)
     const arrived = { path, route: findRoute(path), startedAt: performance.now() }
     const requestId = nextId()
@@ -117,7 +117,10 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     noteFacts(request, { requestId, address, access: null, refusal: null })
     const answered = ask(request, arrived)
     return answered instanceof Promise
-      ? answered.then((response) => finish(request, response, arrived))
+      ? answered.then(
+          (response) => finish(request, response, arrived),
+          async (error: unknown) => finish(request, await answerFault(request, error), arrived),
+        )
       : finish(request, answered, arrived)
   }
 

@@ -17,7 +17,7 @@ export const NOW = Date.UTC(2026, 4, 15, 12)
 export const HOUR = 3_600_000
 export const DAY = 24 * HOUR
 
-const BASE_URL = 'http://localhost:8080'
+export const BASE_URL = 'http://localhost:8080'
 const UNSUBSCRIBE_KEY = 'unsubscribe-key'
 /** May call the MCP server. */
 export const TEST_ORIGINS = ['https://tools.example']

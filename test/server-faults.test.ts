@@ -1,9 +1,20 @@
 /** What is answered where the service fails, the client goes away, or too many come at once, whatever the door. */
 import { describe, expect, test } from 'bun:test'
-import { MOST_REPORTS, MOST_REQUESTS } from '../src/server.ts'
+import { createLog } from '../src/operations/log.ts'
+import { createMetrics } from '../src/operations/metrics.ts'
+import { createServer, MOST_REPORTS, MOST_REQUESTS } from '../src/server.ts'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
 import { useClosing } from './closing.ts'
-import { BATCH, CONTACTS, createTestServer, EVENTS, type Given, type Options, type TestServer } from './helper.ts'
+import {
+  BASE_URL,
+  BATCH,
+  CONTACTS,
+  createTestServer,
+  EVENTS,
+  type Given,
+  type Options,
+  type TestServer,
+} from './helper.ts'
 
 const keep = useClosing()
 const open = async (options: Options): Promise<TestServer> => keep(await createTestServer(options))
@@ -41,6 +52,45 @@ describe('500', () => {
         .find((text) => text.includes('a request failed') && text.includes(String(answer.body.requestId)))
       expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 'error', reason: expect.stringContaining(FAULT) })
     }
+  })
+  test('pages that cannot be loaded: each of those who look is told, counted and let go, and later they can', async () => {
+    const one = await open({})
+    let isGone = false
+    const lines: string[] = []
+    const log = createLog(Date.now, (text) => void lines.push(text))
+    const { handle } = await createServer({
+      ...one.parts(),
+      get mailer() {
+        if (isGone) throw new Error('no such file')
+        return one.parts().mailer
+      },
+      log,
+      metrics: createMetrics(),
+      health: one.health,
+      metricsToken: null,
+      trustedProxies: [],
+      mcpOrigins: [],
+      host: '127.0.0.1',
+    })
+    const look = async (path: string): Promise<string> => {
+      const { status, headers } = await handle(new Request(BASE_URL + path, { headers: { Accept: 'text/html' } }))
+      return `${path} ${status} ${headers.get('content-type')?.split(';')[0]}`
+    }
+    isGone = true
+    const paths = ['/sign-in', '/nothing', '/hooks/bounces/x', `${EVENTS}/x`]
+    const json = 'application/json'
+    const said = [
+      `/sign-in 500 ${json}`,
+      `/nothing 500 ${json}`,
+      `/hooks/bounces/x 500 ${json}`,
+      `${EVENTS}/x 404 ${json}`,
+    ]
+    expect(await Promise.all(paths.map(look))).toEqual(said)
+    isGone = false
+    expect(await look('/sign-in')).toBe('/sign-in 200 text/html')
+    log.flush()
+    const ends = lines.join('').matchAll(/"route":"[^"]+","status":(\d+)/g)
+    expect(Array.from(ends, ([, status]) => status).sort()).toEqual(['200', '404', '500', '500', '500'])
   })
   test('the next request is served', async () => {
     const one = await open(broken)
@@ -183,5 +233,49 @@ describe('503', () => {
     for (let i = 0; i < 3; i++) expect((await one.call('POST', EVENTS, { body: event(one) })).status).toBe(503)
     isFull = false
     expect((await one.call('POST', EVENTS, { body: event(one) })).headers.get('ratelimit-remaining')).toBe('0')
+  })
+})
+
+describe('a request whose Host is missing or can be none', () => {
+  const HOSTS = [null, '', 'a/b', 'a?b', 'a#b', 'a.example, b.example']
+  const ask = async (port: number, head: string, body = ''): Promise<string> => {
+    const { promise, resolve } = Promise.withResolvers<string>()
+    let text = ''
+    const socket = await Bun.connect({
+      hostname: '127.0.0.1',
+      port,
+      socket: {
+        data: (_, bytes) => void (text += bytes.toString()),
+        close: () => resolve(text),
+      },
+    })
+    socket.write(`${head}Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+    return promise
+  }
+  /** HTTP/1.0 is what has no Host. */
+  const headOf = (method: string, path: string, host: string | null): string =>
+    host === null ? `${method} ${path} HTTP/1.0\r\n` : `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\n`
+
+  test.each(HOSTS)('reaches its door, is counted and is let go: %p', async (host) => {
+    const one = await open({})
+    const http = keep({
+      serve: Bun.serve({ port: 0, hostname: '127.0.0.1', development: false, fetch: (request) => one.send(request) }),
+      async close() {
+        await this.serve.stop(true)
+      },
+    })
+    const port = http.serve.port ?? 0
+    const key = `Authorization: Bearer ${one.first.apiKey}\r\nContent-Type: application/json\r\n`
+    const statusOf = async (...given: Parameters<typeof ask>) => (await ask(...given)).split(' ')[1]
+    const said = [
+      await statusOf(port, headOf('GET', '/healthz', host)),
+      await statusOf(port, headOf('POST', EVENTS, host) + key, JSON.stringify(event(one))),
+      await statusOf(port, `${headOf('GET', '/a/api/v1/foo', host)}Accept: text/html\r\n`),
+      await statusOf(port, `${headOf('GET', '/hooks/bounces/x', host)}Accept: text/html\r\n`),
+    ]
+    expect(said).toEqual(['200', '202', '404', '405'])
+    const lines = one.logged().trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line).status)).toEqual([200, 202, 404, 405])
+    expect(await statusOf(port, headOf('GET', '/sign-in', host))).toBe('403')
   })
 })

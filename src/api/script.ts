@@ -42,11 +42,14 @@ export function scriptRoutes(parts: Parts, script: Script, onFault: (reason: str
     })
 }
 
-const OTHER_BUILD = /^\/s\.\w+\.js$/
+const PINNED_SCRIPT = /^\/s\.\w+\.js$/
+
+/** Whether it is where a pinned copy stands, of this build or another. */
+export const isPinnedScript = (path: string): boolean => PINNED_SCRIPT.test(path)
 
 /** A pinned copy of another build (snippet.md), which browsers ask for with CORS; null for any other path. */
 export function refuseOtherBuild(request: Request, path: string): Response | null {
-  if (!OTHER_BUILD.test(path)) return null
+  if (!isPinnedScript(path)) return null
   const message = 'This build of the browser script is not served here. Copy the tag again, from Activation or app tag.'
   return refusalAnswer(request, refuse('not_found', { message }), HEADERS)
 }

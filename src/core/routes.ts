@@ -1,5 +1,12 @@
 const QUERY_OR_FRAGMENT = /[?#]/
 
+/** Of somebody who calls by no name that can be one; no page is shown under it. */
+const NAMELESS = 'http://nameless.invalid'
+
+/** A request without a Host, or with one that cannot be, has a URL that is only a path: the same with a whole one. */
+export const withWholeUrl = (request: Request): Request =>
+  request.url.startsWith('/') ? new Request(NAMELESS + request.url, request) : request
+
 /** The path of an absolute URL, without the cost of parsing all of it. */
 export function pathOf(url: string): string {
   const start = url.indexOf('/', url.indexOf('//') + 2)
