@@ -11,7 +11,7 @@ import type { Parts } from './core/parts.ts'
 import { isEarlyRefusal, refuse } from './core/refusals.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
 import { createRequestIds } from './core/request-ids.ts'
-import { createRouteFinder, pathOf, withWholeUrl } from './core/routes.ts'
+import { createRouteFinder, createUrlMend, pathOf } from './core/routes.ts'
 import { openPages, type Pages, type Room } from './dashboard/late.ts'
 import { MCP_PATH, mcpRoutes } from './mcp/index.ts'
 import { assetRoutes, readScript, readStub } from './assets.ts'
@@ -92,6 +92,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       .use(assetRoutes()),
   )
   const nextId = createRequestIds()
+  const mendUrl = createUrlMend()
   const findAddress = createAddressFinder(parts)
   const isSecure = parts.baseUrl.startsWith('https:')
 
@@ -108,8 +109,8 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   }
 
   // no async function: each costs every request a promise and a turn of the queue
-  const handle: Handle = (asked, socketAddress = () => '127.0.0.1') => {
-    const request = withWholeUrl(asked)
+  const handle: Handle = (request, socketAddress = () => '127.0.0.1') => {
+    mendUrl(request)
     const path = pathOf(request.url)
     const arrived = { path, route: findRoute(path), startedAt: performance.now() }
     const requestId = nextId()
@@ -124,7 +125,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       : finish(request, answered, arrived)
   }
 
-  /** Every request comes here once: what a door throws has become an answer. */
+  /** Every request comes here once: what a door rejects has become an answer. */
   const finish = (request: Request, response: Response, arrived: Arrived): Response => {
     const { path } = arrived
     crowdOf(path).inProgress -= 1
@@ -187,8 +188,8 @@ async function refuseAddress(
   const found = app.routes.filter((one) => one.path === route).map(({ method }) => method)
   const methods = found.includes('GET') ? [...found, 'HEAD'] : found
   if (methods.length === 0) {
-    const page = await pages.refuse(request, 'not_found')
-    return page ?? refuseOtherBuild(request, path) ?? refusalAnswer(request, { refusal: 'not_found' })
+    const told = refuseOtherBuild(request, path) ?? (await pages.refuse(request, 'not_found'))
+    return told ?? refusalAnswer(request, { refusal: 'not_found' })
   }
   const headers = { Allow: methods.join(', ') }
   const page = request.method === 'GET' ? await pages.refuse(request, 'method_not_allowed') : null

@@ -77,20 +77,21 @@ describe('500', () => {
       return `${path} ${status} ${headers.get('content-type')?.split(';')[0]}`
     }
     isGone = true
-    const paths = ['/sign-in', '/nothing', '/hooks/bounces/x', `${EVENTS}/x`]
+    const paths = ['/sign-in', '/nothing', '/hooks/bounces/x', `${EVENTS}/x`, '/s.older.js']
     const json = 'application/json'
     const said = [
       `/sign-in 500 ${json}`,
       `/nothing 500 ${json}`,
       `/hooks/bounces/x 500 ${json}`,
       `${EVENTS}/x 404 ${json}`,
+      `/s.older.js 404 ${json}`,
     ]
     expect(await Promise.all(paths.map(look))).toEqual(said)
     isGone = false
     expect(await look('/sign-in')).toBe('/sign-in 200 text/html')
     log.flush()
     const ends = lines.join('').matchAll(/"route":"[^"]+","status":(\d+)/g)
-    expect(Array.from(ends, ([, status]) => status).sort()).toEqual(['200', '404', '500', '500', '500'])
+    expect(Array.from(ends, ([, status]) => status).sort()).toEqual(['200', '404', '404', '500', '500', '500'])
   })
   test('the next request is served', async () => {
     const one = await open(broken)
@@ -237,7 +238,7 @@ describe('503', () => {
 })
 
 describe('a request whose Host is missing or can be none', () => {
-  const HOSTS = [null, '', 'a/b', 'a?b', 'a#b', 'a.example, b.example']
+  const HOSTS = [null, '', 'a/b', 'a?b', 'a#b', 'a.example, b.example', 'a:99999', '[::1', '1.2.3.999', 'a%zz']
   const ask = async (port: number, head: string, body = ''): Promise<string> => {
     const { promise, resolve } = Promise.withResolvers<string>()
     let text = ''

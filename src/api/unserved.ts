@@ -3,7 +3,7 @@ import { UNKNOWN_ADDRESS } from '../core/addresses.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { noteFacts } from '../core/request-facts.ts'
 import { createRequestIds } from '../core/request-ids.ts'
-import { pathOf, withWholeUrl } from '../core/routes.ts'
+import { pathOf } from '../core/routes.ts'
 import { refusalAnswer } from './answers.ts'
 import { COLLECT_CORS, corsOf } from './collect.ts'
 
@@ -12,7 +12,7 @@ const STARTING = refuse('unavailable', {
 })
 
 /** Until the store is open. */
-export const answerEarly = (request: Request): Response => unserved(STARTING, corsOf(pathOf(withWholeUrl(request).url)))
+export const answerEarly = (request: Request): Response => unserved(STARTING, corsOf(pathOf(request.url)))
 
 /** Nobody says which request it was, so a page may read it always: it holds nothing of anyone's. */
 export const answerFault = (): Response => unserved(refuse('internal_error'), COLLECT_CORS)

@@ -1,15 +1,29 @@
 const QUERY_OR_FRAGMENT = /[?#]/
 
-/** Of somebody who calls by no name that can be one; no page is shown under it. */
+/** In place of a Host that is missing or can be none: one that the guard of the pages never knows. */
 const NAMELESS = 'http://nameless.invalid'
 
-/** A request without a Host, or with one that cannot be, has a URL that is only a path: the same with a whole one. */
-export const withWholeUrl = (request: Request): Request =>
-  request.url.startsWith('/') ? new Request(NAMELESS + request.url, request) : request
+/**
+ * Gives a request whose Host is missing or can be none a URL that can be parsed: without, it has a bare path, or the
+ * text as it came. What was parsed last is known by its beginning, so that most requests are not parsed.
+ */
+export function createUrlMend(): (request: Request) => void {
+  let origin = `${NAMELESS}/`
+  return (request) => {
+    const { url } = request
+    if (url.startsWith(origin)) return
+    const start = startOfPath(url)
+    if (URL.canParse(url)) origin = start < 0 ? origin : url.slice(0, start + 1)
+    // on the same object: a copy's body would not fail when the client goes away
+    else Object.defineProperty(request, 'url', { value: NAMELESS + (start < 0 ? '/' : url.slice(start)) })
+  }
+}
 
-/** The path of an absolute URL, without the cost of parsing all of it. */
+const startOfPath = (url: string): number => (url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('//') + 2))
+
+/** The path of a URL, also of one that is only a path, without the cost of parsing all of it. */
 export function pathOf(url: string): string {
-  const start = url.indexOf('/', url.indexOf('//') + 2)
+  const start = startOfPath(url)
   if (start < 0) return '/'
   const path = url.slice(start)
   const end = path.search(QUERY_OR_FRAGMENT)

@@ -24,7 +24,7 @@ export function openPages(build: (dashboardRoutes: Dashboard['dashboardRoutes'])
     opened = { ...build(dashboardRoutes), refusalPage }
     return opened
   }
-  /** What could not be loaded is tried again. */
+  /** What failed is tried again. */
   const get = (): Promise<Opened> =>
     (opening ??= open().catch((error: unknown) => {
       opening = null

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { createRouteFinder, pathOf, withWholeUrl } from '../../src/core/routes.ts'
+import { createRouteFinder, createUrlMend, pathOf } from '../../src/core/routes.ts'
+
+/** As the server has it from a caller: whatever stood in Host. */
+const withUrl = (url: string): Request =>
+  Object.defineProperty(new Request('http://x'), 'url', { value: url, configurable: true })
 
 test.each([
   ['http://a.example/b/c', '/b/c'],
@@ -8,13 +12,27 @@ test.each([
   ['http://a.example', '/'],
   ['http://a.example/', '/'],
   ['http://a.example/?b', '/'],
+  ['/b/c?d', '/b/c'],
 ])('the path of %s is %s', (url, path) => {
   expect(pathOf(url)).toBe(path)
 })
 
-test('a request with a whole URL stays what it is', () => {
-  const request = new Request('http://a.example/b')
-  expect(withWholeUrl(request)).toBe(request)
+test.each([
+  ['/b/c?d', 'http://nameless.invalid/b/c?d'],
+  ['http://a:99999/b?c=/d', 'http://nameless.invalid/b?c=/d'],
+  ['http://1.2.3.999/b', 'http://nameless.invalid/b'],
+  ['http://[::1/b', 'http://nameless.invalid/b'],
+  ['http://a%zz', 'http://nameless.invalid/'],
+  ['http://a.example/b', 'http://a.example/b'],
+  ['http://127.0.0.1:8080/b?c', 'http://127.0.0.1:8080/b?c'],
+])('a request for %s has the URL %s, whatever came before', (url, whole) => {
+  const mend = createUrlMend()
+  for (const before of ['http://a.example/', 'http://a.example:99999/', 'http://a.example/b']) {
+    mend(withUrl(before))
+    const request = withUrl(url)
+    mend(request)
+    expect(request.url).toBe(whole)
+  }
 })
 
 describe('the route of a path', () => {
