@@ -11,8 +11,8 @@ import type { Parts } from './core/parts.ts'
 import { isEarlyRefusal, refuse } from './core/refusals.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
 import { createRequestIds } from './core/request-ids.ts'
-import { createRouteFinder, createUrlMend, pathOf } from './core/routes.ts'
-import { openPages, type Pages, type Room } from './dashboard/late.ts'
+import { createRouteFinder, createUrlMend, pathOf } from './core/request-paths.ts'
+import { openPages, type Pages, type Router } from './dashboard/late.ts'
 import { MCP_PATH, mcpRoutes } from './mcp/index.ts'
 import { assetRoutes, readScript, readStub } from './assets.ts'
 import { type Health, healthRoutes } from './operations/health.ts'
@@ -66,7 +66,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     const page = await pages.refuse(request, 'internal_error').catch(() => null)
     return page ?? refusalAnswer(request, { refusal: 'internal_error' }, headers)
   }
-  const createRoom = (addRoutes: (app: AnyElysia) => AnyElysia): Room => {
+  const createRouter = (addRoutes: (app: AnyElysia) => AnyElysia): Router => {
     // without it, paths under a host name of three letters are not found
     const app = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
     app.onError(async ({ error, code, request }) =>
@@ -76,13 +76,13 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     const findRoute = createRouteFinder(app.routes.map(({ path }) => path))
     return { app, findRoute }
   }
-  const pages = openPages((dashboardRoutes) => createRoom((app) => app.use(dashboardRoutes(parts))))
+  const pages = openPages((dashboardRoutes) => createRouter((router) => router.use(dashboardRoutes(parts))))
   const api = apiRoutes(parts)
   const openApi = (): object => createOpenApi(api.routes, parts.baseUrl)
   const script = readScript()
   const snippet = { stub: readStub(), script: script.identity }
-  const { app, findRoute } = createRoom((room) =>
-    room
+  const { app, findRoute } = createRouter((router) =>
+    router
       .use(healthRoutes(parts, parts))
       .use(api)
       .use(mcpRoutes({ ...parts, origins: parts.mcpOrigins, openApi, snippet }))
@@ -179,7 +179,7 @@ function createAddressFinder({ log, trustedProxies }: Pick<ServerParts, 'log' | 
 
 /** 405 where the path exists for another method, else 404. */
 async function refuseAddress(
-  { app, findRoute }: Room,
+  { app, findRoute }: Router,
   pages: Pick<Pages, 'refuse'>,
   request: Request,
 ): Promise<Response> {

@@ -3,7 +3,7 @@ import { UNKNOWN_ADDRESS } from '../core/addresses.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { noteFacts } from '../core/request-facts.ts'
 import { createRequestIds } from '../core/request-ids.ts'
-import { pathOf } from '../core/routes.ts'
+import { pathOf } from '../core/request-paths.ts'
 import { refusalAnswer } from './answers.ts'
 import { COLLECT_CORS, corsOf } from './collect.ts'
 

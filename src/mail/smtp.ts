@@ -1,6 +1,7 @@
 /** Mail over SMTP (messages.md, Sending): a pool of connections, TLS, and a hand-over just before the final dot. */
 import { Readable } from 'node:stream'
 import { isLoopback, type SmtpServer } from '../core/mail-addresses.ts'
+import { openLate } from '../core/open-late.ts'
 import { loadTransport } from './nodemailer.ts'
 import type { About, HandOver, Outcome, Provider } from './provider.ts'
 import { readServerWords } from './server-words.ts'
@@ -38,12 +39,7 @@ export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP
     })
     return transport
   }
-  let opened: ReturnType<typeof open> | undefined
-  const connect = () =>
-    (opened ??= open().catch((error: unknown) => {
-      opened = undefined
-      throw error
-    }))
+  const pool = openLate(open)
   return {
     async send({ from, to, raw }, handOver) {
       let progress = 'before' as Progress
@@ -63,7 +59,7 @@ export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP
       gates.set(raw, { ask, leave })
       const timer = setTimeout(() => giveUp.abort(), limits.mailMs)
       try {
-        const transport = await connect()
+        const transport = await pool.get()
         await transport.sendMail({ envelope: { from, to }, raw, signal: giveUp.signal })
         return { is: 'sent' }
       } catch (error) {
@@ -73,7 +69,7 @@ export function createSmtpProvider(server: SmtpServer, limits: SmtpLimits = SMTP
       }
     },
     close: () =>
-      void opened?.then(
+      void pool.peek()?.then(
         (transport) => transport.close(),
         () => {},
       ),

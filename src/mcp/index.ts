@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { openLate } from '../core/open-late.ts'
 import { factsOf } from '../core/request-facts.ts'
 import { acceptedAnswer, messageAnswer, refusalError } from './answers.ts'
 import { createGuard, type GuardParts } from './guard.ts'
@@ -17,7 +18,7 @@ export type McpParts = GuardParts & ServedParts
  */
 export function mcpRoutes(parts: McpParts) {
   const guard = createGuard(parts)
-  const protocol = openLate(parts)
+  const protocol = loadProtocol(parts)
   return new Elysia().all(
     MCP_PATH,
     async ({ request }) => {
@@ -41,9 +42,8 @@ export function mcpRoutes(parts: McpParts) {
 }
 
 /** The SDK takes 10 MB and 50 ms to load (measured): only an installation that is called over MCP pays for it. */
-function openLate(parts: McpParts): () => Promise<Protocol> {
-  let opened: Promise<Protocol> | null = null
-  return () => (opened ??= import('./protocol.ts').then(({ openProtocol }) => openProtocol(parts)))
+function loadProtocol(parts: McpParts): () => Promise<Protocol> {
+  return openLate(() => import('./protocol.ts').then(({ openProtocol }) => openProtocol(parts))).get
 }
 
 /** Where later revisions name the client in each message. */

@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
-import { openPages, type Room } from '../../src/dashboard/late.ts'
+import { openPages, type Router } from '../../src/dashboard/late.ts'
 
 const PERSON = { headers: { Accept: 'text/html' } }
-const room = (): Room => ({ app: new Elysia().get('/a', () => 'a page'), findRoute: (path) => path })
+const router = (): Router => ({ app: new Elysia().get('/a', () => 'a page'), findRoute: (path) => path })
 
 test('the pages are loaded once, with the first who asks', async () => {
   let built = 0
   const pages = openPages(() => {
     built += 1
-    return room()
+    return router()
   })
   expect([built, pages.findRoute('/a')]).toEqual([0, null])
   expect(await pages.refuse(new Request('http://post.example.com/a'), 'not_found')).toBe(null)
@@ -26,7 +26,7 @@ test('what could not be loaded is tried again', async () => {
   let isBroken = true
   const pages = openPages(() => {
     if (isBroken) throw new Error('no such file')
-    return room()
+    return router()
   })
   await expect(pages.answer(new Request('http://post.example.com/a'))).rejects.toThrow('no such file')
   await expect(pages.refuse(new Request('http://post.example.com/a', PERSON), 'not_found')).rejects.toThrow(

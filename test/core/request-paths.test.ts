@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createRouteFinder, createUrlMend, pathOf } from '../../src/core/routes.ts'
+import { createRouteFinder, createUrlMend, pathOf } from '../../src/core/request-paths.ts'
 
 /** As the server has it from a caller: whatever stood in Host. */
 const withUrl = (url: string): Request =>

@@ -1,0 +1,23 @@
+import { expect, test } from 'bun:test'
+import { openLate } from '../../src/core/open-late.ts'
+
+test('opens once, with the first who asks', async () => {
+  let opened = 0
+  const late = openLate(async () => ++opened)
+  expect([opened, late.peek()]).toEqual([0, null])
+  expect(await Promise.all([late.get(), late.get()])).toEqual([1, 1])
+  expect(await late.peek()).toBe(1)
+})
+
+test('what failed is told to all who waited, and tried again', async () => {
+  let isBroken = true
+  const late = openLate(async () => {
+    if (isBroken) throw new Error('no such file')
+    return 'open'
+  })
+  const asked = await Promise.allSettled([late.get(), late.get()])
+  expect(asked.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(late.peek()).toBe(null)
+  isBroken = false
+  expect(await late.get()).toBe('open')
+})
