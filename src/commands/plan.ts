@@ -1,6 +1,6 @@
 import { UsageError } from '../config.ts'
 import type { Plan } from '../core/accounts.ts'
-import { effectivePlan } from '../core/plans.ts'
+import { effectivePlan, LIFTED_RATE } from '../core/plans.ts'
 import type { Store } from '../store/store.ts'
 import {
   ACCOUNT,
@@ -24,17 +24,23 @@ const RATES = {
 const rate = (meaning: string): Options[string] => ({
   type: 'string',
   value: 'NUMBER',
-  meaning: `${meaning}, or default.`,
+  meaning: `${meaning}, default or unlimited.`,
 })
 
-const MOST = 1_000_000_000
+/** What a word stands for in a plan. */
+type Words = Record<string, number | null>
+
+const PEOPLE_WORDS: Words = { unlimited: null }
+const RATE_WORDS: Words = { default: null, unlimited: LIFTED_RATE }
+const MOST = LIFTED_RATE - 1
 
 /** `least` is 0 where that means something: no new people. A rate of 0 is none; to stop a key, it is revoked. */
-function readCount(option: string, text: string, { word, least }: { word: string; least: 0 | 1 }): number | null {
-  if (text === word) return null
-  const count = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
+function readCount(option: string, text: string, words: Words, least: 0 | 1): number | null {
+  const meant = Object.hasOwn(words, text) ? words[text] : undefined
+  if (meant !== undefined) return meant
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
   if (!(count >= least && count <= MOST)) {
-    throw new UsageError(`--${option} takes a number from ${least} to ${MOST}, or ${word}.`)
+    throw new UsageError(`--${option} takes a number from ${least} to ${MOST}, or ${Object.keys(words).join(' or ')}.`)
   }
   return count
 }
@@ -42,11 +48,10 @@ function readCount(option: string, text: string, { word, least }: { word: string
 function readChanges(given: Given): Partial<Plan> {
   const plan: Partial<Plan> = {}
   const people = given.text('new-people-per-month')
-  if (people !== undefined)
-    plan.newPeoplePerMonth = readCount('new-people-per-month', people, { word: 'unlimited', least: 0 })
+  if (people !== undefined) plan.newPeoplePerMonth = readCount('new-people-per-month', people, PEOPLE_WORDS, 0)
   for (const [option, field] of Object.entries(RATES)) {
     const text = given.text(option)
-    if (text !== undefined) plan[field] = readCount(option, text, { word: 'default', least: 1 })
+    if (text !== undefined) plan[field] = readCount(option, text, RATE_WORDS, 1)
   }
   const snippet = given.text('snippet-limits')
   if (snippet !== undefined && snippet !== 'on' && snippet !== 'off')

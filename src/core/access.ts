@@ -1,12 +1,16 @@
 import type { Store } from '../store/store.ts'
 import type { Site } from '../store/snippet-types.ts'
-import type { Access, AppRow, KeyRow } from '../store/types.ts'
+import type { AppRow, KeyRow, Access as StoredAccess } from '../store/types.ts'
 import { hashApiKey, hasApiKeyShape } from './api-keys.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { createKept } from './kept.ts'
 import { type Clock, expiryNow } from './parts.ts'
+import { type KeyLimits, limitsOf } from './write-limits.ts'
 
-export type { Access, AppRow, Site }
+export type { AppRow, Site }
+
+/** A key with what its account may do, and what its writes count towards, worked out once for all of them. */
+export type Access = StoredAccess & { limits: KeyLimits }
 
 /** Keys held in memory, and as many site IDs and hosts. */
 const KNOWN_KEYS = 10_000
@@ -27,11 +31,16 @@ type Use = { lastUsedAt: number; seenInBrowserAt: number | null }
 export type KeyAccess = ReturnType<typeof createAccess>
 
 export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
-  const keys = createKept(store.findAccess, KNOWN_KEYS)
+  const keys = createKept(readAccess, KNOWN_KEYS)
   const sites = createKept(readSite, KNOWN_KEYS, UNKNOWN_SITES)
   const hosts = createKept(findAppsByHost(store), KNOWN_KEYS)
   const unlimited = new Set<string>()
   let uses = new Map<string, Use>()
+
+  async function readAccess(keyHash: string): Promise<Access | null> {
+    const access = await store.findAccess(keyHash)
+    return access && { ...access, limits: limitsOf(access) }
+  }
 
   async function readSite(siteId: string): Promise<Site | null> {
     const site = await store.findSite(siteId, expiryNow(clock) - PREVIOUS_SECRET_VALID_MS)

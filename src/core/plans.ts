@@ -10,12 +10,22 @@ const PLAN_DEFAULTS = {
   mcpCallsPerMinute: 1_200,
 } as const satisfies Partial<Plan>
 
+/** A rate that is lifted, as a plan keeps it, where null is the default: more than a machine takes. */
+export const LIFTED_RATE = 1_000_000_000
+
 /** The numbers that hold for an account, whether its plan says them or the defaults do; Infinity = unlimited. */
 export const effectivePlan = (plan: Plan) => ({
   newPeoplePerMonth: plan.newPeoplePerMonth ?? PLAN_DEFAULTS.newPeoplePerMonth,
-  eventsPerHour: plan.eventsPerHour ?? PLAN_DEFAULTS.eventsPerHour,
-  addsPerHour: plan.addsPerHour ?? PLAN_DEFAULTS.addsPerHour,
-  updatesPerHour: plan.updatesPerHour ?? PLAN_DEFAULTS.updatesPerHour,
-  mcpCallsPerMinute: plan.mcpCallsPerMinute ?? PLAN_DEFAULTS.mcpCallsPerMinute,
+  eventsPerHour: effectiveRate(plan, 'eventsPerHour'),
+  addsPerHour: effectiveRate(plan, 'addsPerHour'),
+  updatesPerHour: effectiveRate(plan, 'updatesPerHour'),
+  mcpCallsPerMinute: effectiveRate(plan, 'mcpCallsPerMinute'),
   snippetLimits: plan.snippetLimits,
 })
+
+type Rate = Exclude<keyof Plan, 'newPeoplePerMonth' | 'snippetLimits'>
+
+function effectiveRate(plan: Plan, rate: Rate): number {
+  const planned = plan[rate] ?? PLAN_DEFAULTS[rate]
+  return planned >= LIFTED_RATE ? Infinity : planned
+}

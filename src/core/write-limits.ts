@@ -3,6 +3,7 @@ import type { Access, AppRow } from './access.ts'
 import type { ContactFields } from './contact-input.ts'
 import { type Limit, RATE_LIMITS, type Taken } from './limits.ts'
 import type { Parts } from './parts.ts'
+import { effectivePlan } from './plans.ts'
 import { type Refusal, refuse } from './refusals.ts'
 
 /** The writes that are limited per key (spec 8). Every door takes from the same buckets. */
@@ -14,13 +15,19 @@ const PLAN_FIELD = {
   contactUpdates: 'updatesPerHour',
 } as const satisfies Record<LimitedWrite, keyof Plan>
 
-/** A bucket's name; the store keeps what it counted under it. */
-const bucketOf = (write: LimitedWrite, access: Access): string => `${write}:${access.key.id}`
+/** A bucket's name, under which the store keeps what was counted, and what it may hold. */
+type KeyLimit = { bucket: string; limit: Limit }
+export type KeyLimits = Readonly<Record<LimitedWrite, KeyLimit>>
 
-const limitOf = (write: LimitedWrite, plan: Plan): Limit => ({
-  ...RATE_LIMITS[write],
-  max: plan[PLAN_FIELD[write]] ?? RATE_LIMITS[write].max,
-})
+/** What a key's writes count towards. */
+export function limitsOf({ key, plan }: Omit<Access, 'limits'>): KeyLimits {
+  const rates = effectivePlan(plan)
+  const limitOf = (write: LimitedWrite): KeyLimit => ({
+    bucket: `${write}:${key.id}`,
+    limit: { ...RATE_LIMITS[write], max: rates[PLAN_FIELD[write]] },
+  })
+  return { events: limitOf('events'), contactAdds: limitOf('contactAdds'), contactUpdates: limitOf('contactUpdates') }
+}
 
 export type TakenFor = { limit: Limit; taken: Taken; buckets: string[]; refused: Refusal | null }
 
@@ -31,16 +38,15 @@ const refuseLimited = (scope: 'key' | 'ip', limit: Limit, taken: Taken): Refusal
 
 /** Takes `count` of a key's hourly limit; refused when not even the first fits. */
 export function takeForKey({ limits }: Parts, write: LimitedWrite, access: Access, count = 1): TakenFor {
-  const limit = limitOf(write, access.plan)
-  const bucket = bucketOf(write, access)
+  const { bucket, limit } = access.limits[write]
   const taken = limits.take(bucket, limit, count)
   return { limit, taken, buckets: [bucket], refused: refuseLimited('key', limit, taken) }
 }
 
 /** What a key has left, without taking; `refused` is what a write would meet. */
 export function peekForKey({ limits }: Parts, write: LimitedWrite, access: Access): TakenFor {
-  const limit = limitOf(write, access.plan)
-  const taken = limits.peek(bucketOf(write, access), limit)
+  const { bucket, limit } = access.limits[write]
+  const taken = limits.peek(bucket, limit)
   return { limit, taken, buckets: [], refused: refuseLimited('key', limit, taken) }
 }
 

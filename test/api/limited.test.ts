@@ -11,6 +11,7 @@ import {
   inTurns,
   type TestServer,
 } from '../helper.ts'
+import { LIFTED_RATE } from '../../src/core/plans.ts'
 import { codeOf, expectRefusal, no } from './expected.ts'
 
 let server: TestServer
@@ -84,6 +85,27 @@ describe.each(KINDS)('%s', (_name, limit, call) => {
       expect(limitHeaders(answer)).toEqual([String(limit), String(limit), '0', `${limit};w=3600`])
     }
     expect((await call()).headers.get('ratelimit-remaining')).toBe(String(limit - 1))
+  })
+})
+
+describe('a lifted limit', () => {
+  test('refuses nothing, and no answer speaks of it', async () => {
+    await server.setPlan({ eventsPerHour: LIFTED_RATE, addsPerHour: LIFTED_RATE, updatesPerHour: LIFTED_RATE })
+    for (const [, limit, call] of KINDS) {
+      const answers = await inTurns(limit + 1, () => call())
+      expect(Object.keys(statuses(answers)).filter((status) => !/^20[012]$/.test(status))).toEqual([])
+      for (const one of [answers[0], answers.at(-1), await call({ email: 'nobody' })])
+        expect(one && limitHeaders(one)).toEqual([null, null, null, null])
+    }
+    const events = [{ app: server.first.appId, email: 'ada@example.com', event: 'e' }]
+    expect(limitHeaders(await server.call('POST', BATCH, { body: { events } }))).toEqual([null, null, null, null])
+  })
+
+  test('is still counted: once there is a limit again, what was taken counts towards it', async () => {
+    await server.setPlan({ eventsPerHour: LIFTED_RATE })
+    await inTurns(5, () => post())
+    await server.setPlan({ eventsPerHour: 6 })
+    expect([codeOf(await post()), codeOf(await post())]).toEqual(['202 true', '429 rate_limited'])
   })
 })
 

@@ -106,7 +106,7 @@ try {
   const data = join(folder.path, 'data')
   const owner = ['--email', 'bench@example.com', '--app', 'Bench', '--domain', 'example.com']
   const made = await runJson([EXECUTABLE, 'init', '--data', data, ...owner, '--json'], folder.path)
-  const lifted = ['--events-per-hour', '1000000000', '--mcp-calls-per-minute', '1000000000']
+  const lifted = ['--events-per-hour', 'unlimited', '--mcp-calls-per-minute', 'unlimited']
   await runJson([EXECUTABLE, 'plan', 'set', '--data', data, ...lifted, '--json'], folder.path)
   const bareService = await startService([process.execPath, join(import.meta.dir, 'bare.ts'), '0'], folder.path)
   const service = await startService([EXECUTABLE, 'serve', '--data', data, '--port', '0'], folder.path)

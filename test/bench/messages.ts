@@ -118,7 +118,7 @@ async function install(folder: string, name: string): Promise<Install> {
   const words = ['--data', data, '--json']
   const init = ['init', '--email', 'bench@example.com', '--app', name, '--domain', 'example.com']
   const { appId = '', apiKey = '' } = await runJson([EXECUTABLE, ...init, ...words], folder)
-  await runJson([EXECUTABLE, 'plan', 'set', '--events-per-hour', '1000000000', ...words], folder)
+  await runJson([EXECUTABLE, 'plan', 'set', '--events-per-hour', 'unlimited', ...words], folder)
   const start = () => startService([EXECUTABLE, 'serve', '--data', data, '--port', '0'], folder)
   return { data, app: appId, key: apiKey, start }
 }

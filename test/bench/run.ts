@@ -193,7 +193,7 @@ try {
     ],
     folder.path,
   )
-  const lifted = ['--events-per-hour', '1000000000', '--snippet-limits', 'off']
+  const lifted = ['--events-per-hour', 'unlimited', '--snippet-limits', 'off']
   await runJson([EXECUTABLE, 'plan', 'set', '--data', data, ...lifted, '--json'], folder.path)
   const serve = [EXECUTABLE, 'serve', '--data', data]
   const start = (): Promise<Service> => startService([...serve, '--port', '0'], folder.path)

@@ -82,6 +82,11 @@ describe('plan set', () => {
     const changed = { addsPerHour: 5, updatesPerHour: 7, mcpCallsPerMinute: 9, snippetLimits: false }
     expect(await set(...words)).toEqual({ accountId, ...DEFAULTS, ...changed })
     expect(await set('--adds-per-hour', 'default')).toEqual({ accountId, ...DEFAULTS, ...changed, addsPerHour: 600 })
+    const lift = ['--events-per-hour', 'unlimited', '--mcp-calls-per-minute', 'unlimited']
+    const lifted = { eventsPerHour: null, mcpCallsPerMinute: null }
+    expect(await set(...lift)).toEqual({ accountId, ...DEFAULTS, ...changed, addsPerHour: 600, ...lifted })
+    expect((await eventpost(['plan', 'show', '--data', folder])).out).toMatch(/^eventsPerHour +unlimited$/m)
+    await set('--events-per-hour', 'default')
     const undo = ['--updates-per-hour', 'default', '--mcp-calls-per-minute', 'default', '--snippet-limits', 'on']
     expect(await set(...undo)).toEqual({ accountId, ...DEFAULTS })
   })
@@ -91,8 +96,11 @@ describe('plan set', () => {
     await set('--events-per-hour', '3')
     expect(await until(async () => (await post()).status === 429)).toBe(true)
     expect((await post()).body).toMatchObject({ error: 'rate_limited', scope: 'key', limit: 3 })
-    await set('--events-per-hour', 'default')
+    await set('--events-per-hour', 'unlimited')
     expect(await until(async () => (await post()).status === 202)).toBe(true)
+    expect((await post()).headers.has('ratelimit-limit')).toBe(false)
+    await set('--events-per-hour', 'default')
+    expect(await until(async () => (await post()).headers.get('ratelimit-limit') === '6000')).toBe(true)
   })
 
   test('no new people: 403, while known ones go on', async () => {

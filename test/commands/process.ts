@@ -69,7 +69,7 @@ export async function setUp(data: string, how: How = {}): Promise<Begun> {
     ['init', '--data', data, '--email', 'owner@example.com', '--app', 'Demo'],
     how,
   )
-  const lifted = ['--events-per-hour', '1000000000', '--updates-per-hour', '1000000000']
+  const lifted = ['--events-per-hour', 'unlimited', '--updates-per-hour', 'unlimited']
   await eventpostJson(['plan', 'set', '--data', data, ...lifted], how)
   return begun
 }

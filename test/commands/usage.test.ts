@@ -106,6 +106,8 @@ const WRONG: [words: string[], says: string][] = [
   [['plan', 'set'], 'Say what to set'],
   [['plan', 'set', '--events-per-hour', 'many'], '--events-per-hour takes a number'],
   [['plan', 'set', '--events-per-hour', '-1'], '--events-per-hour takes a number from 1 to'],
+  [['plan', 'set', '--events-per-hour', '1000000000'], '--events-per-hour takes a number .* or default or unlimited'],
+  [['plan', 'set', '--events-per-hour', 'toString'], '--events-per-hour takes a number'],
   [['plan', 'set', '--mcp-calls-per-minute', '0'], '--mcp-calls-per-minute takes a number from 1 to'],
   [['plan', 'set', '--new-people-per-month', '2.5'], '--new-people-per-month takes a number.*unlimited'],
   [['plan', 'set', '--snippet-limits', 'perhaps'], '--snippet-limits takes on or off'],

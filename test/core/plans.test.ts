@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { effectivePlan } from '../../src/core/plans.ts'
+import { effectivePlan, LIFTED_RATE } from '../../src/core/plans.ts'
 import type { Plan } from '../../src/store/types.ts'
 
 const SILENT: Plan = {
@@ -21,6 +21,18 @@ const DEFAULTS = {
 
 test("where a plan says nothing, the specification's limits hold", () => {
   expect(effectivePlan(SILENT)).toEqual(DEFAULTS)
+})
+
+test('rates can be lifted', () => {
+  const lifted = {
+    eventsPerHour: LIFTED_RATE,
+    addsPerHour: LIFTED_RATE,
+    updatesPerHour: LIFTED_RATE,
+    mcpCallsPerMinute: LIFTED_RATE,
+  }
+  const { eventsPerHour, addsPerHour, updatesPerHour, mcpCallsPerMinute } = effectivePlan({ ...SILENT, ...lifted })
+  expect([eventsPerHour, addsPerHour, updatesPerHour, mcpCallsPerMinute]).toEqual(Array(4).fill(Infinity))
+  expect(effectivePlan({ ...SILENT, eventsPerHour: LIFTED_RATE - 1 }).eventsPerHour).toBe(LIFTED_RATE - 1)
 })
 
 test('what a plan says holds, also when it is nothing at all', () => {
