@@ -1,6 +1,6 @@
 /** The link rule (messages.md): which URL of an event may become a link in a mail (spec 1.5, 6). */
 import { getPublicSuffix } from 'tldts'
-import { DOTTED_DOMAIN, foldDomain, MAX_DOMAIN_CHARACTERS } from './domains.ts'
+import { foldDomain } from './domains.ts'
 
 const LOCALHOST = 'localhost'
 
@@ -62,20 +62,28 @@ export function linkableUrl(raw: string, hosts: readonly string[]): URL | null {
   return url?.hostname === host ? url : null
 }
 
-/** https, a plain host, and visible ASCII without a backslash: two readers cannot differ about it. */
-const PLAIN_URL = new RegExp(`^https://(${DOTTED_DOMAIN})(?:[/?#][!-[\\]-~]*)?$`)
-const PUNYCODE = 'xn--'
+const HTTPS = 'https://'
+/** Visible ASCII without a backslash: two readers cannot differ about it. */
+const PLAIN = /^[!-[\]-~]*$/
 
 /** Whether mail may link to it. Most URLs are plain, and are judged without being taken apart. */
-export function isLinkable(raw: string, hosts: readonly string[]): boolean {
-  const host = PLAIN_URL.exec(raw)?.[1]
-  const isPlain = host !== undefined && host.length <= MAX_DOMAIN_CHARACTERS && !host.includes(PUNYCODE)
-  return isPlain ? findOwner(host, hosts) !== undefined : linkableUrl(raw, hosts) !== null
+export const isLinkable = (raw: string, hosts: readonly string[]): boolean =>
+  isPlainlyOwn(raw, hosts) || linkableUrl(raw, hosts) !== null
+
+/** What stands before the first slash is a host as it is kept, so there is nothing in it to be read otherwise. */
+function isPlainlyOwn(raw: string, hosts: readonly string[]): boolean {
+  if (!raw.startsWith(HTTPS) || !PLAIN.test(raw)) return false
+  const end = raw.indexOf('/', HTTPS.length)
+  const host = raw.slice(HTTPS.length, end < 0 ? raw.length : end)
+  return findOwner(host, hosts) !== undefined && isAppHost(host)
 }
 
 /** The app's own host that this one equals or is below. */
 const findOwner = (host: string, hosts: readonly string[]): string | undefined =>
-  hosts.find((one) => (host === one || host.endsWith(`.${one}`)) && isAppHost(one))
+  hosts.find((one) => isPartOf(host, one) && isAppHost(one))
+
+const isPartOf = (host: string, own: string): boolean =>
+  host.endsWith(own) && (host === own || host.at(-own.length - 1) === '.')
 
 const foldHost = (text: string): string | null => {
   const lower = text.toLowerCase()

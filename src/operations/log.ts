@@ -27,6 +27,7 @@ export type RequestLine = {
  */
 export function createLog(now: () => number, out: (text: string) => void = writeOut): Log {
   const isoTime = createIsoTime()
+  const beginningOf = createBeginning(isoTime)
   let lines = ''
   let timer: ReturnType<typeof setTimeout> | null = null
   const flush = (): void => {
@@ -46,12 +47,8 @@ export function createLog(now: () => number, out: (text: string) => void = write
     write(level, message, fields = {}) {
       add(`${JSON.stringify({ time: isoTime(now()), level, message, ...fields })}\n`)
     },
-    // every value is our own, so there is nothing to escape, and a request is spared the price of JSON.stringify
-    request({ requestId, method, route, status, ms, keyId }) {
-      const key = keyId === null ? 'null' : `"${keyId}"`
-      add(
-        `{"time":"${isoTime(now())}","level":"info","message":"request","requestId":"${requestId}","method":"${method}","route":"${route}","status":${status},"ms":${ms},"keyId":${key}}\n`,
-      )
+    request(line) {
+      add(`${beginningOf(now(), line)}${line.requestId}","ms":${line.ms}}\n`)
     },
   }
 }
@@ -61,6 +58,22 @@ function writeOut(text: string): void {
   try {
     writeSync(1, text)
   } catch {}
+}
+
+/**
+ * The line of a request up to its id; under load many have the same. Every value is our own, so there is nothing to
+ * escape, and a request is spared the price of JSON.stringify.
+ */
+function createBeginning(isoTime: (at: number) => string) {
+  let last = { at: Number.NaN, method: '', route: '', status: 0, keyId: null as string | null, text: '' }
+  return (at: number, { method, route, status, keyId }: RequestLine): string => {
+    const isSame = at === last.at && route === last.route && status === last.status && keyId === last.keyId
+    if (isSame && method === last.method) return last.text
+    const key = keyId === null ? 'null' : `"${keyId}"`
+    const text = `{"time":"${isoTime(at)}","level":"info","message":"request","method":"${method}","route":"${route}","status":${status},"keyId":${key},"requestId":"`
+    last = { at, method, route, status, keyId, text }
+    return text
+  }
 }
 
 /** ISO 8601 of a millisecond; under load many lines share one. */

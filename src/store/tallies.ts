@@ -4,6 +4,13 @@ const HOUR_MS = 3_600_000
 const DAY_HOURS = 24
 
 export type Counted = { appId: number; nameId: number; eventId: number; receivedAt: number }
+type Rollup = Pick<Counted, 'appId' | 'nameId'> & {
+  hour: number
+  count: number
+  firstEventId: number
+  lastEventId: number
+}
+type Usage = { bucket: string; second: number; count: number }
 
 /**
  * What a commit counts once for many rows: rollups by hour and by day, and used-up limits.
@@ -24,44 +31,47 @@ export function createTallies(db: Database) {
     `INSERT INTO limit_usage (bucket, second, count) VALUES (?, ?, ?)
      ON CONFLICT DO UPDATE SET count = count + excluded.count`,
   )
-  const rollups = new Map<string, Counted & { count: number; lastEventId: number }>()
-  const usage = new Map<string, { bucket: string; second: number; count: number }>()
+  const rollups = new Map<string, Rollup>()
+  const usage = new Map<string, Usage>()
+  // most rows of a commit are counted as the one before them
+  let [rollup, used]: [Rollup | null, Usage | null] = [null, null]
+  const clear = (): void => {
+    rollups.clear()
+    usage.clear()
+    ;[rollup, used] = [null, null]
+  }
 
   return {
-    countEvent(event: Counted): void {
-      const id = `${event.appId}:${event.nameId}:${hourOf(event.receivedAt)}`
-      const known = rollups.get(id)
-      if (!known) rollups.set(id, { ...event, count: 1, lastEventId: event.eventId })
-      else {
-        known.count += 1
-        known.lastEventId = event.eventId
+    countEvent({ appId, nameId, eventId, receivedAt }: Counted): void {
+      const hour = hourOf(receivedAt)
+      if (rollup?.hour !== hour || rollup.nameId !== nameId || rollup.appId !== appId) {
+        const id = `${appId}:${nameId}:${hour}`
+        rollup = rollups.get(id) ?? { appId, nameId, hour, count: 0, firstEventId: eventId, lastEventId: eventId }
+        rollups.set(id, rollup)
       }
+      rollup.count += 1
+      rollup.lastEventId = eventId
     },
     countUsage(bucket: string, at: number): void {
       const second = Math.floor(at / 1000)
-      const id = `${second}:${bucket}`
-      const known = usage.get(id)
-      if (known) known.count += 1
-      else usage.set(id, { bucket, second, count: 1 })
+      if (used?.second !== second || used.bucket !== bucket) {
+        const id = `${second}:${bucket}`
+        used = usage.get(id) ?? { bucket, second, count: 0 }
+        usage.set(id, used)
+      }
+      used.count += 1
     },
     write(): void {
       for (const r of rollups.values()) {
-        const hour = hourOf(r.receivedAt)
-        addRollup.run(r.appId, r.nameId, hour, r.count, r.eventId, r.lastEventId)
-        addDaily.run(r.appId, Math.floor(hour / DAY_HOURS), r.nameId, r.count)
+        addRollup.run(r.appId, r.nameId, r.hour, r.count, r.firstEventId, r.lastEventId)
+        addDaily.run(r.appId, Math.floor(r.hour / DAY_HOURS), r.nameId, r.count)
       }
       for (const u of usage.values()) addUsage.run(u.bucket, u.second, u.count)
     },
     /** After a commit: what `write` wrote is done. */
-    settle(): void {
-      rollups.clear()
-      usage.clear()
-    },
+    settle: clear,
     /** After a rollback: the same rows will be counted again. */
-    forget(): void {
-      rollups.clear()
-      usage.clear()
-    },
+    forget: clear,
   }
 }
 

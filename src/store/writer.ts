@@ -73,7 +73,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
     inFlight = inFlight.filter((other) => other !== batch)
     // the next batch is on its way before this one's answers are written
     void flush()
-    for (const [index, entry] of batch.entries()) answer(entry, outcomes[index] ?? { refusal: 'commit_unconfirmed' })
+    batch.forEach((entry, index) => answer(entry, outcomes[index] ?? { refusal: 'commit_unconfirmed' }))
     if (waiting.length === 0 && inFlight.length === 0) {
       for (const resolve of whenIdle) resolve()
       whenIdle = []

@@ -286,6 +286,19 @@ test('isLinkable says what linkableUrl says, for plain and for strange ones', ()
     'https://github.io',
     '//example.com',
     'https:/example.com',
+    'https://evil.example?app.example.com',
+    'https://evil.example#.example.com',
+    'https://a@app.example.com',
+    'https://a:b@example.com',
+    'https://-.example.com',
+    'https://a_b.example.com',
+    'https://a..example.com',
+    'https://notexample.com',
+    'https://xn--bcher-kva.example.com',
+    'https://xn--a.example.com',
+    'https://127.0.0.1.example.com',
+    `https://${'a'.repeat(64)}.example.com`,
+    `https://${'a.'.repeat(130)}example.com`,
   ]
   for (const origin of origins) {
     for (const path of paths) {

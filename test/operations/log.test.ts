@@ -125,6 +125,35 @@ describe('createLog', () => {
     await Bun.sleep(150)
     expect(texts).toHaveLength(2)
   })
+  test('every line of a request says its own, whatever the one before it was', () => {
+    const texts: string[] = []
+    let now = NOW
+    const log = createLog(
+      () => now,
+      (text) => void texts.push(text),
+    )
+    const first = { requestId: 'req_1', method: 'GET', route: '/a', status: 200, ms: 1.5, keyId: null }
+    const lines = [
+      first,
+      { ...first, requestId: 'req_2', ms: 0 },
+      { ...first, method: 'POST' },
+      { ...first, route: '/b' },
+      { ...first, status: 404 },
+      { ...first, keyId: 'key_1' },
+      { ...first, keyId: 'key_2' },
+      first,
+    ]
+    for (const line of lines) log.request(line)
+    now += 1
+    log.request(first)
+    log.flush()
+    const common = { level: 'info', message: 'request' }
+    const written = texts.join('').trim().split('\n')
+    expect(written.map((text): unknown => JSON.parse(text))).toEqual([
+      ...lines.map((line) => ({ time: new Date(NOW).toISOString(), ...common, ...line })),
+      { time: new Date(NOW + 1).toISOString(), ...common, ...first },
+    ])
+  })
   test('does not gather without end', () => {
     const { texts, log } = collect()
     for (let i = 0; i < 100; i++) log.write('info', 'x'.repeat(1_000))

@@ -85,6 +85,23 @@ describe('the metrics token', () => {
   })
 })
 
+test('requests that come by turns are counted by method, route and status', () => {
+  const metrics = createMetrics()
+  const calls = [
+    ['GET', '/a', 200],
+    ['POST', '/a', 200],
+    ['GET', '/b', 200],
+    ['GET', '/a', 404],
+  ] as const
+  for (const [method, route, status] of [...calls, ...calls, calls[0]])
+    metrics.countRequest(method, route, status, 0.001)
+  const samples = parseMetrics(metrics.print({ waiting: 0, databaseBytes: 0, logBytes: 0 }))
+  const counts = calls.map(([method, route, status]) =>
+    samples.get(`eventpost_requests_total{method="${method}",route="${route}",status="${status}"}`),
+  )
+  expect(counts).toEqual([3, 2, 2, 2])
+})
+
 test('a histogram is cumulative', () => {
   const metrics = createMetrics()
   for (const seconds of [0.0005, 0.001, 0.0011, 4, 60]) metrics.countRequest('GET', '/', 200, seconds)

@@ -222,6 +222,36 @@ test('an erasure that is rolled back takes nothing with it', () => {
   expect(findContact(1, 'a@example.com')?.lastEventAt).toBe(AT + 7)
 })
 
+test('what comes by turns is counted by app, name, hour, key and second, also where one of them fails', () => {
+  const { db, engine } = openOne()
+  const turns = [
+    record({ appId: 1, name: 'a', at: AT, buckets: ['events:key_1'] }),
+    record({ appId: 1, name: 'b', at: AT, buckets: ['events:key_2'] }),
+    record({ appId: 2, name: 'a', at: AT, buckets: ['events:key_1', 'visitor:x'] }),
+    record({ appId: 1, name: 'a', at: AT + 1_000, buckets: ['events:key_1'] }),
+    record({ appId: 1, name: 'a', at: AT + HOUR, buckets: ['events:key_2'] }),
+  ]
+  const failed = quietly(() => engine.run([...turns, recordBadly({ buckets: ['events:key_1'], at: AT }), ...turns]))
+  expect(failed.result.filter((one) => 'refusal' in one)).toEqual([{ refusal: 'internal_error' }])
+  engine.run(turns)
+  const rollups = db.query('SELECT app_id, hour, count FROM rollups ORDER BY app_id, hour, name_id').values()
+  const hour = AT / HOUR
+  expect(rollups).toEqual([
+    [1, hour, 6],
+    [1, hour, 3],
+    [1, hour + 1, 3],
+    [2, hour, 3],
+  ])
+  const second = AT / 1_000
+  expect(db.query('SELECT bucket, second, count FROM limit_usage ORDER BY bucket, second').values()).toEqual([
+    ['events:key_1', second, 6],
+    ['events:key_1', second + 1, 3],
+    ['events:key_2', second, 3],
+    ['events:key_2', second + 3_600, 3],
+    ['visitor:x', second, 3],
+  ])
+})
+
 test('rollups count by app, name and hour, and lead to the events', () => {
   const { db, engine } = openOne()
   const at = (hours: number, appId: number, name: string): Job => record({ at: AT + hours * HOUR, appId, name })
