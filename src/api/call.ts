@@ -44,23 +44,36 @@ const isFromBrowser = (headers: Headers): boolean =>
 type Reader<T> = (body: Record<string, unknown>, now: number) => Reading<T>
 
 /** A call with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */
-export async function readCall<T extends { app: string }>(
+export function readCall<T extends { app: string }>(
   parts: Parts,
   request: Request,
   read: Reader<T>,
   need: Need = 'write',
-): Promise<Call<T> | Refused> {
+): Call<T> | Refused | Promise<Call<T> | Refused> {
   const admission = authenticate(parts, request, need)
-  const allowed = admission instanceof Promise ? await admission : admission
-  if ('refused' in allowed) return allowed
-  const bytes = startReading(request, BODY_BYTES)
-  if ('refused' in bytes) return bytes
-  const body = parseBody(await bytes)
-  if ('refused' in body) return body
-  const fault = findKeyFault(request)
-  if (fault) return { refused: fault }
-  factsOf(request).app = findNamedApp(allowed.access, body.object)
-  return readItem(allowed.access, read(body.object, parts.clock.now()), body.object)
+  return admission instanceof Promise
+    ? admission.then((admitted) => readBody(parts, request, read, admitted))
+    : readBody(parts, request, read, admission)
+}
+
+function readBody<T extends { app: string }>(
+  parts: Parts,
+  request: Request,
+  read: Reader<T>,
+  admission: Admission,
+): Refused | Promise<Call<T> | Refused> {
+  if ('refused' in admission) return admission
+  const { access } = admission
+  const reading = startReading(request, BODY_BYTES)
+  if ('refused' in reading) return reading
+  return reading.then((bytes) => {
+    const body = parseBody(bytes)
+    if ('refused' in body) return body
+    const fault = findKeyFault(request)
+    if (fault) return { refused: fault }
+    factsOf(request).app = findNamedApp(access, body.object)
+    return readItem(access, read(body.object, parts.clock.now()), body.object)
+  })
 }
 
 /** What was read, with the app it is about: 400, then 404 for the app. */

@@ -102,8 +102,10 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
 }
 
 /** The app with this public ID, if the key's account owns it; one of another account does not exist. */
-export const findApp = (access: Access, publicId: string): AppRow | null =>
-  access.apps.find((app) => app.publicId === publicId) ?? null
+export function findApp(access: Access, publicId: string): AppRow | null {
+  for (const app of access.apps) if (app.publicId === publicId) return app
+  return null
+}
 
 /** The one that a body names, by either name of the field. */
 export function findNamedApp(access: Access, body: Record<string, unknown>): AppRow | undefined {

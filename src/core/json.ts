@@ -42,10 +42,12 @@ export const quoteName = (name: string): string =>
         .join('')
 
 /** Whether there are more levels of objects and arrays than so many. */
-export const isDeeperThan = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1)))
+export function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  for (const inner of Object.values(value)) if (isDeeperThan(inner, levels - 1)) return true
+  return false
+}
 
 /**
  * Reads a body. Refuses with `invalid_json` what is not UTF-8, begins with a byte order mark or is not one JSON object,

@@ -116,19 +116,21 @@ function take(buckets: Buckets, wanted: { bucket: string; limit: Limit; count: n
   const allowed = Math.min(count, Math.max(0, limit.max - ring.tokens))
   const takenAt = allowed > 0 ? addTokens(ring, at, allowed, limit.max) : at
   const retryAfterSeconds = allowed < count ? secondsUntilRoom(ring, limit, at) : 0
-  return { ...readRing(ring, limit, at), allowed, retryAfterSeconds, takenAt }
+  const [remaining, resetSeconds] = [remainingIn(ring, limit), resetSecondsOf(ring, at)]
+  return { allowed, remaining, resetSeconds, retryAfterSeconds, takenAt }
 }
 
 function peek(buckets: Buckets, bucket: string, limit: Limit, at: number): Taken {
   const ring = findRing(buckets, bucket, limit, at) ?? createTokenRing(limit.windowMs, false)
   const allowed = ring.tokens < limit.max ? 1 : 0
   const retryAfterSeconds = allowed === 0 ? secondsUntilRoom(ring, limit, at) : 0
-  return { ...readRing(ring, limit, at), allowed, retryAfterSeconds, takenAt: at }
+  const [remaining, resetSeconds] = [remainingIn(ring, limit), resetSecondsOf(ring, at)]
+  return { allowed, remaining, resetSeconds, retryAfterSeconds, takenAt: at }
 }
 
-function readRing(ring: TokenRing, limit: Limit, at: number): { remaining: number; resetSeconds: number } {
-  return { remaining: Math.max(0, limit.max - ring.tokens), resetSeconds: inSeconds(msUntilReturned(ring, 1, at)) }
-}
+const remainingIn = (ring: TokenRing, limit: Limit): number => Math.max(0, limit.max - ring.tokens)
+
+const resetSecondsOf = (ring: TokenRing, at: number): number => inSeconds(msUntilReturned(ring, 1, at))
 
 /** A limit of nothing never has room; a whole window is as good an answer as any. */
 const secondsUntilRoom = (ring: TokenRing, limit: Limit, at: number): number =>

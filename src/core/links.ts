@@ -79,8 +79,10 @@ function isPlainlyOwn(raw: string, hosts: readonly string[]): boolean {
 }
 
 /** The app's own host that this one equals or is below. */
-const findOwner = (host: string, hosts: readonly string[]): string | undefined =>
-  hosts.find((one) => isPartOf(host, one) && isAppHost(one))
+function findOwner(host: string, hosts: readonly string[]): string | undefined {
+  for (const one of hosts) if (isPartOf(host, one) && isAppHost(one)) return one
+  return undefined
+}
 
 const isPartOf = (host: string, own: string): boolean =>
   host.endsWith(own) && (host === own || host.at(-own.length - 1) === '.')

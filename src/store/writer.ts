@@ -89,15 +89,16 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
     submit<N extends WriteName>(name: N, input: Job<N>['input']): Promise<Outcome<N>> {
       const now = monotonicMs()
       if (isStopped || isFull(now)) return Promise.resolve({ refusal: 'unavailable' })
-      return new Promise((resolve) => {
-        const job = { name, input } as Job
-        waiting.push({ job, since: now, resolve: resolve as (outcome: Outcome) => void, isAnswered: false })
-        if (isEnough()) return void flush()
-        if (isScheduled || inFlight.length > 0) return
+      const { promise, resolve } = Promise.withResolvers<Outcome<N>>()
+      const job = { name, input } as Job
+      waiting.push({ job, since: now, resolve: resolve as (outcome: Outcome) => void, isAnswered: false })
+      if (isEnough()) void flush()
+      else if (!isScheduled && inFlight.length === 0) {
         isScheduled = true
         // after this turn of the loop, so that requests read together are written together
-        setImmediate(() => void flush())
-      })
+        setImmediate(flush)
+      }
+      return promise
     },
     /** Answers what has waited too long: what is still here was not saved, what is in flight may have been. */
     answerOverdue(): void {
