@@ -45,8 +45,9 @@ const HUNG_UP = 499
 /** For a year, by browsers that have been here once; of hosts below this one nothing is said, because they are not ours. */
 const ONLY_HTTPS = 'max-age=31536000'
 
-/** `socketAddress` is asked only where it matters: for most requests nobody needs to know it. */
-export type Handle = (request: Request, socketAddress?: () => string | undefined) => Response | Promise<Response>
+/** Who knows the address a request came from. Asked only where it matters: for most requests nobody needs to know it. */
+export type Socket = { requestIP(request: Request): { address: string } | null }
+export type Handle = (request: Request, socket: Socket) => Response | Promise<Response>
 
 /** `route`: of what programs call; null for a page. */
 type Arrived = { path: string; route: string | null; startedAt: number }
@@ -109,18 +110,19 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   }
 
   // no async function: each costs every request a promise and a turn of the queue
-  const handle: Handle = (request, socketAddress = () => '127.0.0.1') => {
+  const handle: Handle = (request, socket) => {
     mendUrl(request)
     const path = pathOf(request.url)
     const arrived = { path, route: findRoute(path), startedAt: performance.now() }
     const requestId = nextId()
-    const address = (): string => findAddress(socketAddress() ?? '', request.headers.get('x-forwarded-for'))
+    const address = (): string =>
+      findAddress(socket.requestIP(request)?.address ?? '', request.headers.get('x-forwarded-for'))
     noteFacts(request, { requestId, address, access: null, refusal: null })
     const answered = ask(request, arrived)
     return answered instanceof Promise
       ? answered.then(
           (response) => finish(request, response, arrived),
-          async (error: unknown) => finish(request, await answerFault(request, error), arrived),
+          (error: unknown) => answerFault(request, error).then((response) => finish(request, response, arrived)),
         )
       : finish(request, answered, arrived)
   }

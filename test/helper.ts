@@ -104,7 +104,8 @@ export async function createTestServer(options: Options = {}) {
   const first = await addAccount(running.real, clock.now(), 'first')
   const second = await addAccount(running.real, clock.now(), 'second')
 
-  const send = async (request: Request, address?: string): Promise<Response> => running.handle(request, () => address)
+  const send = async (request: Request, address?: string): Promise<Response> =>
+    running.handle(request, { requestIP: () => (address === undefined ? null : { address }) })
   const accountOf = (account: Account) => ({ accountId: account.accountId, actor: 'test', at: clock.now() })
   return {
     folder,

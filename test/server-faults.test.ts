@@ -26,6 +26,9 @@ const event = ({ first }: TestServer) => ({
   createContact: true,
 })
 
+/** The socket of somebody without an address. */
+const NOBODY = { requestIP: () => null }
+
 describe('500', () => {
   const FAULT = 'SELECT secret FROM x WHERE canary = 7'
   const fail = (): never => {
@@ -73,7 +76,10 @@ describe('500', () => {
       host: '127.0.0.1',
     })
     const look = async (path: string): Promise<string> => {
-      const { status, headers } = await handle(new Request(BASE_URL + path, { headers: { Accept: 'text/html' } }))
+      const { status, headers } = await handle(
+        new Request(BASE_URL + path, { headers: { Accept: 'text/html' } }),
+        NOBODY,
+      )
       return `${path} ${status} ${headers.get('content-type')?.split(';')[0]}`
     }
     isGone = true

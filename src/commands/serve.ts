@@ -9,7 +9,7 @@ import { isLinkLost } from '../core/unsubscribe.ts'
 import { createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
 import { startChores } from '../operations/chores.ts'
-import { type Answer, drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
+import { drainOnSignals, onFault, type Stopping } from '../operations/drain.ts'
 import type { Health } from '../operations/health.ts'
 import { createLog, type Log, type LogFields } from '../operations/log.ts'
 import { createMetrics } from '../operations/metrics.ts'
@@ -78,13 +78,12 @@ async function run(config: Open, { lock, http, store }: Opened): Promise<void> {
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const { handle } = await createServer({ ...parts, ...config, baseUrl, log, metrics, health })
-  const answer: Answer = (request, server) => handle(request, () => server.requestIP(request)?.address)
-  http.reload({ fetch: answer, error: answerFault })
+  http.reload({ fetch: handle, error: answerFault })
   store.onCommit(metrics.countCommit)
   store.onForeignWrite(parts.access.forget)
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
   const chores = startChores(parts, log)
-  drainOnSignals({ http, answer, health, log, chores, lock, parts, sender })
+  drainOnSignals({ http, answer: handle, health, log, chores, lock, parts, sender })
   await warnOfLostLinks(store, { ...config, baseUrl }, log)
   await sender.start()
   lock.noteAddress(baseUrl)
