@@ -45,9 +45,9 @@ const HUNG_UP = 499
 /** For a year, by browsers that have been here once; of hosts below this one nothing is said, because they are not ours. */
 const ONLY_HTTPS = 'max-age=31536000'
 
-/** Who knows the address a request came from. Asked only where it matters: for most requests nobody needs to know it. */
-export type Socket = { requestIP(request: Request): { address: string } | null }
-export type Handle = (request: Request, socket: Socket) => Response | Promise<Response>
+/** What listens, and knows the address a request came from. Asked only where it matters: mostly nobody needs to know. */
+export type Listener = { requestIP(request: Request): { address: string } | null }
+export type Handle = (request: Request, listener: Listener) => Response | Promise<Response>
 
 /** `route`: of what programs call; null for a page. */
 type Arrived = { path: string; route: string | null; startedAt: number }
@@ -110,13 +110,13 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   }
 
   // no async function: each costs every request a promise and a turn of the queue
-  const handle: Handle = (request, socket) => {
+  const handle: Handle = (request, listener) => {
     mendUrl(request)
     const path = pathOf(request.url)
     const arrived = { path, route: findRoute(path), startedAt: performance.now() }
     const requestId = nextId()
     const address = (): string =>
-      findAddress(socket.requestIP(request)?.address ?? '', request.headers.get('x-forwarded-for'))
+      findAddress(listener.requestIP(request)?.address ?? '', request.headers.get('x-forwarded-for'))
     noteFacts(request, { requestId, address, access: null, refusal: null })
     const answered = ask(request, arrived)
     return answered instanceof Promise

@@ -26,7 +26,7 @@ const event = ({ first }: TestServer) => ({
   createContact: true,
 })
 
-/** The socket of somebody without an address. */
+/** Where nobody has an address. */
 const NOBODY = { requestIP: () => null }
 
 describe('500', () => {

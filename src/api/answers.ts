@@ -4,7 +4,7 @@ import { factsOf } from '../core/request-facts.ts'
 /** Seconds after which a caller may try again when the store could not commit. */
 const RETRY_UNAVAILABLE_S = 2
 
-/** What every answer has. A Response copies them, which costs a third of naming them each time. */
+/** What every answer has. A Response copies them as they are, which costs a third of naming them each time. */
 const COMMON = new Headers({
   'Content-Type': 'application/json; charset=utf-8',
   'Cache-Control': 'no-store',
@@ -13,6 +13,7 @@ const COMMON = new Headers({
 
 /** A JSON answer. */
 export function answer(request: Request, status: number, body: object, headers: Record<string, string> = {}): Response {
+  // nothing may be awaited before they are copied: the next answer has another id
   COMMON.set('X-Request-Id', factsOf(request).requestId)
   const response = new Response(JSON.stringify(body), { status, headers: COMMON })
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)

@@ -63,7 +63,8 @@ const headers = (meanings: Record<string, string>) =>
 
 const REQUEST_ID = headers({ 'X-Request-Id': 'Finds this request in the log.' })
 const RATE_LIMIT = headers({
-  'RateLimit-Limit': 'How many the window lets through. Absent with all four where no hourly limit was looked at.',
+  'RateLimit-Limit':
+    'How many the window lets through. Absent with all four where no hourly limit was looked at, or it is lifted.',
   'RateLimit-Remaining': 'How many are left.',
   'RateLimit-Reset': 'Seconds until the oldest token returns.',
   'RateLimit-Policy': 'Limit and window in seconds, such as 6000;w=3600.',

@@ -32,10 +32,10 @@ const limits = (): string =>
         limitRow('POST /contacts with `ip`, per app and visitor', RATE_LIMITS.addsPerVisitor),
         limitRow('PATCH /contacts, per key', RATE_LIMITS.contactUpdates),
         limitRow('Requests refused before that, per key', FLOOD_LIMITS.key),
-        limitRow('Requests with a key refused before that, per address', FLOOD_LIMITS.ip),
+        limitRow('Requests of valid keys refused before that, per address', FLOOD_LIMITS.ip),
       ],
     ),
-    'The owner of an installation can change the hourly ones. Each call comes back exactly one window after it was made: no hour, wherever it begins, holds more. `RateLimit-Remaining` says what is left, and a 429 says in `Retry-After` and `retryAfter` how many seconds to wait. What is refused before the hourly limits are looked at has limits of its own, so that nobody floods the service with mistakes: a 429 of these carries no `RateLimit-` headers, because those speak of the hourly limits.',
+    'The owner of an installation can change the hourly ones. Each call comes back exactly one window after it was made: no hour, wherever it begins, holds more. `RateLimit-Remaining` says what is left, and a 429 says in `Retry-After` and `retryAfter` how many seconds to wait. What is refused before the hourly limits are looked at has limits of its own, so that nobody floods the service with mistakes: while they are used up, good requests of that key or address are refused as well, and a 429 of these carries no `RateLimit-` headers, because those speak of the hourly limits. A limit that was lifted has no headers either.',
     `A body has up to ${inKb(BODY_BYTES)}, a batch up to ${inKb(BATCH_BYTES)}, and \`properties\` stay under 2 KB.`,
   ].join('\n\n')
 

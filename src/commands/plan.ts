@@ -21,24 +21,25 @@ const RATES = {
   'mcp-calls-per-minute': 'mcpCallsPerMinute',
 } as const satisfies Record<string, keyof Plan>
 
+const MOST = LIFTED_RATE - 1
+
 const rate = (meaning: string): Options[string] => ({
   type: 'string',
   value: 'NUMBER',
-  meaning: `${meaning}, default or unlimited.`,
+  meaning: `${meaning}: 1 to ${MOST}, default or unlimited.`,
 })
 
 /** What a word stands for in a plan. */
 type Words = Record<string, number | null>
 
-const PEOPLE_WORDS: Words = { unlimited: null }
+const PEOPLE_WORDS: Words = { default: null, unlimited: null }
 const RATE_WORDS: Words = { default: null, unlimited: LIFTED_RATE }
-const MOST = LIFTED_RATE - 1
 
 /** `least` is 0 where that means something: no new people. A rate of 0 is none; to stop a key, it is revoked. */
 function readCount(option: string, text: string, words: Words, least: 0 | 1): number | null {
   const meant = Object.hasOwn(words, text) ? words[text] : undefined
   if (meant !== undefined) return meant
-  const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  const count = /^\d+$/.test(text) ? Number(text) : Number.NaN
   if (!(count >= least && count <= MOST)) {
     throw new UsageError(`--${option} takes a number from ${least} to ${MOST}, or ${Object.keys(words).join(' or ')}.`)
   }
@@ -85,12 +86,12 @@ export const planSet: Command = {
     'new-people-per-month': {
       type: 'string',
       value: 'NUMBER',
-      meaning: 'New people in a calendar month, or unlimited.',
+      meaning: `New people in a calendar month: 0 to ${MOST}, default or unlimited, which is the default.`,
     },
-    'events-per-hour': rate('Events per key'),
-    'adds-per-hour': rate('Contact adds per key'),
-    'updates-per-hour': rate('Contact updates per key'),
-    'mcp-calls-per-minute': rate('MCP calls per key'),
+    'events-per-hour': rate('Events of a key in an hour'),
+    'adds-per-hour': rate('Contact adds of a key in an hour'),
+    'updates-per-hour': rate('Contact updates of a key in an hour'),
+    'mcp-calls-per-minute': rate('MCP calls of a key in a minute'),
     'snippet-limits': { type: 'string', value: 'on|off', meaning: 'Off lifts the limits of the browser script.' },
   },
   run: async (given, env) => {

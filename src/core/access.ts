@@ -10,7 +10,7 @@ import { type KeyLimits, limitsOf } from './write-limits.ts'
 export type { AppRow, Site }
 
 /** A key with what its account may do, and what its writes count towards, worked out once for all of them. */
-export type Access = StoredAccess & { limits: KeyLimits }
+export type Access = StoredAccess & { keyLimits: KeyLimits }
 
 /** Keys held in memory, and as many site IDs and hosts. */
 const KNOWN_KEYS = 10_000
@@ -39,7 +39,7 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
 
   async function readAccess(keyHash: string): Promise<Access | null> {
     const access = await store.findAccess(keyHash)
-    return access && { ...access, limits: limitsOf(access) }
+    return access && { ...access, keyLimits: limitsOf(access) }
   }
 
   async function readSite(siteId: string): Promise<Site | null> {

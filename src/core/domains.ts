@@ -3,7 +3,7 @@ import { domainToASCII } from 'node:url'
 import { MAX_DOMAIN_LABEL_CHARACTERS } from './field-limits.ts'
 
 /** RFC 1035: 255 bytes on the wire, which are 253 characters. */
-export const MAX_DOMAIN_CHARACTERS = 253
+const MAX_DOMAIN_CHARACTERS = 253
 
 /** A label without its first character: up to 62 more, the last of them no hyphen. */
 const LABEL_REST = `(?:[a-z0-9-]{0,${MAX_DOMAIN_LABEL_CHARACTERS - 2}}[a-z0-9])?`

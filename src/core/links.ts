@@ -70,12 +70,13 @@ const PLAIN = /^[!-[\]-~]*$/
 export const isLinkable = (raw: string, hosts: readonly string[]): boolean =>
   isPlainlyOwn(raw, hosts) || linkableUrl(raw, hosts) !== null
 
-/** What stands before the first slash is a host as it is kept, so there is nothing in it to be read otherwise. */
+/** What stands before the first slash is a host and nothing else, in the one form it can have. */
 function isPlainlyOwn(raw: string, hosts: readonly string[]): boolean {
   if (!raw.startsWith(HTTPS) || !PLAIN.test(raw)) return false
   const end = raw.indexOf('/', HTTPS.length)
   const host = raw.slice(HTTPS.length, end < 0 ? raw.length : end)
-  return findOwner(host, hosts) !== undefined && isAppHost(host)
+  const owner = findOwner(host, hosts)
+  return owner !== undefined && (host === owner || foldDomain(host) === host)
 }
 
 /** The app's own host that this one equals or is below. */

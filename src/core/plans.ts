@@ -10,7 +10,7 @@ const PLAN_DEFAULTS = {
   mcpCallsPerMinute: 1_200,
 } as const satisfies Partial<Plan>
 
-/** A rate that is lifted, as a plan keeps it, where null is the default: more than a machine takes. */
+/** A rate that is lifted, as a plan keeps it, where null is the default: more than a machine takes, or one may set. */
 export const LIFTED_RATE = 1_000_000_000
 
 /** The numbers that hold for an account, whether its plan says them or the defaults do; Infinity = unlimited. */

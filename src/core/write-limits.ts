@@ -17,16 +17,23 @@ const PLAN_FIELD = {
 
 /** A bucket's name, under which the store keeps what was counted, and what it may hold. */
 type KeyLimit = { bucket: string; limit: Limit }
-export type KeyLimits = Readonly<Record<LimitedWrite, KeyLimit>>
+export type KeyLimits = Readonly<Record<LimitedWrite | 'mcpCalls', KeyLimit>>
 
-/** What a key's writes count towards. */
-export function limitsOf({ key, plan }: Omit<Access, 'limits'>): KeyLimits {
+const MINUTE_MS = 60_000
+
+/** What a key's writes count towards, and its calls over MCP. */
+export function limitsOf({ key, plan }: Omit<Access, 'keyLimits'>): KeyLimits {
   const rates = effectivePlan(plan)
   const limitOf = (write: LimitedWrite): KeyLimit => ({
     bucket: `${write}:${key.id}`,
     limit: { ...RATE_LIMITS[write], max: rates[PLAN_FIELD[write]] },
   })
-  return { events: limitOf('events'), contactAdds: limitOf('contactAdds'), contactUpdates: limitOf('contactUpdates') }
+  return {
+    events: limitOf('events'),
+    contactAdds: limitOf('contactAdds'),
+    contactUpdates: limitOf('contactUpdates'),
+    mcpCalls: { bucket: `mcp:${key.id}`, limit: { max: rates.mcpCallsPerMinute, windowMs: MINUTE_MS } },
+  }
 }
 
 export type TakenFor = { limit: Limit; taken: Taken; buckets: string[]; refused: Refusal | null }
@@ -38,14 +45,14 @@ const refuseLimited = (scope: 'key' | 'ip', limit: Limit, taken: Taken): Refusal
 
 /** Takes `count` of a key's hourly limit; refused when not even the first fits. */
 export function takeForKey({ limits }: Parts, write: LimitedWrite, access: Access, count = 1): TakenFor {
-  const { bucket, limit } = access.limits[write]
+  const { bucket, limit } = access.keyLimits[write]
   const taken = limits.take(bucket, limit, count)
   return { limit, taken, buckets: [bucket], refused: refuseLimited('key', limit, taken) }
 }
 
 /** What a key has left, without taking; `refused` is what a write would meet. */
 export function peekForKey({ limits }: Parts, write: LimitedWrite, access: Access): TakenFor {
-  const { bucket, limit } = access.limits[write]
+  const { bucket, limit } = access.keyLimits[write]
   const taken = limits.peek(bucket, limit)
   return { limit, taken, buckets: [], refused: refuseLimited('key', limit, taken) }
 }

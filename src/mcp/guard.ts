@@ -4,7 +4,6 @@ import type { Access } from '../core/access.ts'
 import { readBearer } from '../core/api-keys.ts'
 import { createKnownHosts, isOwnOrigin } from '../core/known-hosts.ts'
 import type { Parts } from '../core/parts.ts'
-import { effectivePlan } from '../core/plans.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
 import { readBytes } from '../core/request-bytes.ts'
@@ -12,7 +11,6 @@ import { refusalError } from './answers.ts'
 
 /** The largest message taken. */
 export const MESSAGE_BYTES = 64 * 1024
-const MINUTE_MS = 60_000
 
 /** `host`: the address it is bound to; `origins`: of pages that may call, besides its own. */
 export type GuardParts = Parts & { host?: string; origins: readonly string[] }
@@ -74,8 +72,8 @@ function admit(parts: Parts, request: Request, access: Access): Refusal | null {
   parts.access.noteUse(access, request.headers.has('origin') || request.headers.get('sec-fetch-site') === 'cross-site')
   const flooded = parts.flood.isQuiet() ? null : parts.flood.check(facts.address(), access.key.id)
   if (flooded) return refuse('rate_limited', { limited: flooded })
-  const limit = { max: effectivePlan(access.plan).mcpCallsPerMinute, windowMs: MINUTE_MS }
-  const { allowed, retryAfterSeconds } = parts.limits.take(`mcp:${access.key.id}`, limit)
+  const { bucket, limit } = access.keyLimits.mcpCalls
+  const { allowed, retryAfterSeconds } = parts.limits.take(bucket, limit)
   if (allowed === 0) {
     return refuse('rate_limited', { limited: { scope: 'key', limit: limit.max, retryAfter: retryAfterSeconds } })
   }

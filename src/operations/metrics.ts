@@ -8,9 +8,10 @@ type Histogram = { bounds: number[]; counts: number[]; sum: number; count: numbe
 const createHistogram = (bounds: number[]): Histogram => ({ bounds, counts: bounds.map(() => 0), sum: 0, count: 0 })
 
 function observe(histogram: Histogram, value: number): void {
+  // beyond the last bound lies one that is not printed
   let bucket = 0
   while (value > (histogram.bounds[bucket] ?? Infinity)) bucket += 1
-  if (bucket < histogram.counts.length) histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1
+  histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1
   histogram.sum += value
   histogram.count += 1
 }

@@ -133,25 +133,25 @@ describe('createLog', () => {
       (text) => void texts.push(text),
     )
     const first = { requestId: 'req_1', method: 'GET', route: '/a', status: 200, ms: 1.5, keyId: null }
-    const lines = [
-      first,
-      { ...first, requestId: 'req_2', ms: 0 },
-      { ...first, method: 'POST' },
-      { ...first, route: '/b' },
-      { ...first, status: 404 },
-      { ...first, keyId: 'key_1' },
-      { ...first, keyId: 'key_2' },
-      first,
+    const others = [
+      { requestId: 'req_2', ms: 0 },
+      { method: 'POST' },
+      { route: '/b' },
+      { status: 404 },
+      { keyId: 'key_1' },
+      { keyId: 'key_2' },
     ]
+    // each after one that differs from it in this alone
+    const lines = others.flatMap((changes) => [first, { ...first, ...changes }])
     for (const line of lines) log.request(line)
     now += 1
-    log.request(first)
+    log.request({ ...first, keyId: 'key_2' })
     log.flush()
     const common = { level: 'info', message: 'request' }
     const written = texts.join('').trim().split('\n')
     expect(written.map((text): unknown => JSON.parse(text))).toEqual([
       ...lines.map((line) => ({ time: new Date(NOW).toISOString(), ...common, ...line })),
-      { time: new Date(NOW + 1).toISOString(), ...common, ...first },
+      { time: new Date(NOW + 1).toISOString(), ...common, ...first, keyId: 'key_2' },
     ])
   })
   test('does not gather without end', () => {

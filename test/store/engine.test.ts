@@ -227,7 +227,7 @@ test('what comes by turns is counted by app, name, hour, key and second, also wh
   const turns = [
     record({ appId: 1, name: 'a', at: AT, buckets: ['events:key_1'] }),
     record({ appId: 1, name: 'b', at: AT, buckets: ['events:key_2'] }),
-    record({ appId: 2, name: 'a', at: AT, buckets: ['events:key_1', 'visitor:x'] }),
+    record({ appId: 2, name: 'a', at: AT, buckets: ['visitor:x', 'events:key_1'] }),
     record({ appId: 1, name: 'a', at: AT + 1_000, buckets: ['events:key_1'] }),
     record({ appId: 1, name: 'a', at: AT + HOUR, buckets: ['events:key_2'] }),
   ]
