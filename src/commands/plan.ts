@@ -86,7 +86,7 @@ export const planSet: Command = {
     'new-people-per-month': {
       type: 'string',
       value: 'NUMBER',
-      meaning: `New people in a calendar month: 0 to ${MOST}, default or unlimited, which is the default.`,
+      meaning: `New people in a calendar month: 0 to ${MOST}, or unlimited, the default.`,
     },
     'events-per-hour': rate('Events of a key in an hour'),
     'adds-per-hour': rate('Contact adds of a key in an hour'),

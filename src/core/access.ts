@@ -9,7 +9,7 @@ import { type KeyLimits, limitsOf } from './write-limits.ts'
 
 export type { AppRow, Site }
 
-/** A key with what its account may do, and what its writes count towards, worked out once for all of them. */
+/** A key with what its account may do, and what its calls count towards, worked out once for all of them. */
 export type Access = StoredAccess & { keyLimits: KeyLimits }
 
 /** Keys held in memory, and as many site IDs and hosts. */

@@ -139,8 +139,8 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     lead: 'It has been used, or it is older than a day.',
     remedy: (
       <p>
-        If you set your password with it, <a href="/sign-in">sign in</a>. Otherwise ask the person who runs this server
-        for a new link.
+        If it was you who used it, <a href="/sign-in">sign in</a>. Otherwise ask the person who runs this server for a
+        new link.
       </p>
     ),
   },

@@ -89,6 +89,8 @@ describe('plan set', () => {
     await set('--events-per-hour', 'default')
     const undo = ['--updates-per-hour', 'default', '--mcp-calls-per-minute', 'default', '--snippet-limits', 'on']
     expect(await set(...undo)).toEqual({ accountId, ...DEFAULTS })
+    await set('--new-people-per-month', '5')
+    expect(await set('--new-people-per-month', 'default')).toEqual({ accountId, ...DEFAULTS })
   })
 
   test('a lower limit of events holds on a running server within a second', async () => {

@@ -72,6 +72,7 @@ describe('404: a link that does not work', () => {
       expect(response.status).toBe(404)
       expect(await title(html)).toBe('This link does not work any more')
       expect(html).not.toContain('alert(1)')
+      expect(await attributesOf(html, 'main a', 'href')).toEqual(['/sign-in'])
     }
   })
 

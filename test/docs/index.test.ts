@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { readScript, readStub } from '../../src/assets.ts'
 import { appSet, appTag } from '../../src/commands/app-settings.ts'
 import { RATE_LIMITS } from '../../src/core/limits.ts'
+import { FLOOD_LIMITS } from '../../src/core/flood.ts'
 import { readMessage } from '../../src/core/message-input.ts'
 import { effectivePlan } from '../../src/core/plans.ts'
 import { REFUSALS } from '../../src/core/refusals.ts'
@@ -38,6 +39,9 @@ describe('what the pages say is so', () => {
     const { mcpCallsPerMinute } = effectivePlan({ ...none, mcpCallsPerMinute: null, snippetLimits: true })
     const inMinute = (most: number): string => `${most.toLocaleString('en')} in any minute`
     expect(rows.get('MCP calls, per key')).toBe(inMinute(mcpCallsPerMinute))
+    expect(rows.get('requests refused for other reasons, per key')).toBe(inMinute(FLOOD_LIMITS.key.max))
+    const ofAddress = 'requests of valid keys refused for other reasons, per address'
+    expect(rows.get(ofAddress)).toBe(inMinute(FLOOD_LIMITS.ip.max))
     const { person, site, address, badSignatures } = SNIPPET_LIMITS
     expect(rows.get('page views and actions of a browser, per person')).toBe(inHour(person))
     expect(rows.get('page views and actions of browsers, per site')).toBe(inHour(site))

@@ -141,17 +141,17 @@ describe('createLog', () => {
       { keyId: 'key_1' },
       { keyId: 'key_2' },
     ]
-    // each after one that differs from it in this alone
-    const lines = others.flatMap((changes) => [first, { ...first, ...changes }])
+    // each after one that differs from it in this alone; at the end one key after another
+    const lines = [...others.flatMap((changes) => [first, { ...first, ...changes }]), { ...first, keyId: 'key_1' }]
     for (const line of lines) log.request(line)
     now += 1
-    log.request({ ...first, keyId: 'key_2' })
+    log.request({ ...first, keyId: 'key_1' })
     log.flush()
     const common = { level: 'info', message: 'request' }
     const written = texts.join('').trim().split('\n')
     expect(written.map((text): unknown => JSON.parse(text))).toEqual([
       ...lines.map((line) => ({ time: new Date(NOW).toISOString(), ...common, ...line })),
-      { time: new Date(NOW + 1).toISOString(), ...common, ...first, keyId: 'key_2' },
+      { time: new Date(NOW + 1).toISOString(), ...common, ...first, keyId: 'key_1' },
     ])
   })
   test('does not gather without end', () => {
