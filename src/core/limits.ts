@@ -116,16 +116,16 @@ function take(buckets: Buckets, wanted: { bucket: string; limit: Limit; count: n
   const allowed = Math.min(count, Math.max(0, limit.max - ring.tokens))
   const takenAt = allowed > 0 ? addTokens(ring, at, allowed, limit.max) : at
   const retryAfterSeconds = allowed < count ? secondsUntilRoom(ring, limit, at) : 0
-  const [remaining, resetSeconds] = [remainingIn(ring, limit), resetSecondsOf(ring, at)]
-  return { allowed, remaining, resetSeconds, retryAfterSeconds, takenAt }
+  const remaining = remainingIn(ring, limit)
+  return { allowed, remaining, resetSeconds: resetSecondsOf(ring, at), retryAfterSeconds, takenAt }
 }
 
 function peek(buckets: Buckets, bucket: string, limit: Limit, at: number): Taken {
   const ring = findRing(buckets, bucket, limit, at) ?? createTokenRing(limit.windowMs, false)
   const allowed = ring.tokens < limit.max ? 1 : 0
   const retryAfterSeconds = allowed === 0 ? secondsUntilRoom(ring, limit, at) : 0
-  const [remaining, resetSeconds] = [remainingIn(ring, limit), resetSecondsOf(ring, at)]
-  return { allowed, remaining, resetSeconds, retryAfterSeconds, takenAt: at }
+  const remaining = remainingIn(ring, limit)
+  return { allowed, remaining, resetSeconds: resetSecondsOf(ring, at), retryAfterSeconds, takenAt: at }
 }
 
 const remainingIn = (ring: TokenRing, limit: Limit): number => Math.max(0, limit.max - ring.tokens)

@@ -26,8 +26,7 @@ export type RequestLine = {
  * as much as its parsing.
  */
 export function createLog(now: () => number, out: (text: string) => void = writeOut): Log {
-  const isoTime = createIsoTime()
-  const beginningOf = createBeginning(isoTime)
+  const beginningOf = createBeginning()
   let lines = ''
   let timer: ReturnType<typeof setTimeout> | null = null
   const flush = (): void => {
@@ -64,7 +63,7 @@ function writeOut(text: string): void {
  * The line of a request up to its id; under load many have the same. Every value is our own, so there is nothing to
  * escape, and a request is spared the price of JSON.stringify.
  */
-function createBeginning(isoTime: (at: number) => string) {
+function createBeginning() {
   let last = { at: Number.NaN, method: '', route: '', status: 0, keyId: null as string | null, text: '' }
   return (at: number, { method, route, status, keyId }: RequestLine): string => {
     const isSame = at === last.at && route === last.route && status === last.status && keyId === last.keyId
@@ -76,11 +75,4 @@ function createBeginning(isoTime: (at: number) => string) {
   }
 }
 
-/** ISO 8601 of a millisecond; under load many lines share one. */
-function createIsoTime(): (at: number) => string {
-  let last = { at: Number.NaN, text: '' }
-  return (at) => {
-    if (at !== last.at) last = { at, text: new Date(at).toISOString() }
-    return last.text
-  }
-}
+const isoTime = (at: number): string => new Date(at).toISOString()
