@@ -11,6 +11,7 @@ import { createLog } from '../src/operations/log.ts'
 import { createMetrics } from '../src/operations/metrics.ts'
 import { createServer } from '../src/server.ts'
 import { openStore, type Store } from '../src/store/store.ts'
+import { keepOutput } from './operations/keep-output.ts'
 
 /** Noon in the middle of a month (UTC). */
 export const NOW = Date.UTC(2026, 4, 15, 12)
@@ -74,7 +75,7 @@ export async function createTestServer(options: Options = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'eventpost-test-'))
   const clock = createTestClock()
   const lines: string[] = []
-  const log = createLog(clock.now, (text) => void lines.push(text))
+  const log = createLog(clock.now, keepOutput(lines))
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const start = async () => {

@@ -5,6 +5,7 @@ import { createMetrics } from '../src/operations/metrics.ts'
 import { createServer, MOST_REPORTS, MOST_REQUESTS } from '../src/server.ts'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
 import { useClosing } from './closing.ts'
+import { keepOutput } from './operations/keep-output.ts'
 import {
   BASE_URL,
   BATCH,
@@ -60,7 +61,7 @@ describe('500', () => {
     const one = await open({})
     let isGone = false
     const lines: string[] = []
-    const log = createLog(Date.now, (text) => void lines.push(text))
+    const log = createLog(Date.now, keepOutput(lines))
     const { handle } = await createServer({
       ...one.parts(),
       get mailer() {

@@ -46,7 +46,7 @@ export function drainOnSignals(stopping: Stopping): void {
 /** Stops at once and says why: nothing more may be acknowledged. */
 export function onFault(log: Log, message: string, reason: string): void {
   log.write('error', message, { reason })
-  log.flush()
+  log.endNow()
   process.exit(1)
 }
 
@@ -70,7 +70,7 @@ async function drain({ http, answer, health, log, chores, lock, parts, sender }:
   await parts.store.close()
   lock.release()
   log.write('info', 'stopped')
-  log.flush()
+  await log.end()
 }
 
 /**

@@ -1,14 +1,20 @@
-import { writeSync } from 'node:fs'
+import { createOutput, type Output } from './output.ts'
 
 const FLUSH_MS = 100
 const FLUSH_CHARACTERS = 64 * 1024
 
+const STDOUT = 1
+
+type Level = 'info' | 'warn' | 'error'
 export type LogFields = Record<string, string | number | boolean | null>
 export type Log = {
-  write(level: 'info' | 'warn' | 'error', message: string, fields?: LogFields): void
+  write(level: Level, message: string, fields?: LogFields): void
   /** The line of a request: `key` is an id of ours, `route` and `method` are among those we know. */
   request(line: RequestLine): void
   flush(): void
+  /** Before an exit: resolves when all was written, or nobody reads. */
+  end(): Promise<void>
+  endNow(): void
 }
 
 export type RequestLine = {
@@ -25,16 +31,23 @@ export type RequestLine = {
  * value (promises 19). Lines are gathered for a tenth of a second, because a system call for each would cost a request
  * as much as its parsing.
  */
-export function createLog(now: () => number, out: (text: string) => void = writeOut): Log {
+export function createLog(
+  now: () => number,
+  out: Output = createOutput(STDOUT, (lines) => droppedLine(now(), lines)),
+): Log {
   const beginningOf = createBeginning()
   let lines = ''
   let timer: ReturnType<typeof setTimeout> | null = null
-  const flush = (): void => {
+  const take = (): string => {
     if (timer) clearTimeout(timer)
     timer = null
     const text = lines
     lines = ''
-    if (text !== '') out(text)
+    return text
+  }
+  const flush = (): void => {
+    const text = take()
+    if (text !== '') out.write(text)
   }
   const add = (line: string): void => {
     lines += line
@@ -43,8 +56,13 @@ export function createLog(now: () => number, out: (text: string) => void = write
   }
   return {
     flush,
+    end: () => {
+      flush()
+      return out.end()
+    },
+    endNow: () => out.endNow(take()),
     write(level, message, fields = {}) {
-      add(`${JSON.stringify({ time: isoTime(now()), level, message, ...fields })}\n`)
+      add(lineOf(now(), level, message, fields))
     },
     request(line) {
       add(`${beginningOf(now(), line)}${line.requestId}","ms":${line.ms}}\n`)
@@ -52,12 +70,11 @@ export function createLog(now: () => number, out: (text: string) => void = write
   }
 }
 
-/** A reader that is slow (EAGAIN) or gone (EPIPE) must not stop the service: its lines are dropped. */
-function writeOut(text: string): void {
-  try {
-    writeSync(1, text)
-  } catch {}
-}
+const lineOf = (at: number, level: Level, message: string, fields: LogFields): string =>
+  `${JSON.stringify({ time: isoTime(at), level, message, ...fields })}\n`
+
+const droppedLine = (at: number, lines: number): string =>
+  lineOf(at, 'warn', 'lines were dropped here, because nobody read them', { lines })
 
 /**
  * The line of a request up to its id; under load many have the same. Every value is our own, so there is nothing to

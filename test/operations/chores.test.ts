@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from 'bun:test'
 import { type Chores, startChores } from '../../src/operations/chores.ts'
 import { createLog } from '../../src/operations/log.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
+import { keepOutput } from './keep-output.ts'
 
 const SAVE_USES_MS = 30_000
 const CLEAN_UP_MS = 60_000
@@ -18,7 +19,7 @@ beforeEach(async () => {
   lines = []
   batches = []
   const parts = server.parts()
-  const log = createLog(server.clock.now, (text) => void lines.push(text))
+  const log = createLog(server.clock.now, keepOutput(lines))
   jest.useFakeTimers()
   chores = startChores(
     {

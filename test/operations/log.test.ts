@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createLog } from '../../src/operations/log.ts'
+import { keepOutput } from './keep-output.ts'
 import { API, BATCH, CONTACTS, createTestServer, EVENTS, NOW, type TestServer } from '../helper.ts'
 
 const CANARY = 'canary7f3a'
@@ -28,6 +29,15 @@ describe('the log of requests', () => {
     const requestId = headers.get('x-request-id')
     expect(known).toEqual({ ...line, requestId, route: EVENTS, status: 404, keyId: server.first.keyId })
     expect(other).toEqual({ ...line, requestId: expect.any(String), route: 'other', status: 404, keyId: null })
+  })
+
+  test('says how long each took', async () => {
+    const [before, startedAt] = [server.logged().length, performance.now()]
+    await server.call('GET', EVENTS)
+    const took = performance.now() - startedAt
+    const { ms } = JSON.parse(server.logged().slice(before)) as { ms: number }
+    expect(ms).toBeGreaterThanOrEqual(0)
+    expect(ms).toBeLessThanOrEqual(Math.ceil(took))
   })
 
   test('has the route of every page, with nothing of what stands in its address', async () => {
@@ -106,10 +116,7 @@ describe('createLog', () => {
     const texts: string[] = []
     return {
       texts,
-      log: createLog(
-        () => NOW,
-        (text) => void texts.push(text),
-      ),
+      log: createLog(() => NOW, keepOutput(texts)),
     }
   }
   test('gathers lines and writes them in order, at once or after a tenth of a second', async () => {
@@ -128,10 +135,7 @@ describe('createLog', () => {
   test('every line of a request says its own, whatever the one before it was', () => {
     const texts: string[] = []
     let now = NOW
-    const log = createLog(
-      () => now,
-      (text) => void texts.push(text),
-    )
+    const log = createLog(() => now, keepOutput(texts))
     const first = { requestId: 'req_1', method: 'GET', route: '/a', status: 200, ms: 1.5, keyId: null }
     const others = [
       { requestId: 'req_2', ms: 0 },
