@@ -1,5 +1,5 @@
 /** Templates of mails (messages.md, Templates; spec 1.5, 6): LiquidJS, with everything left out that could do harm. */
-import { Liquid, type Template } from 'liquidjs'
+import type { Liquid, Template } from 'liquidjs'
 import { sayTemplateError } from './template-faults.ts'
 import type { TemplateScope } from './template-scope.ts'
 
@@ -33,9 +33,14 @@ const MARK = `v${crypto.randomUUID().replaceAll('-', '')}x`
 const HIDDEN = new RegExp(`${MARK}([0-9a-f]*)z`)
 const hideValue = (text: string): string => `${MARK}${Buffer.from(text, 'utf8').toString('hex')}z`
 
-const engine = createEngine()
+let opened: Liquid | null = null
+
+/** Opened with the first template that is read: an installation without mails does without it. */
+const engine = (): Liquid => (opened ??= createEngine())
 
 function createEngine(): Liquid {
+  // loaded here and at once, because filling a template waits for nothing
+  const { Liquid } = require('liquidjs') as typeof import('liquidjs')
   const liquid = new Liquid({
     ownPropertyOnly: true,
     strictFilters: true,
@@ -72,7 +77,7 @@ const parsed = new Map<string, Template[]>()
 function parseTemplate(source: string): Template[] {
   const known = parsed.get(source)
   if (known) return known
-  const template = engine.parse(source)
+  const template = engine().parse(source)
   if (parsed.size >= PARSED_MAX) parsed.clear()
   parsed.set(source, template)
   return template
@@ -81,7 +86,7 @@ function parseTemplate(source: string): Template[] {
 /** Fills a template with the values of one person and event. Blank values count as missing: never a blank mail. */
 export function fillTemplate(source: string, scope: TemplateScope): Filled | TemplateFault {
   try {
-    const filled = String(engine.renderSync(parseTemplate(source), scope))
+    const filled = String(engine().renderSync(parseTemplate(source), scope))
     return filled.length > FILLED_CHARACTERS ? { broken: 'what it makes is too long for a mail' } : { filled }
   } catch (error) {
     return faultOf(error)
@@ -118,7 +123,7 @@ export const splitValues = (text: string): ({ plain: string } | { value: string 
 /** What is wrong with a template before any event has come: sentences for its author, none when it can be used. */
 export function findTemplateProblems(source: string): string[] {
   try {
-    const used = engine.globalVariableSegmentsSync(parseTemplate(source))
+    const used = engine().globalVariableSegmentsSync(parseTemplate(source))
     const unknown = used.map((segments) => segments.map(String)).filter((segments) => !isKnownVariable(segments))
     return unknown.map((segments) => `There is no variable ${segments.join('.')}. ${KNOWN}`)
   } catch (error) {
@@ -130,7 +135,7 @@ export function findTemplateProblems(source: string): string[] {
 /** The names of the event's properties that a template asks for; none of one that cannot be read. */
 export function listUsedProperties(source: string): string[] {
   try {
-    const used = engine.globalVariableSegmentsSync(parseTemplate(source))
+    const used = engine().globalVariableSegmentsSync(parseTemplate(source))
     return [...new Set(used.flatMap(([root, name]) => (root === 'event' && name !== undefined ? [String(name)] : [])))]
   } catch {
     return []
