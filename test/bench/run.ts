@@ -10,8 +10,11 @@ import { signEmail } from '../../src/core/identity.ts'
 import { hasWrk, type Kind, type Load, type People, sendLoad, type Target } from './load.ts'
 import { createFolder, EXECUTABLE, residentMb, runJson, type Service, startService, waitForRest } from './service.ts'
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
-const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
+/** Many and short: both servers change from second to second with the machine, so what is compared must lie close together. */
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 13)
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 2)
+/** Of which the best says the latency: a machine that stalls now and then also stalls the bare server. */
+const LATENCY_ROUNDS = 3
 /** Long enough that what a short load leaves for the pause after it is done in between. */
 const SUSTAINED_SECONDS = Number(process.env.BENCH_SUSTAINED_SECONDS ?? 60)
 const COLD_STARTS = 9
@@ -141,7 +144,9 @@ function judge(rounds: Record<'64' | '256' | 'collect', Round[]>, mb: number, co
   const at64 = median(rounds['64'].map((one) => one.ratio))
   const at256 = median(rounds['256'].map((one) => one.ratio))
   const collected = median(rounds.collect.map((one) => one.ratio))
-  const best = (pick: (load: Load) => number): number => Math.min(...rounds['64'].map((one) => pick(one.ours)))
+  const few = Math.min(ROUNDS, LATENCY_ROUNDS)
+  const best = (pick: (load: Load) => number): number =>
+    Math.min(...rounds['64'].slice(0, few).map((one) => pick(one.ours)))
   const atLeast = (name: string, bar: number, reached: number): Figure => ({
     name,
     asked: `at least ${bar}`,
@@ -159,12 +164,12 @@ function judge(rounds: Record<'64' | '256' | 'collect', Round[]>, mb: number, co
     atLeast('ratio to bare Bun.serve at 256 connections (median)', 0.4, at256),
     atLeast('ratio of POST /c to bare Bun.serve at 64 connections (median)', 0.3, collected),
     atMost(
-      'median latency at 64, ms (best round)',
+      `median latency at 64, ms (best of ${few} rounds)`,
       3,
       best((load) => load.p50Ms),
     ),
     atMost(
-      'p99 latency at 64, ms (best round)',
+      `p99 latency at 64, ms (best of ${few} rounds)`,
       20,
       best((load) => load.p99Ms),
     ),
