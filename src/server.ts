@@ -11,7 +11,7 @@ import type { Parts } from './core/parts.ts'
 import { isEarlyRefusal, refuse } from './core/refusals.ts'
 import { factsOf, noteFacts } from './core/request-facts.ts'
 import { createRequestIds } from './core/request-ids.ts'
-import { createRouteFinder, createUrlMend, pathOf } from './core/request-paths.ts'
+import { createPlaceFinder, createRouteFinder, pathOf, type Place } from './core/request-paths.ts'
 import { openPages, type Pages, type Router } from './dashboard/late.ts'
 import { MCP_PATH, mcpRoutes } from './mcp/index.ts'
 import { assetRoutes, readScript, readStub } from './assets.ts'
@@ -48,9 +48,6 @@ const ONLY_HTTPS = 'max-age=31536000'
 /** What listens, and knows the address a request came from. Asked only where it matters: mostly nobody needs to know. */
 export type Listener = { requestIP(request: Request): { address: string } | null }
 export type Handle = (request: Request, listener: Listener) => Response | Promise<Response>
-
-/** `route`: of what programs call; null for a page. */
-type Arrived = { path: string; route: string | null; startedAt: number }
 
 /**
  * Everything between a request and its answer: who asks (address, request id), the doors, and what every answer has in
@@ -93,14 +90,14 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       .use(assetRoutes()),
   )
   const nextId = createRequestIds()
-  const mendUrl = createUrlMend()
+  const findPlace = createPlaceFinder(findRoute)
   const findAddress = createAddressFinder(parts)
   const isSecure = parts.baseUrl.startsWith('https:')
 
   const [reports, others] = [{ inProgress: 0 }, { inProgress: 0 }]
   const crowdOf = (path: string): { inProgress: number } => (path === COLLECT_PATH ? reports : others)
 
-  const ask = (request: Request, { path, route }: Arrived): Response | Promise<Response> => {
+  const ask = (request: Request, { path, route }: Place): Response | Promise<Response> => {
     crowdOf(path).inProgress += 1
     const isCrowded = isOfProgram(path)
       ? others.inProgress > MOST_REQUESTS
@@ -111,25 +108,22 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
 
   // no async function: each costs every request a promise and a turn of the queue
   const handle: Handle = (request, listener) => {
-    mendUrl(request)
-    const path = pathOf(request.url)
-    const arrived = { path, route: findRoute(path), startedAt: performance.now() }
-    const requestId = nextId()
+    const place = findPlace(request)
     const address = (): string =>
       findAddress(listener.requestIP(request)?.address ?? '', request.headers.get('x-forwarded-for'))
-    noteFacts(request, { requestId, address, access: null, refusal: null })
-    const answered = ask(request, arrived)
+    noteFacts(request, { requestId: nextId(), address })
+    const answered = ask(request, place)
     return answered instanceof Promise
       ? answered.then(
-          (response) => finish(request, response, arrived),
-          (error: unknown) => answerFault(request, error).then((response) => finish(request, response, arrived)),
+          (response) => finish(request, response, place),
+          (error: unknown) => answerFault(request, error).then((response) => finish(request, response, place)),
         )
-      : finish(request, answered, arrived)
+      : finish(request, answered, place)
   }
 
   /** Every request comes here once: what a door rejects has become an answer. */
-  const finish = (request: Request, response: Response, arrived: Arrived): Response => {
-    const { path } = arrived
+  const finish = (request: Request, response: Response, place: Place): Response => {
+    const { path } = place
     crowdOf(path).inProgress -= 1
     // answers of the API carry them from the start
     if (!path.startsWith(API_PREFIX) && path !== COLLECT_PATH) {
@@ -138,14 +132,14 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       if (isSecure) response.headers.set('Strict-Transport-Security', ONLY_HTTPS)
     }
     if (parts.health.isDraining) response.headers.set('Connection', 'close')
-    record(request, response.status, arrived)
+    record(request, response.status, place)
     return response
   }
 
   /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
-  const record = (request: Request, status: number, { path, route: found, startedAt }: Arrived): void => {
+  const record = (request: Request, status: number, { path, route: found }: Place): void => {
     const route = found ?? pages.findRoute(path) ?? (path.startsWith('/assets/') ? '/assets/*' : 'other')
-    const { requestId, address, access, app, refusal } = factsOf(request)
+    const { requestId, startedAt, address, access, app, refusal } = factsOf(request)
     const { method } = request
     const ms = performance.now() - startedAt
     parts.metrics.countRequest(method, route, status, ms / 1000)

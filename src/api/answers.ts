@@ -4,21 +4,29 @@ import { factsOf } from '../core/request-facts.ts'
 /** Seconds after which a caller may try again when the store could not commit. */
 const RETRY_UNAVAILABLE_S = 2
 
-/** What every answer has. A Response copies them as they are, which costs a third of naming them each time. */
-const COMMON = new Headers({
+type Answer = (request: Request, status: number, body: object, headers?: Record<string, string>) => Response
+
+/** What every answer has. */
+const COMMON: Record<string, string> = {
   'Content-Type': 'application/json; charset=utf-8',
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
-})
+}
+
+/** For answers that have `more` in common. A Response copies it all as it is, at half the price of naming it. */
+export function createAnswer(more: Record<string, string> = {}): Answer {
+  const common = new Headers({ ...COMMON, ...more })
+  return (request, status, body, headers = {}) => {
+    // nothing may be awaited before they are copied: the next answer has another id
+    common.set('X-Request-Id', factsOf(request).requestId)
+    const response = new Response(JSON.stringify(body), { status, headers: common })
+    for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+    return response
+  }
+}
 
 /** A JSON answer. */
-export function answer(request: Request, status: number, body: object, headers: Record<string, string> = {}): Response {
-  // nothing may be awaited before they are copied: the next answer has another id
-  COMMON.set('X-Request-Id', factsOf(request).requestId)
-  const response = new Response(JSON.stringify(body), { status, headers: COMMON })
-  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
-  return response
-}
+export const answer = createAnswer()
 
 /** The answer to a refusal, in the one shape that every error has. */
 export function refusalAnswer(request: Request, refusal: Refusal, headers: Record<string, string> = {}): Response {

@@ -4,7 +4,7 @@ import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { readBytes } from '../core/request-bytes.ts'
 import { factsOf } from '../core/request-facts.ts'
-import { answer, refusalAnswer } from './answers.ts'
+import { createAnswer, refusalAnswer } from './answers.ts'
 import { parseBody } from './body.ts'
 
 export const COLLECT_PATH = '/c'
@@ -25,6 +25,7 @@ const PREFLIGHT = {
 const METHODS = { Allow: 'POST, OPTIONS' }
 const TOO_LARGE = refuse('too_large', { message: 'The body is too large. Send at most 32 KB.' })
 const STORED = { ok: true }
+const answerPage = createAnswer(COLLECT_CORS)
 
 /** POST /c: what the browser script reports (spec 4.5; snippet.md). Its bodies are `text/plain`, which asks for no preflight. */
 export const collectRoutes = (parts: Parts) =>
@@ -33,7 +34,7 @@ export const collectRoutes = (parts: Parts) =>
       COLLECT_PATH,
       async ({ request }) => {
         const refusal = await collect(parts, request)
-        return refusal ? refusalAnswer(request, refusal, COLLECT_CORS) : answer(request, 202, STORED, COLLECT_CORS)
+        return refusal ? refusalAnswer(request, refusal, COLLECT_CORS) : answerPage(request, 202, STORED)
       },
       { parse: 'none' },
     )

@@ -98,6 +98,5 @@ function recordedAnswer(
 ): Response {
   const body = { ok: true, contactId: publicId('con', contactId), created }
   if (replayed) Object.assign(headers, REPLAYED)
-  warnings.push(...warnOfLink(input, app))
-  return answer(request, 202, withWarnings(body, warnings), headers)
+  return answer(request, 202, withWarnings(body, warnings.concat(warnOfLink(input, app))), headers)
 }

@@ -21,6 +21,6 @@ const nextId = createRequestIds()
 
 function unserved(refusal: Refusal, headers: Record<string, string>): Response {
   const request = new Request('http://localhost')
-  noteFacts(request, { requestId: nextId(), address: () => UNKNOWN_ADDRESS, access: null, refusal: null })
+  noteFacts(request, { requestId: nextId(), address: () => UNKNOWN_ADDRESS })
   return refusalAnswer(request, refusal, headers)
 }

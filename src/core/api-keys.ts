@@ -44,11 +44,10 @@ export const hashApiKey = (text: string): string => Bun.SHA256.hash(text, 'base6
  * The token of an `Authorization: Bearer` header (spec 5.1), or null where there is no such thing. The scheme's case does
  * not matter, one space or more follow it, and nothing may follow the token (RFC 9110, 11.4; RFC 6750, 2.1).
  */
-export function readBearer(header: string | null): string | null {
-  return header === null ? null : (BEARER.exec(header)?.[1] ?? null)
-}
+export const readBearer = (header: string | null): string | null =>
+  header !== null && BEARER.test(header) ? header.slice(header.lastIndexOf(' ') + 1) : null
 
-const BEARER = /^bearer +([\w.~+/-]+=*)$/i
+const BEARER = /^bearer +[\w.~+/-]+=*$/i
 
 const checksumOf = (checked: string): string => toBase62(Bun.hash.crc32(checked), CHECKSUM_LENGTH)
 

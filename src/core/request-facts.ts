@@ -7,6 +7,8 @@ import type { Refusal } from './refusals.ts'
  */
 export type RequestFacts = {
   requestId: string
+  /** by performance.now() */
+  startedAt: number
   /** the client's, behind trusted proxies */
   address(): string
   access: Access | null
@@ -20,7 +22,12 @@ export type RequestFacts = {
 const FACTS = Symbol('facts')
 type Noted = Request & { [FACTS]?: RequestFacts }
 
-export const noteFacts = (request: Noted, facts: RequestFacts): void => void (request[FACTS] = facts)
+type Arrival = Pick<RequestFacts, 'requestId' | 'address'>
+
+/** Before the doors are asked; a request's time counts from here. */
+export function noteFacts(request: Noted, { requestId, address }: Arrival): void {
+  request[FACTS] = { requestId, startedAt: performance.now(), address, access: null, refusal: null }
+}
 
 export function factsOf(request: Noted): RequestFacts {
   const facts = request[FACTS]

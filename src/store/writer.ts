@@ -39,6 +39,7 @@ type Parts = {
 export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   let waiting: Waiting[] = []
   let inFlight: Waiting[][] = []
+  let rowsInFlight = 0
   let isScheduled = false
   let whenIdle: (() => void)[] = []
   let isStopped = false
@@ -55,10 +56,8 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
     return batch.sort(byPerson)
   }
 
-  const rowsInFlight = (): number => inFlight.reduce((sum, batch) => sum + batch.length, 0)
-
   const isEnough = (): boolean =>
-    waiting.length >= Math.max(ENOUGH_ROWS, rowsInFlight()) && inFlight.length < AHEAD_BATCHES
+    waiting.length >= Math.max(ENOUGH_ROWS, rowsInFlight) && inFlight.length < AHEAD_BATCHES
 
   const isDue = (): boolean => (inFlight.length === 0 ? waiting.length > 0 : isEnough())
 
@@ -67,10 +66,12 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
     if (!isDue()) return
     const batch = takeBatch()
     inFlight.push(batch)
+    rowsInFlight += batch.length
     const startedAt = monotonicMs()
     const outcomes = await commit(batch.map((entry) => entry.job)).catch((): Outcome[] => [])
     const ms = monotonicMs() - startedAt
     inFlight = inFlight.filter((other) => other !== batch)
+    rowsInFlight -= batch.length
     // the next batch is on its way before this one's answers are written
     void flush()
     batch.forEach((entry, index) => answer(entry, outcomes[index] ?? { refusal: 'commit_unconfirmed' }))
@@ -107,7 +108,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
       waiting = waiting.filter((entry) => !entry.isAnswered)
       for (const entry of inFlight.flat()) if (entry.since < limit) answer(entry, { refusal: 'commit_unconfirmed' })
     },
-    waiting: () => waiting.length + rowsInFlight(),
+    waiting: () => waiting.length + rowsInFlight,
     /** Takes no more writes. @returns when those that were taken have their outcome */
     stop(): Promise<void> {
       isStopped = true

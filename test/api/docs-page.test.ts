@@ -120,7 +120,7 @@ describe('the page', () => {
 test('hostile text in a setting stays text', async () => {
   const hostile = '</code></pre><script>alert(1)</script>"\n```\n<img src=x onerror=alert(1)>'
   const request = new Request('http://localhost/api/v1/docs')
-  noteFacts(request, { requestId: 'req_x', address: () => '127.0.0.1', access: null, refusal: null })
+  noteFacts(request, { requestId: 'req_x', address: () => '127.0.0.1' })
   const info = { ...document.info, summary: hostile }
   const html = await docsPage(request, { ...document, info, servers: [{ url: hostile }] }, {}).text()
   expect(html).not.toMatch(/<script|<img/)

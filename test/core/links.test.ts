@@ -308,3 +308,22 @@ test('isLinkable says what linkableUrl says, for plain and for strange ones', ()
   }
   expect(isLinkable('https://github.io/x', ['github.io'])).toBe(false)
 })
+
+test('a URL is judged by the hosts it is asked about, whatever was asked before', () => {
+  const [own, foreign] = [['example.com'], ['other.example']]
+  const urls = [
+    'https://app.example.com/a',
+    'https://app.example.com/b',
+    'https://app.example.com',
+    'https://other.example/',
+  ]
+  for (let round = 0; round < 2; round += 1) {
+    expect(urls.map((url) => isLinkable(url, own))).toEqual([true, true, true, false])
+    expect(urls.map((url) => isLinkable(url, foreign))).toEqual([false, false, false, true])
+    expect(
+      ['https://app.example.com.evil.example/', 'https://app.example.com/a b'].map((url) => isLinkable(url, own)),
+    ).toEqual([false, false])
+    expect(isLinkable('https://app.example.com/a', [])).toBe(false)
+    expect(isLinkable('http://xexample.com/a', own)).toBe(false)
+  }
+})

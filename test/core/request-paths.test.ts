@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createRouteFinder, createUrlMend, pathOf } from '../../src/core/request-paths.ts'
+import { createPlaceFinder, createRouteFinder, pathOf } from '../../src/core/request-paths.ts'
 
 /** As the server has it from a caller: whatever stood in Host. */
 const withUrl = (url: string): Request =>
@@ -8,7 +8,7 @@ const withUrl = (url: string): Request =>
 test.each([
   ['http://a.example/b/c', '/b/c'],
   ['http://a.example/b?c=/d', '/b'],
-  ['http://a.example/b#c', '/b'],
+  ['http://a.example/b#c', '/b#c'],
   ['http://a.example', '/'],
   ['http://a.example/', '/'],
   ['http://a.example/?b', '/'],
@@ -26,13 +26,36 @@ test.each([
   ['http://a.example/b', 'http://a.example/b'],
   ['http://127.0.0.1:8080/b?c', 'http://127.0.0.1:8080/b?c'],
 ])('a request for %s has the URL %s, whatever came before', (url, whole) => {
-  const mend = createUrlMend()
-  for (const before of ['http://a.example/', 'http://a.example:99999/', 'http://a.example/b']) {
-    mend(withUrl(before))
+  const find = createPlaceFinder(() => null)
+  for (const before of ['http://a.example/', 'http://a.example:99999/', 'http://a.example/b', url]) {
+    find(withUrl(before))
     const request = withUrl(url)
-    mend(request)
+    find(request)
     expect(request.url).toBe(whole)
   }
+})
+
+test('each request has its own place, whatever came before', () => {
+  const find = createPlaceFinder(createRouteFinder(['/b', '/d/:e']))
+  const places: [url: string, path: string, route: string | null][] = [
+    ['http://a.example/b', '/b', '/b'],
+    ['http://a.example/bc', '/bc', null],
+    ['http://a.example/b?c', '/b', '/b'],
+    ['http://a.example/c?b', '/c', null],
+    ['http://a.example/d/1', '/d/1', '/d/:e'],
+    ['http://a.example/d/2', '/d/2', '/d/:e'],
+    ['http://a.example/', '/', null],
+    ['http://a.example', '/', null],
+    ['http://a:99999/b', '/b', '/b'],
+    ['http://b.example/b', '/b', '/b'],
+    ['/b', '/b', '/b'],
+    ['/', '/', null],
+  ]
+  const all = Array.from({ length: 300 }, (_, index) =>
+    places.map(([url, ...place]) => [url.replace('b.example', `b${index}.example`), ...place] as const),
+  )
+  for (const [url, path, route] of [...places.toReversed(), ...all.flat()])
+    expect([url, find(withUrl(url))]).toEqual([url, { path, route }])
 })
 
 describe('the route of a path', () => {

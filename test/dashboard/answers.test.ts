@@ -69,7 +69,7 @@ test('every page has the headers, and neither script nor style of its own', asyn
 describe('a refusal outside the pages', () => {
   const refused = (path: string, accept: string) => {
     const request = new Request(`${BASE}${path}`, { headers: { Accept: accept } })
-    noteFacts(request, { requestId: HOSTILE, address: () => '127.0.0.1', access: null, refusal: null })
+    noteFacts(request, { requestId: HOSTILE, address: () => '127.0.0.1' })
     return request
   }
   const BROWSER = 'text/html,application/xhtml+xml,*/*;q=0.8'

@@ -52,7 +52,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
     const request = new Request(`${baseUrl}${path}`, init)
-    noteFacts(request, { requestId: 'req_1', address: () => address, access: null, refusal: null })
+    noteFacts(request, { requestId: 'req_1', address: () => address })
     return app.handle(request)
   }
   return {

@@ -131,6 +131,7 @@ describe('createWriter', () => {
     expect(await first).toEqual({ refusal: 'commit_unconfirmed' })
     await answerAll()
     expect(await second).toEqual(outcome(0))
+    expect(writer.waiting()).toBe(0)
   })
 
   test('a stop waits for all that was taken and takes no more', async () => {
