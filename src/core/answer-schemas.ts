@@ -28,7 +28,12 @@ export const WarningItem = Type.Object(ISSUE, {
 
 export const FieldErrorItem = Type.Object(ISSUE, { description: 'A field that cannot be accepted.' })
 
-const WARNINGS = Type.Optional(Type.Array(WarningItem, { description: 'Absent when there is nothing to warn of.' }))
+const WARNINGS = Type.Optional(
+  Type.Array(WarningItem, {
+    description:
+      'Absent when there is nothing to warn of. `unknown_field`: the call knows no such field. `url_not_linkable`: mails will not link to the `url` of this results_ready.',
+  }),
+)
 const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })
 
 /** A stored person. */

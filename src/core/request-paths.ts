@@ -13,7 +13,7 @@ function createUrlMend(): (request: Request) => void {
     const start = startOfPath(url)
     const parsed = URL.parse(url)
     // not cut from the text, which would be held with all that stands in it
-    if (parsed) origin = start < 0 ? origin : `${parsed.origin}/`
+    if (parsed) origin = url.startsWith(`${parsed.origin}/`) ? `${parsed.origin}/` : origin
     // on the same object: a copy's body would not fail when the client goes away
     else Object.defineProperty(request, 'url', { value: NAMELESS + (start < 0 ? '/' : url.slice(start)) })
   }
@@ -54,7 +54,7 @@ export function createPlaceFinder(findRoute: RouteFinder): (request: Request) =>
     const route = findRoute(path)
     const place = { path: route === path ? route : path, route }
     // a URL that had to be mended is mended on each request anew
-    if (route === path && request.url === url && url.endsWith(path)) {
+    if (route === path && request.url === url && !url.includes('?')) {
       if (known.size >= KNOWN_URLS) known.clear()
       known.set(url, place)
     }

@@ -14,6 +14,7 @@ export type Log = {
   flush(): void
   /** Before an exit: resolves when all was written, or nobody reads. */
   end(): Promise<void>
+  /** For who exits at once: see Output. */
   endNow(): void
 }
 

@@ -1,18 +1,18 @@
 import { write } from 'node:fs'
 
-/** A few seconds of the heaviest load, kept for a reader that stands still; beyond it, lines are dropped and counted. */
+/** Some 20,000 lines of requests, and as many again on their way; beyond that, lines are dropped and counted. */
 const WAITING_CHARACTERS = 4 * 1024 * 1024
 /** After a pipe that is full and does not wait (EAGAIN). */
 const AGAIN_MS = 20
-/** Whoever has not read for so long is not waited for at the end. */
-const END_MS = 1_000
-/** Enough for a write beside the program, whatever else the machine does. */
+/** At the end, because perhaps nobody reads: the whole stop has ten seconds (promises 8). */
+const END_MS = 300
+/** Mostly enough for a write beside the program; a disk that hangs is not waited for. */
 const END_NOW_MS = 100
 
 export type Output = {
   /** Takes whole lines. */
   write(lines: string): void
-  /** Resolves when all was written, or nobody has read for a second. */
+  /** Resolves when all was written, or a little later, because perhaps nobody reads. */
   end(): Promise<void>
   /** The same at once with the last lines, for who is about to exit: nothing else happens meanwhile. */
   endNow(lines: string): void
@@ -25,7 +25,7 @@ export type Output = {
 export function createOutput(fd: number, dropped: (lines: number) => string, mostWaiting = WAITING_CHARACTERS): Output {
   let waiting = ''
   let droppedLines = 0
-  /** What is being written; bytes where it is the rest of what was written in part. */
+  /** What is being written; bytes only where it is the rest of what was written in part, because they are garbage of ours. */
   let current: string | Uint8Array = ''
   let whenWritten = Promise.withResolvers<void>()
 
@@ -69,9 +69,10 @@ export function createOutput(fd: number, dropped: (lines: number) => string, mos
       if (isWriting()) await Promise.race([whenWritten.promise, Bun.sleep(END_MS)])
     },
     endNow(lines) {
-      // what is on its way goes first; neither is waited for longer, because perhaps nobody reads
+      // what is on its way goes first, or is cut here: then these begin a line of their own
+      const before = isWriting() ? '\n' : ''
       if (isWriting()) Bun.sleepSync(END_NOW_MS)
-      write(fd, takeWaiting() + lines, () => {})
+      write(fd, before + takeWaiting() + lines, () => {})
       Bun.sleepSync(END_NOW_MS)
     },
   }

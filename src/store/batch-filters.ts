@@ -88,7 +88,7 @@ export const keyOf = (contactId: number, batch: number): number => mix(contactId
 function placeOf(contactId: number, batch: number): { at: number; bits: number; more: number } {
   const [mixed, upper] = [mix(contactId, batch), upperOf(batch)]
   return {
-    // no %, which of 32 bits is no whole number to the engine: the look-up would be slow
+    // not %: of a number of 32 bits it is a fraction to the engine, and the look-up by it slow
     at: 2 * (mixed & (PAIRS - 1)),
     bits: (1 << upper) | (1 << (upper >>> 5)) | (1 << (upper >>> 10)),
     more: (1 << (upper >>> 15)) | (1 << (mixed >>> 17)) | (1 << (mixed >>> 22)),

@@ -8,7 +8,7 @@ const EMAIL_BYTES = 40
 /**
  * A number for each of those who came lately, by app and email in its identity form, which is ASCII. It takes 1.9 MB that
  * no collection walks: the same for 30,000 in a Map of texts took 10 MB (measured). Whoever comes to a full set has the
- * place of one in it, in turn, who is looked up again: where every tenth who comes is new and the others are 20,000, 16 % of
+ * place of one in it, who is looked up again: where every tenth who comes is new and the others are 20,000, 16 % of
  * those, and 29 % where each had but one place (measured).
  */
 export function createPersonCache() {

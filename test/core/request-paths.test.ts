@@ -58,6 +58,17 @@ test('each request has its own place, whatever came before', () => {
     expect([url, find(withUrl(url))]).toEqual([url, { path, route }])
 })
 
+test('only the address of a program is kept, without a query', () => {
+  const asked: string[] = []
+  const find = createPlaceFinder((path) => {
+    asked.push(path)
+    return path === '/b' || path === '/d/1' ? path.replace('/d/1', '/d/:e') : null
+  })
+  const urls = ['http://a.example/b', 'http://a.example/b?c=/b', 'http://a.example/d/1', 'http://a.example/c', '/b']
+  for (const url of [...urls, ...urls]) find(withUrl(url))
+  expect(asked).toEqual(['/b', '/b', '/d/1', '/c', '/b', '/b', '/d/1', '/c', '/b'])
+})
+
 describe('the route of a path', () => {
   const find = createRouteFinder(['/', '/apps/:app', '/apps/new', '/apps/:app/:page', '/apps/:app/keys'])
   test.each([

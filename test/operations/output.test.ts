@@ -33,6 +33,10 @@ function openPipe({ waits }: { waits: boolean }) {
       // nothing is there now
     }
   }
+  const readNow = (): string => {
+    readSome()
+    return text
+  }
   const readUntil = async (last: RegExp): Promise<string[]> => {
     while (!last.test(text.slice(-1_000))) {
       readSome()
@@ -40,7 +44,7 @@ function openPipe({ waits }: { waits: boolean }) {
     }
     return text.split('\n').slice(0, -1)
   }
-  return { output: createOutput(writer, (lines) => `dropped ${lines}\n`, 500_000), readUntil }
+  return { output: createOutput(writer, (lines) => `dropped ${lines}\n`, 500_000), readNow, readUntil }
 }
 
 describe.skipIf(process.platform === 'win32').each([
@@ -74,10 +78,19 @@ describe.skipIf(process.platform === 'win32').each([
 })
 
 test('what is at its end is written at once', async () => {
-  const { output, readUntil } = openPipe({ waits: true })
+  const { output, readNow } = openPipe({ waits: true })
   output.write('one\n')
   output.endNow('two\n')
-  expect(await readUntil(/two\n$/)).toEqual(['one', 'two'])
+  // before anything else happens, as for who exits
+  expect(readNow()).toBe('one\n\ntwo\n')
+})
+
+test('the last line is whole where the one before it was cut', async () => {
+  const { output, readUntil } = openPipe({ waits: false })
+  for (const line of linesOf(400)) output.write(line)
+  await readUntil(/0$|x$/)
+  output.endNow('last\n')
+  expect((await readUntil(/\nlast\n$/)).at(-1)).toBe('last')
 })
 
 test('the end of a reader that stands still comes at once too', () => {
