@@ -52,7 +52,7 @@ export function createPlaceFinder(findRoute: RouteFinder): (request: Request) =>
     mendUrl(request)
     const path = pathOf(request.url)
     const route = findRoute(path)
-    const place = { path: route === path ? route : path, route }
+    const place = { path, route }
     // a URL that had to be mended is mended on each request anew
     if (route === path && request.url === url && !url.includes('?')) {
       if (known.size >= KNOWN_URLS) known.clear()

@@ -78,5 +78,7 @@ export function createOutput(fd: number, dropped: (lines: number) => string, mos
   }
 }
 
-const restOf = (written: string | Uint8Array, count: number): Uint8Array =>
-  (typeof written === 'string' ? Buffer.from(written) : written).subarray(count)
+const restOf = (written: string | Uint8Array, count: number): string | Uint8Array =>
+  count >= Buffer.byteLength(written)
+    ? ''
+    : (typeof written === 'string' ? Buffer.from(written) : written).subarray(count)

@@ -4,5 +4,5 @@ import type { Output } from '../../src/operations/output.ts'
 export const keepOutput = (texts: string[]): Output => ({
   write: (lines) => void texts.push(lines),
   end: () => Promise.resolve(),
-  endNow: () => {},
+  endNow: (lines) => void texts.push(lines),
 })
