@@ -36,7 +36,13 @@ describe('500', () => {
     throw new Error(FAULT)
   }
   const broken: Options = {
-    wrapStore: (store) => ({ ...store, recordEvent: fail, addContact: async () => fail(), listEvents: fail }),
+    wrapStore: (store) => ({
+      ...store,
+      recordEvent: fail,
+      recordEventText: fail,
+      addContact: async () => fail(),
+      listEvents: fail,
+    }),
   }
   test('a handler that throws says so in JSON, with the id under which the log has the reason', async () => {
     const one = await open(broken)
@@ -110,9 +116,8 @@ describe('500', () => {
     expect(codeOf(again)).toBe('500 internal_error')
   })
   test('a write that broke alone in the store', async () => {
-    const one = await open({
-      wrapStore: (store) => ({ ...store, recordEvent: async () => ({ refusal: 'internal_error' }) }),
-    })
+    const refuse = async () => ({ refusal: 'internal_error' }) as const
+    const one = await open({ wrapStore: (store) => ({ ...store, recordEventText: refuse }) })
     expectRefusal(await one.call('POST', EVENTS, { body: event(one) }), [500, no('internal_error')])
   })
 })
@@ -163,6 +168,7 @@ describe('503', () => {
       wrapStore: (store) => ({
         ...store,
         recordEvent: refuse,
+        recordEventText: refuse,
         addContact: refuse,
         updateContact: refuse,
         eraseContact: refuse,
@@ -236,7 +242,7 @@ describe('503', () => {
     const one = await open({
       wrapStore: (store) => ({
         ...store,
-        recordEvent: async (write) => (isFull ? { refusal: 'unavailable' } : store.recordEvent(write)),
+        recordEventText: async (event) => (isFull ? { refusal: 'unavailable' } : store.recordEventText(event)),
       }),
     })
     await one.setPlan({ eventsPerHour: 1 })

@@ -1,10 +1,11 @@
 import { type Access, type AppRow, findApp, findNamedApp } from '../core/access.ts'
 import { readBearer } from '../core/api-keys.ts'
 import type { Reading } from '../core/field-readers.ts'
+import { parseJsonObject } from '../core/json.ts'
 import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
-import { BODY_BYTES, parseBody, startReading } from './body.ts'
+import { BODY_BYTES, startReading } from './body.ts'
 import { findKeyFault } from './once.ts'
 
 /** A call that was let in and understood. */
@@ -41,39 +42,61 @@ function admit(parts: Parts, request: Request, need: Need, access: Access | null
 const isFromBrowser = (headers: Headers): boolean =>
   headers.has('origin') || headers.get('sec-fetch-site') === 'cross-site'
 
-type Reader<T> = (body: Record<string, unknown>, now: number) => Reading<T>
+/** A call that was let in, with its body, which nobody has read yet. */
+export type Arrived = { access: Access; bytes: Uint8Array }
 
-/** A call with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */
-export function readCall<T extends { app: string }>(
+/** Lets a call with a body in: 401, 415 or 413, in this order. */
+export function receiveCall(
   parts: Parts,
   request: Request,
-  read: Reader<T>,
   need: Need = 'write',
-): Call<T> | Refused | Promise<Call<T> | Refused> {
+): Refused | Promise<Arrived | Refused> {
   const admission = authenticate(parts, request, need)
   return admission instanceof Promise
-    ? admission.then((admitted) => readBody(parts, request, read, admitted))
-    : readBody(parts, request, read, admission)
+    ? admission.then((admitted) => receiveBody(request, admitted))
+    : receiveBody(request, admission)
 }
 
-function readBody<T extends { app: string }>(
-  parts: Parts,
-  request: Request,
-  read: Reader<T>,
-  admission: Admission,
-): Refused | Promise<Call<T> | Refused> {
+function receiveBody(request: Request, admission: Admission): Refused | Promise<Arrived | Refused> {
   if ('refused' in admission) return admission
   const { access } = admission
   const reading = startReading(request, BODY_BYTES)
   if ('refused' in reading) return reading
-  return reading.then((bytes) => {
-    const body = parseBody(bytes)
-    if ('refused' in body) return body
-    const fault = findKeyFault(request)
-    if (fault) return { refused: fault }
-    factsOf(request).app = findNamedApp(access, body.object)
-    return readItem(access, read(body.object, parts.clock.now()), body.object)
-  })
+  return reading.then((bytes) => (bytes === null ? { refused: refuse('too_large') } : { access, bytes }))
+}
+
+type Reader<T> = (body: Record<string, unknown>, now: number) => Reading<T>
+
+/** Reads a call about one app that was let in: 400, 404 for the app, in this order. */
+export function readArrived<T extends { app: string }>(
+  parts: Parts,
+  request: Request,
+  read: Reader<T>,
+  { access, bytes }: Arrived,
+): Call<T> | Refused {
+  const body = parseJsonObject(bytes)
+  if ('refused' in body) return body
+  const fault = findKeyFault(request)
+  if (fault) return { refused: fault }
+  factsOf(request).app = findNamedApp(access, body.object)
+  return readItem(access, read(body.object, parts.clock.now()), body.object)
+}
+
+/** For the log of refused calls, where nobody has read the body yet. */
+export function noteApp(request: Request, { access, bytes }: Arrived): void {
+  const body = parseJsonObject(bytes)
+  if (!('refused' in body)) factsOf(request).app = findNamedApp(access, body.object)
+}
+
+/** A call with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */
+export async function readCall<T extends { app: string }>(
+  parts: Parts,
+  request: Request,
+  read: Reader<T>,
+  need: Need = 'write',
+): Promise<Call<T> | Refused> {
+  const arrived = await receiveCall(parts, request, need)
+  return 'refused' in arrived ? arrived : readArrived(parts, request, read, arrived)
 }
 
 /** What was read, with the app it is about: 400, then 404 for the app. */

@@ -3,7 +3,8 @@ import { noteEventWithoutEmail } from '../core/activation.ts'
 import { EventAnswer, EventPage } from '../core/answer-schemas.ts'
 import { UNKNOWN_PERSON } from '../core/contacts.ts'
 import { type EventFields, readEventInput } from '../core/event-input.ts'
-import { listEvents, recordEvent, type RecordedEvent, warnOfLink } from '../core/events.ts'
+import { textOf } from '../core/event-texts.ts'
+import { listEvents, recordEvent, type RecordedEvent, recordEventText, warnOfLink } from '../core/events.ts'
 import { replayOf } from '../core/idempotency.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
@@ -13,11 +14,11 @@ import { isRefusal, withWarnings } from '../core/refusals.ts'
 import { EventInput, EventQuery } from '../core/schemas.ts'
 import { takeForKey } from '../core/write-limits.ts'
 import { answer, refusalAnswer } from './answers.ts'
-import { type Call, readCall } from './call.ts'
+import { type Arrived, type Call, noteApp, readArrived, receiveCall } from './call.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
 import { remainingHeaders, settleLimit, uncountedAnswer } from './limited.ts'
-import { type Once, REPLAYED } from './once.ts'
+import { hasKey, type Once, REPLAYED } from './once.ts'
 import { readPage } from './page.ts'
 import { eventView } from '../core/views.ts'
 
@@ -27,7 +28,11 @@ export const eventRoutes = (parts: Parts, once: Once) =>
     .post(
       '/events',
       async ({ request }) => {
-        const call = await readCall(parts, request, readEventInput)
+        const arrived = await receiveCall(parts, request)
+        if ('refused' in arrived) return uncountedAnswer(parts, request, 'events', arrived.refused)
+        const recorded = await recordUnread(parts, request, arrived)
+        if (recorded) return recorded
+        const call = readArrived(parts, request, readEventInput, arrived)
         if ('refused' in call) {
           noteEventWithoutEmail(parts, call)
           return uncountedAnswer(parts, request, 'events', call.refused)
@@ -90,13 +95,38 @@ export const eventRoutes = (parts: Parts, once: Once) =>
       },
     )
 
+/**
+ * The usual event: it goes to the writing thread as it came (core/event-texts.ts). null, and nothing was saved or
+ * counted, where there is more to say than that it was recorded: then it is read here.
+ */
+async function recordUnread(parts: Parts, request: Request, arrived: Arrived): Promise<Response | null> {
+  const { access, bytes } = arrived
+  const { sender } = access
+  const text = sender === null || hasKey(request) ? null : textOf(bytes)
+  if (sender === null || text === null) return null
+  const counted = takeForKey(parts, 'events', access)
+  // what is wrong with the event is said before that there are too many
+  if (counted.refused) return null
+  const outcome = await recordEventText(parts, sender, text)
+  const headers = settleLimit(parts, counted, outcome)
+  if ('isUnread' in outcome) return null
+  if (!isRefusal(outcome)) return answer(request, 202, recordedBody(outcome), headers)
+  noteApp(request, arrived)
+  return refusalAnswer(request, outcome, headers)
+}
+
+const recordedBody = ({ contactId, created }: RecordedEvent) => ({
+  ok: true,
+  contactId: publicId('con', contactId),
+  created,
+})
+
 function recordedAnswer(
   request: Request,
   { app, input, warnings }: Call<EventFields>,
-  { contactId, created, replayed }: RecordedEvent,
+  recorded: RecordedEvent,
   headers: Record<string, string>,
 ): Response {
-  const body = { ok: true, contactId: publicId('con', contactId), created }
-  if (replayed) Object.assign(headers, REPLAYED)
-  return answer(request, 202, withWarnings(body, warnings.concat(warnOfLink(input, app))), headers)
+  if (recorded.replayed) Object.assign(headers, REPLAYED)
+  return answer(request, 202, withWarnings(recordedBody(recorded), warnings.concat(warnOfLink(input, app))), headers)
 }

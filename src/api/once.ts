@@ -7,6 +7,8 @@ const HEADER = 'Idempotency-Key'
 export const MAX_IDEMPOTENCY_KEY_CHARACTERS = 255
 const KEY = new RegExp(`^[\\x20-\\x7e]{1,${MAX_IDEMPOTENCY_KEY_CHARACTERS}}$`)
 
+export const hasKey = (request: Request): boolean => request.headers.has(HEADER)
+
 /** A 400 for an Idempotency-Key that cannot be one. DELETE has no use for it. */
 export function findKeyFault(request: Request): Refusal | null {
   const key = request.headers.get(HEADER)

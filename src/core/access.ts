@@ -1,3 +1,4 @@
+import type { EventSender } from '../store/event-texts.ts'
 import type { Store } from '../store/store.ts'
 import type { Site } from '../store/snippet-types.ts'
 import type { AppRow, KeyRow, Access as StoredAccess } from '../store/types.ts'
@@ -9,8 +10,8 @@ import { type KeyLimits, limitsOf } from './write-limits.ts'
 
 export type { AppRow, Site }
 
-/** A key with what its account may do, and what its calls count towards, worked out once for all of them. */
-export type Access = StoredAccess & { keyLimits: KeyLimits }
+/** A key with what its account may do, what its calls count towards, and how its events are read elsewhere: once for all calls. */
+export type Access = StoredAccess & { keyLimits: KeyLimits; sender: EventSender | null }
 
 /** Keys held in memory, and as many site IDs and hosts. */
 const KNOWN_KEYS = 10_000
@@ -21,6 +22,9 @@ const SITE_PREFIX = 'site_'
 const MAX_SITE_ID_CHARACTERS = 64
 /** A host of more labels is not looked for by all of them. */
 const HOST_LABELS = 8
+
+/** They cross with every batch of events; of an account that has more, events are read where they come in. */
+export const MAX_SENDER_APPS = 100
 
 type Use = { lastUsedAt: number; seenInBrowserAt: number | null }
 
@@ -39,7 +43,9 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
 
   async function readAccess(keyHash: string): Promise<Access | null> {
     const access = await store.findAccess(keyHash)
-    return access && { ...access, keyLimits: limitsOf(access) }
+    if (!access) return null
+    const keyLimits = limitsOf(access)
+    return { ...access, keyLimits, sender: senderOf(access, keyLimits) }
   }
 
   async function readSite(siteId: string): Promise<Site | null> {
@@ -101,9 +107,21 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
   }
 }
 
+/** What it takes to read the events of a key (core/event-texts.ts). */
+function senderOf({ apps, plan }: StoredAccess, { events }: KeyLimits): EventSender | null {
+  if (apps.length > MAX_SENDER_APPS) return null
+  return {
+    apps: apps.map(({ id, accountId, publicId, hosts }) => ({ id, accountId, publicId, hosts })),
+    newPeoplePerMonth: plan.newPeoplePerMonth,
+    buckets: [events.bucket],
+  }
+}
+
+type Named = Pick<AppRow, 'publicId'>
+
 /** The app with this public ID, if the key's account owns it; one of another account does not exist. */
-export function findApp(access: Access, publicId: string): AppRow | null {
-  for (const app of access.apps) if (app.publicId === publicId) return app
+export function findApp<App extends Named>({ apps }: { apps: readonly App[] }, publicId: string): App | null {
+  for (const app of apps) if (app.publicId === publicId) return app
   return null
 }
 

@@ -1,5 +1,6 @@
 import type { EventPage, EventQuery } from '../store/event-reads.ts'
-import type { EventRow, Idempotency, RecordedEvent, Refused, Via } from '../store/types.ts'
+import type { EventSender, Unread } from '../store/event-texts.ts'
+import type { EventRow, EventWrite, Idempotency, RecordedEvent, Refused, Via } from '../store/types.ts'
 import type { Access, AppRow } from './access.ts'
 import { type EventFields, RESULTS_READY } from './event-input.ts'
 import { isLinkable } from './links.ts'
@@ -23,15 +24,35 @@ export type WriteContext = {
  */
 export function recordEvent(
   { store, clock }: Parts,
-  { access, app, via, buckets, idempotency }: WriteContext,
+  { access, ...context }: WriteContext,
   fields: EventFields,
 ): Promise<RecordedEvent | Refused> {
-  return store.recordEvent({
+  const { newPeoplePerMonth } = access.plan
+  return store.recordEvent(eventWrite({ ...context, newPeoplePerMonth, at: clock.now() }, fields))
+}
+
+/**
+ * The same of an event that nobody has read yet. Unread, and nothing is saved, where its sender is to be told something:
+ * read it then, and record it with its fields.
+ */
+export const recordEventText = (
+  { store, clock }: Parts,
+  sender: EventSender,
+  text: string,
+): Promise<RecordedEvent | Refused | Unread> => store.recordEventText({ text, sender, at: clock.now() })
+
+type EventContext = Pick<EventWrite, 'via' | 'buckets' | 'idempotency' | 'newPeoplePerMonth' | 'at'> & {
+  app: Pick<AppRow, 'id' | 'accountId'>
+}
+
+/** What the store is told of an event that came from a server. */
+export function eventWrite({ app, ...context }: EventContext, fields: EventFields): EventWrite {
+  return {
     accountId: app.accountId,
     appId: app.id,
     email: fields.email,
     shownEmail: fields.emailShown === fields.email ? null : fields.emailShown,
-    newPeoplePerMonth: access.plan.newPeoplePerMonth,
+    newPeoplePerMonth: context.newPeoplePerMonth,
     createContact: fields.createContact,
     firstName: fields.firstName,
     lastName: fields.lastName,
@@ -39,16 +60,16 @@ export function recordEvent(
     name: fields.event,
     properties: fields.properties,
     path: null,
-    via,
-    at: clock.now(),
+    via: context.via,
+    at: context.at,
     occurredAt: fields.occurredAt,
-    buckets,
-    idempotency,
-  })
+    buckets: context.buckets,
+    idempotency: context.idempotency,
+  }
 }
 
 /** Said once, here, for every door: the event is kept, the mail will carry no link to it (messages.md, Link rule). */
-export function warnOfLink({ event, url }: EventFields, app: AppRow): Warning[] {
+export function warnOfLink({ event, url }: EventFields, app: Pick<AppRow, 'hosts'>): Warning[] {
   if (event !== RESULTS_READY || url === null || isLinkable(url, app.hosts)) return []
   const message = "The property `url` is not an https address on the app's own domain, so mails will not link to it."
   return [{ field: 'properties', code: 'url_not_linkable', message }]

@@ -58,8 +58,13 @@ export function isDeeperThan(value: unknown, levels: number): boolean {
  */
 export function parseJsonObject(bytes: Uint8Array): ParsedObject {
   const text = decodeText(bytes)
-  const object = text === null ? undefined : parseText(text)
-  if (text === null || !isJsonObject(object)) return { refused: refuse('invalid_json') }
+  return text === null ? { refused: refuse('invalid_json') } : parseJsonText(text)
+}
+
+/** The same for a text that was valid UTF-8. */
+export function parseJsonText(text: string): ParsedObject {
+  const object = parseText(text)
+  if (!isJsonObject(object)) return { refused: refuse('invalid_json') }
   const found = findFault(object, MAX_FIELD_DEPTH, SURROGATE_ESCAPE.test(text))
   const fault = found?.problem === 'perhaps' ? findLostNumber(parseMarked(text), found) : found
   return fault ? { refused: refuseFault(fault) } : { object }
@@ -119,7 +124,8 @@ function listOf(object: unknown, name: string): unknown[] {
   return Array.isArray(list) ? list : []
 }
 
-function decodeText(bytes: Uint8Array): string | null {
+/** null: not UTF-8. */
+export function decodeText(bytes: Uint8Array): string | null {
   try {
     return decoder.decode(bytes)
   } catch {

@@ -22,7 +22,7 @@ export type KeyLimits = Readonly<Record<LimitedWrite | 'mcpCalls', KeyLimit>>
 const MINUTE_MS = 60_000
 
 /** What a key's writes count towards, and its calls over MCP. */
-export function limitsOf({ key, plan }: Omit<Access, 'keyLimits'>): KeyLimits {
+export function limitsOf({ key, plan }: Pick<Access, 'key' | 'plan'>): KeyLimits {
   const rates = effectivePlan(plan)
   const limitOf = (write: LimitedWrite): KeyLimit => ({
     bucket: `${write}:${key.id}`,
@@ -80,9 +80,10 @@ export function settleTaken({ limits }: Parts, counted: TakenFor, outcome: objec
   return { ...counted, taken: limits.peek(bucket, limit) }
 }
 
-/** What was written before, is refused as another request's key, or was not saved for our own fault uses up no limit. */
+/** What was written before, is refused as another request's key, is still to be read, or was not saved for our own fault uses up no limit. */
 const isFree = (outcome: object): boolean =>
   'replayed' in outcome ||
+  'isUnread' in outcome ||
   ('refusal' in outcome && (outcome.refusal === 'idempotency_mismatch' || outcome.refusal === 'unavailable'))
 
 export type ContactWriteName = Exclude<LimitedWrite, 'events'>

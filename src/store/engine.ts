@@ -1,99 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import { createAccountWrites } from './account-writes.ts'
-import { createBatchWrites } from './batch-writes.ts'
-import { createCallWrites } from './call-writes.ts'
-import { createContactWrites } from './contact-writes.ts'
-import { createDeliveryEnds } from './delivery-ends.ts'
-import { createDeliveryWrites } from './delivery-writes.ts'
-import { createErasure } from './erasure.ts'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
-import { createEventNames } from './event-names.ts'
-import { createEventWrites } from './event-writes.ts'
+import type { ReadEvent } from './event-texts.ts'
 import { createForeignWatch } from './foreign-watch.ts'
-import { createIdSequence } from './ids.ts'
-import { createOnce } from './idempotency.ts'
-import { createKnownBatches } from './known-batches.ts'
-import { createLiveMessages } from './live-messages.ts'
-import { createMessageWrites } from './message-writes.ts'
-import { createPeople } from './people.ts'
-import { createMemberWrites } from './member-writes.ts'
-import { createMembershipWrites } from './membership-writes.ts'
 import type { Sealer } from './sealing.ts'
-import { createSessionWrites } from './session-writes.ts'
-import { createStops } from './stops.ts'
-import { createSuppressionWrites } from './suppression-writes.ts'
-import { createTallies } from './tallies.ts'
-import { createSnippetWrites } from './snippet-writes.ts'
-import { createTimeline } from './timeline.ts'
-import { HELD_UNTIL } from './timeline-reads.ts'
-import { createTriggers } from './triggers.ts'
-import { createTwoStepWrites } from './two-step-writes.ts'
-import type { ContactWrite, EventWrite, Refused } from './types.ts'
-import { createUpkeep } from './upkeep.ts'
-import { createUsedUp } from './used-up.ts'
+import { createWrites, type Job, type Outcome, type WriteName } from './writes.ts'
 
-/** Every write the store knows, by name; each is one step of a transaction that the engine holds. */
-export type Writes = ReturnType<typeof createWrites>['writes']
-export type WriteName = keyof Writes
-/** A write on its way to the engine. */
-export type Job<N extends WriteName = WriteName> = { name: N; input: Parameters<Writes[N]>[0] }
-export type Outcome<N extends WriteName = WriteName> = ReturnType<Writes[N]> | Refused
-
-/** Of what was erased, the timeline still knows how far it has come: no event may get an id below. */
-const LAST_ID = `SELECT max(${HELD_UNTIL}, ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
-  ifnull((SELECT max(id) FROM snippet_batches), 0), ifnull((SELECT max(id) FROM deliveries), 0),
-  ifnull((SELECT max(id) FROM messages), 0)) AS id`
-
-function createWrites(db: Database, now: () => number, sealer: Sealer, isAlone: boolean) {
-  const last = db.query<{ id: number }, []>(LAST_ID)
-  const ids = createIdSequence(now, last.get()?.id ?? 0)
-  const [live, usedUp] = [createLiveMessages(db), createUsedUp()]
-  const ends = createDeliveryEnds({ db, live, usedUp })
-  const [triggers, stops] = [createTriggers({ db, ids, live, usedUp }), createStops({ db, live, ends })]
-  const [people, names, tallies, once] = [
-    createPeople({ db, ids, triggers }),
-    createEventNames(db),
-    createTallies(db),
-    createOnce(db),
-  ]
-  const timeline = createTimeline(db, () => performance.now(), isAlone)
-  const known = createKnownBatches(db)
-  const events = createEventWrites({ db, ids, people, names, tallies, timeline, triggers, stops })
-  const contacts = createContactWrites({ db, people, tallies, triggers, stops })
-  const messages = createMessageWrites({ db, ids, live, sealer })
-  const writes = {
-    ...createAccountWrites({ db, messages, sealer }),
-    ...createMemberWrites(db),
-    ...createMembershipWrites(db),
-    ...createSessionWrites(db),
-    ...createTwoStepWrites({ db, sealer }),
-    ...createErasure({ db, people, timeline }),
-    ...createBatchWrites({ db, ids, people, known, timeline, addEvent: events.addEvent }),
-    addNotes: createSnippetWrites(db).addNotes,
-    ...createCallWrites(db),
-    ...createUpkeep(db, timeline),
-    ...messages,
-    ...createDeliveryWrites({ db, live, ends, sealer }),
-    ...createSuppressionWrites({ db, live, ends }),
-    recordEvent: (write: EventWrite) => once(write, () => events.recordEvent(write)),
-    addContact: (write: ContactWrite) => once(write, () => contacts.addContact(write)),
-    updateContact: (write: ContactWrite) => once(write, () => contacts.updateContact(write)),
-  }
-  const forget = (): void => {
-    people.forget()
-    names.forget()
-    live.forget()
-    usedUp.forget()
-  }
-  /** After another process wrote: its ids count as if they were ours. */
-  const catchUp = (): void => {
-    forget()
-    timeline.catchUp()
-    known.catchUp()
-    ids.passOver(last.get()?.id ?? 0)
-  }
-  return { writes, tallies, timeline, known, forget, catchUp }
-}
+type Reach = { isAlone?: boolean; readEvent?: ReadEvent }
 
 export type Engine = ReturnType<typeof createEngine>
 
@@ -102,10 +14,15 @@ export type Engine = ReturnType<typeof createEngine>
  * bun:sqlite is, and because an async callback in a transaction does not roll back (promises 4). `isAlone`: no other
  * process has one for longer than a command.
  */
-export function createEngine(db: Database, now: () => number, sealer: Sealer, isAlone = true) {
+export function createEngine(
+  db: Database,
+  now: () => number,
+  sealer: Sealer,
+  { isAlone = true, readEvent }: Reach = {},
+) {
   // first of all: what another process writes from here on is noticed
   const foreign = createForeignWatch(db, () => catchUp())
-  const { writes, tallies, timeline, known, forget, catchUp } = createWrites(db, now, sealer, isAlone)
+  const { writes, tallies, timeline, known, forget, catchUp } = createWrites({ db, now, sealer, isAlone, readEvent })
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((text) => db.prepare(text))
   let broken: { cause: unknown } | null = null
   let isBusy = false

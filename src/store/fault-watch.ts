@@ -1,4 +1,4 @@
-import type { Outcome } from './engine.ts'
+import type { Outcome } from './writes.ts'
 import type { Channel } from './writer.ts'
 
 /** What is said where nobody can tell more: the queue is full, or a commit is on its way for too long. */

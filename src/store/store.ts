@@ -4,7 +4,8 @@ import { createBlankingRuns } from './blanking-runs.ts'
 import { createContactReads } from './contact-reads.ts'
 import { databasePath, logPath, openForReading } from './database.ts'
 import { createDeliveryReads } from './delivery-reads.ts'
-import type { Job, Outcome, WriteName, Writes } from './engine.ts'
+import type { Job, Outcome, WriteName, Writes } from './writes.ts'
+import type { ReadEvent } from './event-texts.ts'
 import { createEventReads } from './event-reads.ts'
 import { createFaultWatch, type FaultListener } from './fault-watch.ts'
 import { createOutcomeReads } from './idempotency.ts'
@@ -69,8 +70,11 @@ const createReads = (db: Database, sealer: Sealer) => ({
   ...createStatReads(db),
 })
 
-/** `now`: the clock that ids are made by, where there are no threads (ms UTC). `masterKey` seals the secrets in it. */
-type Opening = { threads: boolean; now?: () => number; masterKey?: string | null }
+/**
+ * Where there are no threads, `now` is the clock that ids are made by (ms UTC), and `readEvent` how events that come as
+ * texts are read. `masterKey` seals the secrets in it.
+ */
+type Opening = { threads: boolean; now?: () => number; readEvent?: ReadEvent; masterKey?: string | null }
 
 /**
  * Opens the store of a data folder; a missing one is made.
@@ -78,9 +82,9 @@ type Opening = { threads: boolean; now?: () => number; masterKey?: string | null
  * @throws StoreError with the reason and the remedy
  */
 export async function openStore(folder: string, opening: Opening): Promise<Store> {
-  const { threads, now = Date.now, masterKey = null } = opening
+  const { threads, now = Date.now, masterKey = null, readEvent } = opening
   const sealer = createSealer(masterKey)
-  const channel = threads ? await startThreads(folder, masterKey) : openInline(folder, now, sealer)
+  const channel = threads ? await startThreads(folder, masterKey) : openInline(folder, { now, sealer, readEvent })
   try {
     return createStore(folder, channel, sealer)
   } catch (error) {

@@ -1,18 +1,19 @@
+import { writeBatch } from './batch-texts.ts'
 import type { ToCheckpointer } from './checkpoint-thread.ts'
 import { databasePath } from './database.ts'
-import type { Job, Outcome } from './engine.ts'
 import { StoreError } from './errors.ts'
 import { holdFile } from './held-file.ts'
 import type { Failure, FromThread, ToWriter } from './writer-thread.ts'
-import { takeWorker } from './workers.ts'
+import { CHECKPOINT_THREAD, takeWorker, WRITER_THREAD } from './workers.ts'
 import type { Channel } from './writer.ts'
+import type { Outcome } from './writes.ts'
 
 /** Starts the writing thread and the checkpointing one. @throws StoreError when the folder cannot be opened */
 export async function startThreads(folder: string, masterKey: string | null): Promise<Channel> {
   const news = createNews()
-  const writer = createCaller<ToWriter>('writer-thread.ts', news)
+  const writer = createCaller<ToWriter>(WRITER_THREAD, news)
   // begins beside the other, and opens the folder only when that has
-  const checkpointer = createCaller<ToCheckpointer>('checkpoint-thread.ts', news)
+  const checkpointer = createCaller<ToCheckpointer>(CHECKPOINT_THREAD, news)
   const threads = [checkpointer, writer]
   const { file, release } = await openThreads(folder, { writer, checkpointer, masterKey }).catch((error: unknown) => {
     for (const thread of threads) thread.end()
@@ -30,7 +31,7 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
     commit: async (jobs) => {
       // what was never sent is certainly not saved
       if (writer.hasFailed()) return jobs.map(() => ({ refusal: 'unavailable' }))
-      return JSON.parse(await writer.ask<string>(toText(jobs))) as Outcome[]
+      return JSON.parse(await writer.ask<string>(writeBatch(jobs))) as Outcome[]
     },
     blank: async () => {
       const mark = await writer.ask<string | null>({ beginBlanking: true })
@@ -107,22 +108,5 @@ function createCaller<Message>(file: string, news: News): Caller<Message> {
       refuse('closed')
       worker.terminate()
     },
-  }
-}
-
-/** A job that is no JSON (a bigint, a loop) becomes one that the engine fails, and its neighbours are saved. */
-function toText(jobs: Job[]): string {
-  try {
-    return JSON.stringify(jobs)
-  } catch {
-    return `[${jobs.map(toJobText).join(',')}]`
-  }
-}
-
-function toJobText(job: Job): string {
-  try {
-    return JSON.stringify(job)
-  } catch {
-    return JSON.stringify({ name: job.name, input: null })
   }
 }

@@ -1,8 +1,11 @@
 import { dirname, join } from 'node:path'
 
-/** Beside this file in a checkout; in the executable where the build puts its further entry points. */
+/** Threads, by their files in src. The one that writes is begun by core, which knows how to read what comes as text. */
+export const [WRITER_THREAD, CHECKPOINT_THREAD] = ['core/writer-thread.ts', 'store/checkpoint-thread.ts'] as const
+
+/** In a checkout beside this file's folder; in the executable where the build puts its further entry points. */
 const threadPath = (file: string): string =>
-  Bun.isStandaloneExecutable ? join(dirname(Bun.main), 'store', file) : join(import.meta.dir, file)
+  join(Bun.isStandaloneExecutable ? dirname(Bun.main) : dirname(import.meta.dir), file)
 
 type Thread = Worker & Pick<Bun.Worker, 'ref' | 'unref'>
 

@@ -1,8 +1,9 @@
-import type { WriteName } from './engine.ts'
+import type { WriteName } from './writes.ts'
 
 /** A record and not a list, so that the compiler misses a name that is left out. */
 export const WRITE_NAMES: Record<WriteName, true> = {
   recordEvent: true,
+  recordEventText: true,
   recordBatch: true,
   addContact: true,
   updateContact: true,

@@ -1,16 +1,19 @@
 /**
  * The thread that owns the writing connection: bun:sqlite is synchronous, and here no request waits for an fsync that
- * is not its own (promises 4). Batches come and outcomes go as JSON text, which crosses threads cheaper than objects.
+ * is not its own (promises 4). Batches come and outcomes go as text, which crosses threads cheaper than objects.
  */
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
+import { readBatch } from './batch-texts.ts'
 import { beginBlanking, blankPages } from './blanking.ts'
 import { createLogTrim, finishAfterCommit, finishCheckpoint, truncateLog } from './checkpoints.ts'
 import { databasePath, logPath } from './database.ts'
-import { createEngine, type Engine, type Job, type Outcome } from './engine.ts'
+import { createEngine, type Engine } from './engine.ts'
 import { isPassingFault, StoreError } from './errors.ts'
+import type { ReadEvent } from './event-texts.ts'
 import { openForWriting } from './sealed-columns.ts'
 import { createSealer } from './sealing.ts'
+import type { Outcome } from './writes.ts'
 
 declare const self: Worker
 
@@ -37,10 +40,10 @@ const reasonOf = (error: unknown): string => (error instanceof Error ? error.mes
 
 type Open = { db: Database; engine: Engine; isReplaced: () => boolean; stopLooking: () => void }
 
-function open({ open: folder, masterKey }: Opening): Open {
+function open({ open: folder, masterKey }: Opening, readEvent: ReadEvent): Open {
   const sealer = createSealer(masterKey)
   const db = openForWriting(folder, sealer)
-  const engine = createEngine(db, Date.now, sealer)
+  const engine = createEngine(db, Date.now, sealer, { readEvent })
   const path = databasePath(folder)
   const file = inodeOf(path)
   const trim = createLogTrim(db, logPath(folder), () => performance.now())
@@ -107,7 +110,7 @@ const inodeOf = (path: string): number | null => {
 const REPLACED: Outcome = { refusal: 'unavailable', reason: 'the database file was replaced or removed' }
 
 function runBatch({ db, engine, isReplaced }: Open, text: string): void {
-  const jobs = JSON.parse(text) as Job[]
+  const jobs = readBatch(text)
   if (isReplaced()) return post(JSON.stringify(jobs.map(() => REPLACED)))
   try {
     post(JSON.stringify(engine.run(jobs)))
@@ -143,13 +146,16 @@ function serve(store: Open): void {
   }
 }
 
-self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
-  if (typeof data !== 'object' || !('open' in data)) return
-  try {
-    serve(open(data))
-    post({ answer: null })
-  } catch (error) {
-    const failure: Failure = { code: error instanceof StoreError ? error.code : null, message: reasonOf(error) }
-    post({ answer: failure })
+/** Waits for its folder. `readEvent`: how events that come as texts are read. */
+export function serveWrites(readEvent: ReadEvent): void {
+  self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
+    if (typeof data !== 'object' || !('open' in data)) return
+    try {
+      serve(open(data, readEvent))
+      post({ answer: null })
+    } catch (error) {
+      const failure: Failure = { code: error instanceof StoreError ? error.code : null, message: reasonOf(error) }
+      post({ answer: failure })
+    }
   }
 }

@@ -1,4 +1,5 @@
-import type { Job, Outcome, WriteName } from './engine.ts'
+import { isEventText } from './batch-texts.ts'
+import type { Job, Outcome, WriteName } from './writes.ts'
 
 /** Beyond this many waiting writes, or when the oldest waits this long, new ones are refused (promises 3). */
 const WAITING_MAX = 2_000
@@ -53,7 +54,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   const takeBatch = (): Waiting[] => {
     const batch = waiting.length <= BATCH_MAX ? waiting : waiting.slice(0, BATCH_MAX)
     waiting = waiting.length <= BATCH_MAX ? [] : waiting.slice(BATCH_MAX)
-    return batch.sort(byPerson)
+    return batch.every(({ job }) => isEventText(job)) ? batch : batch.sort(byPerson)
   }
 
   const isEnough = (): boolean =>
@@ -118,7 +119,10 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   }
 }
 
-/** By (app, email), the order in which PostgreSQL takes row locks without deadlock; writes of one person keep theirs. */
+/**
+ * By (app, email), the order in which PostgreSQL takes row locks without deadlock; writes of one person keep theirs. Whose
+ * an event is that came as text, only the engine knows when it has read it, and SQLite locks no rows.
+ */
 function byPerson(a: Waiting, b: Waiting): number {
   const x = a.job.input as { appId?: number; email?: string }
   const y = b.job.input as { appId?: number; email?: string }

@@ -96,7 +96,7 @@ describe('the log of requests', () => {
     const broken = await createTestServer({
       wrapStore: (store) => ({
         ...store,
-        recordEvent: () => {
+        recordEventText: () => {
           throw new TypeError('x is undefined')
         },
       }),

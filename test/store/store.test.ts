@@ -1,3 +1,4 @@
+import { readEventText } from '../../src/core/event-texts.ts'
 import { openStore } from '../../src/store/store.ts'
 import { describeStore } from './conformance.ts'
 import { makeFolder, type Opened } from './samples.ts'
@@ -5,10 +6,10 @@ import { makeFolder, type Opened } from './samples.ts'
 for (const threads of [false, true]) {
   describeStore(threads ? 'SQLite in a thread of its own' : 'SQLite in line', async (): Promise<Opened> => {
     const { folder, remove } = makeFolder()
-    let store = await openStore(folder, { threads })
+    let store = await openStore(folder, { threads, readEvent: readEventText })
     const reopen = async () => {
       await store.close()
-      store = await openStore(folder, { threads })
+      store = await openStore(folder, { threads, readEvent: readEventText })
       return store
     }
     return { store, reopen, drop: async () => remove() }

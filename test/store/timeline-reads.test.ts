@@ -2,7 +2,8 @@
 import type { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { createContactReads } from '../../src/store/contact-reads.ts'
-import { createEngine, type Job } from '../../src/store/engine.ts'
+import { createEngine } from '../../src/store/engine.ts'
+import type { Job } from '../../src/store/writes.ts'
 import { createEventReads, type EventQuery } from '../../src/store/event-reads.ts'
 import { createHistoryReads } from '../../src/store/history-reads.ts'
 import { createSealer } from '../../src/store/sealing.ts'
@@ -20,7 +21,7 @@ const folder = useFolder()
 function openEngine(isAlone: boolean) {
   const db = folder.open()
   const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
-  return { db, engine: createEngine(db, () => AT, createSealer(null), isAlone), failNext }
+  return { db, engine: createEngine(db, () => AT, createSealer(null), { isAlone }), failNext }
 }
 
 const PEOPLE = 4

@@ -1,7 +1,8 @@
 /** While much comes, the index of people's events grows by runs, and takes them up later (promises 5, product.md). */
 import { expect, test } from 'bun:test'
 import { createContactReads } from '../../src/store/contact-reads.ts'
-import { createEngine, type Job } from '../../src/store/engine.ts'
+import { createEngine } from '../../src/store/engine.ts'
+import type { Job } from '../../src/store/writes.ts'
 import { createEventReads } from '../../src/store/event-reads.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import { createTimeline } from '../../src/store/timeline.ts'

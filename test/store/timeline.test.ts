@@ -1,6 +1,7 @@
 /** The index of people's events is filled behind them (promises 5, product.md). */
 import { describe, expect, test } from 'bun:test'
-import { createEngine, type Job } from '../../src/store/engine.ts'
+import { createEngine } from '../../src/store/engine.ts'
+import type { Job } from '../../src/store/writes.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import { createTimeline } from '../../src/store/timeline.ts'
 import { heldUntil } from '../../src/store/timeline-reads.ts'

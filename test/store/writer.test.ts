@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import type { Job, Outcome } from '../../src/store/engine.ts'
+import type { Job, Outcome } from '../../src/store/writes.ts'
 import { createWriter } from '../../src/store/writer.ts'
 import type { RecordedEvent } from '../../src/store/types.ts'
 import { createBlankingRuns } from '../../src/store/blanking-runs.ts'
@@ -47,6 +47,24 @@ const emails = (batch: Sent | undefined): string[] =>
 describe('createWriter', () => {
   const submit = (writer: ReturnType<typeof openWriter>, email = 'a@example.com', appId = 1) =>
     writer.submit('recordEvent', eventWrite({ email, appId }))
+
+  test('events that nobody has read yet stay as they came, before all others', async () => {
+    const writer = openWriter()
+    void submit(writer, 'first@example.com')
+    await turn()
+    for (const [index, email] of ['z@example.com', 'a@example.com'].entries()) {
+      void writer.submit('recordEventText', {
+        text: `text ${index}`,
+        sender: { apps: [], newPeoplePerMonth: null, buckets: [] },
+        at: 0,
+      })
+      void submit(writer, email)
+    }
+    await answerAll()
+    expect(
+      sent[1]?.jobs.map(({ input }) => ('text' in input ? input.text : (input as { email: string }).email)),
+    ).toEqual(['text 0', 'text 1', 'a@example.com', 'z@example.com'])
+  })
 
   test('gathers while a commit is on its way, up to 256, and sorts by app and email', async () => {
     const writer = openWriter()

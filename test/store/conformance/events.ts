@@ -1,9 +1,16 @@
 import { expect, test } from 'bun:test'
+import type { EventSender } from '../../../src/store/event-texts.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from '../../../src/store/types.ts'
 import type { Fresh } from '../conformance.ts'
 import { AT, done, eventWrite, HOUR } from '../samples.ts'
 
 const query = { contactId: null, name: null, before: null, limit: 100 }
+
+const sender: EventSender = {
+  apps: [{ id: 1, accountId: 'acc_1', publicId: 'app_1', hosts: [] }],
+  newPeoplePerMonth: null,
+  buckets: ['events:key_1'],
+}
 
 export function testEvents(store: Fresh): void {
   const eventsOf = async (email: string): Promise<EventRow[]> =>
@@ -45,6 +52,36 @@ export function testEvents(store: Fresh): void {
       lastSeenAt: null,
       lastEventAt: AT,
     })
+  })
+
+  test('events that came as texts are read and kept, among others, each with its own outcome', async () => {
+    const textOf = (email: string, more: object = {}) => JSON.stringify({ app: 'app_1', email, event: 'e', ...more })
+    const send = (text: string) => store().recordEventText({ text, sender, at: AT })
+    const made = { createContact: true, properties: { said: 'é€😀"\\\n' } }
+    const outcomes = await Promise.all([
+      send(textOf('text1@example.com', made)),
+      store().recordEvent(eventWrite({ email: 'between@example.com' })),
+      send(textOf('text2@example.com')),
+      send(textOf('text3@example.com', { app: 'app_2' })),
+      send('{'),
+      send(textOf('text1@example.com')),
+    ])
+    const recorded = { contactId: expect.any(Number), eventId: expect.any(Number) }
+    expect(outcomes).toEqual([
+      { ...recorded, created: true },
+      { ...recorded, created: true },
+      { refusal: 'contact_not_found' },
+      { isUnread: true },
+      { isUnread: true },
+      { ...recorded, created: false },
+    ])
+    expect((await eventsOf('text1@example.com')).map(({ properties }) => properties)).toEqual([
+      null,
+      JSON.stringify(made.properties),
+    ])
+    expect(await eventsOf('text3@example.com')).toEqual([])
+    const counted = (await store().listUsage(0)).filter(({ bucket }) => bucket === 'events:key_1')
+    expect(counted.reduce((sum, { count }) => sum + count, 0)).toBe(3)
   })
 
   test('a known person needs no createContact', async () => {

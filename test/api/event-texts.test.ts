@@ -1,0 +1,189 @@
+/** Events that the writing thread reads: nobody outside can tell by which way theirs went, but for the time it takes. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { MAX_SENDER_APPS } from '../../src/core/access.ts'
+import { MAX_TEXT_BYTES } from '../../src/core/event-texts.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type Answer, API, createTestServer, EVENTS, type Given, HOUR, NOW, type TestServer } from '../helper.ts'
+
+/** What reached the store, and whether it was written there. */
+let told: string[] = []
+const listen = (store: Store): Store => ({
+  ...store,
+  async recordEventText(event) {
+    const outcome = await store.recordEventText(event)
+    told.push('isUnread' in outcome ? 'unread' : 'text')
+    return outcome
+  },
+  recordEvent: (write) => (told.push('fields'), store.recordEvent(write)),
+})
+
+/** Everything is read where it comes in. */
+const readHere = (store: Store): Store => ({ ...store, recordEventText: async () => ({ isUnread: true }) })
+
+let server: TestServer
+beforeAll(async () => {
+  server = await createTestServer({ wrapStore: listen })
+})
+afterAll(() => server.close())
+beforeEach(() => {
+  told = []
+})
+
+const event = (more: Record<string, unknown> = {}) => ({
+  app: 'FIRST',
+  email: 'ada@example.com',
+  event: 'results_ready',
+  createContact: true,
+  ...more,
+})
+
+/** Another app of the first account. */
+async function addApp(one: TestServer, count: number): Promise<void> {
+  const app = { publicId: `app_${count}`, siteId: `site_${count}`, name: 'Another', homeUrl: null, hosts: [] }
+  const { store, access } = one.parts()
+  expect(await store.createApp({ accountId: one.first.accountId, actor: 'test', at: NOW, app })).toEqual({ done: true })
+  access.forget()
+}
+
+/** The ID of the first app of each server is `FIRST` here, and an ID of its own is what differs. */
+async function sendTo(one: TestServer, given: Given): Promise<Answer> {
+  const text = typeof given.body === 'string' ? given.body : JSON.stringify(given.body)
+  return one.call('POST', EVENTS, { ...given, body: text.replaceAll('FIRST', one.first.appId) })
+}
+
+const ids = /"(?:con|evt|req)_[^"]+"/g
+const outside = ({ status, text, headers }: Answer) => {
+  const said = Object.fromEntries(headers)
+  return { status, text: text.replaceAll(ids, '"id"'), headers: { ...said, 'x-request-id': 'id' } }
+}
+
+async function storedIn(one: TestServer): Promise<string> {
+  const events = await one.call('GET', `${EVENTS}?app=${one.first.appId}&limit=100`)
+  const people = await one.call('GET', `${API}/contacts?app=${one.first.appId}&limit=100`)
+  return `${events.text}${people.text}`.replaceAll(ids, '"id"').replaceAll(one.first.appId, 'FIRST')
+}
+
+describe('the way of an event', () => {
+  test.each<[string, Given, string[]]>([
+    ['the usual one', { body: event() }, ['text']],
+    ['with everything', { body: event({ occurredAt: new Date(NOW).toISOString(), properties: { a: [1] } }) }, ['text']],
+    ['of somebody unknown', { body: event({ email: 'no@example.com', createContact: false }) }, ['text']],
+    ['with a warning', { body: event({ extra: 1 }) }, ['unread', 'fields']],
+    ['with a wrong field', { body: event({ email: 'x' }) }, ['unread']],
+    ['of no app', { body: event({ app: 'app_none' }) }, ['unread']],
+    ['no JSON', { body: '{' }, ['unread']],
+    ['that is to be written once', { body: event(), headers: { 'Idempotency-Key': 'a' } }, ['fields']],
+    ['with a wrong Idempotency-Key', { body: event(), headers: { 'Idempotency-Key': 'ü' } }, []],
+    ['in another type', { body: event(), headers: { 'Content-Type': 'text/plain' } }, []],
+    ['without a key', { body: event(), key: null }, []],
+  ])('%s', async (_name, given, way) => {
+    await sendTo(server, given)
+    expect(told).toEqual(way)
+  })
+
+  test('the largest text, and a larger one', async () => {
+    const text = JSON.stringify(event({ app: server.first.appId }))
+    for (const bytes of [MAX_TEXT_BYTES, MAX_TEXT_BYTES + 1]) await sendTo(server, { body: text.padEnd(bytes) })
+    expect(told).toEqual(['text', 'fields'])
+  })
+
+  test('of an account with very many apps', async () => {
+    const one = await createTestServer({ wrapStore: listen })
+    for (let count = 2; count <= MAX_SENDER_APPS + 1; count++) {
+      if (count > MAX_SENDER_APPS) await sendTo(one, { body: event() })
+      await addApp(one, count)
+    }
+    await sendTo(one, { body: event() })
+    expect(told).toEqual(['text', 'fields'])
+    await one.close()
+  })
+})
+
+describe('what came as a text and what was read where it came in', () => {
+  const properties = (value: unknown) => event({ properties: value })
+  const bodies: (object | string)[] = [
+    event(),
+    event({ createContact: false }),
+    event({ email: 'New@Example.com', firstName: 'Zoë', lastName: '' }),
+    event({ email: 'new@example.com', firstName: 'Not', lastName: 'Lovelace' }),
+    event({ email: 'nobody@example.com', createContact: false }),
+    event({ app: undefined, newsletter: 'FIRST' }),
+    event({ newsletter: 'another' }),
+    event({ app: undefined }),
+    event({ app: 'app_of_nobody' }),
+    event({ event: 'other', properties: { url: 7 } }),
+    event({ event: '' }),
+    event({ email: 'ada@exämple.com' }),
+    event({ email: 'ada' }),
+    event({ createContact: 'yes' }),
+    event({ occurredAt: new Date(NOW - HOUR).toISOString() }),
+    event({ occurredAt: new Date(NOW + HOUR).toISOString() }),
+    event({ occurredAt: 'yesterday' }),
+    event({ firstName: 7, lastName: 'x'.repeat(201) }),
+    event({ unknown: 1, other: 2 }),
+    properties({ url: 'https://app.first.example/r/1', headline: 'Ready' }),
+    properties({ url: 'https://elsewhere.example/' }),
+    properties({ url: 7 }),
+    properties({ a: { b: [null, true, 1.5, 'é€😀', '\u2028"\\\n'] } }),
+    properties([]),
+    properties({ a: 'x'.repeat(2_039) }),
+    properties({ a: 'x'.repeat(2_040) }),
+    '{"app":"FIRST","email":"dup@example.com","email":"last@example.com","event":"e","createContact":true}',
+    '{"app":"FIRST","email":"proto@example.com","event":"e","createContact":true,"properties":{"__proto__":{"a":1}}}',
+    '{"app":"FIRST","email":"n@example.com","event":"e","createContact":true,"properties":{"n":9007199254740993}}',
+    '{"app":"FIRST","email":"s@example.com","event":"e","createContact":true,"properties":{"s":"\\ud83d\\ude00"}}',
+    '{"app":"FIRST","email":"s@example.com","event":"e","createContact":true,"properties":{"s":"\\ud83d"}}',
+    '[]',
+    'null',
+    '{"app":',
+    ' \n{"app":"FIRST","email":"space@example.com","event":"e","createContact":true}\t',
+    JSON.stringify(event()).padEnd(MAX_TEXT_BYTES + 1),
+  ]
+  test('are answered, counted and kept alike', async () => {
+    const [one, two] = await Promise.all([
+      createTestServer({ wrapStore: listen }),
+      createTestServer({ wrapStore: readHere }),
+    ])
+    for (const body of bodies) {
+      const answers = [outside(await sendTo(one, { body })), outside(await sendTo(two, { body }))]
+      expect(answers[0]).toEqual(answers[1] as ReturnType<typeof outside>)
+    }
+    expect(await storedIn(one)).toBe(await storedIn(two))
+    expect((await storedIn(one)).split('"type":"event"').length).toBeGreaterThan(15)
+    expect(told.filter((way) => way === 'text').length).toBeGreaterThan(10)
+    expect(told.filter((way) => way === 'unread').length).toBeGreaterThan(10)
+    await Promise.all([one.close(), two.close()])
+  })
+})
+
+describe('limits', () => {
+  test('what could not be read as a text uses up one, or none', async () => {
+    const one = await createTestServer({ wrapStore: listen })
+    await one.setPlan({ eventsPerHour: 3 })
+    const send = async (more: Record<string, unknown>) => {
+      const answer = await sendTo(one, { body: event(more) })
+      return [answer.status, answer.headers.get('ratelimit-remaining')]
+    }
+    expect(await send({ email: 'x' })).toEqual([400, '3'])
+    expect(await send({ extra: 1 })).toEqual([202, '2'])
+    expect(await send({ app: 'app_none' })).toEqual([404, '2'])
+    expect(await send({})).toEqual([202, '1'])
+    expect(await send({})).toEqual([202, '0'])
+    expect(await send({})).toEqual([429, '0'])
+    // what is wrong is said first, also when nothing is left
+    expect(await send({ email: 'x' })).toEqual([400, '0'])
+    expect(await send({ app: 'app_none' })).toEqual([404, '0'])
+    await one.close()
+  })
+})
+
+test('what the store refused is noted for the app that the event named, and for no other', async () => {
+  const one = await createTestServer({ wrapStore: listen })
+  await addApp(one, 2)
+  await sendTo(one, { body: event({ email: 'unknown@example.com', createContact: false }) })
+  expect(told).toEqual(['text'])
+  const { notes } = one.parts()
+  expect(notes.pending(1)).toMatchObject([{ kind: 'refused_call', count: 1 }])
+  expect(notes.pending(3)).toEqual([])
+  await one.close()
+})
