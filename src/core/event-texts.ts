@@ -25,5 +25,6 @@ export function readEventText({ text, sender, at }: EventText): EventWrite | nul
   const { input } = reading
   const app = findApp(sender, input.app)
   if (!app || warnOfLink(input, app).length > 0) return null
-  return eventWrite({ ...sender, app, via: 'api', idempotency: null, at }, input)
+  const { newPeoplePerMonth, buckets } = sender
+  return eventWrite({ app, via: 'api', newPeoplePerMonth, buckets, idempotency: null, at }, input)
 }

@@ -46,7 +46,8 @@ type EventContext = Pick<EventWrite, 'via' | 'buckets' | 'idempotency' | 'newPeo
 }
 
 /** What the store is told of an event that came from a server. */
-export function eventWrite({ app, ...context }: EventContext, fields: EventFields): EventWrite {
+export function eventWrite(context: EventContext, fields: EventFields): EventWrite {
+  const { app } = context
   return {
     accountId: app.accountId,
     appId: app.id,
