@@ -1,4 +1,5 @@
-import { type Access, type AppRow, findApp, findNamedApp } from '../core/access.ts'
+import type { Access, AppRow } from '../core/access.ts'
+import { findApp, findNamedApp } from '../core/apps.ts'
 import { readBearer } from '../core/api-keys.ts'
 import type { Reading } from '../core/field-readers.ts'
 import { parseJsonObject } from '../core/json.ts'

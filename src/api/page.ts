@@ -1,4 +1,5 @@
-import { type Access, type AppRow, findApp } from '../core/access.ts'
+import type { Access, AppRow } from '../core/access.ts'
+import { findApp } from '../core/apps.ts'
 import type { Parts } from '../core/parts.ts'
 import { readParameters } from '../core/queries.ts'
 import { type FieldError, refuse, refuseFields } from '../core/refusals.ts'

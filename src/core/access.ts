@@ -2,6 +2,7 @@ import type { EventSender } from '../store/event-texts.ts'
 import type { Store } from '../store/store.ts'
 import type { Site } from '../store/snippet-types.ts'
 import type { AppRow, KeyRow, Access as StoredAccess } from '../store/types.ts'
+import { ownHosts } from './app-hosts.ts'
 import { hashApiKey, hasApiKeyShape } from './api-keys.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { createKept } from './kept.ts'
@@ -111,24 +112,10 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
 function senderOf({ apps, plan }: StoredAccess, { events }: KeyLimits): EventSender | null {
   if (apps.length > MAX_SENDER_APPS) return null
   return {
-    apps: apps.map(({ id, accountId, publicId, hosts }) => ({ id, accountId, publicId, hosts })),
+    apps: apps.map(({ id, accountId, publicId, hosts }) => ({ id, accountId, publicId, hosts: ownHosts(hosts) })),
     newPeoplePerMonth: plan.newPeoplePerMonth,
     buckets: [events.bucket],
   }
-}
-
-type Named = Pick<AppRow, 'publicId'>
-
-/** The app with this public ID, if the key's account owns it; one of another account does not exist. */
-export function findApp<App extends Named>({ apps }: { apps: readonly App[] }, publicId: string): App | null {
-  for (const app of apps) if (app.publicId === publicId) return app
-  return null
-}
-
-/** The one that a body names, by either name of the field. */
-export function findNamedApp(access: Access, body: Record<string, unknown>): AppRow | undefined {
-  const named = body.app ?? body.newsletter
-  return typeof named === 'string' ? (findApp(access, named) ?? undefined) : undefined
 }
 
 /** Asks for a host and all above it: `a.b.example` is part of `b.example`. */

@@ -1,6 +1,7 @@
 import type { NoteKind, NoteRow } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
-import { type Access, type AppRow, findNamedApp } from './access.ts'
+import type { Access, AppRow } from './access.ts'
+import { findNamedApp } from './apps.ts'
 import { lacksEmail } from './collect-input.ts'
 import type { Body } from './field-readers.ts'
 import { readOrigin } from './origins.ts'

@@ -1,6 +1,6 @@
 import type { Beginning } from './accounts.ts'
 import { readEmail } from './email.ts'
-import { readTypedHost } from './links.ts'
+import { readTypedHost } from './app-hosts.ts'
 import type { FieldError } from './refusals.ts'
 import { readVisibleText } from './visible-text.ts'
 

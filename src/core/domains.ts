@@ -36,3 +36,11 @@ export function foldDomain(text: string): string | null {
 
 const foldInternational = (text: string): string =>
   FOLDABLE.test(text) && !INVISIBLE.test(text) ? domainToASCII(text) : ''
+
+export const LOCALHOST = 'localhost'
+
+/** The same, and `localhost` for trying things out. `text` may be in capitals. */
+export function foldHost(text: string): string | null {
+  const lower = text.toLowerCase()
+  return lower === LOCALHOST ? lower : foldDomain(lower)
+}

@@ -1,5 +1,6 @@
 /** From the body of POST /events, or an item of the batch, to a clean event (spec 2.4; api.md, Fields). */
 import { PROPERTIES_BYTES_BOUND, MAX_FIELD_DEPTH } from './field-limits.ts'
+import type { AppRow, EventWrite } from '../store/types.ts'
 import * as readers from './field-readers.ts'
 import { isDeeperThan, isJsonObject } from './json.ts'
 import type { FieldError } from './refusals.ts'
@@ -85,3 +86,31 @@ const isTooLarge = (text: string): boolean =>
   text.length * 3 >= PROPERTIES_BYTES_BOUND && Buffer.byteLength(text) >= PROPERTIES_BYTES_BOUND
 
 const isTextOrAbsent = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'
+
+type EventContext = Pick<EventWrite, 'via' | 'buckets' | 'idempotency' | 'newPeoplePerMonth' | 'at'> & {
+  app: Pick<AppRow, 'id' | 'accountId'>
+}
+
+/** What the store is told of an event that came from a server. */
+export function eventWrite(context: EventContext, fields: EventFields): EventWrite {
+  const { app } = context
+  return {
+    accountId: app.accountId,
+    appId: app.id,
+    email: fields.email,
+    shownEmail: fields.emailShown === fields.email ? null : fields.emailShown,
+    newPeoplePerMonth: context.newPeoplePerMonth,
+    createContact: fields.createContact,
+    firstName: fields.firstName,
+    lastName: fields.lastName,
+    type: 'event',
+    name: fields.event,
+    properties: fields.properties,
+    path: null,
+    via: context.via,
+    at: context.at,
+    occurredAt: fields.occurredAt,
+    buckets: context.buckets,
+    idempotency: context.idempotency,
+  }
+}

@@ -5,10 +5,10 @@
  */
 import type { EventText } from '../store/event-texts.ts'
 import type { EventWrite } from '../store/types.ts'
-import { findApp } from './access.ts'
-import { readEventInput } from './event-input.ts'
-import { eventWrite, warnOfLink } from './events.ts'
+import { findApp } from './apps.ts'
+import { eventWrite, readEventInput } from './event-input.ts'
 import { decodeText, parseJsonText } from './json.ts'
+import { isLinkable } from './links.ts'
 
 /** What is larger waits nowhere but where it came in: thousands may wait to be written. In bytes, as it was sent. */
 export const MAX_TEXT_BYTES = 4_096
@@ -24,7 +24,8 @@ export function readEventText({ text, sender, at }: EventText): EventWrite | nul
   if ('errors' in reading || reading.warnings.length > 0) return null
   const { input } = reading
   const app = findApp(sender, input.app)
-  if (!app || warnOfLink(input, app).length > 0) return null
+  // of these hosts it is known that they are the app's own
+  if (!app || (input.url !== null && !isLinkable(input.url, app.hosts))) return null
   const { newPeoplePerMonth, buckets } = sender
   return eventWrite({ app, via: 'api', newPeoplePerMonth, buckets, idempotency: null, at }, input)
 }

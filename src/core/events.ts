@@ -1,8 +1,9 @@
 import type { EventPage, EventQuery } from '../store/event-reads.ts'
 import type { EventSender, Unread } from '../store/event-texts.ts'
-import type { EventRow, EventWrite, Idempotency, RecordedEvent, Refused, Via } from '../store/types.ts'
+import type { EventRow, Idempotency, RecordedEvent, Refused, Via } from '../store/types.ts'
 import type { Access, AppRow } from './access.ts'
-import { type EventFields, RESULTS_READY } from './event-input.ts'
+import { ownHosts } from './app-hosts.ts'
+import { type EventFields, eventWrite, RESULTS_READY } from './event-input.ts'
 import { isLinkable } from './links.ts'
 import type { Parts } from './parts.ts'
 import type { Warning } from './refusals.ts'
@@ -41,37 +42,9 @@ export const recordEventText = (
   text: string,
 ): Promise<RecordedEvent | Refused | Unread> => store.recordEventText({ text, sender, at: clock.now() })
 
-type EventContext = Pick<EventWrite, 'via' | 'buckets' | 'idempotency' | 'newPeoplePerMonth' | 'at'> & {
-  app: Pick<AppRow, 'id' | 'accountId'>
-}
-
-/** What the store is told of an event that came from a server. */
-export function eventWrite(context: EventContext, fields: EventFields): EventWrite {
-  const { app } = context
-  return {
-    accountId: app.accountId,
-    appId: app.id,
-    email: fields.email,
-    shownEmail: fields.emailShown === fields.email ? null : fields.emailShown,
-    newPeoplePerMonth: context.newPeoplePerMonth,
-    createContact: fields.createContact,
-    firstName: fields.firstName,
-    lastName: fields.lastName,
-    type: 'event',
-    name: fields.event,
-    properties: fields.properties,
-    path: null,
-    via: context.via,
-    at: context.at,
-    occurredAt: fields.occurredAt,
-    buckets: context.buckets,
-    idempotency: context.idempotency,
-  }
-}
-
 /** Said once, here, for every door: the event is kept, the mail will carry no link to it (messages.md, Link rule). */
-export function warnOfLink({ event, url }: EventFields, app: Pick<AppRow, 'hosts'>): Warning[] {
-  if (event !== RESULTS_READY || url === null || isLinkable(url, app.hosts)) return []
+export function warnOfLink({ event, url }: EventFields, app: AppRow): Warning[] {
+  if (event !== RESULTS_READY || url === null || isLinkable(url, ownHosts(app.hosts))) return []
   const message = "The property `url` is not an https address on the app's own domain, so mails will not link to it."
   return [{ field: 'properties', code: 'url_not_linkable', message }]
 }

@@ -1,8 +1,5 @@
 /** The link rule (messages.md): which URL of an event may become a link in a mail (spec 1.5, 6). */
-import { getPublicSuffix } from 'tldts'
-import { foldDomain } from './domains.ts'
-
-const LOCALHOST = 'localhost'
+import { foldDomain, foldHost, LOCALHOST } from './domains.ts'
 
 /** Scheme, host and port as they are written. User info would be part of the host here, and no host holds an @. */
 const RAW_URL = /^(https?):\/\/([^/?#:]+)(?::([1-9]\d{0,4}))?(?=[/?#]|$)/i
@@ -11,43 +8,8 @@ const RAW_URL = /^(https?):\/\/([^/?#:]+)(?::([1-9]\d{0,4}))?(?=[/?#]|$)/i
 const SUSPICIOUS = /[\p{Cc}\p{Z}\p{Cs}\\]/u
 
 /**
- * The lowercase ASCII form of a host that a customer may call their own, or null: a domain with a dot, or `localhost`
- * for trying things out. No IP address, no port, and no public suffix (`co.uk`, `github.io`, `vercel.app`), under which
- * strangers have their sites.
- */
-export function readAppHost(text: string): string | null {
-  const host = foldHost(text.trim())
-  if (host === null || host === LOCALHOST) return host
-  return getPublicSuffix(host, { allowPrivateDomains: true }) === host ? null : host
-}
-
-/** What stands before and behind the host in an address that was copied from a browser. */
-const PASTED = /^(?:[a-z][a-z0-9+.-]*:)?\/\/(?:[^/?#@\\]*@)?([^/?#:\\]+)(?::\d*)?(?:[/?#].*)?$/i
-const BARE = /^([^/?#:@\\]+)(?::\d+)?(?:[/?#].*)?$/
-
-/** The same of what somebody typed or pasted, `https://app.example.com/` too; null where there is no such host in it. */
-export function readTypedHost(text: string): string | null {
-  const [, host] = PASTED.exec(text.trim()) ?? BARE.exec(text.trim()) ?? []
-  return host === undefined ? null : readAppHost(host)
-}
-
-/** Verdicts kept, because every event with a URL asks about the same few hosts. */
-const KNOWN_HOSTS = 10_000
-const knownHosts = new Map<string, boolean>()
-
-/** Whether `host` is already in the form that readAppHost gives. */
-export function isAppHost(host: string): boolean {
-  const known = knownHosts.get(host)
-  if (known !== undefined) return known
-  if (knownHosts.size >= KNOWN_HOSTS) knownHosts.clear()
-  const verdict = readAppHost(host) === host
-  knownHosts.set(host, verdict)
-  return verdict
-}
-
-/**
- * The URL when mail may link to it, else null. `hosts` are the app's own, as readAppHost gives them; hosts below them
- * count too. https without an odd port; on a localhost app also http, and any port.
+ * The URL when mail may link to it, else null. `hosts` are the app's own, as ownHosts gives them (app-hosts.ts);
+ * hosts below them count too. https without an odd port; on a localhost app also http, and any port.
  */
 export function linkableUrl(raw: string, hosts: readonly string[]): URL | null {
   if (SUSPICIOUS.test(raw)) return null
@@ -80,15 +42,8 @@ function isPlainlyOwn(raw: string, hosts: readonly string[]): boolean {
 }
 
 /** The app's own host that this one equals or is below. */
-function findOwner(host: string, hosts: readonly string[]): string | undefined {
-  for (const one of hosts) if (isPartOf(host, one) && isAppHost(one)) return one
-  return undefined
-}
+const findOwner = (host: string, hosts: readonly string[]): string | undefined =>
+  hosts.find((one) => isPartOf(host, one))
 
 const isPartOf = (host: string, own: string): boolean =>
   host.endsWith(own) && (host === own || host.at(-own.length - 1) === '.')
-
-const foldHost = (text: string): string | null => {
-  const lower = text.toLowerCase()
-  return lower === LOCALHOST ? lower : foldDomain(lower)
-}

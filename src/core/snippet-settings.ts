@@ -1,7 +1,7 @@
 import type { SnippetSettings } from '../store/snippet-types.ts'
 import type { Refused } from '../store/types.ts'
 import type { AppRow } from './access.ts'
-import { readTypedHost } from './links.ts'
+import { readTypedHost } from './app-hosts.ts'
 import type { Parts } from './parts.ts'
 import { type Refusal, refuseFields } from './refusals.ts'
 

@@ -1,4 +1,5 @@
 /** Which links a mail carries (messages.md, Link rule; spec 1.5, 6). */
+import { ownHosts } from '../core/app-hosts.ts'
 import { linkableUrl } from '../core/links.ts'
 import { splitValues } from '../core/templates.ts'
 
@@ -22,7 +23,7 @@ export function readMailLink(target: string, facts: LinkFacts): MailLink {
     .join('')
   if (url === facts.unsubscribeUrl || url === facts.homeUrl) return { href: url }
   if (!parts.some((part) => 'value' in part)) return readAuthorLink(url)
-  const linkable = linkableUrl(url, facts.hosts)
+  const linkable = linkableUrl(url, ownHosts(facts.hosts))
   return linkable ? { href: linkable.href } : { refused: url }
 }
 

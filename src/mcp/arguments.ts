@@ -1,6 +1,6 @@
 /** From the arguments of a reading tool to clean input, by the readers of the API's queries. */
 import type { Access, AppRow } from '../core/access.ts'
-import { findApp } from '../core/access.ts'
+import { findApp } from '../core/apps.ts'
 import { type Body, readAddress, readAppId } from '../core/field-readers.ts'
 import type { MessageRow } from '../core/messages.ts'
 import type { Parts } from '../core/parts.ts'

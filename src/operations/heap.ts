@@ -4,14 +4,14 @@ import { accessSync, constants } from 'node:fs'
  * How the JavaScript engine keeps its heap. It sizes it by the memory it believes to have: on a machine with much, it
  * lets garbage grow to 150 MB before it collects. With 400 MB the service stays under 120 MB, and with less the engine
  * takes itself for short of memory: every second collection is then a full one, which costs a third of all requests.
- * It may grow to 1.9 times what was alive, in place of 2: 4 MB less, at no price that shows; 1.7 saves 10 MB and costs a
- * twentieth of all requests, 2.5 takes 20 MB more and spares the thread that answers 2 % of its time.
+ * It may grow to 1.8 times what was alive, in place of 2: some 7 MB less, at no price that shows; 1.7 costs the thread
+ * that answers a twentieth, 2.5 takes 20 MB more and spares the thread that answers 2 % of its time.
  * Collecting beside the program, or by several threads, only takes time from two busy cores, and the last of the
  * compilers takes 5 MB and makes nothing here faster (all measured).
  */
 const ENGINE_SETTINGS = {
   BUN_JSC_forceRAMSize: String(400 * 1000 * 1000),
-  BUN_JSC_smallHeapGrowthFactor: '1.9',
+  BUN_JSC_smallHeapGrowthFactor: '1.8',
   BUN_JSC_useConcurrentGC: '0',
   BUN_JSC_numberOfGCMarkers: '1',
   BUN_JSC_useFTLJIT: '0',

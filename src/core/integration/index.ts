@@ -3,6 +3,7 @@
  * and throws nothing, and signs the email of whoever is signed in. The pages and MCP show the same texts.
  */
 import type { AppRow } from '../access.ts'
+import { ownHosts } from '../app-hosts.ts'
 import { linkableUrl } from '../links.ts'
 import { curlCode } from './curl.ts'
 import { goCode } from './go.ts'
@@ -34,7 +35,7 @@ export function integrationCode(baseUrl: string, app: Pick<AppRow, 'publicId' | 
 /** Where the customer's pages are: their home page where mail may link to it, else their first domain. */
 function homeOf({ homeUrl, hosts }: Pick<AppRow, 'homeUrl' | 'hosts'>): string {
   const [host = 'app.example.com'] = hosts
-  const home = homeUrl === null ? null : linkableUrl(homeUrl, hosts)
+  const home = homeUrl === null ? null : linkableUrl(homeUrl, ownHosts(hosts))
   return home && home.hostname !== 'localhost'
     ? home.origin
     : host === 'localhost'

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { type Access, type AppRow, findApp } from '../../core/access.ts'
+import type { Access, AppRow } from '../../core/access.ts'
+import { findApp } from '../../core/apps.ts'
 import { type ContactFields, readContactInput, readContactUpdate } from '../../core/contact-input.ts'
 import { tryContact, type TriedContact } from '../../core/contact-trials.ts'
 import * as contacts from '../../core/contacts.ts'

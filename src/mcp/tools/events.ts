@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { findApp } from '../../core/access.ts'
+import { findApp } from '../../core/apps.ts'
 import { noteEventWithoutEmail } from '../../core/activation.ts'
 import { findContact, UNKNOWN_PERSON } from '../../core/contacts.ts'
 import { type EventFields, readEventInput } from '../../core/event-input.ts'
