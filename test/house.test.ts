@@ -89,6 +89,18 @@ const importsOf = (path: string): string[] =>
 /** Of our own code, and neither for its types alone nor late. */
 const LOADING_IMPORT = /^(?:import|export) (?!type )[^'"]*?['"](\.[^'"]+\.tsx?)['"]/gm
 
+/** A file with all of ours that it loads. */
+function loadedBy(start: string): string[] {
+  const loaded = new Set<string>()
+  const load = (path: string): void => {
+    if (loaded.has(path)) return
+    loaded.add(path)
+    for (const [, name = ''] of read(path).matchAll(LOADING_IMPORT)) load(normalize(join(dirname(path), name)))
+  }
+  load(start)
+  return [...loaded]
+}
+
 const ownImportsOf = (path: string): string[] =>
   importsOf(path)
     .filter((name) => name.startsWith('.'))
@@ -117,15 +129,16 @@ describe('the rooms', () => {
   })
 
   test('load neither the pages nor the MCP server before somebody asks for them', () => {
-    const loaded = new Set<string>()
-    const load = (path: string): void => {
-      if (loaded.has(path)) return
-      loaded.add(path)
-      for (const [, name = ''] of read(path).matchAll(LOADING_IMPORT)) load(normalize(join(dirname(path), name)))
-    }
-    load('src/main.ts')
-    expect([...loaded]).toContain('src/server.ts')
-    expect([...loaded].filter((path) => path.endsWith('.tsx') || path === 'src/mcp/protocol.ts')).toEqual([])
+    const loaded = loadedBy('src/main.ts')
+    expect(loaded).toContain('src/server.ts')
+    expect(loaded.filter((path) => path.endsWith('.tsx') || path === 'src/mcp/protocol.ts')).toEqual([])
+  })
+
+  test('load no list of public suffixes into the thread that writes', () => {
+    const loaded = loadedBy('src/core/writer-thread.ts')
+    expect(loaded).toContain('src/core/links.ts')
+    expect(loaded.filter((path) => importsOf(path).includes('tldts'))).toEqual([])
+    expect(loadedBy('src/main.ts').filter((path) => importsOf(path).includes('tldts'))).not.toEqual([])
   })
 
   test('name their own files whole', () => {

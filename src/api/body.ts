@@ -1,4 +1,4 @@
-import { type ParsedList, type ParsedObject, parseJsonList, parseJsonObject } from '../core/json.ts'
+import { type ParsedList, parseJsonList } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { readBytes } from '../core/request-bytes.ts'
 
@@ -39,6 +39,3 @@ export function startReading(request: Request, maxBytes: number): Promise<Uint8A
   if (encoding !== null && encoding.toLowerCase() !== 'identity') return { refused: COMPRESSED }
   return readBytes(request, maxBytes) ?? { refused: refuse('too_large') }
 }
-
-export const parseBody = (bytes: Uint8Array | null): ParsedObject =>
-  bytes === null ? { refused: refuse('too_large') } : parseJsonObject(bytes)

@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia'
 import { collectBatch } from '../core/collect.ts'
+import { parseJsonObject } from '../core/json.ts'
 import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { readBytes } from '../core/request-bytes.ts'
 import { factsOf } from '../core/request-facts.ts'
 import { createAnswer, refusalAnswer } from './answers.ts'
-import { parseBody } from './body.ts'
 
 export const COLLECT_PATH = '/c'
 export const COLLECT_BYTES = 32 * 1024
@@ -49,7 +49,7 @@ export const collectRoutes = (parts: Parts) =>
 async function collect(parts: Parts, request: Request): Promise<Refusal | null> {
   const bytes = await readBytes(request, COLLECT_BYTES)
   if (bytes === null) return TOO_LARGE
-  const body = parseBody(bytes)
+  const body = parseJsonObject(bytes)
   if ('refused' in body) return body.refused
   const { address } = factsOf(request)
   return collectBatch(parts, body.object, { address, origin: request.headers.get('origin') })

@@ -11,7 +11,10 @@ import { type KeyLimits, limitsOf } from './write-limits.ts'
 
 export type { AppRow, Site }
 
-/** A key with what its account may do, what its calls count towards, and how its events are read elsewhere: once for all calls. */
+/**
+ * A key with what its account may do, and, worked out once for all of its calls, what they count towards and what it takes
+ * to read its events (null: they are read where they come in).
+ */
 export type Access = StoredAccess & { keyLimits: KeyLimits; sender: EventSender | null }
 
 /** Keys held in memory, and as many site IDs and hosts. */

@@ -1,4 +1,4 @@
-/** The hosts that customers call their own; the list of public suffixes is loaded with this file (1 MB). */
+/** The hosts that customers call their own; the list of public suffixes is loaded with this file (124 KB of code). */
 import { getPublicSuffix } from 'tldts'
 import { foldHost, LOCALHOST } from './domains.ts'
 

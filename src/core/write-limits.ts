@@ -80,7 +80,10 @@ export function settleTaken({ limits }: Parts, counted: TakenFor, outcome: objec
   return { ...counted, taken: limits.peek(bucket, limit) }
 }
 
-/** What was written before, is refused as another request's key, is still to be read, or was not saved for our own fault uses up no limit. */
+/**
+ * What was written before, is refused as another request's key, is still to be read, or was not saved for our own fault
+ * uses up no limit.
+ */
 const isFree = (outcome: object): boolean =>
   'replayed' in outcome ||
   'isUnread' in outcome ||
