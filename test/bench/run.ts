@@ -1,7 +1,7 @@
 /**
  * `bun run bench`: durable events a second beside a bare Bun.serve, in one run and interleaved, because machines are
  * noisy; memory, cold start, bytes an event. Prints ratios, writes results.json, exits 1 when a bar is missed. Beside them a
- * prototype of the write alone, which says what this machine allows at most.
+ * prototype of the write alone, which says what the plain way of it reaches on this machine.
  */
 import { Database } from 'bun:sqlite'
 import { cpus } from 'node:os'
