@@ -83,21 +83,17 @@ export function readArrived<T extends { app: string }>(
   return readItem(access, read(body.object, parts.clock.now()), body.object)
 }
 
-/** For the log of refused calls, where nobody has read the body yet. */
-export function noteApp(request: Request, { access, bytes }: Arrived): void {
-  const body = parseJsonObject(bytes)
-  if (!('refused' in body)) factsOf(request).app = findNamedApp(access, body.object)
-}
-
 /** A call with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */
-export async function readCall<T extends { app: string }>(
+export function readCall<T extends { app: string }>(
   parts: Parts,
   request: Request,
   read: Reader<T>,
   need: Need = 'write',
-): Promise<Call<T> | Refused> {
-  const arrived = await receiveCall(parts, request, need)
-  return 'refused' in arrived ? arrived : readArrived(parts, request, read, arrived)
+): Call<T> | Refused | Promise<Call<T> | Refused> {
+  const arriving = receiveCall(parts, request, need)
+  const readOn = (arrived: Arrived | Refused): Call<T> | Refused =>
+    'refused' in arrived ? arrived : readArrived(parts, request, read, arrived)
+  return arriving instanceof Promise ? arriving.then(readOn) : readOn(arriving)
 }
 
 /** What was read, with the app it is about: 400, then 404 for the app. */

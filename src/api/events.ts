@@ -4,7 +4,14 @@ import { EventAnswer, EventPage } from '../core/answer-schemas.ts'
 import { UNKNOWN_PERSON } from '../core/contacts.ts'
 import { type EventFields, readEventInput } from '../core/event-input.ts'
 import { textOf } from '../core/event-texts.ts'
-import { listEvents, recordEvent, type RecordedEvent, recordEventText, warnOfLink } from '../core/events.ts'
+import {
+  listEvents,
+  recordEvent,
+  type RecordedEvent,
+  type RecordedText,
+  recordEventText,
+  warnOfLink,
+} from '../core/events.ts'
 import { replayOf } from '../core/idempotency.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
@@ -12,9 +19,9 @@ import { publicId } from '../core/public-ids.ts'
 import { readEventsQuery, writeIdCursor } from '../core/queries.ts'
 import { isRefusal, withWarnings } from '../core/refusals.ts'
 import { EventInput, EventQuery } from '../core/schemas.ts'
-import { takeForKey } from '../core/write-limits.ts'
+import { peekForKey, takeForKey } from '../core/write-limits.ts'
 import { answer, refusalAnswer } from './answers.ts'
-import { type Arrived, type Call, noteApp, readArrived, receiveCall } from './call.ts'
+import { type Arrived, type Call, readArrived, receiveCall } from './call.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
 import { remainingHeaders, settleLimit, uncountedAnswer } from './limited.ts'
@@ -30,13 +37,14 @@ export const eventRoutes = (parts: Parts, once: Once) =>
       async ({ request }) => {
         const arrived = await receiveCall(parts, request)
         if ('refused' in arrived) return uncountedAnswer(parts, request, 'events', arrived.refused)
-        const recorded = await recordUnread(parts, request, arrived)
-        if (recorded) return recorded
+        const tried = await recordUnread(parts, request, arrived)
+        if (tried?.recorded) return textAnswer(request, tried.recorded, tried.headers)
         const call = readArrived(parts, request, readEventInput, arrived)
         if ('refused' in call) {
           noteEventWithoutEmail(parts, call)
           return uncountedAnswer(parts, request, 'events', call.refused)
         }
+        if (tried) return refusalAnswer(request, tried.refused, tried.headers)
         const beginning = once.begin(request, call)
         const begun = beginning instanceof Promise ? await beginning : beginning
         if ('refused' in begun) return uncountedAnswer(parts, request, 'events', begun.refused)
@@ -95,25 +103,28 @@ export const eventRoutes = (parts: Parts, once: Once) =>
       },
     )
 
+/** Texts go ahead only while so many more are left of the hour: what is refused must not take the last ones from others. */
+export const SPARE_EVENTS = 1_000
+
 /**
- * The usual event: it goes to the writing thread as it came (core/event-texts.ts). null, and nothing was saved or
- * counted, where there is more to say than that it was recorded: then it is read here.
+ * The usual event: it goes to the writing thread as it came (core/event-texts.ts). null where it does not, or where it is
+ * refused, and nothing was saved or counted: then it is read here. Also what the store refuses is, because what is wrong
+ * with an event is said first.
  */
-async function recordUnread(parts: Parts, request: Request, arrived: Arrived): Promise<Response | null> {
-  const { access, bytes } = arrived
+async function recordUnread(parts: Parts, request: Request, { access, bytes }: Arrived) {
   const { sender } = access
   const text = sender === null || hasKey(request) ? null : textOf(bytes)
   if (sender === null || text === null) return null
+  if (peekForKey(parts, 'events', access).taken.remaining <= SPARE_EVENTS) return null
   const counted = takeForKey(parts, 'events', access)
-  // what is wrong with the event is said before that there are too many
-  if (counted.refused) return null
   const outcome = await recordEventText(parts, sender, text)
   const headers = settleLimit(parts, counted, outcome)
   if ('isUnread' in outcome) return null
-  if (!isRefusal(outcome)) return answer(request, 202, recordedBody(outcome), headers)
-  noteApp(request, arrived)
-  return refusalAnswer(request, outcome, headers)
+  return isRefusal(outcome) ? { refused: outcome, headers } : { recorded: outcome, headers }
 }
+
+const textAnswer = (request: Request, recorded: RecordedText, headers: Record<string, string>): Response =>
+  answer(request, 202, withWarnings(recordedBody(recorded), recorded.warnings ?? []), headers)
 
 const recordedBody = ({ contactId, created }: RecordedEvent) => ({
   ok: true,

@@ -27,8 +27,8 @@ const MAX_SITE_ID_CHARACTERS = 64
 /** A host of more labels is not looked for by all of them. */
 const HOST_LABELS = 8
 
-/** They cross with every batch of events; of an account that has more, events are read where they come in. */
-export const MAX_SENDER_APPS = 100
+/** They cross with every batch, even of one event; of an account that has more, events are read where they come in. */
+export const MAX_SENDER_APPS = 10
 
 type Use = { lastUsedAt: number; seenInBrowserAt: number | null }
 

@@ -1,6 +1,7 @@
 /** The hosts that customers call their own; the list of public suffixes is loaded with this file (124 KB of code). */
 import { getPublicSuffix } from 'tldts'
 import { foldHost, LOCALHOST } from './domains.ts'
+import type { OwnHosts } from './links.ts'
 
 /**
  * The lowercase ASCII form of a host that a customer may call their own, or null: a domain with a dot, or `localhost`
@@ -28,7 +29,7 @@ const KNOWN_HOSTS = 10_000
 const knownHosts = new Map<string, boolean>()
 
 /** Those that may be an app's own, for the link rule: a suffix may have become public since the app was given it. */
-export const ownHosts = (hosts: readonly string[]): string[] => hosts.filter(isAppHost)
+export const ownHosts = (hosts: readonly string[]): OwnHosts => hosts.filter(isAppHost) as readonly string[] as OwnHosts
 
 /** Whether `host` is already in the form that readAppHost gives. */
 function isAppHost(host: string): boolean {

@@ -1,14 +1,14 @@
 import type { EventPage, EventQuery } from '../store/event-reads.ts'
-import type { EventSender, Unread } from '../store/event-texts.ts'
+import type { EventSender, RecordedText, Unread } from '../store/event-texts.ts'
 import type { EventRow, Idempotency, RecordedEvent, Refused, Via } from '../store/types.ts'
 import type { Access, AppRow } from './access.ts'
 import { ownHosts } from './app-hosts.ts'
-import { type EventFields, eventWrite, RESULTS_READY } from './event-input.ts'
-import { isLinkable } from './links.ts'
+import { type EventFields, eventWrite } from './event-input.ts'
+import { warnOfUrl } from './links.ts'
 import type { Parts } from './parts.ts'
 import type { Warning } from './refusals.ts'
 
-export type { EventRow, RecordedEvent }
+export type { EventRow, RecordedEvent, RecordedText }
 
 /** Who writes, where to, through which door, and what was counted for it. */
 export type WriteContext = {
@@ -32,22 +32,14 @@ export function recordEvent(
   return store.recordEvent(eventWrite({ ...context, newPeoplePerMonth, at: clock.now() }, fields))
 }
 
-/**
- * The same of an event that nobody has read yet. Unread, and nothing is saved, where its sender is to be told something:
- * read it then, and record it with its fields.
- */
+/** The same of an event that nobody has read yet. Unread, and nothing is saved, where it is refused: read it then. */
 export const recordEventText = (
   { store, clock }: Parts,
   sender: EventSender,
   text: string,
-): Promise<RecordedEvent | Refused | Unread> => store.recordEventText({ text, sender, at: clock.now() })
+): Promise<RecordedText | Refused | Unread> => store.recordEventText({ text, sender, at: clock.now() })
 
-/** Said once, here, for every door: the event is kept, the mail will carry no link to it (messages.md, Link rule). */
-export function warnOfLink({ event, url }: EventFields, app: AppRow): Warning[] {
-  if (event !== RESULTS_READY || url === null || isLinkable(url, ownHosts(app.hosts))) return []
-  const message = "The property `url` is not an https address on the app's own domain, so mails will not link to it."
-  return [{ field: 'properties', code: 'url_not_linkable', message }]
-}
+export const warnOfLink = ({ url }: EventFields, app: AppRow): Warning[] => warnOfUrl(url, ownHosts(app.hosts))
 
 /**
  * Stored events, newest first, and where the page after begins; there may be fewer than `limit` and still such a page

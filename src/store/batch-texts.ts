@@ -11,7 +11,7 @@ type Head = { senders: EventSender[]; jobs: (TextMark | Job)[] }
 
 const END_OF_LENGTH = ' '
 
-export const isEventText = (job: Job): job is Job<'recordEventText'> => job.name === 'recordEventText'
+const isEventText = (job: Job): job is Job<'recordEventText'> => job.name === 'recordEventText'
 
 export function writeBatch(jobs: Job[]): string {
   const senders = new Map<EventSender, number>()

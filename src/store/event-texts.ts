@@ -1,11 +1,9 @@
-import type { AppRow, EventWrite } from './types.ts'
+import type { AppRow, EventWrite, RecordedEvent } from './types.ts'
 
-/**
- * Whose key an event came with: what it takes to read it. One object for all that come with a key, because it crosses
- * threads once for a batch of them.
- */
+/** Whose key an event came with: what it takes to read it. It crosses threads once for all in a batch that share the object. */
 export type EventSender = {
-  apps: Pick<AppRow, 'id' | 'accountId' | 'publicId' | 'hosts'>[]
+  /** `hosts`: its own, as the link rule wants them */
+  apps: (Pick<AppRow, 'id' | 'accountId' | 'publicId'> & { hosts: readonly string[] })[]
   newPeoplePerMonth: number | null
   buckets: string[]
 }
@@ -13,8 +11,14 @@ export type EventSender = {
 /** An event as it came: the text of a body, which nobody has read yet. `at` in ms UTC. */
 export type EventText = { text: string; sender: EventSender; at: number }
 
-/** null where there is something to say to the sender: what is refused, and what comes with a warning. */
-export type ReadEvent = (event: EventText) => EventWrite | null
+/** What the sender of an event is told, though it is kept; the store hands it on. */
+type Warning = { field: string; code: string; message: string }
 
-/** Nothing was written, because it could not be read, or not without a word to the sender. */
+/** null where it is refused: then its sender is told why where it came in. */
+export type ReadEvent = (event: EventText) => { write: EventWrite; warnings: Warning[] } | null
+
+/** `warnings`: where there are any. */
+export type RecordedText = RecordedEvent & { warnings?: Warning[] }
+
+/** Nothing was written, because it is refused. */
 export type Unread = { isUnread: true }

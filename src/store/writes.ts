@@ -7,7 +7,7 @@ import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
 import { createErasure } from './erasure.ts'
 import { createEventNames } from './event-names.ts'
-import type { EventText, ReadEvent, Unread } from './event-texts.ts'
+import type { EventText, ReadEvent, RecordedText, Unread } from './event-texts.ts'
 import { createEventWrites } from './event-writes.ts'
 import { createOnce } from './idempotency.ts'
 import { createIdSequence } from './ids.ts'
@@ -27,7 +27,7 @@ import { HELD_UNTIL } from './timeline-reads.ts'
 import { createTimeline } from './timeline.ts'
 import { createTriggers } from './triggers.ts'
 import { createTwoStepWrites } from './two-step-writes.ts'
-import type { ContactWrite, EventWrite, RecordedEvent, Refused } from './types.ts'
+import type { ContactWrite, EventWrite, Refused } from './types.ts'
 import { createUpkeep } from './upkeep.ts'
 import { createUsedUp } from './used-up.ts'
 
@@ -79,9 +79,11 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = () => null 
     ...createDeliveryWrites({ db, live, ends, sealer }),
     ...createSuppressionWrites({ db, live, ends }),
     recordEvent,
-    recordEventText(event: EventText): RecordedEvent | Refused | Unread {
-      const write = readEvent(event)
-      return write ? recordEvent(write) : { isUnread: true }
+    recordEventText(event: EventText): RecordedText | Refused | Unread {
+      const read = readEvent(event)
+      if (!read) return { isUnread: true }
+      const outcome = recordEvent(read.write)
+      return 'refusal' in outcome || read.warnings.length === 0 ? outcome : { ...outcome, warnings: read.warnings }
     },
     addContact: (write: ContactWrite) => once(write, () => contacts.addContact(write)),
     updateContact: (write: ContactWrite) => once(write, () => contacts.updateContact(write)),

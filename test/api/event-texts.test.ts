@@ -1,9 +1,20 @@
 /** Events that the writing thread reads: nobody outside can tell by which way theirs went, but for the time it takes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { SPARE_EVENTS } from '../../src/api/events.ts'
 import { MAX_SENDER_APPS } from '../../src/core/access.ts'
 import { MAX_TEXT_BYTES } from '../../src/core/event-texts.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type Answer, API, createTestServer, EVENTS, type Given, HOUR, NOW, type TestServer } from '../helper.ts'
+import {
+  type Answer,
+  API,
+  CONTACTS,
+  createTestServer,
+  EVENTS,
+  type Given,
+  HOUR,
+  NOW,
+  type TestServer,
+} from '../helper.ts'
 
 /** What reached the store, and whether it was written there. */
 let told: string[] = []
@@ -38,8 +49,8 @@ const event = (more: Record<string, unknown> = {}) => ({
 })
 
 /** Another app of the first account. */
-async function addApp(one: TestServer, count: number): Promise<void> {
-  const app = { publicId: `app_${count}`, siteId: `site_${count}`, name: 'Another', homeUrl: null, hosts: [] }
+async function addApp(one: TestServer, count: number, hosts: string[] = []): Promise<void> {
+  const app = { publicId: `app_${count}`, siteId: `site_${count}`, name: 'Another', homeUrl: null, hosts }
   const { store, access } = one.parts()
   expect(await store.createApp({ accountId: one.first.accountId, actor: 'test', at: NOW, app })).toEqual({ done: true })
   access.forget()
@@ -68,7 +79,7 @@ describe('the way of an event', () => {
     ['the usual one', { body: event() }, ['text']],
     ['with everything', { body: event({ occurredAt: new Date(NOW).toISOString(), properties: { a: [1] } }) }, ['text']],
     ['of somebody unknown', { body: event({ email: 'no@example.com', createContact: false }) }, ['text']],
-    ['with a warning', { body: event({ extra: 1 }) }, ['unread', 'fields']],
+    ['with a warning', { body: event({ extra: 1 }) }, ['text']],
     ['with a wrong field', { body: event({ email: 'x' }) }, ['unread']],
     ['of no app', { body: event({ app: 'app_none' }) }, ['unread']],
     ['no JSON', { body: '{' }, ['unread']],
@@ -87,7 +98,7 @@ describe('the way of an event', () => {
     expect(told).toEqual(['text', 'fields'])
   })
 
-  test('of an account with very many apps', async () => {
+  test('of an account with many apps', async () => {
     const one = await createTestServer({ wrapStore: listen })
     for (let count = 2; count <= MAX_SENDER_APPS + 1; count++) {
       if (count > MAX_SENDER_APPS) await sendTo(one, { body: event() })
@@ -157,33 +168,88 @@ describe('what came as a text and what was read where it came in', () => {
 })
 
 describe('limits', () => {
-  test('what could not be read as a text uses up one, or none', async () => {
+  test('texts go ahead while there is room, and what is refused uses up nothing', async () => {
     const one = await createTestServer({ wrapStore: listen })
-    await one.setPlan({ eventsPerHour: 3 })
+    await one.setPlan({ eventsPerHour: SPARE_EVENTS + 2 })
     const send = async (more: Record<string, unknown>) => {
       const answer = await sendTo(one, { body: event(more) })
-      return [answer.status, answer.headers.get('ratelimit-remaining')]
+      return [answer.status, Number(answer.headers.get('ratelimit-remaining')) - SPARE_EVENTS]
     }
-    expect(await send({ email: 'x' })).toEqual([400, '3'])
-    expect(await send({ extra: 1 })).toEqual([202, '2'])
-    expect(await send({ app: 'app_none' })).toEqual([404, '2'])
-    expect(await send({})).toEqual([202, '1'])
-    expect(await send({})).toEqual([202, '0'])
-    expect(await send({})).toEqual([429, '0'])
-    // what is wrong is said first, also when nothing is left
-    expect(await send({ email: 'x' })).toEqual([400, '0'])
-    expect(await send({ app: 'app_none' })).toEqual([404, '0'])
+    expect(await send({ email: 'x' })).toEqual([400, 2])
+    expect(await send({ extra: 1 })).toEqual([202, 1])
+    expect(await send({ app: 'app_none' })).toEqual([404, 1])
+    expect(await send({})).toEqual([202, 0])
+    expect(await send({ email: 'x' })).toEqual([400, 0])
+    expect(await send({})).toEqual([202, -1])
+    expect(told).toEqual(['unread', 'text', 'unread', 'text', 'fields'])
+    await one.close()
+  })
+
+  test('the last ones are for those that are right, also among many at once that are wrong', async () => {
+    const one = await createTestServer({ wrapStore: listen })
+    await one.setPlan({ eventsPerHour: 2 })
+    const wrong = Array.from({ length: 20 }, (_, index) => event(index % 2 ? { email: 'x' } : { app: 'app_none' }))
+    const answers = await Promise.all([...wrong, event(), event(), event()].map((body) => sendTo(one, { body })))
+    const statuses = answers.map(({ status }) => status)
+    expect(statuses.slice(-3)).toEqual([202, 202, 429])
+    expect(new Set(statuses.slice(0, 20))).toEqual(new Set([400, 404]))
     await one.close()
   })
 })
 
-test('what the store refused is noted for the app that the event named, and for no other', async () => {
-  const one = await createTestServer({ wrapStore: listen })
-  await addApp(one, 2)
-  await sendTo(one, { body: event({ email: 'unknown@example.com', createContact: false }) })
-  expect(told).toEqual(['text'])
-  const { notes } = one.parts()
-  expect(notes.pending(1)).toMatchObject([{ kind: 'refused_call', count: 1 }])
-  expect(notes.pending(3)).toEqual([])
-  await one.close()
+describe('what the store refuses', () => {
+  test('is said after what is wrong with the event', async () => {
+    const one = await createTestServer({
+      wrapStore: (store) => ({ ...store, recordEventText: async () => ({ refusal: 'unavailable' }) }),
+    })
+    const statuses: number[] = []
+    for (const body of [event(), event({ email: 'x' }), event({ app: 'app_none' }), '{'])
+      statuses.push((await sendTo(one, { body })).status)
+    expect(statuses).toEqual([503, 400, 404, 400])
+    await one.close()
+  })
+
+  test.each<[string, Record<string, unknown>, string[]]>([
+    ['somebody unknown', { email: 'unknown@example.com', createContact: false }, ['text']],
+    ['a wrong field', { email: 'x' }, ['unread']],
+  ])('%s: is noted for the app that the event named, and for no other', async (_name, more, way) => {
+    const one = await createTestServer({ wrapStore: listen })
+    await addApp(one, 2)
+    await sendTo(one, { body: event(more) })
+    expect(told).toEqual(way)
+    const { notes } = one.parts()
+    expect(notes.pending(1)).toMatchObject([{ kind: 'refused_call', count: 1 }])
+    expect(notes.pending(3)).toEqual([])
+    await one.close()
+  })
+})
+
+test('writes of one person are made in the order in which they came, by whatever way', async () => {
+  const email = (name: string) => ({ email: `${name}@example.com` })
+  const known = (name: string) => sendTo(server, { body: event({ ...email(name), createContact: false }) })
+  const send = [
+    () => sendTo(server, { body: event({ ...email('warned'), extra: 1 }) }),
+    () => known('warned'),
+    () => server.call('POST', CONTACTS, { body: { app: server.first.appId, ...email('zoe') } }),
+    () => known('zoe'),
+    () => known('late'),
+    () => sendTo(server, { body: event(email('late')) }),
+  ]
+  const answers: Promise<Answer>[] = []
+  for (const one of send) {
+    answers.push(one())
+    // each is on its way to the store before the next comes, and none is committed yet
+    for (let turn = 0; turn < 50; turn += 1) await null
+  }
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([202, 202, 201, 202, 404, 202])
+})
+
+test("a host that became a public suffix after the app was given it is nobody's, whichever way an event goes", async () => {
+  const body = { ...event({ app: 'app_2' }), properties: { url: 'https://ada.github.io/x' } }
+  for (const wrapStore of [listen, readHere]) {
+    const one = await createTestServer({ wrapStore })
+    await addApp(one, 2, ['github.io'])
+    expect((await sendTo(one, { body })).body.warnings?.map(({ code }) => code)).toEqual(['url_not_linkable'])
+    await one.close()
+  }
 })

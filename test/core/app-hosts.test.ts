@@ -14,7 +14,7 @@ describe('readAppHost', () => {
     ['www.ck', 'www.ck'],
   ])('%j is %j', (text, host) => {
     expect(readAppHost(text)).toBe(host)
-    expect(ownHosts([host])).toEqual([host])
+    expect([...ownHosts([host])]).toEqual([host])
   })
   test.each([
     '',
@@ -89,5 +89,5 @@ describe('readTypedHost takes the host out of', () => {
 test("ownHosts are those in the stored form that are nobody else's, in their order, whatever was asked before", () => {
   const stored = ['app.example.com', 'Example.com', 'bücher.de', 'github.io', 'me.github.io', 'co.uk', '', 'localhost']
   for (let round = 0; round < 2; round += 1)
-    expect(ownHosts(stored)).toEqual(['app.example.com', 'me.github.io', 'localhost'])
+    expect([...ownHosts(stored)]).toEqual(['app.example.com', 'me.github.io', 'localhost'])
 })

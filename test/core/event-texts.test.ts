@@ -12,8 +12,10 @@ const sender: EventSender = {
   buckets: ['events:key_1'],
 }
 const plain = { app: 'app_first', email: 'Ada@Example.com', event: 'results_ready' }
-const read = (body: unknown) =>
+const readWhole = (body: unknown) =>
   readEventText({ text: typeof body === 'string' ? body : JSON.stringify(body), sender, at: AT })
+
+const read = (body: unknown) => readWhole(body)?.write ?? null
 
 describe('readEventText', () => {
   test('what the store is told of an event with everything', () => {
@@ -41,6 +43,17 @@ describe('readEventText', () => {
     })
   })
 
+  test('what its sender is told of one that is kept', () => {
+    expect(readWhole(plain)?.warnings).toEqual([])
+    const body = { ...plain, extra: 1, properties: { url: 'https://elsewhere.example/' } }
+    const read = readWhole(body)
+    expect(read?.warnings.map(({ field, code }) => [field, code])).toEqual([
+      ['extra', 'unknown_field'],
+      ['properties', 'url_not_linkable'],
+    ])
+    expect(read?.write.properties).toBe(JSON.stringify(body.properties))
+  })
+
   test('of the app that it names', () => {
     const body = { email: 'ada@example.com', event: 'e' }
     expect(read({ ...body, newsletter: 'app_second' })).toMatchObject({ appId: 8, shownEmail: null, properties: null })
@@ -60,10 +73,8 @@ describe('readEventText', () => {
       `${JSON.stringify(plain).slice(0, -1)},"properties":${'{"a":'.repeat(300)}1${'}'.repeat(300)}}`,
     ],
     ['nothing but levels', '['.repeat(MAX_TEXT_BYTES)],
-    ['a field that is not known', { ...plain, extra: 1 }],
-    ['a url that cannot be linked', { ...plain, properties: { url: 'https://elsewhere.example/' } }],
     ["another account's app", { ...plain, app: 'app_third' }],
-  ])('%s is for whoever answers its sender', (_name, body) => expect(read(body)).toBeNull())
+  ])('%s is refused', (_name, body) => expect(read(body)).toBeNull())
 })
 
 describe('textOf', () => {

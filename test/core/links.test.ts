@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { ownHosts } from '../../src/core/app-hosts.ts'
 import { isLinkable, linkableUrl } from '../../src/core/links.ts'
 
-const HOSTS = ['example.com', 'xn--bcher-kva.de', 'me.github.io']
+const HOSTS = ownHosts(['example.com', 'xn--bcher-kva.de', 'me.github.io'])
 
 describe('linkableUrl gives the URL on the own domain', () => {
   const cases: [string, string][] = [
@@ -170,7 +170,7 @@ describe('a localhost app', () => {
     ['http://[::1]:3000/', null],
     ['ftp://localhost/', null],
   ])('%s', (raw, href) => {
-    expect(linkableUrl(raw, ['localhost'])?.href ?? null).toBe(href)
+    expect(linkableUrl(raw, ownHosts(['localhost']))?.href ?? null).toBe(href)
   })
 })
 
@@ -221,7 +221,7 @@ test('isLinkable says what linkableUrl says, for plain and for strange ones', ()
 })
 
 test('a URL is judged by the hosts it is asked about, whatever was asked before', () => {
-  const [own, foreign] = [['example.com'], ['other.example']]
+  const [own, foreign] = [ownHosts(['example.com']), ownHosts(['other.example'])]
   const urls = [
     'https://app.example.com/a',
     'https://app.example.com/b',
@@ -234,7 +234,7 @@ test('a URL is judged by the hosts it is asked about, whatever was asked before'
     expect(
       ['https://app.example.com.evil.example/', 'https://app.example.com/a b'].map((url) => isLinkable(url, own)),
     ).toEqual([false, false])
-    expect(isLinkable('https://app.example.com/a', [])).toBe(false)
+    expect(isLinkable('https://app.example.com/a', ownHosts([]))).toBe(false)
     expect(isLinkable('http://xexample.com/a', own)).toBe(false)
   }
 })

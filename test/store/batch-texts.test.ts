@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { isEventText, readBatch, writeBatch } from '../../src/store/batch-texts.ts'
+import { readBatch, writeBatch } from '../../src/store/batch-texts.ts'
 import type { EventSender } from '../../src/store/event-texts.ts'
 import type { Job } from '../../src/store/writes.ts'
 import { AT, eventWrite } from './samples.ts'
@@ -13,7 +13,10 @@ const textJob = (text: string, from: EventSender): Job => ({
   name: 'recordEventText',
   input: { text, sender: from, at: AT },
 })
-const fieldsJob: Job = { name: 'recordEvent', input: eventWrite({ properties: '{"a":"\\"b\\n"}' }) }
+const fieldsJob: Job = {
+  name: 'recordEvent',
+  input: eventWrite({ firstName: 'Zoë€😀', properties: '{"a":"\\"b\\n"}' }),
+}
 
 describe('a batch as a text', () => {
   const [one, other] = [sender(1), sender(2)]
@@ -29,7 +32,7 @@ describe('a batch as a text', () => {
   test('names a sender once, and gives all of theirs the same one', () => {
     const text = writeBatch(Array.from({ length: 50 }, () => textJob('{}', one)))
     expect(text.split('app_1')).toHaveLength(2)
-    const read = readBatch(text).filter(isEventText)
+    const read = readBatch(text) as Job<'recordEventText'>[]
     expect(read).toHaveLength(50)
     expect(new Set(read.map((job) => job.input.sender)).size).toBe(1)
   })
