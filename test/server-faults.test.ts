@@ -237,17 +237,22 @@ describe('503', () => {
     expect([(await tell(0)).status, (await read()).status]).toEqual([400, 200])
   }, 30_000)
 
-  test('what was not saved uses up no limit', async () => {
+  test.each([
+    ['the last one', 1],
+    ['one of many', 5_000],
+  ])('what was not saved uses up no limit: %s', async (_name, eventsPerHour) => {
     let isFull = true
     const one = await open({
       wrapStore: (store) => ({
         ...store,
-        recordEventText: async (event) => (isFull ? { refusal: 'unavailable' } : store.recordEventText(event)),
+        recordEvent: async (write) => (isFull ? { refusal: 'unavailable' } : store.recordEvent(write)),
+        recordEventText: async (text) => (isFull ? { refusal: 'unavailable' } : store.recordEventText(text)),
       }),
     })
-    await one.setPlan({ eventsPerHour: 1 })
+    await one.setPlan({ eventsPerHour })
     for (let i = 0; i < 3; i++) expect((await one.call('POST', EVENTS, { body: event(one) })).status).toBe(503)
     isFull = false
-    expect((await one.call('POST', EVENTS, { body: event(one) })).headers.get('ratelimit-remaining')).toBe('0')
+    const left = (await one.call('POST', EVENTS, { body: event(one) })).headers.get('ratelimit-remaining')
+    expect(left).toBe(String(eventsPerHour - 1))
   })
 })
