@@ -1,6 +1,6 @@
 import type { AppRow, EventWrite, RecordedEvent } from './types.ts'
 
-/** Whose key an event came with: what it takes to read it. It crosses threads once for all in a batch that share the object. */
+/** Whose key an event came with: what it takes to read it. Crosses threads once for all in a batch that share the object. */
 export type EventSender = {
   /** `hosts`: its own, as the link rule wants them */
   apps: (Pick<AppRow, 'id' | 'accountId' | 'publicId'> & { hosts: readonly string[] })[]

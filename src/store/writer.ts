@@ -31,10 +31,11 @@ type Parts = {
 
 /**
  * Group commit: a batch leaves as soon as nothing is in flight, so it holds what came while the last one was being
- * written, up to 256, in the order in which it came. No timer delays a lone write (promises 2). Under load the next batch is sent ahead, so that the
- * writing thread need not wait for this one to look up from its requests: the first as soon as it is worth a commit, each
- * further one when it is as large as all that is on its way, so that many come in large ones (measured: 8 to
- * 18 % more events, and another twentieth).
+ * written, up to 256, in the order in which it came; an engine that locks rows sorts it by person for itself, once it has
+ * read what came as text (scale.md). No timer delays a lone write (promises 2). Under load the next batch is sent ahead,
+ * so that the writing thread need not wait for this one to look up from its requests: the first as soon as it is worth a
+ * commit, each further one when it is as large as all that is on its way, so that many come in large ones (measured: 8
+ * to 18 % more events, and another twentieth).
  */
 export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   let waiting: Waiting[] = []

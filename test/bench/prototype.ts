@@ -1,6 +1,7 @@
 /**
- * How much of the bare server the plain way of a durable write leaves on this machine: an event is parsed, written with its person and two
- * indexes by a thread of its own, and answered after the commit. No keys, no checks, no limits, no headers, no log. The database lies where it is started.
+ * How much of the bare server the plain way of a durable write leaves on this machine: an event is parsed, written with
+ * its person and two indexes by a thread of its own, and answered after the commit. No keys, no checks, no limits, no
+ * headers, no log. The database lies where it is started.
  */
 type Event = { email: string; event: string; properties: unknown }
 
