@@ -9,7 +9,7 @@ import { createKept } from './kept.ts'
 import { type Clock, expiryNow } from './parts.ts'
 import { type KeyLimits, limitsOf } from './write-limits.ts'
 
-export type { AppRow, Site }
+export type { AppRow, EventSender, Site }
 
 /**
  * A key with what its account may do, and, worked out once for all of its calls, what they count towards and what it takes

@@ -25,7 +25,7 @@ type Noting = { store: Store; clock: Clock; onNote?: () => void }
 
 /**
  * Remembers what happened to an app without leaving an event (spec 3.4). Gathered here and written now and then, so that
- * whoever sends nonsense causes no commits; only apps that exist are noted, so it stays small.
+ * whoever sends nonsense has nothing written; only apps that exist are noted, so it stays small.
  */
 export function createNotes({ store, clock, onNote = () => {} }: Noting): Notes {
   let gathered = new Map<string, NoteRow>()

@@ -8,7 +8,7 @@ import { warnOfUrl } from './links.ts'
 import type { Parts } from './parts.ts'
 import type { Warning } from './refusals.ts'
 
-export type { EventRow, RecordedEvent, RecordedText }
+export type { EventRow, RecordedEvent }
 
 /** Who writes, where to, through which door, and what was counted for it. */
 export type WriteContext = {
@@ -32,7 +32,7 @@ export function recordEvent(
   return store.recordEvent(eventWrite({ ...context, newPeoplePerMonth, at: clock.now() }, fields))
 }
 
-/** The same of an event that nobody has read yet. Unread, and nothing is saved, where it is refused: read it then. */
+/** The same of an event that nobody has read yet. Unread, and nothing is saved, where something is wrong with it: read it then. */
 export const recordEventText = (
   { store, clock }: Parts,
   sender: EventSender,

@@ -3,7 +3,7 @@ import { foldDomain, foldHost, LOCALHOST } from './domains.ts'
 import type { Warning } from './refusals.ts'
 
 declare const own: unique symbol
-/** Hosts of an app that are no public suffix: as ownHosts gives them (app-hosts.ts), because the list is not loaded here. */
+/** Hosts of an app that are no public suffix, as ownHosts gives them: the list is in app-hosts.ts, and not loaded here. */
 export type OwnHosts = readonly string[] & { readonly [own]: true }
 
 /** Scheme, host and port as they are written. User info would be part of the host here, and no host holds an @. */

@@ -14,11 +14,11 @@ export type EventText = { text: string; sender: EventSender; at: number }
 /** What the sender of an event is told, though it is kept; the store hands it on. */
 type Warning = { field: string; code: string; message: string }
 
-/** null where it is refused: then its sender is told why where it came in. */
+/** null where something is wrong with it: its sender is told where it came in. */
 export type ReadEvent = (event: EventText) => { write: EventWrite; warnings: Warning[] } | null
 
 /** `warnings`: where there are any. */
 export type RecordedText = RecordedEvent & { warnings?: Warning[] }
 
-/** Nothing was written, because it is refused. */
+/** Nothing was written, because something is wrong with it. */
 export type Unread = { isUnread: true }

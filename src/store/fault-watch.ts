@@ -23,7 +23,9 @@ export function createFaultWatch() {
     (commit: Channel['commit']): Channel['commit'] =>
     async (jobs) => {
       const outcomes = await commit(jobs)
-      note(outcomes[0])
+      // of what was not even tried to be written nothing can be told
+      const tried = outcomes.find((outcome) => !('isUnread' in outcome))
+      if (tried || outcomes.length === 0) note(tried)
       return outcomes
     }
   return { watch, note, onFault: (listener: FaultListener) => void listeners.push(listener) }

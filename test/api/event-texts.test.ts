@@ -1,6 +1,6 @@
 /** Events that the writing thread reads: nobody outside can tell by which way theirs went, but for the time it takes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { SPARE_EVENTS } from '../../src/api/events.ts'
+import { MOST_TEXTS, SPARE_EVENTS } from '../../src/api/event-texts.ts'
 import { MAX_SENDER_APPS } from '../../src/core/access.ts'
 import { MAX_TEXT_BYTES } from '../../src/core/event-texts.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -197,15 +197,59 @@ describe('limits', () => {
   })
 })
 
+test('so many go ahead at once, and all beyond are read here', async () => {
+  const one = await createTestServer({ wrapStore: listen })
+  const wrong = Array.from({ length: 700 }, () => sendTo(one, { body: event({ email: 'x' }) }))
+  expect(new Set((await Promise.all(wrong)).map(({ status }) => status))).toEqual(new Set([400]))
+  expect(told.length).toBe(MOST_TEXTS)
+  told = []
+  await sendTo(one, { body: event() })
+  expect(told).toEqual([])
+  one.clock.tick(60_000)
+  await sendTo(one, { body: event() })
+  expect(told).toEqual(['text'])
+  await one.close()
+})
+
+test('what was counted for texts is still counted after a restart', async () => {
+  const one = await createTestServer({ wrapStore: listen })
+  for (let count = 0; count < 5; count += 1) await sendTo(one, { body: event() })
+  await one.restart()
+  const answer = await sendTo(one, { body: event() })
+  expect([told, answer.headers.get('ratelimit-remaining')]).toEqual([Array.from({ length: 6 }, () => 'text'), '5994'])
+  await one.close()
+})
+
+test('each goes to the app that it names', async () => {
+  const one = await createTestServer({ wrapStore: listen })
+  await addApp(one, 2)
+  await sendTo(one, { body: event() })
+  await sendTo(one, { body: event({ app: 'app_2', email: 'two@example.com' }) })
+  expect(told).toEqual(['text', 'text'])
+  const people = await one.call('GET', `${API}/contacts?app=app_2`)
+  expect(people.body.data?.map(({ email }) => email)).toEqual(['two@example.com'])
+  await one.close()
+})
+
 describe('what the store refuses', () => {
-  test('is said after what is wrong with the event', async () => {
+  test.each([
+    ['unavailable', 5_999],
+    ['commit_unconfirmed', 5_998],
+  ] as const)('%s: is said after what is wrong with the event, which uses up nothing', async (refusal, left) => {
+    const refuse = async () => ({ refusal })
+    let isFaulty = true
     const one = await createTestServer({
-      wrapStore: (store) => ({ ...store, recordEventText: async () => ({ refusal: 'unavailable' }) }),
+      wrapStore: (store) => ({
+        ...store,
+        recordEventText: (text) => (isFaulty ? refuse() : store.recordEventText(text)),
+      }),
     })
     const statuses: number[] = []
     for (const body of [event(), event({ email: 'x' }), event({ app: 'app_none' }), '{'])
       statuses.push((await sendTo(one, { body })).status)
     expect(statuses).toEqual([503, 400, 404, 400])
+    isFaulty = false
+    expect((await sendTo(one, { body: event() })).headers.get('ratelimit-remaining')).toBe(String(left))
     await one.close()
   })
 
@@ -242,6 +286,16 @@ test('writes of one person are made in the order in which they came, by whatever
     for (let turn = 0; turn < 50; turn += 1) await null
   }
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([202, 202, 201, 202, 404, 202])
+})
+
+test('one that is too large for a text is not overtaken by what comes in the same turn', async () => {
+  const person = { email: 'large@example.com' }
+  const large = JSON.stringify(event(person)).padEnd(MAX_TEXT_BYTES + 1)
+  const answers = [
+    sendTo(server, { body: large }),
+    sendTo(server, { body: event({ ...person, createContact: false }) }),
+  ]
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([202, 202])
 })
 
 test("a host that became a public suffix after the app was given it is nobody's, whichever way an event goes", async () => {
