@@ -59,6 +59,9 @@ const isRunning = (pid: number): boolean => {
 }
 
 /** Few: a share of its own may be a small one, beside tests that leave it little. */
+/** Of the processor, that a process has used: hundredths of a second. */
+const ticksOf = (pid: number): number => Number(/\) (?:\S+ ){11}(\d+)/.exec(read(`/proc/${pid}/stat`))?.[1] ?? 0)
+
 const EVENTS = 20_000
 
 function fill(folder: string): void {
@@ -126,6 +129,8 @@ describe.skipIf(process.platform !== 'linux')('its process', () => {
     const busy = ['nice', '-n', '10', 'sh', '-c', 'while :; do :; done']
     const others = Array.from({ length: 2 * availableParallelism() }, () => Bun.spawn(busy))
     try {
+      // a shell that has only begun to load leaves the processor
+      expect(await until(() => others.every(({ pid }) => ticksOf(pid) > 1))).toBe(true)
       const paces = new Set<string>()
       const outcome = await rehearse((child) => paces.add(read(`/proc/${child}/cmdline`).split('\0').at(-2) ?? ''))
       expect(outcome).toMatchObject({ triggered: EVENTS })
