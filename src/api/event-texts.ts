@@ -19,8 +19,8 @@ export const SPARE_EVENTS = 1_000
 type Answering = Promise<Response | null> | null
 
 /**
- * The usual event: it goes to the writing thread as it came (core/event-texts.ts). null, at once or later, where it must
- * be read here: then nothing was saved or counted.
+ * The usual event (spec 2.4, 4.1): it goes to the writing thread as it came (core/event-texts.ts). null, at once or later,
+ * where it must be read here: then nothing of it is counted, and nothing was saved.
  */
 export function createTextWay(parts: Parts): (request: Request, arrived: Arrived) => Answering {
   let underWay = 0

@@ -7,6 +7,7 @@ const HEADER = 'Idempotency-Key'
 export const MAX_IDEMPOTENCY_KEY_CHARACTERS = 255
 const KEY = new RegExp(`^[\\x20-\\x7e]{1,${MAX_IDEMPOTENCY_KEY_CHARACTERS}}$`)
 
+/** Whether it may have been sent before: then the store is asked, before any limit is looked at. */
 export const hasKey = (request: Request): boolean => request.headers.has(HEADER)
 
 /** A 400 for an Idempotency-Key that cannot be one. DELETE has no use for it. */

@@ -13,7 +13,8 @@ const RAW_URL = /^(https?):\/\/([^/?#:]+)(?::([1-9]\d{0,4}))?(?=[/?#]|$)/i
 const SUSPICIOUS = /[\p{Cc}\p{Z}\p{Cs}\\]/u
 
 /**
- * The URL when mail may link to it, else null. Hosts below the app's own count too. https without an odd port; on a localhost app also http, and any port.
+ * The URL when mail may link to it, else null. Hosts below the app's own count too. https without an odd port; on a
+ * localhost app also http, and any port.
  */
 export function linkableUrl(raw: string, hosts: OwnHosts): URL | null {
   if (SUSPICIOUS.test(raw)) return null
