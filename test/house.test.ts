@@ -51,17 +51,6 @@ const MAY_IMPORT: Record<string, string[] | null> = {
   snippet: [],
 }
 
-/** Tables, the one stylesheet, and the script that may import nothing, may be longer than others. */
-const LONG = [
-  'src/config.ts',
-  'src/core/refusals.ts',
-  'src/store/schema.ts',
-  'src/store/migrations/0001_people_and_events.sql',
-  'src/dashboard/style.css',
-  'snippet/snippet.ts',
-]
-const LINES_MAX = 200
-
 const listFiles = (folder: string): string[] =>
   existsSync(join(ROOT, folder))
     ? readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true, encoding: 'utf8' })
@@ -165,11 +154,6 @@ describe('the folders', () => {
   test('at the top are those of the house', () => {
     const found = readdirSync(ROOT).filter((name) => !IGNORED.includes(name))
     expect(found.filter((name) => !TOP_LEVEL.includes(name))).toEqual([])
-  })
-
-  test(`hold no file over ${LINES_MAX} lines`, () => {
-    const long = SOURCES.filter((path) => read(path).trimEnd().split('\n').length > LINES_MAX)
-    expect(long.filter((path) => !LONG.includes(path))).toEqual([])
   })
 })
 
