@@ -139,14 +139,14 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
   const record = (request: Request, status: number, { path, route: found }: Place): void => {
     const route = found ?? pages.findRoute(path) ?? (path.startsWith('/assets/') ? '/assets/*' : 'other')
-    const { requestId, startedAt, address, access, app, refusal } = factsOf(request)
+    const { requestId, startedAt, address, access, isWrite, app, refusal } = factsOf(request)
     const { method } = request
     const ms = performance.now() - startedAt
     parts.metrics.countRequest(method, route, status, ms / 1000)
     if (access && refusal) {
       if (isEarlyRefusal(refusal.refusal)) parts.flood.countRefusal(address(), access.key.id)
-      // a list that was asked for in vain keeps nothing from arriving
-      if (method !== 'GET') noteRefusedCall(parts, { access, app, refusal })
+      // reads and dry runs were never going to store anything
+      if (isWrite) noteRefusedCall(parts, { access, app, refusal })
     }
     parts.log.request({ requestId, method, route, status, ms: Math.round(ms * 10) / 10, keyId: access?.key.id ?? null })
   }

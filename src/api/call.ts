@@ -32,6 +32,7 @@ function admit(parts: Parts, request: Request, need: Need, access: Access | null
   if (!access) return { refused: refuse('invalid_api_key') }
   const facts = factsOf(request)
   facts.access = access
+  facts.isWrite = need !== 'read'
   parts.access.noteUse(access, isFromBrowser(request.headers))
   const flooded = parts.flood.isQuiet() ? null : parts.flood.check(facts.address(), access.key.id)
   if (flooded) return { refused: refuse('rate_limited', { limited: flooded }) }

@@ -12,6 +12,8 @@ export type RequestFacts = {
   /** the client's, behind trusted proxies */
   address(): string
   access: Access | null
+  /** whether the caller means to change people or events: a refused write is something to fix in their code */
+  isWrite: boolean
   /** which of the account's apps the body names, where it names one */
   app?: AppRow
   /** what the answer says no with */
@@ -26,7 +28,7 @@ type Arrival = Pick<RequestFacts, 'requestId' | 'address'>
 
 /** Before the doors are asked; a request's time counts from here. */
 export function noteFacts(request: Noted, { requestId, address }: Arrival): void {
-  request[FACTS] = { requestId, startedAt: performance.now(), address, access: null, refusal: null }
+  request[FACTS] = { requestId, startedAt: performance.now(), address, access: null, isWrite: false, refusal: null }
 }
 
 export function factsOf(request: Noted): RequestFacts {

@@ -12,6 +12,7 @@ import {
   McpError,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
+import { findNamedApp } from '../core/apps.ts'
 import { errorCode, isRefusal, type Refusal, refusalBody } from '../core/refusals.ts'
 import { VERSION } from '../core/version.ts'
 import { type Caller, callerOf } from './caller.ts'
@@ -61,6 +62,10 @@ export function createMcpServer(parts: ServedParts): Server {
 async function callTool(parts: ToolParts, caller: Caller, name: string, args: Record<string, unknown>) {
   const tool = findTool(caller, name)
   if (!tool) throw refuseTool(parts, caller, name)
+  if (tool.kind === 'write' && !isDryRun(args)) {
+    caller.facts.isWrite = true
+    caller.facts.app = findNamedApp(caller.access, args)
+  }
   const startedAt = parts.clock.monotonicMs()
   let outcome = 'internal_error'
   try {
@@ -71,6 +76,10 @@ async function callTool(parts: ToolParts, caller: Caller, name: string, args: Re
     noteCall(parts, caller, { tool: name, outcome, ms: parts.clock.monotonicMs() - startedAt })
   }
 }
+
+/** A `dryRun` that is neither true nor false is refused; whoever sends one wants no write. */
+const isDryRun = ({ dryRun }: Record<string, unknown>): boolean =>
+  dryRun !== undefined && dryRun !== null && dryRun !== false
 
 function noteCall({ calls, clock }: ToolParts, { access, client }: Caller, call: Called): void {
   const { id: keyId, accountId } = access.key

@@ -69,9 +69,8 @@ export const sendEvent: Tool = {
   run: async (parts, { access }, { dryRun, ...body }) => {
     const reading = checkDryRun(readEventInput(body, parts.clock.now()), dryRun)
     if ('errors' in reading) {
-      const refused = refuseFields(reading.errors)
-      noteEventWithoutEmail(parts, { read: { access, body } })
-      return refused
+      if (dryRun !== true) noteEventWithoutEmail(parts, { read: { access, body } })
+      return refuseFields(reading.errors)
     }
     const { input, warnings } = reading
     const app = findApp(access, input.app)

@@ -5,8 +5,8 @@ import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { integrationCode } from '../../../src/core/integration/index.ts'
 import { snippetCode } from '../../../src/core/snippet-code.ts'
 import { makeSnippetPolicy } from '../../../src/core/snippet-tag.ts'
-import { createTestServer, type TestServer } from '../../helper.ts'
-import { callTool } from '../client.ts'
+import { CONTACTS, createTestServer, EVENTS, type TestServer } from '../../helper.ts'
+import { callTool, MCP } from '../client.ts'
 
 let server: TestServer
 let app: string
@@ -82,6 +82,56 @@ describe('get_setup_status', () => {
     server.clock.tick(1)
     await callTool(server, 'send_event', { app, email: 'ada@example.com', event: 'x', createContact: true })
     expect(await status()).toMatchObject({ state: 'done', message: null, lastEventAt: '2026-05-15T12:00:00.001Z' })
+  })
+
+  const refusedCall = async () => ((await status()).counts as Record<string, unknown>).refusedCall
+  const nobody = { email: 'nobody@example.com' }
+
+  test.each<[string, object]>([
+    ['get_contact', nobody],
+    ['list_events', nobody],
+    ['list_events', { cursor: 'nonsense' }],
+    ['get_message', { messageId: 'msg_00000000000' }],
+    ['save_message_draft', { message: {} }],
+    ['send_event', { ...nobody, event: 'x', dryRun: true }],
+    ['send_event', { ...nobody, event: 'not valid!', dryRun: true }],
+    ['send_event', { event: 'x', dryRun: true }],
+    ['send_event', { ...nobody, event: 'x', dryRun: 'yes' }],
+    ['add_contact', { email: 'not an email', dryRun: true }],
+    ['update_contact', { ...nobody, dryRun: true }],
+  ])('a refused %s %p is not a refused write', async (name, args) => {
+    const how = { key: (await server.makeKey('manage')).apiKey }
+    expect((await callTool(server, name, { app, ...args }, how)).isError).toBe(true)
+    expect(await status()).toMatchObject({ state: 'waiting', counts: { refusedCall: null, withoutEmail: null } })
+  })
+
+  test.each<[string, object]>([
+    ['send_event', { ...nobody, event: 'x' }],
+    ['send_event', { ...nobody, event: 'not valid!', dryRun: false }],
+    ['add_contact', { email: 'not an email', dryRun: null }],
+    ['update_contact', nobody],
+  ])('a refused %s %p is', async (name, args) => {
+    const maker = { store: server.parts().store, now: server.clock.now(), actor: 'test' }
+    const other = await createApp(maker, server.first.accountId, { name: 'Other', domains: [], home: null })
+    server.parts().access.forget()
+    await callTool(server, name, { app, ...args })
+    expect(await refusedCall()).toMatchObject({ count: 1 })
+    const { data } = await callTool(server, 'get_setup_status', { app: 'appId' in other ? other.appId : '' })
+    expect(data).toMatchObject({ counts: { refusedCall: null } })
+  })
+
+  test('what is refused before a tool runs is not', async () => {
+    for (const body of ['{', '[]']) await server.call('POST', MCP, { body })
+    await server.call('POST', MCP, { body: '{}', headers: { 'Content-Type': 'text/plain' } })
+    expect(await refusedCall()).toBeNull()
+  })
+
+  test('a refused HTTP read is not, whatever its method', async () => {
+    const path = `${EVENTS}?app=${app}&limit=0`
+    expect([(await server.call('GET', path)).status, (await server.call('HEAD', path)).status]).toEqual([400, 400])
+    expect(await refusedCall()).toBeNull()
+    await server.call('DELETE', CONTACTS, { body: { newsletter: app, email: 'nobody@example.com' } })
+    expect(await refusedCall()).toMatchObject({ count: 1 })
   })
 })
 
