@@ -205,11 +205,17 @@ function readMasterKey(text: string): string | null {
   throw new UsageError(`--master-key takes at least ${MASTER_KEY_MIN} characters, such as openssl rand -hex 32 prints.`)
 }
 
-/** As browsers send them: nothing after the host and the port. */
+/** In the form browsers send: no path, and neither capitals nor the scheme's own port. */
 function readOrigins(origins: string[]): string[] {
-  const isOrigin = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+$/.test(text)
-  if (origins.every(isOrigin)) return origins
+  const isOrigin = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]+$/i.test(text) && URL.canParse(text)
+  if (origins.every(isOrigin)) return origins.map(writeOrigin)
   throw new UsageError('--mcp-origins takes origins such as https://tools.example.com, with commas between them.')
+}
+
+/** Schemes of extensions have no origin in the URL standard; browsers send those as they are. */
+function writeOrigin(text: string): string {
+  const { origin } = new URL(text)
+  return origin === 'null' ? text.toLowerCase() : origin
 }
 
 function readPort(text: string): number {

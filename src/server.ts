@@ -13,6 +13,7 @@ import { factsOf, noteFacts } from './core/request-facts.ts'
 import { createRequestIds } from './core/request-ids.ts'
 import { createPlaceFinder, createRouteFinder, pathOf, type Place } from './core/request-paths.ts'
 import { openPages, type Pages, type Router } from './dashboard/late.ts'
+import { addCors } from './mcp/guard.ts'
 import { MCP_PATH, mcpRoutes } from './mcp/index.ts'
 import { assetRoutes, readScript, readStub } from './assets.ts'
 import { type Health, healthRoutes } from './operations/health.ts'
@@ -131,6 +132,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       response.headers.set('X-Content-Type-Options', 'nosniff')
       if (isSecure) response.headers.set('Strict-Transport-Security', ONLY_HTTPS)
     }
+    if (path === MCP_PATH) addCors(parts.mcpOrigins, request, response)
     if (parts.health.isDraining) response.headers.set('Connection', 'close')
     record(request, response.status, place)
     return response

@@ -62,6 +62,8 @@ describe('readConfig', () => {
     ['https://tools.example.com', ['https://tools.example.com']],
     [' https://a.example ,http://localhost:3000,', ['https://a.example', 'http://localhost:3000']],
     ['vscode-webview://panel', ['vscode-webview://panel']],
+    ['HTTPS://Tools.Example.com:443', ['https://tools.example.com']],
+    ['http://localhost:80,CHROME-EXTENSION://abc', ['http://localhost', 'chrome-extension://abc']],
   ])('origins that may call the MCP server: %s', (given, read) => {
     expect(readConfig({ 'mcp-origins': given }, {}).mcpOrigins).toEqual(read)
     expect(readConfig({}, { EVENTPOST_MCP_ORIGINS: given }).mcpOrigins).toEqual(read)
@@ -73,6 +75,8 @@ describe('readConfig', () => {
     'tools.example.com',
     'https://tools.example.com/',
     'https://tools.example.com?x',
+    'https://me@tools.example.com',
+    'https://tools.example.com:99999',
     'https://a.example https://b.example',
     'https://a.example,b.example',
   ])('%s is no list of origins', (given) => {

@@ -49,6 +49,7 @@ export type Options = {
   wrapStore?: (store: Store) => Store
   metricsToken?: string
   trustedProxies?: string[]
+  mcpOrigins?: string[]
   baseUrl?: string
 }
 
@@ -92,12 +93,12 @@ export async function createTestServer(options: Options = {}) {
       resolveTxt: async () => null,
     })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
-    const { trustedProxies = [] } = options
+    const { trustedProxies = [], mcpOrigins = [...TEST_ORIGINS] } = options
     const { handle } = await createServer({
       ...parts,
       ...common,
       trustedProxies,
-      mcpOrigins: [...TEST_ORIGINS],
+      mcpOrigins,
       host: '127.0.0.1',
     })
     return { real, parts, handle, sender }

@@ -24,6 +24,12 @@ function readHost(request: Request): URL | null {
   return PLAIN_HOST.test(host) ? URL.parse(`http://${host}`) : null
 }
 
-/** Whether an Origin header names the service itself, by its address or by the host that was called. */
-export const isOwnOrigin = (origin: string, baseUrl: string, called: URL): boolean =>
-  origin === new URL(baseUrl).origin || URL.parse(origin)?.host === called.host
+/**
+ * Whether an Origin header is the service's own: its base URL, or the host that was called. The scheme counts too: it is
+ * the base URL's, also where a proxy terminates TLS, and http where a loopback name bypasses that proxy.
+ */
+export function isOwnOrigin(origin: string, baseUrl: string, called: URL): boolean {
+  const base = new URL(baseUrl)
+  const scheme = called.hostname === base.hostname || isLoopback(base.hostname) ? base.protocol : 'http:'
+  return origin === base.origin || origin === URL.parse(`${scheme}//${called.host}`)?.origin
+}

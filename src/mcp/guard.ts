@@ -16,10 +16,10 @@ export const MESSAGE_BYTES = 64 * 1024
 export type GuardParts = Parts & { host?: string; origins: readonly string[] }
 
 const UNKNOWN_HOST = refuse('origin_not_allowed', {
-  message: 'The service was called by a name it does not know. Use the address of --base-url.',
+  message: 'The Host header does not match this service. Use the address of --base-url.',
 })
 const FOREIGN_ORIGIN = refuse('origin_not_allowed', {
-  message: 'Pages of this origin may not call the MCP server. Name it in --mcp-origins to allow it.',
+  message: 'Pages of this origin may not call the MCP server. Add the origin to --mcp-origins to allow it.',
 })
 const NO_JSON = refuse('unsupported_media_type', {
   message: 'Send one JSON-RPC message in the body, with the header Content-Type: application/json.',
@@ -30,6 +30,30 @@ const TOO_LARGE = refuse('too_large', { message: 'The message is too large. Send
 const INGEST = refuse('insufficient_scope', {
   message: 'This key may only add and update over HTTP. Make a key with the standard scope for MCP.',
 })
+
+/** With GET and DELETE in the list, a client in a browser can read their 405, which it expects. */
+const PREFLIGHT = {
+  'Access-Control-Allow-Methods': 'POST, GET, DELETE',
+  'Access-Control-Allow-Headers':
+    'Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID',
+  'Access-Control-Max-Age': '86400',
+}
+
+const isPreflight = ({ method, headers }: Request): boolean =>
+  method === 'OPTIONS' && headers.has('origin') && headers.has('access-control-request-method')
+
+/**
+ * Lets pages of the listed origins read an answer, whatever its status. `Vary` is on every answer where there is a list,
+ * because the other headers depend on who asks.
+ */
+export function addCors(origins: readonly string[], request: Request, response: Response): void {
+  if (origins.length === 0) return
+  response.headers.set('Vary', 'Origin')
+  const origin = request.headers.get('origin')
+  if (origin === null || !origins.includes(origin)) return
+  response.headers.set('Access-Control-Allow-Origin', origin)
+  response.headers.set('Access-Control-Expose-Headers', 'Retry-After, WWW-Authenticate, X-Request-Id')
+}
 
 /** Whether an Accept header takes JSON, which is all that is answered. */
 const takesJson = (accept: string | null): boolean =>
@@ -53,6 +77,8 @@ export function createGuard(parts: GuardParts) {
     })
     const stranger = findStranger(request)
     if (stranger) return no(stranger)
+    if (isPreflight(request) && parts.origins.includes(request.headers.get('origin') ?? ''))
+      return { answer: new Response(null, { status: 204, headers: PREFLIGHT }) }
     if (request.method !== 'POST') return no(refuse('method_not_allowed'), { Allow: 'POST' })
     const found = parts.access.find(readBearer(request.headers.get('authorization')))
     // no promise for a known key, as in the API

@@ -20,13 +20,33 @@ describe('createKnownHosts', () => {
   })
 })
 
-test.each([
-  ['https://post.example.com', true],
-  ['http://localhost:8080', true],
-  ['http://localhost:8081', false],
-  ['https://evil.example', false],
-  ['null', false],
-  ['', false],
-])('isOwnOrigin: %p is %p', (origin, isOwn) => {
-  expect(isOwnOrigin(origin, 'https://post.example.com', new URL('http://localhost:8080'))).toBe(isOwn)
+describe('isOwnOrigin', () => {
+  const PUBLIC = 'https://post.example.com'
+  const LOCAL = 'http://localhost:8080'
+  test.each([
+    // a proxy terminates TLS, so the Host says nothing about the scheme
+    [PUBLIC, 'post.example.com', 'https://post.example.com', true],
+    [PUBLIC, 'post.example.com:443', 'https://post.example.com', true],
+    [PUBLIC, 'post.example.com:8443', 'https://post.example.com:8443', true],
+    [PUBLIC, 'post.example.com', 'http://post.example.com', false],
+    [PUBLIC, 'post.example.com:8080', 'http://post.example.com:8080', false],
+    [PUBLIC, 'post.example.com', 'https://post.example.com:8443', false],
+    [PUBLIC, 'localhost:8080', 'http://localhost:8080', true],
+    [PUBLIC, 'localhost:8080', 'https://localhost:8080', false],
+    [PUBLIC, 'localhost:8080', 'http://localhost:8081', false],
+    [PUBLIC, 'localhost:8080', 'https://post.example.com', true],
+    [PUBLIC, 'post.example.com', 'https://evil.example', false],
+    [PUBLIC, 'post.example.com', 'ftp://post.example.com', false],
+    [PUBLIC, 'post.example.com', 'https://post.example.com/', false],
+    [PUBLIC, 'post.example.com', 'null', false],
+    [PUBLIC, 'post.example.com', '', false],
+    [LOCAL, 'localhost:8080', 'http://localhost:8080', true],
+    [LOCAL, '127.0.0.1:8080', 'http://127.0.0.1:8080', true],
+    [LOCAL, '127.0.0.1:8080', 'https://127.0.0.1:8080', false],
+    [LOCAL, 'localhost:8080', 'https://localhost:8080', false],
+    ['https://localhost:8443', '127.0.0.1:8443', 'https://127.0.0.1:8443', true],
+    ['https://localhost:8443', '127.0.0.1:8443', 'http://127.0.0.1:8443', false],
+  ])('%s, called as %s, with Origin %p: %p', (baseUrl, host, origin, isOwn) => {
+    expect(isOwnOrigin(origin, baseUrl, new URL(`http://${host}`))).toBe(isOwn)
+  })
 })

@@ -86,6 +86,19 @@ describe('the origin of a form', () => {
   })
 })
 
+test.each([
+  [PUBLIC, 'post.example.com', 'https://post.example.com', 200],
+  [PUBLIC, 'post.example.com', 'http://post.example.com', 403],
+  [BEHIND_PROXY, 'localhost:8080', 'http://localhost:8080', 200],
+  [BEHIND_PROXY, 'localhost:8080', 'https://localhost:8080', 403],
+  [LOOPBACK, '127.0.0.1:8080', 'https://127.0.0.1:8080', 403],
+])('the scheme of an Origin counts: %p called as %s from %s gives %d', async (options, Host, Origin, status) => {
+  const pages = await openWithToken(options)
+  const response = await pages.post('/setup', { token: pages.token, ...FIELDS }, { Host, Origin })
+  expect([response.status, await pages.store.isSetUp()]).toEqual([status, status === 200])
+  await pages.close()
+})
+
 test('HEAD is answered as GET is', async () => {
   const pages = await openWithToken(LOOPBACK)
   for (const [path, status] of [

@@ -40,6 +40,8 @@ describe('403', () => {
     'null',
     'http://localhost.evil.example',
     'https://tools.example.evil.example',
+    'http://tools.example',
+    'https://localhost:8080',
   ]
   test.each(ORIGINS)('an Origin of others: %s', async (origin) => {
     const { status, body } = await ping({ headers: { Origin: origin } })
@@ -56,6 +58,72 @@ describe('403', () => {
     const { status, body } = await ping({ key: apiKey })
     expect([status, body as unknown]).toEqual([403, refusal(-32_000, 'insufficient_scope')])
     expect((await ping({ key: (await server.makeKey('manage')).apiKey })).status).toBe(200)
+  })
+})
+
+describe('CORS', () => {
+  const [ORIGIN = ''] = TEST_ORIGINS
+  const preflight = (headers: Record<string, string>) =>
+    server.call('OPTIONS', MCP, { key: null, headers: { 'Access-Control-Request-Method': 'POST', ...headers } })
+  const corsOf = (headers: Headers) => [...headers.keys()].filter((name) => name.startsWith('access-control-'))
+
+  test('the preflight of a listed origin is answered', async () => {
+    const { status, text, headers } = await preflight({
+      Origin: ORIGIN,
+      'Access-Control-Request-Headers': 'authorization,content-type,mcp-protocol-version',
+    })
+    expect([status, text]).toEqual([204, ''])
+    expect(headers.get('access-control-allow-origin')).toBe(ORIGIN)
+    expect(headers.get('access-control-allow-methods')?.split(', ')).toContain('POST')
+    const allowed = headers.get('access-control-allow-headers')?.toLowerCase().split(', ')
+    expect(allowed).toEqual(expect.arrayContaining(['authorization', 'content-type', 'mcp-protocol-version']))
+    expect(Number(headers.get('access-control-max-age'))).toBeGreaterThan(0)
+    expect([headers.get('vary'), headers.get('access-control-allow-credentials')]).toEqual(['Origin', null])
+  })
+
+  test.each(['https://evil.example', 'null', 'http://tools.example'])('not that of %s', async (Origin) => {
+    const { status, headers } = await preflight({ Origin })
+    expect([status, corsOf(headers), headers.get('vary')]).toEqual([403, [], 'Origin'])
+  })
+
+  test('nor that of a listed origin under a Host that is not ours', async () => {
+    expect((await preflight({ Origin: ORIGIN, Host: 'evil.example' })).status).toBe(403)
+  })
+
+  test.each<[number, Given]>([
+    [200, {}],
+    [202, { body: { jsonrpc: '2.0', method: 'notifications/initialized' } }],
+    [400, { body: '{' }],
+    [401, { key: null }],
+    [406, { headers: { Accept: 'text/html' } }],
+    [415, { headers: { 'Content-Type': 'text/plain' } }],
+  ])('its page can read a %d', async (status, given) => {
+    const { headers, ...answer } = await ping({ ...given, headers: { ...given.headers, Origin: ORIGIN } })
+    expect([answer.status, headers.get('access-control-allow-origin')]).toEqual([status, ORIGIN])
+    const exposed = headers.get('access-control-expose-headers')?.split(', ')
+    expect(exposed).toEqual(expect.arrayContaining(['Retry-After', 'X-Request-Id', 'WWW-Authenticate']))
+    expect(headers.get('vary')).toBe('Origin')
+  })
+
+  test('also a 405, a 429 and a 500', async () => {
+    const headers = { Origin: ORIGIN }
+    const origins: unknown[] = []
+    const note = (answer: { status: number; headers: Headers }) =>
+      origins.push([answer.status, answer.headers.get('access-control-allow-origin')])
+    note(await server.call('GET', MCP, { headers }))
+    await server.setPlan({ mcpCallsPerMinute: 1 })
+    await ping()
+    note(await ping({ headers }))
+    server.parts().limits.take = () => {
+      throw new Error('broken')
+    }
+    note(await ping({ headers }))
+    expect(origins).toEqual([405, 429, 500].map((status) => [status, ORIGIN]))
+  })
+
+  test('no answer elsewhere has it', async () => {
+    const { headers } = await server.call('GET', '/api/v1/openapi.json', { headers: { Origin: ORIGIN } })
+    expect(corsOf(headers)).toEqual([])
   })
 })
 
