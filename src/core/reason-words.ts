@@ -25,8 +25,8 @@ const JUDGED: Record<string, Say> = {
   gave_up: () => 'It could not be sent in time, and was given up.',
   window: () => 'It was outside the hours in which this app sends.',
   unsure: (name) => `A page was open when it was triggered, and nobody knows yet whether ${name} was in front of it.`,
-  perDay: (name) => `${name} had as many mails within a day as this app allows.`,
-  perWeek: (name) => `${name} had as many mails within a week as this app allows.`,
+  perDay: (name) => `${name} had received as many lifecycle emails within a day as this app allows.`,
+  perWeek: (name) => `${name} had received as many lifecycle emails within a week as this app allows.`,
   gone: () => 'What it was about is not there any more: the event, the person or the app.',
 }
 

@@ -153,8 +153,9 @@ function sayAgain(verdict: Verdict, told: Told): string {
 
 function sayLimit(verdict: Verdict, told: Told, span: string): string {
   const { about, value } = verdict
-  const mails = `${sayName(told.person)} had got ${String(value)} ${value === 1 ? 'mail' : 'mails'} within ${span}`
-  return isPass(verdict) ? `${mails}, and may get ${about}.` : `${mails}, and this app sends at most ${about}.`
+  const count = `${String(value)} lifecycle ${value === 1 ? 'email' : 'emails'}`
+  const received = `${sayName(told.person)} had received ${count} within ${span}`
+  return isPass(verdict) ? `${received}, and may get ${about}.` : `${received}, and this app sends at most ${about}.`
 }
 
 /** A page was open, and since then it said nothing: it may be watched, or have crashed. */

@@ -129,11 +129,24 @@ const LimitFields = ({ input, about }: FieldsProps) => (
   <section>
     <h2>At most to one person</h2>
     <p class="hint">
-      Over all messages, without transactional ones. Whoever had so many gets the next when there is room again.
+      Counts lifecycle emails of all messages. Transactional emails don't count and never wait. Leave empty for no
+      limit.
     </p>
     <div class="pair">
-      <Field {...about('perPersonDay')} label="Mails a day" value={input.perPersonDay} autocomplete="off" optional />
-      <Field {...about('perPersonWeek')} label="Mails a week" value={input.perPersonWeek} autocomplete="off" optional />
+      <Field
+        {...about('perPersonDay')}
+        label="Lifecycle emails a day"
+        value={input.perPersonDay}
+        autocomplete="off"
+        optional
+      />
+      <Field
+        {...about('perPersonWeek')}
+        label="Lifecycle emails a week"
+        value={input.perPersonWeek}
+        autocomplete="off"
+        optional
+      />
     </div>
   </section>
 )

@@ -10,7 +10,7 @@ import { createEventReads } from './event-reads.ts'
 import { createMessageReads } from './message-reads.ts'
 import { type DeliveryRow, type DeliveryWork, type SuppressionReason } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
-import { capturedMails, deliveries, suppressions } from './schema.ts'
+import { capturedMails, deliveries, messageVersions, suppressions } from './schema.ts'
 import { createSuppressionList, type Suppressed } from './suppression-list.ts'
 
 /** States of what was handed to a mail server, or may have been; what is kept instead counts as it would have. */
@@ -33,6 +33,10 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
   const handedSince = orm
     .select({ at: handedAt })
     .from(deliveries)
+    .innerJoin(
+      messageVersions,
+      and(eq(messageVersions.messageId, messageId), eq(messageVersions.version, deliveries.version)),
+    )
     .where(
       and(
         eq(appId, sql.placeholder('appId')),
@@ -40,6 +44,7 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
         sql.raw(USES_ONCE_UP),
         inArray(state, REACHED),
         gt(handedAt, sql.placeholder('since')),
+        sql`ifnull(json_extract(${messageVersions.content}, '$.mail.category'), '') <> 'transactional'`,
       ),
     )
     .prepare()
@@ -78,7 +83,7 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
       return { delivery, message, contact, event, app, settings: messages.mailSettings(app.id) }
     },
 
-    /** When a person was sent mails after `since` (ms UTC), the latest first. */
+    /** When a person was sent lifecycle emails after `since` (ms UTC), newest first: transactional ones have no limit. */
     listHanded: (app: number, contact: number, since: number): number[] =>
       handedSince
         .all({ appId: app, contactId: contact, since })

@@ -1,8 +1,8 @@
 /** When a mail goes out that no rule of its message keeps back, and when it no longer does (spec 1.5; messages.md). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import type { MessageContent } from '../../src/store/message-types.ts'
+import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
-import { createMessaging, messageOf, type Messaging, verdictsOf } from '../messaging.ts'
+import { ADA, createMessaging, messageOf, type Messaging, recordOf, verdictsOf } from '../messaging.ts'
 
 let server: TestServer
 let messaging: Messaging
@@ -41,6 +41,40 @@ describe('what the app has set', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['send', 'send'])
     await messaging.event({ email: 'eve@example.com' })
     expect(verdictsOf(await messaging.decide())).toEqual(['send', 'send'])
+  })
+
+  test.each(['perPersonDay', 'perPersonWeek'] as const)('transactional mail uses up no %s', async (limit) => {
+    await messaging.set({ [limit]: 1 })
+    const transactional = { subject: 'Receipt', body: 'Paid', category: 'transactional' as const }
+    await messaging.put(messageOf({ name: 'Receipt', trigger: { event: 'paid' }, mail: transactional }))
+    await messaging.put(messageOf({ name: 'Lifecycle' }))
+    await messaging.event({ event: 'paid' })
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    await messaging.event()
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    const { verdicts } = recordOf((await messaging.deliveries())[1] as DeliveryRow)
+    const rule = limit === 'perPersonDay' ? 'perDay' : 'perWeek'
+    expect(verdicts.find((one) => one.rule === rule)).toMatchObject({ value: 0, about: '1', verdict: 'pass' })
+  })
+
+  test('what counts is the category of the version that was sent', async () => {
+    await messaging.set({ perPersonDay: 1 })
+    const mail = { subject: 'Receipt', body: 'Paid', category: 'transactional' as const }
+    const receipt = messageOf({ name: 'Receipt', trigger: { event: 'paid' }, mail })
+    const { id } = await messaging.put(receipt)
+    await messaging.event({ event: 'paid' })
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    await messaging.put({ ...receipt, mail: { ...mail, category: 'lifecycle' } }, id)
+    await messaging.put(messageOf({ name: 'Lifecycle' }))
+    await messaging.event()
+    await messaging.event({ email: 'eve@example.com', event: 'paid' })
+    await messaging.event({ email: 'eve@example.com' })
+    const decided = (await messaging.decide()).map(({ email, name, reason }) => [email, name, reason])
+    expect(decided.sort()).toEqual([
+      [ADA, 'Lifecycle', null],
+      ['eve@example.com', 'Lifecycle', 'perDay'],
+      ['eve@example.com', 'Receipt', null],
+    ])
   })
 
   test('mail waits for the send window, in the zone of the app', async () => {
