@@ -2,17 +2,21 @@ import type { Store } from '../store/store.ts'
 
 /** While changes go on, a watcher is told at most so often. */
 const REST_MS = 250
-/** Each holds a connection (promises 13). */
-export const MOST_WATCHERS = 500
+/** Watchers at once: of a member, of an account, of the installation. Each holds a connection. */
+export const MOST_WATCHERS = { member: 10, account: 100, all: 500 } as const
+
+/** Why a watcher ends: the service stops, or a newer one took its place at one of the limits. */
+export type WatchEnd = 'stopped' | 'replaced'
 
 export type Watcher = {
+  memberId: string
+  accountId: string
   /**
    * Something may have changed: look. It is not called again before it has resolved. It may give the milliseconds after
    * which it wants to look again, though nothing changes.
    */
   onChange(): void | number | Promise<void | number>
-  /** The service stops. */
-  onEnd(): void
+  onEnd(reason: WatchEnd): void
 }
 
 /**
@@ -29,13 +33,30 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
   const tell = (): void => {
     for (const tellOne of watches.values()) tellOne()
   }
+  const end = (watcher: Watcher, reason: WatchEnd): void => {
+    if (watches.delete(watcher)) watcher.onEnd(reason)
+  }
+  /** The watcher that gives way to another of this member and account; null while there is room. */
+  const findSurplus = ({ memberId, accountId }: Watcher): Watcher | null => {
+    const all = [...watches.keys()]
+    const ofMember = all.filter((one) => one.memberId === memberId)
+    if (ofMember.length >= MOST_WATCHERS.member) return ofMember[0] ?? null
+    const ofAccount = all.filter((one) => one.accountId === accountId)
+    if (ofAccount.length >= MOST_WATCHERS.account) return ofAccount[0] ?? null
+    return all.length >= MOST_WATCHERS.all ? oldestOfLargestAccount(all) : null
+  }
   store.onCommit(tell)
   store.onForeignWrite(tell)
 
   return {
-    /** Begins with a first look. Returns what ends it; null where too many watch already, or the service stops. */
+    /**
+     * Begins with a first look. At a limit the oldest watcher gives way. Returns what ends the watch; null while the
+     * service stops.
+     */
     watch(watcher: Watcher): (() => void) | null {
-      if (hasEnded || watches.size >= MOST_WATCHERS) return null
+      if (hasEnded) return null
+      const surplus = findSurplus(watcher)
+      if (surplus) end(surplus, 'replaced')
       const tellOne = createTeller(watcher, () => watches.has(watcher))
       watches.set(watcher, tellOne)
       tellOne()
@@ -46,11 +67,16 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
     /** Ends all watching, so that no connection holds up the stop of the service (promises 8). */
     end(): void {
       hasEnded = true
-      const all = [...watches.keys()]
-      watches.clear()
-      for (const watcher of all) watcher.onEnd()
+      for (const watcher of [...watches.keys()]) end(watcher, 'stopped')
     },
   }
+}
+
+/** `watchers` are in the order in which they began. */
+function oldestOfLargestAccount(watchers: Watcher[]): Watcher | null {
+  const accounts = Map.groupBy(watchers, ({ accountId }) => accountId)
+  const [largest = []] = [...accounts.values()].toSorted((a, b) => b.length - a.length)
+  return largest[0] ?? null
 }
 
 /** At once where nothing happened for a while, else after a rest: the last change is never left untold. */
@@ -68,7 +94,7 @@ function createTeller(watcher: Watcher, isWatched: () => boolean): () => void {
     isResting = false
   }
   const giveUp = (error: unknown): void => {
-    watcher.onEnd()
+    watcher.onEnd('stopped')
     // a bug or a broken disk: it belongs into the log
     throw error
   }

@@ -46,5 +46,5 @@ export function streamStatus(parts: PageParts, request: Request, viewer: Viewer)
     if (text !== sent) send({ name: 'parts', data })
     sent = text
   }
-  return streamChanges(parts, request, viewer.app.publicId, look)
+  return streamChanges(parts, request, viewer, look)
 }

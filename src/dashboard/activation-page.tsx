@@ -76,6 +76,7 @@ const StatusSection = ({ viewer, ...props }: ActivationProps) => (
         {/* says whether this is live, where scripts run */}
         <span data-live-state role="status" />
       </div>
+      <p class="hint" role="status" data-stream-reason />
       <div data-live="steps" data-live-from={`${pathOf(viewer.app.publicId, 'activation')}/live`}>
         <Steps {...props} />
       </div>

@@ -35,8 +35,8 @@ function sendToSignIn(request: Request): Response {
 }
 
 /**
- * Opens a stream of an app (stream.ts) for a member of its account. It leads nowhere else and takes no flash message: a
- * page does that, and the island asks for it.
+ * Opens a stream of an app (stream.ts) for a member of its account. It leads nowhere else, takes no flash message and
+ * does not count as use of the session: a script opens it, not a person.
  */
 export async function openStream(
   parts: PageParts,
@@ -44,7 +44,8 @@ export async function openStream(
   appId: string,
   open: (viewer: Viewer) => Response,
 ): Promise<Response> {
-  const signedIn = await findSignedIn(parts, request)
+  const token = readSessionToken(request, parts.baseUrl)
+  const signedIn = token === null ? null : await parts.sessions.peek(token)
   if (!signedIn) return new Response(null, { status: 401 })
   const viewer = await findViewer(parts, signedIn.member, appId, [])
   if (!viewer) return problemAnswer(request, 'page_unknown')

@@ -66,7 +66,7 @@ export function followFeed(parts: PageParts, request: Request, viewer: Viewer): 
   let after = readPublicId('evt', given) ?? 0
   let countsDueAt: number | null = null
   let countedAt = -Infinity
-  return streamChanges(parts, request, viewer.app.publicId, async (send) => {
+  return streamChanges(parts, request, viewer, async (send) => {
     const now = parts.clock.monotonicMs()
     const found = await findNewRows(parts, viewer, view.name, after)
     const [newest] = found.rows

@@ -67,6 +67,7 @@ const FeedSection = (props: EventsProps) => (
       <h2>{props.isOld ? 'Older events' : 'Newest events'}</h2>
       {!props.isOld && <FeedTools />}
     </div>
+    {!props.isOld && <p class="hint" role="status" data-stream-reason />}
     <p class="hint">Times in {nameOfZone(props.viewer.app.timezone)}.</p>
     <FeedList {...props} />
   </section>

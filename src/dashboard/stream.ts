@@ -1,5 +1,7 @@
+import { MOST_WATCHERS } from '../core/feed.ts'
 import type { PageParts } from './door.tsx'
 import { readSessionToken } from './session-cookie.ts'
+import type { Viewer } from './viewer.ts'
 
 /** Half of the silence after which a connection is closed (promises 13); proxies wait longer. */
 const KEEP_ALIVE_MS = 5_000
@@ -28,7 +30,7 @@ export type Stream = {
 
 /**
  * Answers with server-sent events until the reader leaves or `end` is called. `subscribe` begins, and returns what stops
- * it; null where nobody more is taken, which is answered 503.
+ * it; null while the service stops, which is answered 503.
  */
 export function streamEvents(request: Request, subscribe: (stream: Stream) => (() => void) | null): Response {
   const encoder = new TextEncoder()
@@ -75,15 +77,21 @@ export function streamEvents(request: Request, subscribe: (stream: Stream) => ((
 const toText = ({ name, data, id }: Message): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
+/** The page stops following and shows this sentence, because another page of the same people took its place. */
+const REPLACED: Message = {
+  name: 'replaced',
+  data: `Too many live pages are open (at most ${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account). Reload to follow again.`,
+}
+
 /**
- * The same for what is committed (core/feed.ts): `look` is called at the start and after each change, one call after
- * another, and sends what is new; it may give the milliseconds after which to be called again. Ends when the session does,
- * and when its person is in the account of the app no more.
+ * Streams what is committed (core/feed.ts): `look` is called at the start and after each change, one call after another,
+ * and sends what is new; it may give the milliseconds after which to be called again. Ends with the session, when the
+ * member loses the app, and when newer streams of the member or the account take its place.
  */
 export const streamChanges = (
   { feed, sessions, store, baseUrl }: PageParts,
   request: Request,
-  appId: string,
+  { member, account, app }: Viewer,
   look: (send: Send) => Promise<void | number>,
 ): Response =>
   streamEvents(request, ({ send, end, onBeat }) => {
@@ -91,13 +99,18 @@ export const streamChanges = (
     const mayLook = async (): Promise<boolean> => {
       const signedIn = token === null ? null : await sessions.peek(token)
       const places = signedIn ? await store.listPlaces(signedIn.member.id) : []
-      const isAllowed = places.some((place) => place.appId === appId)
+      const isAllowed = places.some((place) => place.appId === app.publicId)
       if (!isAllowed) end()
       return isAllowed
     }
     onBeat(() => void mayLook())
     return feed.watch({
+      memberId: member.id,
+      accountId: account.id,
       onChange: async () => ((await mayLook()) ? look(send) : undefined),
-      onEnd: end,
+      onEnd: (reason) => {
+        if (reason === 'replaced') send(REPLACED)
+        end()
+      },
     })
   })

@@ -1,6 +1,7 @@
 /** The live feed in a real Chromium: what comes is shown, and what is being read stays where it is. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
+import { MOST_WATCHERS } from '../../src/core/feed.ts'
 import { EVENTS } from '../helper.ts'
 import { hasChromium, openChromium, serveTest, signIn } from './chromium.ts'
 import { HOSTILE, SLY } from './seed.ts'
@@ -158,6 +159,25 @@ describe.skipIf(!hasChromium)('the feed', () => {
       await send('late')
       await stateIs(page, 'Signed out')
       expect(await namesOf(page)).toEqual([])
+      await close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'stops when newer pages of the same member take its place, and says why',
+    async () => {
+      const { server, page, close } = await openFeed()
+      const cookies = await page.context().cookies()
+      const Cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ')
+      const url = `${server.url}/apps/${server.first.appId}/activation/live`
+      const newer = Array.from({ length: MOST_WATCHERS.member }, () => fetch(url, { headers: { Cookie } }))
+      await stateIs(page, 'Stopped')
+      expect(await page.textContent('[data-stream-reason]')).toStartWith('Too many live pages are open')
+      for (const one of newer) await (await one).body?.cancel()
+      await page.reload()
+      await stateIs(page, 'Live')
+      expect(await page.isVisible('[data-stream-reason]')).toBe(false)
       await close()
     },
     TRY_MS,

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type AccountPages, openAccount } from './browser.ts'
 import { type Send, streamChanges, streamEvents, type Stream } from '../../src/dashboard/stream.ts'
+import { MOST_WATCHERS } from '../../src/core/feed.ts'
 import { createSessions } from '../../src/core/sessions.ts'
 import { createSignIns } from '../../src/core/sign-ins.ts'
+import { findViewer } from '../../src/dashboard/viewer.ts'
 
 let pages: AccountPages
 beforeEach(async () => {
@@ -102,8 +104,11 @@ describe('a stream of changes', () => {
       headers: { Cookie: `eventpost_session_8080=${browser.cookies.get('eventpost_session_8080')}` },
     })
     const pageParts = { ...parts, sessions, signIns: createSignIns(parts) }
-    const response = streamChanges(pageParts, request, pages.begun.appId, look)
-    return { browser, clock, reader: readerOf(response) }
+    const member = await pages.store.findMember('ada@example.com')
+    const viewer = member && (await findViewer(parts, member, pages.begun.appId, []))
+    if (!viewer) throw new Error('no viewer')
+    const open = () => readerOf(streamChanges(pageParts, request, viewer, look))
+    return { browser, clock, open, reader: open() }
   }
   const count = () => {
     let looks = 0
@@ -147,6 +152,18 @@ describe('a stream of changes', () => {
     pages.feed.tell()
     expect(await reader.until('data: 2\n')).toEndWith('[end]')
     expect((await browser.get(pages.at('you'))).status).toBe(303)
+  })
+
+  test('gives way to newer ones of the same member, and says so', async () => {
+    const { reader, open } = await follow(count())
+    await reader.until('data: ')
+    const newer = Array.from({ length: MOST_WATCHERS.member }, open)
+    const text = await reader.until('[nothing]')
+    expect(text).toEndWith(
+      'event: replaced\ndata: "Too many live pages are open (at most 10 per member, 100 per account). Reload to follow again."\n\n[end]',
+    )
+    for (const one of newer) expect(await one.until('data: ')).not.toContain('[end]')
+    await Promise.all(newer.map((one) => one.leave()))
   })
 
   test('ends when the service stops', async () => {

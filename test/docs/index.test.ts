@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { readScript, readStub } from '../../src/assets.ts'
 import { appSet, appTag } from '../../src/commands/app-settings.ts'
+import { MOST_WATCHERS } from '../../src/core/feed.ts'
 import { RATE_LIMITS } from '../../src/core/limits.ts'
 import { FLOOD_LIMITS } from '../../src/core/flood.ts'
 import { readMessage } from '../../src/core/message-input.ts'
@@ -47,6 +48,8 @@ describe('what the pages say is so', () => {
     expect(rows.get('page views and actions of browsers, per site')).toBe(inHour(site))
     expect(rows.get('requests of browsers, per address')).toBe(inMinute(address.max))
     expect(rows.get('wrong identity signatures, per app and address')).toBe(inMinute(badSignatures.max))
+    const live = `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account`
+    expect(rows.get('live pages of the dashboard')).toBe(live)
   })
 
   test('the tools of MCP', () => {

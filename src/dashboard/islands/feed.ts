@@ -15,6 +15,7 @@ const STATES: Record<StreamState | 'paused', { mood: string; word: string }> = {
   paused: { mood: 'quiet', word: 'Paused' },
   interrupted: { mood: 'caution', word: 'Interrupted, trying again' },
   'signed-out': { mood: 'bad', word: 'Signed out' },
+  replaced: { mood: 'caution', word: 'Stopped' },
 }
 
 const list = document.querySelector<HTMLOListElement>('[data-feed]')

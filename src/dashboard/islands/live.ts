@@ -19,6 +19,7 @@ const WORDS: Record<StreamState, [word: string, mood: string]> = {
   open: ['Live', 'good'],
   interrupted: ['Interrupted, trying again', 'caution'],
   'signed-out': ['Signed out', 'bad'],
+  replaced: ['Stopped', 'caution'],
 }
 
 function tell(state: StreamState): void {

@@ -3,7 +3,7 @@
 /** Before a stream that the browser has given up is tried again. */
 const RETRY_MS = 3_000
 
-export type StreamState = 'open' | 'interrupted' | 'signed-out'
+export type StreamState = 'open' | 'interrupted' | 'signed-out' | 'replaced'
 
 type Listener = {
   /** the address as it is to be asked now, with the cursor of what was seen last */
@@ -15,7 +15,8 @@ type Listener = {
 
 /**
  * Follows server-sent events for as long as the page is looked at. It comes back after any interruption, and lets go
- * while the page is hidden: a browser opens six connections to a server, and each tab would hold one.
+ * while the page is hidden: a browser opens six connections to a server, and each tab would hold one. A stream that was
+ * replaced comes back only when the page is looked at again, or two pages would replace each other for ever.
  */
 export function openStream({ url, on, onState }: Listener): { close(): void } {
   let source: EventSource | null = null
@@ -31,8 +32,16 @@ export function openStream({ url, on, onState }: Listener): { close(): void } {
     if (document.hidden) return
     const opened = new EventSource(url())
     source = opened
-    opened.onopen = () => onState('open')
+    opened.onopen = () => {
+      showReason('')
+      onState('open')
+    }
     opened.onerror = () => void giveUp(opened)
+    opened.addEventListener('replaced', ({ data }: MessageEvent<string>) => {
+      close()
+      showReason(JSON.parse(data) as string)
+      onState('replaced')
+    })
     for (const [name, take] of Object.entries(on)) {
       opened.addEventListener(name, ({ data }: MessageEvent<string>) => take(JSON.parse(data)))
     }
@@ -50,12 +59,16 @@ export function openStream({ url, on, onState }: Listener): { close(): void } {
   return { close }
 }
 
-/** Then the stream is refused; of one that is open nothing is read. */
+/** Why the server ended the stream, in its own sentence. */
+function showReason(reason: string): void {
+  const place = document.querySelector('[data-stream-reason]')
+  if (place) place.textContent = reason
+}
+
+/** HEAD opens no stream, which could replace another one. */
 async function isSignedOut(url: string): Promise<boolean> {
   try {
-    const { status, body } = await fetch(url)
-    void body?.cancel()
-    return status === 401
+    return (await fetch(url, { method: 'HEAD' })).status === 401
   } catch {
     return false
   }
