@@ -146,10 +146,10 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     const ms = performance.now() - startedAt
     parts.metrics.countRequest(method, route, status, ms / 1000)
     if (access && refusal) {
-      if (isEarlyRefusal(refusal.refusal)) parts.flood.countRefusal(address(), access.key.id)
+      if (isEarlyRefusal(refusal.refusal)) parts.flood.countRefusal(access.key.id)
       // reads and dry runs were never going to store anything
       if (isWrite) noteRefusedCall(parts, { access, app, refusal })
-    }
+    } else if (refusal?.refusal === 'invalid_api_key') parts.flood.countWithoutKey(address())
     parts.log.request({ requestId, method, route, status, ms: Math.round(ms * 10) / 10, keyId: access?.key.id ?? null })
   }
 

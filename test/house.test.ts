@@ -174,7 +174,7 @@ describe('the README', () => {
     expect(said("contact adds with a visitor's `ip`, per app and address")).toBe(quote(RATE_LIMITS.addsPerVisitor))
     expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
     expect(said('requests refused for other reasons, per key')).toBe(quote(FLOOD_LIMITS.key))
-    expect(said('requests of valid keys refused for other reasons, per address')).toBe(quote(FLOOD_LIMITS.ip))
+    expect(said('requests without a valid key, per address')).toBe(quote(FLOOD_LIMITS.address))
     expect(said('page views and actions of a browser, per person')).toBe(quote(SNIPPET_LIMITS.person))
     expect(said('page views and actions of browsers, per site')).toBe(quote(SNIPPET_LIMITS.site))
     expect(said('requests of browsers, per address')).toBe(quote(SNIPPET_LIMITS.address))

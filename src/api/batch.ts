@@ -19,9 +19,8 @@ import {
   refusalBody,
   withWarnings,
 } from '../core/refusals.ts'
-import { factsOf } from '../core/request-facts.ts'
 import { BatchInput } from '../core/schemas.ts'
-import { takeForKey, type TakenFor } from '../core/write-limits.ts'
+import { refuseWrite, takeForKey, type TakenFor } from '../core/write-limits.ts'
 import { answer, refusalAnswer } from './answers.ts'
 import { BATCH_BYTES, readJsonList } from './body.ts'
 import { authenticate, type Call, readItem, type Refused } from './call.ts'
@@ -108,7 +107,7 @@ async function recordBatch(parts: Parts, request: Request, batch: Batch, begun: 
   if (begun.earlier.size === 0) {
     if (wanted > 0 && counted.refused) return refusalAnswer(request, counted.refused, rateLimitHeaders(limit, taken))
     // such a batch is not counted by the hourly limit, and its 207 would not be seen as the refusal it is
-    if (wanted === 0) parts.flood.countRefusal(factsOf(request).address(), access.key.id)
+    if (wanted === 0) parts.flood.countRefusal(access.key.id)
   }
   const results = await recordAll(parts, items, counted, begun)
   noteRefusedItem(parts, batch, results)
@@ -127,7 +126,8 @@ function recordAll(parts: Parts, items: Item[], counted: TakenFor, begun: Begun)
       if ('refused' in item) return refused(index, item.refused)
       const replay = replayOf<RecordedEvent>(begun.earlier, index)
       if (replay) return recorded(index, item.call, replay)
-      if (left === 0) return refused(index, tooMany(counted))
+      if (left === 0)
+        return refused(index, refuseWrite(parts, 'events', item.call.access, counted.limit, counted.taken))
       left -= 1
       return recordOne(parts, item.call, index, counted, begun)
     }),
@@ -157,9 +157,6 @@ const refused = (index: number, refusal: Refusal): Result => ({
   refusal,
   body: { index, ...refusalBody(refusal) },
 })
-
-const tooMany = ({ limit, taken }: TakenFor): Refusal =>
-  refuse('rate_limited', { limited: { scope: 'key', limit: limit.max, retryAfter: taken.retryAfterSeconds } })
 
 /** The last one that was refused stands for all of them on the Activation screen. */
 function noteRefusedItem(parts: Parts, { access, items }: Batch, results: Result[]): void {

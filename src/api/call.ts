@@ -29,13 +29,13 @@ export function authenticate(parts: Parts, request: Request, need: Need): Admiss
 type Admission = { access: Access } | Refused
 
 function admit(parts: Parts, request: Request, need: Need, access: Access | null): Admission {
-  if (!access) return { refused: refuse('invalid_api_key') }
   const facts = factsOf(request)
+  if (!access) return { refused: parts.flood.checkAddress(facts.address()) ?? refuse('invalid_api_key') }
   facts.access = access
   facts.isWrite = need !== 'read'
   parts.access.noteUse(access, isFromBrowser(request.headers))
-  const flooded = parts.flood.isQuiet() ? null : parts.flood.check(facts.address(), access.key.id)
-  if (flooded) return { refused: refuse('rate_limited', { limited: flooded }) }
+  const flooded = parts.flood.checkKey(access.key)
+  if (flooded) return { refused: flooded }
   if (need !== 'write' && access.key.scope === 'ingest') return { refused: refuse('insufficient_scope') }
   return { access }
 }

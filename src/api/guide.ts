@@ -31,11 +31,13 @@ const limits = (): string =>
         limitRow('POST /contacts, per key', RATE_LIMITS.contactAdds),
         limitRow('POST /contacts with `ip`, per app and visitor', RATE_LIMITS.addsPerVisitor),
         limitRow('PATCH /contacts, per key', RATE_LIMITS.contactUpdates),
-        limitRow('Requests refused before that, per key', FLOOD_LIMITS.key),
-        limitRow('Requests of valid keys refused before that, per address', FLOOD_LIMITS.ip),
+        limitRow('Requests refused for other reasons, per key', FLOOD_LIMITS.key),
+        limitRow('Requests without a valid key, per address', FLOOD_LIMITS.address),
       ],
     ),
-    'The owner of an installation can change the hourly ones. Each call comes back exactly one window after it was made: no hour, wherever it begins, holds more. `RateLimit-Remaining` says what is left, and a 429 says in `Retry-After` and `retryAfter` how many seconds to wait. What is refused before the hourly limits are looked at has limits of its own, so that nobody floods the service with mistakes: while they are used up, good requests of that key or address are refused as well, and a 429 of these carries no `RateLimit-` headers, because those speak of the hourly limits. A limit that was lifted has no headers either.',
+    'The operator of an installation can change or lift the hourly limits of keys. Limits are exact: a call counts for exactly one window, so no hour, wherever it begins, holds more. `RateLimit-Remaining` is what is left.',
+    'A 429 says which limit is used up (`limitName`), whose it is (`scope` is `key`, with `keyId`, or `ip`), how many it lets through (`limit`) and when it ends: in seconds (`retryAfter`, also the `Retry-After` header) and as a time (`retryAt`).',
+    'Refused requests that no hourly limit counts have a limit of their own per key. While it is used up, valid requests with that key get 429 as well. Requests without a valid key count for their address, and only they get 429 when its limit is used up. These 429s have no `RateLimit-` headers, which are about the hourly limits. A lifted limit has no headers either. An IPv6 network of 64 bits (/64) counts as one address.',
     `A body has up to ${inKb(BODY_BYTES)}, a batch up to ${inKb(BATCH_BYTES)}, and \`properties\` stay under 2 KB.`,
   ].join('\n\n')
 

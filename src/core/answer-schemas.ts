@@ -1,6 +1,6 @@
 /** What the service answers, as the doors publish it (api.md, Answers and Errors; spec 4, 7). Times are ISO 8601 UTC. */
 import { type TSchema, Type } from '@sinclair/typebox'
-import type { RefusalCode } from './refusals.ts'
+import type { LimitName, RefusalCode } from './refusals.ts'
 
 const TRUE = Type.Literal(true)
 const FALSE = Type.Literal(false)
@@ -133,11 +133,24 @@ export const ERROR_CODES = [
 ] as const satisfies readonly RefusalCode[]
 const ERROR_CODE = oneOf(ERROR_CODES, 'A stable code for machines.')
 
+/** MCP has two more. */
+const API_LIMIT_NAMES = [
+  'events_per_hour',
+  'contact_adds_per_hour',
+  'contact_updates_per_hour',
+  'contact_adds_per_ip',
+  'refused_requests_per_minute',
+  'requests_without_key_per_minute',
+] as const satisfies readonly LimitName[]
+
 /** Of a refusal by a limit. */
 const LIMITED = {
-  scope: Type.Optional(oneOf(['key', 'ip'], 'With `rate_limited`: whose limit it is.')),
+  scope: Type.Optional(oneOf(['key', 'ip'], 'With `rate_limited`: whether the limit is that of a key or an address.')),
+  limitName: Type.Optional(oneOf(API_LIMIT_NAMES, 'With `rate_limited`: which limit is used up.')),
+  keyId: Type.Optional(Type.String({ description: 'With `rate_limited` and scope `key`: the ID of the key.' })),
   limit: Type.Optional(Type.Integer({ description: 'With `rate_limited`: how many the limit lets through.' })),
   retryAfter: Type.Optional(Type.Integer({ description: 'With `rate_limited`: seconds until the next may come.' })),
+  retryAt: Type.Optional(time('With `rate_limited`: the same as a time.')),
 }
 
 const BATCH_INDEX = Type.Integer({ description: 'The place of the event among those that were sent.', minimum: 0 })

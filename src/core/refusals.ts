@@ -88,7 +88,7 @@ export const REFUSALS = {
   },
   rate_limited: {
     status: 429,
-    message: 'Too many requests. Wait for the time that Retry-After says, then send this again.',
+    message: 'A limit is used up. The message names it. Wait for the time in Retry-After, then send this again.',
   },
   /** What a person would hold after merging; one call alone stays within its own limits. */
   tags_full: {
@@ -163,9 +163,60 @@ export type Refusal = {
   message?: string
   field?: string
   errors?: FieldError[]
-  /** Only with `rate_limited`: whose limit it is, how many it lets through, and the seconds until the next may come. */
-  limited?: { scope: 'key' | 'ip' | 'person' | 'site'; limit: number; retryAfter: number }
+  /** Only with `rate_limited`. */
+  limited?: Limited
 }
+
+/** `limit`: how many it lets through; `retryAfter`: seconds until the next may come, `retryAt` the same as a time. */
+export type Limited = {
+  scope: 'key' | 'ip' | 'person' | 'site'
+  limit: number
+  retryAfter: number
+  limitName?: LimitName
+  keyId?: string
+  retryAt?: string
+}
+
+/** The limits of keys and addresses, each with what it counts. Callers see the names. */
+export const LIMIT_NAMES = {
+  events_per_hour: 'events per hour',
+  contact_adds_per_hour: 'contact adds per hour',
+  contact_updates_per_hour: 'contact updates per hour',
+  contact_adds_per_ip: 'contact adds per 10 minutes in this app',
+  mcp_calls_per_minute: 'MCP calls per minute',
+  mcp_tool_calls_per_minute: 'calls of this tool per minute',
+  refused_requests_per_minute: 'refused requests per minute',
+  requests_without_key_per_minute: 'requests per minute without a valid API key',
+} as const
+
+export type LimitName = keyof typeof LIMIT_NAMES
+
+/** `key`: whose limit it is; without one it is an address's. `at`: now, in milliseconds UTC. */
+type UsedUp = {
+  name: LimitName
+  key: { id: string; name: string } | null
+  limit: number
+  retryAfter: number
+  at: number
+}
+
+/** A 429 that names the limit, whose it is and when it ends. */
+export function refuseLimited({ name, key, limit, retryAfter, at }: UsedUp): Refusal {
+  const retryAt = new Date(at + retryAfter * 1_000).toISOString()
+  const owner =
+    key !== null
+      ? `The key "${visibleName(key.name)}" (${key.id})`
+      : name === 'contact_adds_per_ip'
+        ? 'The address in `ip`'
+        : 'This address'
+  const wait = retryAfter === 1 ? '1 second' : `${retryAfter.toLocaleString('en')} seconds`
+  const message = `${owner} has used up its limit of ${limit.toLocaleString('en')} ${LIMIT_NAMES[name]}. Send this again in ${wait}, at ${retryAt.slice(11, 19)} UTC.`
+  const whose = key === null ? { scope: 'ip' as const } : { scope: 'key' as const, keyId: key.id }
+  return refuse('rate_limited', { message, limited: { ...whose, limitName: name, limit, retryAfter, retryAt } })
+}
+
+/** A name may hold characters that reorder or hide the text around them. */
+const visibleName = (name: string): string => name.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '')
 
 export const refuse = (refusal: RefusalCode, more: Omit<Refusal, 'refusal'> = {}): Refusal => ({ refusal, ...more })
 

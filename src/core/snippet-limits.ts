@@ -127,16 +127,17 @@ const agesOf = (batches: BatchSize[], now: number): TakenAgo =>
 
 type Words = { scope: 'person' | 'site' | 'ip'; who: string; what: string }
 const WORDS = {
-  person: { scope: 'person', who: 'this person', what: 'page views and actions an hour' },
-  site: { scope: 'site', who: 'this site', what: 'page views and actions an hour' },
-  address: { scope: 'ip', who: 'this address', what: 'reports a minute' },
-  badSignatures: { scope: 'ip', who: 'this address', what: 'wrong signatures a minute' },
+  person: { scope: 'person', who: 'this person', what: 'page views and actions per hour' },
+  site: { scope: 'site', who: 'this site', what: 'page views and actions per hour' },
+  address: { scope: 'ip', who: 'this address', what: 'reports per minute' },
+  badSignatures: { scope: 'ip', who: 'this address', what: 'wrong signatures per minute' },
 } as const satisfies Record<Scope, Words>
 
 /** It is read in the console of a browser, whose script tries again by itself (snippet.md, Delivery). */
 function refuseLimited(name: Scope, { retryAfterSeconds: retryAfter }: Taken): Refusal {
   const { scope, who, what } = WORDS[name]
   const limit = SNIPPET_LIMITS[name].max
-  const message = `More than ${limit.toLocaleString('en')} ${what} came from ${who}. The page tries again later, a few times.`
+  const wait = retryAfter === 1 ? 'a second' : `${retryAfter.toLocaleString('en')} seconds`
+  const message = `More than ${limit.toLocaleString('en')} ${what} came from ${who}. The page tries again in ${wait}, a few times.`
   return refuse('rate_limited', { message, limited: { scope, limit, retryAfter } })
 }

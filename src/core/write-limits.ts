@@ -1,10 +1,11 @@
 import type { Plan } from '../store/types.ts'
+import { addressBucket } from './addresses.ts'
 import type { Access, AppRow } from './access.ts'
 import type { ContactFields } from './contact-input.ts'
 import { type Limit, RATE_LIMITS, type Taken } from './limits.ts'
 import type { Parts } from './parts.ts'
 import { effectivePlan } from './plans.ts'
-import { type Refusal, refuse } from './refusals.ts'
+import { type LimitName, type Refusal, refuseLimited } from './refusals.ts'
 
 /** The writes that are limited per key (spec 8). Every door takes from the same buckets. */
 export type LimitedWrite = 'events' | 'contactAdds' | 'contactUpdates'
@@ -14,6 +15,12 @@ const PLAN_FIELD = {
   contactAdds: 'addsPerHour',
   contactUpdates: 'updatesPerHour',
 } as const satisfies Record<LimitedWrite, keyof Plan>
+
+const LIMIT_NAME = {
+  events: 'events_per_hour',
+  contactAdds: 'contact_adds_per_hour',
+  contactUpdates: 'contact_updates_per_hour',
+} as const satisfies Record<LimitedWrite, LimitName>
 
 /** A bucket's name, under which the store keeps what was counted, and what it may hold. */
 type KeyLimit = { bucket: string; limit: Limit }
@@ -38,29 +45,47 @@ export function limitsOf({ key, plan }: Pick<Access, 'key' | 'plan'>): KeyLimits
 
 export type TakenFor = { limit: Limit; taken: Taken; buckets: string[]; refused: Refusal | null }
 
-const refuseLimited = (scope: 'key' | 'ip', limit: Limit, taken: Taken): Refusal | null =>
-  taken.allowed > 0
-    ? null
-    : refuse('rate_limited', { limited: { scope, limit: limit.max, retryAfter: taken.retryAfterSeconds } })
+/** The 429 of a key whose hourly limit is used up. */
+export const refuseWrite = (
+  { clock }: Pick<Parts, 'clock'>,
+  write: LimitedWrite,
+  { key }: Access,
+  limit: Limit,
+  taken: Taken,
+) =>
+  refuseLimited({
+    name: LIMIT_NAME[write],
+    key,
+    limit: limit.max,
+    retryAfter: taken.retryAfterSeconds,
+    at: clock.now(),
+  })
 
 /** Takes `count` of a key's hourly limit; refused when not even the first fits. */
-export function takeForKey({ limits }: Parts, write: LimitedWrite, access: Access, count = 1): TakenFor {
+export function takeForKey(parts: Parts, write: LimitedWrite, access: Access, count = 1): TakenFor {
   const { bucket, limit } = access.keyLimits[write]
-  const taken = limits.take(bucket, limit, count)
-  return { limit, taken, buckets: [bucket], refused: refuseLimited('key', limit, taken) }
+  const taken = parts.limits.take(bucket, limit, count)
+  const refused = taken.allowed > 0 ? null : refuseWrite(parts, write, access, limit, taken)
+  return { limit, taken, buckets: [bucket], refused }
 }
 
 /** What a key has left, without taking; `refused` is what a write would meet. */
-export function peekForKey({ limits }: Parts, write: LimitedWrite, access: Access): TakenFor {
+export function peekForKey(parts: Parts, write: LimitedWrite, access: Access): TakenFor {
   const { bucket, limit } = access.keyLimits[write]
-  const taken = limits.peek(bucket, limit)
-  return { limit, taken, buckets: [], refused: refuseLimited('key', limit, taken) }
+  const taken = parts.limits.peek(bucket, limit)
+  const refused = taken.allowed > 0 ? null : refuseWrite(parts, write, access, limit, taken)
+  return { limit, taken, buckets: [], refused }
 }
 
-/** The bucket of a visitor of an app. The address is known to the store as a keyed hash only. */
+/** The bucket of a visitor of an app: an IPv4 address or an IPv6 /64. The store only gets a keyed hash of it. */
 function visitorBucket({ addressKey }: Parts, app: AppRow, address: string): string {
-  const blinded = new Bun.CryptoHasher('sha256', addressKey).update(`${app.publicId}:${address}`).digest('base64url')
-  return `visitor:${blinded}`
+  const text = `${app.publicId}:${addressBucket(address)}`
+  return `visitor:${new Bun.CryptoHasher('sha256', addressKey).update(text).digest('base64url')}`
+}
+
+const refuseVisitor = ({ clock }: Parts, { retryAfterSeconds: retryAfter }: Taken): Refusal => {
+  const { max: limit } = RATE_LIMITS.addsPerVisitor
+  return refuseLimited({ name: 'contact_adds_per_ip', key: null, limit, retryAfter, at: clock.now() })
 }
 
 /** The limit per visitor of an app: 5 adds in 10 minutes. */
@@ -68,7 +93,7 @@ function takeForVisitor(parts: Parts, app: AppRow, address: string): TakenFor {
   const limit = RATE_LIMITS.addsPerVisitor
   const bucket = visitorBucket(parts, app, address)
   const taken = parts.limits.take(bucket, limit)
-  return { limit, taken, buckets: [bucket], refused: refuseLimited('ip', limit, taken) }
+  return { limit, taken, buckets: [bucket], refused: taken.allowed > 0 ? null : refuseVisitor(parts, taken) }
 }
 
 /** Gives back what was taken for nothing. @returns what is true then */
@@ -96,8 +121,8 @@ type ContactCall = { access: Access; app: AppRow; input: Pick<ContactFields, 'ip
 export function peekForContact(parts: Parts, { access, app, input }: ContactCall, write: ContactWriteName) {
   const { refused } = peekForKey(parts, write, access)
   if (refused || write !== 'contactAdds' || input.ip === null) return refused
-  const limit = RATE_LIMITS.addsPerVisitor
-  return refuseLimited('ip', limit, parts.limits.peek(visitorBucket(parts, app, input.ip), limit))
+  const taken = parts.limits.peek(visitorBucket(parts, app, input.ip), RATE_LIMITS.addsPerVisitor)
+  return taken.allowed > 0 ? null : refuseVisitor(parts, taken)
 }
 
 /** Takes from the key's hour and, for an add with `ip`, from the visitor's ten minutes; from both or from neither. */

@@ -1,13 +1,18 @@
 import type { Access } from '../core/access.ts'
 import type { Parts } from '../core/parts.ts'
-import { type Refusal, refuse } from '../core/refusals.ts'
+import { type Refusal, refuseLimited } from '../core/refusals.ts'
 
 /** What reads a million events or sends a mail: so often in a minute, per key and tool. */
 export const COSTLY_LIMIT = { max: 20, windowMs: 60_000 }
 
 /** Takes from a key's minute. @returns rate_limited where nothing is left */
-export function takeCostly({ limits }: Pick<Parts, 'limits'>, { key }: Access, tool: string): Refusal | null {
-  const { allowed, retryAfterSeconds } = limits.take(`${tool}:${key.id}`, COSTLY_LIMIT)
-  const limited = { scope: 'key' as const, limit: COSTLY_LIMIT.max, retryAfter: retryAfterSeconds }
-  return allowed > 0 ? null : refuse('rate_limited', { limited })
+export function takeCostly(
+  { limits, clock }: Pick<Parts, 'limits' | 'clock'>,
+  { key }: Access,
+  tool: string,
+): Refusal | null {
+  const { allowed, retryAfterSeconds: retryAfter } = limits.take(`${tool}:${key.id}`, COSTLY_LIMIT)
+  if (allowed > 0) return null
+  const { max: limit } = COSTLY_LIMIT
+  return refuseLimited({ name: 'mcp_tool_calls_per_minute', key, limit, retryAfter, at: clock.now() })
 }

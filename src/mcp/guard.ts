@@ -4,7 +4,7 @@ import type { Access } from '../core/access.ts'
 import { readBearer } from '../core/api-keys.ts'
 import { createKnownHosts, isOwnOrigin } from '../core/known-hosts.ts'
 import type { Parts } from '../core/parts.ts'
-import { type Refusal, refuse } from '../core/refusals.ts'
+import { type Refusal, refuse, refuseLimited } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
 import { readBytes } from '../core/request-bytes.ts'
 import { refusalError } from './answers.ts'
@@ -83,7 +83,7 @@ export function createGuard(parts: GuardParts) {
     const found = parts.access.find(readBearer(request.headers.get('authorization')))
     // no promise for a known key, as in the API
     const access = found instanceof Promise ? await found : found
-    if (!access) return no(refuse('invalid_api_key'))
+    if (!access) return no(parts.flood.checkAddress(factsOf(request).address()) ?? refuse('invalid_api_key'))
     const refusal = admit(parts, request, access) ?? checkHeaders(request)
     if (refusal) return no(refusal)
     const bytes = await readBytes(request, MESSAGE_BYTES)
@@ -96,12 +96,14 @@ function admit(parts: Parts, request: Request, access: Access): Refusal | null {
   const facts = factsOf(request)
   facts.access = access
   parts.access.noteUse(access, request.headers.has('origin') || request.headers.get('sec-fetch-site') === 'cross-site')
-  const flooded = parts.flood.isQuiet() ? null : parts.flood.check(facts.address(), access.key.id)
-  if (flooded) return refuse('rate_limited', { limited: flooded })
-  const { bucket, limit } = access.keyLimits.mcpCalls
-  const { allowed, retryAfterSeconds } = parts.limits.take(bucket, limit)
+  const { key, keyLimits } = access
+  const flooded = parts.flood.checkKey(key)
+  if (flooded) return flooded
+  const { bucket, limit } = keyLimits.mcpCalls
+  const { allowed, retryAfterSeconds: retryAfter } = parts.limits.take(bucket, limit)
   if (allowed === 0) {
-    return refuse('rate_limited', { limited: { scope: 'key', limit: limit.max, retryAfter: retryAfterSeconds } })
+    const at = parts.clock.now()
+    return refuseLimited({ name: 'mcp_calls_per_minute', key, limit: limit.max, retryAfter, at })
   }
   return access.key.scope === 'ingest' ? INGEST : null
 }

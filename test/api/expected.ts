@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
-import { type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
-import type { Answer } from '../helper.ts'
+import { LIMIT_NAMES, type LimitName, type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
+import type { Answer, TestServer } from '../helper.ts'
 
 const REQUEST_ID = expect.stringMatching(/^req_[0-9a-z]{18}$/)
 export const PERSON_ID = expect.stringMatching(/^con_[0-9a-z]{11}$/)
@@ -14,6 +14,19 @@ export const no = (error: RefusalCode, more: Record<string, unknown> = {}) => ({
   requestId: REQUEST_ID,
   ...more,
 })
+
+type UsedUp = { limitName: LimitName; limit: number; retryAfter: number; keyId?: string }
+
+/** The whole body of a 429 that a request just got: which limit, of which key or else of an address, and until when. */
+export function usedUp({ clock }: Pick<TestServer, 'clock'>, { keyId, ...limited }: UsedUp) {
+  const { limitName, limit, retryAfter } = limited
+  const retryAt = new Date(clock.now() + retryAfter * 1_000).toISOString()
+  const owner = keyId === undefined ? '(?:This address|The address in `ip`)' : `The key "[^"]+" \\(${keyId}\\)`
+  const what = `${limit.toLocaleString('en')} ${LIMIT_NAMES[limitName]}`
+  const message = new RegExp(`^${owner} has used up its limit of ${what}\\. .* at ${retryAt.slice(11, 19)} UTC\\.$`)
+  const whose = keyId === undefined ? { scope: 'ip' } : { scope: 'key', keyId }
+  return no('rate_limited', { ...whose, ...limited, retryAt, message: expect.stringMatching(message) })
+}
 
 /** The whole body of a 400 that names one field. */
 export const wrongField = (field: string, message: string) => no('invalid_field', { field, message })

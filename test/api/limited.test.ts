@@ -12,7 +12,9 @@ import {
   type TestServer,
 } from '../helper.ts'
 import { LIFTED_RATE } from '../../src/core/plans.ts'
-import { codeOf, expectRefusal, no } from './expected.ts'
+import type { LimitName } from '../../src/core/refusals.ts'
+import { message } from '../mcp/client.ts'
+import { codeOf, expectRefusal, no, usedUp } from './expected.ts'
 
 let server: TestServer
 beforeEach(async () => {
@@ -36,23 +38,26 @@ const statuses = (answers: Answer[]) =>
   )
 const limitHeaders = ({ headers }: Answer) =>
   ['limit', 'remaining', 'reset', 'policy'].map((name) => headers.get(`ratelimit-${name}`))
-const limited = (limit: number, retryAfter: number, scope = 'key') => no('rate_limited', { scope, limit, retryAfter })
+const ofKey = (limitName: LimitName, limit: number, retryAfter: number, keyId = server.first.keyId) =>
+  usedUp(server, { limitName, limit, retryAfter, keyId })
+const ofAddress = (limitName: LimitName, limit: number, retryAfter: number) =>
+  usedUp(server, { limitName, limit, retryAfter })
 
-/** A call of each limited kind, and how many of it an hour holds. */
+/** A call of each limited kind, the name of its limit and how many an hour holds. */
 const KINDS = [
-  ['POST /events', 6_000, (more?: object) => post(more)],
-  ['POST /contacts', 600, (more?: object) => contact('POST', more)],
-  ['PATCH /contacts', 6_000, (more?: object) => contact('PATCH', more)],
+  ['POST /events', 'events_per_hour', 6_000, (more?: object) => post(more)],
+  ['POST /contacts', 'contact_adds_per_hour', 600, (more?: object) => contact('POST', more)],
+  ['PATCH /contacts', 'contact_updates_per_hour', 6_000, (more?: object) => contact('PATCH', more)],
 ] as const
 
-describe.each(KINDS)('%s', (_name, limit, call) => {
+describe.each(KINDS)('%s', (_name, limitName, limit, call) => {
   test(`the call after ${limit} is 429, until exactly an hour after the first`, async () => {
     await post()
     server.clock.tick(HOUR)
     const before = Object.keys(statuses(await inTurns(limit, () => call())))
     expect(before.filter((status) => !/^20[012]$/.test(status))).toEqual([])
     const refused = await call()
-    expectRefusal(refused, [429, limited(limit, 3_600)])
+    expectRefusal(refused, [429, ofKey(limitName, limit, 3_600)])
     expect(refused.headers.get('retry-after')).toBe('3600')
     expect(limitHeaders(refused)).toEqual([String(limit), '0', '3600', `${limit};w=3600`])
     server.clock.tick(HOUR - 1)
@@ -91,7 +96,7 @@ describe.each(KINDS)('%s', (_name, limit, call) => {
 describe('a lifted limit', () => {
   test('refuses nothing, and no answer speaks of it', async () => {
     await server.setPlan({ eventsPerHour: LIFTED_RATE, addsPerHour: LIFTED_RATE, updatesPerHour: LIFTED_RATE })
-    for (const [, limit, call] of KINDS) {
+    for (const [, , limit, call] of KINDS) {
       const answers = await inTurns(limit + 1, () => call())
       expect(Object.keys(statuses(answers)).filter((status) => !/^20[012]$/.test(status))).toEqual([])
       for (const one of [answers[0], answers.at(-1), await call({ email: 'nobody' })])
@@ -143,7 +148,7 @@ describe('5 adds of a visitor in 10 minutes', () => {
   test('the sixth is 429 with scope ip, and takes nothing of the key', async () => {
     for (let i = 0; i < 5; i++) expect((await add('203.0.113.7')).status).toBeLessThan(300)
     const sixth = await add('::ffff:203.0.113.7')
-    expectRefusal(sixth, [429, limited(5, 600, 'ip')])
+    expectRefusal(sixth, [429, ofAddress('contact_adds_per_ip', 5, 600)])
     expect(sixth.headers.get('retry-after')).toBe('600')
     expect(limitHeaders(sixth)).toEqual(['5', '0', '600', '5;w=600'])
     expect((await add('203.0.113.8')).headers.get('ratelimit-remaining')).toBe('594')
@@ -158,9 +163,16 @@ describe('5 adds of a visitor in 10 minutes', () => {
     const { apiKey } = await server.makeKey()
     for (let i = 0; i < 5; i++) await add('2001:db8::1')
     expect((await add('2001:DB8:0::1', {}, apiKey)).status).toBe(429)
+    expect((await add('2001:db8:0:1::1')).status).toBe(200)
     const others = { newsletter: server.second.appId }
     expect((await add('2001:db8::1', others, server.second.apiKey)).status).toBe(201)
     expect((await contact('PATCH', { ip: '2001:db8::1' })).status).toBe(200)
+  })
+
+  test('the addresses of an IPv6 /64 are one visitor', async () => {
+    for (let i = 1; i <= 5; i++) expect((await add(`2001:db8:1:2:${i}::${i}`)).status).toBeLessThan(300)
+    expect((await add('2001:db8:1:2:ffff:ffff:ffff:ffff')).status).toBe(429)
+    expect((await add('2001:db8:1:3::1')).status).toBe(200)
   })
 
   test('a key that is used up takes nothing of the visitor', async () => {
@@ -203,14 +215,16 @@ describe('after a restart', () => {
 describe('the flood guard', () => {
   const refuseMany = (count: number, key: string | null, address: string) =>
     inTurns(count, () => server.call('POST', EVENTS, { body: '{', key, address }))
-  const good = (address: string, key?: string) =>
+  const good = (address: string, key?: string | null) =>
     server.call('GET', `${EVENTS}?app=${server.first.appId}`, { address, key })
 
   test('600 refusals of a key in a minute; then even a good request waits, wherever it comes from', async () => {
-    const { apiKey } = await server.makeKey()
+    const { apiKey, keyId } = await server.makeKey()
     expect(statuses(await refuseMany(600, apiKey, '203.0.113.1'))).toEqual({ 400: 600 })
     const answer = await good('203.0.113.2', apiKey)
-    expectRefusal(answer, [429, limited(600, 60)])
+    expectRefusal(answer, [429, ofKey('refused_requests_per_minute', 600, 60, keyId)])
+    expect(answer.body.message).toStartWith('The key "Another key" (')
+    expect(answer.text).not.toContain(apiKey)
     expect([answer.headers.get('retry-after'), limitHeaders(answer)]).toEqual(['60', [null, null, null, null]])
     expect(limitHeaders(await post({}, apiKey))).toEqual([null, null, null, null])
     expect((await good('203.0.113.1')).status).toBe(200)
@@ -221,21 +235,42 @@ describe('the flood guard', () => {
     expect((await good('203.0.113.2', apiKey)).status).toBe(200)
   })
 
-  test('1,200 refusals of an address, whatever the key; other addresses are not held up', async () => {
-    const keys = [(await server.makeKey()).apiKey, (await server.makeKey()).apiKey, (await server.makeKey()).apiKey]
-    for (const key of keys.slice(0, 2)) await refuseMany(599, key, '203.0.113.1')
-    await refuseMany(1, keys[2] ?? '', '203.0.113.1')
-    expect((await good('203.0.113.1')).status).toBe(200)
-    await refuseMany(1, keys[2] ?? '', '203.0.113.1')
-    expectRefusal(await good('203.0.113.1'), [429, limited(1_200, 60, 'ip')])
-    expect((await good('203.0.113.2')).status).toBe(200)
+  test('refusals of valid keys count against no address', async () => {
+    const keys = await Promise.all(Array.from({ length: 4 }, () => server.makeKey()))
+    for (const { apiKey } of keys) expect(statuses(await refuseMany(599, apiKey, '203.0.113.1'))).toEqual({ 400: 599 })
+    expect(statuses(await inTurns(700, () => good('203.0.113.1')))).toEqual({ 200: 700 })
+    expect((await good('203.0.113.1', keys[0]?.apiKey)).status).toBe(200)
+    expect((await good('203.0.113.1', null)).status).toBe(401)
   })
 
-  test('a flood without a key shuts out nobody who has one, at the same IPv4 or IPv6 address', async () => {
-    for (const address of ['203.0.113.1', '2001:db8::1']) {
-      expect(statuses(await refuseMany(1_300, null, address))).toEqual({ 401: 1_300 })
-      expect((await good(address)).status).toBe(200)
-    }
+  test.each(['203.0.113.1', '2001:db8::1'])(
+    '1,200 requests from %s without a valid key in a minute; then only those wait',
+    async (address) => {
+      const { apiKey, keyId } = await server.makeKey()
+      await server.revokeKey(keyId)
+      const invalid = [null, 'mc_nonsense', `mc_${'0'.repeat(36)}`, apiKey]
+      const many = await inTurns(1_200, (i) => good(address, invalid[i % 4]))
+      expect(statuses(many)).toEqual({ 401: 1_200 })
+      for (const key of invalid) {
+        const answer = await good(address, key)
+        expectRefusal(answer, [429, ofAddress('requests_without_key_per_minute', 1_200, 60)])
+        expect(answer.headers.get('retry-after')).toBe('60')
+      }
+      const mcp = await server.call('POST', '/mcp', { body: message('ping'), key: null, address })
+      expect([mcp.status, (await good(address)).status]).toEqual([429, 200])
+      expect((await server.call('POST', '/mcp', { body: message('ping'), address })).status).toBe(200)
+      expect((await good('203.0.113.9', null)).status).toBe(401)
+      server.clock.tick(MINUTE)
+      expect((await good(address, null)).status).toBe(401)
+    },
+  )
+
+  test('calls of MCP without a key count with those of the API, and a /64 as one address', async () => {
+    const ping = (address: string) => server.call('POST', '/mcp', { body: message('ping'), key: null, address })
+    const many = await inTurns(1_200, (i) => ping(`2001:db8:1:2::${i.toString(16)}`))
+    expect(statuses(many)).toEqual({ 401: 1_200 })
+    expect((await good('2001:db8:1:2:ffff::', null)).status).toBe(429)
+    expect((await good('2001:db8:1:3::', null)).status).toBe(401)
   })
 
   test('what took from the hourly limit, or only found nobody, is not counted', async () => {

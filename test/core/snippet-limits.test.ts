@@ -158,7 +158,7 @@ describe('1,200 requests of an address in a minute', () => {
     expect(codes(await inTurns(40, (index) => post(index * 4 + 2_000)))).toEqual({ '429 rate_limited': 40 })
     expect(reads).toBe(before)
     expect((await readActivation(one.parts(), await appOf(one))).limited?.reason).toStartWith(
-      'More than 1,200 reports a minute came from this address.',
+      'More than 1,200 reports per minute came from this address.',
     )
     await one.close()
   })

@@ -24,7 +24,7 @@ describe('what was refused', () => {
     pages.notes.add(id, 'failed_signature', { reason: 'uppercase', origin: 'https://app.example.com' })
     pages.notes.add(id, 'refused', { reason: 'Pages of this host may not report.' })
     pages.notes.add(id, 'foreign_host', { reason: 'Pages of this host', origin: 'https://other.example' })
-    pages.notes.add(id, 'limited', { reason: 'More than 30 wrong signatures a minute came from this address.' })
+    pages.notes.add(id, 'limited', { reason: 'More than 30 wrong signatures per minute came from this address.' })
     pages.notes.add(id, 'unknown_person')
     pages.clock.ms += 5 * MINUTE
     pages.notes.add(id, 'refused', { reason: 'Send 1 to 20 items.' })
@@ -33,7 +33,7 @@ describe('what was refused', () => {
       'A signature was wrongIt was in uppercase. Send it as lowercase hexadecimal. Check oneOnce, 5 minutes ago, from https://app.example.com',
       'A report of a page was refusedSend 1 to 20 items.The last of 2, just now',
       'A page of another host reportedIts pages may not report here. The list of those that may is in Settings.Once, 5 minutes ago, from https://other.example',
-      'Pages sent too muchMore than 30 wrong signatures a minute came from this address.Once, 5 minutes ago',
+      'Pages sent too muchMore than 30 wrong signatures per minute came from this address.Once, 5 minutes ago',
       expect.stringContaining('Unknown people'),
     ])
     await expectHarmless((await (await pages.signedIn()).get(pages.at('activation'))).html)

@@ -41,8 +41,7 @@ describe('what the pages say is so', () => {
     const inMinute = (most: number): string => `${most.toLocaleString('en')} in any minute`
     expect(rows.get('MCP calls, per key')).toBe(inMinute(mcpCallsPerMinute))
     expect(rows.get('requests refused for other reasons, per key')).toBe(inMinute(FLOOD_LIMITS.key.max))
-    const ofAddress = 'requests of valid keys refused for other reasons, per address'
-    expect(rows.get(ofAddress)).toBe(inMinute(FLOOD_LIMITS.ip.max))
+    expect(rows.get('requests without a valid key, per address')).toBe(inMinute(FLOOD_LIMITS.address.max))
     const { person, site, address, badSignatures } = SNIPPET_LIMITS
     expect(rows.get('page views and actions of a browser, per person')).toBe(inHour(person))
     expect(rows.get('page views and actions of browsers, per site')).toBe(inHour(site))

@@ -8,8 +8,11 @@ test('each key and each tool has a minute of its own', async () => {
   const [one, other] = [await parts.access.find(server.first.apiKey), await parts.access.find(server.second.apiKey)]
   if (!one || !other) throw new Error('no key')
   for (let taken = 0; taken < COSTLY_LIMIT.max; taken += 1) expect(takeCostly(parts, one, 'a')).toBeNull()
-  const limited = { scope: 'key' as const, limit: COSTLY_LIMIT.max, retryAfter: 60 }
-  expect(takeCostly(parts, one, 'a')).toEqual({ refusal: 'rate_limited', limited })
+  expect(takeCostly(parts, one, 'a')).toMatchObject({
+    refusal: 'rate_limited',
+    message: expect.stringContaining('has used up its limit of 20 calls of this tool per minute'),
+    limited: { scope: 'key', keyId: one.key.id, limit: COSTLY_LIMIT.max, retryAfter: 60 },
+  })
   expect([takeCostly(parts, one, 'b'), takeCostly(parts, other, 'a')]).toEqual([null, null])
   server.clock.tick(COSTLY_LIMIT.windowMs)
   expect(takeCostly(parts, one, 'a')).toBeNull()

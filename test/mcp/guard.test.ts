@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { MESSAGE_BYTES } from '../../src/mcp/guard.ts'
+import { usedUp } from '../api/expected.ts'
 import { createTestServer, type Given, TEST_ORIGINS, type TestServer } from '../helper.ts'
 import { callTool, MCP, message } from './client.ts'
 
@@ -159,7 +160,10 @@ describe('429', () => {
     for (const body of [message('ping'), '[]', message('tools/list')]) await ping({ body })
     const { status, headers, body } = await ping()
     expect([status, headers.get('retry-after')]).toEqual([429, '60'])
-    expect(body as unknown).toEqual(refusal(-32_000, 'rate_limited', { scope: 'key', limit: 3, retryAfter: 60 }))
+    const { keyId } = server.first
+    const data = usedUp(server, { limitName: 'mcp_calls_per_minute', limit: 3, retryAfter: 60, keyId })
+    expect(body as unknown).toEqual(refusal(-32_000, 'rate_limited', data))
+    expect(body as unknown).toMatchObject({ error: { message: data.message } })
     server.clock.tick(60_000)
     expect((await ping()).status).toBe(200)
   })

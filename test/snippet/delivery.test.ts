@@ -112,7 +112,7 @@ describe.skipIf(!FOUND)('a request', () => {
 })
 
 describe.skipIf(!FOUND)('what was not taken', () => {
-  const LIMITED = 'More than 600 page views and actions an hour came from this person.'
+  const LIMITED = 'More than 600 page views and actions per hour came from this person.'
 
   test.each<[string, Reply, said: string[]]>([
     ['503', { status: 503 }, []],
