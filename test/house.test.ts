@@ -141,6 +141,23 @@ describe('the rooms', () => {
   })
 })
 
+describe('tables that are looked up by any text', () => {
+  // `TABLE[text]` finds `constructor` and all else that an object inherits
+  test('are Maps, or are asked with Object.hasOwn', () => {
+    const tables = CODE.flatMap((path) =>
+      Array.from(read(path).matchAll(/\bconst (\w+): Record<string, .*> = \{/g), ([, name = '']) => ({ path, name })),
+    )
+    const wrong = tables.filter(({ path, name }) => {
+      const lookups = read(path)
+        .split('\n')
+        .filter((line) => new RegExp(`\\b${name}\\[[^'"]`).test(line))
+      return lookups.some((line) => !line.includes(`Object.hasOwn(${name}, `))
+    })
+    expect(wrong).toEqual([])
+    expect(tables.length).toBeGreaterThan(5)
+  })
+})
+
 describe('the pages', () => {
   // Bun reads the tsconfig.json of the folder it is started in, and of no other
   test('name their JSX runtime, so that the service starts from any folder', () => {

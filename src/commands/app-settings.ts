@@ -94,10 +94,12 @@ export const appSet: Command = {
 }
 
 /** The fields of the settings page that have another name here. */
-const OPTION_OF: Record<string, string> = { app: 'name', domains: 'domain', snippetHosts: 'snippet-host' }
+const OPTION_OF = new Map<string, string>(
+  Object.entries({ app: 'name', domains: 'domain', snippetHosts: 'snippet-host' }),
+)
 
 const nameOptions = (errors: FieldError[]): string =>
-  errors.map(({ field, message }) => `--${OPTION_OF[field] ?? field}: ${message}`).join(' ')
+  errors.map(({ field, message }) => `--${OPTION_OF.get(field) ?? field}: ${message}`).join(' ')
 
 const show = (
   { publicId: appId, siteId }: AppRow,

@@ -28,7 +28,11 @@ const BATCH_ID = new RegExp(`^[\\x20-\\x7e]{1,${MAX_BATCH_ID_CHARACTERS}}$`)
 const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
 /** Control characters would be drawn, or not drawn, by whoever shows the path. */
 const PATH = new RegExp(`^/[^\\u0000-\\u001F\\u007F-\\u009F]{0,${MAX_PATH_CHARACTERS - 1}}$`)
-const TYPES: Record<string, ReportedItem['type']> = { page: 'page', leave: 'leave', track: 'action' }
+const TYPES = new Map<unknown, ReportedItem['type']>([
+  ['page', 'page'],
+  ['leave', 'leave'],
+  ['track', 'action'],
+])
 
 const MESSAGES = {
   v: `Send ${COLLECT_VERSION}. This is a version of the script that the service does not know.`,
@@ -82,7 +86,7 @@ function readItems(value: unknown, now: number): ReportedItem[] | keyof typeof M
 
 function readItem(value: unknown, now: number): ReportedItem | keyof typeof MESSAGES {
   if (!isJsonObject(value)) return 'type'
-  const type = typeof value.type === 'string' && Object.hasOwn(TYPES, value.type) ? TYPES[value.type] : undefined
+  const type = TYPES.get(value.type)
   if (type === undefined) return 'type'
   const path = typeof value.path === 'string' ? cutPath(value.path) : ''
   if (!PATH.test(path)) return 'path'

@@ -133,7 +133,7 @@ function isCauseOf(judged: Verdict, reason: string | null): boolean {
   if (verdict === 'pass' || reason === null) return false
   if (until !== undefined) return reason === 'unsure'
   if (rule === 'wish') return value === reason
-  return stopReasonOf(judged) === reason || (REASONS[rule]?.includes(reason) ?? false)
+  return stopReasonOf(judged) === reason || (Object.hasOwn(REASONS, rule) && REASONS[rule]?.includes(reason) === true)
 }
 
 /** What would have become of one person and trigger in a rehearsal, in the words of a delivery. */

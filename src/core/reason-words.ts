@@ -88,7 +88,9 @@ const AT_THE_DOOR = ['421', '454', '530', '535']
 const codeOf = (reason: string): string | undefined => /^smtp_(\d{3})$/.exec(reason)?.[1]
 
 function saySmtp(code: string): string {
-  const known = SMTP_WORDS[code] ?? (code.startsWith('4') ? 'The mail server could not take it then' : undefined)
+  const known =
+    (Object.hasOwn(SMTP_WORDS, code) && SMTP_WORDS[code]) ||
+    (code.startsWith('4') ? 'The mail server could not take it then' : undefined)
   return `${known ?? 'The mail server refused the mail'} (it answered ${code}).`
 }
 

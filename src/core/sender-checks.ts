@@ -108,12 +108,14 @@ async function checkDmarc(resolve: ResolveTxt, { domain }: CheckedSender): Promi
 
 function sayDmarc(name: string, record: string): SenderCheck {
   const [, policy = ''] = /;\s*p=\s*(\w+)/i.exec(record) ?? []
-  const words: Record<string, string> = {
-    none: 'are only reported',
-    quarantine: 'go to the spam folder',
-    reject: 'are refused',
-  }
-  const done = words[policy.toLowerCase()]
+  const words = new Map<string, string>(
+    Object.entries({
+      none: 'are only reported',
+      quarantine: 'go to the spam folder',
+      reject: 'are refused',
+    }),
+  )
+  const done = words.get(policy.toLowerCase())
   if (done === undefined) {
     const sentence = `The record of ${name} names no policy, so it says nothing. Put this one in its place.`
     return { about: 'DMARC', state: 'bad', sentence, record: { name, type: 'TXT', value: 'v=DMARC1; p=none' } }

@@ -18,7 +18,7 @@ const isPass = ({ verdict }: Verdict): boolean => verdict === 'pass'
 
 /** One sentence for every rule that a record may name. */
 export const VERDICT_WORDS: Record<string, Say> = {
-  wish: ({ value }, told) => `${sayName(told.person)} ${WISHES[String(value)] ?? 'may be written to'}.`,
+  wish: ({ value }, told) => `${sayName(told.person)} ${WISHES.get(value) ?? 'may be written to'}.`,
   message: ({ value }) => `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
   away: sayAway,
   seen: saySeen,
@@ -60,12 +60,11 @@ export function sayTemplateFault(fault: TemplateFault): string {
     : `${fault.missing} had neither a value nor a fallback.`
 }
 
-const WISHES: Record<string, string> = {
-  null: 'may be written to',
-  unsubscribed: 'had unsubscribed',
-  bounced: 'cannot be reached: a mail to this address bounced',
-  complained: 'had complained about a mail',
-}
+const WISHES = new Map<unknown, string>([
+  ['unsubscribed', 'had unsubscribed'],
+  ['bounced', 'cannot be reached: a mail to this address bounced'],
+  ['complained', 'had complained about a mail'],
+])
 
 const withTag = ({ value }: Verdict): string => (value === true ? 'without' : 'with')
 
@@ -166,9 +165,8 @@ const sayUnsure = (told: Told): string =>
 function sayVerdict(verdict: Verdict, told: Told, nth = 0): string {
   const rules = (told.content.onlyIf ?? []).filter((rule) => isAbout(rule, verdict))
   if (verdict.until !== undefined) return sayUnsure(told)
-  return (
-    VERDICT_WORDS[verdict.rule]?.(verdict, told, rules[nth] ?? rules[0]) ?? `${verdict.rule}: ${String(verdict.value)}.`
-  )
+  const say = Object.hasOwn(VERDICT_WORDS, verdict.rule) ? VERDICT_WORDS[verdict.rule] : undefined
+  return say?.(verdict, told, rules[nth] ?? rules[0]) ?? `${verdict.rule}: ${String(verdict.value)}.`
 }
 
 /** Whether a verdict may be that of a rule. */

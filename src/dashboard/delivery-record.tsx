@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { readRecord } from '../core/deliveries.ts'
-import type { Explanation, MessageRow, ShownDelivery } from '../core/delivery-lists.ts'
+import type { DeliveryState, Explanation, MessageRow, ShownDelivery } from '../core/delivery-lists.ts'
 import { Badge, type Mood } from './parts/badge.tsx'
 import { EmptyState } from './parts/empty.tsx'
 import { type Column, Table } from './parts/table.tsx'
@@ -33,7 +33,9 @@ const RULE_NAMES: Record<string, string> = {
 
 /** A message may ask twice, for then and for now. */
 const nameOfRule = ({ rule, about }: Rule): string =>
-  rule === 'away' ? `Away, ${about === 'trigger' ? 'then' : 'when due'}` : (RULE_NAMES[rule] ?? rule)
+  rule === 'away'
+    ? `Away, ${about === 'trigger' ? 'then' : 'when due'}`
+    : (Object.hasOwn(RULE_NAMES, rule) && RULE_NAMES[rule]) || rule
 
 const COLUMNS: Column<Rule>[] = [
   { name: 'Rule', cell: nameOfRule },
@@ -131,7 +133,7 @@ function sayAhead({ byHand, state }: ShownDelivery['work']['delivery']): string 
   return state === 'waiting' ? 'It goes out' : 'It is tried again'
 }
 
-const ENDS: Record<string, string> = {
+const ENDS: Partial<Record<DeliveryState, string>> = {
   skipped: 'It was not sent',
   failed: 'It failed',
   bounced: 'It bounced',

@@ -1,12 +1,12 @@
 /** @jsxImportSource preact */
-import { isResent, mayResend } from '../core/delivery-lists.ts'
+import { type DeliveryState, isResent, mayResend } from '../core/delivery-lists.ts'
 import { hasRole } from '../core/members.ts'
 import type { DeliveryProps } from './delivery-page.tsx'
 import { deliveryPath } from './delivery-words.tsx'
 import { Button } from './parts/button.tsx'
 import { Dialog } from './parts/dialog.tsx'
 
-const WORDS: Record<string, string> = {
+const WORDS: Partial<Record<DeliveryState, string>> = {
   skipped: 'Send it anyway',
   failed: 'Try again',
   unknown: 'Send it again',

@@ -2,9 +2,9 @@ import type { EventRow } from '../core/events.ts'
 import { isJsonObject } from '../core/json.ts'
 
 /** Names that no customer can send, as people call them. */
-const OWN_NAMES: Record<string, string> = { $page: 'Page view', $test: 'Test event' }
+const OWN_NAMES = new Map<string, string>(Object.entries({ $page: 'Page view', $test: 'Test event' }))
 
-export const nameInWords = (name: string): string => OWN_NAMES[name] ?? name
+export const nameInWords = (name: string): string => OWN_NAMES.get(name) ?? name
 
 export const KINDS = { event: 'Event', page: 'Page view', action: 'Action' } as const
 export const DOORS = { api: 'The API', browser: 'A browser', mcp: 'MCP', import: 'An import' } as const

@@ -40,6 +40,10 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
   const findFault = createGuard(parts)
   return (
     new Elysia()
+      // the router gives null for what is not percent-encoded UTF-8
+      .onBeforeHandle(({ request, params }) => {
+        if (Object.values<unknown>(params ?? {}).includes(null)) return problemAnswer(request, 'page_unknown')
+      })
       // before the guard: mail programs post here from anywhere, and without a browser's headers
       .use(unsubscribeRoutes(parts))
       .onBeforeHandle(({ request }) => {

@@ -25,13 +25,12 @@ export function countRows(fields: Fields, list: string): number {
 /** Without one row; those after it move up. */
 export function dropRow(fields: Fields, list: string, row: number): Fields {
   const start = `${list}[`
-  const kept: Fields = {}
-  for (const [name, value] of Object.entries(fields)) {
-    const index = name.startsWith(start) ? Number.parseInt(name.slice(start.length), 10) : -1
-    if (index === row) continue
-    kept[index > row ? name.replace(`${start}${index}]`, `${start}${index - 1}]`) : name] = value
-  }
-  return kept
+  const indexOf = (name: string): number =>
+    name.startsWith(start) ? Number.parseInt(name.slice(start.length), 10) : -1
+  const moveUp = (name: string, index: number): string =>
+    index > row ? name.replace(`${start}${index}]`, `${start}${index - 1}]`) : name
+  const kept = Object.entries(fields).filter(([name]) => indexOf(name) !== row)
+  return Object.fromEntries(kept.map(([name, value]) => [moveUp(name, indexOf(name)), value]))
 }
 
 const takesValue = (is: string): boolean => is !== 'present' && is !== 'absent'

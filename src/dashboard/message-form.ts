@@ -3,7 +3,7 @@
  * typed into parts that are not chosen stays among the fields, and is not part of the message.
  */
 import type { MessageContent, MessageRow, Trigger } from '../core/messages.ts'
-import { type RuleKind, readRule, writeRule } from './message-rule-form.ts'
+import { readRule, writeRule } from './message-rule-form.ts'
 import {
   countRows,
   dropRow,
@@ -98,8 +98,9 @@ function readWait(fields: Fields): unknown {
   if (kind === 'until') return { until: textOf(fields, 'wait.until') }
   if (kind !== 'minutes') return undefined
   const count = numberOf(fields, 'wait.minutes') ?? ''
-  const unit = UNITS[(textOf(fields, 'wait.unit') || 'minutes') as WaitUnit] ?? 1
-  return { minutes: typeof count === 'number' ? count * unit : count }
+  const unit = textOf(fields, 'wait.unit')
+  const minutes = Object.hasOwn(UNITS, unit) ? UNITS[unit as WaitUnit] : 1
+  return { minutes: typeof count === 'number' ? count * minutes : count }
 }
 
 function readAgain(fields: Fields): unknown {
@@ -145,5 +146,5 @@ export function changeRows(fields: Fields, action: string): Fields | null {
   if (verb !== 'add') return null
   const path = `${list}[${countRows(fields, list)}]`
   if (list === 'trigger.where') return { ...fields, [`${path}.property`]: '', [`${path}.is`]: 'equal' }
-  return { ...fields, [`${path}.rule`]: (textOf(fields, 'newRule') || 'notSeen') as RuleKind }
+  return { ...fields, [`${path}.rule`]: textOf(fields, 'newRule') || 'notSeen' }
 }

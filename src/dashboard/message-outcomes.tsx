@@ -29,7 +29,8 @@ const OUTCOMES: Record<string, string> = {
 }
 
 /** What came of a rehearsal for some, as a heading. */
-export const sayOutcome = (outcome: string): string => OUTCOMES[outcome] ?? outcome
+export const sayOutcome = (outcome: string): string =>
+  (Object.hasOwn(OUTCOMES, outcome) && OUTCOMES[outcome]) || outcome
 
 /** Why one line came out as it did: the sentence that answers, and behind it all that was looked at. */
 export function Why({ line, content }: { line: RehearsalLine; content: MessageContent }) {

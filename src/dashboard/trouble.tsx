@@ -88,14 +88,16 @@ const OLD_SECRET: Trouble = {
   text: 'A server still signs with an identity secret that was rotated out. They are refused when its 24 hours are over.',
 }
 
-const REASONS: Record<string, string> = {
-  uppercase: 'It was in uppercase. Send it as lowercase hexadecimal.',
-  malformed: 'It was not 64 characters of hexadecimal.',
-}
+const REASONS = new Map<string, string>(
+  Object.entries({
+    uppercase: 'It was in uppercase. Send it as lowercase hexadecimal.',
+    malformed: 'It was not 64 characters of hexadecimal.',
+  }),
+)
 
 const WrongSignature = ({ reason }: Pick<Noted, 'reason'>) => (
   <>
-    {REASONS[reason ?? ''] ?? 'It fitted none of your identity secrets.'} <a href="#check">Check one</a>
+    {REASONS.get(reason ?? '') ?? 'It fitted none of your identity secrets.'} <a href="#check">Check one</a>
   </>
 )
 

@@ -158,8 +158,8 @@ export function readOutcome(error: unknown, progress: Progress, login: SmtpServe
   }
   const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1] ?? null
   const said = readServerWords(response, login)
-  return { is: 'refused', code: responseCode, enhanced, said, about: ABOUT[command] ?? 'session' }
+  return { is: 'refused', code: responseCode, enhanced, said, about: ABOUT.get(command) ?? 'session' }
 }
 
 /** All before these commands is between us and the server, and no fault of a mail. */
-const ABOUT: Record<string, About> = { 'MAIL FROM': 'sender', 'RCPT TO': 'recipient', DATA: 'mail' }
+const ABOUT = new Map<string, About>(Object.entries({ 'MAIL FROM': 'sender', 'RCPT TO': 'recipient', DATA: 'mail' }))

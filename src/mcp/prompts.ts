@@ -51,7 +51,7 @@ const which = (app: string | undefined): string =>
 /** A prompt with what was filled in. @throws McpError when there is none of this name, or an argument is missing */
 export function getPrompt(name: string, args: Arguments): GetPromptResult {
   const prompt = PROMPTS.find((one) => one.name === name)
-  const write = TEXTS[name]
+  const write = Object.hasOwn(TEXTS, name) ? TEXTS[name] : undefined
   if (!prompt || !write) throw new McpError(ErrorCode.InvalidParams, 'There is no such prompt. See prompts/list.')
   const missing = prompt.arguments?.find((one) => one.required && args[one.name] === undefined)
   if (missing) throw new McpError(ErrorCode.InvalidParams, `Send the argument \`${missing.name}\`.`)

@@ -1,0 +1,268 @@
+/** Sends hostile requests to every page as everybody who may reach it, and looks for answers that should not be. */
+import { dashboardRoutes } from '../../src/dashboard/index.ts'
+import { createRouteFinder, pathOf } from '../../src/core/request-paths.ts'
+import { createRandom, type Random } from '../random.ts'
+import { HOSTILE, HOSTILE_ESCAPES, MARKUP } from './hostile.ts'
+import { EVERYBODY, openWorld, type Who, type World } from './world.ts'
+
+/** Forms change what is stored, so after so many requests the pages begin anew. */
+const WORLD_REQUESTS = 2_000
+/** No answer takes longer, also beside other processes. */
+const SLOWEST_MS = 20_000
+const CRAWLED_PAGES = 200
+
+type Route = { method: string; path: string }
+type Form = { action: string; fields: [name: string, values: string[]][] }
+/** What an owner's browser finds: real addresses of each route, and real forms. */
+type Site = { addresses: Map<string, string[]>; forms: Map<string, Form[]>; names: string[] }
+
+export type Fault = { who: Who; method: string; path: string; body: string; reason: string }
+export type Fuzzed = { requests: number; statuses: Map<number, number>; routes: Set<string>; faults: Fault[] }
+
+/** Every page and form that a route of the dashboard answers. */
+export function listRoutes({ server }: World): Route[] {
+  const { routes } = dashboardRoutes(server.parts())
+  return routes.flatMap(({ method, path }) => (path.startsWith('/_parts') ? [] : [{ method, path }]))
+}
+
+/** The same seed makes the same choices; ids and tokens differ from run to run. */
+export async function fuzzPages(options: { seed: number; requests: number }): Promise<Fuzzed> {
+  const random = createRandom(options.seed)
+  const fuzzed: Fuzzed = { requests: 0, statuses: new Map(), routes: new Set(), faults: [] }
+  while (fuzzed.requests < options.requests) {
+    const world = await openWorld()
+    const most = Math.min(options.requests, fuzzed.requests + WORLD_REQUESTS)
+    try {
+      await fuzzWorld(world, { random, most, fuzzed })
+    } finally {
+      await world.close()
+    }
+  }
+  return fuzzed
+}
+
+async function fuzzWorld(
+  world: World,
+  { random, most, fuzzed }: { random: Random; most: number; fuzzed: Fuzzed },
+): Promise<void> {
+  const routes = listRoutes(world)
+  const site = await crawl(world, routes)
+  const turns = EVERYBODY.flatMap((who) => routes.map((route) => ({ who, route })))
+  for (let turn = random.below(turns.length); fuzzed.requests < most; turn++) {
+    const { who = 'nobody', route } = turns[(turn * STRIDE) % turns.length] ?? {}
+    if (!route) throw new Error('there are no routes')
+    if (random.isOften(0.01)) world.server.clock.tick(random.pick([60_000, 11 * 60_000, 3_600_000]))
+    const request = makeRequest(random, route, site)
+    const { status, reason } = await sendRequest(world, who, request)
+    fuzzed.requests += 1
+    fuzzed.routes.add(`${who} ${route.method} ${route.path}`)
+    fuzzed.statuses.set(status, (fuzzed.statuses.get(status) ?? 0) + 1)
+    if (reason !== null) fuzzed.faults.push({ who, ...request, reason })
+    // a form may have ended the session, or taken the member away
+    if (!(await world.isSignedIn(who)) && !((await world.signIn(who)) && (await world.isSignedIn(who)))) return
+  }
+}
+
+/** Shares no factor with the number of turns that is likely, so that neighbours differ. */
+const STRIDE = 7919
+
+async function crawl(world: World, routes: Route[]): Promise<Site> {
+  const findRoute = createRouteFinder(routes.map(({ path }) => path))
+  const site: Site = { addresses: new Map(), forms: new Map(), names: [] }
+  const names = new Set<string>()
+  const { appId } = world.server.first
+  const waiting = routes.flatMap(({ method, path }) =>
+    method === 'GET' && !/:(?!app\b)/.test(path) && !/feed|live/.test(path) ? [path.replace(':app', appId)] : [],
+  )
+  const seen = new Set(waiting)
+  for (const address of waiting) {
+    const response = await world.browse('owner', address)
+    if (!response.headers.get('content-type')?.startsWith('text/html')) continue
+    const { links, forms } = await readPage(await response.text(), address)
+    for (const form of forms) {
+      const route = findRoute(pathOf(form.action)) ?? ''
+      site.forms.set(route, [...(site.forms.get(route) ?? []), form])
+      for (const [name] of form.fields) names.add(name)
+    }
+    for (const link of [address, ...links, ...forms.map(({ action }) => action)]) {
+      const route = findRoute(pathOf(link))
+      if (route === null) continue
+      const known = site.addresses.get(route) ?? []
+      if (known.length < 40) site.addresses.set(route, [...known, link])
+      if (!seen.has(link) && seen.size < CRAWLED_PAGES && !/feed|live/.test(route)) {
+        seen.add(link)
+        waiting.push(link)
+      }
+    }
+  }
+  site.names = [...names]
+  return site
+}
+
+async function readPage(html: string, address: string): Promise<{ links: string[]; forms: Form[] }> {
+  const links: string[] = []
+  const forms: Form[] = []
+  let form: Form | null = null
+  let select: string[] = []
+  const toPath = (href: string | null): string => {
+    const url = URL.parse(href ?? '', `http://own.invalid${address}`)
+    return url?.host === 'own.invalid' ? url.pathname + url.search : '/'
+  }
+  const addField = (name: string | null, value: string | null): string[] => {
+    const values = [plain(value ?? '')]
+    if (form && name) form.fields.push([name, values])
+    return values
+  }
+  await new HTMLRewriter()
+    .on('a[href]', { element: (element) => void links.push(toPath(plain(element.getAttribute('href') ?? ''))) })
+    .on('form', {
+      element(element) {
+        form = { action: toPath(plain(element.getAttribute('action') ?? '')), fields: [] }
+        if (element.getAttribute('method') === 'post') forms.push(form)
+      },
+    })
+    .on('input, textarea', {
+      element: (element) => void addField(element.getAttribute('name'), element.getAttribute('value')),
+    })
+    .on('select', { element: (element) => void (select = addField(element.getAttribute('name'), '')) })
+    .on('option', { element: (element) => void select.push(plain(element.getAttribute('value') ?? '')) })
+    .on('button[name]', {
+      element: (element) => void addField(element.getAttribute('name'), element.getAttribute('value')),
+    })
+    .transform(new Response(html))
+    .text()
+  return { links, forms }
+}
+
+const plain = (text: string): string =>
+  text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
+
+type Sent = { method: string; path: string; body: string; headers: Record<string, string> }
+
+function makeRequest(random: Random, route: Route, site: Site): Sent {
+  const method = random.isOften(0.03) ? random.pick(['HEAD', 'PUT', 'DELETE', 'GET', 'POST']) : route.method
+  const path = makePath(random, route, site)
+  const headers: Record<string, string> = {}
+  if (random.isOften(0.1)) headers['Accept'] = random.pick(['*/*', 'application/json', 'text/html;q=%', ','])
+  if (random.isOften(0.02))
+    headers['Cookie'] = `eventpost_flash=${pickHeader(random)}; eventpost_theme=${pickHeader(random)}`
+  if (random.isOften(0.02)) headers['User-Agent'] = pickHeader(random)
+  if (random.isOften(0.02)) headers['Last-Event-ID'] = pickHeader(random)
+  if (method !== 'POST' && method !== 'PUT') return { method, path, body: '', headers }
+  headers['Content-Type'] = random.isOften(0.03)
+    ? random.pick(['application/json', 'multipart/form-data; boundary=x', 'text/plain', ''])
+    : 'application/x-www-form-urlencoded'
+  return { method, path, body: makeBody(random, route, site), headers }
+}
+
+const pickHostile = (random: Random): string => HOSTILE[random.below(HOSTILE.length)] ?? ''
+/** The header's characters only; a cookie keeps what stands before a semicolon. */
+const pickHeader = (random: Random): string =>
+  pickHostile(random)
+    .replaceAll(/[^\x21-\x7e]/g, '_')
+    .slice(0, 500)
+
+function makePath(random: Random, { path: pattern }: Route, site: Site): string {
+  const known = site.addresses.get(pattern) ?? []
+  const [found = pattern] = known.length > 0 ? [known[random.below(known.length)]] : []
+  const [pathname = '', query = ''] = (random.isOften(0.9) ? found : pattern).split('?')
+  const places = pattern.split('/')
+  const segments = pathname.split('/').map((segment, index) => {
+    if (segment.startsWith(':')) return random.isOften(0.8) ? pickId(random, segment, site) : spoil(random)
+    const isPlace = places[index]?.startsWith(':') === true
+    return random.isOften(!isPlace ? 0.005 : index === 2 ? 0.03 : 0.2) ? spoil(random) : segment
+  })
+  const asked = random.isOften(0.5) ? makeQuery(random, query, site) : query
+  const path = segments.join('/').replace(/^\/{2,}/, '/')
+  return (path.startsWith('/') ? path : `/${path}`) + (asked === '' ? '' : `?${asked}`)
+}
+
+/** An id that is somebody's, and perhaps of another kind. */
+function pickId(random: Random, place: string, site: Site): string {
+  const pattern = new RegExp(`^/apps/:app/[^/]+/${place}`)
+  const addresses = [...site.addresses].flatMap(([route, known]) => (pattern.test(route) ? known : []))
+  const address = addresses[random.below(addresses.length || 1)] ?? ''
+  return pathOf(address).split('/')[place === ':app' ? 2 : 4] ?? 'none'
+}
+
+const QUERY_NAMES =
+  'before after people event range state message version token next member page check expired unsent sample'.split(' ')
+
+function makeQuery(random: Random, query: string, site: Site): string {
+  const pairs = query === '' ? [] : query.split('&')
+  const names = [...QUERY_NAMES, ...HOSTILE.slice(0, 16), ...site.names]
+  for (let more = 1 + random.below(3); more > 0; more--) {
+    const name = names[random.below(random.isOften(0.8) ? QUERY_NAMES.length : names.length)] ?? ''
+    pairs.push(`${encodeURIComponent(name.toWellFormed())}=${spoil(random)}`)
+  }
+  return pairs.join('&').replaceAll('#', '%23')
+}
+
+const escapeHostile = (random: Random): string => encodeURIComponent(pickHostile(random).toWellFormed())
+/** What stands in a path or a query, well encoded or not. */
+const spoil = (random: Random): string =>
+  random.isOften(0.5) ? escapeHostile(random) : (HOSTILE_ESCAPES[random.below(HOSTILE_ESCAPES.length)] ?? '')
+
+function makeBody(random: Random, { path: pattern }: Route, site: Site): string {
+  if (random.isOften(0.04))
+    return random.pick(['', '%', '&&==&', 'a=%ff&%zz=%', '{"a":1}', '\0', 'a='.padEnd(600_000, 'x')])
+  const forms = site.forms.get(pattern) ?? []
+  const form = forms[random.below(forms.length || 1)]
+  const share = random.pick([0, 0.1, 0.5, 1])
+  const fields = new URLSearchParams()
+  for (const [name, values] of form?.fields ?? []) {
+    // what fills the time is done now and then
+    const usual = values[random.below(values.length)] ?? ''
+    const value = random.isOften(share) ? pickHostile(random) : usual
+    if (!random.isOften(0.03)) fields.append(name, /^rehearse/.test(value) && !random.isOften(0.1) ? 'preview' : value)
+  }
+  for (let more = random.below(4); more > 0; more--) {
+    const name = random.isOften(0.7) ? (site.names[random.below(site.names.length)] ?? '') : pickHostile(random)
+    fields.append(name, pickHostile(random))
+  }
+  if (random.isOften(0.2)) for (const name of EDITOR_FIELDS) fields.set(name, pickHostile(random))
+  return fields.toString()
+}
+
+/** Rows of the editor, which a stored message may not have. */
+const EDITOR_FIELDS = [
+  'onlyIf[0].rule',
+  'onlyIf[0].field',
+  'onlyIf[0].is',
+  'onlyIf[1].rule',
+  'trigger.where[0].is',
+  'newRule',
+  'wait.unit',
+]
+
+async function sendRequest(
+  world: World,
+  who: Who,
+  { method, path, body, headers }: Sent,
+): Promise<{ status: number; reason: string | null }> {
+  const startedAt = performance.now()
+  const hasBody = method === 'POST' || method === 'PUT'
+  const response = await world.browse(who, path, { method, headers, ...(hasBody ? { body } : {}) })
+  const { status } = response
+  const text = await readStart(response)
+  const ms = performance.now() - startedAt
+  return { status, reason: findFault({ status, text, ms }) }
+}
+
+/** A stream has no end. */
+async function readStart(response: Response): Promise<string> {
+  if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response.text()
+  await response.body?.cancel()
+  return ''
+}
+
+function findFault({ status, text, ms }: { status: number; text: string; ms: number }): string | null {
+  if (status >= 500) return `${status}: ${text.slice(0, 300)}`
+  if (text.includes(MARKUP.slice(2, 20)) || text.includes('<img src=x')) return 'text became markup'
+  if (text.includes('[native code]') || text.includes('[object Object]')) return 'an inherited property is shown'
+  return ms > SLOWEST_MS ? `it took ${Math.round(ms)} ms` : null
+}
+
+/** What it takes to send it again. */
+export const describeFault = ({ who, method, path, body, reason }: Fault): string =>
+  `${who} ${method} ${path}\n  ${body === '' ? '' : `${body.slice(0, 2_000)}\n  `}${reason}`
