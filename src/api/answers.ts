@@ -3,6 +3,8 @@ import { factsOf } from '../core/request-facts.ts'
 
 /** Seconds after which a caller may try again when the store could not commit. */
 const RETRY_UNAVAILABLE_S = 2
+/** The same while an earlier request with its Idempotency-Key is running: most take milliseconds. */
+const RETRY_RUNNING_S = 1
 
 type Answer = (request: Request, status: number, body: object, headers?: Record<string, string>) => Response
 
@@ -40,6 +42,7 @@ export function refusalAnswer(request: Request, refusal: Refusal, headers: Recor
 function refusalHeaders({ refusal, limited }: Refusal): Record<string, string> {
   if (refusal === 'invalid_api_key') return { 'WWW-Authenticate': 'Bearer' }
   if (limited) return { 'Retry-After': String(limited.retryAfter) }
+  if (refusal === 'idempotency_in_progress') return { 'Retry-After': String(RETRY_RUNNING_S) }
   if (REFUSALS[refusal].status === 503) return { 'Retry-After': String(RETRY_UNAVAILABLE_S) }
   return {}
 }

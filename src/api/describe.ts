@@ -52,7 +52,8 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header' as const,
   required: false,
-  description: 'The same key and body within 24 hours answer as the first time and write nothing.',
+  description:
+    'The same key and body (compared as parsed JSON) within 24 hours answer as the first time and write nothing.',
   schema: { type: 'string' as const, minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY_CHARACTERS },
 }
 
@@ -100,6 +101,9 @@ const successes = ({ answers, example, isLimited = false, takesKey, body }: Desc
     ]),
   )
 
+/** Statuses that send Retry-After. */
+const RETRIED = new Set([409, 429, 503])
+
 /** By status; each code with its sentence. */
 function failures(codes: RefusalCode[], { isLimited = false }: Described) {
   const byStatus = Map.groupBy(codes, (code) => REFUSALS[code].status)
@@ -111,7 +115,7 @@ function failures(codes: RefusalCode[], { isLimited = false }: Described) {
         headers: {
           ...REQUEST_ID,
           ...(status === 401 ? BEARER : {}),
-          ...(status === 429 || status === 503 ? RETRY_AFTER : {}),
+          ...(RETRIED.has(status) ? RETRY_AFTER : {}),
           // a 401 knows no limit, a 500 nothing
           ...(isLimited && status !== 401 && status !== 500 ? RATE_LIMIT : {}),
         },

@@ -51,7 +51,7 @@ const inKb = (bytes: number): string => `${bytes / 1024} KB`
 
 const AGAIN = `## Sending again
 
-After a timeout nobody knows whether a write was saved. Send POST and PATCH with an \`Idempotency-Key\`, a new random value for each write: the same key with the same body answers as the first time for 24 hours, with \`Idempotency-Replayed: true\`, writes nothing and uses up no limit. A refused request is not kept, so mend it and send it again with the same key.`
+After a timeout nobody knows whether a write was saved. Send POST and PATCH with an \`Idempotency-Key\`, a new random value for each write: the same key with the same body answers as the first time for 24 hours, with \`Idempotency-Replayed: true\`, writes nothing and uses up no limit. Bodies are compared as parsed JSON, so whitespace and the order of keys don't matter. Another body with the same key gets 422; while the first request is still running, the answer is 409 with \`Retry-After\`. A refused request is not kept, so mend it and send it again with the same key.`
 
 const VERSIONS = `## Versions
 

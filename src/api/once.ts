@@ -1,4 +1,5 @@
 import { type Earlier, findEarlier, type Idempotency, NOTHING_EARLIER } from '../core/idempotency.ts'
+import { canonicalJson } from '../core/json.ts'
 import type { Parts } from '../core/parts.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 import type { Call } from './call.ts'
@@ -52,7 +53,7 @@ export function createOnce({ store, clock }: Pick<Parts, 'store' | 'clock'>) {
     begin(request: Request, { access, body }: Pick<Call<unknown>, 'access' | 'body'>): Beginning | Promise<Beginning> {
       const key = request.headers.get(HEADER)
       if (key === null) return WITHOUT_KEY
-      const text = `${request.method} ${new URL(request.url).pathname} ${JSON.stringify(body)}`
+      const text = `${request.method} ${new URL(request.url).pathname} ${canonicalJson(body)}`
       const bodyHash = new Bun.CryptoHasher('sha256').update(text).digest('base64url')
       return look({ keyId: access.key.id, key, bodyHash, part: null, at: clock.steadyNow() })
     },

@@ -16,7 +16,7 @@ type Report = { kind: (typeof KINDS)[number]; deliveryId: number | null; email: 
 /**
  * Takes a report: ends mail to the person, and marks the delivery where it is named. `signature` is
  * `t=SECONDS,v1=HEX`: HMAC-SHA256 of `SECONDS.BODY` under the app's secret for reports. May be repeated. Refusals:
- * invalid_signature (also for an app that is unknown or has no secret), invalid_json, invalid_field, delivery_not_found.
+ * invalid_signature (also for an app that is unknown or has no secret), signature_expired, invalid_json, invalid_field, delivery_not_found.
  */
 export async function reportBounce(
   { store, clock }: Parts,
@@ -25,7 +25,9 @@ export async function reportBounce(
   const at = clock.now()
   const app = await store.findAppByPublicId(publicId)
   const secret = app && (await store.mailSettings(app.id)).bounceSecret
-  if (!app || !secret || !isSigned({ secret, bytes, signature, at })) return refuse('invalid_signature')
+  if (!app || !secret) return refuse('invalid_signature')
+  const unsigned = checkSignature({ secret, bytes, signature, at })
+  if (unsigned) return unsigned
   const body = parseJsonObject(bytes)
   if ('refused' in body) return body.refused
   const report = readReport(body.object)
@@ -44,12 +46,18 @@ export async function reportBounce(
 
 type Signed = { secret: string; bytes: Uint8Array; signature: string; at: number }
 
-/** Over the bytes as they came, before anything reads them. */
-function isSigned({ secret, bytes, signature, at }: Signed): boolean {
+const TOO_OLD = refuse('signature_expired')
+const TOO_NEW = refuse('signature_expired', {
+  message: 'The time of this signature is more than 5 minutes ahead. Check the clock that signs, then send it again.',
+})
+
+/** Over the bytes as they came, before anything reads them. The age is only named to who holds the secret. */
+function checkSignature({ secret, bytes, signature, at }: Signed): Refusal | null {
   const [, seconds = '', given = ''] = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/.exec(signature) ?? []
-  if (given === '' || Math.abs(at - Number(seconds) * 1000) > REPORT_AGE_MS) return false
   const proof = new Bun.CryptoHasher('sha256', secret).update(`${seconds}.`).update(bytes).digest()
-  return timingSafeEqual(proof, Buffer.from(given, 'hex'))
+  if (given === '' || !timingSafeEqual(proof, Buffer.from(given, 'hex'))) return refuse('invalid_signature')
+  const ageMs = at - Number(seconds) * 1_000
+  return ageMs > REPORT_AGE_MS ? TOO_OLD : ageMs < -REPORT_AGE_MS ? TOO_NEW : null
 }
 
 function readReport({ kind, delivery, email, reason }: Record<string, unknown>): Report | { errors: FieldError[] } {

@@ -33,6 +33,12 @@ type Finding = Problem | 'perhaps' | undefined
 export const isJsonObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** One text for all spellings of a parsed value: keys sorted, no whitespace. Order in arrays counts. */
+export const canonicalJson = (value: unknown): string =>
+  JSON.stringify(value, (_, inner: unknown) =>
+    isJsonObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
+  )
+
 /** A name that came from outside, fit to be quoted in an answer: whole characters, cut. */
 export const quoteName = (name: string): string =>
   name.length <= MAX_QUOTED_NAME_CHARACTERS && name.isWellFormed()

@@ -16,6 +16,10 @@ export const REFUSALS = {
     message: 'This key may only add and update. Make a key with the standard scope to read or to erase.',
   },
   invalid_signature: { status: 401, message: 'Invalid signature' },
+  signature_expired: {
+    status: 401,
+    message: 'This report was signed more than 5 minutes ago. Sign it again with the current time, then send it.',
+  },
   origin_not_allowed: {
     status: 403,
     message:
@@ -74,7 +78,7 @@ export const REFUSALS = {
   not_acceptable: { status: 406, message: 'The answer is JSON. Send the header Accept: application/json.' },
   idempotency_in_progress: {
     status: 409,
-    message: 'A request with this Idempotency-Key is still running. Wait for its answer, then send this again.',
+    message: 'A request with this Idempotency-Key is still running. Send this again after Retry-After.',
   },
   idempotency_mismatch: {
     status: 422,

@@ -85,8 +85,7 @@ describe('401', () => {
   const HOWS: [string, () => How][] = [
     ['another secret', () => ({ secret: 'x' })],
     ['another body', () => ({ sent: JSON.stringify({ ...BODY, email: 'eve@example.com' }) })],
-    ['an old report', () => ({ at: sending.clock.now() - REPORT_AGE_MS - 1_000 })],
-    ['one of the future', () => ({ at: sending.clock.now() + REPORT_AGE_MS + 1_000 })],
+    ['an old report by another secret', () => ({ at: sending.clock.now() - REPORT_AGE_MS - 1_000, secret: 'x' })],
     ['no signature', () => ({ signature: '' })],
     ['half a signature', () => ({ signature: `t=${Math.floor(sending.clock.now() / 1000)},v1=` })],
     ['an unknown app', () => ({ app: 'app_unknown' })],
@@ -96,6 +95,20 @@ describe('401', () => {
     const { status, body } = await report(BODY, how())
     expect([status, body]).toMatchObject([401, { error: 'invalid_signature', message: 'Invalid signature' }])
     expect([await suppressionOf('ada@example.com'), await suppressionOf('eve@example.com')]).toEqual([null, null])
+  })
+
+  test.each([
+    ['signed more than 5 minutes ago', -1],
+    ['more than 5 minutes ahead', 1],
+  ])('a report that was %s says so', async (sentence, sign) => {
+    const edge = sending.clock.now() + sign * REPORT_AGE_MS
+    const { status, body } = await report(BODY, { at: edge + sign * 1_000 })
+    expect([status, body]).toMatchObject([
+      401,
+      { error: 'signature_expired', message: expect.stringContaining(sentence) },
+    ])
+    expect(await suppressionOf('ada@example.com')).toBeNull()
+    expect((await report(BODY, { at: edge })).status).toBe(202)
   })
 
   test('an app without a secret takes none, not even an empty one', async () => {

@@ -78,6 +78,40 @@ describe('a replay', () => {
     expect([again.status, again.text, replayed(again)]).toEqual([first.status, first.text, 'true'])
   })
 
+  const raw = (once: string, body: string, path = EVENTS) =>
+    server.call('POST', path, { body, headers: { 'Idempotency-Key': once, 'Content-Type': 'application/json' } })
+  const spell = (email: string, properties: string) =>
+    `{"app":"${server.first.appId}","email":"${email}","event":"e","createContact":true,"properties":${properties}}`
+
+  test.each([
+    ['another order of keys', '{"a":1,"b":{"c":[1,2],"d":null}}', '{"b":{"d":null,"c":[1,2]},"a":1}'],
+    ['whitespace', '{"a":1}', '\n{ "a" :\t1 }\r\n'],
+    ['another spelling of a number', '{"a":[10,0.5,100]}', '{"a":[1e1,5.0E-1,100.0]}'],
+    ['escapes', '{"a":"é/"}', '{"\\u0061":"\\u00e9\\/"}'],
+    ['a key like __proto__', '{"__proto__":{"x":1},"a":1}', '{"a":1,"__proto__":{"x":1}}'],
+  ])('compares what the body means: %s', async (_, one, other) => {
+    const once = newKey()
+    const email = `${once.replace(' ', '')}@spelling.example`
+    const first = await raw(once, spell(email, one))
+    const again = await raw(once, spell(email, other))
+    expect([first.status, again.status, again.text, replayed(again)]).toEqual([202, 202, first.text, 'true'])
+    const batched = newKey()
+    await raw(batched, `{"events":[${spell(email, one)}]}`, BATCH)
+    expect(replayed(await raw(batched, `{"events":[${spell(email, other)}]}`, BATCH))).toBe('true')
+  })
+
+  test.each([
+    ['order in an array', '{"a":[1,2]}', '{"a":[2,1]}'],
+    ['a number and its text', '{"a":1}', '{"a":"1"}'],
+    ['null and nothing', '{"a":null}', '{}'],
+    ['a key more', '{"a":1}', '{"a":1,"__proto__":{}}'],
+  ])('and what it does not: %s', async (_, one, other) => {
+    const once = newKey()
+    const email = `${once.replace(' ', '')}@spelling.example`
+    expect((await raw(once, spell(email, one))).status).toBe(202)
+    expect((await raw(once, spell(email, other))).status).toBe(422)
+  })
+
   test('a 201 stays a 201', async () => {
     const once = newKey()
     const more = { email: 'created@example.com' }
@@ -220,7 +254,9 @@ describe('409', () => {
     held = new Promise((resolve) => (release = resolve))
     const first = post({ once })
     await Bun.sleep(1)
-    expectRefusal(await post({ once }), [409, no('idempotency_in_progress')])
+    const early = await post({ once })
+    expectRefusal(early, [409, no('idempotency_in_progress')])
+    expect(early.headers.get('retry-after')).toBe('1')
     const { apiKey: key } = await server.makeKey()
     expect((await contact('POST', { once, key })).status).toBeLessThan(300)
     expect((await contact('POST', { once: newKey() })).status).toBeLessThan(300)
