@@ -130,8 +130,12 @@ export const REFUSALS = {
   },
   already_done: { status: 409, message: 'This was done already, and nothing was done again.' },
   wrong_password: { status: 400, message: 'The email or the password is wrong.' },
-  too_many_tries: { status: 429, message: 'Too many wrong passwords were tried. Wait a while, then try again.' },
+  too_many_tries: { status: 429, message: 'Too many wrong tries. Wait up to a minute, then try again.' },
   wrong_code: { status: 400, message: 'This code is wrong, or was used before.' },
+  next_code_needed: {
+    status: 400,
+    message: 'This code is right. After many wrong codes, two in a row are needed: type the next one your app shows.',
+  },
   sign_in_expired: { status: 400, message: 'The code came too late. Type your password again.' },
   last_owner: {
     status: 409,

@@ -1,7 +1,8 @@
 import type { Store } from '../store/store.ts'
+import { addressBucket } from './addresses.ts'
 import type { Clock } from './parts.ts'
 import { isPassing, type MemberRow, type Proof } from './sessions.ts'
-import { SIGN_IN_LIMITS, type SignInTries, type TooMany } from './sign-in-tries.ts'
+import { type Bucket, type Buckets, SIGN_IN_DELAYS, type SignInTries, type TooMany } from './sign-in-tries.ts'
 import { hashToken, makeToken } from './tokens.ts'
 import { findCodeStep, readTypedCode, type TwoStepRow } from './two-step.ts'
 
@@ -9,15 +10,24 @@ import { findCodeStep, readTypedCode, type TwoStepRow } from './two-step.ts'
 export const SECOND_STEP_MS = 5 * 60_000
 /** Sign-ins between their two steps, the oldest going first. */
 const MOST_WAITING = 10_000
+/**
+ * After so many wrong codes in a day, two codes in a row are asked for (as RFC 4226, 7.4 does to resynchronise). Whoever
+ * has the phone waits 30 seconds; whoever guesses from many addresses has to guess one in 10^11.
+ */
+export const MANY_WRONG_CODES = 20
 
 /** `known` is what the browser was given when it signed in before. */
-export type CodeTry = { token: string; typed: string; known: string | null }
+export type CodeTry = { token: string; typed: string; address: string; known: string | null }
 
 /** `kind` is what was counted; `mayTryOther`: the other kind still gets in. */
 type TooManyCodes = TooMany & { kind: Kind; mayTryOther: boolean }
 type Kind = 'code' | 'recovery-code'
-export type WrongStep = { refusal: 'sign_in_expired' | 'wrong_code' | 'unavailable' } | TooManyCodes
+export type WrongStep =
+  { refusal: 'sign_in_expired' | 'wrong_code' | 'next_code_needed' | 'unavailable' } | TooManyCodes
 type Passed = Proof & { isSecondStepDone: true; isByRecoveryCode: boolean }
+
+/** `isFirstCodeTaken`: two codes in a row are asked for, and the first was right. */
+type Waiting = Proof & { until: number; isFirstCodeTaken: boolean }
 
 /**
  * Sign-ins whose password was right and whose code is still to come (promises 14). The token of one is kept by the
@@ -25,11 +35,11 @@ type Passed = Proof & { isSecondStepDone: true; isByRecoveryCode: boolean }
  * no clock that is set makes one last longer.
  */
 export function createSecondSteps({ store, clock, tries }: { store: Store; clock: Clock; tries: SignInTries }) {
-  const waiting = new Map<string, Proof & { until: number }>()
+  const waiting = new Map<string, Waiting>()
   /** The last step of which a code was taken while the disk was full: signing in goes on (promises 5), once a code. */
   const unsavedSteps = new Map<string, number>()
 
-  const findWaiting = (token: string): Proof | null => {
+  const findWaiting = (token: string): Waiting | null => {
     const found = waiting.get(hashToken(token))
     return found && clock.monotonicMs() < found.until ? found : null
   }
@@ -61,17 +71,13 @@ export function createSecondSteps({ store, clock, tries }: { store: Store; clock
     return { refusal: isPassing(outcome) ? 'unavailable' : 'wrong_code' }
   }
 
-  /** Apart, so that somebody who guesses codes keeps no recovery code waiting. */
-  const count = (member: MemberRow, known: string | null, kind: Kind) =>
-    tries.count(member, known, {
-      own: [`known-${kind}:${member.id}:${markOf(member)}`, SIGN_IN_LIMITS.code],
-      any: [[`${kind}:${member.id}:${markOf(member)}`, SIGN_IN_LIMITS.code]],
-    })
-
-  const mayTry = (member: MemberRow, known: string | null, kind: Kind): boolean => {
-    const counted = count(member, known, kind)
-    if ('undo' in counted) counted.undo()
-    return 'undo' in counted
+  /** Codes and recovery codes are counted apart, so that who guesses one keeps the other from nobody. */
+  const bucketsOf = (member: MemberRow, { known, address }: CodeTry, kind: Kind): Buckets & { isKnown: boolean } => {
+    const isKnown = tries.isKnown(member, known)
+    const whose = `${isKnown ? 'known-' : ''}${kind}:${member.id}:${markOf(member)}`
+    const own = { name: isKnown ? whose : `${whose}:${addressBucket(address)}`, growth: SIGN_IN_DELAYS.code }
+    const shared: Bucket = { name: `all-${whose}`, growth: SIGN_IN_DELAYS.codes }
+    return { own, shared, isKnown }
   }
 
   return {
@@ -81,32 +87,42 @@ export function createSecondSteps({ store, clock, tries }: { store: Store; clock
       if (!row || row.turnedOnAt === null) return null
       dropOld()
       const token = makeToken()
-      waiting.set(hashToken(token), { member, passwordHash, until: clock.monotonicMs() + SECOND_STEP_MS })
+      const until = clock.monotonicMs() + SECOND_STEP_MS
+      waiting.set(hashToken(token), { member, passwordHash, until, isFirstCodeTaken: false })
       return token
     },
     /** Whose sign-in waits for a code; null where it took too long or was done. */
     findMember: (token: string): MemberRow | null => findWaiting(token)?.member ?? null,
-    /** Takes the code, or a recovery code, that ends a sign-in. Wrong ones are counted as wrong passwords are. */
-    async pass({ token, typed, known }: CodeTry): Promise<Passed | WrongStep> {
-      const found = findWaiting(token)
+    /** Takes the code, or a recovery code, that ends a sign-in. */
+    async pass(one: CodeTry): Promise<Passed | WrongStep> {
+      const found = findWaiting(one.token)
       const row = found && (await store.findTwoStep(found.member.id))
       if (!row || row.turnedOnAt === null) return { refusal: 'sign_in_expired' }
       const { member, passwordHash } = found
-      const read = readTypedCode(typed)
+      const read = readTypedCode(one.typed)
       if (!read) return { refusal: 'wrong_code' }
       const isByRecoveryCode = 'recoveryHash' in read
-      const [kind, other] = isByRecoveryCode
-        ? (['recovery-code', 'code'] as const)
-        : (['code', 'recovery-code'] as const)
-      const counted = count(member, known, kind)
-      if ('refusal' in counted) return { ...counted, kind, mayTryOther: mayTry(member, known, other) }
+      const kind = isByRecoveryCode ? 'recovery-code' : 'code'
+      const { isKnown, ...buckets } = bucketsOf(member, one, kind)
+      const needsTwo = !isByRecoveryCode && buckets.shared && tries.wrongIn(buckets.shared) >= MANY_WRONG_CODES
+      const begun = tries.begin(buckets)
+      if ('retryAfterSeconds' in begun) {
+        const mayTryOther = tries.wait(bucketsOf(member, one, isByRecoveryCode ? 'code' : 'recovery-code')) === 0
+        return { refusal: 'too_many_tries', ...begun, isKnown, kind, mayTryOther }
+      }
       const wrong = isByRecoveryCode
         ? await takeRecoveryCode(member.id, read.recoveryHash)
         : await takeCode(row, read.code)
-      if (!wrong || wrong.refusal === 'unavailable') counted.undo()
+      if (wrong?.refusal === 'unavailable') begun.undo()
       if (wrong) return wrong
+      if (needsTwo && !found.isFirstCodeTaken) {
+        found.isFirstCodeTaken = true
+        begun.undo()
+        return { refusal: 'next_code_needed' }
+      }
+      begun.right()
       // two codes that came at once are two that are used up, and one sign-in
-      if (!waiting.delete(hashToken(token))) return { refusal: 'sign_in_expired' }
+      if (!waiting.delete(hashToken(one.token))) return { refusal: 'sign_in_expired' }
       return { member, passwordHash, isSecondStepDone: true, isByRecoveryCode }
     },
   }

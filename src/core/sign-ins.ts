@@ -6,47 +6,74 @@ import type { Clock } from './parts.ts'
 import { isPasswordOf, isPasswordQueueFull } from './passwords.ts'
 import { createSecondSteps } from './second-steps.ts'
 import type { Proof } from './sessions.ts'
-import { createSignInTries, SIGN_IN_LIMITS, type TooMany } from './sign-in-tries.ts'
+import { type Buckets, createSignInTries, SIGN_IN_DELAYS, type TooMany } from './sign-in-tries.ts'
 
 /** `known` is what the browser was given when it signed in before. */
-export type Try = { email: string; password: string; address: string; known: string | null }
+export type PasswordTry = { email: string; password: string; address: string; known: string | null }
 
 type Wrong = { refusal: 'wrong_password' | 'unavailable' } | TooMany
 
 export type SignIns = ReturnType<typeof createSignIns>
 
-/** Compares passwords, and no more of them than the limits let through; then the codes of the second step. */
+/** Comparisons of one account that may wait at once: who guesses one password keeps no other member waiting. */
+const MOST_AT_ONCE = 20
+
+/** Compares passwords, as fast as the delays after wrong ones allow; then the codes of the second step. */
 export function createSignIns(parts: { store: Store; clock: Clock; addressKey: string }) {
   const { store, clock } = parts
   const tries = createSignInTries(parts)
+  const comparing = new Map<string, number>()
+
+  /** By how many tries of this account a comparison runs or waits; `work` only where one more may. */
+  const inTurnOf = async (accountKey: string, work: () => Promise<boolean>): Promise<boolean | null> => {
+    const count = comparing.get(accountKey) ?? 0
+    if (count >= MOST_AT_ONCE || isPasswordQueueFull()) return null
+    comparing.set(accountKey, count + 1)
+    try {
+      return await work()
+    } finally {
+      const left = (comparing.get(accountKey) ?? 1) - 1
+      if (left === 0) comparing.delete(accountKey)
+      else comparing.set(accountKey, left)
+    }
+  }
+
+  const bucketsOf = (accountKey: string, address: string): Buckets => {
+    const from = addressBucket(address)
+    return {
+      own: { name: `pair:${accountKey}:${from}`, growth: SIGN_IN_DELAYS.pair },
+      shared: { name: `account:${accountKey}`, growth: SIGN_IN_DELAYS.account },
+      address: { name: `address:${from}`, growth: SIGN_IN_DELAYS.address },
+    }
+  }
 
   /** Whether this is the password of `member`; null is somebody unknown. */
-  const compare = async (member: MemberRow | null, emailKey: string, one: Try): Promise<Proof | Wrong> => {
-    const counted = tries.count(member, one.known, {
-      own: [`known:${member?.id}`, SIGN_IN_LIMITS.known],
-      any: [
-        [`address:${addressBucket(one.address)}`, SIGN_IN_LIMITS.address],
-        [`email:${emailKey}`, SIGN_IN_LIMITS.email],
-      ],
-    })
-    if ('refusal' in counted) return counted
-    if (isPasswordQueueFull()) {
-      counted.undo()
+  const compare = async (member: MemberRow | null, accountKey: string, one: PasswordTry): Promise<Proof | Wrong> => {
+    const isKnown = tries.isKnown(member, one.known)
+    const buckets = isKnown
+      ? { own: { name: `known:${member?.id}`, growth: SIGN_IN_DELAYS.known } }
+      : bucketsOf(accountKey, one.address)
+    const begun = tries.begin(buckets)
+    if ('retryAfterSeconds' in begun) return { refusal: 'too_many_tries', ...begun, isKnown }
+    const isRight = await inTurnOf(isKnown ? buckets.own.name : accountKey, () =>
+      isPasswordOf(member?.passwordHash ?? null, one.password),
+    )
+    if (isRight === null) {
+      begun.undo()
       return { refusal: 'unavailable' }
     }
-    const isRight = await isPasswordOf(member?.passwordHash ?? null, one.password)
     if (!isRight || !member?.passwordHash) return { refusal: 'wrong_password' }
-    counted.undo()
+    begun.right()
     return { member, passwordHash: member.passwordHash }
   }
 
   return {
     /** The member with this email and password. An unknown email takes as long and answers the same. */
-    async check(one: Try) {
+    async check(one: PasswordTry) {
       const email = readEmail(one.email)?.email ?? null
       const member = email === null ? null : await store.findMember(email)
-      const emailKey = Bun.SHA256.hash(email ?? one.email.slice(0, 320), 'base64url')
-      return compare(member, emailKey, one)
+      const accountKey = Bun.SHA256.hash(email ?? one.email.slice(0, 320), 'base64url')
+      return compare(member, accountKey, one)
     },
     knownMark: tries.knownMark,
     secondSteps: createSecondSteps({ store, clock, tries }),

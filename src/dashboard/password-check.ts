@@ -23,18 +23,16 @@ export async function checkPassword(
   return { status, retryAfterSeconds: checked.retryAfterSeconds, message: sayWait('passwords', checked) }
 }
 
-/** What was tried too often, where that was counted, and every way on. `instead`: what gets in without waiting. */
+/** How long to wait, and every way in without waiting. `instead` is one of them. */
 export function sayWait(
   what: 'passwords' | 'codes' | 'recovery codes',
   { retryAfterSeconds, isKnown }: Pick<TooMany, 'retryAfterSeconds' | 'isKnown'>,
   instead: string | null = null,
 ): string {
-  const minutes = Math.ceil(retryAfterSeconds / 60)
-  const wait = minutes === 1 ? 'a minute' : minutes <= 100 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`
-  const place = isKnown ? ' in browsers that you have signed in with' : ''
+  const wait = retryAfterSeconds === 1 ? 'a second' : `${retryAfterSeconds} seconds`
   const elsewhere = isKnown ? null : 'use a browser that you have signed in with before'
-  const ways = [`Wait ${wait}`, instead, elsewhere].filter((way) => way !== null)
-  return `Too many wrong ${what} were tried${place}. ${ways.join(', or ')}.`
+  const ways = [`Try again in ${wait}`, instead, elsewhere].filter((way) => way !== null)
+  return `Too many wrong ${what}. ${ways.join(', or ')}.`
 }
 
 /** Says to programs too how long to wait, where there were too many. */

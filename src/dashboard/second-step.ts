@@ -1,4 +1,5 @@
 import { REFUSALS } from '../core/refusals.ts'
+import { factsOf } from '../core/request-facts.ts'
 import type { WrongStep } from '../core/second-steps.ts'
 import type { MemberRow, Proof } from '../core/sessions.ts'
 import type { PageParts } from './door.tsx'
@@ -29,6 +30,7 @@ export async function passSecondStep(
   const passed = await parts.signIns.secondSteps.pass({
     token: readSecondStepToken(request, parts.baseUrl) ?? '',
     typed: recoveryCode || code,
+    address: factsOf(request).address(),
     known: readKnownMark(request),
   })
   if ('refusal' in passed) return toFault(passed)

@@ -1,7 +1,7 @@
 /** The way through the second step of signing in: set up, turned on, asked for, and off again by a link. The last of all. */
 import type { Page } from 'playwright-core'
 import { resetPassword } from '../../src/core/members.ts'
-import { SIGN_IN_LIMITS } from '../../src/core/sign-in-tries.ts'
+import { SIGN_IN_DELAYS } from '../../src/core/sign-in-tries.ts'
 import { codeAt, STEP_MS } from '../dashboard/authenticator.ts'
 import { PASSWORD, type Served } from './chromium.ts'
 
@@ -115,7 +115,7 @@ export const TWO_STEP_STEPS: Step[] = [
     go: async (page, server) => {
       await typePassword(page, server)
       const wrong = { form: { code: '000000' }, headers: { 'Sec-Fetch-Site': 'same-origin' } }
-      for (let i = 0; i < SIGN_IN_LIMITS.code.max; i++) await page.request.post(`${server.url}/sign-in/code`, wrong)
+      for (let i = 0; i < SIGN_IN_DELAYS.code.free; i++) await page.request.post(`${server.url}/sign-in/code`, wrong)
       await page.fill('#code', '000000')
       await page.click('button.primary')
     },
