@@ -7,7 +7,7 @@ export class UsageError extends Error {
   override name = 'UsageError'
 }
 
-type Setting = {
+export type Setting = {
   /** also the flag of `serve`, with two dashes */
   flag: string
   env: string
@@ -15,11 +15,13 @@ type Setting = {
   value: string
   default: string
   meaning: string
-  /** may be given as a file: EVENTPOST_..._FILE */
+  /** Also read from the file that EVENTPOST_..._FILE names. A flag is refused: every user can list processes. */
   isSecret?: true
+  /** Values of a secret setting that hold no secret, and may be flags. */
+  isFlagSafe?: (text: string) => boolean
 }
 
-/** Every setting once; the README's table is checked against this one. Flags win over the environment. */
+/** Every setting once; a test checks the README's table against this one. Flags take precedence over the environment. */
 export const SETTINGS = {
   data: {
     flag: 'data',
@@ -86,8 +88,9 @@ export const SETTINGS = {
     env: 'EVENTPOST_SMTP_URL',
     default: '',
     meaning:
-      'Mail server, such as `smtp://user:password@mail.example.com:587`; without one nothing leaves, and every mail is kept to be read.',
+      'Mail server, such as `smtp://user:password@mail.example.com:587`; without one nothing leaves, and every mail is kept to be read. With a password, set the variable or the file.',
     isSecret: true,
+    isFlagSafe: (text) => !text.includes('@'),
   },
   mailFrom: {
     flag: 'mail-from',
@@ -147,7 +150,11 @@ export function readConfig(flags: Flags, env: Environment): Config {
     trustedProxies,
     mcpOrigins: readOrigins(list('mcpOrigins')),
     metricsToken: text('metricsToken') || null,
-    smtpUrl: readIf(text('smtpUrl'), readSmtpUrl, '--smtp-url takes an address such as smtp://user:password@host:587.'),
+    smtpUrl: readIf(
+      text('smtpUrl'),
+      readSmtpUrl,
+      'EVENTPOST_SMTP_URL takes an address such as smtp://user:password@host:587.',
+    ),
     mailFrom: readIf(
       text('mailFrom'),
       readMailbox,
@@ -171,6 +178,7 @@ function readIf(text: string, read: (text: string) => object | null, otherwise: 
 }
 
 function readSetting(setting: Setting, flags: Flags, env: Environment): string {
+  refuseSecretFlag(setting, flags)
   refuseEmpty(setting, flags, env)
   // one that is set to nothing counts as not set
   const given = (name: string): string | undefined => env[name] || undefined
@@ -178,6 +186,15 @@ function readSetting(setting: Setting, flags: Flags, env: Environment): string {
   const fromFile = file === undefined ? undefined : readSecret(`${setting.env}_FILE`, file)
   const customary = setting.env === 'EVENTPOST_PORT' ? given('PORT') : undefined
   return flags[setting.flag] ?? given(setting.env) ?? fromFile ?? customary ?? setting.default
+}
+
+/** @throws UsageError */
+function refuseSecretFlag({ flag, env, isSecret, isFlagSafe }: Setting, flags: Flags): void {
+  const text = flags[flag]
+  if (!isSecret || text === undefined || isFlagSafe?.(text)) return
+  throw new UsageError(
+    `--${flag} would show the secret to everyone who can list processes. Set ${env}, or set ${env}_FILE to the path of a file whose first line is the secret.`,
+  )
 }
 
 /** A secret that is set to nothing would leave a door open; an option with nothing behind it is a slip. */
@@ -202,7 +219,9 @@ export function readSecret(name: string, path: string): string {
 /** A short one could be found by trying. */
 function readMasterKey(text: string): string | null {
   if (text === '' || text.length >= MASTER_KEY_MIN) return text || null
-  throw new UsageError(`--master-key takes at least ${MASTER_KEY_MIN} characters, such as openssl rand -hex 32 prints.`)
+  throw new UsageError(
+    `EVENTPOST_MASTER_KEY takes at least ${MASTER_KEY_MIN} characters, such as openssl rand -hex 32 prints.`,
+  )
 }
 
 /** In the form browsers send: no path, and neither capitals nor the scheme's own port. */

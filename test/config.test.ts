@@ -29,12 +29,25 @@ describe('readConfig', () => {
     })
   })
 
-  test('flags win over the environment, it over a file, that over the default', () => {
-    const env = { EVENTPOST_METRICS_TOKEN_FILE: file }
+  test('flags take precedence over the environment, it over a file, that over the default', () => {
+    const env = { EVENTPOST_METRICS_TOKEN_FILE: file, EVENTPOST_SMTP_URL: 'smtp://environment.example' }
     expect(readConfig({}, env).metricsToken).toBe('from the file')
     const both = { ...env, EVENTPOST_METRICS_TOKEN: 'from the environment' }
     expect(readConfig({}, both).metricsToken).toBe('from the environment')
-    expect(readConfig({ 'metrics-token': 'from the flag' }, both).metricsToken).toBe('from the flag')
+    expect(readConfig({}, env).smtpUrl).toBe('smtp://environment.example')
+    expect(readConfig({ 'smtp-url': 'smtp://flag.example:25' }, env).smtpUrl).toBe('smtp://flag.example:25')
+  })
+
+  test.each([
+    ['master-key', 'EVENTPOST_MASTER_KEY', 'x'.repeat(32)],
+    ['master-key', 'EVENTPOST_MASTER_KEY', ''],
+    ['metrics-token', 'EVENTPOST_METRICS_TOKEN', 'hush'],
+    ['smtp-url', 'EVENTPOST_SMTP_URL', 'smtp://user:hush@mail.example.com:587'],
+    ['smtp-url', 'EVENTPOST_SMTP_URL', 'user:hush@mail.example.com'],
+  ])('--%s is refused with a secret in it, and names %s', (flag, env, value) => {
+    const message = `--${flag} would show the secret to everyone who can list processes. Set ${env}, or set ${env}_FILE to the path of a file whose first line is the secret.`
+    expect(() => readConfig({ [flag]: value }, {})).toThrow(new UsageError(message))
+    expect(() => readConfig({ [flag]: value }, { [env]: 'x'.repeat(32) })).toThrow(new UsageError(message))
   })
 
   test('a master key has 32 characters or more', () => {
@@ -104,13 +117,16 @@ describe('readConfig', () => {
     ],
     [
       { EVENTPOST_MASTER_KEY: 'x'.repeat(31) },
-      '--master-key takes at least 32 characters, such as openssl rand -hex 32 prints.',
+      'EVENTPOST_MASTER_KEY takes at least 32 characters, such as openssl rand -hex 32 prints.',
     ],
     // an open door would be the other way to read it
     [{ EVENTPOST_METRICS_TOKEN: '' }, 'EVENTPOST_METRICS_TOKEN is empty. Give it a value, or leave it out.'],
     [{ EVENTPOST_METRICS_TOKEN_FILE: '' }, 'EVENTPOST_METRICS_TOKEN_FILE is empty. Give it a value, or leave it out.'],
     [{ EVENTPOST_TRUSTED_PROXIES: 'all' }, '--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.'],
-    [{ EVENTPOST_SMTP_URL: 'http://a.example' }, '--smtp-url takes an address such as smtp://user:password@host:587.'],
+    [
+      { EVENTPOST_SMTP_URL: 'http://a.example' },
+      'EVENTPOST_SMTP_URL takes an address such as smtp://user:password@host:587.',
+    ],
     [
       { EVENTPOST_MAIL_FROM: 'a@example.com, b@example.com' },
       '--mail-from takes one address, such as Example <hello@example.com>.',
@@ -125,7 +141,9 @@ describe('readConfig', () => {
   })
 })
 
-test.each(Object.values(SETTINGS).map(({ flag }) => flag))('--%s with nothing behind it is wrong use', (flag) => {
+const FLAGS = Object.values(SETTINGS).filter((setting) => !('isSecret' in setting) || 'isFlagSafe' in setting)
+
+test.each(FLAGS.map(({ flag }) => flag))('--%s with nothing behind it is wrong use', (flag) => {
   expect(() => readConfig({ [flag]: '' }, {})).toThrow(
     new UsageError(`--${flag} is empty. Give it a value, or leave it out.`),
   )

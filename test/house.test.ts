@@ -206,18 +206,28 @@ describe('the README', () => {
     expect(read('README.md')).toContain(`\`${makeSnippetPolicy(tag)}\``)
   })
 
+  // a copy in the repository's folder would be a file at the top that nobody knows
+  test('puts the backup where git keeps nothing, for its user alone', () => {
+    const [, command = ''] = /\*\*Backup\*\*.*?`(.*?)`/.exec(read('README.md')) ?? []
+    expect(command).toMatch(/^\(umask 077; sqlite3 data\/eventpost\.db "\.backup data\/\w+\.db"\)$/)
+    expect(read('.gitignore').split('\n')).toContain('data/*')
+  })
+
   test('lists the settings as they are', () => {
     const [, section = ''] = read('README.md').split('\n## Settings\n')
     const rows =
       section
         .split('\n## ')[0]
         ?.split('\n')
-        .filter((line) => line.startsWith('| `--'))
+        .filter((line) => /^\| `(--|EVENTPOST_)/.test(line))
         // columns are aligned with spaces
         .map((line) => line.replaceAll(/ +/g, ' ')) ?? []
     const settings = Object.values(SETTINGS).map((setting) => {
       const shown = setting.default === '' ? '' : `\`${setting.default}\``
-      return `| \`--${setting.flag}\` / \`${setting.env}\` | ${shown} | ${setting.meaning} |`.replaceAll(/ +/g, ' ')
+      // a secret is no flag
+      const isFlag = !('isSecret' in setting) || 'isFlagSafe' in setting
+      const names = `${isFlag ? `\`--${setting.flag}\` / ` : ''}\`${setting.env}\``
+      return `| ${names} | ${shown} | ${setting.meaning} |`.replaceAll(/ +/g, ' ')
     })
     expect(rows).toEqual(settings)
   })

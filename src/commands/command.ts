@@ -1,5 +1,13 @@
-import { addressOf, findUnknownSettings, readConfig, SETTINGS, type SettingName, UsageError } from '../config.ts'
-import { databasePath, hasDatabase } from '../store/database.ts'
+import {
+  addressOf,
+  findUnknownSettings,
+  readConfig,
+  type Setting,
+  SETTINGS,
+  type SettingName,
+  UsageError,
+} from '../config.ts'
+import { databasePath, describeExposed, hasDatabase, restrictDatabase } from '../store/database.ts'
 import { StoreError } from '../store/errors.ts'
 import { readAddress } from '../store/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
@@ -14,8 +22,10 @@ export type Option = {
   value?: string
   meaning: string
   default?: string
-  /** the variable of the environment that it wins over */
+  /** the variable of the environment that it takes precedence over */
   env?: string
+  /** refused as a flag, so the help names the variable only */
+  isSecret?: true
 }
 export type Options = Record<string, Option>
 
@@ -46,8 +56,9 @@ export type Printed = Record<string, unknown> | Record<string, unknown>[] | stri
 
 /** A setting as the option of a command. */
 export function optionOf(name: SettingName): Options {
-  const { flag, env, value, meaning, default: fallback } = SETTINGS[name]
-  return { [flag]: { type: 'string', value, meaning, default: fallback, env } }
+  const { flag, env, value, meaning, default: fallback, isSecret, isFlagSafe }: Setting = SETTINGS[name]
+  const isHidden = isSecret && !isFlagSafe ? { isSecret } : {}
+  return { [flag]: { type: 'string', value, meaning, default: fallback, env, ...isHidden } }
 }
 
 export const DATA: Options = optionOf('data')
@@ -130,6 +141,7 @@ export async function withStore<T>(
       `There is no database in ${folder}. Start with eventpost init, or name its folder with --data.`,
     )
   }
+  for (const exposed of restrictDatabase(folder)) console.error(`eventpost: ${describeExposed(exposed)}`)
   const store = await openStore(folder, { threads: false, masterKey: masterKeyOf(env) })
   // beside what the command prints, which a program may read
   if (isNew) console.error(createdLine(folder))

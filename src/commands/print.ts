@@ -48,13 +48,14 @@ const usage = ({ name, words }: Command): string => (words === undefined ? name 
 const optionLines = ({ options }: Command): string =>
   alignColumns(
     Object.entries(options).map(([name, option]) => [
-      `  --${name}${option.value === undefined ? '' : ` ${option.value}`}`,
+      `  ${option.isSecret ? option.env : `--${name}`}${option.value === undefined ? '' : ` ${option.value}`}`,
       `${option.meaning}${originsOf(option)}`,
     ]),
   )
 
 /** Where its value comes from when it is not given. */
-function originsOf({ env, default: fallback }: Option): string {
+function originsOf({ env, default: fallback, isSecret }: Option): string {
+  if (isSecret) return ` (a variable, not a flag; or ${env}_FILE)`
   const origins = [...(fallback ? [`default ${fallback}`] : []), ...(env ? [env] : [])]
   return origins.length === 0 ? '' : ` (${origins.join('; ')})`
 }

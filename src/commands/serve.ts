@@ -14,7 +14,7 @@ import type { Health } from '../operations/health.ts'
 import { createLog, type Log, type LogFields } from '../operations/log.ts'
 import { createMetrics } from '../operations/metrics.ts'
 import { createServer } from '../server.ts'
-import { hasDatabase } from '../store/database.ts'
+import { describeExposed, type ExposedFile, hasDatabase, restrictDatabase } from '../store/database.ts'
 import { type FolderLock, lockFolder } from '../store/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
 import {
@@ -56,10 +56,11 @@ async function start({ masterKey, ...config }: Config): Promise<void> {
     const http = listen(config)
     undo.unshift(() => http.stop(true))
     const isNew = !hasDatabase(config.data)
+    const exposed = restrictDatabase(config.data)
     const store = await openStore(config.data, { threads: true, masterKey })
     undo.unshift(store.close)
     if (isNew) console.log(createdLine(config.data))
-    await run(config, { lock, http, store })
+    await run(config, { lock, http, store, exposed })
   } catch (error) {
     for (const step of undo) await step()
     throw error
@@ -68,12 +69,13 @@ async function start({ masterKey, ...config }: Config): Promise<void> {
 
 /** Once the store is open nobody needs its key. */
 type Open = Omit<Config, 'masterKey'>
-type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store }
+type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store; exposed: ExposedFile[] }
 
 /** Answers requests, prints where, and stays until a signal drains it (promises 8). */
-async function run(config: Open, { lock, http, store }: Opened): Promise<void> {
+async function run(config: Open, { lock, http, store, exposed }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
   const log = createLog(systemClock.now)
+  for (const one of exposed) log.write('warn', describeExposed(one), one)
   const { sender, parts } = await createAll(store, { ...config, baseUrl }, log)
   const metrics = createMetrics()
   const health: Health = { isDraining: false }

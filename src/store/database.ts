@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { chmodSync, existsSync, linkSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, linkSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from './errors.ts'
 import { ensureFolder, folderFault } from './folder.ts'
@@ -28,6 +28,56 @@ export function hasDatabase(folder: string): boolean {
     throw folderFault(folder, error)
   }
 }
+
+/** A file that other users could open; `isRestricted` is false where its mode could not be changed. */
+export type ExposedFile = { file: string; mode: string; isRestricted: boolean }
+
+const OTHERS = 0o077
+
+/**
+ * Gives the database, its log and shared memory, and the copies beside it the mode 0600. SQLite gives its -wal and -shm
+ * files the mode of the database, so this comes before the database is opened.
+ */
+export function restrictDatabase(folder: string): ExposedFile[] {
+  if (process.platform === 'win32') return []
+  const names = listNames(folder).filter((name) => name.startsWith(DATABASE_FILE) || /\.db(-wal|-shm)?$/.test(name))
+  return names.flatMap((name) => {
+    const file = join(folder, name)
+    const mode = modeOf(file)
+    if (mode === null || (mode & OTHERS) === 0) return []
+    return [{ file, mode: mode.toString(8).padStart(4, '0'), isRestricted: restrict(file) }]
+  })
+}
+
+function listNames(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // opening the database says what is wrong
+    return []
+  }
+}
+
+/** null: it is no file, or went away meanwhile. */
+function modeOf(file: string): number | null {
+  const found = statSync(file, { throwIfNoEntry: false })
+  return found?.isFile() ? found.mode & 0o777 : null
+}
+
+function restrict(file: string): boolean {
+  try {
+    chmodSync(file, 0o600)
+    return true
+  } catch {
+    // it belongs to another user
+    return false
+  }
+}
+
+export const describeExposed = ({ file, mode, isRestricted }: ExposedFile): string =>
+  isRestricted
+    ? `other users of this machine could open ${file} (mode ${mode}); its mode is 0600 now`
+    : `other users of this machine can open ${file} (mode ${mode}), and its mode cannot be changed: it belongs to another user`
 
 /**
  * Opens the database of a data folder and brings its schema up to date. A missing one is made under another name and

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ORIGIN, report } from '../api/reports.ts'
 import {
@@ -63,6 +63,41 @@ describe('serve', () => {
     for (const name of readdirSync(data)) expect([name, statSync(join(data, name)).mode & 0o077]).toEqual([name, 0])
   })
 
+  test('restricts files that others could open, and says so', async () => {
+    await setUp(join(folder, 'wide'))
+    const wide = join(folder, 'wide')
+    const first = await serve({ data: wide })
+    // a -wal and a -shm that a crash leaves
+    await first.stop('SIGKILL')
+    const copies = ['backup.db', 'eventpost.db.before-7']
+    for (const name of copies) writeFileSync(join(wide, name), '')
+    const names = ['eventpost.db', 'eventpost.db-wal', 'eventpost.db-shm', ...copies]
+    for (const name of names) chmodSync(join(wide, name), 0o644)
+    chmodSync(join(wide, 'eventpost.db'), 0o666)
+    const server = await serve({ data: wide })
+    for (const name of readdirSync(wide)) expect([name, statSync(join(wide, name)).mode & 0o077]).toEqual([name, 0])
+    await server.stop()
+    const lines = server.said.out.split('\n').filter((line) => line.includes('other users'))
+    expect(
+      lines
+        .map((line) => JSON.parse(line))
+        .map(({ level, file, mode }) => [level, file, mode])
+        .sort(),
+    ).toEqual(names.map((name) => ['warn', join(wide, name), name === 'eventpost.db' ? '0666' : '0644']).sort())
+  })
+
+  test('a command restricts them too, and says so beside what it prints', async () => {
+    const wide = join(folder, 'wide-too')
+    await setUp(wide)
+    chmodSync(join(wide, 'eventpost.db'), 0o640)
+    const { code, out, err } = await eventpost(['key', 'list', '--data', wide, '--json'])
+    expect([code, JSON.parse(out).length]).toEqual([0, 1])
+    expect(err).toBe(
+      `eventpost: other users of this machine could open ${join(wide, 'eventpost.db')} (mode 0640); its mode is 0600 now\n`,
+    )
+    expect(statSync(join(wide, 'eventpost.db')).mode & 0o777).toBe(0o600)
+  })
+
   test('prints the base URL it was given', async () => {
     const server = await serve({ words: ['--base-url', 'https://post.example.com/'] })
     expect(server.url).toBe('https://post.example.com')
@@ -86,13 +121,13 @@ describe('links in mails', () => {
     const lines = server.said.out.split('\n').filter((line) => line.startsWith('{'))
     return lines.filter((line) => JSON.parse(line).level === 'warn')
   }
-  const FAR = ['--smtp-url', 'smtp://user:pa55@mail.example.com:587']
+  const FAR = { env: { EVENTPOST_SMTP_URL: 'smtp://user:pa55@mail.example.com:587' } }
   const REACHED = ['--base-url', 'https://post.example.com']
 
   test(
     'that lead to this machine alone are said where mails leave it',
     async () => {
-      const [line = '{}', ...more] = await warnings(FAR)
+      const [line = '{}', ...more] = await warnings([], FAR)
       expect(JSON.parse(line)).toMatchObject({
         message:
           'links in mails lead to an address that only this machine reaches: set EVENTPOST_BASE_URL or --base-url',
@@ -102,7 +137,7 @@ describe('links in mails', () => {
       expect(line).not.toContain('pa55')
       expect(await warnings()).toEqual([])
       expect(await warnings(['--smtp-url', 'smtp://localhost:1025'])).toEqual([])
-      expect(await warnings([...FAR, ...REACHED])).toEqual([])
+      expect(await warnings(REACHED, FAR)).toEqual([])
     },
     MANY_MS,
   )
@@ -208,7 +243,7 @@ describe('a master key', () => {
       for (const run of [start, keyList]) {
         expect(await run({})).toEqual(refused(missing))
         expect(await run(wrong)).toEqual(refused(other))
-        expect(await run({ EVENTPOST_MASTER_KEY: 'short' })).toEqual(wrongUse('--master-key takes at least 32'))
+        expect(await run({ EVENTPOST_MASTER_KEY: 'short' })).toEqual(wrongUse('EVENTPOST_MASTER_KEY takes at least 32'))
       }
       const file = join(folder, 'key')
       writeFileSync(file, `${KEY.EVENTPOST_MASTER_KEY}\n`)

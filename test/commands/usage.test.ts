@@ -6,7 +6,7 @@ import { eventpost, MANY_MS } from './process.ts'
 import { wrongUse } from './refused.ts'
 
 const COMMANDS = {
-  serve: ['--data', '--host', '--port', '--base-url', '--trusted-proxies', '--metrics-token'],
+  serve: ['--data', '--host', '--port', '--base-url', '--trusted-proxies', 'EVENTPOST_METRICS_TOKEN'],
   init: ['--data', '--json', '--email', '--app', '--domain', '--home', '--password-file'],
   'account create': ['--data', '--json', '--email', '--app', '--domain', '--home', '--password-file'],
   'account list': ['--data', '--json'],
@@ -45,7 +45,13 @@ describe('help', () => {
 
   test('says where a setting comes from, and what a key may do', async () => {
     const serve = (await eventpost(['serve', '--help'])).out
-    for (const { flag, env, value, default: fallback } of Object.values(SETTINGS)) {
+    for (const setting of Object.values(SETTINGS)) {
+      const { flag, env, value, default: fallback } = setting
+      if ('isSecret' in setting && !('isFlagSafe' in setting)) {
+        expect(serve).toMatch(new RegExp(`^  ${env} ${value} .*\\(a variable, not a flag; or ${env}_FILE\\)$`, 'm'))
+        expect(serve).not.toContain(`--${flag}`)
+        continue
+      }
       const origins = fallback === '' ? env : `default ${fallback}; ${env}`
       expect(serve).toMatch(new RegExp(`^  --${flag} ${value} .*\\(${origins}\\)$`, 'm'))
     }
@@ -86,7 +92,10 @@ const WRONG: [words: string[], says: string][] = [
   [['serve', '--base-url', 'post.example.com'], '--base-url takes an address'],
   [['serve', '--base-url', 'ftp://post.example.com'], '--base-url takes an address'],
   [['serve', '--base-url', 'https://example.com/post'], '--base-url takes an address without a path'],
-  [['serve', '--metrics-token', ''], '--metrics-token is empty'],
+  [['serve', '--metrics-token', 'hush'], 'Set EVENTPOST_METRICS_TOKEN, or set EVENTPOST_METRICS_TOKEN_FILE'],
+  [['serve', '--master-key', 'x'.repeat(32)], 'Set EVENTPOST_MASTER_KEY, or set EVENTPOST_MASTER_KEY_FILE'],
+  [['serve', '--smtp-url=smtp://a:hush@mail.example.com'], 'Set EVENTPOST_SMTP_URL, or set EVENTPOST_SMTP_URL_FILE'],
+  [['serve', '--smtp-url', ''], '--smtp-url is empty'],
   [['serve', '--port', '1', '--port', '2'], '--port is given twice'],
   [['init', '--email', 'a@example.com', '--json', '--app', 'Demo', '--json'], '--json is given twice'],
   [['key', 'list', '--data='], '--data is empty'],
