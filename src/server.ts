@@ -1,5 +1,5 @@
 import { type AnyElysia, Elysia } from 'elysia'
-import { refusalAnswer } from './api/answers.ts'
+import { createSecure, refusalAnswer } from './api/answers.ts'
 import { bounceRoutes } from './api/bounces.ts'
 import { COLLECT_PATH, collectRoutes, corsOf } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
@@ -42,9 +42,6 @@ const CROWDED = refuse('unavailable', {
 
 /** As web servers call it in their logs: the client closed the connection before it was answered. */
 const HUNG_UP = 499
-
-/** For a year, by browsers that have been here once; of hosts below this one nothing is said, because they are not ours. */
-const ONLY_HTTPS = 'max-age=31536000'
 
 /** What listens, and knows the address a request came from. Asked only where it matters: mostly nobody needs to know. */
 export type Listener = { requestIP(request: Request): { address: string } | null }
@@ -93,7 +90,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   const nextId = createRequestIds()
   const findPlace = createPlaceFinder(findRoute)
   const findAddress = createAddressFinder(parts)
-  const isSecure = parts.baseUrl.startsWith('https:')
+  const secure = createSecure(parts.baseUrl)
 
   const [reports, others] = [{ inProgress: 0 }, { inProgress: 0 }]
   const crowdOf = (path: string): { inProgress: number } => (path === COLLECT_PATH ? reports : others)
@@ -130,8 +127,8 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     if (!path.startsWith(API_PREFIX) && path !== COLLECT_PATH) {
       response.headers.set('X-Request-Id', factsOf(request).requestId)
       response.headers.set('X-Content-Type-Options', 'nosniff')
-      if (isSecure) response.headers.set('Strict-Transport-Security', ONLY_HTTPS)
     }
+    secure(response)
     if (path === MCP_PATH) addCors(parts.mcpOrigins, request, response)
     if (parts.health.isDraining) response.headers.set('Connection', 'close')
     record(request, response.status, place)

@@ -87,13 +87,61 @@ test.each([
   expectRefusal(await server.call('GET', path, { key: null, headers: { Accept: accept } }), [404, no('not_found')])
 })
 
-test.each([
-  ['https://post.example.com', 'max-age=31536000'],
-  ['http://post.example.com', null],
-])('pages at %s say whether browsers may come by plain http: %p', async (baseUrl, said) => {
-  const one = await open({ baseUrl })
-  for (const path of ['/', '/sign-in', '/docs/start', '/assets/style.css', '/nothing'])
-    expect((await one.call('GET', path, { key: null })).headers.get('strict-transport-security')).toBe(said)
+describe('Strict-Transport-Security', () => {
+  const event = { app: 'app_1', email: 'ada@example.com', event: 'e' }
+  const everywhere: [method: string, path: string, given?: Given][] = [
+    ['GET', '/', { key: null }],
+    ['GET', '/sign-in', { key: null }],
+    ['POST', '/sign-in', { key: null, body: 'email=x', headers: { 'Sec-Fetch-Site': 'cross-site' } }],
+    ['GET', '/setup?token=x', { key: null }],
+    ['GET', '/docs/start', { key: null }],
+    ['GET', '/assets/style.css', { key: null }],
+    ['GET', '/s.js', { key: null }],
+    ['GET', '/s.0000.js', { key: null }],
+    ['POST', '/c', { key: null, body: '{' }],
+    ['OPTIONS', '/c', { key: null }],
+    ['DELETE', '/c', { key: null }],
+    ['POST', '/u/nothing', { key: null }],
+    ['POST', EVENTS, { body: event }],
+    ['POST', EVENTS, { key: null, body: event }],
+    ['POST', EVENTS, { body: '{' }],
+    ['PUT', EVENTS],
+    ['OPTIONS', EVENTS],
+    ['HEAD', `${API}/openapi.json`],
+    ['GET', `${API}/docs`],
+    ['GET', `${API}/nothing`],
+    ['POST', '/mcp', { body: { jsonrpc: '2.0', id: 1, method: 'ping' } }],
+    ['POST', '/mcp', { key: null, body: '{' }],
+    ['OPTIONS', '/mcp', { key: null, headers: { Origin: 'https://tools.example' } }],
+    ['GET', '/mcp'],
+    ['GET', '/healthz', { key: null }],
+    ['GET', '/metrics', { key: null }],
+    ['GET', '/nothing', { key: null }],
+    ['GET', '/nothing', { key: null, headers: { Accept: 'text/html' } }],
+    ['GET', '/sign-in', { key: null, headers: { Host: 'evil.example' } }],
+  ]
+
+  test.each([
+    ['https://post.example.com', 'max-age=31536000; includeSubDomains'],
+    // other hosts below a registrable domain may not be ours
+    ['https://example.com', 'max-age=31536000'],
+    ['http://post.example.com', null],
+  ])('of the service at %s is %p on every answer', async (baseUrl, value) => {
+    const one = await open({ baseUrl })
+    for (const [method, path, given] of everywhere) {
+      const { headers, status } = await one.call(method, path, given)
+      expect([method, path, status, headers.get('strict-transport-security')]).toEqual([method, path, status, value])
+    }
+  })
+
+  test('is on answers while the store is broken, and when a handler fails', async () => {
+    const one = await open({
+      baseUrl: 'https://post.example.com',
+      wrapStore: (store) => ({ ...store, isSetUp: () => Promise.reject(new Error('broken')) }),
+    })
+    const { status, headers } = await one.call('GET', '/', { key: null })
+    expect([status, headers.get('strict-transport-security')]).toEqual([500, 'max-age=31536000; includeSubDomains'])
+  })
 })
 
 describe('HEAD', () => {

@@ -1,3 +1,4 @@
+import { getDomain } from 'tldts'
 import { refusalBody, type Refusal, REFUSALS } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
 
@@ -45,4 +46,19 @@ function refusalHeaders({ refusal, limited }: Refusal): Record<string, string> {
   if (refusal === 'idempotency_in_progress') return { 'Retry-After': String(RETRY_RUNNING_S) }
   if (REFUSALS[refusal].status === 503) return { 'Retry-After': String(RETRY_UNAVAILABLE_S) }
   return {}
+}
+
+const YEAR_S = 31_536_000
+
+/**
+ * Adds Strict-Transport-Security where the service is reached over https. Subdomains are included unless the host is a
+ * registrable domain, such as example.com: other sites below it may need plain http.
+ */
+export function createSecure(baseUrl: string): (response: Response) => Response {
+  const { protocol, hostname } = new URL(baseUrl)
+  const value = getDomain(hostname) === hostname ? `max-age=${YEAR_S}` : `max-age=${YEAR_S}; includeSubDomains`
+  return (response) => {
+    if (protocol === 'https:') response.headers.set('Strict-Transport-Security', value)
+    return response
+  }
 }

@@ -1,4 +1,5 @@
 import type { Server } from 'bun'
+import { createSecure } from '../api/answers.ts'
 import { answerEarly, answerFault } from '../api/unserved.ts'
 import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../core/accounts.ts'
@@ -80,7 +81,8 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const { handle } = await createServer({ ...parts, ...config, baseUrl, log, metrics, health })
-  http.reload({ fetch: handle, error: answerFault })
+  const secure = createSecure(baseUrl)
+  http.reload({ fetch: handle, error: () => secure(answerFault()) })
   store.onCommit(metrics.countCommit)
   store.onForeignWrite(parts.access.forget)
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
@@ -135,7 +137,8 @@ async function warnOfLostLinks(
 }
 
 /** Listens, and answers 503 until the store is open. */
-function listen({ host, port }: Open): Server<undefined> {
+function listen({ host, port, baseUrl }: Open): Server<undefined> {
+  const secure = createSecure(baseUrl ?? addressOf(host, port))
   try {
     return Bun.serve({
       hostname: host,
@@ -146,7 +149,8 @@ function listen({ host, port }: Open): Server<undefined> {
       development: false,
       // which lets others listen on the same port too, unless it is told not to
       reusePort: false,
-      fetch: answerEarly,
+      fetch: (request) => secure(answerEarly(request)),
+      error: () => secure(answerFault()),
     })
   } catch (error) {
     throw new CommandRefused(whyNotListening(host, port, error))

@@ -34,7 +34,7 @@ async function rename(parts: PageParts, request: Request, form: Form, viewer: Vi
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const outcome = await renameAccount(maker, viewer.account.id, reading.name)
   if ('refusal' in outcome) return refuse(REFUSALS[outcome.refusal].status, REFUSALS[outcome.refusal].message)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie('account_renamed')])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'account_renamed')])
 }
 
 export const AccountNameSection = ({ viewer, typed }: { viewer: Viewer; typed?: NameTyped }) => (

@@ -52,7 +52,7 @@ export const activationRoutes = (parts: PageParts) =>
         takeForm(parts, request, { appId: app, role: 'editor' }, async (_, viewer) => {
           const outcome = await sendTestEvent(parts, viewer.app, viewer.member)
           if ('refusal' in outcome) return showActivation(parts, request, viewer, { refusal: outcome.refusal })
-          return redirectAnswer(pathOf(viewer.app.publicId, 'activation'), [flashCookie('test_sent')])
+          return redirectAnswer(pathOf(viewer.app.publicId, 'activation'), [flashCookie(parts.baseUrl, 'test_sent')])
         }),
       { parse: 'none' },
     )

@@ -120,6 +120,7 @@ async function sendOn(parts: PageParts, request: Request, viewer: Viewer, text: 
   const id = readPublicId('dlv', text)
   if (id === null) return problemAnswer(request, 'delivery_unknown')
   const outcome = await resendDelivery(parts, viewer.app, { id, actor: viewer.member.id })
-  if (!('refusal' in outcome)) return redirectAnswer(deliveryPath(viewer.app.publicId, id), [flashCookie('sent_on')])
+  if (!('refusal' in outcome))
+    return redirectAnswer(deliveryPath(viewer.app.publicId, id), [flashCookie(parts.baseUrl, 'sent_on')])
   return showDelivery(parts, request, viewer, text, REFUSALS[outcome.refusal])
 }

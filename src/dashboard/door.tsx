@@ -6,7 +6,7 @@ import type { SignIns } from '../core/sign-ins.ts'
 import { redirectAnswer } from './answers.ts'
 import { askForPassword, type Confirm, CONFIRM_FIELD } from './confirm.tsx'
 import type { PageName } from './frame.tsx'
-import { addFlash, NO_FLASH, readFlash } from './flash.ts'
+import { addFlash, noFlash, readFlash } from './flash.ts'
 import { type Form, readForm, toForm } from './forms.ts'
 import { lastAppCookie, readLastApp } from './last-app.ts'
 import { signInLate } from './late-form.tsx'
@@ -69,11 +69,11 @@ async function showTo(
   request: Request,
   { appId, show }: { appId: string; show: Show },
 ): Promise<Response> {
-  const viewer = await findViewer(parts, signedIn.member, appId, readFlash(request))
+  const viewer = await findViewer(parts, signedIn.member, appId, readFlash(request, parts.baseUrl))
   if (!viewer) return problemAnswer(request, 'page_unknown')
   const response = await show(viewer, signedIn)
-  if (viewer.flash && response.status === 200) response.headers.append('Set-Cookie', NO_FLASH)
-  if (hasOthers(viewer) && response.status === 200 && readLastApp(request) !== appId) {
+  if (viewer.flash && response.status === 200) response.headers.append('Set-Cookie', noFlash(parts.baseUrl))
+  if (hasOthers(viewer) && response.status === 200 && readLastApp(request, parts.baseUrl) !== appId) {
     response.headers.append('Set-Cookie', lastAppCookie(parts.baseUrl, appId))
   }
   return response
@@ -123,6 +123,6 @@ async function takeLateForm(
   if (late instanceof Response) return late
   const response = await showTo(late.signedIn, parts, request, toShown(toForm(late.fields)))
   for (const cookie of late.cookies) response.headers.append('Set-Cookie', cookie)
-  if (late.isByRecoveryCode) addFlash(response, 'recovery_code_used')
+  if (late.isByRecoveryCode) addFlash(response, parts.baseUrl, 'recovery_code_used')
   return response
 }

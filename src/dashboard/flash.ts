@@ -1,5 +1,5 @@
 import type { Place } from '../core/members.ts'
-import { cookieHeader, readCookie } from './cookies.ts'
+import { cookieHeader, cookieName, readCookie } from './cookies.ts'
 import { ROLE_WORDS } from './role-words.ts'
 
 /** The account of the app that is looked at, and what one may do there. */
@@ -44,14 +44,15 @@ const FLASHES = {
 
 export type FlashCode = keyof typeof FLASHES
 
-const COOKIE = 'eventpost_flash'
+const COOKIE = 'flash'
 const SECONDS = 60
 
 const isFlash = (text: string): text is FlashCode => Object.hasOwn(FLASHES, text)
 
 const readCodes = (words: string): FlashCode[] => words.split('.').filter(isFlash)
 
-export const readFlash = (request: Request): FlashCode[] => readCodes(readCookie(request, COOKIE) ?? '')
+export const readFlash = (request: Request, baseUrl: string): FlashCode[] =>
+  readCodes(readCookie(request, cookieName(baseUrl, COOKIE)) ?? '')
 
 const sayOne = (code: FlashCode, where: Where): string => {
   const said = FLASHES[code]
@@ -63,15 +64,16 @@ export function sayFlash(codes: FlashCode[], where: Where): string | null {
   return codes.length === 0 ? null : codes.map((code) => sayOne(code, where)).join(' ')
 }
 
-export const flashCookie = (...codes: FlashCode[]): string =>
-  cookieHeader({ name: COOKIE, value: codes.join('.'), maxAgeS: SECONDS, isSecure: false })
+export const flashCookie = (baseUrl: string, ...codes: FlashCode[]): string =>
+  cookieHeader(baseUrl, { name: COOKIE, value: codes.join('.'), maxAgeS: SECONDS })
 
 /** Says it too, after what the response tells the next page already. */
-export function addFlash({ headers }: Response, code: FlashCode): void {
-  const told = headers.getSetCookie().findLast((cookie) => cookie.startsWith(`${COOKIE}=`)) ?? ''
-  const [words = ''] = told.slice(COOKIE.length + 1).split(';')
-  headers.append('Set-Cookie', flashCookie(...readCodes(words), code))
+export function addFlash({ headers }: Response, baseUrl: string, code: FlashCode): void {
+  const start = `${cookieName(baseUrl, COOKIE)}=`
+  const told = headers.getSetCookie().findLast((cookie) => cookie.startsWith(start)) ?? ''
+  const [words = ''] = told.slice(start.length).split(';')
+  headers.append('Set-Cookie', flashCookie(baseUrl, ...readCodes(words), code))
 }
 
 /** It was shown. */
-export const NO_FLASH = cookieHeader({ name: COOKIE, value: '', maxAgeS: 0, isSecure: false })
+export const noFlash = (baseUrl: string): string => cookieHeader(baseUrl, { name: COOKIE, value: '', maxAgeS: 0 })

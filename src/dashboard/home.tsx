@@ -15,7 +15,7 @@ export const homeRoutes = (parts: PageParts) =>
     const signedIn = await findSignedIn(parts, request)
     if (!signedIn) return redirectAnswer('/sign-in')
     const places = await parts.store.listPlaces(signedIn.member.id)
-    const last = readLastApp(request)
+    const last = readLastApp(request, parts.baseUrl)
     const place = places.find(({ appId }) => appId === last) ?? places[0]
     return place
       ? redirectAnswer(pathOf(place.appId, 'activation'))

@@ -84,7 +84,7 @@ async function welcome(
   signedInAs: string | null,
 ): Promise<Response> {
   const next = await findFirstPage(parts, member.id, invited)
-  if (signedInAs === member.email) return redirectAnswer(next, [flashCookie('joined')])
+  if (signedInAs === member.email) return redirectAnswer(next, [flashCookie(parts.baseUrl, 'joined')])
   const title = `You have joined the account ${invited.accountName}`
   return pageAnswer(request, 200, <LinkUsedPage {...{ title, email: member.email, next, signedInAs }} />)
 }

@@ -105,5 +105,5 @@ async function revokeKey(parts: PageParts, request: Request, form: Form, viewer:
   if ('refusal' in outcome) return showKeys(parts, request, viewer, outcome.refusal)
   // from here on its next request is refused
   access.forget()
-  return redirectAnswer(pathOf(viewer.app.publicId, 'keys'), [flashCookie('key_revoked')])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'keys'), [flashCookie(parts.baseUrl, 'key_revoked')])
 }

@@ -1,10 +1,11 @@
-import { cookieHeader, readCookie } from './cookies.ts'
+import { cookieHeader, cookieName, readCookie } from './cookies.ts'
 
-const COOKIE = 'eventpost_app'
+const COOKIE = 'app'
 const YEAR_S = 365 * 86_400
 
 /** The ID of the app that this browser looked at last. It opens nothing: whether its reader may, is asked anew. */
-export const readLastApp = (request: Request): string | null => readCookie(request, COOKIE)
+export const readLastApp = (request: Request, baseUrl: string): string | null =>
+  readCookie(request, cookieName(baseUrl, COOKIE))
 
 export const lastAppCookie = (baseUrl: string, appId: string): string =>
-  cookieHeader({ name: COOKIE, value: appId, maxAgeS: YEAR_S, isSecure: baseUrl.startsWith('https:') })
+  cookieHeader(baseUrl, { name: COOKIE, value: appId, maxAgeS: YEAR_S })

@@ -154,12 +154,12 @@ async function setRole(parts: PageParts, request: Request, form: Form, viewer: V
   if (!isRole(role)) return showMember(parts, request, viewer, membershipId, 'invalid_field')
   const outcome = await parts.store.setRole({ ...changeBy(parts, viewer), membershipId, role })
   if ('refusal' in outcome) return showMember(parts, request, viewer, membershipId, outcome.refusal)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie('role_changed')])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'role_changed')])
 }
 
 async function remove(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
   const membershipId = form.text('member')
   const outcome = await parts.store.removeMember({ ...changeBy(parts, viewer), membershipId })
   if ('refusal' in outcome) return showMember(parts, request, viewer, membershipId, outcome.refusal)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie('member_removed')])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'member_removed')])
 }

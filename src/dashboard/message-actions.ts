@@ -63,7 +63,9 @@ async function save(editing: Editing, fields: Fields, status: MessageStatus | nu
   if (isRefusal(outcome) && outcome.refusal === 'message_changed') return answerChanged(editing, fields)
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const path = messagePath(editing.viewer.app.publicId, outcome.id)
-  return redirectAnswer(path, [flashCookie(status === 'live' ? 'message_live' : 'message_saved')])
+  return redirectAnswer(path, [
+    flashCookie(editing.parts.baseUrl, status === 'live' ? 'message_live' : 'message_saved'),
+  ])
 }
 
 /** Somebody else was faster: what was typed stays, and can be saved over theirs, or deleted with it. */
@@ -86,7 +88,7 @@ async function remove(editing: Editing, fields: Fields): Promise<Response> {
   if (textOf(fields, 'basedOn') !== String(message.updatedAt)) return answerChanged(editing, fields, NOT_DELETED)
   const outcome = await deleteMessage(parts.store, { ...byMember(editing), id: message.id })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'messages'), [flashCookie('message_deleted')])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'messages'), [flashCookie(parts.baseUrl, 'message_deleted')])
 }
 
 /** Stopping never waits for what was typed to be right: that stays typed, and is not saved. */
@@ -96,7 +98,7 @@ async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'd
   const outcome = await setMessageStatus(await readContext(editing), byMember(editing), { message, status })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const isSame = saysSame(fields, message)
-  if (isSame) return redirectAnswer(editorPath(editing), [flashCookie(`message_${status}`)])
+  if (isSame) return redirectAnswer(editorPath(editing), [flashCookie(parts.baseUrl, `message_${status}`)])
   const changed = await parts.store.findMessage(viewer.app.id, message.id)
   const notice = `The message is ${status === 'paused' ? 'paused' : 'a draft'} now. What you typed is not saved yet.`
   const based = { ...fields, basedOn: String(changed?.updatedAt ?? '') }

@@ -34,7 +34,7 @@ export const newAppRoutes = (parts: PageParts) =>
     )
 
 async function makeApp(
-  { store, clock, access }: PageParts,
+  { store, clock, access, baseUrl }: PageParts,
   request: Request,
   form: Form,
   viewer: Viewer,
@@ -52,7 +52,7 @@ async function makeApp(
     return pageAnswer(request, status, <NewAppPage viewer={viewer} input={input} notice={message} />)
   }
   access.forget()
-  return redirectAnswer(pathOf(made.appId, 'activation'), [flashCookie('app_made')])
+  return redirectAnswer(pathOf(made.appId, 'activation'), [flashCookie(baseUrl, 'app_made')])
 }
 
 type NewAppProps = {

@@ -16,7 +16,7 @@ export async function checkPassword(
   password: string,
 ): Promise<Checked> {
   const address = factsOf(request).address()
-  const checked = await parts.signIns.check({ email, password, address, known: readKnownMark(request) })
+  const checked = await parts.signIns.check({ email, password, address, known: readKnownMark(request, parts.baseUrl) })
   if (!('refusal' in checked)) return checked
   const { status, message } = REFUSALS[checked.refusal]
   if (checked.refusal !== 'too_many_tries') return { status, message }

@@ -88,7 +88,7 @@ async function goOn(parts: PageParts, request: Request, props: PasswordProps, pa
     const asked = await askSecondStep(parts, proof)
     if (asked) return redirectAnswer(`/sign-in/code?${new URLSearchParams({ next, set: '1' })}`, [asked])
     const started = await startSession(parts, request, proof)
-    if (started) return redirectAnswer(next, [...started.cookies, flashCookie(flashOf(props))])
+    if (started) return redirectAnswer(next, [...started.cookies, flashCookie(parts.baseUrl, flashOf(props))])
   }
   const note = isTwoStepEnded ? 'Two-step sign-in is off: the password alone signs you in.' : undefined
   const page = { title: 'Your password is set', note, email: link.member.email, next, signedInAs }

@@ -119,5 +119,5 @@ async function erasePerson(parts: PageParts, request: Request, viewer: Viewer, i
   if (!person) return problemAnswer(request, 'person_unknown')
   const outcome = await eraseContact(parts, viewer.app, { email: person.email, actor: viewer.member.id })
   if ('refusal' in outcome) return showPerson(parts, request, viewer, id, REFUSALS[outcome.refusal])
-  return redirectAnswer(pathOf(viewer.app.publicId, 'people'), [flashCookie('person_erased')])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'people'), [flashCookie(parts.baseUrl, 'person_erased')])
 }

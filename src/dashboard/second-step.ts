@@ -31,7 +31,7 @@ export async function passSecondStep(
     token: readSecondStepToken(request, parts.baseUrl) ?? '',
     typed: recoveryCode || code,
     address: factsOf(request).address(),
-    known: readKnownMark(request),
+    known: readKnownMark(request, parts.baseUrl),
   })
   if ('refusal' in passed) return toFault(passed)
   const started = await startSession(parts, request, passed)

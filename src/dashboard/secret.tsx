@@ -58,7 +58,7 @@ async function revokeOld(parts: PageParts, request: Request, viewer: Viewer): Pr
   const outcome = await store.revokeOldSecrets(change)
   if ('refusal' in outcome) return showKeys(parts, request, viewer, outcome.refusal)
   access.forget()
-  return redirectAnswer(pathOf(viewer.app.publicId, 'keys'), [flashCookie('secrets_revoked')])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'keys'), [flashCookie(parts.baseUrl, 'secrets_revoked')])
 }
 
 type RotatedProps = { viewer: Viewer; identitySecret: string; previousValidUntil: number }

@@ -113,7 +113,8 @@ export async function saveSettings(
   { settings, typed, flash }: Saving,
 ): Promise<Response> {
   const outcome = await saveSender(parts, viewer.app, { settings, actor: viewer.member.id })
-  if (!('refusal' in outcome)) return redirectAnswer(pathOf(viewer.app.publicId, 'sender'), [flashCookie(flash)])
+  if (!('refusal' in outcome))
+    return redirectAnswer(pathOf(viewer.app.publicId, 'sender'), [flashCookie(parts.baseUrl, flash)])
   return showSender(parts, request, viewer, { ...untakenOf(outcome), typed })
 }
 

@@ -1,49 +1,47 @@
 import { SECOND_STEP_MS } from '../core/second-steps.ts'
 import { SESSION_MS } from '../core/sessions.ts'
-import { cookieHeader, readCookie } from './cookies.ts'
+import { cookieHeader, cookieName, readCookie } from './cookies.ts'
 
 const YEAR_S = 365 * 86_400
 
-/**
- * Over https the prefix keeps every other host, and every plain http page, from setting it (promises 14). Cookies know no
- * ports, so the name has it: two installations on one machine do not sign each other out.
- */
-function nameAt(baseUrl: string, what: 'session' | 'second_step'): string {
-  const { protocol, port } = new URL(baseUrl)
-  const name = port === '' ? what : `${what}_${port}`
-  return protocol === 'https:' ? `__Host-${name}` : `eventpost_${name}`
+/** Cookies know no ports, so the name has it: two installations on one machine do not sign each other out. */
+function withPort(baseUrl: string, name: string): string {
+  const { port } = new URL(baseUrl)
+  return port === '' ? name : `${name}_${port}`
 }
+
+const readToken = (request: Request, baseUrl: string, name: string): string | null =>
+  readCookie(request, cookieName(baseUrl, withPort(baseUrl, name))) || null
+
+/** null takes it away */
+const tokenCookie = (baseUrl: string, name: string, token: string | null, maxAgeMs: number): string =>
+  cookieHeader(baseUrl, {
+    name: withPort(baseUrl, name),
+    value: token ?? '',
+    maxAgeS: token === null ? 0 : maxAgeMs / 1_000,
+  })
 
 /** The token of the session that a browser holds. */
 export const readSessionToken = (request: Request, baseUrl: string): string | null =>
-  readCookie(request, nameAt(baseUrl, 'session')) || null
+  readToken(request, baseUrl, 'session')
 
 /** Keeps a session's token in the browser; null takes it away. */
 export const sessionCookie = (baseUrl: string, token: string | null): string =>
-  cookieHeader({
-    name: nameAt(baseUrl, 'session'),
-    value: token ?? '',
-    maxAgeS: token === null ? 0 : SESSION_MS / 1_000,
-    isSecure: baseUrl.startsWith('https:'),
-  })
+  tokenCookie(baseUrl, 'session', token, SESSION_MS)
 
 /** The token of the sign-in that waits for its code in a browser (core/second-steps.ts). */
 export const readSecondStepToken = (request: Request, baseUrl: string): string | null =>
-  readCookie(request, nameAt(baseUrl, 'second_step')) || null
+  readToken(request, baseUrl, 'second_step')
 
 /** Keeps it in the browser; null takes it away. */
 export const secondStepCookie = (baseUrl: string, token: string | null): string =>
-  cookieHeader({
-    name: nameAt(baseUrl, 'second_step'),
-    value: token ?? '',
-    maxAgeS: token === null ? 0 : SECOND_STEP_MS / 1_000,
-    isSecure: baseUrl.startsWith('https:'),
-  })
+  tokenCookie(baseUrl, 'second_step', token, SECOND_STEP_MS)
 
-const KNOWN = 'eventpost_known'
+const KNOWN = 'known'
 
 /** What proves that this browser has signed in before (core/sign-ins.ts). It opens nothing. */
-export const readKnownMark = (request: Request): string | null => readCookie(request, KNOWN)
+export const readKnownMark = (request: Request, baseUrl: string): string | null =>
+  readCookie(request, cookieName(baseUrl, KNOWN))
 
 export const knownCookie = (baseUrl: string, mark: string): string =>
-  cookieHeader({ name: KNOWN, value: mark, maxAgeS: YEAR_S, isSecure: baseUrl.startsWith('https:') })
+  cookieHeader(baseUrl, { name: KNOWN, value: mark, maxAgeS: YEAR_S })

@@ -36,7 +36,7 @@ async function saveSettings(parts: PageParts, request: Request, form: Form, view
     return pageAnswer(request, 400, <SettingsPage viewer={viewer} input={input} errors={reading.errors} />)
   const outcome = await saveAppSettings(parts, viewer.app, { ...reading, actor: viewer.member.id })
   if (!('refusal' in outcome))
-    return redirectAnswer(pathOf(viewer.app.publicId, 'settings'), [flashCookie('settings_saved')])
+    return redirectAnswer(pathOf(viewer.app.publicId, 'settings'), [flashCookie(parts.baseUrl, 'settings_saved')])
   const { status, message } = REFUSALS[outcome.refusal]
   return pageAnswer(request, status, <SettingsPage viewer={viewer} input={input} notice={message} />)
 }

@@ -39,7 +39,7 @@ async function takeCode(parts: PageParts, request: Request, form: Form): Promise
   const member = findAsked(parts, request)
   const passed = await passSecondStep(parts, request, { code: form.text(SIGN_IN_STEP.code), recoveryCode })
   if ('token' in passed) {
-    const told = passed.isByRecoveryCode ? [flashCookie('recovery_code_used')] : []
+    const told = passed.isByRecoveryCode ? [flashCookie(parts.baseUrl, 'recovery_code_used')] : []
     return redirectAnswer(next, [...passed.cookies, ...told])
   }
   if (!member || passed.isExpired) {

@@ -114,5 +114,5 @@ async function changeList(
     return showSuppressions(parts, request, viewer, { status, notice: message, [name]: { text, errors: [] } })
   }
   const code = isAdding ? 'address_suppressed' : 'address_freed'
-  return redirectAnswer(pathOf(viewer.app.publicId, 'suppressions'), [flashCookie(code)])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'suppressions'), [flashCookie(parts.baseUrl, code)])
 }

@@ -107,5 +107,5 @@ async function renewCodes(parts: PageParts, request: Request, form: Form, who: W
 async function turnOff(parts: PageParts, request: Request, who: Who): Promise<Response> {
   const outcome = await parts.store.turnOffTwoStep({ memberId: who.signedIn.member.id, at: parts.clock.now() })
   if ('refusal' in outcome) return refuse(parts, request, who, outcome.refusal)
-  return redirectAnswer(pathOf(who.viewer.app.publicId, 'you'), [flashCookie('two_step_off')])
+  return redirectAnswer(pathOf(who.viewer.app.publicId, 'you'), [flashCookie(parts.baseUrl, 'two_step_off')])
 }

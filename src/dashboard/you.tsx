@@ -72,7 +72,7 @@ async function changePassword(parts: PageParts, request: Request, form: Form, wh
   if ('token' in outcome) {
     const known = parts.signIns.knownMark({ ...who.signedIn.member, passwordHash })
     const cookies = [sessionCookie(parts.baseUrl, outcome.token), knownCookie(parts.baseUrl, known)]
-    return done(who, 'password_changed', cookies)
+    return done(parts, who, 'password_changed', cookies)
   }
   const { status, message } = REFUSALS[outcome.refusal]
   return showYou(parts, request, who, { password: message }, status)
@@ -86,10 +86,10 @@ async function endSessions(
 ): Promise<Response> {
   const id = form.text('session')
   const outcome = id === '' ? await sessions.endOthers(who.signedIn) : await sessions.end(who.signedIn, id)
-  if (!('refusal' in outcome)) return done(who, id === '' ? 'sessions_ended' : 'session_ended')
+  if (!('refusal' in outcome)) return done(parts, who, id === '' ? 'sessions_ended' : 'session_ended')
   const { status, message } = REFUSALS[outcome.refusal]
   return showYou({ ...parts, sessions }, request, who, { sessions: message }, status)
 }
 
-const done = ({ viewer }: Who, code: FlashCode, cookies: string[] = []): Response =>
-  redirectAnswer(pathOf(viewer.app.publicId, 'you'), [flashCookie(code), ...cookies])
+const done = (parts: Pick<PageParts, 'baseUrl'>, { viewer }: Who, code: FlashCode, cookies: string[] = []): Response =>
+  redirectAnswer(pathOf(viewer.app.publicId, 'you'), [flashCookie(parts.baseUrl, code), ...cookies])
