@@ -1,10 +1,9 @@
 /** Whether a mail server can be reached and takes the login, found out before a mail fails. */
-import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { SmtpServer } from '../core/mail-addresses.ts'
 import type { ServerCheck } from '../core/mailer.ts'
 import { loadConnection } from './nodemailer.ts'
 import { reasonOf } from './provider.ts'
-import { connectionOptions, readOutcome, SILENT, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
+import { connect, connectionOptions, readConnectError, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
 
 /**
  * Altogether, because somebody waits for it: a server that is silent, and one that never comes to an end. Below the time
@@ -21,9 +20,9 @@ export async function checkServer(server: SmtpServer | null, limits = CHECK_LIMI
   const { auth, ...options } = connectionOptions(server, limits)
   const Connection = await loadConnection()
   const connection = new Connection(options)
-  const timer = setTimeout(() => connection.emit('error', SILENT), limits.mailMs)
+  const timer = setTimeout(() => connection.emit('error', { code: 'ETIMEDOUT' }), limits.mailMs)
   try {
-    await reach(connection, auth)
+    await connect(connection, auth)
     connection.quit()
     return {
       is: 'fine',
@@ -31,23 +30,10 @@ export async function checkServer(server: SmtpServer | null, limits = CHECK_LIMI
       login: auth ? (connection.allowsAuth ? 'taken' : 'unasked') : 'none',
     }
   } catch (error) {
-    const outcome = readOutcome(error, 'before', server.login)
+    const outcome = readConnectError(error, server.login)
     return { is: 'failed', reason: reasonOf(outcome), said: outcome.is === 'refused' ? outcome.said : undefined }
   } finally {
     clearTimeout(timer)
     connection.close()
   }
-}
-
-/** Resolves when the server is ready for a mail. */
-function reach(connection: SMTPConnection, auth?: { user: string; pass: string }): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  connection.on('error', reject)
-  connection.on('end', () => reject({ code: 'ECONNECTION' }))
-  connection.connect((failed) => {
-    if (failed) return reject(failed)
-    if (!auth || !connection.allowsAuth) return resolve()
-    connection.login(auth, (refused) => (refused ? reject(refused) : resolve()))
-  })
-  return promise
 }
