@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isProxyRange } from './core/addresses.ts'
-import { readMailbox, readSmtpUrl } from './core/mail-addresses.ts'
+import { readMailbox, readSmtpUrl, SMTP_URL_MESSAGE } from './core/mail-addresses.ts'
+import { type PrivateHosts, readPrivateHosts } from './core/public-addresses.ts'
 
 /** Someone used the command line or a setting wrongly: exit 2, with this line. */
 export class UsageError extends Error {
@@ -99,6 +100,14 @@ export const SETTINGS = {
     default: '',
     meaning: 'Sender of apps that name none, such as `Example <hello@example.com>`.',
   },
+  mailPrivateHosts: {
+    flag: 'mail-private-hosts',
+    value: 'HOSTS',
+    env: 'EVENTPOST_MAIL_PRIVATE_HOSTS',
+    default: '',
+    meaning:
+      'Hosts, addresses or ranges, comma-separated, such as `mail.internal,10.0.0.0/8`: the mail servers of apps may use these and public addresses.',
+  },
 } as const satisfies Record<string, Setting>
 
 const MASTER_KEY_MIN = 32
@@ -119,6 +128,7 @@ export type Config = {
   /** null = nothing leaves */
   smtpUrl: string | null
   mailFrom: string | null
+  mailPrivateHosts: PrivateHosts
 }
 
 type Environment = Record<string, string | undefined>
@@ -150,16 +160,13 @@ export function readConfig(flags: Flags, env: Environment): Config {
     trustedProxies,
     mcpOrigins: readOrigins(list('mcpOrigins')),
     metricsToken: text('metricsToken') || null,
-    smtpUrl: readIf(
-      text('smtpUrl'),
-      readSmtpUrl,
-      'EVENTPOST_SMTP_URL takes an address such as smtp://user:password@host:587.',
-    ),
+    smtpUrl: readIf(text('smtpUrl'), readSmtpUrl, `EVENTPOST_SMTP_URL: ${SMTP_URL_MESSAGE}`),
     mailFrom: readIf(
       text('mailFrom'),
       readMailbox,
       '--mail-from takes one address, such as Example <hello@example.com>.',
     ),
+    mailPrivateHosts: readMailHosts(list('mailPrivateHosts')),
   }
 }
 
@@ -222,6 +229,12 @@ function readMasterKey(text: string): string | null {
   throw new UsageError(
     `EVENTPOST_MASTER_KEY takes at least ${MASTER_KEY_MIN} characters, such as openssl rand -hex 32 prints.`,
   )
+}
+
+function readMailHosts(entries: string[]): PrivateHosts {
+  const read = readPrivateHosts(entries)
+  if (!('wrong' in read)) return read
+  throw new UsageError('--mail-private-hosts takes host names, IP addresses or ranges such as 10.0.0.0/8.')
 }
 
 /** In the form browsers send: no path, and neither capitals nor the scheme's own port. */

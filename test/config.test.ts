@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { addressOf, findUnknownSettings, readConfig, SETTINGS, UsageError } from '../src/config.ts'
+import { SMTP_URL_MESSAGE } from '../src/core/mail-addresses.ts'
 
 let folder = ''
 let file = ''
@@ -26,6 +27,7 @@ describe('readConfig', () => {
       metricsToken: null,
       smtpUrl: null,
       mailFrom: null,
+      mailPrivateHosts: { names: new Set(), ranges: [] },
     })
   })
 
@@ -123,9 +125,11 @@ describe('readConfig', () => {
     [{ EVENTPOST_METRICS_TOKEN: '' }, 'EVENTPOST_METRICS_TOKEN is empty. Give it a value, or leave it out.'],
     [{ EVENTPOST_METRICS_TOKEN_FILE: '' }, 'EVENTPOST_METRICS_TOKEN_FILE is empty. Give it a value, or leave it out.'],
     [{ EVENTPOST_TRUSTED_PROXIES: 'all' }, '--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.'],
+    [{ EVENTPOST_SMTP_URL: 'http://a.example' }, `EVENTPOST_SMTP_URL: ${SMTP_URL_MESSAGE}`],
+    [{ EVENTPOST_SMTP_URL: 'smtp://a:b@mail.example?tls=optional' }, `EVENTPOST_SMTP_URL: ${SMTP_URL_MESSAGE}`],
     [
-      { EVENTPOST_SMTP_URL: 'http://a.example' },
-      'EVENTPOST_SMTP_URL takes an address such as smtp://user:password@host:587.',
+      { EVENTPOST_MAIL_PRIVATE_HOSTS: 'mail.internal,10.0.0.0/99' },
+      '--mail-private-hosts takes host names, IP addresses or ranges such as 10.0.0.0/8.',
     ],
     [
       { EVENTPOST_MAIL_FROM: 'a@example.com, b@example.com' },

@@ -158,6 +158,11 @@ export async function createTestServer(options: Options = {}) {
   }
 }
 
+const NO_PRIVATE_HOSTS = { names: new Set<string>(), ranges: [] }
+
+/** The mail servers of tests that an app sets as its own. */
+export const LOOPBACK_HOSTS = { names: new Set(['127.0.0.1']), ranges: [] }
+
 /** A sender that does nothing until it is told to. What it cannot do is a test's failure. */
 export const createTestSender = (parts: Pick<Parts, 'store' | 'clock'>, mail: Partial<SenderParts> = {}): Sender =>
   createSender({
@@ -166,7 +171,9 @@ export const createTestSender = (parts: Pick<Parts, 'store' | 'clock'>, mail: Pa
     unsubscribeKey: UNSUBSCRIBE_KEY,
     claimedBy: crypto.randomUUID(),
     defaults: { smtpUrl: null, from: 'Demo <hello@first.example>' },
+    privateHosts: NO_PRIVATE_HOSTS,
     note: () => {},
+    noteServer: () => {},
     onFault: (error) => {
       throw error
     },

@@ -4,6 +4,7 @@ import { answerEarly, answerFault } from '../api/unserved.ts'
 import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../core/accounts.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
+import { isRefusedHost } from '../core/public-addresses.ts'
 import { createParts, keepSecret, systemClock } from '../core/parts.ts'
 import { createRehearsals } from '../core/rehearsals/index.ts'
 import { isLinkLost } from '../core/unsubscribe.ts'
@@ -89,6 +90,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   const chores = startChores(parts, log)
   drainOnSignals({ http, answer: handle, health, log, chores, lock, parts, sender })
   await warnOfLostLinks(store, { ...config, baseUrl }, log)
+  await warnOfPrivateServers(store, config, log)
   await sender.start()
   lock.noteAddress(baseUrl)
   await announce(store, baseUrl)
@@ -114,10 +116,13 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
   }
 }
 
-const sending = ({ smtpUrl, mailFrom }: Pick<Config, 'smtpUrl' | 'mailFrom'>, log: Log) => ({
+type MailConfig = Pick<Config, 'smtpUrl' | 'mailFrom' | 'mailPrivateHosts'>
+const sending = ({ smtpUrl, mailFrom, mailPrivateHosts }: MailConfig, log: Log) => ({
   claimedBy: crypto.randomUUID(),
   defaults: { smtpUrl, from: mailFrom },
+  privateHosts: mailPrivateHosts,
   note: (line: LogFields) => log.write('info', 'delivery', line),
+  noteServer: (line: LogFields) => log.write('warn', 'a mail server refused', line),
   onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: String(error) }),
 })
 
@@ -134,6 +139,16 @@ async function warnOfLostLinks(
     'links in mails lead to an address that only this machine reaches: set EVENTPOST_BASE_URL or --base-url',
     { baseUrl },
   )
+}
+
+/** Apps whose mail server was allowed by an earlier version, or by another setting, wait until it is allowed again. */
+async function warnOfPrivateServers(store: Store, { mailPrivateHosts }: Open, log: Log): Promise<void> {
+  const hosts = (await store.listSmtpUrls()).flatMap((url) => readSmtpUrl(url)?.host ?? [])
+  for (const host of new Set(hosts.filter((one) => isRefusedHost(one, mailPrivateHosts)))) {
+    log.write('warn', 'an app sends through a private address, which is refused: set EVENTPOST_MAIL_PRIVATE_HOSTS', {
+      host,
+    })
+  }
 }
 
 /** Listens, and answers 503 until the store is open. */

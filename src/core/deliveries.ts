@@ -6,7 +6,7 @@ import {
   type Marked,
   type Verdict,
 } from '../store/message-types.ts'
-import { addVerdict, forgetSaid, type JudgeRecord, parseRecord, wishOf } from '../store/judge-records.ts'
+import { addVerdict, forgetReply, type JudgeRecord, parseRecord, wishOf } from '../store/judge-records.ts'
 import { readTimezone } from '../store/local-time.ts'
 import { judgePersonLimits, LIMITED_MS } from '../store/person-limits.ts'
 import type { Store } from '../store/store.ts'
@@ -16,7 +16,7 @@ import { readFacts } from './judge-facts.ts'
 import { giveUpTime, nextOpening } from './send-window.ts'
 
 export type { DeliveryRow, DeliveryWork, JudgeRecord, Marked }
-export { DELIVERY_STATES, forgetSaid }
+export { DELIVERY_STATES, forgetReply }
 
 const HOUR_MS = 3_600_000
 
@@ -42,9 +42,9 @@ export async function judgeDelivery(store: Store, work: DeliveryWork, at: number
 export const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): JudgeRecord | null => parseRecord(record)
 
 /** A rule or a pause may put it off once more: what came of its last try stays known until there is another. */
-function lastTryOf({ delivery }: DeliveryWork): Pick<JudgeRecord, 'tries' | 'said'> {
-  const { tries, said } = readRecord(delivery) ?? {}
-  return { ...(tries === undefined ? {} : { tries }), ...(said === undefined ? {} : { said }) }
+function lastTryOf({ delivery }: DeliveryWork): Pick<JudgeRecord, 'tries' | 'reply'> {
+  const { tries, reply } = readRecord(delivery) ?? {}
+  return { ...(tries === undefined ? {} : { tries }), ...(reply === undefined ? {} : { reply }) }
 }
 
 /** What the rules said, when they were asked, stays beside the wish of now; what the mail itself was like is seen anew. */

@@ -3,7 +3,7 @@ import type { DeliveryRow, DeliveryWork, MessageContent, Verdict } from '../stor
 import { readRecord } from './deliveries.ts'
 import { stopReasonOf } from './judge.ts'
 import type { RehearsalLine } from './rehearsals/run.ts'
-import { sayReason } from './reason-words.ts'
+import { describeReply, sayReason } from './reason-words.ts'
 import { sayTime } from './time-words.ts'
 import { sayName, type Told } from './told.ts'
 import { sayVerdicts } from './verdict-words.ts'
@@ -12,13 +12,13 @@ import { sayVerdicts } from './verdict-words.ts'
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
 
 /**
- * `why` is the one sentence that answers, `said` what the mail server answered last, in its own words; `rules` is all
+ * `why` is the one sentence that answers, `serverReply` what the last refusal of the mail server means; `rules` is all
  * that was looked at, in its order, at `judgedAt` (ms UTC).
  * `rulesAt`: all but one rule had been asked before, and that one was looked at again at `judgedAt`.
  */
 export type Explanation = {
   why: string
-  said?: string
+  serverReply?: string
   judgedAt: number | null
   rulesAt?: number
   rules: ExplainedRule[]
@@ -49,7 +49,8 @@ export function explainDelivery({ delivery, ...about }: Explained): Explanation 
   const verdicts = record?.verdicts ?? []
   return {
     why: [sayState(delivery, told, verdicts), ...sayLinks(delivery, told, verdicts)].join(' '),
-    said: NOT_GONE.includes(delivery.state) ? record?.said : undefined,
+    serverReply:
+      record?.reply !== undefined && NOT_GONE.includes(delivery.state) ? describeReply(record.reply) : undefined,
     // a member may send on what was never judged
     judgedAt: record && verdicts.length > 0 ? record.at : null,
     rulesAt: record?.rulesAt,

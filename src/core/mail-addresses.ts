@@ -10,9 +10,11 @@ export type Mailbox = { name: string; address: string }
 export type SmtpServer = {
   host: string
   port: number
-  /** TLS from the first byte; else it is begun when the server offers it, and before any password is said */
+  /** TLS from the first byte; else by STARTTLS */
   isSecure: boolean
   login: { user: string; password: string } | null
+  /** mail may go without TLS, or under a certificate that nobody signed; never with a password */
+  isTlsOptional?: true
 }
 
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/
@@ -59,17 +61,27 @@ export function findFrom(
 const SUBMISSION_PORT = 587
 const SECURE_PORT = 465
 
+export const SMTP_URL_MESSAGE =
+  'Give an address such as smtps://user:password@smtp.example.com:465. `?tls=optional` works only with smtp:// and without a password.'
+
+const TLS_OPTIONAL = '?tls=optional'
+
 /** Reads the URL of a mail server, or null when it is none. */
 export function readSmtpUrl(text: string): SmtpServer | null {
   const url = URL.parse(text)
   if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
-  if (!/^\/?$/.test(url.pathname) || url.search !== '' || url.hash !== '') return null
+  if (!/^\/?$/.test(url.pathname) || !['', TLS_OPTIONAL].includes(url.search) || url.hash !== '') return null
   const isSecure = url.protocol === 'smtps:'
+  const isTlsOptional = url.search === TLS_OPTIONAL
+  const hasLogin = url.username !== ''
+  if (isTlsOptional && (isSecure || hasLogin)) return null
+  if (!hasLogin && url.password !== '') return null
   try {
     const [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)]
     const port = url.port === '' ? (isSecure ? SECURE_PORT : SUBMISSION_PORT) : Number(url.port)
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-    return { host, port, isSecure, login: user === '' ? null : { user, password } }
+    const login = hasLogin ? { user, password } : null
+    return { host, port, isSecure, login, ...(isTlsOptional ? { isTlsOptional } : {}) }
   } catch {
     return null
   }

@@ -13,10 +13,10 @@ export const SERVER_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies L
  */
 export async function checkMailServer(
   { store, mailer, limits }: Pick<Parts, 'store' | 'mailer' | 'limits'>,
-  { id, accountId }: AppRow,
+  app: AppRow,
 ): Promise<ServerCheck | Refusal | null> {
-  const { allowed, retryAfterSeconds } = limits.take(`server-check:${accountId}`, SERVER_CHECKS)
-  return allowed > 0 ? mailer.checkServer(await store.mailSettings(id)) : refuseChecks(retryAfterSeconds)
+  const { allowed, retryAfterSeconds } = limits.take(`server-check:${app.accountId}`, SERVER_CHECKS)
+  return allowed > 0 ? mailer.checkServer(app, await store.mailSettings(app.id)) : refuseChecks(retryAfterSeconds)
 }
 
 function refuseChecks(retryAfterSeconds: number): Refusal {

@@ -1,5 +1,6 @@
 /** What the rest of the service may ask of the room that sends; it is passed in, so that no door imports it. */
 import type { MailSettings } from '../store/message-types.ts'
+import type { AppRow } from '../store/types.ts'
 import type { DeliveryWork } from './deliveries.ts'
 import type { Mailbox } from './mail-addresses.ts'
 import type { TemplateFault } from './templates.ts'
@@ -15,12 +16,12 @@ export type Sample = Omit<DeliveryWork, 'delivery'>
 
 /**
  * `kept`: nothing leaves this installation, and this is what would have. `unknown`: all of it went out, and no answer
- * came. `reason` is a code, such as `smtp_550`, and `said` what the mail server answered.
+ * came. `reason` is a code, such as `smtp_550`, and `reply` the codes of the mail server's answer, such as `550 5.7.1`.
  */
 export type TestResult =
   | { is: 'sent' }
   | { is: 'kept'; raw: string }
-  | { is: 'failed' | 'unknown'; reason: string; said?: string }
+  | { is: 'failed' | 'unknown'; reason: string; reply?: string }
   | TemplateFault
 
 /**
@@ -39,12 +40,11 @@ export type Way = {
 
 /**
  * What came of reaching a mail server and logging in, with nothing sent. `login`: it took the user name and password, it
- * offers no way to log in, or there is none set. `reason` is a code, such as `smtp_535`, and `said` what the server
- * answered.
+ * offers no way to log in, or there is none set. `reason` and `reply` as above.
  */
 export type ServerCheck =
   | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' }
-  | { is: 'failed'; reason: string; said?: string }
+  | { is: 'failed'; reason: string; reply?: string }
 
 /**
  * Of a pause that is an app's own: what it sends as is refused at a login, which says nothing about others there, nor about
@@ -61,7 +61,9 @@ export type Mailer = {
   /** Sends a sample to a member, at once and past every rule. */
   sendTest(sample: Sample, to: Mailbox): Promise<TestResult>
   /** Tries the server that an app's mails leave through; null where it has none. */
-  checkServer(settings: MailSettings): Promise<ServerCheck | null>
+  checkServer(app: Pick<AppRow, 'publicId'>, settings: MailSettings): Promise<ServerCheck | null>
+  /** Whether an app may not use this server, whatever its name resolves to: it is on this machine or a private network. */
+  refusesServer(url: string): boolean
   /** Resolves when no mail to this person is on its way any more, which for most is at once. */
   landed(contactId: number): Promise<void>
   listPauses(): Pause[]

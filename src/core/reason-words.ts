@@ -52,14 +52,19 @@ const ON_THE_WAY: Record<string, Say> = {
     'Nothing answered at the address and port of the mail server. See that it runs, and that both are right.',
   esocket: () => 'The connection to the mail server broke.',
   edns: () => 'The name of the mail server could not be found.',
-  etls: () => 'The mail server did not begin a secure connection by STARTTLS, and no password is sent without one.',
+  etls: () =>
+    'The mail server does not offer STARTTLS, so nothing was sent. Only without a password, ?tls=optional at the end of its address allows that.',
+  eprivate: () =>
+    'The mail server has no public address: its name does not exist, or leads to a private network. The operator of this installation can allow it with EVENTPOST_MAIL_PRIVATE_HOSTS.',
+  eshared: () =>
+    'This is the mail server of the installation. Remove its address here, or add a user name and password of your own.',
   euntrusted: () =>
     'The certificate of the mail server is not trusted: it is out of date, signed by nobody known, or of another name.',
   eplain: () => 'This port of the mail server did not speak TLS. Where its address begins with smtps://, try smtp://.',
   erequiretls: () => 'The mail server does not keep connections secure as was asked.',
   eauth: () => 'The mail server did not take the user name and password.',
   enoauth: () => 'The mail server asks for a user name and a password.',
-  eprotocol: () => 'The replies of the mail server were malformed or out of step, so the connection was closed.',
+  eprotocol: () => 'The mail server gave an answer that is none.',
   eenvelope: () => 'The mail server took neither the sender nor the person.',
   emessage: () => 'The mail server did not take the mail.',
   estream: () => 'The mail broke off on its way to the mail server.',
@@ -92,6 +97,45 @@ function saySmtp(code: string): string {
     (Object.hasOwn(SMTP_WORDS, code) && SMTP_WORDS[code]) ||
     (code.startsWith('4') ? 'The mail server could not take it then' : undefined)
   return `${known ?? 'The mail server refused the mail'} (it answered ${code}).`
+}
+
+/** Enhanced status codes without their first digit (RFC 3463, RFC 7372), as far as they say more than the code. */
+const ENHANCED_WORDS = new Map([
+  ['1.1', 'there is no such mailbox'],
+  ['1.2', 'the domain of the address takes no email'],
+  ['1.3', 'the address is not valid'],
+  ['1.6', 'the mailbox has moved'],
+  ['1.8', 'the domain of the sender does not exist'],
+  ['1.10', 'the domain of the address takes no email'],
+  ['2.1', 'the mailbox is disabled'],
+  ['2.2', 'the mailbox is full'],
+  ['2.3', 'the email is too large'],
+  ['3.1', 'the mail server is full'],
+  ['3.2', 'the mail server accepts no email at the moment'],
+  ['3.4', 'the email is too large'],
+  ['4.5', 'the mail server is busy'],
+  ['4.7', 'the mail server tried for too long'],
+  ['7.0', 'its policy does not allow the email'],
+  ['7.1', 'its policy does not allow the email'],
+  ['7.3', 'its policy does not allow the email'],
+  ['7.8', 'the user name or the password is wrong'],
+  ['7.9', 'it needs a stronger way to sign in, such as an app password'],
+  ['7.20', 'no DKIM signature passed'],
+  ['7.21', 'no DKIM signature is of the sender'],
+  ['7.22', 'no DKIM signature is of the sender'],
+  ['7.23', 'the SPF check failed'],
+  ['7.24', 'the SPF record cannot be read'],
+  ['7.25', 'the address of the sending server has no matching name in DNS'],
+  ['7.26', 'the checks of SPF, DKIM and DMARC failed'],
+  ['7.27', 'the domain of the sender takes no email'],
+  ['7.28', 'too many emails came at once'],
+])
+
+/** What a mail server's answer means, by its codes alone (`550 5.7.26`): its own text may be anything. */
+export function describeReply(reply: string): string {
+  const [, enhanced = ''] = / \d\.(.*)$/.exec(reply) ?? []
+  const meaning = ENHANCED_WORDS.get(enhanced)
+  return `The mail server answered ${reply}${meaning === undefined ? '' : `: ${meaning}`}.`
 }
 
 /** The sentence of a code. What a provider reports later is its own text, and stands in quotes. */

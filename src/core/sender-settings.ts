@@ -2,7 +2,7 @@
 import type { MailSettings, SendWindow } from '../store/message-types.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { readEmail } from './email.ts'
-import { readSmtpUrl } from './mail-addresses.ts'
+import { readSmtpUrl, SMTP_URL_MESSAGE } from './mail-addresses.ts'
 import type { Parts } from './parts.ts'
 import type { FieldError } from './refusals.ts'
 import { cleanText } from './template-scope.ts'
@@ -77,7 +77,8 @@ export function maskSmtpUrl(text: string): string {
   const server = readSmtpUrl(text)
   if (!server) return 'an address that cannot be read'
   const login = server.login === null ? '' : `${encodeURIComponent(server.login.user)}:…@`
-  return `${server.isSecure ? 'smtps' : 'smtp'}://${login}${server.host}:${server.port}`
+  const option = server.isTlsOptional ? '?tls=optional' : ''
+  return `${server.isSecure ? 'smtps' : 'smtp'}://${login}${server.host}:${server.port}${option}`
 }
 
 type Read = { text: SenderText; errors: FieldError[] }
@@ -149,8 +150,7 @@ function readWindow(read: Read): SendWindow | null {
 function readSmtp(read: Read): { smtpUrl?: string | null } {
   const text = read.text.smtpUrl.trim()
   if (text === '') return read.text.dropsSmtp ? { smtpUrl: null } : {}
-  const message = 'Give an address such as smtps://user:password@smtp.example.com:465.'
-  return { smtpUrl: readSmtpUrl(text) ? text : fault(read, 'smtpUrl', message) }
+  return { smtpUrl: readSmtpUrl(text) ? text : fault(read, 'smtpUrl', SMTP_URL_MESSAGE) }
 }
 
 /** Checks what someone typed; errors name the fields of SenderText. */

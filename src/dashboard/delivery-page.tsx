@@ -8,7 +8,7 @@ import type { TemplateFault } from '../core/templates.ts'
 import { DeliveryBadge, deliveryPath } from './delivery-words.tsx'
 import { messagePath } from './messages-page.tsx'
 import { ResendForm } from './delivery-resend.tsx'
-import { DeliveryTimeline, RulesSection, SaidSection } from './delivery-record.tsx'
+import { DeliveryTimeline, RulesSection, ReplySection } from './delivery-record.tsx'
 import { eventPath, personPath } from './feed.tsx'
 import { Frame } from './frame.tsx'
 import { MailNotices, type MailState } from './mail-notices.tsx'
@@ -46,7 +46,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
     <MailNotices viewer={props.viewer} state={props.mailState} />
     <div class="columns words-first">
       <div>
-        <SaidSection explained={props.shown.explained} />
+        <ReplySection explained={props.shown.explained} />
         <RulesSection explained={props.shown.explained} />
         <MailSection {...props} />
       </div>

@@ -4,7 +4,7 @@ import type { DeliveryState, Explanation, MessageRow, ShownDelivery } from '../c
 import { Badge, type Mood } from './parts/badge.tsx'
 import { EmptyState } from './parts/empty.tsx'
 import { type Column, Table } from './parts/table.tsx'
-import { Said, SentText } from './parts/text.tsx'
+import { SentText } from './parts/text.tsx'
 import { ExactTime } from './parts/time.tsx'
 import { type Moment, Timeline } from './parts/timeline.tsx'
 
@@ -52,12 +52,12 @@ function moodOf(rule: string, verdict: Rule['verdict']): { mood: Mood; children:
   return verdict === 'pass' ? { mood: 'good', children: 'Send' } : { mood: 'caution', children: 'Do not send' }
 }
 
-/** What the mail server answered when it did not take the mail, word for word. */
-export const SaidSection = ({ explained: { said } }: { explained: Explanation }) =>
-  said !== undefined && (
+/** What the mail server answered when it did not accept the email. */
+export const ReplySection = ({ explained: { serverReply } }: { explained: Explanation }) =>
+  serverReply !== undefined && (
     <section>
-      <h2>What the mail server said</h2>
-      <Said>{said}</Said>
+      <h2>Mail server</h2>
+      <p>{serverReply} The full answer is in the log of this installation.</p>
     </section>
   )
 

@@ -1,12 +1,11 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../core/members.ts'
-import { sayReason } from '../core/reason-words.ts'
+import { describeReply, sayReason } from '../core/reason-words.ts'
 import type { TestResult } from '../core/mailer.ts'
 import type { EditorProps } from './message-editor.tsx'
 import { Button } from './parts/button.tsx'
 import { Select } from './parts/choice.tsx'
 import { Notice } from './parts/notice.tsx'
-import { Said } from './parts/text.tsx'
 
 /** What came of a test mail to a member. */
 export type TestOutcome = { to: string; result: TestResult }
@@ -41,8 +40,7 @@ function Told({ to, result }: TestOutcome) {
       <Notice kind="caution">{`Nobody knows whether ${to} gets it. ${why}`}</Notice>
     ) : (
       <Notice kind="error">
-        {`Nothing was sent. ${why}${result.said === undefined ? '' : ' It said:'}`}
-        {result.said !== undefined && <Said>{result.said}</Said>}
+        {`Nothing was sent. ${why}${result.reply === undefined ? '' : ` ${describeReply(result.reply)}`}`}
       </Notice>
     )
   }

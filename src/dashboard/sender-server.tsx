@@ -1,12 +1,11 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../core/members.ts'
 import type { ServerCheck } from '../core/mailer.ts'
-import { sayServerFault } from '../core/reason-words.ts'
+import { describeReply, sayServerFault } from '../core/reason-words.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../core/refusals.ts'
 import { pathOf } from './frame.tsx'
 import { ActionForm } from './parts/button.tsx'
 import { Notice } from './parts/notice.tsx'
-import { Said } from './parts/text.tsx'
 import type { SenderProps } from './sender-page.tsx'
 
 const ID = 'server-check'
@@ -36,8 +35,7 @@ function Told({ check, server, from }: Found) {
   if (check.is === 'failed') {
     return (
       <Notice kind="error">
-        {`${sayServerFault(check.reason)}${check.said === undefined ? '' : ' It said:'}`}
-        {check.said !== undefined && <Said>{check.said}</Said>}
+        {`${sayServerFault(check.reason)}${check.reply === undefined ? '' : ` ${describeReply(check.reply)}`}`}
       </Notice>
     )
   }

@@ -96,12 +96,20 @@ async function save(parts: PageParts, request: Request, viewer: Viewer, form: Fo
   if ('errors' in reading) {
     return showSender(parts, request, viewer, { status: 400, typed: { sender, errors: reading.errors } })
   }
+  const { smtpUrl } = reading.settings
+  if (typeof smtpUrl === 'string' && parts.mailer.refusesServer(smtpUrl)) {
+    const errors = [{ field: 'smtpUrl', code: 'invalid', message: PRIVATE_SERVER }]
+    return showSender(parts, request, viewer, { status: 400, typed: { sender, errors } })
+  }
   return saveSettings(parts, request, viewer, {
     settings: reading.settings,
     typed: { sender, errors: [] },
     flash: 'sender_saved',
   })
 }
+
+const PRIVATE_SERVER =
+  'This address is not public. Use a public mail server, or ask the operator of this installation to allow it with EVENTPOST_MAIL_PRIVATE_HOSTS.'
 
 type Saving = { settings: Partial<MailSettings>; typed?: Typed; flash: FlashCode }
 

@@ -1,5 +1,5 @@
 /** One delivery, from its claim to what became of it (messages.md, Sending; spec 1.5). */
-import { type DeliveryWork, forgetSaid, judgeDelivery, type JudgeRecord } from '../core/deliveries.ts'
+import { type DeliveryWork, forgetReply, judgeDelivery, type JudgeRecord } from '../core/deliveries.ts'
 import type { RenderedMail } from '../core/mailer.ts'
 import { publicId } from '../core/public-ids.ts'
 import { judgeFault } from '../core/template-faults.ts'
@@ -57,7 +57,7 @@ const withLinks = (record: JudgeRecord, { refusedLinks }: RenderedMail): JudgeRe
 })
 
 async function capture(parts: DeliverParts, work: DeliveryWork, { raw }: ComposedMail, record: JudgeRecord) {
-  const kept = { ...claimOf(parts, work), raw: raw.toString('utf8'), record: JSON.stringify(forgetSaid(record)) }
+  const kept = { ...claimOf(parts, work), raw: raw.toString('utf8'), record: JSON.stringify(forgetReply(record)) }
   const marked = await parts.store.markCaptured(kept)
   return endOf(marked, 'kept')
 }

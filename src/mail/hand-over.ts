@@ -1,9 +1,10 @@
 /** A mail goes to its server, and what that answered is written down (messages.md, Sending). */
-import { type DeliveryWork, forgetSaid, type JudgeRecord, type Marked } from '../core/deliveries.ts'
+import { type DeliveryWork, forgetReply, type JudgeRecord, type Marked } from '../core/deliveries.ts'
+import { publicId } from '../core/public-ids.ts'
 import type { Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOff, retry } from './marks.ts'
-import { isLoginAsked, isLoginRefused, isPlea, type Outcome, reasonOf } from './provider.ts'
+import { isLoginAsked, isLoginRefused, isPlea, noteAnswer, type Outcome, reasonOf, replyOf } from './provider.ts'
 import { placesOf, type Route } from './routes.ts'
 
 type Handing = { route: Route; composed: ComposedMail; record: JudgeRecord }
@@ -20,7 +21,7 @@ export async function handOver(
     const isServer = places.some((place) => place !== route.own && breaker.isHeld(place))
     return putOff(parts, work, { reason: isServer ? 'server_paused' : 'sender_paused', dueAt: until, record: judged })
   }
-  const record = forgetSaid(judged)
+  const record = forgetReply(judged)
   const sentAt = clock.steadyNow()
   for (const place of places) breaker.admit(place)
   let marked: Awaited<ReturnType<typeof store.markHanded>> | null = null
@@ -30,6 +31,12 @@ export async function handOver(
   })
   if (!outcome) throw new Error('a route without a provider')
   tellBreaker(breaker, { route, outcome, sentAt })
+  noteAnswer(parts, {
+    about: publicId('dlv', work.delivery.id),
+    appId: work.app.publicId,
+    server: route.server,
+    outcome,
+  })
   return conclude(parts, work, { outcome, marked, record })
 }
 
@@ -95,10 +102,10 @@ async function conclude(parts: DeliverParts, work: DeliveryWork, { outcome, mark
       return retry(parts, work, { reason: 'not_saved', isServerFault: true, record })
     case 'refused':
       if (isAboutUs(outcome) || outcome.code < 500) {
-        const said = withSaid(record, outcome)
-        return retry(parts, work, { reason, isServerFault: isAboutUs(outcome), record: said })
+        const replied = { ...record, reply: replyOf(outcome) }
+        return retry(parts, work, { reason, isServerFault: isAboutUs(outcome), record: replied })
       }
-      return refuseForGood(parts, work, { refusal: outcome, record: withSaid(record, outcome) })
+      return refuseForGood(parts, work, { refusal: outcome, record: { ...record, reply: replyOf(outcome) } })
   }
 }
 
@@ -106,9 +113,6 @@ type Refusal = Outcome & { is: 'refused' }
 
 const isAboutUs = (refusal: Refusal): boolean =>
   refusal.about === 'sender' || refusal.about === 'session' || isLoginAsked(refusal)
-
-const withSaid = (record: JudgeRecord, { said }: Refusal): JudgeRecord =>
-  said === undefined ? record : { ...record, said }
 
 /** A mailbox that is not there is never written to again. */
 type ForGood = { refusal: Refusal; record: JudgeRecord }

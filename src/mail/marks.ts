@@ -2,6 +2,7 @@
 import { type DeliveryWork, type JudgeRecord, type Marked, readRecord, whenToGiveUp } from '../core/deliveries.ts'
 import type { Parts } from '../core/parts.ts'
 import type { Breaker } from './breaker.ts'
+import type { NoteServer } from './provider.ts'
 import { retryDelay } from './retries.ts'
 import type { Routes } from './routes.ts'
 
@@ -14,6 +15,7 @@ export type DeliverParts = {
   breaker: Breaker
   /** who claims; another name than that of any process before */
   claimedBy: string
+  noteServer: NoteServer
   /** aborted when the process stops */
   stopping: AbortSignal
 }

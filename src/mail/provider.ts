@@ -3,13 +3,14 @@ import type { ComposedMail } from './compose.ts'
 
 /**
  * What became of a mail. `withheld`: the hand-over was refused, and nothing was sent. `refused`: the server said no,
- * with `code` and perhaps an enhanced one such as 5.1.1, and `said` in its own words; `about` tells what it meant.
- * `unreachable`: nothing was sent. `unknown`: all of it was sent, and no answer came that says what became of it.
+ * with `code` and perhaps an enhanced one such as 5.1.1; `answer` is its text, for the log alone; `about` tells what it
+ * meant.
+ * `unreachable`: nothing was sent. `unknown`: all of it was sent, and no answer came.
  */
 export type Outcome =
   | { is: 'sent' }
   | { is: 'withheld' }
-  | { is: 'refused'; code: number; enhanced: string | null; said?: string; about: About }
+  | { is: 'refused'; code: number; enhanced: string | null; answer?: string; about: About }
   | { is: 'unreachable'; reason: string }
   | { is: 'unknown'; reason: string }
 
@@ -38,19 +39,31 @@ export const reasonOf = (outcome: Outcome): string => {
   return 'reason' in outcome ? outcome.reason : outcome.is
 }
 
+/** The codes of a refusal, such as `550 5.7.1`: what is kept and shown of it, because its text may be anything. */
+export const replyOf = (outcome: Outcome): string | undefined => {
+  if (outcome.is !== 'refused') return undefined
+  return outcome.enhanced === null ? String(outcome.code) : `${outcome.code} ${outcome.enhanced}`
+}
+
+/** What a mail server did not take, with its full answer: for the log. */
+export type NoteServer = (line: Asked & { reason: string; answer: string }) => void
+/** What it was asked for: a delivery by its id, or a test email or a check of the server. */
+type Asked = { about: string; appId: string; server: string }
+
+export function noteAnswer(
+  { noteServer }: { noteServer: NoteServer },
+  { outcome, ...asked }: Asked & { outcome: Outcome },
+): void {
+  if (outcome.is !== 'refused') return
+  noteServer({ ...asked, reason: reasonOf(outcome), answer: outcome.answer ?? '' })
+}
+
 /** Asked when all of the mail but its end is out: commits the hand-over and says whether the mail may go. */
 export type HandOver = () => Promise<boolean>
 
-export type SendOptions = {
-  /** the email has its final dot and still waits for the reply: it no longer takes the place of another */
-  onSlow?: () => void
-  /** aborted when the email is to be given up, unless it is being handed over */
-  signal?: AbortSignal
-}
-
 export type Provider = {
   /** Never rejects, and calls `handOver` at most once an attempt, just before nothing can be taken back. */
-  send(mail: ComposedMail, handOver: HandOver, options?: SendOptions): Promise<Outcome>
+  send(mail: ComposedMail, handOver: HandOver): Promise<Outcome>
   /** Lets what is on its way finish, and ends the connections. */
   close(): void
 }

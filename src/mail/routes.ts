@@ -3,8 +3,9 @@ import { findFrom, type Mailbox, readMailbox, readSmtpUrl, type SmtpServer } fro
 import type { DeliveryWork } from '../core/deliveries.ts'
 import { ownPlaceOf, type Way } from '../core/mailer.ts'
 import type { DkimKey } from './compose.ts'
+import { type Dial, dialAny } from './dial.ts'
 import type { Provider } from './provider.ts'
-import { createSmtpProvider } from './smtp.ts'
+import { createSmtpProvider, SMTP_LIMITS } from './smtp.ts'
 
 /** What the installation sends with; null where nothing is set. */
 export type MailDefaults = { smtpUrl: string | null; from: string | null }
@@ -40,32 +41,45 @@ const FORGOTTEN_MS = 3_600_000
 /** `provider` undefined: no mail went there yet; null: what was set is no address of a mail server. */
 type Known = { login: string; provider: Provider | null | undefined; namedAt: number }
 
-type Options = { monotonicMs: () => number; createProvider?: (url: string) => Provider | null }
+/** Which server a mail goes through. `isOwn`: the app set it, and not the operator. */
+type Server = { url: string; isOwn: boolean }
+
+type Options = {
+  monotonicMs: () => number
+  /** connects to the servers of apps */
+  dialOwn: Dial
+  createProvider?: (url: string, dial: Dial) => Provider | null
+}
 
 /** Connections are opened once for each server, and shared by the apps that use it. */
-export function createRoutes(defaults: MailDefaults, { monotonicMs, createProvider = providerOf }: Options) {
+export function createRoutes(defaults: MailDefaults, { monotonicMs, dialOwn, createProvider = providerOf }: Options) {
   const sender = defaults.from === null ? null : readMailbox(defaults.from)
-  /** By URL, whoever was named last at the end. */
+  /** By `keyOf`, whoever was named last at the end. */
   const known = new Map<string, Known>()
   let logins = 0
+  const dialFor = ({ isOwn }: Server): Dial => (isOwn ? dialOwn : dialAny)
 
   const forgetOld = (now: number): void => {
-    for (const [url, { provider, namedAt }] of known) {
+    for (const [key, { provider, namedAt }] of known) {
       if (namedAt > now - FORGOTTEN_MS) return
-      known.delete(url)
+      known.delete(key)
       provider?.close()
     }
   }
-  const nameLogin = (url: string): Known => {
+  const nameLogin = (server: Server): Known => {
     const now = monotonicMs()
-    const found = known.get(url) ?? { login: `login ${logins++}`, provider: undefined }
+    const key = keyOf(server)
+    const found = known.get(key) ?? { login: `login ${logins++}`, provider: undefined }
     const named = Object.assign(found, { namedAt: now })
-    known.delete(url)
-    known.set(url, named)
+    known.delete(key)
+    known.set(key, named)
     forgetOld(now)
     return named
   }
-  const urlOf = ({ smtpUrl }: Pick<MailSettings, 'smtpUrl'>): string | null => smtpUrl ?? defaults.smtpUrl
+  const serverOf = ({ smtpUrl }: Pick<MailSettings, 'smtpUrl'>): Server | null => {
+    if (smtpUrl !== null) return { url: smtpUrl, isOwn: true }
+    return defaults.smtpUrl === null ? null : { url: defaults.smtpUrl, isOwn: false }
+  }
 
   return {
     sender,
@@ -75,32 +89,33 @@ export function createRoutes(defaults: MailDefaults, { monotonicMs, createProvid
       if (from === null) return { fault: 'no_sender' }
       const replyTo = mail.replyTo ?? settings.replyTo
       const common = { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings) }
-      const url = urlOf(settings)
-      if (url === null) return { ...common, server: CAPTURE, login: CAPTURE, own: CAPTURE, provider: null }
-      const named = nameLogin(url)
-      const { login, provider = createProvider(url) } = named
+      const server = serverOf(settings)
+      if (server === null) return { ...common, server: CAPTURE, login: CAPTURE, own: CAPTURE, provider: null }
+      const named = nameLogin(server)
+      const { login, provider = createProvider(server.url, dialFor(server)) } = named
       named.provider = provider
       if (provider === null) return { fault: 'smtp_url' }
       return {
         ...common,
-        server: placeOf(url),
+        server: placeOf(server),
         login,
         own: ownPlaceOf(login, message.appId, findFrom({}, settings, sender)),
         provider,
       }
     },
     /** null where nothing leaves, or what was set is no address of a mail server. */
-    findServer(settings: MailSettings): SmtpServer | null {
-      const url = urlOf(settings)
-      return url === null ? null : readSmtpUrl(url)
+    findServer(settings: MailSettings): { server: SmtpServer; dial: Dial } | null {
+      const found = serverOf(settings)
+      const server = found && readSmtpUrl(found.url)
+      return found && server && { server, dial: dialFor(found) }
     },
     findWay(settings: MailSettings): Way {
-      const url = urlOf(settings)
-      const isUnreadable = url !== null && readSmtpUrl(url) === null
+      const server = serverOf(settings)
+      const isUnreadable = server !== null && readSmtpUrl(server.url) === null
       const common = { from: findFrom({}, settings, sender), isOwn: settings.smtpUrl !== null, isUnreadable }
-      if (url === null || isUnreadable) return { ...common, server: null, login: null, places: [] }
-      const [server, login] = [nameOf(url), nameLogin(url).login]
-      return { ...common, server, login, places: [placeOf(url), login] }
+      if (server === null || isUnreadable) return { ...common, server: null, login: null, places: [] }
+      const { login } = nameLogin(server)
+      return { ...common, server: nameOf(server.url), login, places: [placeOf(server), login] }
     },
     close(): void {
       for (const { provider } of known.values()) provider?.close()
@@ -108,17 +123,23 @@ export function createRoutes(defaults: MailDefaults, { monotonicMs, createProvid
   }
 }
 
-const providerOf = (url: string): Provider | null => {
+const providerOf = (url: string, dial: Dial): Provider | null => {
   const server = readSmtpUrl(url)
-  return server && createSmtpProvider(server)
+  return server && createSmtpProvider(server, SMTP_LIMITS, dial)
 }
+
+/** What an app set and what the operator set are apart, also where both wrote the same: they may reach other hosts. */
+const keyOf = ({ url, isOwn }: Server): string => `${isOwn ? 'app ' : ''}${url}`
 
 const nameOf = (url: string): string => {
   const server = readSmtpUrl(url)
   return server === null ? url : `${server.host}:${server.port}`
 }
 
-const placeOf = (url: string): string => `${readSmtpUrl(url)?.isSecure ? 'smtps' : 'smtp'}://${nameOf(url)}`
+const placeOf = ({ url, isOwn }: Server): string => {
+  const scheme = readSmtpUrl(url)?.isSecure ? 'smtps' : 'smtp'
+  return keyOf({ url: `${scheme}://${nameOf(url)}`, isOwn })
+}
 
 const readDkim = ({ dkimDomain, dkimSelector, dkimKey }: DeliveryWork['settings']): DkimKey | null =>
   dkimDomain === null || dkimSelector === null || dkimKey === null

@@ -1,19 +1,24 @@
 /** The loop that takes due deliveries out (messages.md, Sending): claims a few, delivers them side by side, sleeps. */
+import { readSmtpUrl } from '../core/mail-addresses.ts'
 import type { Mailer } from '../core/mailer.ts'
 import type { Parts } from '../core/parts.ts'
+import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
 import { createBreaker } from './breaker.ts'
+import { createGuardedDial, type Dial } from './dial.ts'
 import { createDispatch, type DispatchParts } from './dispatch.ts'
-import type { Provider } from './provider.ts'
+import { noteAnswer, type Provider } from './provider.ts'
 import { createRoutes, type MailDefaults } from './routes.ts'
 import { renderSample } from './samples.ts'
 import { checkServer } from './server-check.ts'
 import { sendTest } from './test-mail.ts'
 
 export type SenderParts = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey'> &
-  Pick<DispatchParts, 'claimedBy' | 'note' | 'onFault'> & {
+  Pick<DispatchParts, 'claimedBy' | 'note' | 'noteServer' | 'onFault'> & {
     defaults: MailDefaults
+    /** what servers of apps may be reached at beside public addresses */
+    privateHosts: PrivateHosts
     /** another way out than SMTP */
-    createProvider?: (url: string) => Provider | null
+    createProvider?: (url: string, dial: Dial) => Provider | null
   }
 
 export type Sender = Mailer & {
@@ -30,6 +35,7 @@ export function createSender(sending: SenderParts): Sender {
   const stop = new AbortController()
   const routes = createRoutes(sending.defaults, {
     monotonicMs: clock.monotonicMs,
+    dialOwn: createGuardedDial({ allowed: sending.privateHosts, findShared: () => findShared(sending) }),
     createProvider: sending.createProvider,
   })
   const breaker = createBreaker(clock)
@@ -49,12 +55,25 @@ export function createSender(sending: SenderParts): Sender {
     },
     sender: routes.sender,
     preview: (sample) => renderSample(sample, `${baseUrl}/u/preview`),
-    sendTest: (sample, to) => sendTest({ routes, clock, baseUrl }, sample, to),
-    checkServer: (settings) => checkServer(routes.findServer(settings)),
+    sendTest: (sample, to) => sendTest({ ...sending, routes }, sample, to),
+    async checkServer({ publicId: appId }, settings) {
+      const found = routes.findServer(settings)
+      if (found === null) return null
+      const { server, dial } = found
+      const asked = { about: 'server check', appId, server: `${server.host}:${server.port}` } as const
+      return checkServer(server, { dial, onFailure: (outcome) => noteAnswer(sending, { ...asked, outcome }) })
+    },
+    refusesServer: (url) => isRefusedHost(readSmtpUrl(url)?.host ?? '', sending.privateHosts),
     landed,
     listPauses: breaker.listPauses,
     findWay: routes.findWay,
   }
+}
+
+/** The installation's server, where several accounts send through it. */
+async function findShared({ store, defaults: { smtpUrl } }: SenderParts) {
+  if (smtpUrl === null || (await store.listAccounts()).length < 2) return null
+  return readSmtpUrl(smtpUrl)
 }
 
 type LoopOptions = { waitMs: () => number; onFault: (error: unknown) => void; stopping: AbortSignal }

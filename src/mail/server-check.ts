@@ -1,9 +1,12 @@
 /** Whether a mail server can be reached and takes the login, found out before a mail fails. */
+import type { Socket } from 'node:net'
+import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { SmtpServer } from '../core/mail-addresses.ts'
 import type { ServerCheck } from '../core/mailer.ts'
+import { type Dial, dialAny } from './dial.ts'
 import { loadConnection } from './nodemailer.ts'
-import { reasonOf } from './provider.ts'
-import { connect, connectionOptions, readConnectError, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
+import { type Outcome, reasonOf, replyOf } from './provider.ts'
+import { connectionOptions, readOutcome, SILENT, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
 
 /**
  * Altogether, because somebody waits for it: a server that is silent, and one that never comes to an end. Below the time
@@ -11,29 +14,58 @@ import { connect, connectionOptions, readConnectError, SMTP_LIMITS, type SmtpLim
  */
 export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, connectMs: 6_000, answerMs: 6_000, mailMs: 7_000 }
 
+type Checking = { limits?: SmtpLimits; dial?: Dial; onFailure?: (outcome: Outcome) => void }
+
 /**
  * Connects as for a mail, makes the connection secure, logs in, and takes its leave before any mail. By nodemailer's
  * connection, because its `verify` says neither whether it logged in nor whether it is secure, and cannot be ended.
  */
-export async function checkServer(server: SmtpServer | null, limits = CHECK_LIMITS): Promise<ServerCheck | null> {
+export async function checkServer(
+  server: SmtpServer | null,
+  { limits = CHECK_LIMITS, dial = dialAny, onFailure = () => {} }: Checking = {},
+): Promise<ServerCheck | null> {
   if (server === null) return null
+  const startedAt = performance.now()
+  try {
+    const socket = await dial(server, Math.min(limits.connectMs, limits.mailMs))
+    return await checkConnection(server, { socket, limits, leftMs: limits.mailMs - (performance.now() - startedAt) })
+  } catch (error) {
+    const outcome = readOutcome(error, 'before', server.login)
+    onFailure(outcome)
+    return { is: 'failed', reason: reasonOf(outcome), reply: replyOf(outcome) }
+  }
+}
+
+type Connected = { socket: Socket; limits: SmtpLimits; leftMs: number }
+
+async function checkConnection(server: SmtpServer, { socket, limits, leftMs }: Connected): Promise<ServerCheck> {
   const { auth, ...options } = connectionOptions(server, limits)
   const Connection = await loadConnection()
-  const connection = new Connection(options)
-  const timer = setTimeout(() => connection.emit('error', { code: 'ETIMEDOUT' }), limits.mailMs)
+  const connection = new Connection({ ...options, connection: socket })
+  const timer = setTimeout(() => connection.emit('error', SILENT), leftMs)
   try {
-    await connect(connection, auth)
+    await reach(connection, auth)
     connection.quit()
     return {
       is: 'fine',
       isSecure: connection.secure,
       login: auth ? (connection.allowsAuth ? 'taken' : 'unasked') : 'none',
     }
-  } catch (error) {
-    const outcome = readConnectError(error, server.login)
-    return { is: 'failed', reason: reasonOf(outcome), said: outcome.is === 'refused' ? outcome.said : undefined }
   } finally {
     clearTimeout(timer)
     connection.close()
   }
+}
+
+/** Resolves when the server is ready for a mail. */
+function reach(connection: SMTPConnection, auth?: { user: string; pass: string }): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  connection.on('error', reject)
+  connection.on('end', () => reject({ code: 'ECONNECTION' }))
+  connection.connect((failed) => {
+    if (failed) return reject(failed)
+    if (!auth || !connection.allowsAuth) return resolve()
+    connection.login(auth, (refused) => (refused ? reject(refused) : resolve()))
+  })
+  return promise
 }

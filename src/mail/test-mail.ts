@@ -4,18 +4,18 @@ import type { Sample, TestResult } from '../core/mailer.ts'
 import type { Clock } from '../core/parts.ts'
 import { TEST_TOKEN } from '../core/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
-import { type Outcome, type Provider, reasonOf } from './provider.ts'
+import { noteAnswer, type NoteServer, type Outcome, type Provider, reasonOf, replyOf } from './provider.ts'
 import type { Routes } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
 
 /** Somebody waits for it, also where a server takes a mail only word by word. */
 const TEST_MS = 20_000
 
-type TestParts = { routes: Routes; clock: Clock; baseUrl: string }
+type TestParts = { routes: Routes; clock: Clock; baseUrl: string; noteServer: NoteServer }
 
 /** Its link to unsubscribe leads nowhere: nobody shall end another's mail by looking at a test. */
 export async function sendTest(
-  { routes, clock, baseUrl }: TestParts,
+  { routes, clock, baseUrl, noteServer }: TestParts,
   sample: Sample,
   to: Mailbox,
 ): Promise<TestResult> {
@@ -31,8 +31,8 @@ export async function sendTest(
   if (route.provider === null) return { is: 'kept', raw: composed.raw.toString('utf8') }
   const outcome = await sendSoon(route.provider, composed)
   if (outcome.is === 'sent') return { is: 'sent' }
-  const said = outcome.is === 'refused' ? outcome.said : undefined
-  return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome), said }
+  noteAnswer({ noteServer }, { about: 'test email', appId: sample.app.publicId, server: route.server, outcome })
+  return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome), reply: replyOf(outcome) }
 }
 
 /** Sends at once, or within so many ms not at all: whoever is told that it did not go, or that nobody knows, shall be right: after that it is not handed over any more. */

@@ -3,8 +3,8 @@ import type { SuppressionReason, Verdict } from './message-types.ts'
 /**
  * What was judged, and when (ms UTC); JSON in the delivery. `rulesAt`: the other rules had been asked before, and one
  * was looked at again since. `sentOn`: a member sent it on then. `keptAt`: it was in the outbox. `tries`: how often it failed
- * to go, since it was queued or sent on. `said`: what the mail server answered when it refused it last, until it is tried
- * again.
+ * to go, since it was queued or sent on. `reply`: the codes with which the mail server refused it last, such as
+ * `550 5.7.1`, until it is tried again.
  */
 export type JudgeRecord = {
   at: number
@@ -13,15 +13,15 @@ export type JudgeRecord = {
   sentOn?: { at: number }
   keptAt?: number
   tries?: number
-  said?: string
+  reply?: string
 }
 
 /** The record of a delivery, or null where nothing was written yet. */
 export const parseRecord = (json: string | null): JudgeRecord | null =>
   json === null ? null : (JSON.parse(json) as JudgeRecord)
 
-/** The record of a delivery that goes to its mail server, whose earlier words are answered by what comes now. */
-export const forgetSaid = ({ said: _, ...record }: JudgeRecord): JudgeRecord => record
+/** The record of a delivery that is tried again, without the reply to its last try. */
+export const forgetReply = ({ reply: _, ...record }: JudgeRecord): JudgeRecord => record
 
 /** What the list, or what is stored of the person, says of writing to them; `reason` null: nothing against it. */
 export const wishOf = (reason: SuppressionReason | null): Verdict => ({

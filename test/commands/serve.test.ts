@@ -122,6 +122,7 @@ describe('links in mails', () => {
     return lines.filter((line) => JSON.parse(line).level === 'warn')
   }
   const FAR = { env: { EVENTPOST_SMTP_URL: 'smtp://user:pa55@mail.example.com:587' } }
+  const PRIVATE = 'EVENTPOST_MAIL_PRIVATE_HOSTS'
   const REACHED = ['--base-url', 'https://post.example.com']
 
   test(
@@ -156,6 +157,29 @@ describe('links in mails', () => {
       await store.close()
       expect(await warnings([], { data: own })).toHaveLength(1)
       expect(await warnings(REACHED, { data: own })).toEqual([])
+    },
+    MANY_MS,
+  )
+
+  test(
+    'a private mail server of an app is named, unless it is allowed',
+    async () => {
+      const near = join(folder, 'near')
+      await setUp(near)
+      const store = await openStore(near, { threads: false })
+      const account = await store.findAccount(null)
+      const [app] = await store.listApps(account?.id ?? '')
+      const by = { accountId: account?.id ?? '', appId: app?.id ?? 0, actor: 'test', at: Date.now() }
+      await store.setMailSettings({ ...by, settings: { smtpUrl: 'smtp://ada:pa55@10.0.0.5' } })
+      await store.close()
+      const [line = '{}', ...more] = await warnings(REACHED, { data: near })
+      expect([JSON.parse(line), more]).toMatchObject([
+        { message: expect.stringContaining(PRIVATE), host: '10.0.0.5' },
+        [],
+      ])
+      expect(line).not.toContain('pa55')
+      const env = { [PRIVATE]: '10.0.0.0/24' }
+      expect(await warnings(REACHED, { data: near, env })).toEqual([])
     },
     MANY_MS,
   )

@@ -71,11 +71,11 @@ describe('a state is said', () => {
     )
   })
 
-  test('with what the mail server said, unless it is on its way again or gone', () => {
-    const record = JSON.stringify({ at: NOW, verdicts: [], said: '550 no' })
-    const telling = DELIVERY_STATES.filter((state) => explain(deliveryOf({ state, record })).said === '550 no')
+  test('with what the mail server answered, unless it is on its way again or gone', () => {
+    const record = JSON.stringify({ at: NOW, verdicts: [], reply: '550 5.7.1' })
+    const telling = DELIVERY_STATES.filter((state) => explain(deliveryOf({ state, record })).serverReply !== undefined)
     expect(telling.sort()).toEqual(['deferred', 'failed', 'skipped'])
-    expect(explain(deliveryOf({ state: 'failed', reason: 'smtp_550' })).said).toBeUndefined()
+    expect(explain(deliveryOf({ state: 'failed', reason: 'smtp_550' })).serverReply).toBeUndefined()
   })
 
   test.each([...DELIVERY_STATES])('also when nothing is known of %s', (state) => {

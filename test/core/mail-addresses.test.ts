@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { makeMailbox, readMailbox, readSmtpUrl } from '../../src/core/mail-addresses.ts'
+import { makeMailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../../src/core/mail-addresses.ts'
 
 describe('readMailbox', () => {
   test.each([
@@ -34,11 +34,12 @@ test('makeMailbox keeps a name on one line, and short', () => {
 
 describe('readSmtpUrl', () => {
   const server = { host: 'mail.example.com', port: 587, isSecure: false, login: null }
-  test.each([
+  test.each<[string, SmtpServer]>([
     ['smtp://mail.example.com', server],
     ['smtp://mail.example.com/', server],
     ['smtps://mail.example.com', { ...server, port: 465, isSecure: true }],
     ['smtp://mail.example.com:2525', { ...server, port: 2525 }],
+    ['smtp://mail.example.com:25?tls=optional', { ...server, port: 25, isTlsOptional: true }],
     ['smtp://[::1]:25', { ...server, host: '::1', port: 25 }],
     ['smtp://me%40x:p%3A%2F@mail.example.com', { ...server, login: { user: 'me@x', password: 'p:/' } }],
   ])('%p', (text, read) => {
@@ -52,6 +53,10 @@ describe('readSmtpUrl', () => {
     'smtp://',
     'smtp://a/path',
     'smtp://a?x=1',
+    'smtp://a?tls=none',
+    'smtps://a?tls=optional',
+    'smtp://user:password@a?tls=optional',
+    'smtp://:password@a',
     'smtp://%ff@a',
   ])('%p is none', (text) => {
     expect(readSmtpUrl(text)).toBeNull()

@@ -19,7 +19,17 @@ describe('a reason has a sentence of its own', () => {
     'gone',
   ]
   const sending = ['missing_value', 'broken_template', 'no_sender', 'smtp_url', 'dkim_key', 'error', 'not_saved']
-  const server = ['server_paused', 'sender_paused', 'stopped', 'unknown', 'erefused', 'euntrusted', 'eplain']
+  const server = [
+    'server_paused',
+    'sender_paused',
+    'stopped',
+    'unknown',
+    'erefused',
+    'euntrusted',
+    'eplain',
+    'eprivate',
+    'eshared',
+  ]
   /** Of other ways to send, of files and of logins that we do not use. */
   const foreign = ['EOTP', 'EOAUTH2', 'EMAXLIMIT', 'EMAXRECIPIENTS', 'ESENDMAIL', 'ESES', 'ECONFIG', 'EPROXY']
   const unused = [...foreign, 'EFILEACCESS', 'EURLACCESS', 'EFETCH']

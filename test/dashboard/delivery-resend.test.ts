@@ -4,6 +4,7 @@ import type { AppRow } from '../../src/core/access.ts'
 import { publicId } from '../../src/core/public-ids.ts'
 import type { DeliveryRow, MailSettings, MessageContent, SuppressionReason } from '../../src/store/message-types.ts'
 import { type Behaviour, startMailServer } from '../mail/mail-server.ts'
+import { LOOPBACK_HOSTS } from '../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from './browser.ts'
 import { MAIL, putMessage, sendDue, sendEvent } from './mailing.ts'
 import { DAY, textOf } from './pages.ts'
@@ -13,7 +14,7 @@ let browser: Browser
 let app: AppRow
 const closing: (() => Promise<unknown>)[] = []
 beforeEach(async () => {
-  pages = await openAccount()
+  pages = await openAccount({ mail: { privateHosts: LOOPBACK_HOSTS } })
   browser = await pages.signedIn()
   app = await appOf(pages)
 })

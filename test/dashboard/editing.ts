@@ -3,12 +3,13 @@ import { afterEach, beforeEach } from 'bun:test'
 import type { MailSettings } from '../../src/store/message-types.ts'
 import { publicId } from '../../src/core/public-ids.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from './browser.ts'
+import { LOOPBACK_HOSTS } from '../helper.ts'
 import { recordEvent } from './recording.ts'
 
 type Sent = { email?: string; event?: string; properties?: object; firstName?: string }
 
 async function openEditing() {
-  const pages: AccountPages = await openAccount()
+  const pages: AccountPages = await openAccount({ mail: { privateHosts: LOOPBACK_HOSTS } })
   const app = await appOf(pages)
   const browser = await pages.signedIn()
   const messages = () => pages.store.listMessages(app.id)

@@ -1,6 +1,7 @@
 /** The mails that were kept instead of sent, on their page. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { startMailServer } from '../mail/mail-server.ts'
+import { LOOPBACK_HOSTS } from '../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from './browser.ts'
 import { putMessage, sendDue, sendEvent } from './mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
@@ -8,7 +9,7 @@ import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 let pages: AccountPages
 let browser: Browser
 beforeEach(async () => {
-  pages = await openAccount()
+  pages = await openAccount({ mail: { privateHosts: LOOPBACK_HOSTS } })
   browser = await pages.signedIn()
 })
 afterEach(() => pages.close())

@@ -15,6 +15,7 @@ import { createSnippetLimits } from '../../src/core/snippet-limits.ts'
 import type { Parts } from '../../src/core/parts.ts'
 import { noteFacts } from '../../src/core/request-facts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
+import type { SenderParts } from '../../src/mail/sender.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createTestSender } from '../helper.ts'
 
@@ -24,9 +25,9 @@ export const DAY = 86_400_000
 
 export const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>'&lt;{{event.x}}</textarea></title>`
 
-type Options = { baseUrl?: string; host?: string; resolveTxt?: Parts['resolveTxt'] }
+type Options = { baseUrl?: string; host?: string; resolveTxt?: Parts['resolveTxt']; mail?: Partial<SenderParts> }
 
-export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null }: Options = {}) {
+export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail }: Options = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'eventpost-pages-'))
   const store = await openStore(folder, { threads: false })
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
@@ -38,7 +39,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     addressKey: 'k',
     unsubscribeKey: 'u',
     previewKey: 'p',
-    mailer: createTestSender({ store, clock }),
+    mailer: createTestSender({ store, clock }, mail),
     resolveTxt,
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),

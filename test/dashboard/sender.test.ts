@@ -4,6 +4,7 @@ import { ownPlaceOf } from '../../src/core/mailer.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../src/core/access.ts'
 import type { MailSettings } from '../../src/store/message-types.ts'
+import { LOOPBACK_HOSTS } from '../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount, PASSWORD } from './browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
@@ -15,7 +16,8 @@ let asked: string[] = []
 let answer: (name: string) => string[] | null = () => null
 beforeEach(async () => {
   asked = []
-  pages = await openAccount({ resolveTxt: async (name) => (asked.push(name), answer(name)) })
+  const mail = { privateHosts: LOOPBACK_HOSTS }
+  pages = await openAccount({ resolveTxt: async (name) => (asked.push(name), answer(name)), mail })
   browser = await pages.signedIn()
   app = await appOf(pages)
 })
@@ -106,6 +108,18 @@ describe('the mail server', () => {
     await save({ dropsSmtp: 'on' })
     expect((await settings()).smtpUrl).toBe(null)
   })
+
+  test.each(['smtp://10.0.0.1', 'smtp://127.1:25', 'smtp://[::ffff:127.0.0.2]', 'smtp://localhost', 'smtp://0x7f.2'])(
+    'that is not public is refused beside its field: %s',
+    async (smtpUrl) => {
+      const { status, html } = await save({ smtpUrl })
+      expect([status, await textOf(html, '.field.wrong .fault')]).toEqual([
+        400,
+        [expect.stringMatching(/^(Error: )?This address is not public\..*EVENTPOST_MAIL_PRIVATE_HOSTS\.$/)],
+      ])
+      expect((await settings()).smtpUrl).toBe(null)
+    },
+  )
 
   test('that is left alone is said on the pages of its app', async () => {
     await save({ smtpUrl: SECRET })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { NO_SETTINGS } from '../../src/store/message-reads.ts'
 import type { MailSettings, MessageRow } from '../../src/store/message-types.ts'
 import type { Provider } from '../../src/mail/provider.ts'
+import { dialAny } from '../../src/mail/dial.ts'
 import { createRoutes } from '../../src/mail/routes.ts'
 import { CONTENT } from './sending.ts'
 
@@ -22,7 +23,7 @@ function find(
     const provider: Provider = { send: async () => ({ is: 'sent' }), close: () => void closed.push(url) }
     return url.startsWith('smtp') ? provider : null
   }
-  const routes = createRoutes(defaults, { monotonicMs: () => now, createProvider })
+  const routes = createRoutes(defaults, { monotonicMs: () => now, dialOwn: dialAny, createProvider })
   const message: MessageRow = {
     id: 1,
     accountId: 'acc',
@@ -73,7 +74,7 @@ describe('the server', () => {
     expect(route).toMatchObject({ server: 'smtp://mail.example.com:587' })
     again()
     expect(opened).toEqual([OURS.smtpUrl])
-    expect(find({ smtpUrl: 'smtps://own.example' }).route).toMatchObject({ server: 'smtps://own.example:465' })
+    expect(find({ smtpUrl: 'smtps://own.example' }).route).toMatchObject({ server: 'app smtps://own.example:465' })
   })
 
   test('is forgotten, and its connections end, when nobody has named it for an hour', () => {

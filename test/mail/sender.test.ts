@@ -109,7 +109,7 @@ test('an app sends at its pace, and holds up no other', async () => {
 test('an account whose password is refused holds up no other at the same mail server', async () => {
   const onAuth: SMTPServerOptions['onAuth'] = ({ username, password }, _, done) =>
     password === 'right' ? done(null, { user: username }) : done(Object.assign(new Error('no'), { responseCode: 535 }))
-  const shared = await startMailServer({}, { authOptional: false, allowInsecureAuth: true, onAuth })
+  const shared = await startMailServer({}, { authOptional: false, disabledCommands: [], onAuth })
   keep({ close: shared.stop })
   const urlOf = (login: string) => `smtp://${login}@127.0.0.1:${shared.port}`
   const sending = await start()
@@ -188,7 +188,7 @@ describe('what one app sets, and is refused, holds up no other at the same login
   test('TLS that the server does not speak', async () => {
     const sending = await start()
     const sendSecond = await startSecond(sending, {})
-    await sending.setSettings({ smtpUrl: sending.server.url.replace('smtp:', 'smtps:') })
+    await sending.setSettings({ smtpUrl: sending.server.url.replace('smtp://', 'smtps://anna:a@') })
     await sending.sendEvents(12)
     await sending.sendDue()
     expect(sending.sender().listPauses()).toMatchObject([{ reason: 'eplain' }])

@@ -1,11 +1,12 @@
 /** A whole service with a mail server beside it: events come in through the door, mails go out when a test says so. */
 import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
 import type { DeliveryRow, MailSettings, MessageContent } from '../../src/store/message-types.ts'
+import type { Dial } from '../../src/mail/dial.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import type { SenderParts } from '../../src/mail/sender.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { useClosing } from '../closing.ts'
-import { createTestServer, EVENTS, inTurns } from '../helper.ts'
+import { createTestServer, EVENTS, inTurns, LOOPBACK_HOSTS } from '../helper.ts'
 import { type Behaviour, startMailServer } from './mail-server.ts'
 
 export const CONTENT: MessageContent = {
@@ -29,7 +30,7 @@ export async function startSending(
 ) {
   const server = await startMailServer(behaviour)
   const defaults = { smtpUrl: server.url, from: 'Demo <hello@first.example>' }
-  const service = await createTestServer({ mail: { defaults, ...mail } })
+  const service = await createTestServer({ mail: { defaults, privateHosts: LOOPBACK_HOSTS, ...mail } })
   const { store } = service.parts()
   await service.setPlan({ eventsPerHour: 1e9 })
   const [app] = await store.listApps(service.first.accountId)
@@ -80,9 +81,9 @@ export function useSending() {
 }
 
 /** A server that does not answer within a moment is given up, as it would be after a minute. */
-export const impatient = (url: string): Provider | null => {
+export const impatient = (url: string, dial: Dial): Provider | null => {
   const server = readSmtpUrl(url)
-  return server && createSmtpProvider(server, { ...SMTP_LIMITS, connectMs: 500, answerMs: 500, mailMs: 10_000 })
+  return server && createSmtpProvider(server, { ...SMTP_LIMITS, connectMs: 500, answerMs: 500, mailMs: 10_000 }, dial)
 }
 
 /** Another account with the same message and mail settings of its own, and a way to send it events. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import type { SmtpServer } from '../../src/core/mail-addresses.ts'
+import type { Outcome } from '../../src/mail/provider.ts'
 import { CHECK_LIMITS, checkServer } from '../../src/mail/server-check.ts'
 import { useClosing } from '../closing.ts'
 import { type Behaviour, startMailServer } from './mail-server.ts'
@@ -11,7 +12,7 @@ const keep = useClosing()
 const [NEAR, FAR] = ['127.0.0.1', '0.0.0.0']
 const LOGIN = { user: 'ada', password: 'secret' }
 const ASKS: SMTPServerOptions = {
-  allowInsecureAuth: true,
+  disabledCommands: [],
   onAuth: ({ username, password }, _, done) =>
     username === LOGIN.user && password === LOGIN.password
       ? done(null, { user: username })
@@ -30,25 +31,32 @@ async function check({ behaviour, options, mailMs = CHECK_LIMITS.mailMs, ...give
   const server = await startMailServer(behaviour, options)
   keep({ close: server.stop })
   const asked = { host: NEAR, port: server.port, isSecure: false, login: null, ...given }
-  const found = await checkServer(asked, { ...PATIENT, mailMs })
+  const failures: Outcome[] = []
+  const onFailure = (outcome: Outcome) => void failures.push(outcome)
+  const found = await checkServer(asked, { limits: { ...PATIENT, mailMs }, onFailure })
   expect(server.received).toEqual([])
-  return { found, server }
+  return { found, server, failures }
 }
 
 describe('a server that is as it should be', () => {
   test.each<[string, Given, object]>([
-    ['with a login', { login: LOGIN, options: ASKS }, { isSecure: false, login: 'taken' }],
-    [
-      'with a login under TLS',
-      { login: LOGIN, options: { ...ASKS, disabledCommands: [] } },
-      { isSecure: true, login: 'taken' },
-    ],
+    ['with a login', { login: LOGIN, options: ASKS }, { isSecure: true, login: 'taken' }],
     ['under TLS from the first byte', { isSecure: true, options: { secure: true } }, { isSecure: true, login: 'none' }],
-    ['without a login', { options: ASKS }, { isSecure: false, login: 'none' }],
+    ['without a login', {}, { isSecure: false, login: 'none' }],
+    [
+      'without TLS far away, where the setting allows it',
+      { host: FAR, isTlsOptional: true },
+      { isSecure: false, login: 'none' },
+    ],
+    [
+      'with TLS far away where it is optional, whoever signed the certificate',
+      { host: FAR, isTlsOptional: true, options: { disabledCommands: [] } },
+      { isSecure: true, login: 'none' },
+    ],
     [
       'that asks for none',
-      { login: LOGIN, options: { disabledCommands: ['AUTH', 'STARTTLS'] } },
-      { isSecure: false, login: 'unasked' },
+      { login: LOGIN, options: { disabledCommands: ['AUTH'] } },
+      { isSecure: true, login: 'unasked' },
     ],
   ])('%s', async (_, given, expected) => {
     expect((await check(given)).found).toMatchObject({ is: 'fine', ...expected })
@@ -69,7 +77,7 @@ describe('a server that is as it should be', () => {
 describe('a server that is not', () => {
   test.each<[string, string, Given]>([
     ['a wrong password', 'smtp_535', { login: { ...LOGIN, password: 'wrong' }, options: ASKS }],
-    ['no TLS with a password', 'etls', { host: FAR, login: LOGIN, options: ASKS }],
+    ['no TLS far away', 'etls', { host: FAR }],
     ['a certificate that nobody trusts', 'euntrusted', { host: FAR, options: { disabledCommands: [] } }],
     ['no TLS where it should begin with it', 'eplain', { isSecure: true }],
     ['a greeting that asks to come later', 'smtp_421', { behaviour: { connect: () => 421 } }],
@@ -80,18 +88,18 @@ describe('a server that is not', () => {
     expect((await check(given)).found).toMatchObject({ is: 'failed', reason })
   })
 
-  test('what it answers is told, unless it repeats the password', async () => {
+  test('only the codes of its answer are told; the text goes to the log, unless it repeats the password', async () => {
     const sayNo = (text: string): Given => ({
       login: LOGIN,
       options: {
-        allowInsecureAuth: true,
+        disabledCommands: [],
         onAuth: (_, __, done) => done(Object.assign(new Error(text), { responseCode: 535 })),
       },
     })
-    expect((await check(sayNo('5.7.8 use an app password'))).found).toMatchObject({
-      said: '535 5.7.8 use an app password',
-    })
-    expect((await check(sayNo('secret is wrong'))).found).toEqual({ is: 'failed', reason: 'smtp_535' })
+    const asked = await check(sayNo('5.7.8 use an app password'))
+    expect(asked.found).toEqual({ is: 'failed', reason: 'smtp_535', reply: '535 5.7.8' })
+    expect(asked.failures).toMatchObject([{ answer: '535 5.7.8 use an app password' }])
+    expect((await check(sayNo('secret is wrong'))).failures).toMatchObject([{ is: 'refused', answer: undefined }])
   })
 
   test('nobody listens', async () => {
@@ -106,14 +114,14 @@ describe('a server that is not', () => {
     expect(found).toMatchObject({ is: 'failed', reason: expect.stringMatching(/^e/) })
   })
 
-  test('a password is said to no server far away without TLS', async () => {
-    const said: string[] = []
+  test.each([NEAR, FAR])('a password is never sent without TLS, to %s', async (host) => {
+    const sent: string[] = []
     const onAuth: SMTPServerOptions['onAuth'] = ({ password }, _, done) => {
-      said.push(password ?? '')
+      sent.push(password ?? '')
       done(null, { user: 'ada' })
     }
-    const { found } = await check({ host: FAR, login: LOGIN, options: { onAuth, allowInsecureAuth: true } })
-    expect([found, said]).toMatchObject([{ is: 'failed', reason: 'etls' }, []])
+    const { found } = await check({ host, login: LOGIN, options: { onAuth, allowInsecureAuth: true } })
+    expect([found, sent]).toMatchObject([{ is: 'failed', reason: 'etls' }, []])
   })
 })
 

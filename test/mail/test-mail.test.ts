@@ -40,7 +40,7 @@ test('a test is kept where nothing leaves, and refused where the mail is', async
   expect(await refused.mailer.sendTest(refused.sample, MEMBER)).toEqual({
     is: 'failed',
     reason: 'smtp_550',
-    said: '550 as the test says',
+    reply: '550',
   })
   const dropped = await start({}, { connect: () => 'drop' })
   expect(await dropped.mailer.sendTest(dropped.sample, MEMBER)).toEqual({ is: 'failed', reason: 'econnection' })

@@ -37,10 +37,3 @@ export const Command = ({ children }: { children: string }) => (
 export const Ticked = ({ children }: { children: string }) => (
   <>{children.split('`').map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}</>
 )
-
-/** What a mail server answered, word for word. */
-export const Said = ({ children }: { children: string }) => (
-  <blockquote class="server-words">
-    <SentText>{children}</SentText>
-  </blockquote>
-)

@@ -87,14 +87,13 @@ export const rulesView = ({ rules }: Explanation) =>
 
 const RULES_BYTES = PAGE_BYTES - 4 * 1024
 
-/** `said`: what the mail server answered, where it did not take the mail. */
 function explanationView(found: MessageExplanation) {
   const all = rulesView(found)
   const rules = takeFitting(all, RULES_BYTES)
   const { id, name, status } = found.message
   return {
     why: cleanText(found.why),
-    ...(found.said === undefined ? {} : { said: cleanText(found.said) }),
+    ...(found.serverReply === undefined ? {} : { serverReply: found.serverReply }),
     message: { id: publicId('msg', id), name: cleanText(name), status },
     delivery: found.delivery && deliveryView(found.delivery),
     judgedAt: found.judgedAt === null ? null : new Date(found.judgedAt).toISOString(),

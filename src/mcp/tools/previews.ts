@@ -8,7 +8,7 @@ import { type FoundSample, findSample } from '../../core/person-samples.ts'
 import { makeLiveToken } from '../../core/live-tokens.ts'
 import type { Body } from '../../core/field-readers.ts'
 import { publicId } from '../../core/public-ids.ts'
-import { sayReason } from '../../core/reason-words.ts'
+import { describeReply, sayReason } from '../../core/reason-words.ts'
 import { type FieldError, isRefusal, refuseFields } from '../../core/refusals.ts'
 import type { TemplateFault } from '../../core/templates.ts'
 import { findMessage, readAbout, readMessageId } from '../arguments.ts'
@@ -118,11 +118,10 @@ export const sendTestMessage: Tool = {
   },
 }
 
-/** `said`: what the mail server answered, where it refused it. */
 function testView(result: TestResult, to: string) {
   if (!('is' in result)) return { ok: true, outcome: 'failed', reason: sayFault(result) }
   if (!('reason' in result)) return { ok: true, outcome: result.is, reason: null }
-  const { is, reason, said } = result
-  const outcome = { ok: true, outcome: is, reason: cleanText(sayReason(reason, to, 'failed')) }
-  return said === undefined ? outcome : { untrusted: UNTRUSTED, ...outcome, said: cleanText(said) }
+  const { is, reason, reply } = result
+  const sentences = [sayReason(reason, to, 'failed'), ...(reply === undefined ? [] : [describeReply(reply)])]
+  return { ok: true, outcome: is, reason: cleanText(sentences.join(' ')) }
 }

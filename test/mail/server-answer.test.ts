@@ -1,8 +1,8 @@
 /** What a mail server answered, made fit to be kept and shown. */
 import { expect, test } from 'bun:test'
-import { readServerWords } from '../../src/mail/server-words.ts'
+import { readServerAnswer } from '../../src/mail/server-answer.ts'
 
-const read = (response: string) => readServerWords(response, null)
+const read = (response: string) => readServerAnswer(response, null)
 
 test.each([
   [
@@ -24,9 +24,13 @@ test.each([
   expect(read(response)).toBe(words)
 })
 
+test('email addresses are left out', () => {
+  expect(read('550 <ada@example.com>: unknown, says bob@mx.example')).toBe('550 [email] unknown, says [email]')
+})
+
 test('words that are long are cut, never within a character', () => {
-  const long = read(`550 ${'x'.repeat(295)}\u{1f600}${'y'.repeat(100_000)}`)
-  expect(long).toBe(`550 ${'x'.repeat(295)}\u2026`)
+  const long = read(`550 ${'x'.repeat(1_995)}\u{1f600}${'y'.repeat(100_000)}`)
+  expect(long).toBe(`550 ${'x'.repeat(1_995)}\u2026`)
   expect(long?.isWellFormed()).toBe(true)
 })
 
@@ -49,22 +53,22 @@ test.each([
   ['where reading ends', `550 ${' '.repeat(3_989)}pass word`],
   ['folded over lines', `535-cannot read ${btoa('pass word').slice(0, 5)}\r\n${btoa('pass word').slice(5)}`],
 ])('nothing is kept of an answer that repeats the password %s', (_, response) => {
-  expect(readServerWords(response, LOGIN)).toBeUndefined()
-  expect(readServerWords(response, { ...LOGIN, password: 'other' })).toBeDefined()
+  expect(readServerAnswer(response, LOGIN)).toBeUndefined()
+  expect(readServerAnswer(response, { ...LOGIN, password: 'other' })).toBeDefined()
 })
 
 test('a long answer to a long password takes no time', () => {
   const startedAt = performance.now()
-  expect(readServerWords(`535 ${'ab'.repeat(500_000)}`, { ...LOGIN, password: 'ba'.repeat(14_000) })).toBeUndefined()
+  expect(readServerAnswer(`535 ${'ab'.repeat(500_000)}`, { ...LOGIN, password: 'ba'.repeat(14_000) })).toBeUndefined()
   // each piece is found to be another one at its last letter only
   const password = Array.from({ length: 64 }, (_, index) => `aaaaaaa${String.fromCodePoint(98 + (index % 25))}`).join(
     '',
   )
-  expect(readServerWords(`535 ${'a'.repeat(1_000_000)}`, { ...LOGIN, password })).toBeDefined()
+  expect(readServerAnswer(`535 ${'a'.repeat(1_000_000)}`, { ...LOGIN, password })).toBeDefined()
   // a second and more, where every piece of one is looked for in all of the other
   expect(performance.now() - startedAt).toBeLessThan(300)
 })
 
 test('without a password nothing can be repeated', () => {
-  expect(readServerWords('535 no', { ...LOGIN, password: '' })).toBe('535 no')
+  expect(readServerAnswer('535 no', { ...LOGIN, password: '' })).toBe('535 no')
 })

@@ -2,26 +2,33 @@ import type { SmtpServer } from '../core/mail-addresses.ts'
 import { cleanText } from '../core/template-scope.ts'
 import { cutText, readVisibleText } from '../core/visible-text.ts'
 
-/** What is kept of an answer: a sentence or two with an address to read on. */
-const KEPT_CHARACTERS = 300
-/** What is looked at at all: more than this is no sentence, and whoever owns the server chooses how much more. */
+/** What is logged of an answer: whoever runs the server chooses its length. */
+const LOGGED_CHARACTERS = 2_000
+/** What is read of it. */
 const READ_CHARACTERS = 4_000
+
+const HIDDEN = '[email]'
 
 /** What begins every line of an answer: its code, and often an enhanced one (RFC 5321, RFC 2034). */
 const CODES = /^\d{3}[ -]?(?:\d\.\d{1,3}\.\d{1,3}\b)?/
 
 /**
- * What a mail server answered, as it is kept and shown: on one line with the code once, nothing in it that is not seen,
- * and cut where it is long. Undefined where nothing is left, or where it repeats the password or a piece of it.
+ * What a mail server answered, for the log: on one line with the code once, without invisible characters and email
+ * addresses, and cut where it is long. Undefined where nothing is left, or where it repeats a piece of the password.
  */
-export function readServerWords(response: string, login: SmtpServer['login']): string | undefined {
+export function readServerAnswer(response: string, login: SmtpServer['login']): string | undefined {
   // a password that begins where reading ends is not to be told in part
   if (login !== null && repeatsPassword(response.slice(0, READ_CHARACTERS + SECRET_CHARACTERS), login)) return undefined
   const read = response.slice(0, READ_CHARACTERS)
   const [first = '', ...others] = read.split(/[\r\n]+/)
-  const line = [first.replace(/^(\d{3})-/, '$1 '), ...others.map((other) => other.replace(CODES, ''))].join(' ')
-  const seen = readVisibleText(cleanText(line) ?? '').map((piece) => ('text' in piece ? piece.text : ''))
-  const { text, isCut } = cutText(seen.join('').replaceAll(/ +/g, ' ').trim(), KEPT_CHARACTERS)
+  const lines = [first.replace(/^(\d{3})-/, '$1 '), ...others.map((other) => other.replace(CODES, ''))].join(' ')
+  const seen = readVisibleText(cleanText(lines) ?? '').map((piece) => ('text' in piece ? piece.text : ''))
+  const words = seen
+    .join('')
+    .split(' ')
+    .filter((word) => word !== '')
+  const line = words.map((word) => (word.includes('@') ? HIDDEN : word)).join(' ')
+  const { text, isCut } = cutText(line, LOGGED_CHARACTERS)
   return text === '' ? undefined : `${text}${isCut ? '\u2026' : ''}`
 }
 

@@ -1,0 +1,66 @@
+/** Which addresses on the network an app's owner may make this service connect to. */
+import ipaddr from 'ipaddr.js'
+import { foldHost } from './domains.ts'
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+
+/** Host names and address ranges that the operator allows beside public addresses (EVENTPOST_MAIL_PRIVATE_HOSTS). */
+export type PrivateHosts = { names: ReadonlySet<string>; ranges: readonly [Address, number][] }
+
+/** Reads a list of host names, addresses and ranges such as 10.0.0.0/8. Returns the first entry that is none of these. */
+export function readPrivateHosts(entries: readonly string[]): PrivateHosts | { wrong: string } {
+  const names = new Set<string>()
+  const ranges: [Address, number][] = []
+  for (const entry of entries) {
+    const range = readRange(entry)
+    if (range) ranges.push(range)
+    else if (isHostName(entry)) names.add(foldName(entry))
+    else return { wrong: entry }
+  }
+  return { names, ranges }
+}
+
+/** Names without a dot are common in private networks: `mail`, `mail_1`. */
+const isHostName = (text: string): boolean =>
+  foldHost(text) !== null || (/^[a-z][a-z0-9._-]{0,252}$/i.test(text) && !ipaddr.isValid(text))
+
+function readRange(text: string): [Address, number] | null {
+  const [address = '', prefix] = text.split('/')
+  if (!isCanonical(address)) return null
+  if (prefix === undefined) return [unmap(address), unmap(address).kind() === 'ipv4' ? 32 : 128]
+  return ipaddr.isValidCIDR(text) ? ipaddr.parseCIDR(text) : null
+}
+
+const isCanonical = (text: string): boolean => ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text)
+
+/** An IPv4 address inside IPv6 (`::ffff:a.b.c.d`) as the IPv4 address that is reached by it. */
+const unmap = (address: string): Address => ipaddr.process(address)
+
+const foldName = (name: string): string => name.toLowerCase().replace(/\.$/, '')
+
+/** Global unicast addresses of IPv6 all begin with 001 (RFC 4291). */
+const isGlobalUnicast = (address: ipaddr.IPv6): boolean => ((address.parts[0] ?? 0) & 0xe000) === 0x2000
+
+/** 64:ff9b::/96, whose last 32 bits are the IPv4 address that is reached through a NAT64 gateway (RFC 6052). */
+const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
+
+/** Whether anybody on the internet can be reached at this address: not private, loopback, link-local, reserved ... */
+export function isPublicAddress(text: string): boolean {
+  const address = unmap(text)
+  if (address instanceof ipaddr.IPv4) return address.range() === 'unicast'
+  if (address.match(NAT64)) return isPublicAddress(ipaddr.fromByteArray(address.toByteArray().slice(12)).toString())
+  return isGlobalUnicast(address) && address.range() === 'unicast'
+}
+
+/** Whether a host, whose name was resolved to this address, may be connected to. */
+export function isAllowedAddress(host: string, address: string, { names, ranges }: PrivateHosts): boolean {
+  if (isPublicAddress(address) || names.has(foldName(host))) return true
+  const asked = unmap(address)
+  return ranges.some(([network, bits]) => network.kind() === asked.kind() && asked.match(network, bits))
+}
+
+/** Whether a host is refused whatever its name resolves to: an address that is not public in any form, or localhost. */
+export function isRefusedHost(host: string, allowed: PrivateHosts): boolean {
+  if (ipaddr.isValid(host)) return !isAllowedAddress(host, host, allowed)
+  return /^(?:.*\.)?localhost\.?$/i.test(host) && !isAllowedAddress(host, '127.0.0.1', allowed)
+}

@@ -1,0 +1,115 @@
+/** Opens connections to mail servers: to an address that was checked, and not to a name that may change in between. */
+import { lookup } from 'node:dns/promises'
+import { connect, type Socket } from 'node:net'
+import type { SmtpServer } from '../core/mail-addresses.ts'
+import { isAllowedAddress, isPublicAddress, type PrivateHosts } from '../core/public-addresses.ts'
+
+/** Looks up every address of a host. Rejects where there is none. */
+export type LookUp = (host: string) => Promise<string[]>
+
+const lookUp: LookUp = async (host) => (await lookup(host, { all: true })).map(({ address }) => address)
+
+/** So long an address has at least before the next is tried. */
+const MIN_ATTEMPT_MS = 250
+
+/** Connects to a mail server within `withinMs`. Rejects with a `code`, as connections of nodemailer do. */
+export type Dial = (server: Pick<SmtpServer, 'host' | 'port' | 'login'>, withinMs: number) => Promise<Socket>
+
+/** For the installation's own server, which the operator chose: any address. */
+export const dialAny: Dial = ({ host, port }, withinMs) =>
+  within(withinMs, async (signal) => open(await find(host, lookUp), { host, port, withinMs, signal }))
+
+type Guard = {
+  allowed: PrivateHosts
+  /** the installation's server, where other accounts use it too; null where there is none, or only one account */
+  findShared: () => Promise<Pick<SmtpServer, 'host' | 'port'> | null>
+  resolve?: LookUp
+}
+
+/**
+ * For the servers of apps, which their owners chose: public addresses and those that the operator allows. An app that
+ * reaches the shared server of the installation by its own setting must log in there as itself.
+ */
+export const createGuardedDial =
+  ({ allowed, findShared, resolve = lookUp }: Guard): Dial =>
+  (server, withinMs) =>
+    within(withinMs, async (signal) => {
+      const { host, port, login } = server
+      const addresses = (await find(host, resolve, 'EPRIVATE')).filter((one) => isAllowedAddress(host, one, allowed))
+      if (addresses.length === 0) throw fault('EPRIVATE')
+      if (login === null && (await isShared(server, addresses, { allowed, findShared, resolve })))
+        throw fault('ESHARED')
+      return open(addresses, { host, port, withinMs, signal })
+    })
+
+/** On a private address, such as loopback, another port is another server. */
+async function isShared(
+  { port }: Pick<SmtpServer, 'port'>,
+  addresses: string[],
+  { findShared, resolve = lookUp }: Guard,
+): Promise<boolean> {
+  const shared = await findShared()
+  if (shared === null) return false
+  const known = await resolve(shared.host).catch((): string[] => [])
+  return addresses.some((one) => known.includes(one) && (port === shared.port || isPublicAddress(one)))
+}
+
+const fault = (code: string): Error => Object.assign(new Error(code), { code })
+
+/** The addresses of a host. A name that does not exist is not told apart from one that only a private network knows. */
+async function find(host: string, resolve: LookUp, unknown = 'EDNS'): Promise<string[]> {
+  try {
+    return await resolve(host)
+  } catch (error) {
+    const { code } = error as { code?: string }
+    throw fault(code === 'ENOTFOUND' || code === 'ENODATA' ? unknown : 'EDNS')
+  }
+}
+
+type Opening = { host: string; port: number; withinMs: number; signal: AbortSignal }
+
+/** Tries the addresses in turn until one answers (RFC 8305). */
+function open(addresses: string[], { host, port, withinMs, signal }: Opening): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
+  const all = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+  const socket = connect({
+    host: addresses.length === 1 ? addresses[0] : host,
+    port,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: Math.max(MIN_ATTEMPT_MS, Math.floor(withinMs / all.length)),
+    // the name is not resolved again
+    lookup: (_host, _options, done) => done(null, all),
+  })
+  const stop = (): void => void socket.destroy()
+  const fail = (error: Error): void => {
+    signal.removeEventListener('abort', stop)
+    reject(fault(isLate(error) ? 'ETIMEDOUT' : 'EREFUSED'))
+  }
+  signal.addEventListener('abort', stop)
+  socket.once('error', fail)
+  socket.once('connect', () => {
+    signal.removeEventListener('abort', stop)
+    socket.removeListener('error', fail)
+    resolve(socket)
+  })
+  return promise
+}
+
+/** Where several addresses were tried, each has an error of its own. */
+const isLate = (error: Error): boolean =>
+  (error instanceof AggregateError ? error.errors : [error]).some(({ code }) => /TIMED?OUT/.test(String(code)))
+
+/** Rejects after so long, and stops what is under way. */
+async function within<T>(withinMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const stop = new AbortController()
+  const timer = setTimeout(() => {
+    late.reject(fault('ETIMEDOUT'))
+    stop.abort()
+  }, withinMs)
+  try {
+    return await Promise.race([work(stop.signal), late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

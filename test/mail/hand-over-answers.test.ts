@@ -1,0 +1,90 @@
+/** What a mail server answered: its codes are kept with the delivery while they matter, its text is only logged. */
+import { describe, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { HOUR, LOOPBACK_HOSTS } from '../helper.ts'
+import { recordOf } from '../messaging.ts'
+import type { Doing } from './mail-server.ts'
+import { live, MINUTE, type Sending, useSending } from './sending.ts'
+
+const start = useSending()
+
+/** Read by another process: to close a file of the database here would drop the locks on it. */
+const readFiles = (folder: string): string =>
+  Bun.spawnSync(['cat', ...readdirSync(folder).map((file) => join(folder, file))]).stdout.toString('latin1')
+
+describe('what the mail server answered', () => {
+  const reply = async ({ deliveries }: Sending): Promise<string | undefined> => {
+    const [delivery] = await deliveries()
+    return delivery && recordOf(delivery).reply
+  }
+  /** A server that refuses recipients as it is told to, in these words. */
+  const startRefusing = async (first: Doing) => {
+    const next: { does: Doing; says: string } = { does: first, says: '5.7.1 Not you, ada@example.com' }
+    const logged: object[] = []
+    const defaults = { smtpUrl: null, from: 'hello@first.example' }
+    const mail = {
+      defaults,
+      privateHosts: LOOPBACK_HOSTS,
+      noteServer: (line: object) => void logged.push(line),
+    }
+    const sending = await start({}, { recipient: () => next.does, words: () => next.says }, mail)
+    await sending.setSettings({ smtpUrl: sending.server.url })
+    await sending.sendEvent('ada@example.com')
+    await sending.sendDue()
+    return { sending, next, logged }
+  }
+
+  test('is logged in full, without addresses; only its codes are stored', async () => {
+    const { sending, logged } = await startRefusing(550)
+    expect(await reply(sending)).toBe('550 5.7.1')
+    expect(logged).toEqual([
+      {
+        about: expect.stringMatching(/^dlv_/),
+        appId: sending.app.publicId,
+        server: `app smtp://127.0.0.1:${sending.server.port}`,
+        reason: 'smtp_550',
+        answer: '550 5.7.1 Not you, [email]',
+      },
+    ])
+    expect(readFiles(sending.folder)).not.toContain('Not you')
+  })
+
+  test('is there while it waits, replaced by the next reply, and gone once it is sent', async () => {
+    const { sending, next } = await startRefusing(450)
+    expect(await reply(sending)).toBe('450 5.7.1')
+    next.says = 'Come again'
+    await live(sending, MINUTE)
+    expect(await reply(sending)).toBe('450')
+    next.does = 'drop'
+    await live(sending, 5 * MINUTE)
+    expect([await sending.states(), await reply(sending)]).toEqual([{ 'deferred: econnection': 1 }, undefined])
+    next.does = 451
+    await live(sending, 15 * MINUTE)
+    expect(await reply(sending)).toBe('451')
+    next.does = 'accept'
+    await live(sending, 4 * HOUR)
+    expect([await sending.states(), await reply(sending)]).toEqual([{ sent: 1 }, undefined])
+  })
+
+  test('is still there where something else puts it off, and gone where the mail is kept', async () => {
+    const { sending } = await startRefusing(450)
+    await sending.setSettings({ sendWindow: { days: [0, 1, 2, 3, 4, 5, 6], from: '03:00', until: '04:00' } })
+    await live(sending, MINUTE)
+    expect([await sending.states(), await reply(sending)]).toEqual([{ 'deferred: window': 1 }, '450 5.7.1'])
+    await sending.setSettings({ sendWindow: null, smtpUrl: null })
+    await live(sending, 16 * HOUR)
+    expect([await sending.states(), await reply(sending)]).toEqual([{ kept: 1 }, undefined])
+  })
+
+  test('is still there while the server is left alone', async () => {
+    const { sending, next } = await startRefusing(450)
+    next.does = 421
+    await sending.sendEvent('bob@example.com')
+    await sending.sendDue()
+    // both are due, and only one of them tries the server
+    await live(sending, MINUTE)
+    const other = (await sending.deliveries()).find(({ reason }) => reason === 'server_paused')
+    expect(other && recordOf(other).reply).toMatch(/^4(50|21) 5.7.1$/)
+  })
+})
