@@ -12,12 +12,13 @@ const lookUp: LookUp = async (host) => (await lookup(host, { all: true })).map((
 /** So long an address has at least before the next is tried. */
 const MIN_ATTEMPT_MS = 250
 
-/** Connects to a mail server within `withinMs`. Rejects with a `code`, as connections of nodemailer do. */
-export type Dial = (server: Pick<SmtpServer, 'host' | 'port' | 'login'>, withinMs: number) => Promise<Socket>
+/** Connects to a mail server. Rejects with a `code`, as connections of nodemailer do. */
+export type Dial = (server: Pick<SmtpServer, 'host' | 'port' | 'login'>, limit: Limit) => Promise<Socket>
+type Limit = { withinMs: number; signal?: AbortSignal }
 
 /** For the installation's own server, which the operator chose: any address. */
-export const dialAny: Dial = ({ host, port }, withinMs) =>
-  within(withinMs, async (signal) => open(await find(host, lookUp), { host, port, withinMs, signal }))
+export const dialAny: Dial = ({ host, port }, limit) =>
+  within(limit, async (opening) => open(await find(host, lookUp), { host, port, ...opening }))
 
 type Guard = {
   allowed: PrivateHosts
@@ -32,14 +33,14 @@ type Guard = {
  */
 export const createGuardedDial =
   ({ allowed, findShared, resolve = lookUp }: Guard): Dial =>
-  (server, withinMs) =>
-    within(withinMs, async (signal) => {
+  (server, limit) =>
+    within(limit, async (opening) => {
       const { host, port, login } = server
       const addresses = (await find(host, resolve, 'EPRIVATE')).filter((one) => isAllowedAddress(host, one, allowed))
       if (addresses.length === 0) throw fault('EPRIVATE')
       if (login === null && (await isShared(server, addresses, { allowed, findShared, resolve })))
         throw fault('ESHARED')
-      return open(addresses, { host, port, withinMs, signal })
+      return open(addresses, { host, port, ...opening })
     })
 
 /** On a private address, such as loopback, another port is another server. */
@@ -81,6 +82,7 @@ function open(addresses: string[], { host, port, withinMs, signal }: Opening): P
     lookup: (_host, _options, done) => done(null, all),
   })
   const stop = (): void => void socket.destroy()
+  if (signal.aborted) stop()
   const fail = (error: Error): void => {
     signal.removeEventListener('abort', stop)
     reject(fault(isLate(error) ? 'ETIMEDOUT' : 'EREFUSED'))
@@ -99,17 +101,22 @@ function open(addresses: string[], { host, port, withinMs, signal }: Opening): P
 const isLate = (error: Error): boolean =>
   (error instanceof AggregateError ? error.errors : [error]).some(({ code }) => /TIMED?OUT/.test(String(code)))
 
-/** Rejects after so long, and stops what is under way. */
-async function within<T>(withinMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
+/** Rejects after so long, or when the signal aborts, and stops what is under way. */
+async function within<T>({ withinMs, signal: outer }: Limit, work: (limit: Required<Limit>) => Promise<T>): Promise<T> {
+  const stopped = Promise.withResolvers<never>()
   const stop = new AbortController()
-  const timer = setTimeout(() => {
-    late.reject(fault('ETIMEDOUT'))
+  const stopBecause = (code: string): void => {
+    stopped.reject(fault(code))
     stop.abort()
-  }, withinMs)
+  }
+  const abort = (): void => stopBecause('ECONNECTION')
+  const timer = setTimeout(() => stopBecause('ETIMEDOUT'), withinMs)
+  outer?.addEventListener('abort', abort)
+  if (outer?.aborted) abort()
   try {
-    return await Promise.race([work(stop.signal), late.promise])
+    return await Promise.race([work({ withinMs, signal: stop.signal }), stopped.promise])
   } finally {
     clearTimeout(timer)
+    outer?.removeEventListener('abort', abort)
   }
 }

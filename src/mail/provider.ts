@@ -4,8 +4,7 @@ import type { ComposedMail } from './compose.ts'
 /**
  * What became of a mail. `withheld`: the hand-over was refused, and nothing was sent. `refused`: the server said no,
  * with `code` and perhaps an enhanced one such as 5.1.1; `answer` is its text, for the log alone; `about` tells what it
- * meant.
- * `unreachable`: nothing was sent. `unknown`: all of it was sent, and no answer came.
+ * meant. `unreachable`: nothing was sent. `unknown`: all of it was sent, and no answer came that says what became of it.
  */
 export type Outcome =
   | { is: 'sent' }
@@ -61,9 +60,16 @@ export function noteAnswer(
 /** Asked when all of the mail but its end is out: commits the hand-over and says whether the mail may go. */
 export type HandOver = () => Promise<boolean>
 
+export type SendOptions = {
+  /** the email has its final dot and still waits for the reply: it no longer takes the place of another */
+  onSlow?: () => void
+  /** aborted when the email is to be given up, unless it is being handed over */
+  signal?: AbortSignal
+}
+
 export type Provider = {
   /** Never rejects, and calls `handOver` at most once an attempt, just before nothing can be taken back. */
-  send(mail: ComposedMail, handOver: HandOver): Promise<Outcome>
+  send(mail: ComposedMail, handOver: HandOver, options?: SendOptions): Promise<Outcome>
   /** Lets what is on its way finish, and ends the connections. */
   close(): void
 }

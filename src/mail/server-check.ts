@@ -1,12 +1,11 @@
 /** Whether a mail server can be reached and takes the login, found out before a mail fails. */
 import type { Socket } from 'node:net'
-import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { SmtpServer } from '../core/mail-addresses.ts'
 import type { ServerCheck } from '../core/mailer.ts'
 import { type Dial, dialAny } from './dial.ts'
 import { loadConnection } from './nodemailer.ts'
 import { type Outcome, reasonOf, replyOf } from './provider.ts'
-import { connectionOptions, readOutcome, SILENT, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
+import { connect, connectionOptions, readConnectError, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
 
 /**
  * Altogether, because somebody waits for it: a server that is silent, and one that never comes to an end. Below the time
@@ -27,10 +26,10 @@ export async function checkServer(
   if (server === null) return null
   const startedAt = performance.now()
   try {
-    const socket = await dial(server, Math.min(limits.connectMs, limits.mailMs))
+    const socket = await dial(server, { withinMs: Math.min(limits.connectMs, limits.mailMs) })
     return await checkConnection(server, { socket, limits, leftMs: limits.mailMs - (performance.now() - startedAt) })
   } catch (error) {
-    const outcome = readOutcome(error, 'before', server.login)
+    const outcome = readConnectError(error, server.login)
     onFailure(outcome)
     return { is: 'failed', reason: reasonOf(outcome), reply: replyOf(outcome) }
   }
@@ -42,9 +41,9 @@ async function checkConnection(server: SmtpServer, { socket, limits, leftMs }: C
   const { auth, ...options } = connectionOptions(server, limits)
   const Connection = await loadConnection()
   const connection = new Connection({ ...options, connection: socket })
-  const timer = setTimeout(() => connection.emit('error', SILENT), leftMs)
+  const timer = setTimeout(() => connection.emit('error', { code: 'ETIMEDOUT' }), leftMs)
   try {
-    await reach(connection, auth)
+    await connect(connection, auth)
     connection.quit()
     return {
       is: 'fine',
@@ -55,17 +54,4 @@ async function checkConnection(server: SmtpServer, { socket, limits, leftMs }: C
     clearTimeout(timer)
     connection.close()
   }
-}
-
-/** Resolves when the server is ready for a mail. */
-function reach(connection: SMTPConnection, auth?: { user: string; pass: string }): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  connection.on('error', reject)
-  connection.on('end', () => reject({ code: 'ECONNECTION' }))
-  connection.connect((failed) => {
-    if (failed) return reject(failed)
-    if (!auth || !connection.allowsAuth) return resolve()
-    connection.login(auth, (refused) => (refused ? reject(refused) : resolve()))
-  })
-  return promise
 }

@@ -1,99 +1,243 @@
-/** Mail over SMTP (messages.md, Sending): a pool of connections, TLS, and a hand-over just before the final dot. */
-import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
+/** Email over SMTP: a pool of connections, each email handed over just before its final dot. */
+import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { isLoopback, type SmtpServer } from '../core/mail-addresses.ts'
-import { openLate } from '../core/open-late.ts'
+import type { ComposedMail } from './compose.ts'
 import { type Dial, dialAny } from './dial.ts'
-import { loadTransport } from './nodemailer.ts'
-import type { About, HandOver, Outcome, Provider } from './provider.ts'
-import { readServerAnswer } from './server-answer.ts'
+import { loadConnection } from './nodemailer.ts'
+import type { HandOver, Outcome, Provider } from './provider.ts'
+import { createSession, readRefusal, type Sending, type Session } from './smtp-session.ts'
 
 export type SmtpLimits = {
   connections: number
   /** to connect, to be greeted, to answer a command */
   connectMs: number
   answerMs: number
-  /** for one mail altogether, however busy the server looks */
+  /** for everything before the final dot, however busy the server looks */
   mailMs: number
+  /** for the reply to the final dot (RFC 5321, section 4.5.3.2.6) */
+  dotMs: number
+  /** a connection that waits longer than this for it makes room for another, up to so many */
+  slowDotMs: number
+  slowConnections: number
 }
 
-/** Below the lease of a claim, so that a mail is over before anybody else may take it up. */
-export const SMTP_LIMITS: SmtpLimits = { connections: 10, connectMs: 10_000, answerMs: 60_000, mailMs: 120_000 }
+/** `mailMs` is below the lease of a claim, so that nobody else takes up an email before it is handed over. */
+export const SMTP_LIMITS: SmtpLimits = {
+  connections: 10,
+  connectMs: 10_000,
+  answerMs: 60_000,
+  mailMs: 120_000,
+  dotMs: 600_000,
+  slowDotMs: 10_000,
+  slowConnections: 30,
+}
 
-/** Opens connections when mail comes, and keeps them for the next. */
+/** An idle connection is closed before servers do it (RFC 5321, section 4.5.3.2.7), and each after so many emails. */
+const IDLE_MS = 4 * 60_000
+const EMAILS_A_CONNECTION = 100
+/** How often an email begins anew because the server had dropped a connection that was idle. */
+const NEW_BEGINNINGS = 2
+
+/** Opens connections when email comes, and keeps them for the next. */
 export function createSmtpProvider(
   server: SmtpServer,
   limits: SmtpLimits = SMTP_LIMITS,
   dial: Dial = dialAny,
 ): Provider {
-  const gates = new WeakMap<object, Gate>()
-  const open = async () => {
-    const createTransport = await loadTransport()
-    const transport = createTransport({
-      pool: true,
-      ...connectionOptions(server, limits),
-      maxConnections: limits.connections,
-      // for a connection that the server dropped while nothing was on it
-      maxRequeues: 2,
-      disableFileAccess: true,
-      disableUrlAccess: true,
-      // for every connection of the pool, so that nodemailer itself resolves no name
-      getSocket: (_options: unknown, done: (error: Error | null, socket?: { connection: Socket }) => void) =>
-        void dial(server, limits.connectMs).then((connection) => done(null, { connection }), done),
-    })
-    transport.use('stream', ({ data, message }, done) => {
-      const raw = data.raw as Buffer
-      message.createReadStream = () => readGated(raw, gates.get(raw) ?? SHUT)
-      done()
-    })
-    return transport
+  const idle = new Map<Session, ReturnType<typeof setTimeout>>()
+  const places = createPlaces(limits)
+  let isClosed = false
+
+  const takeIdle = (): Session | undefined => {
+    const [session, timer] = [...idle].findLast(([one]) => one.isOpen()) ?? []
+    clearTimeout(timer)
+    if (session) idle.delete(session)
+    return session
   }
-  const pool = openLate(open)
+
+  const keep = (session: Session): void => {
+    if (!session.isOpen()) return
+    const isSpare = places.busy() + idle.size >= limits.connections
+    if (isClosed || isSpare || session.count() >= EMAILS_A_CONNECTION) return session.quit()
+    idle.set(
+      session,
+      setTimeout(() => session.quit(), IDLE_MS),
+    )
+  }
+
+  const open = async (signal: AbortSignal): Promise<Session | Outcome> => {
+    try {
+      const session = await openSession({ server, limits, dial }, signal)
+      void session.ended.then(() => {
+        clearTimeout(idle.get(session))
+        idle.delete(session)
+      })
+      return session
+    } catch (error) {
+      return signal.aborted
+        ? { is: 'unreachable', reason: String(signal.reason) }
+        : readConnectError(error, server.login)
+    }
+  }
+
+  /** `wasAsked`: whether the email was to be handed over; from then on it is never begun anew. */
+  const sendOn = async (mail: ComposedMail, sending: Sending, wasAsked: () => boolean) => {
+    for (let left = NEW_BEGINNINGS; ; left -= 1) {
+      const reused = left > 0 ? takeIdle() : undefined
+      const session = reused ?? (await open(sending.signal))
+      if ('is' in session) return { outcome: session, session: null }
+      const outcome = await session.send(mail, sending)
+      if (!reused || wasAsked() || !isDropped(outcome)) return { outcome, session }
+    }
+  }
+
   return {
-    async send({ from, to, raw }, handOver) {
-      let progress = 'before' as Progress
-      const giveUp = new AbortController()
-      const ask: HandOver = async () => {
-        // the pool may begin a mail anew on another connection, but never once it was asked
-        if (progress !== 'before') return false
-        progress = 'asking'
-        progress = (await handOver().catch(() => false)) ? 'handed' : 'withheld'
-        return progress === 'handed'
+    async send(mail, handOver, { onSlow, signal } = {}) {
+      const giveUp = followSignal(signal)
+      const timer = setTimeout(() => giveUp.abort('eabort'), limits.mailMs)
+      const place = await places.take(giveUp.signal)
+      let isAsked = false
+      const ask: HandOver = () => {
+        isAsked = true
+        return handOver()
       }
-      const leave = (openMs: number): void => {
-        // nor where the server was silent: to wait for it twice is longer than a mail may take. What the server said at
-        // last, if anything, is told before the immediate
-        if (progress === 'before' && openMs >= limits.answerMs) setImmediate(() => giveUp.abort(SILENT))
-      }
-      gates.set(raw, { ask, leave })
-      const timer = setTimeout(() => giveUp.abort(), limits.mailMs)
-      try {
-        const transport = await pool.get()
-        await transport.sendMail({ envelope: { from, to }, raw, signal: giveUp.signal })
-        return { is: 'sent' }
-      } catch (error) {
-        return readOutcome(error, progress, server.login)
-      } finally {
-        clearTimeout(timer)
-      }
+      const sending = { handOver: ask, onDot: () => place?.watch(onSlow), signal: giveUp.signal }
+      const { outcome, session } = place
+        ? await sendOn(mail, sending, () => isAsked)
+        : { outcome: givenUp(giveUp.signal), session: null }
+      clearTimeout(timer)
+      giveUp.unfollow()
+      place?.leave()
+      if (session) keep(session)
+      return outcome
     },
-    close: () =>
-      void pool.peek()?.then(
-        (transport) => transport.close(),
-        () => {},
-      ),
+    close(): void {
+      isClosed = true
+      for (const session of idle.keys()) session.quit()
+    },
   }
 }
 
-/** `leave` is told when the mail has gone or its connection has ended, and how long it was open (ms). */
-type Gate = { ask: HandOver; leave: (openMs: number) => void }
-const SHUT: Gate = { ask: async () => false, leave: () => {} }
+const givenUp = (signal: AbortSignal): Outcome => ({ is: 'unreachable', reason: String(signal.reason) })
 
-/** What nodemailer says itself where it does not begin anew. */
-export const SILENT: SmtpError = { code: 'ETIMEDOUT' }
+/** The server had ended the connection, or said something that nobody had asked for. */
+const isDropped = (outcome: Outcome): boolean =>
+  outcome.is === 'unreachable' && ['econnection', 'esocket', 'eprotocol'].includes(outcome.reason)
 
-/** While it is asked the server has not seen the dot, so that a connection which breaks then took nothing with it. */
-type Progress = 'before' | 'asking' | 'handed' | 'withheld'
+/** A controller that also aborts when `signal` does, and lets go of it afterwards. */
+function followSignal(signal: AbortSignal | undefined) {
+  const controller = new AbortController()
+  const follow = (): void => controller.abort('stopped')
+  if (signal?.aborted) follow()
+  signal?.addEventListener('abort', follow)
+  return {
+    signal: controller.signal,
+    abort: (reason: string): void => controller.abort(reason),
+    unfollow: (): void => signal?.removeEventListener('abort', follow),
+  }
+}
+
+/** Bounds the connections. One that waits long for the reply to its final dot makes room for another. */
+function createPlaces({ connections, slowConnections, slowDotMs }: SmtpLimits) {
+  const waiting: (() => void)[] = []
+  /** those that could make room if fewer had */
+  const late = new Set<() => void>()
+  let [busy, slow] = [0, 0]
+
+  const admit = (): void => {
+    while (busy < connections && waiting.length > 0) waiting.shift()?.()
+  }
+
+  const createPlace = () => {
+    let state: 'busy' | 'slow' | 'left' = 'busy'
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let becomeSlow = (): void => {}
+    busy += 1
+    return {
+      watch(onSlow = (): void => {}): void {
+        becomeSlow = () => {
+          if (slow >= slowConnections) return void late.add(becomeSlow)
+          state = 'slow'
+          slow += 1
+          busy -= 1
+          onSlow()
+          admit()
+        }
+        if (state === 'busy') timer = setTimeout(() => becomeSlow(), slowDotMs)
+      },
+      leave(): void {
+        clearTimeout(timer)
+        late.delete(becomeSlow)
+        if (state === 'busy') busy -= 1
+        if (state === 'slow') slow -= 1
+        const [next] = late
+        if (state === 'slow' && next && late.delete(next)) next()
+        state = 'left'
+        admit()
+      },
+    }
+  }
+
+  return {
+    busy: (): number => busy,
+    /** A place, as soon as there is one; null where the signal aborts first. */
+    take(signal: AbortSignal): Promise<ReturnType<typeof createPlace> | null> {
+      if (signal.aborted) return Promise.resolve(null)
+      if (busy < connections) return Promise.resolve(createPlace())
+      const { promise, resolve } = Promise.withResolvers<ReturnType<typeof createPlace> | null>()
+      const giveUp = (): void => {
+        waiting.splice(waiting.indexOf(begin), 1)
+        resolve(null)
+      }
+      const begin = (): void => {
+        signal.removeEventListener('abort', giveUp)
+        resolve(createPlace())
+      }
+      waiting.push(begin)
+      signal.addEventListener('abort', giveUp, { once: true })
+      return promise
+    },
+  }
+}
+
+type Opening = { server: SmtpServer; limits: SmtpLimits; dial: Dial }
+
+/** Connects, makes the connection secure and logs in. @throws the error of nodemailer */
+async function openSession({ server, limits, dial }: Opening, signal: AbortSignal): Promise<Session> {
+  const { auth, ...options } = connectionOptions(server, limits)
+  const Connection = await loadConnection()
+  // nodemailer itself resolves no name
+  const connection = new Connection({
+    ...options,
+    connection: await dial(server, { withinMs: limits.connectMs, signal }),
+  })
+  const abort = (): void => connection.close()
+  signal.addEventListener('abort', abort)
+  try {
+    signal.throwIfAborted()
+    const greeting = await connect(connection, auth)
+    return createSession(connection, { greeting, waits: limits, login: server.login })
+  } catch (error) {
+    connection.close()
+    throw error
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** Resolves with the reply to EHLO when the server is ready for an email. */
+export function connect(connection: SMTPConnection, auth?: { user: string; pass: string }): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  connection.on('error', reject)
+  connection.on('end', () => reject({ code: 'ECONNECTION' }))
+  connection.connect((failed) => {
+    if (failed) return reject(failed)
+    const greeting = connection.lastServerResponse || ''
+    if (!auth || !connection.allowsAuth) return resolve(greeting)
+    connection.login(auth, (refused) => (refused ? reject(refused) : resolve(greeting)))
+  })
+  return promise
+}
 
 /** How a connection to a server is made, and how long each step of it may take. `host` names it for TLS. */
 export const connectionOptions = ({ host, port, isSecure, login, isTlsOptional }: SmtpServer, limits: SmtpLimits) => ({
@@ -111,45 +255,11 @@ export const connectionOptions = ({ host, port, isSecure, login, isTlsOptional }
   socketTimeout: limits.answerMs,
 })
 
-/**
- * A mail whose end is asked for only when all before it has gone: whoever reads ahead into a buffer would ask before
- * the recipient was even named. Without its end nodemailer writes no final dot, and drops the connection.
- */
-function readGated(raw: Buffer, { ask, leave }: Gate): Readable {
-  const openedAt = performance.now()
-  let isOut = false
-  const finish = async (mail: Readable): Promise<void> => {
-    if (await ask()) mail.push(null)
-    else mail.destroy(new Error('withheld'))
-  }
-  return new Readable({
-    highWaterMark: 0,
-    read() {
-      if (isOut) void finish(this)
-      else this.push(raw)
-      isOut = true
-    },
-    destroy(error, done) {
-      leave(performance.now() - openedAt)
-      done(error)
-    },
-  })
-}
-
-/** What nodemailer says of an error. `command` is the one that was answered, `cause` why we gave up. */
-type SmtpError = {
-  code?: string
-  responseCode?: number
-  response?: string
-  command?: string
-  syscall?: string
-  message?: string
-  cause?: unknown
-}
+/** What nodemailer says of an error. */
+type SmtpError = { code?: string; responseCode?: number; response?: string; syscall?: string; message?: string }
 
 /** A connection that broke is another thing than one that was never made, or could not be made secure. */
 function namedError(said: SmtpError): SmtpError {
-  if (said.cause === SILENT) return SILENT
   // what the server answered to STARTTLS is no answer to a mail
   if (said.code === 'ETLS') return { code: said.code }
   if (said.code !== 'ESOCKET') return said
@@ -159,17 +269,10 @@ function namedError(said: SmtpError): SmtpError {
   return /^(?!.*alert).*(certificate|altname)/i.test(said.message ?? '') ? { code: 'EUNTRUSTED' } : said
 }
 
-/** What nodemailer's error says of a mail that had come so far. */
-export function readOutcome(error: unknown, progress: Progress, login: SmtpServer['login']): Outcome {
-  if (progress === 'withheld') return { is: 'withheld' }
-  const { code = 'UNKNOWN', responseCode, response = '', command = '' } = namedError(error as SmtpError)
-  if (responseCode === undefined) {
-    return { is: progress === 'handed' ? 'unknown' : 'unreachable', reason: code.toLowerCase() }
-  }
-  const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1] ?? null
-  const answer = readServerAnswer(response, login)
-  return { is: 'refused', code: responseCode, enhanced, answer, about: ABOUT.get(command) ?? 'session' }
+/** What an error says of a connection that could not be made ready for an email. */
+export function readConnectError(error: unknown, login: SmtpServer['login']): Outcome {
+  const { code = 'UNKNOWN', responseCode = 0, response = '' } = namedError(error as SmtpError)
+  // a reply of another kind refuses nothing: the server is out of step
+  if (responseCode < 400 || responseCode > 599) return { is: 'unreachable', reason: code.toLowerCase() }
+  return readRefusal({ code: responseCode, text: response }, 'session', login)
 }
-
-/** All before these commands is between us and the server, and no fault of a mail. */
-const ABOUT = new Map<string, About>(Object.entries({ 'MAIL FROM': 'sender', 'RCPT TO': 'recipient', DATA: 'mail' }))

@@ -37,7 +37,7 @@ describe('an address that is refused', () => {
     async (host) => {
       const { port, count } = await listen()
       const dial = createGuardedDial({ allowed: NOBODY, findShared: notShared })
-      expect(await reachedIn(dial({ host, port, login: null }, 1_000))).toBe('EPRIVATE')
+      expect(await reachedIn(dial({ host, port, login: null }, { withinMs: 1_000 }))).toBe('EPRIVATE')
       expect(count()).toBe(0)
     },
   )
@@ -70,7 +70,7 @@ describe('an address that is refused', () => {
     if ('wrong' in allowed) throw new Error(allowed.wrong)
     const resolve = async () => ['10.0.0.1', '127.0.0.1']
     const dial = createGuardedDial({ allowed, findShared: notShared, resolve })
-    const socket = await dial({ host: 'mail.example', port, login: null }, 1_000)
+    const socket = await dial({ host: 'mail.example', port, login: null }, { withinMs: 1_000 })
     expect(socket.remoteAddress).toBe('127.0.0.1')
     socket.destroy()
   })
@@ -157,7 +157,7 @@ test('a shared server is known by its address, whatever it is called; on a publi
   const resolve = async (host: string) => addresses[host] ?? []
   const findShared = async () => ({ host: 'relay.example', port: 587 })
   const dial = createGuardedDial({ allowed: LOOPBACK_HOSTS, findShared, resolve })
-  expect(await reachedIn(dial({ host: 'alias.example', port: 25, login: null }, 500))).toBe('ESHARED')
+  expect(await reachedIn(dial({ host: 'alias.example', port: 25, login: null }, { withinMs: 500 }))).toBe('ESHARED')
 })
 
 async function inTurn(count: number, work: (index: number) => Promise<void>): Promise<void> {

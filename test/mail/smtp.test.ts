@@ -4,7 +4,7 @@ import type { About, Outcome, Provider } from '../../src/mail/provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { type Behaviour, type MailServer, startMailServer } from './mail-server.ts'
 
-const QUICK = { ...SMTP_LIMITS, connectMs: 300, answerMs: 300, mailMs: 2_000 }
+const QUICK = { ...SMTP_LIMITS, connectMs: 300, answerMs: 300, mailMs: 2_000, dotMs: 300 }
 const RAW = 'From: hello@example.com\r\nTo: ada@example.com\r\nSubject: One\r\n\r\n.\r\nFirst line is a dot.\r\n'
 
 const open: { server?: MailServer; provider?: Provider } = {}
@@ -24,7 +24,7 @@ async function start(behaviour: Behaviour = {}, options: SMTPServerOptions = {},
       asked.push(server.received.length)
       return typeof isHanded === 'boolean' ? isHanded : isHanded()
     })
-  return { server, send, asked }
+  return { server, provider, send, asked }
 }
 
 describe('a mail that is taken', () => {
@@ -239,10 +239,54 @@ describe('a mail of which nobody knows', () => {
   })
 })
 
-test('a server that trickles its answers does not hold a mail for ever', async () => {
-  const limits = { ...QUICK, answerMs: 10_000, mailMs: 300 }
-  const { send } = await start({ dot: () => 'hang' }, {}, limits)
+test('a server that is slow at every step does not hold a mail for ever', async () => {
+  const { send } = await start({ recipient: () => 'hang' }, {}, { ...QUICK, answerMs: 10_000, mailMs: 300 })
   const startedAt = performance.now()
-  expect(await send()).toEqual({ is: 'unknown', reason: 'eabort' })
+  expect(await send()).toEqual({ is: 'unreachable', reason: 'eabort' })
   expect(performance.now() - startedAt).toBeLessThan(2_000)
+})
+
+test('what is given up from outside was not handed over', async () => {
+  const { server, provider } = await start({ recipient: () => 'hang' })
+  const stop = new AbortController()
+  const mail = { from: 'hello@example.com', to: 'ada@example.com', raw: Buffer.from(RAW) }
+  const sent = provider.send(mail, async () => true, { signal: stop.signal })
+  await Bun.sleep(50)
+  stop.abort()
+  expect(await sent).toEqual({ is: 'unreachable', reason: 'stopped' })
+  expect(server.received).toEqual([])
+})
+
+describe('a reply to the final dot that takes long', () => {
+  const SLOW = { ...QUICK, connections: 2, slowConnections: 3, slowDotMs: 50, dotMs: 5_000 }
+
+  test('is waited for, and holds up nobody', async () => {
+    const answers: (() => void)[] = []
+    const dot = (to: string) =>
+      to.startsWith('slow') ? new Promise<'accept'>((done) => answers.push(() => done('accept'))) : 'accept'
+    const { server, send } = await start({ dot }, {}, SLOW)
+    const slow = [send('slow1@example.com'), send('slow2@example.com'), send('slow3@example.com')]
+    expect(await send('quick@example.com')).toEqual({ is: 'sent' })
+    expect(server.received.map(({ to }) => to[0])).toEqual(['quick@example.com'])
+    for (const answer of answers) answer()
+    expect(await Promise.all(slow)).toEqual(slow.map(() => ({ is: 'sent' })))
+    expect(Array.from(server.counts().values(), (all) => all.length)).toEqual([1, 1, 1, 1])
+  })
+
+  test('leaves only so many connections open', async () => {
+    const answers: (() => void)[] = []
+    const dot = () => new Promise<'accept'>((done) => answers.push(() => done('accept')))
+    const { server, send } = await start({ dot }, {}, SLOW)
+    const sent = Array.from({ length: 12 }, (_, number) => send(`p${number}@example.com`))
+    while (answers.length < 5) await Bun.sleep(10)
+    await Bun.sleep(200)
+    expect([answers.length, server.connections()]).toEqual([5, 5])
+    // one that is answered lets the next one through
+    while (server.received.length < 12) {
+      for (const answer of answers.splice(0)) answer()
+      await Bun.sleep(20)
+      expect(server.connections()).toBeLessThanOrEqual(5)
+    }
+    expect(await Promise.all(sent)).toEqual(sent.map(() => ({ is: 'sent' })))
+  })
 })

@@ -1,0 +1,258 @@
+/** One connection to a mail server: sends emails one after another and accepts nothing but well-formed replies in step. */
+import type { Socket } from 'node:net'
+import type SMTPConnection from 'nodemailer/lib/smtp-connection'
+import type { SmtpServer } from '../core/mail-addresses.ts'
+import type { ComposedMail } from './compose.ts'
+import type { About, HandOver, Outcome } from './provider.ts'
+import { readServerAnswer } from './server-answer.ts'
+
+/** `answerMs`: for the reply to a command. `dotMs`: for the reply to the final dot. */
+type Waits = { answerMs: number; dotMs: number }
+
+export type Sending = {
+  handOver: HandOver
+  /** the final dot has left: from now on the server may deliver the email */
+  onDot: () => void
+  /** gives the email up before it is handed over; the reason is a code */
+  signal: AbortSignal
+}
+
+export type Session = ReturnType<typeof createSession>
+
+type Reply = { code: number; text: string }
+/** The connection ended; `lost` is the code of the reason. */
+type Lost = { lost: string }
+
+const isLost = (reply: Reply | Lost): reply is Lost => 'lost' in reply
+
+/** The first digit of a reply's code (RFC 5321, section 4.2.1). */
+const classOf = ({ code }: Reply): number => Math.trunc(code / 100)
+const POSITIVE = 2
+const isRefusal = (reply: Reply): boolean => classOf(reply) === 4 || classOf(reply) === 5
+const START_MAIL_INPUT = 354
+/** The server is about to close the connection. It may say so at any time. */
+const CLOSING = 421
+
+/** Takes over a connection that is ready for an email. `greeting` is the server's reply to EHLO. */
+export function createSession(
+  connection: SMTPConnection,
+  { greeting, waits, login }: { greeting: string; waits: Waits; login: SmtpServer['login'] },
+) {
+  const socket = connection._socket as Socket
+  const [isPipelined, isUtf8Taken] = [offers(greeting, 'PIPELINING'), offers(greeting, 'SMTPUTF8')]
+  const ended = Promise.withResolvers<Lost>()
+  const waiting: ((reply: Reply) => void)[] = []
+  let [isOpen, isRefused, emails] = [true, false, 0]
+  /** a reply that nobody had asked for */
+  let stray: Reply | null = null
+
+  const end = (reason: string): void => {
+    if (!isOpen) return
+    isOpen = false
+    ended.resolve({ lost: reason })
+    connection.close()
+  }
+
+  const reader = createReplyReader({
+    onReply(reply) {
+      const resolve = waiting.shift()
+      if (resolve) return resolve(reply)
+      stray ??= reply
+      end(reply.code === CLOSING ? 'econnection' : 'eprotocol')
+    },
+    onMalformed: () => end('eprotocol'),
+  })
+  takeSocket(socket, (chunk) => isOpen && reader.read(chunk))
+  connection.on('error', (error: { code?: string }) => end((error.code ?? 'esocket').toLowerCase()))
+  connection.once('end', () => end('econnection'))
+
+  /** Takes the next reply that is not spoken for. Waiting for it begins with the call of what is returned. */
+  const takeReply = (ms: number): (() => Promise<Reply | Lost>) => {
+    const { promise, resolve } = Promise.withResolvers<Reply>()
+    waiting.push(resolve)
+    return () => {
+      const timer = setTimeout(() => end('etimedout'), ms)
+      return Promise.race([promise, ended.promise]).finally(() => clearTimeout(timer))
+    }
+  }
+
+  /** Resolves when the system has taken all of it. */
+  const write = (data: string | Buffer): Promise<void | Lost> => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    socket.write(data, () => resolve())
+    return Promise.race([promise, ended.promise])
+  }
+
+  const refuse = (reply: Reply, about: About): Outcome => {
+    isRefused = true
+    if (reply.code === CLOSING) end('econnection')
+    return readRefusal(reply, about, login)
+  }
+
+  /** What a reply means that is not the one a step asks for. */
+  const readFailure = (reply: Reply, about: About): Outcome => {
+    if (isRefusal(reply)) return refuse(reply, about)
+    end('eprotocol')
+    return { is: 'unreachable', reason: 'eprotocol' }
+  }
+
+  const steps = ({ from, to }: ComposedMail): Step[] => [
+    ...(isRefused ? [{ command: 'RSET', about: 'session' as const, passes: isPositive }] : []),
+    { command: `MAIL FROM:<${from}>${utf8(from + to)}`, about: 'sender', passes: isPositive },
+    { command: `RCPT TO:<${to}>`, about: 'recipient', passes: isPositive },
+    { command: 'DATA', about: 'mail', passes: ({ code }) => code === START_MAIL_INPUT },
+  ]
+  const utf8 = (addresses: string): string => (isAscii(addresses) || !isUtf8Taken ? '' : ' SMTPUTF8')
+
+  /** All up to the reply to DATA: null when the server is ready for the email. */
+  const offer = async (mail: ComposedMail): Promise<Outcome | null> => {
+    const all = steps(mail)
+    let failure: Outcome | null = null
+    // sent at once where the server offers it: the replies come one after another all the same (RFC 2920)
+    for (const batch of isPipelined ? [all] : all.map((step) => [step])) {
+      const sent = batch.map((step) => ({ ...step, readReply: takeReply(waits.answerMs) }))
+      void write(batch.map(({ command }) => `${command}\r\n`).join(''))
+      for (const { command, about, passes, readReply } of sent) {
+        const reply = await readReply()
+        if (isLost(reply)) return failure ?? { is: 'unreachable', reason: reply.lost }
+        // it waits for an email of which it refused the sender or the recipient
+        if (failure && reply.code === START_MAIL_INPUT) end('econnection')
+        if (command === 'RSET') isRefused = !passes(reply)
+        if (!passes(reply)) failure ??= readFailure(reply, about)
+      }
+      if (failure) return failure
+    }
+    return null
+  }
+
+  const readLast = (reply: Reply | Lost): Outcome => {
+    if (isLost(reply)) return { is: 'unknown', reason: reply.lost }
+    // what came along with it says something else, so one of the two answers another question
+    const isUnsure = stray !== null && stray.code !== CLOSING && classOf(stray) !== classOf(reply)
+    if (!isUnsure && isPositive(reply)) return { is: 'sent' }
+    if (!isUnsure && isRefusal(reply)) return refuse(reply, 'mail')
+    end('eprotocol')
+    return { is: 'unknown', reason: 'eprotocol' }
+  }
+
+  const transfer = async (mail: ComposedMail, { handOver, onDot, signal }: Sending): Promise<Outcome> => {
+    const abort = (): void => end(String(signal.reason))
+    signal.addEventListener('abort', abort)
+    const refused = await offer(mail)
+    const lost = refused ? undefined : await write(toData(mail.raw))
+    signal.removeEventListener('abort', abort)
+    if (refused) return refused
+    if (lost) return { is: 'unreachable', reason: lost.lost }
+    const isHanded = await handOver().catch(() => false)
+    if (!isHanded) {
+      end('withheld')
+      return { is: 'withheld' }
+    }
+    // nothing is lost yet: without its dot an email does not count (RFC 5321, section 4.1.1.4)
+    if (!isOpen) return { is: 'unreachable', reason: (await ended.promise).lost }
+    const last = takeReply(waits.dotMs)
+    void write('.\r\n').then((unwritten) => unwritten ?? onDot())
+    return readLast(await last())
+  }
+
+  return {
+    isOpen: (): boolean => isOpen,
+    /** How many it was asked to send. */
+    count: (): number => emails,
+    /** Resolves when it has ended. */
+    ended: ended.promise,
+    /** Never rejects; one at a time. */
+    async send(mail: ComposedMail, sending: Sending): Promise<Outcome> {
+      emails += 1
+      if (/[\r\n<>]/.test(mail.from + mail.to)) return { is: 'unreachable', reason: 'eenvelope' }
+      if (sending.signal.aborted) return { is: 'unreachable', reason: String(sending.signal.reason) }
+      return transfer(mail, sending)
+    },
+    /** Says goodbye and ends. */
+    quit(): void {
+      if (isOpen) void write('QUIT\r\n')
+      end('econnection')
+    },
+  }
+}
+
+/** What a server refuses: the reply, its enhanced code (RFC 3463) and its text. */
+export const readRefusal = ({ code, text }: Reply, about: About, login: SmtpServer['login']): Outcome => ({
+  is: 'refused',
+  code,
+  enhanced: /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(text)?.[1] ?? null,
+  answer: readServerAnswer(text, login),
+  about,
+})
+
+type Step = { command: string; about: About; passes: (reply: Reply) => boolean }
+
+const isPositive = (reply: Reply): boolean => classOf(reply) === POSITIVE
+
+const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length
+
+/** Whether a server offers an extension (RFC 5321, section 4.1.1.1). */
+const offers = (greeting: string, keyword: string): boolean =>
+  greeting
+    .split(/\r?\n/)
+    .slice(1)
+    .some((line) => line.slice(4).trim().toUpperCase().split(' ')[0] === keyword)
+
+/** From now on nodemailer neither reads what the server says nor ends the connection because it is silent. */
+function takeSocket(socket: Socket, onData: (chunk: Buffer) => void): void {
+  socket.removeAllListeners('data')
+  socket.removeAllListeners('timeout')
+  socket.setTimeout(0)
+  socket.on('data', onData)
+  socket.resume()
+}
+
+/** A reply of more than this is none. */
+const REPLY_BYTES = 64 * 1024
+const REPLY_LINE = /^([2-5]\d\d)(?:([ -]).*)?$/s
+
+/** Puts replies together from what arrives, in pieces or several at once. All lines of a reply have the same code. */
+export function createReplyReader({ onReply, onMalformed }: ReplyListener) {
+  let rest = ''
+  let lines: string[] = []
+  let size = 0
+
+  const readLine = (line: string): boolean => {
+    // some servers send an empty line now and then; it answers nothing
+    if (line === '') return true
+    const [, code, separator] = REPLY_LINE.exec(line) ?? []
+    if (code === undefined || (lines[0] !== undefined && !lines[0].startsWith(code))) return false
+    lines.push(line)
+    size += line.length
+    if (separator === '-') return size <= REPLY_BYTES
+    const text = decode(lines.join('\n'))
+    lines = []
+    size = 0
+    onReply({ code: Number(code), text })
+    return true
+  }
+
+  return {
+    read(chunk: Buffer): void {
+      const parts = (rest + chunk.toString('latin1')).split('\n')
+      rest = parts.pop() ?? ''
+      const isWell = parts.every((line) => readLine(line.endsWith('\r') ? line.slice(0, -1) : line))
+      if (!isWell || rest.length > REPLY_BYTES) onMalformed()
+    },
+  }
+}
+
+type ReplyListener = { onReply: (reply: Reply) => void; onMalformed: () => void }
+
+/** UTF-8 where it is that, else byte by byte. */
+function decode(latin1: string): string {
+  const text = Buffer.from(latin1, 'latin1').toString('utf8')
+  return text.includes('\ufffd') ? latin1 : text
+}
+
+/** An email as DATA takes it: lines end with CRLF, and one that begins with a dot has another before it. */
+export function toData(raw: Buffer): Buffer {
+  const lines = raw.toString('latin1').replaceAll(/\r\n?|\n/g, '\r\n')
+  const stuffed = `\r\n${lines}`.replaceAll('\r\n.', '\r\n..').slice(2)
+  return Buffer.from(stuffed.endsWith('\r\n') ? stuffed : `${stuffed}\r\n`, 'latin1')
+}
