@@ -37,6 +37,21 @@ export function readScript(): Script {
 /** The lines that stand in a page until the browser script is there. @throws when they were not built */
 export const readStub = (): string => readFileSync(join(ASSET_FOLDER, 'stub.js'), 'utf8')
 
+export type License = { name: string; license: string; text: string }
+
+/** Eventpost's own license, and those of everything in the executable (.ci/build-licenses.ts). @throws when not built */
+export function readLicenses(): { text: string; parts: License[] } {
+  const text = readFileSync(join(ASSET_FOLDER, 'licenses.txt'), 'utf8')
+  const [, ...sections] = text.split(LICENSE_BAR)
+  const parts = sections.map((section) => {
+    const [, name = '', license = '', rest = ''] = /^([^\n]+)\nLicense: ([^\n]+)\n(.*)$/s.exec(section) ?? []
+    return { name, license, text: rest.trim() }
+  })
+  return { text, parts }
+}
+
+const LICENSE_BAR = `${'='.repeat(78)}\n`
+
 /** Of the pages alone: the browser script is served by the API's room, and must not be kept for good. */
 const PAGE_ASSET = /^(?:style\.css|islands\/[\w-]+\.js)$/
 

@@ -8,6 +8,7 @@ import { appCreate, appList } from './commands/apps.ts'
 import { type Command, CommandRefused } from './commands/command.ts'
 import { printHelp, printResult } from './commands/print.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './commands/keys.ts'
+import { licenses } from './commands/licenses.ts'
 import { memberInvite, memberResetPassword } from './commands/members.ts'
 import { messageExport, messageImport } from './commands/messages.ts'
 import { planSet, planShow } from './commands/plan.ts'
@@ -38,6 +39,7 @@ const COMMANDS: Command[] = [
   messageExport,
   messageImport,
   version,
+  licenses,
 ]
 
 /** Exit codes (product.md): 0 done, 1 refused, 2 wrong use. */

@@ -13,7 +13,13 @@ function isOutdated(): boolean {
   const builtAt = statSync(EXECUTABLE).mtimeMs
   const list = (folder: string): string[] =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`)
-  const sources = [...list('src'), ...list('snippet'), '.ci/build-snippet.ts']
+  const sources = [
+    ...list('src'),
+    ...list('snippet'),
+    '.ci/build-snippet.ts',
+    '.ci/build-licenses.ts',
+    '.ci/bundled-licenses.txt',
+  ]
   return [...sources, 'package.json', 'bun.lock'].some((name) => statSync(join(ROOT, name)).mtimeMs > builtAt)
 }
 

@@ -19,6 +19,7 @@ const COMMANDS = {
   'plan show': ['--data', '--account', '--json'],
   'plan set': ['--data', '--account', '--json', '--new-people-per-month', '--events-per-hour', '--snippet-limits'],
   version: ['--data', '--json'],
+  licenses: ['--data', '--json'],
 }
 
 describe('help', () => {
