@@ -128,9 +128,16 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       dropUnsaved((held) => held.session.id !== session.id && held.member.id === member.id)
       return store.endOtherSessions({ memberId: member.id, sessionId: session.id, at: clock.now() })
     },
-    /** Notes that the password was typed again. Refusals: not_found where it was changed meanwhile, unavailable. */
-    confirm: ({ session, member }: SignedIn, passwordHash: string) =>
-      store.confirmSession({ memberId: member.id, sessionId: session.id, passwordHash, at: clock.now() }),
+    /**
+     * Notes that the password was typed again. The session goes on under the token that is returned. Refusals: not_found
+     * where the password was changed meanwhile, already_done where the session is not stored, unavailable.
+     */
+    async confirm({ session, member }: SignedIn, passwordHash: string): Promise<{ token: string } | Refused> {
+      const token = makeToken()
+      const own = { memberId: member.id, sessionId: session.id, at: clock.now() }
+      const outcome = await store.confirmSession({ ...own, passwordHash, tokenHash: hashToken(token) })
+      return 'refusal' in outcome ? outcome : { token }
+    },
     /** All other sessions end, and this one goes on under the token that is returned. Refusals: not_found. */
     async changePassword({ session, member }: SignedIn, oldHash: string, passwordHash: string) {
       const token = makeToken()

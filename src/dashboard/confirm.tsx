@@ -7,6 +7,7 @@ import { Frame, type PageName, pathOf } from './frame.tsx'
 import { Button, ButtonLink, HiddenFields } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
 import { checkOwnPassword, withWait } from './password-check.ts'
+import { sessionCookie } from './session-cookie.ts'
 import type { Viewer } from './viewer.ts'
 
 /** Beside the fields of the form that waits for it. */
@@ -20,14 +21,14 @@ type Who = Confirm & { viewer: Viewer; signedIn: SignedIn; page: PageName }
 
 /**
  * The step before something that must not be done by whoever finds a screen unlocked (promises 14): shows a page that
- * asks for the password and sends the same form again; null once it is right.
+ * asks for the password and sends the same form again. Once it is right, gives the cookies of the session's new token.
  */
 export async function askForPassword(
   parts: PageParts,
   request: Request,
   form: Form,
   who: Who,
-): Promise<Response | null> {
+): Promise<Response | { cookies: string[] }> {
   const { [CONFIRM_FIELD]: password, ...fields } = form.fields
   const ask = (status: number, error?: string): Response =>
     pageAnswer(
@@ -39,10 +40,9 @@ export async function askForPassword(
   const checked = await checkOwnPassword(parts, request, who.signedIn.member, password)
   if ('message' in checked) return withWait(ask(checked.status, checked.message), checked)
   const outcome = await parts.sessions.confirm(who.signedIn, checked.passwordHash)
-  // where the disk is full, what comes next cannot be saved either and says so
-  return 'refusal' in outcome && outcome.refusal === 'not_found'
-    ? ask(400, 'The password was changed. Type the new one.')
-    : null
+  if ('token' in outcome) return { cookies: [sessionCookie(parts.baseUrl, outcome.token)] }
+  // otherwise nothing can be stored now: what comes next says so
+  return outcome.refusal === 'not_found' ? ask(400, 'The password was changed. Type the new one.') : { cookies: [] }
 }
 
 type ConfirmProps = Omit<Who, 'signedIn'> & { path: string; fields: Record<string, string>; error?: string }

@@ -82,6 +82,11 @@ async function showTo(
 const hasOthers = ({ accounts: [first, second] }: Viewer): boolean =>
   second !== undefined || (first?.apps.length ?? 0) > 1
 
+function withCookies(response: Response, cookies: string[]): Response {
+  for (const cookie of cookies) response.headers.append('Set-Cookie', cookie)
+  return response
+}
+
 /** `role` is the least that may send it; what is to be confirmed asks for the password, as a part of `page`. */
 type FormRules = { appId: string; role: Role; confirm?: Confirm; page?: PageName; mostBytes?: number }
 
@@ -97,9 +102,9 @@ export async function takeForm(
   const showFor = (form: Form) => async (viewer: Viewer, signedIn: SignedIn) => {
     if (!hasRole(viewer.member.role, role)) return problemAnswer(request, 'role_too_low')
     const isDue = confirm?.isAlways || !parts.sessions.isConfirmed(signedIn.session)
-    const asked =
-      confirm && isDue ? await askForPassword(parts, request, form, { viewer, signedIn, page, ...confirm }) : null
-    return asked ?? take(form, viewer, signedIn)
+    if (!confirm || !isDue) return take(form, viewer, signedIn)
+    const asked = await askForPassword(parts, request, form, { viewer, signedIn, page, ...confirm })
+    return asked instanceof Response ? asked : withCookies(await take(form, viewer, signedIn), asked.cookies)
   }
   const signedIn = await findSignedIn(parts, request)
   return signedIn
@@ -122,7 +127,7 @@ async function takeLateForm(
   const late = await signInLate(parts, request, fields)
   if (late instanceof Response) return late
   const response = await showTo(late.signedIn, parts, request, toShown(toForm(late.fields)))
-  for (const cookie of late.cookies) response.headers.append('Set-Cookie', cookie)
+  withCookies(response, late.cookies)
   if (late.isByRecoveryCode) addFlash(response, parts.baseUrl, 'recovery_code_used')
   return response
 }

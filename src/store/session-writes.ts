@@ -73,11 +73,13 @@ export function createSessionWrites(db: Database) {
       return DONE
     },
 
-    /** The password was typed again. */
-    confirmSession({ passwordHash, at, ...own }: Own & { passwordHash: string }): Done | Refused {
-      if (!isHashOf(own.memberId, passwordHash)) return { refusal: 'not_found' }
-      orm.update(sessions).set({ confirmedAt: at }).where(isOwn(own)).run()
-      return DONE
+    /** The password was typed again: the session goes on under a new token. `already_done` where none is stored. */
+    confirmSession(confirmation: Own & { passwordHash: string; tokenHash: string }): Done | Refused {
+      const { memberId, passwordHash, tokenHash, at } = confirmation
+      if (!isHashOf(memberId, passwordHash)) return { refusal: 'not_found' }
+      const set = { confirmedAt: at, tokenHash }
+      const confirmed = orm.update(sessions).set(set).where(isOwn(confirmation)).returning().get()
+      return confirmed ? DONE : { refusal: 'already_done' }
     },
 
     /** One that has ended already stays so; another member's does not exist. */

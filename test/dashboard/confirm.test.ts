@@ -1,6 +1,6 @@
 /** The password again, before what only its owner may see or make (promises 14). */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { type AccountPages, type Browser, openAccount, PASSWORD } from './browser.ts'
+import { type AccountPages, type Browser, createBrowser, openAccount, PASSWORD } from './browser.ts'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
 const MINUTE = 60_000
@@ -41,6 +41,31 @@ describe('the password, again', () => {
     expect(await attributesOf(html, 'main [type=hidden][name=name]', 'value')).toEqual([FIELDS.name])
     expect(html).not.toContain('value="wrong"')
     expect(await listed()).toHaveLength(1)
+  })
+
+  test('gives the session a new token, and the old one ends', async () => {
+    pages.clock.ms += 10 * MINUTE
+    const before = new Map(owner.cookies)
+    await make({ confirmPassword: 'wrong' })
+    expect(owner.cookies.get('eventpost_session_8080')).toBe(before.get('eventpost_session_8080') ?? '')
+    expect((await make({ confirmPassword: PASSWORD })).status).toBe(200)
+    expect(owner.cookies.get('eventpost_session_8080')).not.toBe(before.get('eventpost_session_8080') ?? '')
+    expect((await owner.get(pages.at('you'))).status).toBe(200)
+    const thief = createBrowser(pages)
+    for (const [name, value] of before) thief.cookies.set(name, value)
+    expect((await thief.get(pages.at('you'))).status).toBe(303)
+    const member = await pages.store.findMember('ada@example.com')
+    expect(await pages.store.listSessions(member?.id ?? '')).toHaveLength(1)
+  })
+
+  test('goes on with the token it has while the disk is full', async () => {
+    pages.clock.ms += 10 * MINUTE
+    const before = owner.cookies.get('eventpost_session_8080')
+    const full = spyOn(pages.store, 'confirmSession').mockResolvedValue({ refusal: 'unavailable' })
+    expect((await textOf((await make({ confirmPassword: PASSWORD })).html, 'h1'))[0]).toBe('Your new key')
+    full.mockRestore()
+    expect(owner.cookies.get('eventpost_session_8080')).toBe(before ?? '')
+    expect((await owner.get(pages.at('you'))).status).toBe(200)
   })
 
   test('wrong ones are counted as those of signing in', async () => {

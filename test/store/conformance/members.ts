@@ -57,11 +57,17 @@ export function testMembers(store: Fresh): void {
   test('it is touched, and confirmed by its own member with the right hash', async () => {
     const own = { memberId: 'mem_1', sessionId: 'ses_b', at: AT + 20 }
     await store().touchSession({ sessionId: 'ses_b', at: AT + 10 })
-    expect(await store().confirmSession({ ...own, passwordHash: 'another' })).toEqual(GONE)
-    await store().confirmSession({ ...own, memberId: 'mem_2', passwordHash: 'argon' })
+    const confirm = (more: { passwordHash: string; memberId?: string; sessionId?: string }) =>
+      store().confirmSession({ ...own, tokenHash: 'new hash', ...more })
+    expect(await confirm({ passwordHash: 'another' })).toEqual(GONE)
+    await confirm({ memberId: 'mem_2', passwordHash: 'argon' })
     expect((await store().listSessions('mem_1'))[0]).toMatchObject({ lastSeenAt: AT + 10, confirmedAt: AT + 1 })
-    expect(await store().confirmSession({ ...own, passwordHash: 'argon' })).toEqual(DONE)
+    expect(await confirm({ sessionId: 'ses_none', passwordHash: 'argon' })).toEqual({ refusal: 'already_done' })
+    expect(await store().findSession('hash of ses_b')).not.toBeNull()
+    expect(await confirm({ passwordHash: 'argon' })).toEqual(DONE)
     expect((await store().listSessions('mem_1'))[0]).toMatchObject({ lastSeenAt: AT + 10, confirmedAt: AT + 20 })
+    expect(await store().findSession('hash of ses_b')).toBeNull()
+    expect((await store().findSession('new hash'))?.session.id).toBe('ses_b')
   })
 
   test('sessions end singly and all others at once, each member’s own', async () => {
