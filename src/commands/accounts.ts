@@ -1,7 +1,7 @@
 import { readSecret, UsageError } from '../config.ts'
 import { createAccount, provePassword } from '../core/accounts.ts'
 import { readBeginning } from '../core/beginnings.ts'
-import { findPasswordFault } from '../core/passwords.ts'
+import { findPasswordFault, type PasswordContext } from '../core/passwords.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import type { Store } from '../store/store.ts'
 import { APP_ADDRESSES } from './apps.ts'
@@ -39,11 +39,11 @@ const BEGINNING: Options = {
 const EMAIL_TAKEN =
   'A member with this email exists already, and this is not their password. Leave --password-file out: they join by the link that is printed.'
 
-function readPassword(given: Given): string | null {
+function readPassword(given: Given, context: PasswordContext): string | null {
   const path = given.text('password-file')
   if (path === undefined) return null
   const password = readSecret('--password-file', path)
-  const fault = findPasswordFault(password)
+  const fault = findPasswordFault(password, context)
   if (fault) throw new UsageError(fault)
   return password
 }
@@ -68,7 +68,8 @@ async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   if ('errors' in reading)
     throw new UsageError(reading.errors.map(({ field, message }) => `--${field}: ${message}`).join(' '))
   const baseUrl = reachedAt(given, env)
-  const password = readPassword(given)
+  const names = [text.appName, text.name ?? '']
+  const password = readPassword(given, { email: text.email, names })
   return withStore(given, env, { mayCreate: onlyFirst }, async (store) => {
     const maker = { store, now: Date.now(), actor: 'cli' }
     if (onlyFirst && (await store.isSetUp())) throw new CommandRefused(REFUSALS.already_set_up.message)

@@ -1,6 +1,7 @@
 import type { Store } from '../store/store.ts'
 import type { MemberEntry, MemberLink, Place } from '../store/session-types.ts'
 import type { NewLink, Refused, Role } from '../store/types.ts'
+import type { PasswordContext } from './passwords.ts'
 import { makeTextId } from './public-ids.ts'
 import { hashToken, makeToken } from './tokens.ts'
 
@@ -18,6 +19,23 @@ export const isRole = (text: string): text is Role => (ROLES as readonly string[
 
 /** Whether a role may do what `needed` may. */
 export const hasRole = (role: Role, needed: Role): boolean => ROLES.indexOf(role) <= ROLES.indexOf(needed)
+
+/**
+ * What a member's password must not be made of. Of an invitation, only what its account tells: a fault must not show
+ * which others the person is in.
+ */
+export async function findPasswordContext(
+  store: Store,
+  { id, email }: { id: string; email: string },
+  invited: MemberLink['invited'] = null,
+): Promise<PasswordContext> {
+  if (!invited) {
+    const places = await store.listPlaces(id)
+    return { email, names: places.flatMap(({ accountName, appName }) => [accountName, appName]) }
+  }
+  const apps = await store.listApps(invited.accountId)
+  return { email, names: [invited.accountName, ...apps.map(({ name }) => name)] }
+}
 
 /** A link that works once: its token for the address, and the row that knows its hash. */
 export function makeLink(purpose: NewLink['purpose'], now: number): { token: string; row: NewLink } {

@@ -9,7 +9,7 @@ const WAITING_MAX = 100
 const ARGON2ID = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 
 /** Guessed first here: no list of other services has the name of this one. */
-const OWN = ['eventpost', 'eventpost1', 'eventpost123']
+const OWN = 'eventpost'
 /** One to four characters over and over, as in aaaaaaaa and 12341234. */
 const REPEATED = /^(.{1,4})\1+$/s
 const ROWS = ['01234567890', '09876543210', 'abcdefghijklmnopqrstuvwxyz', 'zyxwvutsrqponmlkjihgfedcba']
@@ -20,20 +20,69 @@ const ROWS = ['01234567890', '09876543210', 'abcdefghijklmnopqrstuvwxyz', 'zyxwv
  */
 function isCommon(password: string): boolean {
   const text = password.toLowerCase()
-  return (
-    commonPasswords.includes(JSON.stringify(text)) ||
-    OWN.includes(text) ||
-    REPEATED.test(text) ||
-    ROWS.some((row) => row.includes(text))
+  return commonPasswords.includes(JSON.stringify(text)) || REPEATED.test(text) || ROWS.some((row) => row.includes(text))
+}
+
+/** What somebody's password is guessed from: their email, and what their accounts and apps are called. */
+export type PasswordContext = { email: string; names: string[] }
+
+/** Shorter ones are part of many words. */
+const WORD_MIN_CHARACTERS = 3
+/** What is left of a password without the words that it is guessed from. */
+const REST_MIN_CHARACTERS = 6
+
+const LOOKALIKES: [RegExp, string][] = [
+  [/[1!|l]/g, 'i'],
+  [/[0]/g, 'o'],
+  [/[3]/g, 'e'],
+  [/[4@]/g, 'a'],
+  [/[5$]/g, 's'],
+  [/[7]/g, 't'],
+]
+
+/** Letters without their accents, and digits. */
+const toPlain = (text: string): string =>
+  text
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{Nd}]/gu, '')
+
+const toLetters = (text: string): string =>
+  toPlain(
+    LOOKALIKES.reduce((changed, [lookalike, letter]) => changed.replaceAll(lookalike, letter), text.toLowerCase()),
   )
+
+const reverse = (text: string): string => [...text].toReversed().join('')
+
+/** The email and the names, and each part of them. */
+const listWords = ({ email, names }: PasswordContext): string[] =>
+  [OWN, email, ...email.split('@'), ...names]
+    .flatMap((text) => [text, ...text.split(/[^\p{L}\p{Nd}]+/u)])
+    .filter((word) => toPlain(word).length >= WORD_MIN_CHARACTERS)
+
+/** Whether little is left of a text without the words. */
+function isMade(text: string, words: string[]): boolean {
+  const byLength = words.toSorted((a, b) => b.length - a.length)
+  const rest = byLength.reduce((left, word) => left.replaceAll(word, ''), text)
+  return rest !== text && (rest.length < REST_MIN_CHARACTERS || isCommon(rest))
+}
+
+/** Whether a password is made of such words, however they are written: `4da@3xample.com!`, `Engine2026`, `enigne123`. */
+function isGuessable(password: string, context: PasswordContext): boolean {
+  const words = listWords(context)
+  const [plain, letters] = [words.map(toPlain), words.map(toLetters)]
+  const reversed = reverse(toPlain(password))
+  return isMade(toPlain(password), plain) || isMade(toLetters(password), letters) || isMade(reversed, plain)
 }
 
 /** Why a password cannot be taken, as a sentence, or null. */
-export function findPasswordFault(password: string): string | null {
+export function findPasswordFault(password: string, context: PasswordContext): string | null {
   const length = [...password].length
   if (length < PASSWORD_MIN_CHARACTERS) return `Choose a password of at least ${PASSWORD_MIN_CHARACTERS} characters.`
   if (length > PASSWORD_MAX_CHARACTERS) return `Choose a password of at most ${PASSWORD_MAX_CHARACTERS} characters.`
   if (isCommon(password)) return 'This password is one of the first that others would try. Choose another.'
+  if (isGuessable(password, context))
+    return 'This password is too close to your email, or to the name of your account or app. Choose another.'
   return null
 }
 

@@ -20,10 +20,11 @@ const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const BASE32_BITS = 5
 
 export const RECOVERY_CODES = 10
-/** Without letters that are taken for digits. 16 of 32 make 80 bits, so a plain hash keeps them safe at rest. */
+/** Without letters that are taken for digits. 28 of 32 make 140 bits, so a plain hash keeps them safe at rest. */
 const RECOVERY_ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
-const RECOVERY_CHARACTERS = 16
-const RECOVERY_FORM = new RegExp(`^[${RECOVERY_ALPHABET}]{${RECOVERY_CHARACTERS}}$`)
+const RECOVERY_CHARACTERS = 28
+/** Codes of 16 characters, from before they were longer, work until they are made anew. */
+const RECOVERY_FORM = new RegExp(`^(?:[${RECOVERY_ALPHABET}]{16}|[${RECOVERY_ALPHABET}]{${RECOVERY_CHARACTERS}})$`)
 
 /** Each byte gives one character, so that the last ones are as random as the first. */
 function makeSecret(): string {
@@ -87,7 +88,7 @@ export function readTypedCode(typed: string): TypedCode | null {
   return RECOVERY_FORM.test(meant) ? { recoveryHash: hashToken(meant) } : null
 }
 
-/** Ten codes as they are shown, `xxxx-xxxx-xxxx-xxxx`, and as they are stored. */
+/** Ten codes as they are shown, in groups of four, and as they are stored. */
 export function makeRecoveryCodes(): { codes: string[]; codeHashes: string[] } {
   const plain = Array.from({ length: RECOVERY_CODES }, makeRecoveryCode)
   return { codes: plain.map((code) => code.replaceAll(/.{4}(?!$)/g, '$&-')), codeHashes: plain.map(hashToken) }

@@ -32,6 +32,3 @@ export const toForm = (fields: Form['fields']): Form => ({
   text: (name) => (Object.hasOwn(fields, name) ? (fields[name] ?? '') : ''),
   fields,
 })
-
-/** The one-time token of a link that was opened. */
-export const tokenOf = (request: Request): string => new URL(request.url).searchParams.get('token') ?? ''

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { acceptInvitation, noteRefusedPassword } from '../core/members.ts'
+import { acceptInvitation, findPasswordContext, noteRefusedPassword } from '../core/members.ts'
 import { findPasswordFault } from '../core/passwords.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
@@ -44,7 +44,8 @@ export async function joinAccount(
   const isChosen = !isSelf && Object.hasOwn(form.fields, NEW_PASSWORD)
   const password = form.text(isChosen ? NEW_PASSWORD : 'password')
   // looked at first, so that it tells nothing of the person
-  const newError = isChosen ? findPasswordFault(password) : null
+  const context = await findPasswordContext(parts.store, member, invitation.invited)
+  const newError = isChosen ? findPasswordFault(password, context) : null
   if (newError !== null) return showInvitation(parts, request, invitation, { status: 400, newError })
   if (isChosen && member.passwordHash === null) return invitation.choose(toForm({ password }))
   const checked = isSelf

@@ -1,14 +1,15 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { findMemberLink, type MemberLink, setPasswordByLink } from '../core/members.ts'
+import { findMemberLink, findPasswordContext, type MemberLink, setPasswordByLink } from '../core/members.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { findSignedIn, type PageParts } from './door.tsx'
 import { type FlashCode, flashCookie } from './flash.ts'
-import { type Form, readForm, tokenOf } from './forms.ts'
+import { type Form, readForm } from './forms.ts'
 import { findFirstPage, joinAccount, showInvitation } from './invitation.tsx'
 import { LinkUsedPage } from './invitation-page.tsx'
+import { closeLink, openLink } from './one-time-link.ts'
 import { PasswordPage, type PasswordProps } from './password-page.tsx'
 import { problemAnswer } from './problems.tsx'
 import { askSecondStep } from './second-step.ts'
@@ -21,7 +22,9 @@ import { startSession } from './session-start.ts'
 export const passwordRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/password', async ({ request }) => {
-      const token = tokenOf(request)
+      const opened = openLink(request, parts.baseUrl)
+      if ('redirect' in opened) return opened.redirect
+      const { token } = opened
       const link = await findLink(parts, token)
       if (!link) return problemAnswer(request, 'password_link_unknown')
       const invitation = await toInvitation(parts, token, link)
@@ -39,7 +42,8 @@ export const passwordRoutes = (parts: PageParts) =>
         const invitation = await toInvitation(parts, token, link)
         const props = await readPage(parts, request, token, link)
         const choose = (form: Form) => setPassword(parts, request, form, props)
-        return invitation ? joinAccount(parts, request, form, { ...invitation, choose }) : choose(form)
+        const taken = invitation ? joinAccount(parts, request, form, { ...invitation, choose }) : choose(form)
+        return closeLink(await taken, parts.baseUrl)
       },
       { parse: 'none' },
     )
@@ -68,7 +72,8 @@ const findEmail = async (parts: PageParts, request: Request): Promise<string | n
 
 async function setPassword(parts: PageParts, request: Request, form: Form, props: PasswordProps): Promise<Response> {
   const { store, clock } = parts
-  const error = findPasswordFault(form.text('password'))
+  const context = await findPasswordContext(store, props.link.member, props.link.invited)
+  const error = findPasswordFault(form.text('password'), context)
   if (error) return pageAnswer(request, 400, <PasswordPage {...props} error={error} />)
   const passwordHash = await hashPassword(form.text('password'))
   const outcome = await setPasswordByLink({ store, now: clock.now() }, props.token, passwordHash)

@@ -89,7 +89,12 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 404,
     title: 'This link does not work',
     lead: 'A set-up link works for a day, and only the one that was printed last.',
-    remedy: <p>Start the server again, and open the link that it prints in the terminal.</p>,
+    remedy: (
+      <p>
+        Open the whole link again, in a browser that takes cookies. If it still fails, restart the server: it prints a
+        new link in the terminal.
+      </p>
+    ),
   },
   page_unknown: {
     status: 404,
@@ -135,12 +140,12 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   },
   password_link_unknown: {
     status: 404,
-    title: 'This link does not work any more',
-    lead: 'It has been used, or it is older than a day.',
+    title: 'This link does not work',
+    lead: 'It was used, is older than a day, or was opened more than an hour ago.',
     remedy: (
       <p>
-        If it was you who used it, <a href="/sign-in">sign in</a>. Otherwise ask the person who runs this server for a
-        new link.
+        Open the whole link again, in a browser that takes cookies. If you used it before,{' '}
+        <a href="/sign-in">sign in</a>. Otherwise ask the person who runs this server for a new link.
       </p>
     ),
   },

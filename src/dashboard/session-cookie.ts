@@ -37,6 +37,16 @@ export const readSecondStepToken = (request: Request, baseUrl: string): string |
 export const secondStepCookie = (baseUrl: string, token: string | null): string =>
   tokenCookie(baseUrl, 'second_step', token, SECOND_STEP_MS)
 
+/** Long enough to choose a password; then the link is opened again. */
+const LINK_MS = 3_600_000
+
+/** The token of the one-time link that was opened in this browser. */
+export const readLinkToken = (request: Request, baseUrl: string): string => readToken(request, baseUrl, 'link') ?? ''
+
+/** Keeps it in the browser; null takes it away. */
+export const linkCookie = (baseUrl: string, token: string | null): string =>
+  tokenCookie(baseUrl, 'link', token, LINK_MS)
+
 const KNOWN = 'known'
 
 /** What proves that this browser has signed in before (core/sign-ins.ts). It opens nothing. */

@@ -9,7 +9,8 @@ import { type FieldError, REFUSALS } from '../core/refusals.ts'
 import { showActivation } from './activation.tsx'
 import { pageAnswer } from './answers.ts'
 import type { PageParts } from './door.tsx'
-import { type Form, readForm, tokenOf } from './forms.ts'
+import { type Form, readForm } from './forms.ts'
+import { closeLink, openLink } from './one-time-link.ts'
 import { problemAnswer } from './problems.tsx'
 import { startSession } from './session-start.ts'
 import { EMPTY_SETUP, type SetupInput, SetupPage } from './setup-page.tsx'
@@ -19,7 +20,9 @@ import { findViewer } from './viewer.ts'
 export const setupRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/setup', async ({ request }) => {
-      const token = tokenOf(request)
+      const link = openLink(request, parts.baseUrl)
+      if ('redirect' in link) return link.redirect
+      const { token } = link
       if (!(await isValid(parts, token))) return refuseLink(parts, request)
       return pageAnswer(request, 200, <SetupPage token={token} input={EMPTY_SETUP} />)
     })
@@ -30,7 +33,7 @@ export const setupRoutes = (parts: PageParts) =>
         if ('refusal' in form) return problemAnswer(request, form.refusal)
         // first the link, then the rest: nobody without it may have a password hashed
         if (!(await isValid(parts, form.text('token')))) return refuseLink(parts, request)
-        return setUp(parts, request, form)
+        return closeLink(await setUp(parts, request, form), parts.baseUrl)
       },
       { parse: 'none' },
     )
@@ -62,7 +65,7 @@ async function setUp(parts: PageParts, request: Request, form: Form): Promise<Re
 function readSetup(input: SetupInput, password: string) {
   const domains = input.domain.trim() === '' ? [] : [input.domain]
   const reading = readBeginning({ email: input.email, appName: input.app, domains, home: null })
-  const fault = findPasswordFault(password)
+  const fault = findPasswordFault(password, { email: input.email, names: [input.app] })
   if (!fault) return reading
   const error: FieldError = { field: 'password', code: 'invalid', message: fault }
   return { errors: 'errors' in reading ? [...reading.errors, error] : [error] }

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
+import { findPasswordContext } from '../core/members.ts'
 import { findPasswordFault, hashPassword } from '../core/passwords.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import type { SignedIn } from '../core/sessions.ts'
@@ -63,7 +64,8 @@ export async function showYou(
 }
 
 async function changePassword(parts: PageParts, request: Request, form: Form, who: Who): Promise<Response> {
-  const fault = findPasswordFault(form.text('newPassword'))
+  const context = await findPasswordContext(parts.store, who.signedIn.member)
+  const fault = findPasswordFault(form.text('newPassword'), context)
   if (fault) return showYou(parts, request, who, { newPassword: fault }, 400)
   const checked = await checkOwnPassword(parts, request, who.signedIn.member, form.text('password'))
   if ('message' in checked) return showYou(parts, request, who, { password: checked.message }, checked.status)

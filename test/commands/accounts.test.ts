@@ -102,6 +102,16 @@ describe('init', () => {
     expect(await eventpost(['init', ...OWNER, '--base-url', 'post'])).toEqual(wrongUse('--base-url takes an address'))
   })
 
+  test('refuses a password that is made of the email or the names', async () => {
+    for (const password of ['owner@example.com', 'Account2026', 'D3mo-Demo']) {
+      const file = join(folder, 'guessable')
+      writeFileSync(file, password)
+      const words = ['--data', join(folder, 'none'), ...OWNER, '--name', 'Account', '--password-file', file]
+      const { code, err } = await eventpost(['init', ...words])
+      expect([password, code, err]).toEqual([password, 2, expect.stringContaining('too close to your email')])
+    }
+  })
+
   test('takes a password from a file, and never shows it', async () => {
     const inText = join(folder, 'with-password')
     const { code, out, err } = await eventpost([

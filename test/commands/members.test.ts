@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Begun, eventpost, eventpostJson, makeFolder, type Running, startServer } from './process.ts'
 import { refused, wrongUse } from './refused.ts'
-import { cookieOf, postForm, turnOnTwoStep } from './signing-in.ts'
+import { cookieOf, openLink, postForm, turnOnTwoStep } from './signing-in.ts'
 
 const { folder, remove } = makeFolder()
 const data = join(folder, 'data')
@@ -112,8 +112,8 @@ describe('member invite, of a further account', () => {
     const words = ['member', 'invite', '--data', data, '--account', begun.accountId, '--email', 'bob@example.com']
     expect(await eventpost([...words, '--role', 'viewer'])).toEqual(refused('An account needs an owner'))
     const { signInUrl } = await eventpostJson<{ signInUrl: string }>(words)
-    const open = async (url: string) => (await fetch(url)).status
+    const open = async (url: string) => (await openLink(url)).status
     expect([await open(begun.signInUrl), await open(signInUrl)]).toEqual([404, 200])
-    expect(await (await fetch(signInUrl)).text()).toContain('You are invited as an owner.')
+    expect(await (await openLink(signInUrl)).text()).toContain('You are invited as an owner.')
   })
 })

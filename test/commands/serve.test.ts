@@ -15,6 +15,7 @@ import {
   startServer,
 } from './process.ts'
 import { refused, wrongUse } from './refused.ts'
+import { openLink } from './signing-in.ts'
 import { openStore } from '../../src/store/store.ts'
 
 const { folder, remove } = makeFolder()
@@ -40,7 +41,7 @@ describe('serve', () => {
     const server = await serve()
     const link = /^set up at (\S+)$/m.exec(server.said.out)?.[1] ?? ''
     expect(link).toMatch(new RegExp(`^${server.url}/setup\\?token=[0-9A-Za-z]{43}$`))
-    expect(await statusOf(link)).toBe(200)
+    expect((await openLink(link)).status).toBe(200)
     expect(server.said.out).toStartWith(`created ${data}/eventpost.db\n`)
     expect(server.said.out).toMatch(/^\(works once, for a day; if it is lost, start the server again.*\)$/m)
     expect(server.said.out.indexOf('set up at')).toBeLessThan(server.said.out.indexOf('listening on'))
@@ -48,7 +49,7 @@ describe('serve', () => {
     const again = await serve()
     const token = new URL(link).search
     expect(again.said.out).not.toContain(token)
-    expect(await statusOf(`${again.url}/setup${token}`)).not.toBe(200)
+    expect((await openLink(`${again.url}/setup${token}`)).status).toBe(404)
   })
 
   test('once it is set up prints no link', async () => {

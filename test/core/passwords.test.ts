@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import commonPasswords from '@zxcvbn-ts/language-common/src/passwords.json' with { type: 'text' }
-import { findPasswordFault, PASSWORD_MIN_CHARACTERS } from '../../src/core/passwords.ts'
+import { findPasswordFault as findFault, PASSWORD_MIN_CHARACTERS } from '../../src/core/passwords.ts'
 
+const ADA = { email: 'ada.lovelace@analytical.example', names: ['Ärger & Söhne', 'Engine', 'Go'] }
+const findPasswordFault = (password: string) => findFault(password, ADA)
 const COMMON = 'This password is one of the first that others would try. Choose another.'
 
 describe('a password that is tried first is refused', () => {
@@ -16,8 +18,6 @@ describe('a password that is tried first is refused', () => {
     'password',
     'Password123',
     'TRUSTNO1',
-    'Eventpost',
-    'eventpost1',
     'aaaaaaaa',
     '00000000',
     '12341234',
@@ -30,10 +30,49 @@ describe('a password that is tried first is refused', () => {
   ])('%s', (password) => expect(findPasswordFault(password)).toBe(COMMON))
 })
 
-test.each(['correct horse battery', 'four dull wooden spoons', 'aaaaaaab', '1234123412', 'éèàüöäçñ', 'eventposter'])(
-  '%s is taken',
-  (password) => expect(findPasswordFault(password)).toBe(null),
-)
+describe('one that is made of the email or of a name is refused', () => {
+  test.each([
+    'ada.lovelace@analytical.example',
+    'ADA.LOVELACE@analytical.example!',
+    'adalovelace',
+    'Lovelace1815',
+    'lovelace!!',
+    'L0vel4ce',
+    '4d4.l0v3l4c3',
+    'ecalevol',
+    'analytical',
+    'analytical.example',
+    'analyt1cal99',
+    'Engine2026',
+    'Engine123456',
+    'engineengine',
+    '3ng1n3-3ng1n3',
+    'Engine-password',
+    'Ärger & Söhne',
+    'arger-sohne-1',
+    'ArgerArger1',
+    'Eventpost',
+    'eventpost1',
+    'eventposter',
+    'Adas engine',
+  ])('%s', (password) => {
+    expect(findPasswordFault(password)).toBe(
+      'This password is too close to your email, or to the name of your account or app. Choose another.',
+    )
+  })
+})
+
+test.each([
+  'correct horse battery',
+  'four dull wooden spoons',
+  'aaaaaaab',
+  '1234123412',
+  'éèàüöäçñ',
+  'engine of forty spoons',
+  'Engine 84729163',
+  'lovelace wrote this',
+  'gorilla glue',
+])('%s is taken', (password) => expect(findPasswordFault(password)).toBe(null))
 
 test.each([
   ['', 'Choose a password of at least 8 characters.'],

@@ -65,29 +65,48 @@ describe('what was typed', () => {
     '0123456789abcdef',
     'OI23-4567-89AB-CDEF',
     'ol23456789abcdef',
-  ])('%p is a recovery code', (typed) => {
+  ])('%p is a recovery code from before they were longer', (typed) => {
     const hash = Bun.SHA256.hash('0123456789abcdef', 'base64url')
     expect(readTypedCode(typed)).toEqual({ recoveryHash: hash })
   })
 
-  test.each(['', '28708', '2870829', '２８７０８２', '0123-4567-89ab-cde', '0123-4567-89ab-cdeu', 'x'.repeat(30_000)])(
-    '%# is neither',
-    (typed) => expect(readTypedCode(typed)).toBeNull(),
+  test.each(['0123-4567-89ab-cdef-ghjk-mnpq-rstv', 'OI23 4567 89AB CDEF GHJK MNPQ RSTV'])(
+    '%p is a recovery code',
+    (typed) => {
+      const hash = Bun.SHA256.hash('0123456789abcdefghjkmnpqrstv', 'base64url')
+      expect(readTypedCode(typed)).toEqual({ recoveryHash: hash })
+    },
   )
+
+  test.each([
+    '',
+    '28708',
+    '2870829',
+    '２８７０８２',
+    '0123-4567-89ab-cde',
+    '0123-4567-89ab-cdeu',
+    '0123-4567-89ab-cdef-g',
+    'x'.repeat(30_000),
+  ])('%# is neither', (typed) => expect(readTypedCode(typed)).toBeNull())
+})
+
+test('recovery codes have at least 128 bits', () => {
+  const [code = ''] = makeRecoveryCodes().codes
+  expect(Math.log2(32) * code.replaceAll('-', '').length).toBeGreaterThanOrEqual(128)
 })
 
 test('recovery codes are ten, unlike each other, and known by their hashes', () => {
   const made = Array.from({ length: 50 }, makeRecoveryCodes)
   for (const { codes, codeHashes } of made) {
-    expect(codes.map((code) => /^([0-9a-hjkmnp-tv-z]{4}-){3}[0-9a-hjkmnp-tv-z]{4}$/.test(code))).toEqual(
+    expect(codes.map((code) => /^([0-9a-hjkmnp-tv-z]{4}-){6}[0-9a-hjkmnp-tv-z]{4}$/.test(code))).toEqual(
       Array(10).fill(true),
     )
     expect(codes.map(readTypedCode)).toEqual(codeHashes.map((recoveryHash) => ({ recoveryHash })))
   }
   const all = made.flatMap(({ codes }) => codes)
   expect(new Set(all).size).toBe(500)
-  // each of the 32 characters about 250 times of 8,000
+  // each of the 32 characters about 437 times of 14,000
   const counts = Map.groupBy(all.join('').replaceAll('-', ''), (character) => character)
   expect(counts.size).toBe(32)
-  for (const { length } of counts.values()) expect(Math.abs(length - 250)).toBeLessThan(120)
+  for (const { length } of counts.values()) expect(Math.abs(length - 437)).toBeLessThan(150)
 })

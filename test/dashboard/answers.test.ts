@@ -37,14 +37,14 @@ test('every page has the headers, and neither script nor style of its own', asyn
   const token = await createSetupToken({ store: pages.store, now: pages.clock.now() })
   const responses = [
     await pages.get('/'),
-    await pages.get(`/setup?token=${token}`),
-    await pages.get('/setup?token=wrong'),
+    await pages.openLink(`/setup?token=${token}`),
+    await pages.openLink('/setup?token=wrong'),
     await pages.post('/setup', { token }),
     await pages.post('/setup', { token }, {}),
     await pages.get('/', { Host: 'evil.example' }),
     await pages.post('/setup', { token, ...FIELDS }),
     await pages.post('/setup', { token, ...FIELDS }),
-    await pages.get('/password?token=wrong'),
+    await pages.openLink('/password?token=wrong'),
   ]
   expect(responses.map(({ status }) => status)).toEqual([200, 200, 404, 400, 403, 403, 200, 409, 404])
   for (const response of responses) {

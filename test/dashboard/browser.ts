@@ -29,9 +29,16 @@ export function createBrowser(pages: Pages, { agent = FIREFOX, address = '127.0.
     const location = response.headers.get('location')
     return { status: response.status, html: await response.text(), location, headers: response.headers }
   }
+  const get = (path: string) => send(path, {})
   return {
     cookies,
-    get: (path: string) => send(path, {}),
+    get,
+    /** Opens a one-time link, whose page is at its address without the token. */
+    async openLink(path: string): Promise<Seen> {
+      const { status, location } = await get(path)
+      if (status !== 303 || location !== path.split('?')[0]) throw new Error(`a link led to ${location}`)
+      return get(location)
+    },
     post: (path: string, fields: Record<string, string> = {}, headers: Record<string, string> = SAME_ORIGIN) =>
       send(path, { method: 'POST', headers, body: new URLSearchParams(fields) }),
     signIn: (email: string, password = PASSWORD, next = '/') =>

@@ -34,7 +34,7 @@ const mayLook = async (email = ADA) => (await (await pages.signedIn(email)).get(
 describe('whoever has a password', () => {
   test('types it, joins, and signs in as before', async () => {
     const browser = createBrowser(pages)
-    const { status, html } = await browser.get(link())
+    const { status, html } = await browser.openLink(link())
     expect([status, await titleOf(html)]).toEqual([200, `Join the account ${HOSTILE}`])
     expect(await textOf(html, '.lead, main strong')).toEqual(['You are invited as an editor.', ADA])
     expect(await attributesOf(html, 'main input[name]', 'name')).toEqual([
@@ -51,7 +51,7 @@ describe('whoever has a password', () => {
     // what it takes to sign in is the matter of that page
     expect(browser.cookies.has('eventpost_session_8080')).toBe(false)
     expect(await mayLook()).toBe(true)
-    expect((await browser.get(link())).status).toBe(404)
+    expect((await browser.openLink(link())).status).toBe(404)
   })
 
   test.each(['wrong', '', NEW])('%p is not their password: nothing is changed, and the link goes on', async (wrong) => {
@@ -62,7 +62,7 @@ describe('whoever has a password', () => {
       ['Error: This is not your password. If you have none here yet, choose one below.'],
     ])
     expect(await attributesOf(html, '#password', 'value')).toEqual([null])
-    expect([await mayLook(), (await browser.get(link())).status]).toEqual([false, 200])
+    expect([await mayLook(), (await browser.openLink(link())).status]).toEqual([false, 200])
   })
 
   test('has as many tries as at signing in', async () => {
@@ -78,7 +78,7 @@ describe('whoever has a password', () => {
 
   test('only accepts where they are signed in, and goes on to the app', async () => {
     const browser = await pages.signedIn()
-    const { html } = await browser.get(link())
+    const { html } = await browser.openLink(link())
     expect(await attributesOf(html, 'main input', 'name')).toEqual(['token'])
     expect((await browser.get(activation())).status).toBe(404)
     const { status, location } = await browser.post('/password', { token })
@@ -93,7 +93,7 @@ describe('whoever has a password', () => {
   test('is not taken for who else is signed in here', async () => {
     await pages.addMember(EVE, 'viewer')
     const browser = await pages.signedIn(EVE)
-    const { html } = await browser.get(link())
+    const { html } = await browser.openLink(link())
     expect(await textOf(html, '.notice.caution')).toEqual([
       `Caution: You are signed in as ${EVE}, and this invitation is for ${ADA}.`,
     ])
@@ -132,7 +132,7 @@ describe('whoever has a password', () => {
     const [third] = [await pages.addAccount('third@example.com', 'Third')]
     token = await invite(ADA, third)
     pages.clock.ms += DAY
-    expect((await browser.get(link())).status).toBe(404)
+    expect((await browser.openLink(link())).status).toBe(404)
   })
 })
 
@@ -140,14 +140,14 @@ test('whoever has none chooses one, once for all accounts', async () => {
   token = await invite(EVE)
   const second = await invite(EVE, pages.begun)
   const browser = createBrowser(pages)
-  const { html } = await browser.get(link())
+  const { html } = await browser.openLink(link())
   expect(await titleOf(html)).toBe(`Join the account ${HOSTILE}`)
   expect((await textOf(html, 'main p'))[1]).toBe(`You sign in as ${EVE}.`)
   expect((await browser.post('/password', { token, newPassword: PASSWORD })).location).toBe(activation())
   expect(await mayLook(EVE)).toBe(true)
   const eve = await pages.signedIn(EVE)
   expect((await eve.get(pages.at('activation'))).status).toBe(404)
-  expect(await titleOf((await eve.get(`/password?token=${second}`)).html)).toBe('Join the account Engine')
+  expect(await titleOf((await eve.openLink(`/password?token=${second}`)).html)).toBe('Join the account Engine')
   expect((await eve.post('/password', { token: second })).location).toBe(pages.at('activation'))
 })
 
@@ -156,9 +156,9 @@ test('on a server with one account nobody invited has one, so nobody is asked fo
   const maker = { store: alone.store, now: alone.clock.now(), actor: 'test' }
   const made = await inviteMember(maker, alone.begun.accountId, { email: EVE, role: 'editor' })
   const path = `/password?token=${'refusal' in made ? '' : made.inviteToken}`
-  expect(await titleOf((await createBrowser(alone).get(path)).html)).toBe('Choose a password')
+  expect(await titleOf((await createBrowser(alone).openLink(path)).html)).toBe('Choose a password')
   await alone.addAccount('owner@example.com', 'Other')
-  expect(await titleOf((await createBrowser(alone).get(path)).html)).toBe('Join the account Engine')
+  expect(await titleOf((await createBrowser(alone).openLink(path)).html)).toBe('Join the account Engine')
   await alone.close()
 })
 
@@ -171,7 +171,7 @@ describe('whoever holds the link of somebody else', () => {
       const browser = createBrowser(pages)
       const seen = fields
         ? await browser.post('/password', { token: used, ...fields })
-        : await browser.get(`/password?token=${used}`)
+        : await browser.openLink(`/password?token=${used}`)
       return `${seen.status} ${seen.html.replaceAll(used, 'TOKEN').replaceAll(email, 'EMAIL')}`
     }
     return [await answerOf(token, ADA), await answerOf(unknown, EVE)]

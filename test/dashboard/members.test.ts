@@ -93,7 +93,7 @@ describe('inviting', () => {
       ['Role', 'Invitation', 'Remove', expect.stringContaining('Remove')],
     ])
     const second = await linkOf((await post('/link', { member })).html)
-    const open = async (link: string) => (await createBrowser(pages).get(link)).status
+    const open = async (link: string) => (await createBrowser(pages).openLink(link)).status
     expect([await open(first), await open(second)]).toEqual([404, 200])
     expect((await post('/remove', { member })).status).toBe(303)
     expect(await open(second)).toBe(404)
@@ -103,7 +103,7 @@ describe('inviting', () => {
     const linkOf = async (html: string) => (await textOf(html, '.once code'))[0]?.replace('http://localhost:8080', '')
     const first = (await linkOf((await post('', { email: EVE, role: 'viewer' })).html)) ?? ''
     const second = (await linkOf((await post('', { email: EVE, role: 'editor' })).html)) ?? ''
-    const open = async (link: string) => (await createBrowser(pages).get(link)).status
+    const open = async (link: string) => (await createBrowser(pages).openLink(link)).status
     expect([await open(first), await open(second)]).toEqual([404, 200])
     expect((await rows())[1]).toBe(`${EVE} EditorInvitedjust nowChange ${EVE}`)
   })

@@ -62,6 +62,14 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     folder,
     clock,
     handle,
+    /** Opens a one-time link, whose page is at its address without the token. */
+    async openLink(path: string): Promise<Response> {
+      const { status, headers } = await handle(path)
+      const location = headers.get('location')
+      if (status !== 303 || location !== path.split('?')[0]) throw new Error(`a link led to ${location}`)
+      const [cookie = ''] = headers.getSetCookie()
+      return handle(location, { headers: { Cookie: cookie.split(';')[0] ?? '' } })
+    },
     get: (path: string, headers: Record<string, string> = {}) => handle(path, { headers }),
     post: (path: string, fields: Record<string, string>, headers: Record<string, string> = SAME_ORIGIN) =>
       handle(path, { method: 'POST', headers, body: new URLSearchParams(fields) }),

@@ -24,7 +24,7 @@ const title = async (html: string) => (await textOf(html, 'h1'))[0]
 
 test('the link shows the form as often as it is opened', async () => {
   for (let i = 0; i < 2; i++) {
-    const response = await pages.get(`/password?token=${token}&password=${PASSWORD}`)
+    const response = await pages.openLink(`/password?token=${token}&password=${PASSWORD}`)
     const html = await response.text()
     expect(response.status).toBe(200)
     expect(await title(html)).toBe('Choose a password')
@@ -36,6 +36,7 @@ test.each([
   ['', 'Choose a password of at least 8 characters.'],
   ['p'.repeat(129), 'Choose a password of at most 128 characters.'],
   ['12345678', 'This password is one of the first that others would try. Choose another.'],
+  ['ada@example', 'This password is too close to your email, or to the name of your account or app. Choose another.'],
 ])('400: %p is refused beside the field and never shown', async (password, message) => {
   const response = await send(password)
   const html = await response.text()
@@ -53,7 +54,7 @@ test('the password is set once, and signs in', async () => {
   expect(response.status).toBe(303)
   expect(await Bun.password.verify(PASSWORD, set[0] ?? '')).toBe(true)
   expect((await send('another password')).status).toBe(404)
-  expect((await pages.get(`/password?token=${token}`)).status).toBe(404)
+  expect((await pages.openLink(`/password?token=${token}`)).status).toBe(404)
   expect(set).toHaveLength(1)
 })
 
@@ -66,11 +67,11 @@ describe('404: a link that does not work', () => {
   test.each(['', 'wrong', HOSTILE])('%p', async (wrong) => {
     for (const response of [
       await send(PASSWORD, wrong),
-      await pages.get(`/password?token=${encodeURIComponent(wrong)}`),
+      await pages.openLink(`/password?token=${encodeURIComponent(wrong)}`),
     ]) {
       const html = await response.text()
       expect(response.status).toBe(404)
-      expect(await title(html)).toBe('This link does not work any more')
+      expect(await title(html)).toBe('This link does not work')
       expect(html).not.toContain('alert(1)')
       expect(await attributesOf(html, 'main a', 'href')).toEqual(['/sign-in'])
     }
@@ -79,7 +80,7 @@ describe('404: a link that does not work', () => {
   test('one that is a day old', async () => {
     pages.clock.ms += DAY
     expect((await send(PASSWORD)).status).toBe(404)
-    expect((await pages.get(`/password?token=${token}`)).status).toBe(404)
+    expect((await pages.openLink(`/password?token=${token}`)).status).toBe(404)
   })
 })
 
@@ -119,7 +120,7 @@ describe('who chose one', () => {
   test('for the first time is in the account that they joined, and told so', async () => {
     const token = await invite()
     const browser = createBrowser(account)
-    const page = await browser.get(`/password?token=${token}`)
+    const page = await browser.openLink(`/password?token=${token}`)
     expect(await textOf(page.html, 'main p:not([class])')).toEqual([
       `You sign in as ${EVE}, an editor of the account ${HOSTILE}.`,
     ])
@@ -141,7 +142,7 @@ describe('who chose one', () => {
     const elsewhere = await account.signedIn()
     const browser = await account.signedIn()
     const token = await reset()
-    const page = await browser.get(`/password?token=${token}`)
+    const page = await browser.openLink(`/password?token=${token}`)
     expect([await textOf(page.html, '.notice'), await textOf(page.html, 'main p:not([class])')]).toEqual([
       [],
       ['You sign in as ada@example.com. Wherever you are signed in with the password you had, you will be signed out.'],
@@ -157,7 +158,7 @@ describe('who chose one', () => {
     const { secret } = await turnOn(account, await account.signedIn())
     const token = await reset()
     const browser = createBrowser(account)
-    expect(await textOf((await browser.get(`/password?token=${token}`)).html, '.notice')).toEqual([])
+    expect(await textOf((await browser.openLink(`/password?token=${token}`)).html, '.notice')).toEqual([])
     const { location } = await choose(browser, token)
     expect([location, [...browser.cookies.keys()]]).toEqual([
       '/sign-in/code?next=%2F&set=1',
@@ -175,7 +176,7 @@ describe('who chose one', () => {
     account.clock.ms += STEP_MS
     const token = await reset({ endsTwoStep: true })
     const browser = createBrowser(account)
-    expect(await textOf((await browser.get(`/password?token=${token}`)).html, '.notice')).toEqual([
+    expect(await textOf((await browser.openLink(`/password?token=${token}`)).html, '.notice')).toEqual([
       'Caution: This also turns two-step sign-in off: your password alone will sign you in, until you set it up again on your own page.',
     ])
     expect((await choose(browser, token)).location).toBe('/')
@@ -187,7 +188,7 @@ describe('who chose one', () => {
   test('by such a link where it is off already reads nothing of it', async () => {
     const token = await reset({ endsTwoStep: true })
     const browser = createBrowser(account)
-    expect(await textOf((await browser.get(`/password?token=${token}`)).html, '.notice')).toEqual([])
+    expect(await textOf((await browser.openLink(`/password?token=${token}`)).html, '.notice')).toEqual([])
     await choose(browser, token)
     expect((await said((await browser.get(account.at('you'))).html)).join()).not.toContain('two-step')
   })
@@ -195,7 +196,7 @@ describe('who chose one', () => {
   test('is not signed in over somebody else, who may be the one who made the link', async () => {
     const browser = await account.signedIn()
     const token = await invite()
-    expect(await textOf((await browser.get(`/password?token=${token}`)).html, '.notice')).toEqual([
+    expect(await textOf((await browser.openLink(`/password?token=${token}`)).html, '.notice')).toEqual([
       `Caution: You are signed in as ada@example.com, and this link is for ${EVE}.`,
     ])
     const { status, html } = await choose(browser, token)

@@ -23,7 +23,7 @@ const title = async (html: string) => (await textOf(html, 'h1'))[0]
 describe('the form', () => {
   test('the printed link shows it as often as it is opened, and opening changes nothing', async () => {
     for (let i = 0; i < 3; i++) {
-      const response = await pages.get(`/setup?token=${token}`)
+      const response = await pages.openLink(`/setup?token=${token}`)
       expect(response.status).toBe(200)
       const html = await response.text()
       expect(await title(html)).toBe('Set up Eventpost')
@@ -45,6 +45,7 @@ const EMAIL_ERROR = 'Give one plain email address, such as ada@example.com.'
 const NAME_ERROR = 'Give the app a name of 1 to 100 characters.'
 const SHORT_ERROR = 'Choose a password of at least 8 characters.'
 const COMMON_ERROR = 'This password is one of the first that others would try. Choose another.'
+const CLOSE_ERROR = 'This password is too close to your email, or to the name of your account or app. Choose another.'
 const DOMAIN_ERROR = 'Give a domain of your own, such as app.example.com.'
 
 test('the domain is taken out of an address that was pasted', async () => {
@@ -61,6 +62,8 @@ describe('400: errors beside the field', () => {
     ['a short password', { password: '1234567' }, { password: SHORT_ERROR }],
     ['a long password', { password: 'é'.repeat(129) }, { password: 'Choose a password of at most 128 characters.' }],
     ['a common password', { password: 'Password123' }, { password: COMMON_ERROR }],
+    ['the email as password', { password: 'Ada@Example.com1' }, { password: CLOSE_ERROR }],
+    ['the app as password', { app: 'Analytical', password: '4nalyt1cal!' }, { password: CLOSE_ERROR }],
     ['no app name', { app: '  ' }, { app: NAME_ERROR }],
     ['a long app name', { app: 'n'.repeat(101) }, { app: NAME_ERROR }],
     ['a newline in the app name', { app: 'a\nb' }, { app: NAME_ERROR }],
@@ -114,7 +117,7 @@ describe('hostile text', () => {
   })
 
   test('is harmless as a token', async () => {
-    const html = await (await pages.get(`/setup?token=${encodeURIComponent(HOSTILE)}`)).text()
+    const html = await (await pages.openLink(`/setup?token=${encodeURIComponent(HOSTILE)}`)).text()
     expect(html).not.toContain('alert(1)')
   })
 })
@@ -127,13 +130,13 @@ describe('links that do not work', () => {
   }
 
   test.each(['', 'wrong', 'x'.repeat(5000)])('a wrong token %#', async (wrong) => {
-    await expectUnknown(await pages.get(`/setup?token=${wrong}`))
+    await expectUnknown(await pages.openLink(`/setup?token=${wrong}`))
     await expectUnknown(await setUp({ token: wrong }))
   })
 
   test('one that is a day old', async () => {
     pages.clock.ms += DAY
-    await expectUnknown(await pages.get(`/setup?token=${token}`))
+    await expectUnknown(await pages.openLink(`/setup?token=${token}`))
     await expectUnknown(await setUp())
   })
 
@@ -162,7 +165,7 @@ describe('links that do not work', () => {
 
   test('a used one says so on every way back, without the secrets', async () => {
     expect(await (await setUp()).text()).toMatch(SECRETS)
-    for (const again of [setUp(), setUp({ email: 'other@example.com' }), pages.get(`/setup?token=${token}`)]) {
+    for (const again of [setUp(), setUp({ email: 'other@example.com' }), pages.openLink(`/setup?token=${token}`)]) {
       const response = await again
       const html = await response.text()
       expect(response.status).toBe(409)

@@ -106,7 +106,7 @@ describe('the second step', () => {
     const token = browser.cookies.get(COOKIE) ?? ''
     browser.cookies.set('eventpost_session_8080', token)
     expect(await step.isIn(browser)).toBe(false)
-    expect((await browser.get(`/password?token=${token}`)).status).toBe(404)
+    expect((await browser.openLink(`/password?token=${token}`)).status).toBe(404)
     const { html } = await browser.get('/sign-in/code')
     expect(html).not.toContain(token)
   })

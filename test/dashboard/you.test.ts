@@ -116,6 +116,11 @@ describe('changing the password', () => {
   test.each([
     [{ password: 'wrong', newPassword: NEW }, '#password-fault', 'This is not your password.'],
     [{ password: PASSWORD, newPassword: 'short' }, '#newPassword-fault', 'Choose a password of at least 8 characters.'],
+    [
+      { password: PASSWORD, newPassword: 'Engine2026' },
+      '#newPassword-fault',
+      'This password is too close to your email, or to the name of your account or app. Choose another.',
+    ],
   ])('400: %p', async (fields, selector, message) => {
     const browser = await pages.signedIn()
     const { status, html } = await change(browser, fields)
