@@ -108,6 +108,14 @@ export const SETTINGS = {
     meaning:
       'Hosts, addresses or ranges, comma-separated, such as `mail.internal,10.0.0.0/8`: the mail servers of apps may use these and public addresses.',
   },
+  stopMail: {
+    flag: 'stop-mail-s',
+    value: 'SECONDS',
+    env: 'EVENTPOST_STOP_MAIL_S',
+    default: '60',
+    meaning:
+      'How long a stop waits for mail servers to accept the emails that were just sent (0 to 600). Without their reply, an email may be sent twice.',
+  },
 } as const satisfies Record<string, Setting>
 
 const MASTER_KEY_MIN = 32
@@ -129,6 +137,7 @@ export type Config = {
   smtpUrl: string | null
   mailFrom: string | null
   mailPrivateHosts: PrivateHosts
+  stopMailMs: number
 }
 
 type Environment = Record<string, string | undefined>
@@ -167,6 +176,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
       '--mail-from takes one address, such as Example <hello@example.com>.',
     ),
     mailPrivateHosts: readMailHosts(list('mailPrivateHosts')),
+    stopMailMs: readSeconds('--stop-mail-s', text('stopMail'), STOP_MAIL_MAX_S),
   }
 }
 
@@ -248,6 +258,15 @@ function readOrigins(origins: string[]): string[] {
 function writeOrigin(text: string): string {
   const { origin } = new URL(text)
   return origin === 'null' ? text.toLowerCase() : origin
+}
+
+/** As ms. A mail server has 10 minutes to answer (RFC 5321, section 4.5.3.2.6). */
+const STOP_MAIL_MAX_S = 600
+
+function readSeconds(flag: string, text: string, most: number): number {
+  const seconds = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
+  if (!(seconds <= most)) throw new UsageError(`${flag} takes a number of seconds from 0 to ${most}.`)
+  return seconds * 1000
 }
 
 function readPort(text: string): number {

@@ -28,6 +28,7 @@ describe('readConfig', () => {
       smtpUrl: null,
       mailFrom: null,
       mailPrivateHosts: { names: new Set(), ranges: [] },
+      stopMailMs: 60_000,
     })
   })
 
@@ -135,6 +136,9 @@ describe('readConfig', () => {
       { EVENTPOST_MAIL_FROM: 'a@example.com, b@example.com' },
       '--mail-from takes one address, such as Example <hello@example.com>.',
     ],
+    [{ EVENTPOST_STOP_MAIL_S: '601' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
+    [{ EVENTPOST_STOP_MAIL_S: '1.5' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
+    [{ EVENTPOST_STOP_MAIL_S: '-1' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
     [{ EVENTPOST_METRICS_TOKEN_FILE: '/nowhere' }, 'EVENTPOST_METRICS_TOKEN_FILE names a file that cannot be read.'],
     [
       { EVENTPOST_METRICS_TOKEN_FILE: '/dev/null' },

@@ -213,6 +213,11 @@ describe('the README', () => {
     expect(read('.gitignore').split('\n')).toContain('data/*')
   })
 
+  test('lets systemd wait for as long as a stop may take', () => {
+    const [, seconds = ''] = /^TimeoutStopSec=(\d+)$/m.exec(read('README.md')) ?? []
+    expect(Number(seconds)).toBeGreaterThanOrEqual(Number(SETTINGS.stopMail.default) + 10)
+  })
+
   test('lists the settings as they are', () => {
     const [, section = ''] = read('README.md').split('\n## Settings\n')
     const rows =

@@ -88,7 +88,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   store.onForeignWrite(parts.access.forget)
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
   const chores = startChores(parts, log)
-  drainOnSignals({ http, answer: handle, health, log, chores, lock, parts, sender })
+  drainOnSignals({ http, answer: handle, health, log, chores, lock, parts, sender, stopMailMs: config.stopMailMs })
   await warnOfLostLinks(store, { ...config, baseUrl }, log)
   await warnOfPrivateServers(store, config, log)
   await sender.start()

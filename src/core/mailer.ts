@@ -53,6 +53,9 @@ export type ServerCheck =
 export const ownPlaceOf = (login: string, appId: number, from: Mailbox | null): string =>
   `${login}, app ${appId} as ${from?.address ?? ''}`
 
+/** Which emails: all to a person, of a message or of an app. */
+export type HandedAbout = { contactId: number } | { messageId: number } | { appId: number }
+
 export type Mailer = {
   /** of the installation; null where none is set */
   sender: Mailbox | null
@@ -64,8 +67,11 @@ export type Mailer = {
   checkServer(app: Pick<AppRow, 'publicId'>, settings: MailSettings): Promise<ServerCheck | null>
   /** Whether an app may not use this server, whatever its name resolves to: it is on this machine or a private network. */
   refusesServer(url: string): boolean
-  /** Resolves when no mail to this person is on its way any more, which for most is at once. */
-  landed(contactId: number): Promise<void>
+  /**
+   * Waits until mail servers have answered the emails that were handed over before, which for most is at once, and for a
+   * few seconds at most. @returns how many they have not answered by then
+   */
+  settleHanded(about: HandedAbout): Promise<number>
   listPauses(): Pause[]
   /** Whom an app's mails come from and how they leave, by its settings and the installation's. */
   findWay(settings: MailSettings): Way

@@ -4,9 +4,6 @@ import { isLoopback } from './mail-addresses.ts'
 import type { Parts } from './parts.ts'
 import type { RefusalCode } from './refusals.ts'
 
-/** How long the answer waits for a mail that was handed over just before, so that none comes after it. */
-const LAND_MS = 5_000
-
 /** Eight bytes say who; sixteen prove that the link is ours. Without a table, it works for as long as the person is known. */
 const ID_BYTES = 8
 const PROOF_BYTES = 16
@@ -65,6 +62,6 @@ export async function unsubscribe(
   const outcome = await store.unsubscribe({ contactId, at: clock.now() })
   // whoever was erased gets no mail either
   if ('refusal' in outcome && outcome.refusal !== 'not_found') return outcome
-  await Promise.race([mailer.landed(contactId), Bun.sleep(LAND_MS)])
+  await mailer.settleHanded({ contactId })
   return { done: true }
 }

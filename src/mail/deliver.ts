@@ -10,8 +10,11 @@ import { claimOf, type Delivered, type DeliverParts, endOf, putOff, retry, skip 
 import type { Route } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
 
-/** Takes a claimed delivery as far as it goes. Whatever it marks, it marks under this claim only. */
-export async function deliver(parts: DeliverParts, work: DeliveryWork): Promise<Delivered> {
+/**
+ * Takes a claimed delivery as far as it goes. Whatever it marks, it marks under this claim only. `onSlow` is called when
+ * its mail server takes long to answer the final dot.
+ */
+export async function deliver(parts: DeliverParts, work: DeliveryWork, onSlow: () => void): Promise<Delivered> {
   const judged = await judgeDelivery(parts.store, work, parts.clock.now())
   if (judged.verdict === 'skip') return skip(parts, work, judged.reason, judged.record)
   if (judged.verdict === 'defer') return putOff(parts, work, judged)
@@ -31,7 +34,7 @@ export async function deliver(parts: DeliverParts, work: DeliveryWork): Promise<
   if (composed === null) return retry(parts, work, { reason: 'dkim_key', isServerFault: true, record })
   return route.provider === null
     ? capture(parts, work, composed, record)
-    : handOver(parts, work, { route, composed, record })
+    : handOver(parts, work, { route, composed, record, onSlow })
 }
 
 /** The same for every attempt, so that whoever gets a mail twice can tell. */

@@ -42,13 +42,13 @@ export function createDispatch(parts: DispatchParts) {
     return isHeld && work.delivery.state === 'claimed' ? work : null
   }
 
-  const fly = async (claimed: DeliveryWork): Promise<void> => {
+  const fly = async (claimed: DeliveryWork, onSlow: () => void): Promise<void> => {
     const work = await readAgain(claimed)
     // what is not begun is taken up by the next process, or here when its lease, too short by now, has run out
     const leftMs = (work?.delivery.claimedUntil ?? 0) - clock.now()
     if (work === null || stopping.aborted || leftMs < SMTP_LIMITS.mailMs) return
     const startedAt = clock.monotonicMs()
-    const delivered = await deliver(parts, work).catch((error: unknown) => {
+    const delivered = await deliver(parts, work, onSlow).catch((error: unknown) => {
       onFault(error)
       return retry(parts, work, { reason: 'error', isServerFault: false, record: null })
     })
@@ -56,10 +56,10 @@ export function createDispatch(parts: DispatchParts) {
   }
 
   const take = (work: DeliveryWork): void => {
-    const { app, contact, settings } = work
+    const { app, settings } = work
     pace.spend(app.id, settings.perSecond)
     const { login: place } = heldApps.note(app.id, settings)
-    shares.add({ appId: app.id, contactId: contact.id, place, fly: () => fly(work).catch(onFault) })
+    shares.add({ appId: app.id, place, fly: (leave) => fly(work, leave).catch(onFault) })
   }
 
   /** How long until it is worth a look, for new mail or an app that waits for its pace (ms). */

@@ -7,14 +7,14 @@ import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOf
 import { isLoginAsked, isLoginRefused, isPlea, noteAnswer, type Outcome, reasonOf, replyOf } from './provider.ts'
 import { placesOf, type Route } from './routes.ts'
 
-type Handing = { route: Route; composed: ComposedMail; record: JudgeRecord }
+type Handing = { route: Route; composed: ComposedMail; record: JudgeRecord; onSlow: () => void }
 /** Sends it, with the store's last look at the person just before the final dot. */
 export async function handOver(
   parts: DeliverParts,
   work: DeliveryWork,
-  { route, composed, record: judged }: Handing,
+  { route, composed, record: judged, onSlow }: Handing,
 ): Promise<Delivered> {
-  const { breaker, clock, store } = parts
+  const { breaker, clock, handed, store, stopping } = parts
   const places = placesOf(route)
   if (places.some((place) => breaker.isHeld(place))) {
     const until = Math.max(...places.map((place) => breaker.pausedUntil(place) ?? 0), clock.now() + 1_000)
@@ -23,13 +23,28 @@ export async function handOver(
   }
   const record = forgetReply(judged)
   const sentAt = clock.steadyNow()
+  const tried = places.filter((place) => breaker.pausedUntil(place) !== null)
   for (const place of places) breaker.admit(place)
   let marked: Awaited<ReturnType<typeof store.markHanded>> | null = null
-  const outcome = await route.provider?.send(composed, async () => {
+  const answered = Promise.withResolvers<void>()
+  const { appId, messageId, contactId } = work.delivery
+  const commit = async (): Promise<boolean> => {
+    if (stopping.aborted) return false
+    handed.add({ appId, messageId, contactId }, answered.promise)
     marked = await store.markHanded({ ...claimOf(parts, work), record: JSON.stringify(record) })
     return 'held' in marked && marked.held
-  })
+  }
+  const makeRoom = (): void => {
+    // whoever waits for the end of a pause need not wait for this reply
+    for (const place of tried) breaker.abstain(place)
+    onSlow()
+  }
+  const outcome = await route.provider
+    ?.send(composed, commit, { onSlow: makeRoom, signal: stopping })
+    .finally(answered.resolve)
   if (!outcome) throw new Error('a route without a provider')
+  // the next process finds the claim, and begins anew
+  if (stopping.aborted && marked === null) return done('claimed', 'stopped')
   tellBreaker(breaker, { route, outcome, sentAt })
   noteAnswer(parts, {
     about: publicId('dlv', work.delivery.id),

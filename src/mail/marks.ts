@@ -3,6 +3,7 @@ import { type DeliveryWork, type JudgeRecord, type Marked, readRecord, whenToGiv
 import type { Parts } from '../core/parts.ts'
 import type { Breaker } from './breaker.ts'
 import type { NoteServer } from './provider.ts'
+import type { Handed } from './handed.ts'
 import { retryDelay } from './retries.ts'
 import type { Routes } from './routes.ts'
 
@@ -13,6 +14,7 @@ export type DeliverParts = {
   unsubscribeKey: string
   routes: Routes
   breaker: Breaker
+  handed: Handed
   /** who claims; another name than that of any process before */
   claimedBy: string
   noteServer: NoteServer
@@ -70,6 +72,8 @@ export const endOf = (marked: Marked | { refusal: string }, state: string): Deli
 }
 
 const SAVE_AGAIN_MS = 500
+/** How often while the process stops. */
+const SAVES_AT_STOP = 10
 const PASSING = ['unavailable', 'commit_unconfirmed']
 
 /**
@@ -81,10 +85,10 @@ export async function persist(
   mark: () => Promise<Marked | { done: true } | { refusal: string }>,
   delivered: Delivered,
 ): Promise<Delivered> {
-  for (;;) {
+  for (let savesAtStop = 0; ; savesAtStop += Number(stopping.aborted)) {
     const marked = await mark()
     if (!('refusal' in marked)) return delivered
-    if (stopping.aborted || !PASSING.includes(marked.refusal)) return done('handed', marked.refusal)
+    if (savesAtStop === SAVES_AT_STOP || !PASSING.includes(marked.refusal)) return done('handed', marked.refusal)
     await Bun.sleep(SAVE_AGAIN_MS)
   }
 }

@@ -6,6 +6,7 @@ import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
 import { createBreaker } from './breaker.ts'
 import { createGuardedDial, type Dial } from './dial.ts'
 import { createDispatch, type DispatchParts } from './dispatch.ts'
+import { createHanded } from './handed.ts'
 import { noteAnswer, type Provider } from './provider.ts'
 import { createRoutes, type MailDefaults } from './routes.ts'
 import { renderSample } from './samples.ts'
@@ -21,12 +22,20 @@ export type SenderParts = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscri
     createProvider?: (url: string, dial: Dial) => Provider | null
   }
 
+/** How long an answer that ends emails waits for those that were handed over before: clients wait for 10 s. */
+const SETTLE_MS = 5_000
+
 export type Sender = Mailer & {
+  /** Emails that were handed over and have no answer yet. */
+  countHanded(): number
   /** Claims and delivers until nothing more is due, or what is due waits for a pause or its pace. */
   sendDue(): Promise<void>
   /** Takes up what the process before had claimed, and goes on by itself from now on. */
   start(): Promise<void>
-  /** Claims nothing more, and resolves when what is in the air has landed. */
+  /**
+   * Claims nothing more, gives up what was not handed over yet, and resolves when the mail servers have answered the
+   * final dots of all that was.
+   */
   stop(): Promise<void>
 }
 
@@ -38,8 +47,8 @@ export function createSender(sending: SenderParts): Sender {
     dialOwn: createGuardedDial({ allowed: sending.privateHosts, findShared: () => findShared(sending) }),
     createProvider: sending.createProvider,
   })
-  const breaker = createBreaker(clock)
-  const { sendDue, landed, waitMs } = createDispatch({ ...sending, routes, breaker, stopping: stop.signal })
+  const [breaker, handed] = [createBreaker(clock), createHanded()]
+  const { sendDue, landed, waitMs } = createDispatch({ ...sending, routes, breaker, handed, stopping: stop.signal })
   const loop = createLoop(sendDue, { waitMs, onFault, stopping: stop.signal })
   return {
     sendDue,
@@ -64,7 +73,8 @@ export function createSender(sending: SenderParts): Sender {
       return checkServer(server, { dial, onFailure: (outcome) => noteAnswer(sending, { ...asked, outcome }) })
     },
     refusesServer: (url) => isRefusedHost(readSmtpUrl(url)?.host ?? '', sending.privateHosts),
-    landed,
+    settleHanded: (about) => handed.settle(about, SETTLE_MS),
+    countHanded: handed.count,
     listPauses: breaker.listPauses,
     findWay: routes.findWay,
   }

@@ -1,8 +1,7 @@
 /** Whose mails may be claimed, and which of them go now: no app takes the place of all others. */
-import { createFlights } from './flights.ts'
 import { SMTP_LIMITS } from './smtp.ts'
 
-/** How many deliveries are in the air at a time at one login of a mail server, and so how many a crash may leave unknown. */
+/** How many deliveries are in the air at a time at one login of a mail server, besides those that left their place. */
 export const IN_THE_AIR = SMTP_LIMITS.connections
 /**
  * How many are claimed at a time, of all apps. Each may become a connection and a mail: a fifth of the files that a
@@ -15,8 +14,11 @@ const SHARE = 1 / 10
 /** Claimed at once: half of a share, so that who has had theirs is seen before the next claim. */
 const BATCH = SHARE / 2
 
-/** `fly` takes it as far as it goes, and must not reject. `place`: the login it goes through. */
-type Flight = { appId: number; contactId: number; place: string; fly: () => Promise<void> }
+/**
+ * `fly` takes it as far as it goes, and must not reject. It may call `leave` while it waits for nothing but a reply that
+ * takes long: then another takes its place. `place`: the login it goes through.
+ */
+type Flight = { appId: number; place: string; fly: (leave: () => void) => Promise<void> }
 
 /**
  * The more apps are slow, the less each of them holds, and whoever holds nothing may have one while any is free. What is
@@ -25,7 +27,7 @@ type Flight = { appId: number; contactId: number; place: string; fly: () => Prom
  * is slow, nearly half of all is left to others.
  */
 export function createShares() {
-  const flights = createFlights()
+  const flights = new Set<Promise<void>>()
   const held = new Map<number, { count: number; place: string }>()
   const lanes = new Map<string, { flying: number; next: (() => void)[] }>()
   let [total, freed] = [0, Promise.withResolvers<void>()]
@@ -78,12 +80,16 @@ export function createShares() {
     isCrowded,
     /** Resolves when one of those may again, or when nothing is held any more. */
     freed: (): Promise<void> => freed.promise,
-    landed: flights.landed,
+    /** Resolves when all that are in the air now have ended. */
+    landed: (): Promise<unknown> => Promise.all(flights),
     /** Holds it from now on, and lets it go as soon as its place has a connection for it. */
-    add({ appId, contactId, place, fly }: Flight): void {
+    add({ appId, place, fly }: Flight): void {
       hold(appId, place)
       const lane = openLane(place)
-      const end = (): void => {
+      let hasLeft = false
+      const leave = (): void => {
+        if (hasLeft) return
+        hasLeft = true
         const before = countShut()
         lane.flying -= 1
         lane.next.shift()?.()
@@ -93,7 +99,9 @@ export function createShares() {
       }
       const begin = (): void => {
         lane.flying += 1
-        flights.add(contactId, fly().then(end))
+        const flight = fly(leave).then(leave)
+        flights.add(flight)
+        void flight.then(() => flights.delete(flight))
       }
       if (lane.flying < IN_THE_AIR) begin()
       else lane.next.push(begin)

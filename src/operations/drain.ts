@@ -4,8 +4,10 @@ import type { Chores } from './chores.ts'
 import type { Health } from './health.ts'
 import type { Log } from './log.ts'
 
-/** How long running requests may take to finish once the service is told to stop: all of it takes 10 s (promises 8). */
-const FINISH_MS = 9_000
+/** How long running requests may take to finish once the service is told to stop. */
+const FINISH_MS = 10_000
+/** After this time the log says what is waited for. */
+const SAY_MS = 1_000
 /** How often one looks whether requests still come, how often in a row there must be none, and how often at most. */
 const LOOK_MS = 10
 const QUIET_LOOKS = 15
@@ -21,7 +23,9 @@ export type Stopping = {
   chores: Chores
   lock: { release(): void }
   parts: Parts
-  sender: { stop(): Promise<void> }
+  sender: { stop(): Promise<void>; countHanded(): number }
+  /** how long to wait for the replies to emails that were handed over */
+  stopMailMs: number
 }
 
 /** SIGTERM and SIGINT drain and exit 0; an uncaught exception drains and exits 1; a rejected promise is survived. */
@@ -51,7 +55,7 @@ export function onFault(log: Log, message: string, reason: string): void {
 }
 
 /** Readiness red, no new connections, what runs is finished, what is accepted is on disk, the log is copied. */
-async function drain({ http, answer, health, log, chores, lock, parts, sender }: Stopping): Promise<void> {
+async function drain({ http, answer, health, log, chores, lock, parts, sender, stopMailMs }: Stopping): Promise<void> {
   log.write('info', 'stopping')
   health.isDraining = true
   // who reads on and on comes back to whoever serves next
@@ -59,10 +63,9 @@ async function drain({ http, answer, health, log, chores, lock, parts, sender }:
   chores.stop()
   // its reading keeps the log from being copied
   const rehearsed = parts.rehearsals.stop(FINISH_MS)
-  // a mail that is on its way is finished, but a server that hangs is not waited for
-  const landed = Promise.race([sender.stop(), Bun.sleep(FINISH_MS)])
+  const answered = stopSending(sender, stopMailMs, log)
   await closeDoor(http, answer)
-  await landed
+  await answered
   await rehearsed
   await parts.access.saveUses()
   await parts.notes.save()
@@ -71,6 +74,18 @@ async function drain({ http, answer, health, log, chores, lock, parts, sender }:
   lock.release()
   log.write('info', 'stopped')
   await log.end()
+}
+
+/** An email whose final dot is not answered when the process ends may be sent twice, so the replies are waited for. */
+async function stopSending(sender: Stopping['sender'], ms: number, log: Log): Promise<void> {
+  const [startedAt, stopped] = [performance.now(), sender.stop().then(() => true)]
+  const waitUntil = (at: number): Promise<boolean | void> =>
+    Promise.race([stopped, Bun.sleep(Math.max(0, Math.min(at, ms) - (performance.now() - startedAt)))])
+  if (await waitUntil(SAY_MS)) return
+  const seconds = Math.ceil(ms / 1000)
+  log.write('info', 'waiting for replies of mail servers', { emails: sender.countHanded(), seconds })
+  if (await waitUntil(ms)) return
+  log.write('warn', 'stopped without the replies of mail servers', { emails: sender.countHanded() })
 }
 
 /**

@@ -17,7 +17,8 @@ const program = (happens: string, closeStore: string): string => `
     http, answer, health, log,
     chores: { stop: () => said('chores stopped') },
     lock: { release: () => said('lock released') },
-    sender: { stop: async () => said('sender stopped') },
+    sender: { stop: async () => said('sender stopped'), countHanded: () => 0 },
+    stopMailMs: 1_000,
     parts: {
       access: { saveUses: async () => said('uses saved') },
       notes: { save: async () => said('notes saved') },

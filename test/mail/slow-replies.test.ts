@@ -1,0 +1,149 @@
+/** Mail servers that take long to answer the final dot (RFC 5321, section 4.5.3.2.6): no double, and nobody waits. */
+import { describe, expect, test } from 'bun:test'
+import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
+import type { Provider } from '../../src/mail/provider.ts'
+import { IN_THE_AIR } from '../../src/mail/shares.ts'
+import { createSmtpProvider, SMTP_LIMITS, type SmtpLimits } from '../../src/mail/smtp.ts'
+import { createTestSender } from '../helper.ts'
+import { countEach, live, MINUTE, type Sending, startSecond, useSending } from './sending.ts'
+
+const start = useSending()
+
+const scale = ({ answerMs, mailMs, dotMs, slowDotMs }: SmtpLimits, by: number) => ({
+  answerMs: answerMs / by,
+  mailMs: mailMs / by,
+  dotMs: dotMs / by,
+  slowDotMs: slowDotMs / by,
+})
+/** Once connected, all waits are a hundredth of what they are: a minute is 600 ms. */
+const SCALED: SmtpLimits = { ...SMTP_LIMITS, ...scale(SMTP_LIMITS, 100) }
+
+const scaled = (url: string): Provider | null => {
+  const server = readSmtpUrl(url)
+  return server && createSmtpProvider(server, SCALED)
+}
+
+async function until(is: () => boolean | Promise<boolean>, ms = 5_000): Promise<void> {
+  const end = performance.now() + ms
+  while (!(await is())) {
+    if (performance.now() > end) throw new Error('it did not come to that')
+    await Bun.sleep(5)
+  }
+}
+
+/** Answers the dots of people whose address begins with "slow" when `answer` is called. */
+function heldDots() {
+  const held: (() => void)[] = []
+  const dot = (to: string) =>
+    to.startsWith('slow') ? new Promise<'accept'>((resolve) => held.push(() => resolve('accept'))) : ('accept' as const)
+  return { dot, held, answer: () => held.splice(0).forEach((resolve) => resolve()) }
+}
+
+const sendSlow = async (sending: Sending, count: number): Promise<void> => {
+  for (let number = 0; number < count; number += 1) await sending.sendEvent(`slow${number}@example.com`)
+}
+
+test('a reply after 61 seconds or more is waited for: none of 20 comes twice', async () => {
+  const dot = async () => {
+    await Bun.sleep(610 + Math.random() * 400)
+    return 'accept' as const
+  }
+  const sending = await start({}, { dot }, { createProvider: scaled })
+  await sending.sendEvents(20)
+  await sending.sendDue()
+  await until(async () => (await sending.states()).sent === 20, 10_000)
+  await live(sending, 30 * MINUTE)
+  expect(await sending.states()).toEqual({ sent: 20 })
+  expect(countEach(sending)).toEqual(Array(20).fill(1))
+  expect((await sending.deliveries()).filter(({ resent }) => resent)).toEqual([])
+}, 30_000)
+
+test('a reply that does not come in 10 minutes leaves it unknown', async () => {
+  const sending = await start({ ifUnconfirmed: 'leave' }, { dot: () => 'hang' }, { createProvider: scaled })
+  await sending.sendEvent('ada@example.com')
+  const startedAt = performance.now()
+  await sending.sendDue()
+  await until(async () => 'unknown: etimedout' in (await sending.states()), 10_000)
+  expect(performance.now() - startedAt).toBeGreaterThan(SCALED.dotMs * 0.95)
+}, 20_000)
+
+describe('while replies to final dots do not come', () => {
+  test('other emails of the same app go out', async () => {
+    const { dot, held, answer } = heldDots()
+    const sending = await start({}, { dot }, { createProvider: scaled })
+    await sendSlow(sending, IN_THE_AIR + 5)
+    sending.clock.tick(1)
+    await sending.sendEvents(30)
+    const running = sending.sendDue()
+    await until(() => sending.server.received.length === 30)
+    expect(held).toHaveLength(IN_THE_AIR + 5)
+    expect(sending.sender().countHanded()).toBe(IN_THE_AIR + 5)
+    answer()
+    await running
+    await until(async () => (await sending.states()).sent === IN_THE_AIR + 35)
+    expect(countEach(sending)).toEqual(Array(IN_THE_AIR + 35).fill(1))
+  }, 20_000)
+
+  test('so do those of another account at the same server, and no pause comes of it', async () => {
+    const { dot, held, answer } = heldDots()
+    const sending = await start({}, { dot }, { createProvider: scaled })
+    const sendSecond = await startSecond(sending, { smtpUrl: sending.server.url })
+    await sendSlow(sending, IN_THE_AIR)
+    sending.clock.tick(1)
+    await sendSecond('quick@example.com')
+    const running = sending.sendDue()
+    await until(() => sending.server.received.length === 1)
+    expect([held.length, sending.sender().listPauses()]).toEqual([IN_THE_AIR, []])
+    answer()
+    await running
+  }, 20_000)
+
+  test('no more than 40 wait at one login', async () => {
+    const { dot, held, answer } = heldDots()
+    const sending = await start({}, { dot }, { createProvider: scaled })
+    const most = IN_THE_AIR + SMTP_LIMITS.slowConnections
+    await sendSlow(sending, most + 20)
+    const running = sending.sendDue()
+    await until(() => held.length === most)
+    await Bun.sleep(3 * SCALED.slowDotMs)
+    expect([held.length, sending.sender().countHanded()]).toEqual([most, most])
+    while (sending.server.received.length < most + 20) {
+      answer()
+      await Bun.sleep(20)
+    }
+    await running
+    await until(async () => (await sending.states()).sent === most + 20)
+  }, 20_000)
+
+  test('a stop waits for them, gives up what has no dot yet, and none comes twice', async () => {
+    const { dot, held, answer } = heldDots()
+    let isHanging = false
+    const recipient = () => (isHanging ? 'hang' : 'accept')
+    const sending = await start({}, { dot, recipient }, { createProvider: scaled })
+    await sendSlow(sending, IN_THE_AIR - 2)
+    void sending.sendDue()
+    await until(() => held.length === IN_THE_AIR - 2)
+    isHanging = true
+    sending.clock.tick(1)
+    await sending.sendEvents(2)
+    void sending.sendDue()
+    await until(async () => (await sending.states()).claimed === 2)
+    let isStopped = false
+    const stopping = sending
+      .sender()
+      .stop()
+      .then(() => void (isStopped = true))
+    await Bun.sleep(SCALED.answerMs / 3)
+    expect(isStopped).toBe(false)
+    answer()
+    await stopping
+    expect(await sending.states()).toEqual({ sent: IN_THE_AIR - 2, claimed: 2 })
+    isHanging = false
+    const defaults = { smtpUrl: sending.server.url, from: 'a@first.example' }
+    const next = createTestSender(sending.parts(), { defaults })
+    await next.start()
+    await until(async () => (await sending.states()).sent === IN_THE_AIR)
+    await next.stop()
+    expect(countEach(sending)).toEqual(Array(IN_THE_AIR).fill(1))
+  }, 20_000)
+})
