@@ -2,11 +2,11 @@ import { Elysia } from 'elysia'
 import { noteEventWithoutEmail, noteRefusedCall } from '../core/activation.ts'
 import { BatchAnswer } from '../core/answer-schemas.ts'
 import { readEventInput } from '../core/event-input.ts'
-import { recordEvent, type RecordedEvent, warnOfLink } from '../core/events.ts'
+import { recordEvent, type RecordedEvent, warnOfLink, warnOfNames } from '../core/events.ts'
 import { warnOfUnknown } from '../core/field-readers.ts'
 import { MAX_BATCH_EVENTS } from '../core/field-limits.ts'
 import { replayOf } from '../core/idempotency.ts'
-import { isJsonObject } from '../core/json.ts'
+import { isJsonObject, warnOfRepeated } from '../core/json.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
@@ -74,11 +74,18 @@ async function readBatch(parts: Parts, request: Request): Promise<Batch | Refuse
   if (!Array.isArray(events) || events.length < 1 || events.length > MAX_BATCH_EVENTS) {
     return { refused: notABatch(events) }
   }
+  const { repeated } = body
   const items = events.map((event: unknown, index) => {
     const fault = body.faults[index]
-    return fault ? { refused: fault } : readEvent(parts, allowed.access, event)
+    if (fault) return { refused: fault }
+    const item = readEvent(parts, allowed.access, event)
+    if ('call' in item) item.call.warnings.unshift(...warnOfRepeated(repeated, ['events', index]))
+    return item
   })
-  return { access: allowed.access, body: body.object, items, warnings: warnOfUnknown(body.object, KNOWN) }
+  // what is repeated inside an event is that event's warning
+  const warnings = warnOfRepeated(repeated.filter(([field, ...below]) => field !== 'events' || below.length === 0))
+  warnings.push(...warnOfUnknown(body.object, KNOWN))
+  return { access: allowed.access, body: body.object, items, warnings }
 }
 
 const KNOWN = new Set(['events'])
@@ -143,13 +150,11 @@ async function recordOne(parts: Parts, call: Event, index: number, counted: Take
   return isRefusal(outcome) ? refused(index, outcome) : recorded(index, call, outcome)
 }
 
-function recorded(
-  index: number,
-  { app, input, warnings }: Event,
-  { contactId, created, replayed }: RecordedEvent,
-): Result {
+function recorded(index: number, { access, app, input, warnings }: Event, outcome: RecordedEvent): Result {
+  const { contactId, created, replayed } = outcome
   const body = { index, ok: true, contactId: publicId('con', contactId), created }
-  return { ok: true, isReplayed: replayed === true, body: withWarnings(body, [...warnings, ...warnOfLink(input, app)]) }
+  const all = [...warnings, ...warnOfLink(input, app), ...warnOfNames(outcome, access)]
+  return { ok: true, isReplayed: replayed === true, body: withWarnings(body, all) }
 }
 
 const refused = (index: number, refusal: Refusal): Result => ({

@@ -2,7 +2,7 @@ import type { Access, AppRow } from '../core/access.ts'
 import { findApp, findNamedApp } from '../core/apps.ts'
 import { readBearer } from '../core/api-keys.ts'
 import type { Reading } from '../core/field-readers.ts'
-import { parseJsonObject } from '../core/json.ts'
+import { decodeText, findRepeatedKeys, parseJsonText, warnOfRepeated } from '../core/json.ts'
 import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
 import { factsOf } from '../core/request-facts.ts'
@@ -76,12 +76,16 @@ export function readArrived<T extends { app: string }>(
   read: Reader<T>,
   { access, bytes }: Arrived,
 ): Call<T> | Refused {
-  const body = parseJsonObject(bytes)
+  const text = decodeText(bytes)
+  if (text === null) return { refused: refuse('invalid_json') }
+  const body = parseJsonText(text)
   if ('refused' in body) return body
   const fault = findKeyFault(request)
   if (fault) return { refused: fault }
   factsOf(request).app = findNamedApp(access, body.object)
-  return readItem(access, read(body.object, parts.clock.now()), body.object)
+  const call = readItem(access, read(body.object, parts.clock.now()), body.object)
+  if ('refused' in call) return call
+  return { ...call, warnings: [...warnOfRepeated(findRepeatedKeys(text, body.object)), ...call.warnings] }
 }
 
 /** A call with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */

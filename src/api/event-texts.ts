@@ -1,7 +1,7 @@
 import type { EventSender } from '../core/access.ts'
 import { readEventInput } from '../core/event-input.ts'
 import { textOf } from '../core/event-texts.ts'
-import { recordEventText, type RecordedEvent } from '../core/events.ts'
+import { recordEventText, type RecordedEvent, warnOfNames } from '../core/events.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
 import { withWarnings } from '../core/refusals.ts'
@@ -35,7 +35,8 @@ export function createTextWay(parts: Parts): (request: Request, arrived: Arrived
       underWay -= 1
     }
     if ('contactId' in outcome) {
-      const body = withWarnings(recordedBody(outcome), outcome.warnings ?? [])
+      const warnings = [...(outcome.warnings ?? []), ...warnOfNames(outcome, arrived.access)]
+      const body = withWarnings(recordedBody(outcome), warnings)
       return answer(request, 202, body, settleLimit(parts, counted, outcome))
     }
     // what is wrong with an event is said before what the store says

@@ -3,7 +3,7 @@ import { noteEventWithoutEmail } from '../core/activation.ts'
 import { EventAnswer, EventPage } from '../core/answer-schemas.ts'
 import { UNKNOWN_PERSON } from '../core/contacts.ts'
 import { type EventFields, readEventInput } from '../core/event-input.ts'
-import { listEvents, recordEvent, type RecordedEvent, warnOfLink } from '../core/events.ts'
+import { listEvents, recordEvent, type RecordedEvent, warnOfLink, warnOfNames } from '../core/events.ts'
 import { replayOf } from '../core/idempotency.ts'
 import { rateLimitHeaders } from '../core/limits.ts'
 import type { Parts } from '../core/parts.ts'
@@ -100,10 +100,11 @@ export function eventRoutes(parts: Parts, once: Once) {
 
 function recordedAnswer(
   request: Request,
-  { app, input, warnings }: Call<EventFields>,
+  { access, app, input, warnings }: Call<EventFields>,
   recorded: RecordedEvent,
   headers: Record<string, string>,
 ): Response {
   if (recorded.replayed) Object.assign(headers, REPLAYED)
-  return answer(request, 202, withWarnings(recordedBody(recorded), warnings.concat(warnOfLink(input, app))), headers)
+  const all = [...warnings, ...warnOfLink(input, app), ...warnOfNames(recorded, access)]
+  return answer(request, 202, withWarnings(recordedBody(recorded), all), headers)
 }

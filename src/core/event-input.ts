@@ -1,9 +1,10 @@
 /** From the body of POST /events, or an item of the batch, to a clean event (spec 2.4; api.md, Fields). */
 import { PROPERTIES_BYTES_BOUND, MAX_FIELD_DEPTH } from './field-limits.ts'
+import { isTooOld } from '../store/triggers.ts'
 import type { AppRow, EventWrite } from '../store/types.ts'
 import * as readers from './field-readers.ts'
 import { isDeeperThan, isJsonObject } from './json.ts'
-import type { FieldError } from './refusals.ts'
+import type { FieldError, Warning } from './refusals.ts'
 
 export type EventFields = {
   app: string
@@ -60,7 +61,17 @@ export function readEventInput(body: readers.Body, now: number): readers.Reading
     occurredAt: readers.readOccurredAt(body.occurredAt, now, errors),
     url,
   }
-  return errors.length > 0 ? { errors } : { input, warnings: readers.warnOfUnknown(body, EVENT_FIELD_NAMES) }
+  if (errors.length > 0) return { errors }
+  const warnings = readers.warnOfUnknown(body, EVENT_FIELD_NAMES)
+  const { occurredAt } = input
+  if (occurredAt !== null && isTooOld({ at: now, occurredAt })) warnings.push(TOO_OLD)
+  return { input, warnings }
+}
+
+const TOO_OLD: Warning = {
+  field: 'occurredAt',
+  code: 'too_old',
+  message: 'This is more than 72 hours ago. The event is stored, but it triggers no message.',
 }
 
 function readProperties(value: unknown, event: string, errors: FieldError[]): Properties {

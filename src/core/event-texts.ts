@@ -6,7 +6,7 @@
 import type { EventText, ReadEvent } from '../store/event-texts.ts'
 import { findApp } from './apps.ts'
 import { eventWrite, readEventInput } from './event-input.ts'
-import { decodeText, parseJsonText } from './json.ts'
+import { decodeText, findRepeatedKeys, parseJsonText, warnOfRepeated } from './json.ts'
 import { type OwnHosts, warnOfUrl } from './links.ts'
 
 /** What is larger waits nowhere but where it came in: thousands may wait to be written. In bytes, as it was sent. */
@@ -27,5 +27,7 @@ export function readEventText({ text, sender, at }: EventText): ReturnType<ReadE
   const { newPeoplePerMonth, buckets } = sender
   const write = eventWrite({ app, via: 'api', newPeoplePerMonth, buckets, idempotency: null, at }, input)
   // they crossed threads, and were found to be the app's own before that
-  return { write, warnings: reading.warnings.concat(warnOfUrl(input.url, app.hosts as OwnHosts)) }
+  const repeated = findRepeatedKeys(text, body.object)
+  const warnings = repeated.length > 0 ? warnOfRepeated(repeated).concat(reading.warnings) : reading.warnings
+  return { write, warnings: warnings.concat(warnOfUrl(input.url, app.hosts as OwnHosts)) }
 }

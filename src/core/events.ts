@@ -1,6 +1,6 @@
 import type { EventPage, EventQuery } from '../store/event-reads.ts'
 import type { EventSender, RecordedText, Unread } from '../store/event-texts.ts'
-import type { EventRow, Idempotency, RecordedEvent, Refused, Via } from '../store/types.ts'
+import type { EventRow, Idempotency, NameField, RecordedEvent, Refused, Via } from '../store/types.ts'
 import type { Access, AppRow } from './access.ts'
 import { ownHosts } from './app-hosts.ts'
 import { type EventFields, eventWrite } from './event-input.ts'
@@ -8,7 +8,8 @@ import { warnOfUrl } from './links.ts'
 import type { Parts } from './parts.ts'
 import type { Warning } from './refusals.ts'
 
-export type { EventRow, RecordedEvent }
+export { listKeptNames } from '../store/contact-merging.ts'
+export type { EventRow, NameField, RecordedEvent }
 
 /** Who writes, where to, through which door, and what was counted for it. */
 export type WriteContext = {
@@ -40,6 +41,20 @@ export const recordEventText = (
 ): Promise<RecordedText | Refused | Unread> => store.recordEventText({ text, sender, at: clock.now() })
 
 export const warnOfLink = ({ url }: EventFields, app: AppRow): Warning[] => warnOfUrl(url, ownHosts(app.hosts))
+
+const NAME_TEXT: Record<NameField, string> = { firstName: 'first name', lastName: 'last name' }
+
+/** Names that were not taken. A key that may not read is not told what the person is called, not even that much. */
+export const warnOfNames = (
+  { keptNames }: Pick<RecordedEvent, 'keptNames'>,
+  { key }: Pick<Access, 'key'>,
+): Warning[] => (keptNames === undefined || key.scope === 'ingest' ? [] : keptNames.map(warnOfName))
+
+const warnOfName = (field: NameField): Warning => ({
+  field,
+  code: 'name_not_taken',
+  message: `This person has another ${NAME_TEXT[field]}. An event only fills an empty one. Update the contact to change it.`,
+})
 
 /**
  * Stored events, newest first, and where the page after begins; there may be fewer than `limit` and still such a page

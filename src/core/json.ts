@@ -1,12 +1,21 @@
 /** From the bytes of a body to one JSON object that can be stored and given back unchanged (api.md, Fields). */
-import { MAX_BATCH_FIELD_DEPTH, MAX_FIELD_DEPTH, MAX_QUOTED_NAME_CHARACTERS } from './field-limits.ts'
+import {
+  MAX_BATCH_FIELD_DEPTH,
+  MAX_FIELD_DEPTH,
+  MAX_QUOTED_NAME_CHARACTERS,
+  MAX_UNKNOWN_FIELD_WARNINGS,
+} from './field-limits.ts'
 import { holdsLostNumber, inspectNumber, parseMarked } from './json-numbers.ts'
-import { type Refusal, refuse, refuseFields } from './refusals.ts'
+import { type Refusal, refuse, refuseFields, type Warning } from './refusals.ts'
 
 export type ParsedObject = { object: Record<string, unknown> } | { refused: Refusal }
 
-/** `faults`: of each item of the list, why it cannot be kept. */
-export type ParsedList = { object: Record<string, unknown>; faults: (Refusal | null)[] } | { refused: Refusal }
+/** `faults`: of each item of the list, why it cannot be kept. `repeated`: keys that an object in it has twice. */
+export type ParsedList =
+  { object: Record<string, unknown>; faults: (Refusal | null)[]; repeated: KeyPath[] } | { refused: Refusal }
+
+/** Where a key is, from the outside in. Only the first few steps: deeper ones are never asked for. */
+export type KeyPath = readonly (string | number)[]
 
 /** `ignoreBOM` means "leave it in": JSON.parse then refuses it. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -93,7 +102,7 @@ export function parseJsonList(bytes: Uint8Array, name: string): ParsedList {
   const faults = listOf(object, name).map((item, index) =>
     isJsonObject(item) ? judge(item, (marked) => listOf(marked, name)[index]) : null,
   )
-  return { object, faults }
+  return { object, faults, repeated: findRepeatedKeys(text, object) }
 }
 
 /**
@@ -104,13 +113,14 @@ export function parseJsonList(bytes: Uint8Array, name: string): ParsedList {
 export function parseJsonMessage(
   bytes: Uint8Array,
   pick: (body: unknown) => unknown,
-): { body: unknown; fault: Refusal | null } | { refused: Refusal } {
+): { body: unknown; fault: Refusal | null; repeated: KeyPath[] } | { refused: Refusal } {
   const text = decodeText(bytes)
   const body = text === null ? undefined : parseText(text)
   if (text === null || body === undefined) return { refused: refuse('invalid_json') }
   if (isDeeperThan(body, MAX_FIELD_DEPTH + WRAPPER_DEPTH)) return { refused: refuse('invalid_json', TOO_DEEP) }
   const fields = pick(body)
-  return { body, fault: isJsonObject(fields) ? createJudge(text, MAX_FIELD_DEPTH)(fields, pick) : null }
+  const fault = isJsonObject(fields) ? createJudge(text, MAX_FIELD_DEPTH)(fields, pick) : null
+  return { body, fault, repeated: findRepeatedKeys(text, body) }
 }
 
 /** Judges objects of one text, which is parsed again where it must be, and once for all of them. */
@@ -188,4 +198,103 @@ function findLostNumber(marked: unknown, suspect: Fault): Fault | undefined {
 const refuseFault = ({ field, problem }: Fault): Refusal => {
   const message = PROBLEMS[problem === 'perhaps' ? 'number' : problem]
   return refuseFields([{ field: quoteName(field), code: 'invalid', message }])
+}
+
+const [QUOTE, BACKSLASH, COLON] = [34, 92, 58]
+const STEPS = 4
+
+/**
+ * The keys that some object of a valid JSON text has more than once; JSON.parse keeps the last of each and says nothing.
+ * A text without any costs one count of the keys it writes and one of those that were parsed: 0.5 us for a usual event.
+ */
+export const findRepeatedKeys = (text: string, parsed: unknown): KeyPath[] =>
+  countWrittenKeys(text) === countKeys(parsed) ? [] : listRepeatedKeys(text)
+
+/** A warning for each field, below `prefix`, that is there more than once or holds a key that is. */
+export function warnOfRepeated(repeated: KeyPath[], prefix: KeyPath = []): Warning[] {
+  if (repeated.length === 0) return []
+  const isWhole = new Map<string, boolean>()
+  for (const path of repeated) {
+    const steps = Math.min(path.length, prefix.length)
+    if (!prefix.slice(0, steps).every((step, index) => step === path[index])) continue
+    const name = path[prefix.length]
+    // what was found before this was in a value that the next one of its name replaced
+    if (name === undefined) isWhole.clear()
+    else isWhole.set(String(name), isWhole.get(String(name)) || path.length === prefix.length + 1)
+  }
+  return Array.from(isWhole, ([name, whole]) => {
+    const what = whole ? 'This field' : 'A key in this field'
+    const message = `${what} is in the JSON more than once. Only the last value was used.`
+    return { field: quoteName(name), code: 'duplicate_key', message }
+  }).slice(0, MAX_UNKNOWN_FIELD_WARNINGS)
+}
+
+/** A string before a colon is a key. */
+function countWrittenKeys(text: string): number {
+  let keys = 0
+  let open = text.indexOf('"')
+  while (open >= 0) {
+    const next = skipSpace(text, findStringEnd(text, open) + 1)
+    if (text.charCodeAt(next) === COLON) keys += 1
+    open = text.indexOf('"', next)
+  }
+  return keys
+}
+
+function countKeys(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let keys = 0
+  if (Array.isArray(value)) {
+    for (const inner of value) keys += countKeys(inner)
+    return keys
+  }
+  for (const inner of Object.values(value)) keys += typeof inner === 'object' ? 1 + countKeys(inner) : 1
+  return keys
+}
+
+/** The index of the closing quote. */
+function findStringEnd(text: string, open: number): number {
+  let end = text.indexOf('"', open + 1)
+  while (text.charCodeAt(end - 1) === BACKSLASH && isEscaped(text, end)) end = text.indexOf('"', end + 1)
+  return end
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let before = quote - 1
+  while (text.charCodeAt(before) === BACKSLASH) before -= 1
+  return (quote - before) % 2 === 0
+}
+
+function skipSpace(text: string, from: number): number {
+  let index = from
+  while (isSpace(text.charCodeAt(index))) index += 1
+  return index
+}
+
+const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
+
+/** `keys`: of an object, null of an array. `step`: the key or index that is being read. */
+type Level = { keys: Set<string> | null; step: string | number }
+
+/** The slow path: walks through the text without recursion, so that its depth does not matter. */
+function listRepeatedKeys(text: string): KeyPath[] {
+  const [levels, found]: [Level[], KeyPath[]] = [[], []]
+  for (let index = 0; index < text.length; index += 1) {
+    const level = levels.at(-1)
+    const code = text.charCodeAt(index)
+    if (code === QUOTE) {
+      const end = findStringEnd(text, index)
+      const isKey = text.charCodeAt(skipSpace(text, end + 1)) === COLON
+      if (isKey && level?.keys) {
+        level.step = JSON.parse(text.slice(index, end + 1)) as string
+        if (level.keys.has(level.step)) found.push(levels.slice(0, STEPS).map(({ step }) => step))
+        level.keys.add(level.step)
+      }
+      index = end
+    } else if (text[index] === '{') levels.push({ keys: new Set(), step: '' })
+    else if (text[index] === '[') levels.push({ keys: null, step: 0 })
+    else if (text[index] === '}' || text[index] === ']') levels.pop()
+    else if (text[index] === ',' && level && typeof level.step === 'number' && !level.keys) level.step += 1
+  }
+  return found
 }

@@ -1,6 +1,6 @@
 import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js'
 import type { Access } from '../core/access.ts'
-import type { Refusal } from '../core/refusals.ts'
+import type { Refusal, Warning } from '../core/refusals.ts'
 import type { RequestFacts } from '../core/request-facts.ts'
 import type { Narrowing } from './narrowing.ts'
 
@@ -16,6 +16,8 @@ export type Caller = {
   client: string | null
   /** why the arguments cannot be read */
   fault: Refusal | null
+  /** about the JSON of the arguments, for tools that write */
+  warnings: Warning[]
   /** what broke on our side: the door answers 500 with it */
   fail(error: unknown): void
 }

@@ -29,12 +29,20 @@ export function mcpRoutes(parts: McpParts) {
       const { readMessage, ask } = await protocol()
       const read = readMessage(request, admitted.bytes)
       if ('answer' in read) return read.answer
-      const { message, meta, fault } = read
+      const { message, meta, fault, warnings } = read
       if (message === null) return acceptedAnswer()
       const access = narrowAccess(admitted.access, narrowing)
       const client = readClient(request.headers.get('user-agent'), meta[CLIENT_NAME])
       return messageAnswer(
-        await ask(message, { access, facts: factsOf(request), narrowing, client, fault, signal: request.signal }),
+        await ask(message, {
+          access,
+          facts: factsOf(request),
+          narrowing,
+          client,
+          fault,
+          warnings,
+          signal: request.signal,
+        }),
       )
     },
     { parse: 'none' },

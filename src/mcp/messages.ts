@@ -7,13 +7,14 @@ import {
   type JSONRPCRequest,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
-import { isJsonObject, parseJsonMessage } from '../core/json.ts'
-import type { Refusal } from '../core/refusals.ts'
+import { isJsonObject, parseJsonMessage, warnOfRepeated } from '../core/json.ts'
+import type { Refusal, Warning } from '../core/refusals.ts'
 import { INVALID_REQUEST, PARSE_ERROR, protocolError, UNSUPPORTED_VERSION } from './answers.ts'
 
-/** A request is served; `null` is one that asks for no answer. `fault`: why its arguments cannot be kept. */
+/** A request is served; `null` is one that asks for no answer. `fault`: why its arguments cannot be kept; `warnings` about them. */
 type Read =
-  { message: JSONRPCRequest | null; meta: Record<string, unknown>; fault: Refusal | null } | { answer: Response }
+  | { message: JSONRPCRequest | null; meta: Record<string, unknown>; fault: Refusal | null; warnings: Warning[] }
+  | { answer: Response }
 
 const VERSION_HEADER = 'mcp-protocol-version'
 /** Where later revisions say in each message which one they speak. */
@@ -27,14 +28,15 @@ export function readMessage(request: Request, bytes: Uint8Array): Read {
     const { message = 'The body must be one JSON-RPC message, encoded as UTF-8.' } = parsed.refused
     return { answer: protocolError({ code: PARSE_ERROR, message }) }
   }
-  const { body, fault } = parsed
+  const { body, fault, repeated } = parsed
   if (Array.isArray(body)) return { answer: protocolError({ code: INVALID_REQUEST, message: ONE }) }
   const isRequest = isJSONRPCRequest(body)
   if (!isRequest && !isSilent(body)) return { answer: protocolError({ code: INVALID_REQUEST, message: NONE }) }
   const id = isRequest ? body.id : null
   const spoken = request.headers.get(VERSION_HEADER) ?? metaOf(body)[VERSION_NAME]
   if (!isServed(spoken)) return { answer: refuseVersion(spoken, id) }
-  return { message: isRequest ? body : null, meta: metaOf(body), fault }
+  const warnings = warnOfRepeated(repeated, ['params', 'arguments'])
+  return { message: isRequest ? body : null, meta: metaOf(body), fault, warnings }
 }
 
 const ONE = 'Send one message at a time: lists of messages are not taken, and nothing was done.'

@@ -3,6 +3,7 @@ import {
   type ContactRow,
   type ContactWrite,
   type FieldValue,
+  type NameField,
   type Refused,
   STORED_FIELDS_BYTES,
   STORED_FIELDS_MAX,
@@ -23,6 +24,13 @@ export function mergeContact(old: Held, change: Change): Merged | Refused {
   }
   return findOverfull(old, next) ?? next
 }
+
+type Names = { [name in NameField]: string | null }
+const NAMES: readonly NameField[] = ['firstName', 'lastName']
+
+/** The names of an event that a person does not take, because an event replaces none. */
+export const listKeptNames = (stored: Names, sent: Names): NameField[] =>
+  NAMES.filter((name) => sent[name] !== null && stored[name] !== null && sent[name] !== stored[name])
 
 const mergeTags = (old: string[], { tags, removeTags }: Change): string[] =>
   [...new Set([...old, ...tags])].filter((tag) => !removeTags.includes(tag))

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { listKeptNames } from './contact-merging.ts'
 import type { EventNames } from './event-names.ts'
 import type { IdSequence } from './ids.ts'
 import type { People, Person } from './people.ts'
@@ -6,7 +7,7 @@ import type { Stops } from './stops.ts'
 import type { Tallies } from './tallies.ts'
 import type { Timeline } from './timeline.ts'
 import type { Triggers } from './triggers.ts'
-import { EVENT_TYPES, VIAS, type EventWrite, type RecordedEvent, type Refused } from './types.ts'
+import { EVENT_TYPES, VIAS, type EventWrite, type NameField, type RecordedEvent, type Refused } from './types.ts'
 
 type NewEvent = Pick<EventWrite, 'appId' | 'type' | 'name' | 'via' | 'properties' | 'path' | 'at' | 'occurredAt'>
 /** Answers the event's id. */
@@ -23,6 +24,8 @@ type Parts = {
   stops: Stops
 }
 
+const NO_NAMES: NameField[] = []
+
 /** One event, its person if they are new and may be made, and what both count towards (spec 2.4, 3.5). */
 export function createEventWrites({ db, ids, people, names, tallies, timeline, triggers, stops }: Parts) {
   const insert = db.prepare(
@@ -34,11 +37,20 @@ export function createEventWrites({ db, ids, people, names, tallies, timeline, t
      WHERE id = ? AND ((first_name IS NULL AND ? IS NOT NULL) OR (last_name IS NULL AND ? IS NOT NULL))`,
   )
 
-  /** Names on an event fill what is empty and never overwrite. */
-  const fillEmptyNames = ({ appId, email, firstName, lastName, at }: EventWrite, person: Person): void => {
-    if (!person.lacksName || (firstName === null && lastName === null)) return
-    fillNames.run(firstName, lastName, at, person.id, firstName, lastName)
-    people.drop(appId, email)
+  const selectNames = db.prepare<{ firstName: string | null; lastName: string | null }, [number]>(
+    'SELECT first_name AS firstName, last_name AS lastName FROM contacts WHERE id = ?',
+  )
+
+  /** Names on an event fill what is empty and never overwrite. @returns those that were not taken */
+  const fillEmptyNames = (write: EventWrite, person: Person): NameField[] => {
+    const { appId, email, firstName, lastName, at } = write
+    if (firstName === null && lastName === null) return NO_NAMES
+    const stored = selectNames.get(person.id)
+    if (person.lacksName) {
+      fillNames.run(firstName, lastName, at, person.id, firstName, lastName)
+      people.drop(appId, email)
+    }
+    return stored ? listKeptNames(stored, write) : NO_NAMES
   }
 
   /** The row of an event, page view or action of a known person, its count, and what it stops and triggers. */
@@ -65,9 +77,10 @@ export function createEventWrites({ db, ids, people, names, tallies, timeline, t
       if (!known && !write.createContact) return { refusal: 'contact_not_found' }
       const person = known ?? people.add({ ...write, source: null })
       if ('refusal' in person) return person
-      if (known) fillEmptyNames(write, known)
+      const keptNames = known ? fillEmptyNames(write, known) : NO_NAMES
       const eventId = addEvent(person.id, write)
-      return { contactId: person.id, eventId, created: known === null }
+      const recorded = { contactId: person.id, eventId, created: known === null }
+      return keptNames.length > 0 ? { ...recorded, keptNames } : recorded
     },
   }
 }

@@ -126,7 +126,15 @@ export type EventRow = {
 }
 
 /** `replayed`: this is the outcome of an earlier request with the same Idempotency-Key. */
-export type RecordedEvent = { contactId: number; eventId: number; created: boolean; replayed?: true }
+export type RecordedEvent = {
+  contactId: number
+  eventId: number
+  created: boolean
+  /** names that came with the event and were not taken: the person has others. Absent where there are none. */
+  keptNames?: NameField[]
+  replayed?: true
+}
+export type NameField = 'firstName' | 'lastName'
 export type SavedContact = { contactId: number; created: boolean; contact: ContactRow; replayed?: true }
 
 export type Plan = {

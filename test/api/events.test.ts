@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createTestServer, EVENTS, NOW, type TestServer } from '../helper.ts'
+import { BATCH, CONTACTS, createTestServer, EVENTS, NOW, type TestServer } from '../helper.ts'
 import { expectRefusal, no, PERSON_ID, wrongField } from './expected.ts'
 
 let server: TestServer
@@ -54,7 +54,7 @@ describe('202', () => {
     ['names cleared', { firstName: null, lastName: '' }],
     ['an hour ago', { occurredAt: new Date(NOW - 3_600_000).toISOString() }],
     ['ten minutes ahead', { occurredAt: new Date(NOW + 600_000).toISOString() }],
-    ['four days ago', { occurredAt: new Date(NOW - 4 * 86_400_000).toISOString() }],
+    ['three days ago', { occurredAt: new Date(NOW - 3 * 86_400_000).toISOString() }],
     ['a URL that can be linked', { properties: { url: 'https://app.first.example/r/1', headline: 'Ready.' } }],
     ['any url with another event', { event: 'other', properties: { url: 7 } }],
   ])('%s', async (_name, more) => {
@@ -101,11 +101,120 @@ describe('202 with warnings', () => {
             field: 'properties',
             code: 'url_not_linkable',
             message:
-              "The property `url` is not an https address on the app's own domain, so mails will not link to it.",
+              "Emails will not link to `url`: its domain is not one of this app's own. Emails link only to first.example, including subdomains. Add a domain under Settings in the dashboard, or with `eventpost app set`.",
           },
         ],
       },
     ])
+  })
+})
+
+/** Over HTTP alone, in a batch, and over MCP as a dry run and for real: the same warnings. */
+describe('every way of an event warns alike', () => {
+  type Warned = [field: string, code: string][]
+  const codesOf = (warnings: unknown): Warned =>
+    ((warnings ?? []) as Record<string, string>[]).map(({ field = '', code = '' }) => [field, code])
+  const old = new Date(NOW - 72 * 3_600_000 - 1).toISOString()
+  const edge = new Date(NOW - 72 * 3_600_000).toISOString()
+
+  test.each<[string, string, Warned]>([
+    ['nothing', '', []],
+    ['72 hours ago', `,"occurredAt":"${edge}"`, []],
+    ['longer ago', `,"occurredAt":"${old}"`, [['occurredAt', 'too_old']]],
+    ['a key twice', ',"event":"other"', [['event', 'duplicate_key']]],
+    ['a key of properties twice', ',"properties":{"a":[{"b":1,"b":1}]}', [['properties', 'duplicate_key']]],
+    ['a URL elsewhere', ',"properties":{"url":"https://else.example/"}', [['properties', 'url_not_linkable']]],
+    ['whitespace around a URL', ',"properties":{"url":" https://first.example/1\\n"}', [['properties', 'url_trimmed']]],
+    ['names as they are', ',"firstName":"Grace","lastName":"Hopper"', []],
+    ['another first name', ',"firstName":"G.","lastName":"Hopper"', [['firstName', 'name_not_taken']]],
+    [
+      'all at once',
+      `,"x":1,"firstName":"","firstName":"G.","lastName":"H.","occurredAt":"${old}","properties":{"url":""}`,
+      [
+        ['firstName', 'duplicate_key'],
+        ['x', 'unknown_field'],
+        ['occurredAt', 'too_old'],
+        ['properties', 'url_not_linkable'],
+        ['firstName', 'name_not_taken'],
+        ['lastName', 'name_not_taken'],
+      ],
+    ],
+  ])('%s', async (_name, more, warned) => {
+    const grace = { newsletter: server.first.appId, email: 'grace@example.com', firstName: 'Grace', lastName: 'Hopper' }
+    await server.call('POST', CONTACTS, { body: grace })
+    const text = `{"app":"${server.first.appId}","email":"grace@example.com","event":"results_ready"${more}}`
+    const headers = { 'Content-Type': 'application/json' }
+    const once = { ...headers, 'Idempotency-Key': crypto.randomUUID() }
+    const single = await server.call('POST', EVENTS, { body: text, headers })
+    const kept = [0, 1].map(() => server.call('POST', EVENTS, { body: text, headers: once }))
+    const batch = await server.call('POST', BATCH, { body: `{"events":[{},${text}]}`, headers })
+    const overMcp = async (dryRun: boolean) => {
+      const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send_event","arguments":${text.slice(0, -1)},"dryRun":${dryRun}}}}`
+      const { body } = await server.call('POST', '/mcp', { body: call, headers })
+      return (body.result as { structuredContent: Record<string, unknown> }).structuredContent
+    }
+    const warnings = [
+      single.body.warnings,
+      batch.body.results?.[1]?.warnings,
+      (await overMcp(true)).warnings,
+      (await overMcp(false)).warnings,
+    ]
+    expect(warnings.map(codesOf)).toEqual(Array(4).fill(warned))
+    expect(batch.body.warnings).toBeUndefined()
+    const replays = (await Promise.all(kept)).filter(({ status }) => status === 202)
+    for (const { body } of replays) expect(codesOf(body.warnings)).toEqual(warned)
+    // what a warning says is the same everywhere, too
+    for (const one of warnings) expect(one as unknown).toEqual(warnings[0])
+  })
+
+  test('a replay warns of names as the first time, also after they changed', async () => {
+    const email = 'replayed@example.com'
+    const send = () =>
+      server.call('POST', EVENTS, {
+        body: event({ email, firstName: 'Two' }),
+        headers: { 'Idempotency-Key': 'names' },
+      })
+    await post({ email, firstName: 'One' })
+    expect(codesOf((await send()).body.warnings)).toEqual([['firstName', 'name_not_taken']])
+    await server.call('PATCH', CONTACTS, { body: { newsletter: server.first.appId, email, firstName: 'Two' } })
+    const again = await send()
+    expect([again.headers.get('idempotency-replayed'), codesOf(again.body.warnings)]).toEqual([
+      'true',
+      [['firstName', 'name_not_taken']],
+    ])
+  })
+
+  test('an empty name is filled without a warning, and only the other one is warned about', async () => {
+    const email = 'half@example.com'
+    await post({ email, firstName: 'One' })
+    const { body } = await post({ email, firstName: 'Two', lastName: 'Three' })
+    expect(codesOf(body.warnings)).toEqual([['firstName', 'name_not_taken']])
+    expect((await post({ email, firstName: 'One', lastName: 'Three' })).body.warnings).toBeUndefined()
+  })
+
+  test('a key that may not read learns nothing about names', async () => {
+    const { apiKey: key } = await server.makeKey('ingest')
+    await post({ email: 'quiet@example.com', firstName: 'One' })
+    const body = event({ email: 'quiet@example.com', firstName: 'Two' })
+    expect((await server.call('POST', EVENTS, { body, key })).body.warnings).toBeUndefined()
+    const { body: batch } = await server.call('POST', BATCH, { body: { events: [body] }, key })
+    expect(batch.results?.[0]?.warnings).toBeUndefined()
+  })
+
+  test('a key twice outside of the events is the warning of the batch', async () => {
+    const headers = { 'Content-Type': 'application/json' }
+    const one = JSON.stringify(event())
+    const { body } = await server.call('POST', BATCH, {
+      body: `{"x":1,"x":2,"events":[{"a":1,"a":2}],"events":[${one}]}`,
+      headers,
+    })
+    expect(codesOf(body.warnings)).toEqual([
+      ['x', 'duplicate_key'],
+      ['events', 'duplicate_key'],
+      ['x', 'unknown_field'],
+    ])
+    expect(body.results).toMatchObject([{ ok: true }])
+    expect(body.results?.[0]?.warnings).toBeUndefined()
   })
 })
 

@@ -62,12 +62,28 @@ describe('readEventInput gives', () => {
     [{ properties: JSON.parse('{"__proto__":{"url":"x"}}') }, { properties: '{"__proto__":{"url":"x"}}' }],
     [{ occurredAt: '2026-03-01T13:00:00+01:00' }, { occurredAt: NOW }],
     [{ occurredAt: '2026-03-01T12:10:00Z' }, { occurredAt: NOW + 600_000 }],
-    [{ occurredAt: '1970-01-01T00:00:00Z' }, { occurredAt: 0 }],
-    [{ occurredAt: '1969-12-31T23:00:00-01:00' }, { occurredAt: 0 }],
-    [{ occurredAt: '1999-01-01T00:00:00Z' }, { occurredAt: Date.UTC(1999, 0, 1) }],
+    [{ occurredAt: '2026-02-26T12:00:00Z' }, { occurredAt: NOW - 72 * 3_600_000 }],
   ]
   test.each(cases)('%j', (more, expected) => {
     expect(readEventInput({ ...BASE, ...more }, NOW)).toEqual({ input: { ...CLEAN, ...expected }, warnings: [] })
+  })
+
+  test.each([
+    ['1970-01-01T00:00:00Z', 0],
+    ['1969-12-31T23:00:00-01:00', 0],
+    ['1999-01-01T00:00:00Z', Date.UTC(1999, 0, 1)],
+    ['2026-02-26T11:59:59.999Z', NOW - 72 * 3_600_000 - 1],
+  ])('%s, with a warning that it triggers nothing', (sent, occurredAt) => {
+    expect(readEventInput({ ...BASE, occurredAt: sent }, NOW)).toEqual({
+      input: { ...CLEAN, occurredAt },
+      warnings: [
+        {
+          field: 'occurredAt',
+          code: 'too_old',
+          message: 'This is more than 72 hours ago. The event is stored, but it triggers no message.',
+        },
+      ],
+    })
   })
 })
 

@@ -1,14 +1,18 @@
 import { describe, expect, test } from 'bun:test'
 import { MAX_BATCH_FIELD_DEPTH } from '../../src/core/field-limits.ts'
 import {
+  canonicalJson,
+  findRepeatedKeys,
   isJsonObject,
   type ParsedObject,
   parseJsonList,
   parseJsonMessage,
   parseJsonObject,
   quoteName,
+  warnOfRepeated,
 } from '../../src/core/json.ts'
 import { refuse } from '../../src/core/refusals.ts'
+import { createRandom } from '../random.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
 const parse = (text: string) => parseJsonObject(encode(text))
@@ -210,7 +214,7 @@ describe('parseJsonMessage', () => {
     // only what is picked is to be kept; the rest may be what it likes
     ['{"id":9007199254740993,"meta":"\\ud800"}', { id: 2 ** 53, meta: '\ud800' }],
   ])('gives whatever it is: %s', (text, body) => {
-    expect(read(text)).toEqual({ body, fault: null })
+    expect(read(text)).toEqual({ body, fault: null, repeated: [] })
   })
 
   test.each(['', '{', "{'a':1}", '\ufeff{}', '{"a":NaN}'])('refuses what is no JSON: %p', (text) => {
@@ -241,4 +245,92 @@ describe('parseJsonMessage', () => {
       refused: { refusal: 'invalid_json', message: expect.stringContaining('levels') },
     })
   })
+})
+
+describe('repeated keys', () => {
+  const find = (text: string) => findRepeatedKeys(text, JSON.parse(text))
+
+  test.each<[string, (string | number)[][]]>([
+    ['{}', []],
+    ['[]', []],
+    ['{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]}', []],
+    ['{"a":"\\":","b":"{\\"a\\":1,\\"a\\":2}","c":"\\\\"}', []],
+    ['{"a":":","b":"::","c":["x:","\\\\\\":"]}', []],
+    ['{"":1,"__proto__":2,"constructor":3}', []],
+    ['{"a":1,"a":2}', [['a']]],
+    ['{"a":1,"\\u0061":2}', [['a']]],
+    ['{"a\\"":1,"a\\u0022":2}', [['a"']]],
+    [' { "a" :\t1\n,\r "a" : 2 } ', [['a']]],
+    ['{"__proto__":1,"__proto__":2,"":1,"":2}', [['__proto__'], ['']]],
+    [
+      '{"a":{"b":1,"b":2},"c":[0,{"d":1},{"d":[],"d":{}}]}',
+      [
+        ['a', 'b'],
+        ['c', 2, 'd'],
+      ],
+    ],
+    ['{"a":1,"a":2,"a":3}', [['a'], ['a']]],
+    ['{"a":{"b":{"c":{"d":{"e":1,"e":2}}}}}', [['a', 'b', 'c', 'd']]],
+    ['[[1,[2,3],{"x":1}],{"y":[1,2],"y":"a,b"}]', [[1, 'y']]],
+  ])('%s', (text, paths) => {
+    expect(find(text)).toEqual(paths)
+  })
+
+  test('are found in any JSON with a key written twice, and in none without', () => {
+    const { below, pick } = createRandom(7)
+    const space = () => pick(['', '', ' ', '\n', '\t ', '\r\n'])
+    const names: [string, ...string[]] = ['a', 'b', 'c:', '"d', 'e\\', ' f', '{', '__proto__', 'é', '\u2028', '0', '1']
+    let twice = 0
+    const write = (depth: number): string => {
+      const kind = depth === 0 ? below(4) : below(10)
+      if (kind < 4) return pick(['1', '-0.5e3', 'null', 'true', JSON.stringify(pick(names)), '":"', '"\\\\"'])
+      const count = below(4)
+      if (kind < 6) return `[${Array.from({ length: count }, () => space() + write(depth - 1) + space()).join()}]`
+      const keys = Array.from({ length: count }, () => pick(names))
+      twice += count - new Set(keys).size
+      const entries = keys.map((key) => `${space()}${JSON.stringify(key)}${space()}:${space()}${write(depth - 1)}`)
+      return `{${entries.join()}${space()}}`
+    }
+    let repeated = 0
+    for (let round = 0; round < 3_000; round++) {
+      twice = 0
+      const text = write(4)
+      expect([text, find(text).length]).toEqual([text, twice])
+      repeated += Math.sign(twice)
+    }
+    expect(repeated).toBeGreaterThan(200)
+  })
+
+  test('of a whole batch take linear time', () => {
+    const many = `{"events":[${Array.from({ length: 100 }, () => `{${'"a":1,'.repeat(360)}"b":1}`).join()}]}`
+    const startedAt = performance.now()
+    const repeated = find(many)
+    for (let index = 0; index < 100; index++) expect(warnOfRepeated(repeated, ['events', index])).toHaveLength(1)
+    expect(repeated).toHaveLength(100 * 359)
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+  })
+
+  test.each<[string, (string | number)[], [string, string][]]>([
+    ['{"a":1,"a":2}', [], [['a', 'This field is']]],
+    ['{"a":{"b":1,"b":2}}', [], [['a', 'A key in this field is']]],
+    ['{"a":{"b":1,"b":2},"a":1}', [], [['a', 'This field is']]],
+    ['{"events":[{"x":1,"x":2},{"y":{"z":1,"z":2}}]}', ['events', 1], [['y', 'A key in this field is']]],
+    ['{"events":[{"x":1,"x":2}],"events":[{}]}', ['events', 0], []],
+    ['{"params":{"arguments":{"a":1,"a":2},"b":1,"b":2}}', ['params', 'arguments'], [['a', 'This field is']]],
+  ])('are warned about by field: %s', (text, prefix, expected) => {
+    const warnings = warnOfRepeated(find(text), prefix)
+    expect(warnings.map(({ field }) => field)).toEqual(expected.map(([field]) => field))
+    for (const [index, [, start]] of expected.entries()) {
+      expect(warnings[index]).toMatchObject({
+        code: 'duplicate_key',
+        message: expect.stringMatching(new RegExp(`^${start}`)),
+      })
+    }
+  })
+})
+
+test('canonicalJson writes equal values alike', () => {
+  expect(canonicalJson(JSON.parse('{"b":[1,{"d":1.0,"c":null}],"__proto__":1,"a":"x"}'))).toBe(
+    '{"__proto__":1,"a":"x","b":[1,{"c":null,"d":1}]}',
+  )
 })

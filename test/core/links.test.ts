@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { ownHosts } from '../../src/core/app-hosts.ts'
-import { isLinkable, linkableUrl } from '../../src/core/links.ts'
+import { linkableUrl, type OwnHosts, warnOfUrl } from '../../src/core/links.ts'
+import { cleanText } from '../../src/core/template-scope.ts'
+
+/** What a mail links to: values are cleaned before a template gets them. */
+const mailLink = (url: string, hosts: OwnHosts) => linkableUrl(cleanText(url) ?? '', hosts)
+const isWarned = (url: string, hosts: OwnHosts) => warnOfUrl(url, hosts).some(({ code }) => code === 'url_not_linkable')
+const isLinkable = (url: string, hosts: OwnHosts) => !isWarned(url, hosts)
 
 const HOSTS = ownHosts(['example.com', 'xn--bcher-kva.de', 'me.github.io'])
 
@@ -88,18 +94,20 @@ describe('linkableUrl refuses', () => {
     'https://localhost/x',
     ' https://example.com/x',
     'https://example.com/x ',
+    'https://example.com/x\n',
+    '\ufeffhttps://example.com/x',
     'https://example.com/a b',
+    ' https://example.com/a b ',
+    'https://example.com/x \u0085',
     'https://exa\tmple.com/x',
     'https://exam\nple.com/x',
     'https://example.com/\tx',
-    'https://example.com/x\n',
     '\u0000https://example.com',
     '\u0001https://example.com',
     'https://example.com/\u0085',
     'https://example.com/\u00a0x',
     'https://example.com/\u2028x',
     'https://example.com/\ud800',
-    '\ufeffhttps://example.com/x',
     'https://example.com/\\x',
     'java\nscript:alert(1)',
     'https://example.com./x',
@@ -174,7 +182,63 @@ describe('a localhost app', () => {
   })
 })
 
-test('isLinkable says what linkableUrl says, for plain and for strange ones', () => {
+describe('a warning about a URL', () => {
+  const OWN = ownHosts(['example.com', 'app.other.example'])
+  const ABOUT = 'Emails link only to example.com, app.other.example, including subdomains.'
+  const HOW = 'Add a domain under Settings in the dashboard, or with `eventpost app set`.'
+  test.each([
+    ['', 'it is empty'],
+    [' \n', 'it is empty'],
+    ['https://example.com/a b', 'it contains a space, a control character or a backslash'],
+    ['https:\\\\example.com', 'it contains a space, a control character or a backslash'],
+    ['/results/1', 'it does not start with https://'],
+    ['ftp://example.com/x', 'it does not start with https://'],
+    ['javascript:alert(1)', 'it does not start with https://'],
+    ['http://example.com/x', 'it starts with http:// instead of https://'],
+    ['https://me:secret@example.com/x', 'it contains a user name or an @ before the path'],
+    ['https://me@example.com/x', 'it contains a user name or an @ before the path'],
+    ['https://example.com:8443/x', 'it names a port'],
+    ['https://127.0.0.1/x', 'it is not a valid URL with a domain name'],
+    ['https://[::1]/x', 'it is not a valid URL with a domain name'],
+    ['https://a_b.example.com/x', 'it is not a valid URL with a domain name'],
+    ['https:///x', 'it is not a valid URL with a domain name'],
+    ['https://elsewhere.example/x', "its domain is not one of this app's own"],
+    ['http://elsewhere.example:8080/x', "its domain is not one of this app's own"],
+    [' https://elsewhere.example/x ', "its domain is not one of this app's own"],
+  ])('names the cause: %j', (url, cause) => {
+    const message = `Emails will not link to \`url\`: ${cause}. ${ABOUT} ${HOW}`
+    expect(warnOfUrl(url, OWN)).toEqual([{ field: 'properties', code: 'url_not_linkable', message }])
+    expect(mailLink(url, OWN)).toBeNull()
+  })
+
+  test.each([[null], ['https://example.com/x'], ['https://www.example.com:443/x'], ['https://example.com/ü']])(
+    'is not given for %j',
+    (url) => {
+      expect(warnOfUrl(url, OWN)).toEqual([])
+    },
+  )
+
+  test.each([
+    ' https://example.com/x',
+    'https://example.com/x\n',
+    '\thttps://www.example.com/ü ',
+    '\u0000https://example.com/\u0085',
+  ])('is given for what is linked without its whitespace: %j', (url) => {
+    expect(warnOfUrl(url, OWN)).toMatchObject([{ field: 'properties', code: 'url_trimmed' }])
+    expect(mailLink(url, OWN)?.href).toBe(new URL(url.replaceAll(/[\s\p{Cc}]/gu, '')).href)
+  })
+
+  test('names the domains that count, the first five of many', () => {
+    const message = (hosts: string[]) => warnOfUrl('https://elsewhere.example/x', ownHosts(hosts))[0]?.message
+    expect(message([])).toContain('This app has no domain of its own yet. Add a domain under Settings')
+    expect(message(['github.io'])).toContain('This app has no domain of its own yet.')
+    expect(message(['1.ab', '2.ab', '3.ab', '4.ab', '5.ab', '6.ab', '7.ab'])).toContain(
+      'Emails link only to 1.ab, 2.ab, 3.ab, 4.ab, 5.ab and 2 more, including subdomains.',
+    )
+  })
+})
+
+test('a URL is warned about exactly where a mail does not link to it, plain or strange', () => {
   const paths = [
     '',
     '/',
@@ -188,6 +252,8 @@ test('isLinkable says what linkableUrl says, for plain and for strange ones', ()
     ':443/',
     '@evil.example/',
     '.evil.example/',
+    '/x ',
+    '\n',
   ]
   const origins = [
     'https://example.com',
@@ -215,7 +281,7 @@ test('isLinkable says what linkableUrl says, for plain and for strange ones', ()
   for (const origin of origins) {
     for (const path of paths) {
       const raw = origin + path
-      expect([raw, isLinkable(raw, HOSTS)]).toEqual([raw, linkableUrl(raw, HOSTS) !== null])
+      expect([raw, isWarned(raw, HOSTS)]).toEqual([raw, mailLink(raw, HOSTS) === null])
     }
   }
 })

@@ -5,8 +5,9 @@ import { IN_THE_AIR } from '../../src/mail/shares.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import type { SendWindow } from '../../src/store/message-types.ts'
 import { useClosing } from '../closing.ts'
-import { createTestSender } from '../helper.ts'
+import { createTestSender, EVENTS } from '../helper.ts'
 import { startMailServer } from './mail-server.ts'
+import { readMail } from './reading.ts'
 import { CONTENT, countEach, live, MINUTE, type Sending, startSecond, startSending } from './sending.ts'
 
 const keep = useClosing()
@@ -70,6 +71,26 @@ describe('an event', () => {
       value: false,
       verdict: 'pass',
     })
+  })
+})
+
+describe('a mail links what the answer to its event says it links', () => {
+  test.each<[string, string | undefined, string]>([
+    ['https://first.example/1', undefined, 'https://first.example/1'],
+    [' https://first.example/2\n', 'url_trimmed', 'https://first.example/2'],
+    // the home page of the app takes its place
+    ['https://first.example/a b', 'url_not_linkable', 'https://first.example'],
+    ['https://elsewhere.example/4', 'url_not_linkable', 'https://first.example'],
+  ])('%j', async (url, code, link) => {
+    const sending = await start()
+    const event = { app: sending.app.publicId, email: 'ada@example.com', event: 'results_ready', createContact: true }
+    const properties = { headline: 'Ready.', url }
+    const { body } = await sending.call('POST', EVENTS, { body: { ...event, properties } })
+    expect(body.warnings?.map((warning) => warning.code)).toEqual(code === undefined ? undefined : [code])
+    await sending.sendDue()
+    const html = readMail(sending.server.received[0]?.raw ?? '').parts.find(({ type }) => type.includes('html'))?.text
+    expect(html).toContain('See your results')
+    expect(/href="([^"]*)"[^>]*>See your results/.exec(html ?? '')?.[1]).toBe(link)
   })
 })
 

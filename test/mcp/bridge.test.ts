@@ -12,6 +12,7 @@ const callerNamed = (client: string): Caller => ({
   narrowing: { readOnly: false, app: null, tools: null },
   client,
   fault: null,
+  warnings: [],
   signal: new AbortController().signal,
 })
 const call = (id: string | number) => ({ jsonrpc: '2.0' as const, id, method: 'tools/call', params: { name: 'x' } })

@@ -14,6 +14,7 @@ import { contactView } from '../../core/views.ts'
 import { type ContactWriteName, takeForContact } from '../../core/write-limits.ts'
 import { findAsked, readPerson, toQuery } from '../arguments.ts'
 import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeFitting } from '../budget.ts'
+import type { Caller } from '../caller.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
 import * as schemas from './tool.ts'
 import { checkDryRun, DRY_RUN, queuedView } from './writes.ts'
@@ -84,7 +85,7 @@ export const addContact: schemas.Tool = {
   hints: { reachesOut: true },
   input: schemas.takes({ ...FIELDS, ip: Type.Optional(schemas.text("the visitor's; never stored")), dryRun: DRY_RUN }),
   output: schemas.SAVED,
-  run: (parts, { access }, args) => save(parts, access, 'contactAdds', args),
+  run: (parts, caller, args) => save(parts, caller, 'contactAdds', args),
 }
 
 export const updateContact: schemas.Tool = {
@@ -96,13 +97,14 @@ export const updateContact: schemas.Tool = {
   hints: { destructive: true, reachesOut: true },
   input: schemas.takes({ ...FIELDS, removeTags: TAGS, dryRun: DRY_RUN }),
   output: schemas.SAVED,
-  run: (parts, { access }, args) => save(parts, access, 'contactUpdates', args),
+  run: (parts, caller, args) => save(parts, caller, 'contactUpdates', args),
 }
 
 const READERS = { contactAdds: readContactInput, contactUpdates: readContactUpdate } as const
 
 /** The checks and the effect of POST and PATCH /contacts, in their order; with `dryRun` the verdict alone. */
-async function save(parts: Parts, access: Access, write: ContactWriteName, { dryRun, ...body }: Body) {
+async function save(parts: Parts, caller: Caller, write: ContactWriteName, { dryRun, ...body }: Body) {
+  const { access } = caller
   const reading = checkDryRun(READERS[write](body), dryRun)
   if ('errors' in reading) return refuseFields(schemas.nameApp(reading.errors))
   const { input } = reading
@@ -110,7 +112,7 @@ async function save(parts: Parts, access: Access, write: ContactWriteName, { dry
   if (!app) return refuse('app_not_found')
   const saved = await (dryRun === true ? tryContact : saveContact)(parts, { access, app, write, input })
   if (isRefusal(saved)) return contacts.explainUnknown(saved)
-  const warnings = cleanValue(reading.warnings)
+  const warnings = cleanValue([...caller.warnings, ...reading.warnings])
   return withWarnings({ untrusted: UNTRUSTED, ok: true, ...savedView(saved, app, costOf(warnings)) }, warnings)
 }
 

@@ -3,7 +3,15 @@ import { findApp } from '../../core/apps.ts'
 import { noteEventWithoutEmail } from '../../core/activation.ts'
 import { findContact, UNKNOWN_PERSON } from '../../core/contacts.ts'
 import { type EventFields, readEventInput } from '../../core/event-input.ts'
-import { listEvents as listStoredEvents, recordEvent, warnOfLink, type WriteContext } from '../../core/events.ts'
+import {
+  listEvents as listStoredEvents,
+  listKeptNames,
+  type NameField,
+  recordEvent,
+  warnOfLink,
+  warnOfNames,
+  type WriteContext,
+} from '../../core/events.ts'
 import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
 import { listQueued, listWouldQueue } from '../../core/queued-messages.ts'
@@ -66,7 +74,8 @@ export const sendEvent: Tool = {
     dryRun: DRY_RUN,
   }),
   output: RECORDED,
-  run: async (parts, { access }, { dryRun, ...body }) => {
+  run: async (parts, caller, { dryRun, ...body }) => {
+    const { access } = caller
     const reading = checkDryRun(readEventInput(body, parts.clock.now()), dryRun)
     if ('errors' in reading) {
       if (dryRun !== true) noteEventWithoutEmail(parts, { read: { access, body } })
@@ -77,12 +86,14 @@ export const sendEvent: Tool = {
     if (!app) return refuse('app_not_found')
     const context: WriteContext = { access, app, via: 'mcp', buckets: [], idempotency: null }
     const outcome = await (dryRun === true ? tryEvent : saveEvent)(parts, context, input)
-    return isRefusal(outcome) ? outcome : withWarnings(outcome, cleanValue([...warnings, ...warnOfLink(input, app)]))
+    if (isRefusal(outcome)) return outcome
+    const all = [...caller.warnings, ...warnings, ...warnOfLink(input, app), ...warnOfNames(outcome, access)]
+    return withWarnings(outcome.told, cleanValue(all))
   },
 }
 
 type Told = { ok: true; contactId: string | null; created: boolean; dryRun?: true } & ReturnType<typeof queuedView>
-type Outcome = Promise<Told | Refusal>
+type Outcome = Promise<{ told: Told; keptNames?: NameField[] } | Refusal>
 
 async function saveEvent(parts: Parts, context: WriteContext, input: EventFields): Outcome {
   const counted = takeForKey(parts, 'events', context.access)
@@ -90,9 +101,9 @@ async function saveEvent(parts: Parts, context: WriteContext, input: EventFields
   const outcome = await recordEvent(parts, { ...context, buckets: counted.buckets }, input)
   settleTaken(parts, counted, outcome)
   if (isRefusal(outcome)) return outcome
-  const { contactId, created } = outcome
+  const { contactId, created, keptNames } = outcome
   const queued = await listQueued(parts.store, context.app, outcome)
-  return { ok: true, contactId: publicId('con', contactId), created, ...queuedView(queued) }
+  return { told: { ok: true, contactId: publicId('con', contactId), created, ...queuedView(queued) }, keptNames }
 }
 
 /** The verdict that the event would meet now, without leaving a trace. */
@@ -105,5 +116,6 @@ async function tryEvent(parts: Parts, { access, app }: WriteContext, input: Even
   const contactId = contact?.id ?? null
   const queued = await listWouldQueue(parts.store, app, { contactId, input, at: parts.clock.now() })
   const told = { contactId: contact && publicId('con', contact.id), created: contact === null }
-  return { ok: true, ...told, dryRun: true, ...queuedView(queued) }
+  const keptNames = contact ? listKeptNames(contact, input) : []
+  return { told: { ok: true, ...told, dryRun: true, ...queuedView(queued) }, keptNames }
 }

@@ -150,3 +150,29 @@ describe('hostile and large people', () => {
     },
   )
 })
+
+test('a key that is twice in the arguments is warned about, as over HTTP', async () => {
+  const server = await createTestServer()
+  const headers = { 'Content-Type': 'application/json' }
+  const fields = `"app":"${server.first.appId}","email":"ada@example.com","tags":["a"],"tags":["b"],"fields":{"x":1,"x":2}`
+  const warnings = [
+    { field: 'tags', code: 'duplicate_key', message: expect.stringContaining('This field is') },
+    { field: 'fields', code: 'duplicate_key', message: expect.stringContaining('A key in this field is') },
+  ]
+  for (const [method, name] of [
+    ['POST', 'add_contact'],
+    ['PATCH', 'update_contact'],
+  ] as const) {
+    const http = await server.call(method, '/api/v1/contacts', { body: `{${fields}}`, headers })
+    expect(http.body.warnings as unknown).toEqual(warnings)
+    for (const dryRun of [true, false]) {
+      const call = `{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"${name}","arguments":{${fields},"dryRun":${dryRun}}}}`
+      const { body } = await server.call('POST', '/mcp', { body: call, headers })
+      const { structuredContent } = body.result as { structuredContent: Record<string, unknown> }
+      expect(structuredContent).toMatchObject({ warnings, contact: { tags: ['b'], fields: { x: 2 } } })
+    }
+  }
+  const erased = await server.call('DELETE', '/api/v1/contacts', { body: `{${fields}}`, headers })
+  expect(erased.body.warnings as unknown).toEqual(expect.arrayContaining(warnings))
+  await server.close()
+})

@@ -105,15 +105,17 @@ export function testEvents(store: Fresh): void {
   test('names fill what is empty and overwrite nothing', async () => {
     const email = 'names@example.com'
     const names = async (firstName: string | null, lastName: string | null, at: number) => {
-      await store().recordEvent(eventWrite({ email, firstName, lastName, at }))
+      const { keptNames } = done(await store().recordEvent(eventWrite({ email, firstName, lastName, at })))
       const row = await store().findContact(1, email)
-      return [row?.firstName, row?.lastName, row?.updatedAt]
+      return [row?.firstName, row?.lastName, row?.updatedAt, keptNames]
     }
-    expect(await names(null, null, AT)).toEqual([null, null, AT])
-    expect(await names('Ada', null, AT + 1)).toEqual(['Ada', null, AT + 1])
-    expect(await names('Eve', null, AT + 2)).toEqual(['Ada', null, AT + 1])
-    expect(await names('Eve', 'Lovelace', AT + 3)).toEqual(['Ada', 'Lovelace', AT + 3])
-    expect(await names('Eve', 'Smith', AT + 4)).toEqual(['Ada', 'Lovelace', AT + 3])
+    expect(await names(null, null, AT)).toEqual([null, null, AT, undefined])
+    expect(await names('Ada', null, AT + 1)).toEqual(['Ada', null, AT + 1, undefined])
+    expect(await names('Eve', null, AT + 2)).toEqual(['Ada', null, AT + 1, ['firstName']])
+    expect(await names('Eve', 'Lovelace', AT + 3)).toEqual(['Ada', 'Lovelace', AT + 3, ['firstName']])
+    expect(await names('Eve', 'Smith', AT + 4)).toEqual(['Ada', 'Lovelace', AT + 3, ['firstName', 'lastName']])
+    expect(await names('Ada', 'Lovelace', AT + 5)).toEqual(['Ada', 'Lovelace', AT + 3, undefined])
+    expect(await names(null, null, AT + 6)).toEqual(['Ada', 'Lovelace', AT + 3, undefined])
   })
 
   test('a name that was cleared is filled again', async () => {
