@@ -1,6 +1,7 @@
 import {
   DELIVERY_STATES,
   type DeliveryRow,
+  type DeliveryState,
   type DeliveryWork,
   type MailSettings,
   type Marked,
@@ -41,10 +42,27 @@ export async function judgeDelivery(store: Store, work: DeliveryWork, at: number
 /** The record of a delivery, or null before anything was judged and before a member sent it on. */
 export const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): JudgeRecord | null => parseRecord(record)
 
+/** When a hand-over of which nobody knows the outcome was followed by another try (ms UTC); null where that is not known. */
+export function findUnconfirmed(delivery: DeliveryRow): { at: number | null } | null {
+  const { unconfirmedAt } = readRecord(delivery) ?? {}
+  return delivery.resent || unconfirmedAt !== undefined ? { at: unconfirmedAt ?? null } : null
+}
+
+/** Whether two emails of one delivery may have arrived, because it was sent again after an unknown outcome. */
+export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
+  findUnconfirmed(delivery) !== null && LEFT.includes(delivery.state)
+
+/** States of what has left, whatever became of it. */
+const LEFT: readonly DeliveryState[] = ['handed', 'sent', 'unknown', 'bounced', 'complained']
+
 /** A rule or a pause may put it off once more: what came of its last try stays known until there is another. */
-function lastTryOf({ delivery }: DeliveryWork): Pick<JudgeRecord, 'tries' | 'reply'> {
-  const { tries, reply } = readRecord(delivery) ?? {}
-  return { ...(tries === undefined ? {} : { tries }), ...(reply === undefined ? {} : { reply }) }
+function lastTryOf({ delivery }: DeliveryWork): Pick<JudgeRecord, 'tries' | 'reply' | 'unconfirmedAt'> {
+  const { tries, reply, unconfirmedAt } = readRecord(delivery) ?? {}
+  return {
+    ...(tries === undefined ? {} : { tries }),
+    ...(reply === undefined ? {} : { reply }),
+    ...(unconfirmedAt === undefined ? {} : { unconfirmedAt }),
+  }
 }
 
 /** What the rules said, when they were asked, stays beside the wish of now; what the mail itself was like is seen anew. */

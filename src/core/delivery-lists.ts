@@ -10,9 +10,10 @@ import { explainMessageFor, type MessageExplanation } from './message-explanatio
 import type { ContactRow } from './contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
 import type { Parts } from './parts.ts'
+import { findUnconfirmed, mayHaveArrivedTwice } from './deliveries.ts'
 import { type Refusal, refuse } from './refusals.ts'
 
-export { DELIVERY_STATES, isResent }
+export { DELIVERY_STATES, findUnconfirmed, isResent, mayHaveArrivedTwice }
 export type { DeliveryRow, DeliveryState, DeliveryWork, Explanation, MessageExplanation, MessageRow }
 
 export type DeliveryFilter = {

@@ -1,6 +1,6 @@
 /** Why a person got a mail, or did not, in plain words (messages.md, One evaluator). */
 import type { DeliveryRow, DeliveryWork, MessageContent, Verdict } from '../store/message-types.ts'
-import { readRecord } from './deliveries.ts'
+import { findUnconfirmed, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
 import { stopReasonOf } from './judge.ts'
 import type { RehearsalLine } from './rehearsals/run.ts'
 import { describeReply, sayReason } from './reason-words.ts'
@@ -48,7 +48,11 @@ export function explainDelivery({ delivery, ...about }: Explained): Explanation 
   const told = { ...about, triggeredAt: delivery.triggeredAt, at }
   const verdicts = record?.verdicts ?? []
   return {
-    why: [sayState(delivery, told, verdicts), ...sayLinks(delivery, told, verdicts)].join(' '),
+    why: [
+      sayState(delivery, told, verdicts),
+      ...describeDoubt(delivery, told),
+      ...sayLinks(delivery, told, verdicts),
+    ].join(' '),
     serverReply:
       record?.reply !== undefined && NOT_GONE.includes(delivery.state) ? describeReply(record.reply) : undefined,
     // a member may send on what was never judged
@@ -67,6 +71,15 @@ function explainVerdicts<V extends Verdict & { isToday?: true }>(
 ): (V & { sentence: string })[] {
   const sentences = sayVerdicts(verdicts, told)
   return verdicts.map((verdict, index) => ({ ...verdict, sentence: sentences[index] ?? '' }))
+}
+
+/** That an email was sent again after nobody knew whether it had arrived is said for good. */
+function describeDoubt(delivery: DeliveryRow, { zone }: Told): string[] {
+  const unconfirmed = findUnconfirmed(delivery)
+  if (unconfirmed === null) return []
+  const what = mayHaveArrivedTwice(delivery) ? 'It may have arrived twice' : 'It may already have arrived'
+  const when = unconfirmed.at === null ? 'an earlier attempt' : `the attempt on ${sayTime(unconfirmed.at, zone)}`
+  return [`${what}: ${when} wasn't confirmed by the mail server.`]
 }
 
 /** Who reads that a mail went out, or would have, shall know what it came without. */

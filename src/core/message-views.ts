@@ -1,4 +1,5 @@
 /** What messages and deliveries look like from outside: times ISO 8601 UTC, absent values null. */
+import { mayHaveArrivedTwice } from './deliveries.ts'
 import type { DeliveryRow, MessageCounts, MessageRow } from '../store/message-types.ts'
 import { publicId } from './public-ids.ts'
 
@@ -32,4 +33,5 @@ export const deliveryView = (row: DeliveryRow) => ({
   sentAt: isoOrNull(row.sentAt),
   cameBackAt: isoOrNull(row.cameBackAt),
   openedAt: isoOrNull(row.openedAt),
+  mayHaveArrivedTwice: mayHaveArrivedTwice(row),
 })

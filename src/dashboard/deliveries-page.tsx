@@ -116,7 +116,7 @@ const columnsOf = ({ app }: Viewer, now: number): Column<ShownDelivery>[] => [
       </a>
     ),
   },
-  { name: 'State', cell: ({ work }) => <DeliveryBadge state={work.delivery.state} /> },
+  { name: 'State', cell: ({ work }) => <DeliveryBadge delivery={work.delivery} /> },
   { name: 'Why', cell: ({ explained }) => <SentText most={240}>{explained.why}</SentText> },
   { name: 'Triggered', cell: ({ work }) => <Time at={work.delivery.triggeredAt} now={now} /> },
 ]

@@ -66,7 +66,7 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
       <h2>About it</h2>
       <Values isCompact>
         <Fact name="State">
-          <DeliveryBadge state={delivery.state} />
+          <DeliveryBadge delivery={delivery} />
         </Fact>
         <Fact name="Person">
           <a href={personPath(appId, contact.id)}>

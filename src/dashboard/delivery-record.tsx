@@ -99,7 +99,7 @@ export const DeliveryTimeline = ({ shown, now }: { shown: ShownDelivery; now: nu
 function momentsOf(shown: ShownDelivery): Moment[] {
   const { delivery, message } = shown.work
   const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
-  const { keptAt = null, sentOn } = readRecord(delivery) ?? {}
+  const { keptAt = null, sentOn, unconfirmedAt = null } = readRecord(delivery) ?? {}
   const isAhead = state === 'waiting' || state === 'deferred'
   const isKept = state === 'kept'
   const isStopped = state === 'skipped' || state === 'failed' || state === 'bounced' || state === 'complained'
@@ -108,7 +108,8 @@ function momentsOf(shown: ShownDelivery): Moment[] {
     ['judged', whenAsked(shown), 'The rules were judged'],
     ['kept', isKept ? handedAt : keptAt, 'Kept in the outbox'],
     ['sent-on', sentOn?.at ?? null, 'A member sent it on'],
-    ['handed', isKept ? null : handedAt, 'Handed over'],
+    ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
+    ['handed', isKept || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],
     ['sent', sentAt, 'Sent'],
     ['came-back', cameBackAt, 'They came back to the site'],
     ['opened', openedAt, 'They opened the result'],

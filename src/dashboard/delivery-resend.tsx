@@ -1,5 +1,12 @@
 /** @jsxImportSource preact */
-import { type DeliveryState, isResent, mayResend } from '../core/delivery-lists.ts'
+import {
+  type DeliveryRow,
+  type DeliveryState,
+  findUnconfirmed,
+  isResent,
+  mayHaveArrivedTwice,
+  mayResend,
+} from '../core/delivery-lists.ts'
 import { hasRole } from '../core/members.ts'
 import type { DeliveryProps } from './delivery-page.tsx'
 import { deliveryPath } from './delivery-words.tsx'
@@ -49,13 +56,19 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
         The rules of the message, its hours and the limits per person are not asked again. It still goes to nobody who
         has unsubscribed, complained, or cannot be reached.
       </p>
-      {delivery.state === 'unknown' && <p>They may have got it already.</p>}
+      <Doubt delivery={delivery} />
       {isResent(message.content) && <p>{delivery.resent ? WAS_RESENT : MAY_BE_RESENT}</p>}
       {'keptAt' in mail && (
         <p>{`It is written anew, in the words of version ${delivery.version}, and leaves the outbox when it goes out.`}</p>
       )}
     </>
   )
+}
+
+const Doubt = ({ delivery }: { delivery: DeliveryRow }) => {
+  if (mayHaveArrivedTwice(delivery)) return <p>They may have got it twice already.</p>
+  const isOpen = delivery.state === 'unknown' || findUnconfirmed(delivery) !== null
+  return isOpen ? <p>They may have got it already.</p> : null
 }
 
 const MAY_BE_RESENT =

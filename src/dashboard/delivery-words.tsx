@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { DELIVERY_STATES, type DeliveryState } from '../core/delivery-lists.ts'
+import { DELIVERY_STATES, type DeliveryRow, type DeliveryState, mayHaveArrivedTwice } from '../core/delivery-lists.ts'
 import { publicId } from '../core/public-ids.ts'
 import { Badge, type Mood } from './parts/badge.tsx'
 
@@ -41,9 +41,16 @@ export const statesOf = (filter: StateFilter): readonly DeliveryState[] =>
 
 export const stateInWords = (state: DeliveryState): string => STATES[state].word
 
-export const DeliveryBadge = ({ state }: { state: DeliveryState }) => (
-  <Badge mood={STATES[state].mood}>{STATES[state].word}</Badge>
-)
+/** The state, and whether the person may have got the email twice. */
+export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {
+  const { mood, word } = STATES[delivery.state]
+  if (!mayHaveArrivedTwice(delivery)) return <Badge mood={mood}>{word}</Badge>
+  return (
+    <span>
+      <Badge mood={mood}>{word}</Badge> <Badge mood="caution">Maybe twice</Badge>
+    </span>
+  )
+}
 
 /** Where a delivery is shown. */
 export const deliveryPath = (appId: string, id: number): string => `/apps/${appId}/deliveries/${publicId('dlv', id)}`

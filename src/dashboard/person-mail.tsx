@@ -29,7 +29,7 @@ export const DeliveryLine = ({ viewer, message, delivery, why }: LineProps) => {
     <>
       <p class="with-badge">
         {delivery ? <a href={deliveryPath(viewer.app.publicId, delivery.id)}>{name}</a> : <b>{name}</b>}
-        {delivery ? <DeliveryBadge state={delivery.state} /> : <Badge>{NOT_QUEUED[message.status]}</Badge>}
+        {delivery ? <DeliveryBadge delivery={delivery} /> : <Badge>{NOT_QUEUED[message.status]}</Badge>}
       </p>
       <p class="hint">
         <SentText most={400}>{why}</SentText>

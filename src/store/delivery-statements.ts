@@ -28,7 +28,7 @@ export function prepareDeliveryStatements(db: Database) {
     ),
     resend: db.prepare(
       `UPDATE deliveries SET state = 'deferred', reason = ?, due_at = ?, resent = 1, claimed_by = NULL,
-         claimed_until = NULL, updated_at = ? WHERE id = ?`,
+         claimed_until = NULL, record = json_set(record, '$.unconfirmedAt', handed_at), updated_at = ? WHERE id = ?`,
     ),
     left: db.prepare<Held, [string]>(
       `SELECT ${held} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?`,

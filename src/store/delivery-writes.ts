@@ -144,5 +144,6 @@ export function createDeliveryWrites({ db, live, ends, sealer }: Parts) {
 /** How long to wait after a try that failed begins anew. */
 function noteSentOn({ state, handedAt, record }: Ended, at: number): JudgeRecord {
   const keptAt = state === 'kept' && handedAt !== null ? { keptAt: handedAt } : {}
-  return { ...(parseRecord(record) ?? { at, verdicts: [] }), ...keptAt, sentOn: { at }, tries: 0 }
+  const unconfirmedAt = state === 'unknown' && handedAt !== null ? { unconfirmedAt: handedAt } : {}
+  return { ...(parseRecord(record) ?? { at, verdicts: [] }), ...keptAt, ...unconfirmedAt, sentOn: { at }, tries: 0 }
 }

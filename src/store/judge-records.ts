@@ -4,7 +4,7 @@ import type { SuppressionReason, Verdict } from './message-types.ts'
  * What was judged, and when (ms UTC); JSON in the delivery. `rulesAt`: the other rules had been asked before, and one
  * was looked at again since. `sentOn`: a member sent it on then. `keptAt`: it was in the outbox. `tries`: how often it failed
  * to go, since it was queued or sent on. `reply`: the codes with which the mail server refused it last, such as
- * `550 5.7.1`, until it is tried again.
+ * `550 5.7.1`, until it is tried again. `unconfirmedAt`: it was handed over then, and nobody knows whether it arrived.
  */
 export type JudgeRecord = {
   at: number
@@ -14,6 +14,7 @@ export type JudgeRecord = {
   keptAt?: number
   tries?: number
   reply?: string
+  unconfirmedAt?: number
 }
 
 /** The record of a delivery, or null where nothing was written yet. */

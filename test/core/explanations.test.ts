@@ -1,6 +1,7 @@
 /** Why a person got a mail, or did not, in words (messages.md, One evaluator). */
 import { describe, expect, test } from 'bun:test'
 import { explainDelivery, explainRehearsal } from '../../src/core/explanations.ts'
+import { deliveryView } from '../../src/core/message-views.ts'
 import { DELIVERY_STATES, type DeliveryRow, type Verdict } from '../../src/store/message-types.ts'
 import { HOUR, NOW } from '../helper.ts'
 import { MINUTE } from '../messaging.ts'
@@ -80,6 +81,30 @@ describe('a state is said', () => {
 
   test.each([...DELIVERY_STATES])('also when nothing is known of %s', (state) => {
     expect(say({ state })).toMatch(/^[A-Z].+\.$/)
+  })
+})
+
+describe('that an email may have arrived twice is said for good', () => {
+  const record = JSON.stringify({ at: NOW, verdicts: [], unconfirmedAt: NOW })
+  const TWICE = `It may have arrived twice: the attempt on ${WHEN} wasn't confirmed by the mail server.`
+  const ALREADY = `It may already have arrived: the attempt on ${WHEN} wasn't confirmed by the mail server.`
+
+  test.each([...DELIVERY_STATES])('%s', (state) => {
+    const isAgain = ['handed', 'sent', 'unknown', 'bounced', 'complained'].includes(state)
+    for (const resent of [true, false]) {
+      const delivery = deliveryOf({ state, resent, record })
+      expect(explain(delivery).why).toContain(isAgain ? TWICE : ALREADY)
+      expect(deliveryView(delivery).mayHaveArrivedTwice).toBe(isAgain)
+    }
+    expect(say({ state })).not.toContain('may have arrived twice')
+    expect(say({ state })).not.toContain('may already have arrived')
+    expect(deliveryView(deliveryOf({ state })).mayHaveArrivedTwice).toBe(false)
+  })
+
+  test('also where it is not known when', () => {
+    expect(say({ state: 'sent', sentAt: NOW, resent: true })).toBe(
+      `It was sent on ${WHEN}. It may have arrived twice: an earlier attempt wasn't confirmed by the mail server.`,
+    )
   })
 })
 

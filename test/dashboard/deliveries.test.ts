@@ -170,6 +170,45 @@ describe('a delivery', () => {
     await server.stop()
   })
 
+  test('that may have arrived twice says so on every page, also once it is sent', async () => {
+    let [dots, recipients] = [0, 0]
+    const server = await startMailServer({
+      dot: () => (dots++ === 0 ? 'drop' : 'accept'),
+      // the second try is put off
+      recipient: () => (recipients++ === 1 ? 451 : 'accept'),
+      keepsDropped: true,
+    })
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
+    await pages.store.setMailSettings({ ...by, settings: { smtpUrl: server.url } })
+    const path = await open()
+    const already =
+      /It may already have arrived: the attempt on 3 May 2026, 12:00 UTC wasn't confirmed by the mail server\./
+    expect(await textOf((await browser.get(path)).html, '.page-head .lead bdi')).toEqual([
+      expect.stringMatching(already),
+    ])
+    expect(await textOf((await browser.get(path)).html, '#resend p')).toContain('They may have got it already.')
+    pages.clock.ms += 60_000
+    await sendDue(pages)
+    expect(server.received).toHaveLength(2)
+    const twice =
+      "It was sent on 3 May 2026, 12:01 UTC. It may have arrived twice: the attempt on 3 May 2026, 12:00 UTC wasn't confirmed by the mail server."
+    const { html } = await browser.get(path)
+    expect(await textOf(html, '.page-head .lead bdi')).toEqual([twice])
+    expect(await textOf(html, 'aside .badge')).toEqual(['Sent', 'Maybe twice'])
+    expect(await textOf(html, '.timeline li span')).toContain('Handed over, not confirmed')
+    const list = await see('?state=sent')
+    expect([await textOf(list, 'td .badge'), await sayWhy(list)]).toEqual([['Sent', 'Maybe twice'], [twice]])
+    const [person = ''] = await attributesOf(list, 'td .address', 'href')
+    const [event = ''] = await attributesOf(html, 'aside a[href*=events]', 'href')
+    for (const page of [person, event]) {
+      const told = (await browser.get(page ?? '')).html
+      expect(await textOf(told, '#mail .badge')).toContain('Maybe twice')
+      expect(await textOf(told, '#mail .hint')).toContain(twice)
+    }
+    await (pages.mailer as Sender).stop()
+    await server.stop()
+  })
+
   test('is another app of nobody else', async () => {
     const path = await open()
     await pages.addAccount('eve@example.com', 'Other')

@@ -138,6 +138,18 @@ test('it is refused where another of the message is on its way', async () => {
   ])
 })
 
+test('what a member sends again after nobody knew whether it had arrived says so for good', async () => {
+  let dots = 0
+  await useMailServer({ dot: () => (dots++ === 0 ? 'drop' : 'accept') })
+  const path = await trigger({ ifUnconfirmed: 'leave' })
+  expect((await newest()).state).toBe('unknown')
+  await browser.post(`${path}/resend`)
+  await sendDue(pages)
+  expect((await newest()).state).toBe('sent')
+  const [why = ''] = await textOf(await see(path), '.page-head .lead bdi')
+  expect(why).toMatch(/^It was sent on .+\. It may have arrived twice: the attempt on .+ wasn't confirmed/)
+})
+
 describe('the question before it', () => {
   const asked = async (path: string) => (await textOf(await see(path), '#resend > p')).slice(1)
 
@@ -156,7 +168,7 @@ describe('the question before it', () => {
     await sendDue(pages)
     expect((await newest()).state).toBe('unknown')
     expect(await asked(path)).toEqual([
-      'They may have got it already.',
+      'They may have got it twice already.',
       'It was sent once more by itself already, because nobody knew whether it had arrived. That is not done a second time.',
     ])
   })

@@ -42,7 +42,9 @@ export const listDeliveries: Tool = {
     ...PAGE,
   }),
   output: gives({
-    data: records('id, messageId, message, contactId, email, state, reason, and times such as sentAt'),
+    data: records(
+      'id, messageId, message, contactId, email, state, reason, times such as sentAt, and mayHaveArrivedTwice: it was sent again after an unknown outcome',
+    ),
     ...NEXT,
   }),
   run: async (parts, { access }, args) => {

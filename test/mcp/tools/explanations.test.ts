@@ -78,6 +78,31 @@ describe('explain_delivery', () => {
     await server.sender().stop()
     await mailServer.stop()
   })
+  test('that it may have arrived twice, also once it is sent', async () => {
+    let [dots, recipients] = [0, 0]
+    const mailServer = await startMailServer({
+      dot: () => (dots++ === 0 ? 'drop' : 'accept'),
+      // the second try is put off
+      recipient: () => (recipients++ === 1 ? 451 : 'accept'),
+      keepsDropped: true,
+    })
+    await messaging.set({ smtpUrl: mailServer.url })
+    await messaging.put(messageOf({ ifUnconfirmed: 'resend' }))
+    await messaging.event()
+    await server.sender().sendDue()
+    const listed = async () => (await call('list_deliveries')).data.data
+    expect(await listed()).toMatchObject([{ state: 'deferred', mayHaveArrivedTwice: false }])
+    server.clock.tick(MINUTE)
+    await server.sender().sendDue()
+    expect(await listed()).toMatchObject([{ state: 'sent', mayHaveArrivedTwice: true }])
+    expect(await explain({ deliveryId: await firstId() })).toMatchObject({
+      why: "It was sent on 15 May 2026, 12:01 UTC. It may have arrived twice: the attempt on 15 May 2026, 12:00 UTC wasn't confirmed by the mail server.",
+      delivery: { state: 'sent', mayHaveArrivedTwice: true },
+    })
+    expect(mailServer.received).toHaveLength(2)
+    await server.sender().stop()
+    await mailServer.stop()
+  })
   test('as many rules as a message may have stay under 25 KB, and those left out are counted', async () => {
     const rule = { rule: 'field' as const, field: 'ž'.repeat(100), is: 'contains' as const, to: '"'.repeat(1_000) }
     await messaging.put(messageOf({ onlyIf: Array.from({ length: 20 }, () => rule) }))
