@@ -56,7 +56,9 @@ export const batchRoutes = (parts: Parts, once: Once) =>
         example: EXAMPLES.postBatch,
         body: BatchInput,
         answers: { 207: BatchAnswer },
-        refusals: ['contact_not_found', 'plan_limit_reached'],
+        description:
+          'An event that is refused has `ok: false` and its own `error` in `results`: `invalid_json`, `invalid_field`, `app_not_found`, `contact_not_found`, `plan_limit_reached` or `rate_limited`. The others are saved.',
+        namesApp: false,
         isLimited: true,
       }),
     },

@@ -1,4 +1,5 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
+import { ContactRecord, ErrorAnswer, EventRecord, FieldErrorItem, WarningItem } from '../core/answer-schemas.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../core/refusals.ts'
 import type { Example } from './examples.ts'
 import { MAX_IDEMPOTENCY_KEY_CHARACTERS } from './once.ts'
@@ -13,20 +14,15 @@ type Described = {
   answers: Record<number, TSchema>
   /** beyond those that every call can meet */
   refusals?: RefusalCode[]
+  /** whether the body or query names one app; each event of a batch names its own */
+  namesApp?: boolean
   /** counted by an hourly limit */
   isLimited?: boolean
   /** whether it heeds Idempotency-Key; calls with a body do */
   takesKey?: boolean
 }
 
-const EVERY_CALL: RefusalCode[] = [
-  'invalid_field',
-  'invalid_api_key',
-  'app_not_found',
-  'rate_limited',
-  'internal_error',
-  'unavailable',
-]
+const EVERY_CALL: RefusalCode[] = ['invalid_field', 'invalid_api_key', 'rate_limited', 'internal_error', 'unavailable']
 const WITH_BODY: RefusalCode[] = ['invalid_json', 'unsupported_media_type', 'too_large']
 const WITH_KEY: RefusalCode[] = ['idempotency_in_progress', 'idempotency_mismatch']
 
@@ -34,8 +30,15 @@ const TITLES: Record<number, string> = { 200: 'Done.', 201: 'Added.', 202: 'Save
 
 /** One call as an OpenAPI 3.1 operation, for the `detail` of its route (api.md, Answers). */
 export function describeCall(call: Described) {
-  const { summary, description, example, body, query, refusals = [], takesKey = body !== undefined } = call
-  const codes = [...EVERY_CALL, ...(body ? WITH_BODY : []), ...(takesKey ? WITH_KEY : []), ...refusals]
+  const { summary, description, example, body, query, refusals = [], namesApp = true } = call
+  const { takesKey = body !== undefined } = call
+  const codes: RefusalCode[] = [
+    ...EVERY_CALL,
+    ...(body ? WITH_BODY : []),
+    ...(takesKey ? WITH_KEY : []),
+    ...(namesApp ? (['app_not_found'] as const) : []),
+    ...refusals,
+  ]
   return {
     summary,
     ...(description ? { description } : {}),
@@ -44,9 +47,6 @@ export function describeCall(call: Described) {
     responses: { ...successes(call), ...failures(codes, call) },
   }
 }
-
-/** The shape that every refusal has; openapi.ts puts it among the components. */
-export const ERROR_SCHEMA = 'Error'
 
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
@@ -74,10 +74,24 @@ const REPLAYED = headers({ 'Idempotency-Replayed': '`true` when this is the answ
 const RETRY_AFTER = headers({ 'Retry-After': 'Seconds to wait before sending this again.' })
 const BEARER = headers({ 'WWW-Authenticate': '`Bearer`.' })
 
-/** TypeBox's symbols mean nothing in JSON. */
-export const plainSchema = (schema: TSchema) => JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
+/** Schemas with these titles are described once, among the components. */
+const COMPONENTS = [ContactRecord, EventRecord, WarningItem, FieldErrorItem, ErrorAnswer]
+const TITLES_OF_COMPONENTS = new Set(COMPONENTS.map(({ title }) => title))
+const refTo = (title: unknown) => ({ $ref: `#/components/schemas/${String(title)}` })
+
+/** Without TypeBox's symbols, and with references in place of components. */
+const plainSchema = (schema: TSchema) =>
+  JSON.parse(JSON.stringify(schema), (_, value: { title?: string; description?: string } | null) => {
+    if (!TITLES_OF_COMPONENTS.has(value?.title)) return value
+    return { ...refTo(value?.title), description: value?.description }
+  }) as Record<string, unknown>
+
+export const COMPONENT_SCHEMAS = Object.fromEntries(
+  COMPONENTS.map(({ title, ...schema }) => [title, plainSchema(schema as TSchema)]),
+)
+
 const json = (schema: TSchema, example: object) => ({ 'application/json': { schema: plainSchema(schema), example } })
-const errorContent = { 'application/json': { schema: { $ref: `#/components/schemas/${ERROR_SCHEMA}` } } }
+const errorContent = { 'application/json': { schema: refTo(ErrorAnswer.title) } }
 
 const queryParameters = (query: TObject, { send }: Example) =>
   Object.entries(query.properties).map(([name, schema]) => ({

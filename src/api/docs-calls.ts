@@ -5,6 +5,8 @@ type Schema = {
   type?: string | string[]
   description?: string
   anyOf?: Schema[]
+  if?: { not?: Schema }
+  then?: Schema
   const?: unknown
   properties?: Record<string, Schema>
   required?: string[]
@@ -44,12 +46,13 @@ export function callMarkdown(method: string, path: string, operation: Operation)
   ].join('\n\n')
 }
 
-const fieldRows = ({ properties = {}, required = [], anyOf }: Schema): string[] =>
-  Object.entries(properties).map(([name, schema]) => {
-    const isEither = anyOf?.some((one) => one.required?.includes(name)) ?? false
-    const need = required.includes(name) ? ', required' : isEither ? ', one of the two required' : ''
-    return row([`\`${name}\``, `${typeOf(schema)}${need}`, schema.description ?? ''])
+const fieldRows = ({ properties = {}, required = [], ...schema }: Schema): string[] => {
+  const either = [...(schema.if?.not?.required ?? []), ...(schema.then?.required ?? [])]
+  return Object.entries(properties).map(([name, field]) => {
+    const need = required.includes(name) ? ', required' : either.includes(name) ? ', one of the two required' : ''
+    return row([`\`${name}\``, `${typeOf(field)}${need}`, field.description ?? ''])
   })
+}
 
 const parameterRow = ({ name, in: where, required, description, schema }: Parameter): string =>
   row([`\`${name}\``, `${where}, ${typeOf(schema)}${required ? ', required' : ''}`, description])

@@ -1,13 +1,18 @@
 import type { AnyElysia } from 'elysia'
-import { ErrorAnswer } from '../core/answer-schemas.ts'
 import { VERSION } from '../core/version.ts'
-import { ERROR_SCHEMA, plainSchema } from './describe.ts'
+import { COMPONENT_SCHEMAS } from './describe.ts'
 import { guide } from './guide.ts'
 
 type Operation = Record<string, unknown> & { summary?: string }
 export type OpenApi = {
   openapi: string
-  info: { title: string; version: string; summary: string; description: string; license: { name: string } }
+  info: {
+    title: string
+    version: string
+    summary: string
+    description: string
+    license: { name: string; identifier: string }
+  }
   servers: { url: string }[]
   security: object[]
   components: object
@@ -34,11 +39,11 @@ export function createOpenApi(routes: AnyElysia['routes'], baseUrl: string): Ope
       version: VERSION,
       summary: 'People and events from your server, and the way back.',
       description: guide(),
-      license: { name: 'MIT' },
+      license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: baseUrl }],
     security: [{ apiKey: [] }],
-    components: { securitySchemes: SECURITY, schemas: { [ERROR_SCHEMA]: plainSchema(ErrorAnswer) } },
+    components: { securitySchemes: SECURITY, schemas: COMPONENT_SCHEMAS },
     paths,
   }
 }

@@ -23,10 +23,14 @@ const ISSUE = {
 }
 
 export const WarningItem = Type.Object(ISSUE, {
+  title: 'Warning',
   description: 'The request was done, but something in it had no effect.',
 })
 
-export const FieldErrorItem = Type.Object(ISSUE, { description: 'A field that cannot be accepted.' })
+export const FieldErrorItem = Type.Object(ISSUE, {
+  title: 'FieldError',
+  description: 'A field that cannot be accepted.',
+})
 
 const WARNINGS = Type.Optional(
   Type.Array(WarningItem, {
@@ -37,41 +41,47 @@ const WARNINGS = Type.Optional(
 const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })
 
 /** A stored person. */
-export const ContactRecord = Type.Object({
-  id: CONTACT_ID,
-  app: Type.String({ description: 'The app ID.' }),
-  email: Type.String({ description: 'Trimmed, lowercase, the domain in punycode.' }),
-  firstName: orNull(Type.String(), 'First name.'),
-  lastName: orNull(Type.String(), 'Last name.'),
-  tags: Type.Array(Type.String()),
-  fields: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
-    description: "The customer's own data.",
-  }),
-  source: orNull(Type.String(), 'Where the person came from first.'),
-  status: oneOf(CONTACT_STATUSES, 'Whether mail may go to this person.'),
-  createdAt: time('When the person was added.'),
-  updatedAt: time('When a field last changed.'),
-  firstSeenAt: timeOrNull('The first page view.'),
-  lastSeenAt: timeOrNull('The latest page view.'),
-  lastEventAt: timeOrNull('The latest event.'),
-})
+export const ContactRecord = Type.Object(
+  {
+    id: CONTACT_ID,
+    app: Type.String({ description: 'The app ID.' }),
+    email: Type.String({ description: 'Trimmed, lowercase, the domain in punycode.' }),
+    firstName: orNull(Type.String(), 'First name.'),
+    lastName: orNull(Type.String(), 'Last name.'),
+    tags: Type.Array(Type.String()),
+    fields: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
+      description: "The customer's own data.",
+    }),
+    source: orNull(Type.String(), 'Where the person came from first.'),
+    status: oneOf(CONTACT_STATUSES, 'Whether mail may go to this person.'),
+    createdAt: time('When the person was added.'),
+    updatedAt: time('When a field last changed.'),
+    firstSeenAt: timeOrNull('The first page view.'),
+    lastSeenAt: timeOrNull('The latest page view.'),
+    lastEventAt: timeOrNull('The latest event.'),
+  },
+  { title: 'Contact', description: 'A stored person.' },
+)
 
 /** A stored event, page view or custom action. */
-export const EventRecord = Type.Object({
-  id: Type.String({ description: 'The ID of the event, `evt_...`.' }),
-  type: oneOf(
-    EVENT_TYPES,
-    '`event` from a server, `page` for a page view, `action` for what `track` of the browser script sent.',
-  ),
-  event: orNull(Type.String(), 'The name; null for a page view.'),
-  path: orNull(Type.String(), 'The path of the page; null for an event from a server.'),
-  email: Type.String(),
-  contactId: CONTACT_ID,
-  properties: orNull(Type.Object({}, { additionalProperties: true }), 'As they were sent.'),
-  occurredAt: time('When it happened.'),
-  receivedAt: time('When it arrived.'),
-  via: Type.String({ description: 'The door it came through.' }),
-})
+export const EventRecord = Type.Object(
+  {
+    id: Type.String({ description: 'The ID of the event, `evt_...`.' }),
+    type: oneOf(
+      EVENT_TYPES,
+      '`event` from a server, `page` for a page view, `action` for what `track` of the browser script sent.',
+    ),
+    event: orNull(Type.String(), 'The name; null for a page view.'),
+    path: orNull(Type.String(), 'The path of the page; null for an event from a server.'),
+    email: Type.String(),
+    contactId: CONTACT_ID,
+    properties: orNull(Type.Object({}, { additionalProperties: true }), 'As they were sent.'),
+    occurredAt: time('When it happened.'),
+    receivedAt: time('When it arrived.'),
+    via: Type.String({ description: 'The door it came through.' }),
+  },
+  { title: 'Event', description: 'A stored event, page view or custom action.' },
+)
 
 /** 202 of POST /events (spec 4.1). */
 export const EventAnswer = Type.Object({
@@ -81,18 +91,24 @@ export const EventAnswer = Type.Object({
   warnings: WARNINGS,
 })
 
-/** 201 and 200 of POST, 200 of PATCH /contacts (spec 4.2, 4.3). */
-export const ContactAnswer = Type.Object({
-  ok: TRUE,
-  contactId: CONTACT_ID,
-  created: Type.Boolean({ description: 'Whether this call added the person.' }),
-  contact: Type.Optional(
-    Type.Object(ContactRecord.properties, {
-      description: 'The person as they are now. Absent for a key of scope `ingest`, which may not read.',
-    }),
-  ),
-  warnings: WARNINGS,
-})
+const contactAnswer = <S extends TSchema>(created: S) =>
+  Type.Object({
+    ok: TRUE,
+    contactId: CONTACT_ID,
+    created,
+    contact: Type.Optional(
+      Type.Object(ContactRecord.properties, {
+        title: ContactRecord.title,
+        description: 'The person as they are now. Absent for a key of scope `ingest`, which may not read.',
+      }),
+    ),
+    warnings: WARNINGS,
+  })
+
+/** 201 of POST /contacts (spec 4.2). */
+export const ContactAddedAnswer = contactAnswer(Type.Literal(true, { description: 'This call added the person.' }))
+/** 200 of POST and PATCH /contacts (spec 4.2, 4.3). */
+export const ContactSavedAnswer = contactAnswer(Type.Literal(false, { description: 'The person was known.' }))
 
 /** 200 of GET /contacts with `email`. */
 export const ContactFoundAnswer = Type.Object({ ok: TRUE, contact: ContactRecord })
@@ -183,12 +199,15 @@ export const BatchAnswer = Type.Object({
 })
 
 /** Every answer that says no (spec 7). */
-export const ErrorAnswer = Type.Object({
-  ok: FALSE,
-  error: ERROR_CODE,
-  message: ISSUE.message,
-  field: Type.Optional(ISSUE.field),
-  errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'When several fields fail.' })),
-  requestId: Type.String({ description: 'Also in the header X-Request-Id; the log knows it.' }),
-  ...LIMITED,
-})
+export const ErrorAnswer = Type.Object(
+  {
+    ok: FALSE,
+    error: ERROR_CODE,
+    message: ISSUE.message,
+    field: Type.Optional(ISSUE.field),
+    errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'When several fields fail.' })),
+    requestId: Type.String({ description: 'Also in the header X-Request-Id; the log knows it.' }),
+    ...LIMITED,
+  },
+  { title: 'Error', description: 'Every answer that says no.' },
+)

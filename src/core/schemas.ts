@@ -14,8 +14,11 @@ const appId = (description: string) =>
 const APP = appId('The app ID from the Activation screen. `newsletter` is its other name: send either.')
 const NEWSLETTER = appId('The app ID from the Activation screen. `app` is its other name: send either.')
 
-/** Keywords that TypeBox hands on to JSON Schema without checking them itself; the readers do. */
-const EITHER_APP_NAME = { anyOf: [{ required: ['app'] }, { required: ['newsletter'] }] }
+/**
+ * Keywords that TypeBox hands on to JSON Schema without checking them itself; the readers do. `anyOf` would say the same,
+ * but makers of typed clients read it as "or anything".
+ */
+const EITHER_APP_NAME = { if: { not: { required: ['app'] } }, then: { required: ['newsletter'] } }
 
 const EMAIL = Type.String({
   description:

@@ -42,7 +42,8 @@ describe('answers as api.md gives them', () => {
   const cases: [keyof typeof answers, unknown][] = [
     ['EventAnswer', { ok: true, contactId: 'con_1', created: true }],
     ['EventAnswer', { ok: true, contactId: 'con_1', created: false, warnings: [WARNING] }],
-    ['ContactAnswer', { ok: true, contactId: 'con_1', created: true, contact: CONTACT }],
+    ['ContactAddedAnswer', { ok: true, contactId: 'con_1', created: true, contact: CONTACT }],
+    ['ContactSavedAnswer', { ok: true, contactId: 'con_1', created: false, contact: CONTACT }],
     ['ContactFoundAnswer', { ok: true, contact: CONTACT }],
     ['ContactEraseAnswer', { ok: true }],
     ['ContactPage', { ok: true, data: [CONTACT], nextCursor: null }],
@@ -81,7 +82,8 @@ describe('answers as api.md gives them', () => {
   })
   const wrong: [keyof typeof answers, unknown][] = [
     ['EventAnswer', { ok: true, created: true }],
-    ['ContactAnswer', { ok: true, contactId: 'con_1', created: true, contact: { ...CONTACT, status: 'other' } }],
+    ['ContactAddedAnswer', { ok: true, contactId: 'con_1', created: true, contact: { ...CONTACT, status: 'other' } }],
+    ['ContactSavedAnswer', { ok: true, contactId: 'con_1', created: true, contact: CONTACT }],
     ['EventPage', { ok: true, data: [{ ...EVENT, type: 'other' }], nextCursor: null }],
     ['ContactPage', { ok: true, data: [] }],
     ['ErrorAnswer', { ok: false, error: 'made_up', message: 'No.', requestId: 'r' }],

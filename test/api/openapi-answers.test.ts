@@ -1,0 +1,212 @@
+/** Every answer that openapi.json describes is provoked, and is what its schema says and nothing more. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Ajv2020 } from 'ajv/dist/2020'
+import type { Store } from '../../src/store/store.ts'
+import { type Answer, API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
+import { page, report, send, track } from './reports.ts'
+
+type Response = { content: { 'application/json': { schema: object } } }
+type Document = {
+  components: object
+  paths: Record<string, Record<string, { responses: Record<string, Response> }>>
+}
+
+/** What the store does with the next call of the API. */
+let store: 'works' | 'refuses' | 'breaks' = 'works'
+let held: Promise<void> | null = null
+const CALLS = new Set<keyof Store>([
+  'recordEvent',
+  'recordEventText',
+  'addContact',
+  'updateContact',
+  'eraseContact',
+  'listEvents',
+  'listContacts',
+])
+const wrapStore = (real: Store): Store =>
+  Object.fromEntries(
+    Object.entries(real).map(([name, method]) => {
+      if (!CALLS.has(name as keyof Store)) return [name, method]
+      const call = async (...given: unknown[]): Promise<unknown> => {
+        await held
+        if (store === 'breaks') throw new Error('broken')
+        if (store === 'refuses') return { refusal: 'unavailable' }
+        return (method as (...all: unknown[]) => unknown)(...given)
+      }
+      return [name, call]
+    }),
+  ) as unknown as Store
+
+let server: TestServer
+let document: Document
+beforeAll(async () => {
+  server = await createTestServer({ wrapStore })
+  document = (await server.call('GET', `${API}/openapi.json`, { key: null })).body as unknown as Document
+})
+afterAll(() => server.close())
+
+const ajv = new Ajv2020({ allErrors: true, strictTypes: false, keywords: ['components'] })
+ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+/** The same schemas, with properties that they do not name forbidden. */
+const close = (schemas: object): object =>
+  JSON.parse(JSON.stringify(schemas), (_, value: Record<string, unknown> | null) =>
+    typeof value?.properties === 'object' && value.type === 'object' && !('additionalProperties' in value)
+      ? { ...value, additionalProperties: false }
+      : value,
+  )
+
+const described = new Map<string, number>()
+
+function check(method: string, path: string, { status, body }: Answer): void {
+  const responses = document.paths[path]?.[method.toLowerCase()]?.responses ?? {}
+  const schema = responses[status]?.content['application/json'].schema
+  const name = `${method} ${path} ${status}`
+  expect([name, schema === undefined]).toEqual([name, false])
+  const validate = ajv.compile(close({ ...schema, components: document.components }))
+  expect([name, body, validate(body), validate.errors]).toEqual([name, body, true, null])
+  described.set(name, (described.get(name) ?? 0) + 1)
+}
+
+async function ask(method: string, url: string, given: Given, status: number): Promise<Answer> {
+  const answer = await server.call(method, url, given)
+  expect([method, url, given, answer.status]).toEqual([method, url, given, status])
+  check(method, url.split('?')[0] ?? '', answer)
+  return answer
+}
+
+const WRITES = [
+  ['POST', EVENTS, 202],
+  ['POST', BATCH, 207],
+  ['POST', CONTACTS, 200],
+  ['PATCH', CONTACTS, 200],
+  ['DELETE', CONTACTS, 200],
+] as const
+const READS = [
+  ['GET', EVENTS],
+  ['GET', CONTACTS],
+] as const
+
+/** A body with which a write succeeds. */
+function bodyFor(method: string, path: string, more: object = {}): object {
+  const person = { newsletter: server.first.appId, email: 'ada@example.com' }
+  if (method === 'DELETE') return { ...person, ...more }
+  if (path === CONTACTS) return { ...person, tags: ['a'], fields: { a: 1, b: 'x', c: true, d: null }, ...more }
+  const properties = { url: 'https://first.example/1', headline: 'Ready.' }
+  const event = { ...person, event: 'results_ready', createContact: true, properties, ...more }
+  return path === BATCH ? { events: [event] } : event
+}
+
+const addAda = (more: object = {}) =>
+  server.call('POST', CONTACTS, { body: bodyFor('POST', CONTACTS, { firstName: 'Ada', source: 'ads', ...more }) })
+
+test('every answer has the shape that is described', async () => {
+  const query = `app=${server.first.appId}`
+  const ingest = (await server.makeKey('ingest')).apiKey
+  const old = new Date(server.clock.now() - 100 * 3_600_000).toISOString()
+  const warned = { firstName: 'Eve', occurredAt: old, typo: 1, properties: { url: ' http://else.example' } }
+
+  // successes: new and known people, warnings, and a key that may not read
+  await ask('POST', CONTACTS, { body: bodyFor('POST', CONTACTS, { email: 'new@example.com', x: 1 }) }, 201)
+  await ask('POST', CONTACTS, { body: bodyFor('POST', CONTACTS, { email: 'new2@example.com' }), key: ingest }, 201)
+  for (const [method, path, status] of WRITES) {
+    await addAda()
+    await ask(method, path, { body: bodyFor(method, path) }, status)
+    await addAda()
+    await ask(method, path, { body: bodyFor(method, path, warned) }, status)
+    await addAda()
+    if (method !== 'DELETE') await ask(method, path, { body: bodyFor(method, path, warned), key: ingest }, status)
+  }
+  const wrong = { app: server.first.appId, email: 'x', event: '' }
+  await ask('POST', BATCH, { body: { events: [wrong, 'no object'], x: 1 } }, 207)
+
+  // what pages report, too
+  await addAda()
+  await ask('POST', EVENTS, { body: bodyFor('POST', EVENTS) }, 202)
+  const reported = await send(server, report(server.first, { events: [page(), track('export')] }))
+  expect(reported.status).toBe(202)
+  const all = await ask('GET', `${EVENTS}?${query}`, {}, 200)
+  expect(new Set(all.body.data?.map(({ type }) => type))).toEqual(new Set(['event', 'page', 'action']))
+  for (const [method, path] of READS) {
+    const { body } = await ask(method, `${path}?${query}&limit=1`, {}, 200)
+    await ask(method, `${path}?${query}&limit=1&cursor=${String(body.nextCursor)}`, {}, 200)
+    await ask(method, `${path}?${query}&email=ada@example.com`, {}, 200)
+    await ask(method, `${path}?${query}&email=nobody@example.com`, {}, 404)
+    await ask(method, `${path}?app=none`, {}, 404)
+    await ask(method, `${path}?limit=0`, {}, 400)
+    await ask(method, `${path}?${query}`, { key: null }, 401)
+    await ask(method, `${path}?${query}`, { key: ingest }, 403)
+  }
+  await ask('DELETE', CONTACTS, { body: bodyFor('DELETE', CONTACTS), key: ingest }, 403)
+
+  // refusals
+  for (const [method, path] of WRITES) {
+    const body = bodyFor(method, path)
+    await ask(method, path, { body, key: null }, 401)
+    await ask(method, path, { body: '{', headers: { 'Content-Type': 'application/json' } }, 400)
+    await ask(method, path, { body: {} }, 400)
+    await ask(method, path, { body: '{}', headers: { 'Content-Type': 'text/plain' } }, 415)
+    await ask(method, path, { body: { a: 'x'.repeat(300_000) } }, 413)
+    if (path === BATCH) continue
+    await ask(method, path, { body: bodyFor(method, path, { newsletter: 'none' }) }, 404)
+    const nobody = { email: 'nobody@example.com', createContact: false }
+    if (path === EVENTS || method !== 'POST') await ask(method, path, { body: bodyFor(method, path, nobody) }, 404)
+  }
+  await server.setPlan({ newPeoplePerMonth: 0 })
+  for (const [method, path] of WRITES) {
+    if (method !== 'POST') continue
+    const body = bodyFor(method, path, { email: 'one-more@example.com' })
+    if (path === BATCH) await ask(method, path, { body }, 207)
+    else await ask(method, path, { body }, 403)
+  }
+  await server.setPlan({ newPeoplePerMonth: null })
+
+  // Idempotency-Key
+  for (const [method, path] of WRITES) {
+    if (method === 'DELETE') continue
+    const headers = { 'Idempotency-Key': `${method} ${path}` }
+    await addAda()
+    let release = (): void => {}
+    held = new Promise((resolve) => (release = resolve))
+    const first = server.call(method, path, { body: bodyFor(method, path), headers })
+    await Bun.sleep(1)
+    await ask(method, path, { body: bodyFor(method, path), headers }, 409)
+    release()
+    held = null
+    check(method, path, await first)
+    check(method, path, await server.call(method, path, { body: bodyFor(method, path), headers }))
+    await ask(method, path, { body: bodyFor(method, path, { x: 2 }), headers }, 422)
+  }
+
+  // limits
+  await server.setPlan({ eventsPerHour: 0, addsPerHour: 0, updatesPerHour: 0 })
+  for (const [method, path] of WRITES) {
+    if (method !== 'DELETE') await ask(method, path, { body: bodyFor(method, path) }, 429)
+  }
+  await server.setPlan({ eventsPerHour: null, addsPerHour: null, updatesPerHour: null })
+  for (let count = 0; count < 5; count++) await addAda({ ip: '203.0.113.7' })
+  await ask('POST', CONTACTS, { body: bodyFor('POST', CONTACTS, { ip: '203.0.113.7' }) }, 429)
+  for (let count = 0; count < 1_200; count++) await server.call('GET', `${EVENTS}?${query}`, { key: null })
+  for (const [method, path] of [...WRITES, ...READS]) await ask(method, path, { key: null }, 429)
+
+  // our own faults
+  await addAda()
+  for (const [behaviour, status] of [
+    ['refuses', 503],
+    ['breaks', 500],
+  ] as const) {
+    store = behaviour
+    for (const [method, path] of WRITES) await ask(method, path, { body: bodyFor(method, path) }, status)
+    if (status === 500) for (const [method, path] of READS) await ask(method, `${path}?${query}`, {}, status)
+    store = 'works'
+  }
+
+  const promised = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { responses }]) =>
+      Object.keys(responses).map((status) => `${method.toUpperCase()} ${path} ${status}`),
+    ),
+  )
+  const missing = promised.filter((name) => !described.has(name))
+  // reads wait for no commit: only a crowd of requests is refused so
+  expect(missing).toEqual([`GET ${EVENTS} 503`, `GET ${CONTACTS} 503`])
+}, 60_000)
