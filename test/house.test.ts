@@ -7,6 +7,7 @@ import { readStub } from '../src/assets.ts'
 import { SETTINGS } from '../src/config.ts'
 import { MAX_BATCH_ITEMS } from '../src/core/collect-input.ts'
 import { FLOOD_LIMITS } from '../src/core/flood.ts'
+import { COSTLY_LIMIT } from '../src/mcp/costly.ts'
 import { type Limit, RATE_LIMITS } from '../src/core/limits.ts'
 import { SERVER_CHECKS } from '../src/core/mail-server-check.ts'
 import { SNIPPET_LIMITS } from '../src/core/snippet-limits.ts'
@@ -190,6 +191,7 @@ describe('the README', () => {
     expect(said('contact adds, per key')).toBe(quote(RATE_LIMITS.contactAdds))
     expect(said("contact adds with a visitor's `ip`, per app and address")).toBe(quote(RATE_LIMITS.addsPerVisitor))
     expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
+    expect(said('MCP calls of `rehearse_message` or `send_test_message`, per key')).toBe(quote(COSTLY_LIMIT))
     expect(said('requests refused for other reasons, per key')).toBe(quote(FLOOD_LIMITS.key))
     expect(said('requests without a valid key, per address')).toBe(quote(FLOOD_LIMITS.address))
     expect(said('page views and actions of a browser, per person')).toBe(quote(SNIPPET_LIMITS.person))
