@@ -1,5 +1,6 @@
 /** The second step of signing in: codes of an authenticator app (RFC 6238), and those for whoever lost it (promises 14). */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
+import { Secret, TOTP } from 'otpauth/bare'
 import type { TwoStepRow } from '../store/session-types.ts'
 import type { Store } from '../store/store.ts'
 import type { Refused } from '../store/types.ts'
@@ -14,10 +15,7 @@ const CODE_RULES = { algorithm: 'SHA1', digits: 6, period: 30 } as const
 /** As long as the hash of the standard: 160 bits. */
 const SECRET_BYTES = 20
 /** The code of the 30 seconds before and after counts too: phones go wrong, and people are slow. */
-const STEPS_AROUND = [-1, 0, 1] as const
-/** RFC 4648, section 6. */
-const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
-const BASE32_BITS = 5
+const STEPS_AROUND = 1
 
 export const RECOVERY_CODES = 10
 /** Without letters that are taken for digits. 28 of 32 make 140 bits, so a plain hash keeps them safe at rest. */
@@ -26,56 +24,22 @@ const RECOVERY_CHARACTERS = 28
 /** Codes of 16 characters, from before they were longer, work until they are made anew. */
 const RECOVERY_FORM = new RegExp(`^(?:[${RECOVERY_ALPHABET}]{16}|[${RECOVERY_ALPHABET}]{${RECOVERY_CHARACTERS}})$`)
 
-/** Each byte gives one character, so that the last ones are as random as the first. */
-function makeSecret(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array((SECRET_BYTES * 8) / BASE32_BITS))
-  return Array.from(bytes, (byte) => BASE32.charAt(byte % BASE32.length)).join('')
-}
-
-function readSecret(base32: string): Uint8Array {
-  const bytes: number[] = []
-  let [bits, held] = [0, 0]
-  for (const character of base32) {
-    bits = ((bits << BASE32_BITS) | BASE32.indexOf(character)) & 0xfff
-    held += BASE32_BITS
-    if (held >= 8) bytes.push((bits >> (held -= 8)) & 0xff)
-  }
-  return Uint8Array.from(bytes)
-}
-
-/** The code of a step (RFC 4226, section 5.3). */
-function codeOf(key: Uint8Array, step: number): string {
-  const counter = Buffer.alloc(8)
-  counter.writeBigInt64BE(BigInt(step))
-  const hash = createHmac('sha1', key).update(counter).digest()
-  const number = hash.readUInt32BE(hash.readUInt8(hash.length - 1) & 0xf) & 0x7fffffff
-  return String(number % 10 ** CODE_RULES.digits).padStart(CODE_RULES.digits, '0')
-}
-
-/** What an authenticator app reads from the square: the secret, whose it is, and how codes are made of it. */
-export function twoStepUri(secret: string, email: string): string {
-  const { algorithm, digits, period } = CODE_RULES
-  const query = new URLSearchParams({
+const toTotp = (secret: string, label = ''): TOTP =>
+  new TOTP({
+    ...CODE_RULES,
     issuer: 'Eventpost',
-    secret,
-    algorithm,
-    digits: `${digits}`,
-    period: `${period}`,
+    label,
+    secret: Secret.fromBase32(secret),
+    hmac: (_, key, message) => createHmac('sha1', key).update(message).digest(),
   })
-  return `otpauth://totp/Eventpost:${encodeURIComponent(email)}?${query}`
-}
+
+/** What an authenticator app reads from the QR code. */
+export const twoStepUri = (secret: string, email: string): string => toTotp(secret, email).toString()
 
 /** The 30 seconds, counted from 1970, that a code of 6 digits belongs to at `now` (ms UTC); null for a wrong one. */
 export function findCodeStep(secret: string, code: string, now: number): number | null {
-  const [key, typed] = [readSecret(secret), Buffer.from(code)]
-  const current = Math.floor(now / (CODE_RULES.period * 1_000))
-  let found: number | null = null
-  // all of them are compared, so that the time says nothing
-  for (const step of STEPS_AROUND.map((around) => current + around)) {
-    const right = Buffer.from(codeOf(key, step))
-    if (typed.length === right.length && timingSafeEqual(typed, right)) found = step
-  }
-  return found
+  const delta = toTotp(secret).validate({ token: code, timestamp: now, window: STEPS_AROUND })
+  return delta === null ? null : TOTP.counter({ period: CODE_RULES.period, timestamp: now }) + delta
 }
 
 export type TypedCode = { code: string } | { recoveryHash: string }
@@ -104,7 +68,7 @@ export async function startTwoStep(
   { store, clock }: { store: Store; clock: Clock },
   memberId: string,
 ): Promise<TwoStepRow | Refused> {
-  const secret = makeSecret()
+  const secret = new Secret({ size: SECRET_BYTES }).base32
   const outcome = await store.startTwoStep({ memberId, secret, at: clock.now() })
   if ('refusal' in outcome) return outcome
   return (await store.findTwoStep(memberId)) ?? { refusal: 'not_found' }
