@@ -210,14 +210,16 @@ type UsedUp = {
 
 /** A 429 that names the limit, whose it is and when it ends. */
 export function refuseLimited({ name, key, limit, retryAfter, at }: UsedUp): Refusal {
-  const retryAt = new Date(at + retryAfter * 1_000).toISOString()
+  // the message has whole seconds, and none that is too early
+  const retryAt = new Date((Math.ceil(at / 1_000) + retryAfter) * 1_000).toISOString()
   const owner =
     key !== null
       ? `The key "${visibleName(key.name)}" (${key.id})`
       : name === 'contact_adds_per_ip'
         ? 'The address in `ip`'
         : 'This address'
-  const wait = retryAfter === 1 ? '1 second' : `${retryAfter.toLocaleString('en')} seconds`
+  const minutes = Math.ceil(retryAfter / 60)
+  const wait = retryAfter === 1 ? '1 second' : retryAfter < 120 ? `${retryAfter} seconds` : `${minutes} minutes`
   const message = `${owner} has used up its limit of ${limit.toLocaleString('en')} ${LIMIT_NAMES[name]}. Send this again in ${wait}, at ${retryAt.slice(11, 19)} UTC.`
   const whose = key === null ? { scope: 'ip' as const } : { scope: 'key' as const, keyId: key.id }
   return refuse('rate_limited', { message, limited: { ...whose, limitName: name, limit, retryAfter, retryAt } })

@@ -114,6 +114,16 @@ describe('the flood guard', () => {
     expect(guard.addressCount()).toBe(0)
   })
 
+  test('the time in the message is never too early', () => {
+    const { clock, guard, times } = createGuard()
+    times(600, () => guard.countRefusal(KEY.id))
+    clock.ms = 1
+    expect(guard.checkKey(KEY)).toMatchObject({
+      message: expect.stringContaining('in 60 seconds, at 12:01:01 UTC.'),
+      limited: { retryAfter: 60, retryAt: '2026-05-15T12:01:01.000Z' },
+    })
+  })
+
   test('the name of a key is quoted without what would reorder or hide text', () => {
     const { guard, times } = createGuard()
     times(600, () => guard.countRefusal(KEY.id))
