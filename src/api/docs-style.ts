@@ -14,7 +14,7 @@ main > h3 { margin: 24px 0 0; font-size: var(--size-lead); font-weight: 600 }
 table { border-collapse: collapse }
 th, td { padding: 8px 24px 8px 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
 th { color: var(--quiet); font-weight: 400 }
-td:first-child { white-space: nowrap }
+td:first-child code { white-space: nowrap }
 @media (max-width: 799px) {
   .docs { display: block; padding: 16px }
   nav { position: static; max-height: none; padding: 24px 0 0 }
@@ -25,7 +25,7 @@ td:first-child { white-space: nowrap }
   thead { display: none }
   tr { padding: 8px 0; border-bottom: 1px solid var(--line) }
   td { padding: 4px 0; border: 0; overflow-wrap: anywhere }
-  td:first-child { white-space: normal }
+  td:first-child code { white-space: normal }
   td::before { content: attr(data-label) ' '; color: var(--quiet) }
 }
 @media print {

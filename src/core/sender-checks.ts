@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { getDomain } from 'tldts'
 import { type DkimText, dkimRecord } from './dkim.ts'
+import { isPublicAddress } from './public-addresses.ts'
 
 /**
  * Looks up the TXT records of a name, each as one text. Empty where there are none; null where nobody answered, because
@@ -38,10 +39,15 @@ const unasked = (about: SenderCheck['about'], name: string): SenderCheck => ({
   record: null,
 })
 
-/** A name is looked up by receivers, an address is not (RFC 7208). */
-function spfTerm(server: string): string {
-  const version = isIP(server)
-  return version === 0 ? `a:${server}` : `ip${version}:${server}`
+/** Names that only this machine or its network resolves (RFC 6761, RFC 6762, RFC 9476). */
+const LOCAL_NAME = /^[^.]+\.?$|\.(?:localhost|local|internal|lan|home\.arpa|test|invalid)\.?$/i
+
+/** Receivers look up a name and compare an address (RFC 7208). Null where neither means anything to them. */
+function spfTerm(server: string): string | null {
+  const host = server.replace(/^\[(.*)\]$/, '$1')
+  const version = isIP(host)
+  if (version === 0) return LOCAL_NAME.test(host) ? null : `a:${host}`
+  return isPublicAddress(host) ? `ip${version}:${host}` : null
 }
 
 async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender): Promise<SenderCheck> {
@@ -49,9 +55,13 @@ async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender):
   if (found === null) return unasked('SPF', domain)
   const records = found.filter((text) => /^v=spf1(?: |$)/i.test(text))
   const [record] = records
-  const value = `v=spf1 ${server === null ? 'mx' : spfTerm(server)} ~all`
+  const term = server === null ? 'mx' : spfTerm(server)
+  const value = `v=spf1 ${term ?? 'mx'} ~all`
   if (record === undefined) {
-    const sentence = `${domain} does not say who may send for it. Add this record, or the one that your mail provider names.`
+    const sentence =
+      term === null
+        ? `${domain} does not say who may send for it. The mail server is on a private network, so its public address is not known here. Add this record with ip4:ADDRESS in it, the public address that emails leave from, or add the one that your mail provider names.`
+        : `${domain} does not say who may send for it. Add this record, or the one that your mail provider names.`
     return { about: 'SPF', state: 'bad', sentence, record: { name: domain, type: 'TXT', value } }
   }
   if (records.length > 1) {

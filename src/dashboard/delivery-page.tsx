@@ -39,6 +39,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
     viewer={props.viewer}
     page="deliveries"
     title={props.shown.work.message.name}
+    tabTitle={`${props.shown.work.message.name} to ${props.shown.work.contact.email}`}
     state={<SentText>{props.shown.explained.why}</SentText>}
     action={<ResendForm {...props} />}
   >

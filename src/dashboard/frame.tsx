@@ -35,6 +35,8 @@ type FrameProps = {
   viewer: Viewer
   page: PageName
   title: string
+  /** the title of the browser tab, where another page has the same heading */
+  tabTitle?: string
   /** the one sentence that says how things stand */
   state: ComponentChildren
   action?: ComponentChildren
@@ -43,8 +45,8 @@ type FrameProps = {
 }
 
 /** The frame of every page of a member: a sidebar, under 800 pixels a bar with a menu. */
-export const Frame = ({ viewer, page, title, state, action, islands, children }: FrameProps) => (
-  <Document title={`${title} - ${viewer.app.name}`} islands={islands}>
+export const Frame = ({ viewer, page, title, tabTitle = title, state, action, islands, children }: FrameProps) => (
+  <Document title={`${tabTitle} - ${viewer.app.name}`} islands={islands}>
     <a class="skip" href="#main">
       Skip to the content
     </a>

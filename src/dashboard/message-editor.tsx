@@ -59,7 +59,7 @@ export function EditorPage(props: EditorProps) {
       islands={['message']}
     >
       {notice && <Notice kind="error">{notice}</Notice>}
-      {errors.length > 0 && <ProblemList errors={errors} isTried={isTried} />}
+      {errors.length > 0 && <ProblemList errors={errors} isTried={isTried} appId={viewer.app.publicId} />}
       {!isEditor && <Notice kind="info">Only owners and editors of the account change messages.</Notice>}
       <EditorForm {...props} />
       {message && <StatusSection {...props} message={message} />}

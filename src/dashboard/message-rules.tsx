@@ -37,11 +37,11 @@ const NEW_RULES = Object.entries(RULE_KINDS).map(([value, label]) => ({ value, l
 
 function RuleRow({ ask, path, row, kind }: PartProps & { row: number; kind: string }) {
   const at = `onlyIf[${row}]`
-  const { error, isLocked } = ask(`${at}.rule`)
+  const { error = ask(at).error, isLocked } = ask(`${at}.rule`)
   const isKnown = isRuleKind(kind)
   return (
-    <fieldset class={error ? 'rule wrong' : 'rule'} id={`${at}.rule`}>
-      <legend>{isKnown ? RULE_KINDS[kind] : 'Unknown rule'}</legend>
+    <fieldset class={error ? 'rule wrong' : 'rule'} id={at}>
+      <legend id={`${at}.rule`}>{isKnown ? RULE_KINDS[kind] : 'Unknown rule'}</legend>
       {error && <p class="fault">{error}</p>}
       <input type="hidden" name={`${at}.rule`} value={kind} />
       {isKnown && <div class="pairs">{FIELDS[kind]({ ask, at })}</div>}

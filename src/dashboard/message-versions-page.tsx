@@ -32,6 +32,7 @@ export function VersionsPage(props: VersionsProps) {
       viewer={viewer}
       page="messages"
       title={message.name}
+      tabTitle={`Versions of ${message.name}`}
       state={message.version === 1 ? 'It has one version.' : `It has ${message.version} versions.`}
       action={<ButtonLink href={messagePath(viewer.app.publicId, message.id)}>Back to the message</ButtonLink>}
     >

@@ -246,6 +246,6 @@ describe('what is filled in', () => {
 })
 
 test('the environment and the warning name what the specification names', () => {
-  expect(environmentLines('mc_1', 'is_1')).toBe('SERVICE_API_KEY=mc_1\nSERVICE_IDENTITY_SECRET=is_1')
+  expect(environmentLines('mc_1', 'is_1')).toBe('export SERVICE_API_KEY=mc_1\nexport SERVICE_IDENTITY_SECRET=is_1')
   for (const word of ['NEXT_PUBLIC_', 'VITE_', 'AI chat']) expect(SECRETS_WARNING).toContain(word)
 })

@@ -23,9 +23,31 @@ describe('SPF', () => {
     const without = await check({}, 'SPF', { ...SENDER, server: null })
     expect(without.record?.value).toBe('v=spf1 mx ~all')
     const values = await Promise.all(
-      ['192.0.2.7', '2001:db8::7'].map(async (server) => (await check({}, 'SPF', { ...SENDER, server })).record?.value),
+      ['9.9.9.9', '2620:fe::fe', '[2620:fe::fe]'].map(
+        async (server) => (await check({}, 'SPF', { ...SENDER, server })).record?.value,
+      ),
     )
-    expect(values).toEqual(['v=spf1 ip4:192.0.2.7 ~all', 'v=spf1 ip6:2001:db8::7 ~all'])
+    expect(values).toEqual(['v=spf1 ip4:9.9.9.9 ~all', 'v=spf1 ip6:2620:fe::fe ~all', 'v=spf1 ip6:2620:fe::fe ~all'])
+  })
+  test.each([
+    '127.0.0.1',
+    '127.1.2.3',
+    '[::1]',
+    '::ffff:127.0.0.1',
+    '10.0.0.7',
+    '192.168.1.1',
+    '169.254.1.1',
+    '100.64.0.1',
+    'fd00::1',
+    'localhost',
+    'mailhost',
+    'mail.internal',
+    'relay.local.',
+  ])('is missing, and %s means nothing to receivers: no record names it', async (server) => {
+    const found = await check({}, 'SPF', { ...SENDER, server })
+    expect(found).toMatchObject({ state: 'bad', record: { name: DOMAIN, type: 'TXT', value: 'v=spf1 mx ~all' } })
+    expect(found.sentence).toContain('its public address is not known here')
+    expect(JSON.stringify(found)).not.toContain(server)
   })
   test.each([
     [['v=spf1 include:spf.example.net ~all'], 'good', 'says who may send for it'],

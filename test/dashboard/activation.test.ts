@@ -33,7 +33,7 @@ describe('after set-up', () => {
     const access = await fresh.access.find(apiKey)
     expect(access?.apps).toMatchObject([{ publicId: appId, siteId, name: 'Compiler', hosts: ['app.example.com'] }])
     expect(access?.apps[0]?.homeUrl).toBe('https://app.example.com')
-    const environment = `SERVICE_API_KEY=${apiKey}\nSERVICE_IDENTITY_SECRET=${identitySecret}`
+    const environment = `export SERVICE_API_KEY=${apiKey}\nexport SERVICE_IDENTITY_SECRET=${identitySecret}`
     expect(await textOf(seen.html, '#environment')).toEqual([environment])
     expect(seen.html).not.toContain(PASSWORD)
     expect(await textOf(seen.html, 'main .primary')).toEqual(['I have stored them'])

@@ -113,7 +113,7 @@ describe('making a key', () => {
     expect(identitySecret).toBe(pages.begun.identitySecret)
     expect((await pages.access.find(apiKey))?.key).toMatchObject({ name: 'Production', scope: 'ingest' })
     expect(await textOf(html, '#environment')).toEqual([
-      `SERVICE_API_KEY=${apiKey}\nSERVICE_IDENTITY_SECRET=${identitySecret}`,
+      `export SERVICE_API_KEY=${apiKey}\nexport SERVICE_IDENTITY_SECRET=${identitySecret}`,
     ])
     for (const word of ['NEXT_PUBLIC_', 'VITE_', 'AI chat']) expect(html).toContain(word)
     expect(await textOf(html, '.once .primary')).toEqual(['I have stored them'])

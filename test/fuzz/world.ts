@@ -4,19 +4,26 @@ import { hashPassword } from '../../src/core/passwords.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import type { Sender } from '../../src/mail/sender.ts'
 import { addPerson, appOf, page, report, send, track } from '../api/reports.ts'
-import { BASE_URL, createTestServer, EVENTS, type TestServer } from '../helper.ts'
+import { BASE_URL, createTestServer, EVENTS, type Options, type TestServer } from '../helper.ts'
 import { HOSTILE, INHERITED, MARKUP } from './hostile.ts'
 
 export type Who = Role | 'stranger' | 'nobody'
 export const EVERYBODY: readonly Who[] = ['owner', 'editor', 'viewer', 'stranger', 'nobody']
 
-const PASSWORD = 'correct horse battery'
+export const PASSWORD = 'correct horse battery'
 const passwordHash = hashPassword(PASSWORD)
+
+/** As long as each may be, and without a place to break. */
+export const LONG = {
+  email: `${'l'.repeat(64)}@${'sub'.repeat(20)}.${'sub.'.repeat(20)}example`,
+  event: 'x'.repeat(64),
+  properties: { ['k'.repeat(200)]: 'v'.repeat(600), nested: { deep: ['y'.repeat(300)] } },
+}
 
 export type World = Awaited<ReturnType<typeof openWorld>>
 
-export async function openWorld() {
-  const server = await createTestServer()
+export async function openWorld(options: Options = {}) {
+  const server = await createTestServer(options)
   await fill(server)
   const emails = await addMembers(server)
   const jars = new Map<Who, Map<string, string>>(EVERYBODY.map((who) => [who, new Map<string, string>()]))
@@ -99,6 +106,7 @@ async function fill(server: TestServer): Promise<void> {
       properties,
     })
   }
+  await addLongPerson(server)
   server.clock.tick(60_000)
   await (server.sender() as Sender).sendDue()
   await addPerson(server, 'foreign@example.com', server.second)
@@ -130,6 +138,21 @@ async function addHostilePerson(server: TestServer, index: number, text: string)
       ['nested', [[{ [key]: null }], 1e21, -0, true]],
     ]),
   })
+}
+
+/** Last, so that it is on the first page of every list. */
+const addLongPerson = async (server: TestServer): Promise<void> => {
+  const { email, event, properties } = LONG
+  const person = {
+    firstName: 'f'.repeat(200),
+    lastName: 'l'.repeat(200),
+    tags: ['t'.repeat(64)],
+    source: 's'.repeat(64),
+  }
+  const fields = { ['k'.repeat(64)]: 'v'.repeat(1_000) }
+  await expectTaken(server, '/api/v1/contacts', { newsletter: server.first.appId, email, ...person, fields })
+  await expectTaken(server, EVENTS, { app: server.first.appId, email, event: 'results_ready', properties })
+  await expectTaken(server, EVENTS, { app: server.first.appId, email, event, properties })
 }
 
 async function expectTaken(server: TestServer, path: string, body: object): Promise<void> {

@@ -19,9 +19,9 @@ export type { Integration }
 export const SECRETS_WARNING =
   'Keep keys and secrets on your server. Never put them into code that runs in a browser, into variables with a public prefix such as NEXT_PUBLIC_ or VITE_, or into an AI chat.'
 
-/** The lines of the server's environment (spec 5.5). */
+/** Lines for a shell or a .env file; without `export` a program that the shell starts would not see them (spec 5.5). */
 export const environmentLines = (apiKey: string, identitySecret: string): string =>
-  `SERVICE_API_KEY=${apiKey}\nSERVICE_IDENTITY_SECRET=${identitySecret}`
+  `export SERVICE_API_KEY=${apiKey}\nexport SERVICE_IDENTITY_SECRET=${identitySecret}`
 
 /** Characters that end or open something in a quoted text of any of these languages. */
 const UNQUOTABLE = /["'$\`\\#{}<>\s]/g

@@ -1,5 +1,17 @@
 /// <reference lib="dom" />
-import uPlot from 'uplot'
+import type uPlot from 'uplot'
+
+/** uPlot makes a number format of the browser's language when it loads. `en-US@posix` is no language tag and would throw. */
+function mendLanguage(): void {
+  try {
+    Intl.getCanonicalLocales(navigator.language)
+  } catch {
+    Object.defineProperty(navigator, 'language', { value: 'en-GB', configurable: true })
+  }
+}
+
+mendLanguage()
+const { default: Plot } = await import('uplot')
 
 /** Pixels between the words below a chart. */
 const TICK_SPACE = 64
@@ -42,7 +54,7 @@ function drawChart(figure: HTMLElement): void {
   }
   const sizeOf = () => ({ width: plot.clientWidth, height: plot.clientHeight })
   plot.classList.add('drawn')
-  const chart = new uPlot({ ...optionsOf(figure, drawn, tell), ...sizeOf() }, toLines(drawn), plot)
+  const chart = new Plot({ ...optionsOf(figure, drawn, tell), ...sizeOf() }, toLines(drawn), plot)
   new ResizeObserver(() => chart.setSize(sizeOf())).observe(plot)
   figure.addEventListener('counts', () => {
     most = told.textContent

@@ -1,0 +1,122 @@
+/** Pages with the longest texts that anybody may send, in a real Chromium: none is wider than its window. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { LONG, openWorld, PASSWORD, type World } from '../fuzz/world.ts'
+import { hasChromium, openChromium } from './chromium.ts'
+
+const SWEEP_MS = 120_000
+
+let world: World
+let browser: Browser
+let http: Bun.Server<undefined>
+let base = ''
+beforeAll(async () => {
+  if (!hasChromium) return
+  world = await openWorld()
+  browser = await openChromium()
+  http = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: (request) => world.server.send(request, '127.0.0.1'),
+  })
+  base = `http://127.0.0.1:${http.port}`
+})
+afterAll(async () => {
+  await browser?.close()
+  await http?.stop(true)
+  await world?.close()
+})
+
+const at = (page: string): string => `${base}/apps/${world.server.first.appId}/${page}`
+
+async function openPage(width: number): Promise<{ page: Page; faults: string[] }> {
+  const page = await browser.newPage({ viewport: { width, height: 900 } })
+  const faults: string[] = []
+  page.on('pageerror', (error) => void faults.push(error.message))
+  // what Chromium says of itself where the system's language is POSIX
+  await page.addInitScript(`Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })`)
+  await page.goto(`${base}/sign-in`)
+  await page.fill('#email', 'first@owner.example')
+  await page.fill('#password', PASSWORD)
+  await page.click('button.primary')
+  await page.waitForURL('**/apps/**')
+  return { page, faults }
+}
+
+/** The addresses of those that a list names, the newest first. */
+const listed = async (page: Page, list: string, part: string): Promise<string[]> => {
+  await page.goto(at(list))
+  const found = await page
+    .locator(`main a[href*="/${part}"]`)
+    .evaluateAll((links) => links.map((link) => (link as { href?: string }).href))
+  return [...new Set(found as string[])].slice(0, 3)
+}
+
+/** The words of tables that take more than one line. Names may break at a slash or a hyphen. */
+const BROKEN_WORDS = `[...document.querySelectorAll('th, td')].flatMap((cell) => {
+  const broken = []
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+  while (texts.nextNode()) {
+    for (const { index, 0: word } of texts.currentNode.data.matchAll(/[^\\s/-]+/g)) {
+      const range = document.createRange()
+      range.setStart(texts.currentNode, index)
+      range.setEnd(texts.currentNode, index + word.length)
+      if (range.getClientRects().length > 1) broken.push(word)
+    }
+  }
+  return broken
+})`
+
+const PAGES =
+  `activation events people deliveries outbox suppressions messages messages/new keys keys/new sender settings
+  members members/new new-app you events?range=weeks`.split(/\s+/)
+
+describe.skipIf(!hasChromium)('with the longest texts', () => {
+  test.each([375, 1440])(
+    'no page is wider than a window of %i pixels, and no script fails',
+    async (width) => {
+      const { page, faults } = await openPage(width)
+      const lists = [
+        await listed(page, 'events', 'events/evt_'),
+        await listed(page, `events?event=${LONG.event}`, 'events/evt_'),
+        await listed(page, 'people', 'people/con_'),
+        await listed(page, 'messages', 'messages/msg_'),
+        await listed(page, 'deliveries', 'deliveries/dlv_'),
+      ]
+      expect(lists.map(({ length }) => length > 0)).toEqual([true, true, true, true, true])
+      const wide: string[] = []
+      for (const address of [...PAGES.map(at), ...lists.flat(), `${base}/api/v1/docs`]) {
+        await page.goto(address)
+        const over = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
+        if (over > 0) wide.push(`${address}: ${over} pixels`)
+      }
+      expect(wide).toEqual([])
+      expect(faults).toEqual([])
+      await page.close()
+    },
+    SWEEP_MS,
+  )
+
+  test('the chart is drawn where the browser names no language tag', async () => {
+    const { page, faults } = await openPage(1440)
+    await page.goto(at('events'))
+    await page.waitForSelector('.chart canvas')
+    expect(faults).toEqual([])
+    await page.close()
+  })
+
+  test.each([
+    ['api/v1/docs', 800],
+    ['api/v1/docs', 1440],
+    ['docs/limits', 800],
+    ['docs/snippet', 800],
+    ['docs/messages', 800],
+  ])('%s breaks no word of a table at %i pixels, and is no wider', async (path, width) => {
+    const page = await browser.newPage({ viewport: { width, height: 900 } })
+    await page.goto(`${base}/${path}`)
+    expect(await page.evaluate<string[]>(BROKEN_WORDS)).toEqual([])
+    expect(await page.locator('td').count()).toBeGreaterThan(10)
+    expect(Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))).toBe(0)
+    await page.close()
+  })
+})
