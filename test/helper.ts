@@ -91,6 +91,7 @@ export async function createTestServer(options: Options = {}) {
       mailer: sender,
       rehearsals: createRehearsals(folder),
       resolveTxt: async () => null,
+      noteSecurity: log.write,
     })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }
     const { trustedProxies = [], mcpOrigins = [...TEST_ORIGINS] } = options

@@ -112,6 +112,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       mailer: sender,
       rehearsals,
       resolveTxt: createTxtResolver(),
+      noteSecurity: log.write,
     }),
   }
 }

@@ -3,6 +3,7 @@ import type { MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import type { DeliveryWork } from './deliveries.ts'
 import type { Mailbox } from './mail-addresses.ts'
+import type { Notice } from './notices.ts'
 import type { TemplateFault } from './templates.ts'
 
 /** `refusedLinks` are addresses that came with the event or the person and are not the app's own: said, not linked. */
@@ -56,6 +57,9 @@ export const ownPlaceOf = (login: string, appId: number, from: Mailbox | null): 
 /** Which emails: all to a person, of a message or of an app. */
 export type HandedAbout = { contactId: number } | { messageId: number } | { appId: number }
 
+/** `reason` is a code, such as `smtp_550`. */
+export type NoticeResult = { is: 'sent' } | { is: 'failed' | 'unknown'; reason: string }
+
 export type Mailer = {
   /** of the installation; null where none is set */
   sender: Mailbox | null
@@ -63,6 +67,11 @@ export type Mailer = {
   preview(sample: Sample): RenderedMail | TemplateFault
   /** Sends a sample to a member, at once and past every rule. */
   sendTest(sample: Sample, to: Mailbox): Promise<TestResult>
+  /**
+   * Sends notices to members: through the installation's server, else the first of the apps' own. null where nothing
+   * leaves.
+   */
+  findNoticeSender(apps: MailSettings[]): ((notice: Notice, to: Mailbox) => Promise<NoticeResult>) | null
   /** Tries the server that an app's mails leave through; null where it has none. */
   checkServer(app: Pick<AppRow, 'publicId'>, settings: MailSettings): Promise<ServerCheck | null>
   /** Whether an app may not use this server, whatever its name resolves to: it is on this machine or a private network. */

@@ -10,6 +10,7 @@ import type { Mailer } from './mailer.ts'
 import { giveFirstMessages } from './message-drafts.ts'
 import type { Rehearsals } from './rehearsals/index.ts'
 import type { ResolveTxt } from './sender-checks.ts'
+import { createSignInNotes, type NoteSecurity, type SignInNotes } from './sign-in-notes.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './snippet-limits.ts'
 import { restoreLimits } from './write-limits.ts'
 
@@ -32,6 +33,8 @@ export type Parts = {
   rehearsals: Rehearsals
   feed: Feed
   calls: CallLog
+  signInNotes: SignInNotes
+  noteSecurity: NoteSecurity
   /** the address people reach the service at, without a slash at its end */
   baseUrl: string
   /** blinds addresses in the names of buckets */
@@ -56,15 +59,19 @@ export const systemClock: Clock = {
  */
 export const expiryNow = ({ now, steadyNow }: Clock): number => Math.min(now(), steadyNow())
 
-type Given = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'rehearsals' | 'resolveTxt'>
+type Given = Pick<
+  Parts,
+  'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'rehearsals' | 'resolveTxt' | 'noteSecurity'
+>
 
 /** The parts of a service on this store, its limits filled with what was counted before a restart. */
 export async function createParts(given: Given): Promise<Parts> {
   const { store, clock } = given
   const feed = createFeed({ store })
+  const addressKey = await keepSecret(store, 'address_key')
   const parts: Parts = {
     ...given,
-    addressKey: await keepSecret(store, 'address_key'),
+    addressKey,
     previewKey: await keepSecret(store, 'preview_key'),
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
@@ -73,6 +80,7 @@ export async function createParts(given: Given): Promise<Parts> {
     notes: createNotes({ store, clock, onNote: feed.tell }),
     feed,
     calls: createCallLog({ store }),
+    signInNotes: createSignInNotes({ ...given, addressKey }),
   }
   await giveFirstMessages(store, clock.now())
   await restoreLimits(parts)

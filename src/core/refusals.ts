@@ -145,6 +145,10 @@ export const REFUSALS = {
     status: 409,
     message: 'A member of this account has this email already. Use another email.',
   },
+  two_step_required: {
+    status: 409,
+    message: 'An account of yours requires two-step sign-in, so it stays on.',
+  },
   reset_elsewhere: {
     status: 409,
     message: 'Where a server holds several accounts, only who runs it makes a link for a new password.',

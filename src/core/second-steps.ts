@@ -2,7 +2,8 @@ import type { Store } from '../store/store.ts'
 import { addressBucket } from './addresses.ts'
 import type { Clock } from './parts.ts'
 import { isPassing, type MemberRow, type Proof } from './sessions.ts'
-import { type Bucket, type Buckets, SIGN_IN_DELAYS, type SignInTries, type TooMany } from './sign-in-tries.ts'
+import type { SignInNotes } from './sign-in-notes.ts'
+import { type Bucket, SIGN_IN_DELAYS, type SignInTries, type TooMany } from './sign-in-tries.ts'
 import { hashToken, makeToken } from './tokens.ts'
 import { findCodeStep, readTypedCode, type TwoStepRow } from './two-step.ts'
 
@@ -29,12 +30,14 @@ type Passed = Proof & { isSecondStepDone: true; isByRecoveryCode: boolean }
 /** `isFirstCodeTaken`: two codes in a row are asked for, and the first was right. */
 type Waiting = Proof & { until: number; isFirstCodeTaken: boolean }
 
+type SecondStepParts = { store: Store; clock: Clock; tries: SignInTries; signInNotes: SignInNotes }
+
 /**
  * Sign-ins whose password was right and whose code is still to come (promises 14). The token of one is kept by the
  * browser, is good for nothing else, and works once. They are held in memory, so a restart asks for the password again;
  * no clock that is set makes one last longer.
  */
-export function createSecondSteps({ store, clock, tries }: { store: Store; clock: Clock; tries: SignInTries }) {
+export function createSecondSteps({ store, clock, tries, signInNotes }: SecondStepParts) {
   const waiting = new Map<string, Waiting>()
   /** The last step of which a code was taken while the disk was full: signing in goes on (promises 5), once a code. */
   const unsavedSteps = new Map<string, number>()
@@ -72,12 +75,48 @@ export function createSecondSteps({ store, clock, tries }: { store: Store; clock
   }
 
   /** Codes and recovery codes are counted apart, so that who guesses one keeps the other from nobody. */
-  const bucketsOf = (member: MemberRow, { known, address }: CodeTry, kind: Kind): Buckets & { isKnown: boolean } => {
+  const bucketsOf = (member: MemberRow, { known, address }: Omit<CodeTry, 'token'>, kind: Kind) => {
     const isKnown = tries.isKnown(member, known)
     const whose = `${isKnown ? 'known-' : ''}${kind}:${member.id}:${markOf(member)}`
     const own = { name: isKnown ? whose : `${whose}:${addressBucket(address)}`, growth: SIGN_IN_DELAYS.code }
     const shared: Bucket = { name: `all-${whose}`, growth: SIGN_IN_DELAYS.codes }
     return { own, shared, isKnown }
+  }
+
+  /** `waiting` is the sign-in that may need two codes; null where a session is there already. */
+  const take = async (
+    row: TwoStepRow,
+    member: MemberRow,
+    one: Omit<CodeTry, 'token'>,
+    waiting: Waiting | null,
+  ): Promise<{ isByRecoveryCode: boolean } | WrongStep> => {
+    const read = readTypedCode(one.typed)
+    if (!read) return { refusal: 'wrong_code' }
+    const isByRecoveryCode = 'recoveryHash' in read
+    const kind = isByRecoveryCode ? 'recovery-code' : 'code'
+    const { isKnown, ...buckets } = bucketsOf(member, one, kind)
+    const needsTwo = !isByRecoveryCode && tries.wrongIn(buckets.shared) >= MANY_WRONG_CODES
+    const begun = tries.begin(buckets)
+    if ('retryAfterSeconds' in begun) {
+      const mayTryOther = tries.wait(bucketsOf(member, one, isByRecoveryCode ? 'code' : 'recovery-code')) === 0
+      signInNotes.noteFailure(member, 'delayed', one.address)
+      return { refusal: 'too_many_tries', ...begun, isKnown, kind, mayTryOther }
+    }
+    const wrong = isByRecoveryCode
+      ? await takeRecoveryCode(member.id, read.recoveryHash)
+      : await takeCode(row, read.code)
+    if (wrong?.refusal === 'unavailable') begun.undo()
+    if (wrong?.refusal === 'wrong_code') {
+      signInNotes.noteFailure(member, isByRecoveryCode ? 'wrong_recovery_code' : 'wrong_code', one.address)
+    }
+    if (wrong) return wrong
+    if (needsTwo && waiting && !waiting.isFirstCodeTaken) {
+      waiting.isFirstCodeTaken = true
+      begun.undo()
+      return { refusal: 'next_code_needed' }
+    }
+    begun.right()
+    return { isByRecoveryCode }
   }
 
   return {
@@ -99,31 +138,19 @@ export function createSecondSteps({ store, clock, tries }: { store: Store; clock
       const row = found && (await store.findTwoStep(found.member.id))
       if (!row || row.turnedOnAt === null) return { refusal: 'sign_in_expired' }
       const { member, passwordHash } = found
-      const read = readTypedCode(one.typed)
-      if (!read) return { refusal: 'wrong_code' }
-      const isByRecoveryCode = 'recoveryHash' in read
-      const kind = isByRecoveryCode ? 'recovery-code' : 'code'
-      const { isKnown, ...buckets } = bucketsOf(member, one, kind)
-      const needsTwo = !isByRecoveryCode && buckets.shared && tries.wrongIn(buckets.shared) >= MANY_WRONG_CODES
-      const begun = tries.begin(buckets)
-      if ('retryAfterSeconds' in begun) {
-        const mayTryOther = tries.wait(bucketsOf(member, one, isByRecoveryCode ? 'code' : 'recovery-code')) === 0
-        return { refusal: 'too_many_tries', ...begun, isKnown, kind, mayTryOther }
-      }
-      const wrong = isByRecoveryCode
-        ? await takeRecoveryCode(member.id, read.recoveryHash)
-        : await takeCode(row, read.code)
-      if (wrong?.refusal === 'unavailable') begun.undo()
-      if (wrong) return wrong
-      if (needsTwo && !found.isFirstCodeTaken) {
-        found.isFirstCodeTaken = true
-        begun.undo()
-        return { refusal: 'next_code_needed' }
-      }
-      begun.right()
+      const taken = await take(row, member, one, found)
+      if ('refusal' in taken) return taken
       // two codes that came at once are two that are used up, and one sign-in
       if (!waiting.delete(hashToken(one.token))) return { refusal: 'sign_in_expired' }
-      return { member, passwordHash, isSecondStepDone: true, isByRecoveryCode }
+      return { member, passwordHash, isSecondStepDone: true, ...taken }
+    },
+    /** The same for somebody who is signed in, before they change how they sign in; null where no code is asked for. */
+    async confirm(
+      member: MemberRow,
+      one: Omit<CodeTry, 'token'>,
+    ): Promise<{ isByRecoveryCode: boolean } | WrongStep | null> {
+      const row = await store.findTwoStep(member.id)
+      return !row || row.turnedOnAt === null ? null : take(row, member, one, null)
     },
   }
 }

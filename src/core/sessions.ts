@@ -20,8 +20,11 @@ const KNOWN_SESSIONS = 10_000
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** What a password was right for, and whether a code of the second step was after it. */
-export type Proof = { member: MemberRow; passwordHash: string; isSecondStepDone?: true }
+/** What a password was right for, and whether a code of the second step was after it, or a recovery code. */
+export type Proof = { member: MemberRow; passwordHash: string; isSecondStepDone?: true; isByRecoveryCode?: boolean }
+
+/** `replaces` is the token that the same browser had; `address` a keyed hash (sign-in-notes.ts). */
+export type SignInPlace = { browser: string; address: string; replaces: string | null }
 
 /**
  * Where members are signed in (promises 14). The cookie's token is returned when it is made and stored as a hash.
@@ -31,7 +34,7 @@ export type Proof = { member: MemberRow; passwordHash: string; isSecondStepDone?
  */
 export function createSessions({ store, clock }: { store: Store; clock: Clock }) {
   const seenAt = new Map<string, number>()
-  const unsaved = new Map<string, SignedIn & { saveAgainAt: number }>()
+  const unsaved = new Map<string, SignedIn & { address: string; saveAgainAt: number }>()
 
   const isLive = ({ id, createdAt, lastSeenAt }: SessionRow): boolean => {
     const seen = seenAt.get(id)
@@ -62,7 +65,7 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       const session = { id: held.session.id, tokenHash, memberId: member.id, browser: held.session.browser }
       // whatever was asked for when it began was right
       const proof = { member, passwordHash: member.passwordHash ?? '', isSecondStepDone: true } as const
-      const outcome = await save(session, proof, null)
+      const outcome = await save(session, proof, { address: held.address, replaces: null })
       if (!isPassing(outcome)) unsaved.delete(tokenHash)
     }
     return held
@@ -72,15 +75,19 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
     for (const [tokenHash, held] of unsaved) if (isMeant(held)) unsaved.delete(tokenHash)
   }
 
-  const save = (session: NewSession, { passwordHash, isSecondStepDone }: Proof, replaces: string | null) =>
-    store.startSession({ session, passwordHash, isSecondStepDone, replaces, at: clock.now() })
+  const save = (
+    session: NewSession,
+    { passwordHash, isSecondStepDone }: Proof,
+    { address, replaces }: Omit<SignInPlace, 'browser'>,
+  ) => store.startSession({ session, passwordHash, isSecondStepDone, address, replaces, at: clock.now() })
 
-  const hold = (session: NewSession, { member }: Proof): void => {
+  const hold = (session: NewSession, { member }: Proof, address: string): void => {
     const { tokenHash, ...row } = session
     const at = clock.now()
     unsaved.set(tokenHash, {
       session: { ...row, createdAt: at, lastSeenAt: at, confirmedAt: at },
       member,
+      address,
       saveAgainAt: clock.monotonicMs() + TOUCH_EVERY_MS,
     })
   }
@@ -100,16 +107,14 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       const found = (await store.findSession(tokenHash)) ?? unsaved.get(tokenHash)
       return found && isLive(found.session) ? found : null
     },
-    /**
-     * A new session after a right password, and a right code where one is asked for. `replaces` is the token that the same
-     * browser had. Refusals: not_found.
-     */
-    async start(proof: Proof, browser: string, replaces: string | null): Promise<{ token: string } | Refused> {
+    /** A new session after a right password, and a right code where one is asked for. Refusals: not_found. */
+    async start(proof: Proof, { browser, address, replaces }: SignInPlace): Promise<{ token: string } | Refused> {
       const token = makeToken()
       const id = makeTextId('ses', clock.now())
       const session = { id, tokenHash: hashToken(token), memberId: proof.member.id, browser }
-      const outcome = await save(session, proof, replaces === null ? null : hashToken(replaces))
-      if (isPassing(outcome)) hold(session, proof)
+      const replaced = replaces === null ? null : hashToken(replaces)
+      const outcome = await save(session, proof, { address, replaces: replaced })
+      if (isPassing(outcome)) hold(session, proof, address)
       else if ('refusal' in outcome) return outcome
       return { token }
     },
@@ -127,6 +132,15 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
     async endOthers({ session, member }: SignedIn) {
       dropUnsaved((held) => held.session.id !== session.id && held.member.id === member.id)
       return store.endOtherSessions({ memberId: member.id, sessionId: session.id, at: clock.now() })
+    },
+    /** Ends all sessions of a member, by an owner of an account of theirs. Refusals: not_found, unavailable. */
+    async endAllOf(
+      memberId: string,
+      change: { accountId: string; actor: string; membershipId: string },
+    ): Promise<{ done: true } | Refused> {
+      const outcome = await store.endMemberSessions({ ...change, at: clock.now() })
+      if (!('refusal' in outcome)) dropUnsaved((held) => held.member.id === memberId)
+      return outcome
     },
     /**
      * Notes that the password was typed again. The session goes on under the token that is returned. Refusals: not_found

@@ -6,6 +6,7 @@ import type { Clock } from './parts.ts'
 import { isPasswordOf, isPasswordQueueFull } from './passwords.ts'
 import { createSecondSteps } from './second-steps.ts'
 import type { Proof } from './sessions.ts'
+import type { SignInNotes } from './sign-in-notes.ts'
 import { type Buckets, createSignInTries, SIGN_IN_DELAYS, type TooMany } from './sign-in-tries.ts'
 
 /** `known` is what the browser was given when it signed in before. */
@@ -18,9 +19,11 @@ export type SignIns = ReturnType<typeof createSignIns>
 /** Comparisons of one account that may wait at once: who guesses one password keeps no other member waiting. */
 const MOST_AT_ONCE = 20
 
+type SignInParts = { store: Store; clock: Clock; addressKey: string; signInNotes: SignInNotes }
+
 /** Compares passwords, as fast as the delays after wrong ones allow; then the codes of the second step. */
-export function createSignIns(parts: { store: Store; clock: Clock; addressKey: string }) {
-  const { store, clock } = parts
+export function createSignIns(parts: SignInParts) {
+  const { store, clock, signInNotes } = parts
   const tries = createSignInTries(parts)
   const comparing = new Map<string, number>()
 
@@ -54,7 +57,10 @@ export function createSignIns(parts: { store: Store; clock: Clock; addressKey: s
       ? { own: { name: `known:${member?.id}`, growth: SIGN_IN_DELAYS.known } }
       : bucketsOf(accountKey, one.address)
     const begun = tries.begin(buckets)
-    if ('retryAfterSeconds' in begun) return { refusal: 'too_many_tries', ...begun, isKnown }
+    if ('retryAfterSeconds' in begun) {
+      signInNotes.noteFailure(member, 'delayed', one.address)
+      return { refusal: 'too_many_tries', ...begun, isKnown }
+    }
     const isRight = await inTurnOf(isKnown ? buckets.own.name : accountKey, () =>
       isPasswordOf(member?.passwordHash ?? null, one.password),
     )
@@ -62,7 +68,10 @@ export function createSignIns(parts: { store: Store; clock: Clock; addressKey: s
       begun.undo()
       return { refusal: 'unavailable' }
     }
-    if (!isRight || !member?.passwordHash) return { refusal: 'wrong_password' }
+    if (!isRight || !member?.passwordHash) {
+      signInNotes.noteFailure(member, 'wrong_password', one.address)
+      return { refusal: 'wrong_password' }
+    }
     begun.right()
     return { member, passwordHash: member.passwordHash }
   }
@@ -76,6 +85,6 @@ export function createSignIns(parts: { store: Store; clock: Clock; addressKey: s
       return compare(member, accountKey, one)
     },
     knownMark: tries.knownMark,
-    secondSteps: createSecondSteps({ store, clock, tries }),
+    secondSteps: createSecondSteps({ store, clock, tries, signInNotes }),
   }
 }

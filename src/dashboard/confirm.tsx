@@ -7,11 +7,13 @@ import { Frame, type PageName, pathOf } from './frame.tsx'
 import { Button, ButtonLink, HiddenFields } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
 import { checkOwnPassword, withWait } from './password-check.ts'
+import { confirmSecondStep } from './second-step.ts'
 import { sessionCookie } from './session-cookie.ts'
 import type { Viewer } from './viewer.ts'
 
-/** Beside the fields of the form that waits for it. */
+/** Beside the fields of the form that waits for them. */
 export const CONFIRM_FIELD = 'confirmPassword'
+export const CONFIRM_CODE_FIELD = 'confirmCode'
 
 /** What is about to be done, as the end of "You are about to ..."; `isAlways`: not only when it was typed long ago. */
 export type Confirm = { to: string; isAlways?: true }
@@ -20,8 +22,9 @@ export type Confirm = { to: string; isAlways?: true }
 type Who = Confirm & { viewer: Viewer; signedIn: SignedIn; page: PageName }
 
 /**
- * The step before something that must not be done by whoever finds a screen unlocked (promises 14): shows a page that
- * asks for the password and sends the same form again. Once it is right, gives the cookies of the session's new token.
+ * Asks for the password before something that must not be done by whoever finds a screen unlocked, and sends the same form
+ * again. What changes how somebody signs in asks for their code too. Once both are right, gives the cookies of the session's
+ * new token.
  */
 export async function askForPassword(
   parts: PageParts,
@@ -29,25 +32,36 @@ export async function askForPassword(
   form: Form,
   who: Who,
 ): Promise<Response | { cookies: string[] }> {
-  const { [CONFIRM_FIELD]: password, ...fields } = form.fields
-  const ask = (status: number, error?: string): Response =>
-    pageAnswer(
-      request,
-      status,
-      <ConfirmPage {...who} path={new URL(request.url).pathname} fields={fields} error={error} />,
-    )
+  const { [CONFIRM_FIELD]: password, [CONFIRM_CODE_FIELD]: code = '', ...fields } = form.fields
+  const { member } = who.signedIn
+  const needsCode = who.isAlways === true && (await parts.store.listTwoStepOn([member.id])).length > 0
+  const ask = (status: number, errors: ConfirmErrors = {}): Response => {
+    const path = new URL(request.url).pathname
+    return pageAnswer(request, status, <ConfirmPage {...{ ...who, path, fields, needsCode, errors }} />)
+  }
   if (password === undefined) return ask(200)
-  const checked = await checkOwnPassword(parts, request, who.signedIn.member, password)
-  if ('message' in checked) return withWait(ask(checked.status, checked.message), checked)
+  const checked = await checkOwnPassword(parts, request, member, password)
+  if ('message' in checked) return withWait(ask(checked.status, { password: checked.message }), checked)
+  const fault = needsCode ? await confirmSecondStep(parts, request, member, code) : null
+  if (fault) return withWait(ask(fault.status, { code: fault.message }), fault)
   const outcome = await parts.sessions.confirm(who.signedIn, checked.passwordHash)
   if ('token' in outcome) return { cookies: [sessionCookie(parts.baseUrl, outcome.token)] }
   // otherwise nothing can be stored now: what comes next says so
-  return outcome.refusal === 'not_found' ? ask(400, 'The password was changed. Type the new one.') : { cookies: [] }
+  return outcome.refusal === 'not_found'
+    ? ask(400, { password: 'The password was changed. Type the new one.' })
+    : { cookies: [] }
 }
 
-type ConfirmProps = Omit<Who, 'signedIn'> & { path: string; fields: Record<string, string>; error?: string }
+type ConfirmErrors = { password?: string; code?: string }
 
-const ConfirmPage = ({ viewer, page, to, isAlways, path, fields, error }: ConfirmProps) => (
+type ConfirmProps = Omit<Who, 'signedIn'> & {
+  path: string
+  fields: Record<string, string>
+  needsCode: boolean
+  errors: ConfirmErrors
+}
+
+const ConfirmPage = ({ viewer, page, to, isAlways, path, fields, needsCode, errors }: ConfirmProps) => (
   <Frame
     viewer={viewer}
     page={page}
@@ -65,10 +79,20 @@ const ConfirmPage = ({ viewer, page, to, isAlways, path, fields, error }: Confir
         name={CONFIRM_FIELD}
         label="Password"
         kind="password"
-        error={error}
-        autofocus
+        error={errors.password}
+        autofocus={errors.code === undefined}
         autocomplete="current-password"
       />
+      {needsCode && (
+        <Field
+          name={CONFIRM_CODE_FIELD}
+          label="Code"
+          hint="6 digits of your authenticator app, or a recovery code."
+          error={errors.code}
+          autofocus={errors.code !== undefined}
+          autocomplete="one-time-code"
+        />
+      )}
       <div class="buttons">
         <Button kind="primary">Go on</Button>
         <ButtonLink href={pathOf(viewer.app.publicId, page)}>Cancel</ButtonLink>

@@ -4,9 +4,9 @@ import type { Parts } from '../core/parts.ts'
 import type { Sessions, SignedIn } from '../core/sessions.ts'
 import type { SignIns } from '../core/sign-ins.ts'
 import { redirectAnswer } from './answers.ts'
-import { askForPassword, type Confirm, CONFIRM_FIELD } from './confirm.tsx'
-import type { PageName } from './frame.tsx'
-import { addFlash, noFlash, readFlash } from './flash.ts'
+import { askForPassword, type Confirm, CONFIRM_CODE_FIELD, CONFIRM_FIELD } from './confirm.tsx'
+import { type PageName, pathOf } from './frame.tsx'
+import { addFlash, flashCookie, noFlash, readFlash } from './flash.ts'
 import { type Form, readForm, toForm } from './forms.ts'
 import { lastAppCookie, readLastApp } from './last-app.ts'
 import { signInLate } from './late-form.tsx'
@@ -49,6 +49,7 @@ export async function openStream(
   if (!signedIn) return new Response(null, { status: 401 })
   const viewer = await findViewer(parts, signedIn.member, appId, [])
   if (!viewer) return problemAnswer(request, 'page_unknown')
+  if (await lacksTwoStep(parts, request, viewer)) return new Response(null, { status: 403 })
   // nobody would read it, and it would not end
   return request.method === 'HEAD' ? new Response(null, { headers: STREAM_HEADERS }) : open(viewer)
 }
@@ -70,13 +71,35 @@ async function showTo(
   { appId, show }: { appId: string; show: Show },
 ): Promise<Response> {
   const viewer = await findViewer(parts, signedIn.member, appId, readFlash(request, parts.baseUrl))
-  if (!viewer) return problemAnswer(request, 'page_unknown')
+  if (!viewer) {
+    parts.noteSecurity('warn', 'access denied', { reason: 'not_a_member', memberId: signedIn.member.id })
+    return problemAnswer(request, 'page_unknown')
+  }
+  if (await lacksTwoStep(parts, request, viewer)) {
+    const flash = flashCookie(parts.baseUrl, 'two_step_required')
+    return redirectAnswer(pathOf(appId, 'you'), [flash])
+  }
   const response = await show(viewer, signedIn)
   if (viewer.flash && response.status === 200) response.headers.append('Set-Cookie', noFlash(parts.baseUrl))
   if (hasOthers(viewer) && response.status === 200 && readLastApp(request, parts.baseUrl) !== appId) {
     response.headers.append('Set-Cookie', lastAppCookie(parts.baseUrl, appId))
   }
   return response
+}
+
+/** For who is in the account, and may not do this there. */
+export function refuseRole(parts: PageParts, request: Request, { member, account }: Viewer): Response {
+  const { id: memberId, role } = member
+  parts.noteSecurity('warn', 'access denied', { reason: 'role_too_low', memberId, role, accountId: account.id })
+  return problemAnswer(request, 'role_too_low')
+}
+
+/** Whether the account asks for two-step sign-in and the member has none. Their own page stays open, to set it up. */
+async function lacksTwoStep({ store }: PageParts, request: Request, { member, account, app }: Viewer) {
+  const own = pathOf(app.publicId, 'you')
+  const { pathname } = new URL(request.url)
+  if (!account.requiresTwoStep || pathname === own || pathname.startsWith(`${own}/`)) return false
+  return (await store.listTwoStepOn([member.id])).length === 0
 }
 
 const hasOthers = ({ accounts: [first, second] }: Viewer): boolean =>
@@ -100,7 +123,7 @@ export async function takeForm(
   const form = await readForm(request, mostBytes)
   if ('refusal' in form) return problemAnswer(request, form.refusal)
   const showFor = (form: Form) => async (viewer: Viewer, signedIn: SignedIn) => {
-    if (!hasRole(viewer.member.role, role)) return problemAnswer(request, 'role_too_low')
+    if (!hasRole(viewer.member.role, role)) return refuseRole(parts, request, viewer)
     const isDue = confirm?.isAlways || !parts.sessions.isConfirmed(signedIn.session)
     if (!confirm || !isDue) return take(form, viewer, signedIn)
     const asked = await askForPassword(parts, request, form, { viewer, signedIn, page, ...confirm })
@@ -122,7 +145,7 @@ async function takeLateForm(
   form: Form,
   toShown: (form: Form) => { appId: string; show: Show },
 ): Promise<Response> {
-  const { [CONFIRM_FIELD]: _, ...fields } = form.fields
+  const { [CONFIRM_FIELD]: _, [CONFIRM_CODE_FIELD]: __, ...fields } = form.fields
   if (NEVER_KEPT.some((name) => form.text(name) !== '')) return sendToSignIn(request)
   const late = await signInLate(parts, request, fields)
   if (late instanceof Response) return late

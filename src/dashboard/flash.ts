@@ -16,6 +16,11 @@ const FLASHES = {
   password_changed: 'Your password was changed, and all your other sessions have ended.',
   session_ended: 'The session has ended.',
   sessions_ended: 'All your other sessions have ended.',
+  two_step_required: ({ accountName }: Where) =>
+    `The account ${accountName} requires two-step sign-in. Set it up to open its pages.`,
+  two_step_asked: 'All members now need two-step sign-in. Those without it set it up at their next page.',
+  two_step_free: 'Two-step sign-in is now each member’s own choice.',
+  member_signed_out: 'All sessions of the member have ended.',
   two_step_off: 'Two-step sign-in is off. From now on your password alone signs you in.',
   recovery_code_used: 'You signed in with a recovery code, which is used up. Your own page says how many are left.',
   key_revoked: 'The key was revoked. Requests with it are refused from now on.',

@@ -25,7 +25,7 @@ const PAGES = {
 export type PageName = keyof typeof PAGES | 'you' | 'new-app'
 
 /** Where a page of an app is. */
-export const pathOf = (appId: string, page: PageName | 'feed' | 'outbox' | 'suppressions'): string =>
+export const pathOf = (appId: string, page: PageName | 'feed' | 'outbox' | 'suppressions' | 'audit'): string =>
   `/apps/${appId}/${page}`
 
 /** What another app has too. */

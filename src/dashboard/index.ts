@@ -1,9 +1,11 @@
 import { Elysia } from 'elysia'
 import type { Parts } from '../core/parts.ts'
+import { factsOf } from '../core/request-facts.ts'
 import { createSessions } from '../core/sessions.ts'
 import { createSignIns } from '../core/sign-ins.ts'
 import { accountNameRoutes } from './account-name.tsx'
 import { activationRoutes } from './activation.tsx'
+import { auditRoutes } from './audit.tsx'
 import { deliveriesRoutes } from './deliveries.tsx'
 import { docsRoutes } from './docs.tsx'
 import { eventsRoutes } from './events.tsx'
@@ -48,7 +50,10 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(unsubscribeRoutes(parts))
       .onBeforeHandle(({ request }) => {
         const fault = findFault(request)
-        if (fault) return problemAnswer(request, fault)
+        if (!fault) return
+        const address = parts.signInNotes.hashAddress(factsOf(request).address())
+        parts.noteSecurity('warn', 'request refused', { reason: fault, address })
+        return problemAnswer(request, fault)
       })
       .use(homeRoutes(parts))
       .use(setupRoutes(parts))
@@ -69,6 +74,7 @@ export function dashboardRoutes(given: Parts & { host?: string }) {
       .use(settingsRoutes(parts))
       .use(membersRoutes(parts))
       .use(accountNameRoutes(parts))
+      .use(auditRoutes(parts))
       .use(newAppRoutes(parts))
       .use(youRoutes(parts))
       .use(twoStepRoutes(parts))

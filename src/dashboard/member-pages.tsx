@@ -98,6 +98,7 @@ export const MemberPage = ({ viewer, member, isOnlyAccount, notice }: MemberProp
     ) : (
       <PasswordSection {...{ viewer, member, isOnlyAccount }} />
     )}
+    {!member.isInvited && member.personId !== viewer.member.id && <SessionsSection viewer={viewer} member={member} />}
     <RemoveSection viewer={viewer} member={member} />
   </Frame>
 )
@@ -141,6 +142,16 @@ const PasswordSection = ({ isOnlyAccount, ...props }: Omit<MemberProps, 'notice'
         <Command>{`eventpost member reset-password --email ${props.member.email}`}</Command>
       </p>
     )}
+  </section>
+)
+
+const SessionsSection = ({ viewer, member: { id, email } }: SectionProps) => (
+  <section>
+    <h2>Sessions</h2>
+    <p>Sign {email} out of every browser. They can sign in again.</p>
+    <ActionForm action={`${pathOf(viewer.app.publicId, 'members')}/sessions`} fields={{ member: id }}>
+      End all sessions
+    </ActionForm>
   </section>
 )
 

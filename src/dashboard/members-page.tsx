@@ -3,9 +3,10 @@ import { hasRole, type MemberEntry } from '../core/members.ts'
 import { AccountNameSection, type NameTyped } from './account-name.tsx'
 import { Frame, pathOf } from './frame.tsx'
 import { Badge } from './parts/badge.tsx'
-import { ButtonLink } from './parts/button.tsx'
+import { ActionForm, ButtonLink } from './parts/button.tsx'
 import { Notice } from './parts/notice.tsx'
 import type { Page } from './paging.ts'
+import { SectionLinks } from './parts/sections.tsx'
 import { type Column, Pager, Table } from './parts/table.tsx'
 import { Time } from './parts/time.tsx'
 import { ROLE_NAMES } from './role-words.ts'
@@ -20,6 +21,8 @@ type MembersProps = {
   now: number
   /** for the account, and refused */
   typed?: NameTyped
+  /** whoever requires two-step sign-in must use it */
+  needsOwnTwoStep?: true
 }
 
 /** The people who sign in to the account. */
@@ -40,12 +43,59 @@ export const MembersPage = (props: MembersProps) => {
         )
       }
     >
+      {isOwner && <MemberSections viewer={viewer} current="members" />}
       {!isOwner && <Notice kind="info">Only owners of the account invite and change members.</Notice>}
       <Table label="Members" columns={columnsOf(props, isOwner)} rows={shown.rows} idOf={({ id }) => id} />
       <Pager {...shown} />
+      {isOwner && <TwoStepRuleSection {...props} />}
       {isOwner && <AccountNameSection viewer={viewer} typed={props.typed} />}
     </Frame>
   )
+}
+
+/** The pages about members, for owners. */
+export const MemberSections = ({ viewer, current }: { viewer: Viewer; current: 'members' | 'audit' }) => (
+  <SectionLinks
+    label="Members"
+    links={(['members', 'audit'] as const).map((name) => ({
+      name: { members: 'Members', audit: 'Audit log' }[name],
+      href: pathOf(viewer.app.publicId, name),
+      isCurrent: name === current,
+    }))}
+  />
+)
+
+const TwoStepRuleSection = ({ viewer, members, inTwoSteps, needsOwnTwoStep }: MembersProps) => {
+  const { requiresTwoStep } = viewer.account
+  const without = members.filter(({ personId, isInvited }) => !isInvited && !inTwoSteps.includes(personId)).length
+  return (
+    <section id="two-step">
+      <div class="with-badge">
+        <h2>Two-step sign-in</h2>
+        {requiresTwoStep ? <Badge mood="good">Required</Badge> : <Badge>Optional</Badge>}
+      </div>
+      {needsOwnTwoStep && (
+        <Notice kind="error">
+          Set up <a href={`${pathOf(viewer.app.publicId, 'you')}#two-step`}>two-step sign-in for yourself</a> first.
+        </Notice>
+      )}
+      <p class="hint">{describeRule(requiresTwoStep, without)}</p>
+      <ActionForm
+        action={`${pathOf(viewer.app.publicId, 'members')}/two-step`}
+        fields={{ required: requiresTwoStep ? 'no' : 'yes' }}
+      >
+        {requiresTwoStep ? 'Make it optional' : 'Require it from all members'}
+      </ActionForm>
+    </section>
+  )
+}
+
+function describeRule(isRequired: boolean, without: number): string {
+  const people = without === 1 ? 'One member has' : `${without} members have`
+  if (isRequired)
+    return without === 0 ? 'All members use it.' : `${people} yet to set it up, and can open no page until then.`
+  if (without === 0) return 'All members use it already.'
+  return `${people} not set it up. If you require it, they set it up at their next page.`
 }
 
 const stateOf = (members: MemberEntry[], account: string): string =>

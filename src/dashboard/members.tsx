@@ -5,7 +5,7 @@ import { hasRole, inviteAgain, inviteMember, isRole, type MemberEntry, resetPass
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
 import type { NameTyped } from './account-name.tsx'
 import { pageAnswer, redirectAnswer } from './answers.ts'
-import { type PageParts, showPage, takeForm } from './door.tsx'
+import { type PageParts, refuseRole, showPage, takeForm } from './door.tsx'
 import { flashCookie } from './flash.ts'
 import type { Form } from './forms.ts'
 import { pathOf } from './frame.tsx'
@@ -23,7 +23,7 @@ export const membersRoutes = (parts: PageParts) =>
     )
     .get('/apps/:app/members/new', ({ request, params: { app } }) =>
       showPage(parts, request, app, (viewer) => {
-        if (!hasRole(viewer.member.role, 'owner')) return problemAnswer(request, 'role_too_low')
+        if (!hasRole(viewer.member.role, 'owner')) return refuseRole(parts, request, viewer)
         return pageAnswer(request, 200, <InvitePage viewer={viewer} input={{ email: '', role: 'editor' }} />)
       }),
     )
@@ -40,12 +40,12 @@ export async function showMembers(
   { store, clock }: PageParts,
   request: Request,
   viewer: Viewer,
-  { status, typed }: { status: number; typed?: NameTyped } = { status: 200 },
+  { status, ...told }: { status: number; typed?: NameTyped; needsOwnTwoStep?: true } = { status: 200 },
 ): Promise<Response> {
   const members = await store.listMembers(viewer.account.id)
   const shown = pageOf(members, pathOf(viewer.app.publicId, 'members'), request)
-  const inTwoSteps = await store.listTwoStepOn(shown.rows.map(({ personId }) => personId))
-  const page = { viewer, members, shown, inTwoSteps, now: clock.now(), typed }
+  const inTwoSteps = await store.listTwoStepOn(members.map(({ personId }) => personId))
+  const page = { viewer, members, shown, inTwoSteps, now: clock.now(), ...told }
   return pageAnswer(request, status, <MembersPage {...page} />)
 }
 
@@ -84,6 +84,22 @@ const memberForms = (parts: PageParts) =>
       { parse: 'none' },
     )
     .post(
+      '/apps/:app/members/sessions',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, askOwner(app, 'end the sessions of a member'), (form, viewer) =>
+          endSessions(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/members/two-step',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, askOwner(app, 'change who needs two-step sign-in'), (form, viewer) =>
+          requireTwoStep(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+    .post(
       '/apps/:app/members/remove',
       ({ request, params: { app } }) =>
         takeForm(parts, request, askOwner(app, 'remove a member'), (form, viewer) =>
@@ -97,7 +113,7 @@ const findMember = async ({ store }: PageParts, { account }: Viewer, id: string)
   (await store.listMembers(account.id)).find((member) => member.id === id) ?? null
 
 async function showMember(parts: PageParts, request: Request, viewer: Viewer, id: string, refusal?: RefusalCode) {
-  if (!hasRole(viewer.member.role, 'owner')) return problemAnswer(request, 'role_too_low')
+  if (!hasRole(viewer.member.role, 'owner')) return refuseRole(parts, request, viewer)
   const member = await findMember(parts, viewer, id)
   if (!member) return problemAnswer(request, 'page_unknown')
   const notice = refusal && REFUSALS[refusal].message
@@ -155,6 +171,28 @@ async function setRole(parts: PageParts, request: Request, form: Form, viewer: V
   const outcome = await parts.store.setRole({ ...changeBy(parts, viewer), membershipId, role })
   if ('refusal' in outcome) return showMember(parts, request, viewer, membershipId, outcome.refusal)
   return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'role_changed')])
+}
+
+async function endSessions(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const member = await findMember(parts, viewer, form.text('member'))
+  if (!member) return problemAnswer(request, 'page_unknown')
+  const { account, app } = viewer
+  if (member.personId === viewer.member.id) return redirectAnswer(pathOf(app.publicId, 'you'))
+  const change = { accountId: account.id, actor: viewer.member.id, membershipId: member.id }
+  const outcome = await parts.sessions.endAllOf(member.personId, change)
+  if ('refusal' in outcome) return showMember(parts, request, viewer, member.id, outcome.refusal)
+  const flash = flashCookie(parts.baseUrl, 'member_signed_out')
+  return redirectAnswer(pathOf(app.publicId, 'members'), [flash])
+}
+
+async function requireTwoStep(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const isRequired = form.text('required') === 'yes'
+  const hasOwn = (await parts.store.listTwoStepOn([viewer.member.id])).length > 0
+  if (isRequired && !hasOwn) return showMembers(parts, request, viewer, { status: 409, needsOwnTwoStep: true })
+  const outcome = await parts.store.requireTwoStep({ ...changeBy(parts, viewer), isRequired })
+  if ('refusal' in outcome) return problemAnswer(request, 'page_unknown')
+  const flash = flashCookie(parts.baseUrl, isRequired ? 'two_step_asked' : 'two_step_free')
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flash])
 }
 
 async function remove(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {

@@ -86,6 +86,8 @@ async function setPassword(parts: PageParts, request: Request, form: Form, props
 /** Whoever chose a password is signed in by it, but for the second step; not where somebody else is signed in. */
 async function goOn(parts: PageParts, request: Request, props: PasswordProps, passwordHash: string): Promise<Response> {
   const { link, isTwoStepEnded } = props
+  if (link.member.passwordHash !== null) parts.signInNotes.notify(link.member, 'password_changed')
+  if (isTwoStepEnded) parts.signInNotes.notify(link.member, 'two_step_off')
   const proof = { member: { ...link.member, passwordHash }, passwordHash }
   const next = link.invited ? await findFirstPage(parts, link.member.id, link.invited) : '/'
   const signedInAs = await findEmail(parts, request)

@@ -41,6 +41,21 @@ export async function passSecondStep(
   return { token: started.token, cookies, isByRecoveryCode: passed.isByRecoveryCode }
 }
 
+/** Checks the code that confirms who changes how they sign in; null where it is right, or none is asked for. */
+export async function confirmSecondStep(
+  parts: PageParts,
+  request: Request,
+  member: MemberRow,
+  typed: string,
+): Promise<StepFault | null> {
+  const confirmed = await parts.signIns.secondSteps.confirm(member, {
+    typed,
+    address: factsOf(request).address(),
+    known: readKnownMark(request, parts.baseUrl),
+  })
+  return confirmed && 'refusal' in confirmed ? toFault(confirmed) : null
+}
+
 function toFault(wrong: WrongStep): StepFault {
   const { status, message } = REFUSALS[wrong.refusal]
   if (wrong.refusal === 'sign_in_expired') return { status, message, isExpired: true }

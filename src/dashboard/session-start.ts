@@ -1,17 +1,21 @@
 import { describeBrowser } from '../core/browsers.ts'
+import { factsOf } from '../core/request-facts.ts'
 import type { Proof } from '../core/sessions.ts'
 import type { PageParts } from './door.tsx'
 import { knownCookie, readSessionToken, sessionCookie } from './session-cookie.ts'
 
 /** The cookies of a new session after a right sign-in, and its token; null where the password was changed meanwhile. */
 export async function startSession(
-  { sessions, signIns, baseUrl }: PageParts,
+  { sessions, signIns, signInNotes, baseUrl }: PageParts,
   request: Request,
   proof: Proof,
 ): Promise<{ token: string; cookies: string[] } | null> {
   const browser = describeBrowser(request.headers.get('user-agent'))
-  const started = await sessions.start(proof, browser, readSessionToken(request, baseUrl))
+  const from = factsOf(request).address()
+  const address = signInNotes.hashAddress(from)
+  const started = await sessions.start(proof, { browser, address, replaces: readSessionToken(request, baseUrl) })
   if ('refusal' in started) return null
+  signInNotes.noteSignIn(proof, from)
   const known = signIns.knownMark({ ...proof.member, passwordHash: proof.passwordHash })
   const cookies = [sessionCookie(baseUrl, started.token), knownCookie(baseUrl, known)]
   return { token: started.token, cookies }

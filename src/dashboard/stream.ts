@@ -99,7 +99,8 @@ export const streamChanges = (
     const mayLook = async (): Promise<boolean> => {
       const signedIn = token === null ? null : await sessions.peek(token)
       const places = signedIn ? await store.listPlaces(signedIn.member.id) : []
-      const isAllowed = places.some((place) => place.appId === app.publicId)
+      const place = places.find(({ appId }) => appId === app.publicId)
+      const isAllowed = place !== undefined && (!place.requiresTwoStep || account.requiresTwoStep)
       if (!isAllowed) end()
       return isAllowed
     }

@@ -10,10 +10,10 @@ import type { Viewer } from './viewer.ts'
 /** With so few left it is time for new ones. */
 const FEW_CODES = 3
 
-type SectionProps = { viewer: Viewer; twoStep: TwoStepRow | null; error?: string }
+type SectionProps = { viewer: Viewer; twoStep: TwoStepRow | null; requiredBy: string[]; error?: string }
 
 /** Whether a code is asked for after the password, and what can be done about it. */
-export const TwoStepSection = ({ viewer, twoStep, error }: SectionProps) => {
+export const TwoStepSection = ({ viewer, twoStep, requiredBy, error }: SectionProps) => {
   const turnedOnAt = twoStep?.turnedOnAt ?? null
   return (
     <section id="two-step">
@@ -22,14 +22,18 @@ export const TwoStepSection = ({ viewer, twoStep, error }: SectionProps) => {
         {turnedOnAt !== null ? <Badge mood="good">On</Badge> : <Badge>{twoStep ? 'Being set up' : 'Off'}</Badge>}
       </div>
       {error && <Notice kind="error">{error}</Notice>}
+      {requiredBy.length > 0 && <p class="hint">Required by {listNames(requiredBy)}.</p>}
       {twoStep && turnedOnAt !== null ? (
-        <OnSection viewer={viewer} twoStep={twoStep} since={turnedOnAt} />
+        <OnSection viewer={viewer} twoStep={twoStep} since={turnedOnAt} isRequired={requiredBy.length > 0} />
       ) : (
         <OffSection viewer={viewer} isBegun={twoStep !== null} />
       )}
     </section>
   )
 }
+
+const listNames = (names: string[]): string =>
+  new Intl.ListFormat('en', { type: 'conjunction' }).format(names.map((name) => `the account ${name}`))
 
 const actionOf = ({ app }: Viewer, step = ''): string => `${pathOf(app.publicId, 'you')}/two-step${step}`
 
@@ -44,7 +48,9 @@ const OffSection = ({ viewer, isBegun }: { viewer: Viewer; isBegun: boolean }) =
   </>
 )
 
-const OnSection = ({ viewer, twoStep, since }: { viewer: Viewer; twoStep: TwoStepRow; since: number }) => (
+type OnProps = { viewer: Viewer; twoStep: TwoStepRow; since: number; isRequired: boolean }
+
+const OnSection = ({ viewer, twoStep, since, isRequired }: OnProps) => (
   <>
     <p class="hint">
       Signing in asks for a code of your authenticator app, since <ExactTime at={since} />. {sayLeft(twoStep.codesLeft)}
@@ -56,7 +62,7 @@ const OnSection = ({ viewer, twoStep, since }: { viewer: Viewer; twoStep: TwoSte
       <ActionForm action={actionOf(viewer, '/codes')} fields={{ replaces: String(twoStep.codesMadeAt) }}>
         Make new recovery codes
       </ActionForm>
-      <ActionForm action={actionOf(viewer, '/off')}>Turn it off</ActionForm>
+      {!isRequired && <ActionForm action={actionOf(viewer, '/off')}>Turn it off</ActionForm>}
     </div>
   </>
 )

@@ -87,6 +87,7 @@ async function start(parts: PageParts, request: Request, who: Who): Promise<Resp
 async function turnOn(parts: PageParts, request: Request, form: Form, who: Who): Promise<Response> {
   const outcome = await turnOnTwoStep(parts, who.signedIn, form.text('code'))
   if ('codes' in outcome) {
+    parts.signInNotes.notify(who.signedIn.member, 'two_step_on')
     return pageAnswer(request, 200, <RecoveryCodesPage viewer={who.viewer} codes={outcome.codes} isFirst />)
   }
   const row = outcome.refusal === 'wrong_code' && (await parts.store.findTwoStep(who.signedIn.member.id))
@@ -101,11 +102,13 @@ async function renewCodes(parts: PageParts, request: Request, form: Form, who: W
   const replaces = Number(form.text('replaces'))
   const outcome = await parts.store.renewRecoveryCodes({ ...own, codeHashes, replaces })
   if ('refusal' in outcome) return refuse(parts, request, who, outcome.refusal)
+  parts.signInNotes.notify(who.signedIn.member, 'recovery_codes_made')
   return pageAnswer(request, 200, <RecoveryCodesPage viewer={who.viewer} codes={codes} isFirst={false} />)
 }
 
 async function turnOff(parts: PageParts, request: Request, who: Who): Promise<Response> {
   const outcome = await parts.store.turnOffTwoStep({ memberId: who.signedIn.member.id, at: parts.clock.now() })
   if ('refusal' in outcome) return refuse(parts, request, who, outcome.refusal)
+  parts.signInNotes.notify(who.signedIn.member, 'two_step_off')
   return redirectAnswer(pathOf(who.viewer.app.publicId, 'you'), [flashCookie(parts.baseUrl, 'two_step_off')])
 }

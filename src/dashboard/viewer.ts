@@ -10,7 +10,7 @@ export type OwnAccount = { id: string; name: string; apps: { publicId: string; n
 /** Who looks at a page, and at which app; the account that owns it decides what they may do. */
 export type Viewer = {
   member: Pick<MemberRow, 'id' | 'email'> & { role: Role }
-  account: { id: string; name: string }
+  account: { id: string; name: string; requiresTwoStep: boolean }
   /** all that they are in, this one among them */
   accounts: OwnAccount[]
   app: AppRow
@@ -30,7 +30,7 @@ export async function findViewer(
   const app = place ? await store.findAppByPublicId(appId) : null
   if (!place || !app) return null
   const flash = sayFlash(told, place)
-  const account = { id: place.accountId, name: place.accountName }
+  const account = { id: place.accountId, name: place.accountName, requiresTwoStep: place.requiresTwoStep }
   return { member: { id, email, role: place.role }, account, accounts: toAccounts(places), app, flash }
 }
 

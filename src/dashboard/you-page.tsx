@@ -23,6 +23,8 @@ type YouProps = {
   shown: Page<SessionRow>
   currentId: string
   twoStep: TwoStepRow | null
+  /** the accounts that require two-step sign-in */
+  requiredBy: string[]
   now: number
   errors: YouErrors
 }
@@ -36,7 +38,7 @@ export const YouPage = (props: YouProps) => (
     state={`You are ${props.viewer.member.email}, ${ROLE_WORDS[props.viewer.member.role]} of the account ${props.viewer.account.name}.`}
   >
     <PasswordSection {...props} />
-    <TwoStepSection viewer={props.viewer} twoStep={props.twoStep} error={props.errors.twoStep} />
+    <TwoStepSection {...props} error={props.errors.twoStep} />
     <SessionsSection {...props} />
   </Frame>
 )
@@ -77,7 +79,10 @@ const SessionsSection = ({ viewer, sessions, shown, currentId, now, errors }: Yo
         <ActionForm action={`${pathOf(viewer.app.publicId, 'you')}/sessions`}>End all others</ActionForm>
       )}
     </div>
-    <p class="hint">A session ends 12 hours after it was last used, and 30 days after it began.</p>
+    <p class="hint">
+      A session ends 12 hours after it was last used, and 30 days after it began. You have at most 20; a further one
+      ends the one that was used longest ago.
+    </p>
     {errors.sessions && <Notice kind="error">{errors.sessions}</Notice>}
     <Table label="Sessions" columns={columnsOf(viewer, currentId, now)} rows={shown.rows} idOf={({ id }) => id} />
     <Pager {...shown} />

@@ -32,8 +32,11 @@ export const youRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/you/sessions',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'viewer' }, (form, viewer, signedIn) =>
-          endSessions(parts, request, form, { viewer, signedIn }),
+        takeForm(
+          parts,
+          request,
+          { appId: app, role: 'viewer', confirm: { to: 'end sessions' }, page: 'you' },
+          (form, viewer, signedIn) => endSessions(parts, request, form, { viewer, signedIn }),
         ),
       { parse: 'none' },
     )
@@ -49,12 +52,15 @@ export async function showYou(
   status = 200,
 ) {
   const list = await sessions.list(who.signedIn.member.id)
+  const places = await store.listPlaces(who.signedIn.member.id)
+  const requiring = places.filter(({ requiresTwoStep }) => requiresTwoStep).map(({ accountName }) => accountName)
   const page = (
     <YouPage
       viewer={who.viewer}
       sessions={list}
       shown={pageOf(list, pathOf(who.viewer.app.publicId, 'you'), request)}
       currentId={who.signedIn.session.id}
+      requiredBy={[...new Set(requiring)]}
       twoStep={await store.findTwoStep(who.signedIn.member.id)}
       now={clock.now()}
       errors={errors}
@@ -74,6 +80,7 @@ async function changePassword(parts: PageParts, request: Request, form: Form, wh
   if ('token' in outcome) {
     const known = parts.signIns.knownMark({ ...who.signedIn.member, passwordHash })
     const cookies = [sessionCookie(parts.baseUrl, outcome.token), knownCookie(parts.baseUrl, known)]
+    parts.signInNotes.notify(who.signedIn.member, 'password_changed')
     return done(parts, who, 'password_changed', cookies)
   }
   const { status, message } = REFUSALS[outcome.refusal]

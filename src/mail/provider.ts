@@ -47,7 +47,7 @@ export const replyOf = (outcome: Outcome): string | undefined => {
 /** What a mail server did not take, with its full answer: for the log. */
 export type NoteServer = (line: Asked & { reason: string; answer: string }) => void
 /** What it was asked for: a delivery by its id, or a test email or a check of the server. */
-type Asked = { about: string; appId: string; server: string }
+type Asked = { about: string; appId: string | null; server: string }
 
 export function noteAnswer(
   { noteServer }: { noteServer: NoteServer },

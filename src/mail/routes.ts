@@ -103,6 +103,17 @@ export function createRoutes(defaults: MailDefaults, { monotonicMs, dialOwn, cre
         provider,
       }
     },
+    /** By which mail that is no app's own may leave; null where the sender or the server is missing. */
+    findForNotice(settings: MailSettings | null): Omit<Route, 'own' | 'replyTo'> | null {
+      const from = settings ? findFrom({}, settings, sender) : sender
+      const server = serverOf(settings ?? { smtpUrl: null })
+      if (from === null || server === null) return null
+      const named = nameLogin(server)
+      const { login, provider = createProvider(server.url, dialFor(server)) } = named
+      named.provider = provider
+      const dkim = settings && readDkim(settings)
+      return provider && { from, dkim, server: placeOf(server), login, provider }
+    },
     /** null where nothing leaves, or what was set is no address of a mail server. */
     findServer(settings: MailSettings): { server: SmtpServer; dial: Dial } | null {
       const found = serverOf(settings)

@@ -8,6 +8,7 @@ import { createGuardedDial, type Dial } from './dial.ts'
 import { createDispatch, type DispatchParts } from './dispatch.ts'
 import { createHanded } from './handed.ts'
 import { noteAnswer, type Provider } from './provider.ts'
+import { findNoticeSender } from './notice.ts'
 import { createRoutes, type MailDefaults } from './routes.ts'
 import { renderSample } from './samples.ts'
 import { checkServer } from './server-check.ts'
@@ -65,6 +66,7 @@ export function createSender(sending: SenderParts): Sender {
     sender: routes.sender,
     preview: (sample) => renderSample(sample, `${baseUrl}/u/preview`),
     sendTest: (sample, to) => sendTest({ ...sending, routes }, sample, to),
+    findNoticeSender: (apps) => findNoticeSender({ ...sending, routes }, apps),
     async checkServer({ publicId: appId }, settings) {
       const found = routes.findServer(settings)
       if (found === null) return null

@@ -7,11 +7,13 @@ const CLEAN_UP_MS = 60_000
 /** So little of the audit list is lost when the machine stops at once. */
 const SAVE_CALLS_MS = 1_000
 
+const SAVE_SIGN_INS_MS = 10_000
+
 export type Chores = { stop(): void }
 
 /** What has to be done now and then. A chore that fails is logged and tried again next time. */
 export function startChores(
-  { access, limits, flood, snippetLimits, notes, calls, store, clock }: Parts,
+  { access, limits, flood, snippetLimits, notes, calls, signInNotes, store, clock }: Parts,
   log: Log,
 ): Chores {
   const every = (ms: number, name: string, work: () => Promise<void>) =>
@@ -22,6 +24,7 @@ export function startChores(
     every(SAVE_USES_MS, 'save key uses', access.saveUses),
     every(SAVE_USES_MS, 'save notes', notes.save),
     every(SAVE_CALLS_MS, 'save calls', calls.save),
+    every(SAVE_SIGN_INS_MS, 'save failed sign-ins', () => signInNotes.save()),
     every(CLEAN_UP_MS, 'clean up', async () => {
       limits.forgetIdle()
       flood.forgetIdle()

@@ -70,6 +70,7 @@ async function drain({ http, answer, health, log, chores, lock, parts, sender, s
   await parts.access.saveUses()
   await parts.notes.save()
   await parts.calls.save()
+  await parts.signInNotes.save({ all: true })
   await parts.store.close()
   lock.release()
   log.write('info', 'stopped')

@@ -164,6 +164,14 @@ export function createAccountWrites({ db, messages, sealer }: Parts) {
       return DONE
     },
 
+    /** Whether all members need two-step sign-in to open the account. */
+    requireTwoStep({ isRequired, ...change }: Change & { isRequired: boolean }): Done {
+      const set = { requiresTwoStep: isRequired }
+      orm.update(tables.accounts).set(set).where(eq(tables.accounts.id, change.accountId)).run()
+      audit(change, isRequired ? 'account.require_two_step' : 'account.allow_one_step', change.accountId)
+      return DONE
+    },
+
     setPlan({ plan, ...change }: Change & { plan: Partial<Plan> }): Done {
       if (Object.keys(plan).length === 0) return DONE
       orm.update(tables.accounts).set(plan).where(eq(tables.accounts.id, change.accountId)).run()

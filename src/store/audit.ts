@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { and, desc, eq, isNotNull, isNull, lt, or } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { makeTextId } from './ids.ts'
 import { auditEntries } from './schema.ts'
@@ -9,13 +10,46 @@ export const DONE: Done = { done: true }
 /** Who changes what. `actor` is "cli", "link" (whoever holds it), a member id or a key id. */
 export type Change = { accountId: string; actor: string; at: number }
 
-/** Adds a line to the audit list, in the transaction of what it tells. */
+/** Of a sign-in: the keyed hash of the address, and how many equal ones the row stands for. */
+export type SignInMark = { address: string; count?: number }
+
+/** Adds a line to the audit log, in the transaction of what it describes. */
 export function createAudit(db: Database) {
   const orm = drizzle(db)
-  return ({ accountId, actor, at }: Change, action: string, subject: string): void => {
+  return ({ accountId, actor, at }: Change, action: string, subject: string, mark?: SignInMark): void => {
     orm
       .insert(auditEntries)
-      .values({ id: makeTextId('aud', at), accountId, actor, action, subject, createdAt: at })
+      .values({ id: makeTextId('aud', at), accountId, actor, action, subject, createdAt: at, ...mark })
       .run()
+  }
+}
+
+type AuditEntry = typeof auditEntries.$inferSelect
+
+/** `before`: the entry that the page before ended with. */
+type AuditQuery = {
+  accountId: string
+  kind: 'all' | 'sign_ins' | 'changes'
+  before: { at: number; id: string } | null
+  limit: number
+}
+
+export function createAuditReads(db: Database) {
+  const orm = drizzle(db)
+  const { createdAt, address, accountId, id } = auditEntries
+  return {
+    /** The newest first. */
+    listAudit(query: AuditQuery): AuditEntry[] {
+      const { before } = query
+      const older = before && or(lt(createdAt, before.at), and(eq(createdAt, before.at), lt(id, before.id)))
+      const kind = { all: undefined, sign_ins: isNotNull(address), changes: isNull(address) }[query.kind]
+      return orm
+        .select()
+        .from(auditEntries)
+        .where(and(eq(accountId, query.accountId), kind, older ?? undefined))
+        .orderBy(desc(createdAt), desc(id))
+        .limit(query.limit)
+        .all()
+    },
   }
 }

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, eq, isNotNull, isNull, ne } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createLinks } from './links.ts'
-import { members, memberships } from './schema.ts'
+import { accounts, members, memberships } from './schema.ts'
 import type { Role } from './types.ts'
 
 type Person = { id: string; email: string; passwordHash: string | null }
@@ -61,6 +61,22 @@ export function createMemberships(db: Database) {
     /** The accounts that a person is invited to. */
     listInvited: (memberId: string): string[] => accountsWhere(memberId, isNull(memberships.acceptedAt)),
     listAll: (memberId: string): string[] => accountsWhere(memberId),
+
+    /** Whether an account that the person is in asks for two-step sign-in. */
+    needsTwoStep: (memberId: string): boolean =>
+      orm
+        .select({ id: accounts.id })
+        .from(memberships)
+        .innerJoin(accounts, eq(accounts.id, memberships.accountId))
+        .where(
+          and(
+            eq(memberships.memberId, memberId),
+            isNotNull(memberships.acceptedAt),
+            eq(accounts.requiresTwoStep, true),
+          ),
+        )
+        .limit(1)
+        .get() !== undefined,
 
     /** Whether somebody else could go on: without an owner nobody could ever invite one. */
     hasOtherOwner: (accountId: string, memberId: string): boolean =>

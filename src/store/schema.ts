@@ -2,6 +2,7 @@
  * The tables as Drizzle sees them, for the quiet paths. The migrations create them; a test holds the two together.
  * What a column means stands in the migrations.
  */
+import { isNotNull, isNull } from 'drizzle-orm'
 import { index, integer, primaryKey, sqliteTable, text, unique, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import {
   DELIVERY_STATES,
@@ -22,6 +23,7 @@ export const accounts = sqliteTable('accounts', {
   mcpCallsPerMinute: integer('mcp_calls_per_minute'),
   snippetLimits: integer('snippet_limits', { mode: 'boolean' }).notNull(),
   createdAt: integer('created_at').notNull(),
+  requiresTwoStep: integer('requires_two_step', { mode: 'boolean' }).notNull().default(false),
 })
 
 export const members = sqliteTable('members', {
@@ -269,8 +271,14 @@ export const auditEntries = sqliteTable(
     action: text('action').notNull(),
     subject: text('subject'),
     createdAt: integer('created_at').notNull(),
+    address: text('address'),
+    count: integer('count').notNull().default(1),
   },
-  (t) => [index('audit_entries_by_account').on(t.accountId, t.createdAt)],
+  (t) => [
+    index('audit_entries_by_account').on(t.accountId, t.createdAt),
+    index('audit_entries_of_sign_ins').on(t.createdAt).where(isNotNull(t.address)),
+    index('audit_entries_of_changes').on(t.accountId, t.createdAt).where(isNull(t.address)),
+  ],
 )
 
 export const sessions = sqliteTable(

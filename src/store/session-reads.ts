@@ -7,7 +7,8 @@ import type { MemberRow } from './types.ts'
 
 /** Every page asks for them, and somebody may be in a hundred accounts: one statement, prepared once. */
 const PLACES = `
-  SELECT accounts.id AS accountId, accounts.name AS accountName, role, public_id AS appId, apps.name AS appName
+  SELECT accounts.id AS accountId, accounts.name AS accountName, role, requires_two_step AS requiresTwoStep,
+    public_id AS appId, apps.name AS appName
   FROM memberships JOIN accounts ON accounts.id = memberships.account_id JOIN apps ON apps.account_id = accounts.id
   WHERE member_id = ? AND accepted_at IS NOT NULL
   ORDER BY accepted_at, accounts.id, apps.id`
@@ -16,7 +17,7 @@ const PLACES = `
 export function createSessionReads(db: Database) {
   const orm = drizzle(db)
   const { members, memberships, sessions } = tables
-  const places = db.prepare<Place, [string]>(PLACES)
+  const places = db.prepare<Omit<Place, 'requiresTwoStep'> & { requiresTwoStep: number }, [string]>(PLACES)
   const toSession = ({ tokenHash: _, ...session }: typeof sessions.$inferSelect): SessionRow => session
   const toMember = ({ createdAt: _, ...member }: typeof members.$inferSelect): MemberRow => member
 
@@ -46,7 +47,8 @@ export function createSessionReads(db: Database) {
         })),
 
     /** All apps that a person may open, those of one account together, the first joined and made first. */
-    listPlaces: (memberId: string): Place[] => places.all(memberId),
+    listPlaces: (memberId: string): Place[] =>
+      places.all(memberId).map((place) => ({ ...place, requiresTwoStep: place.requiresTwoStep === 1 })),
 
     /** What a one-time link of a member leads to. */
     findMemberLink(tokenHash: string, now: number): MemberLink | null {

@@ -30,7 +30,18 @@ export type MemberEntry = {
 }
 
 /** An app that a person may open, and what they may do there. */
-export type Place = { accountId: string; accountName: string; role: Role; appId: string; appName: string }
+export type Place = {
+  accountId: string
+  accountName: string
+  role: Role
+  /** whether the account asks all of its members for two-step sign-in */
+  requiresTwoStep: boolean
+  appId: string
+  appName: string
+}
+
+/** Failed sign-ins of a member that are alike. `address` is a keyed hash, or 'several'. */
+export type FailedSignIns = { memberId: string; action: string; address: string; count: number; at: number }
 
 /**
  * A one-time link of a member that can still be used. `invited`: to which account, where it is an invitation.

@@ -1,21 +1,29 @@
 import type { Database } from 'bun:sqlite'
-import { and, eq, isNotNull, ne } from 'drizzle-orm'
+import { and, desc, eq, gt, isNotNull, isNull, ne, notInArray } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { createAudit, type Done, DONE } from './audit.ts'
+import { type Change, createAudit, type Done, DONE, type SignInMark } from './audit.ts'
 import { createMemberships } from './memberships.ts'
-import { members, sessions, twoSteps } from './schema.ts'
-import type { NewSession } from './session-types.ts'
+import { auditEntries, members, sessions, twoSteps } from './schema.ts'
+import type { FailedSignIns, NewSession } from './session-types.ts'
 import { createSetUpEnd } from './two-step-writes.ts'
 import type { Refused } from './types.ts'
 
 type Own = { memberId: string; sessionId: string; at: number }
+/** `address` is a keyed hash. */
 type Start = {
   session: NewSession
   passwordHash: string
+  address: string
   isSecondStepDone?: boolean
   replaces: string | null
   at: number
 }
+
+/** Sessions of a member at once; a further one ends those that were used longest ago. */
+export const MOST_SESSIONS = 20
+
+/** So often at most a member gets the same notice. */
+const NOTICE_EVERY_MS = 24 * 3_600_000
 
 /**
  * Where members are signed in. What follows from a password carries the hash it was compared with: when that is not the
@@ -25,7 +33,7 @@ export function createSessionWrites(db: Database) {
   const orm = drizzle(db)
   const audit = createAudit(db)
 
-  const { listJoined } = createMemberships(db)
+  const { listJoined, findById } = createMemberships(db)
   const forgetSetUp = createSetUpEnd(db)
 
   const isHashOf = (memberId: string, passwordHash: string): boolean =>
@@ -35,9 +43,30 @@ export function createSessionWrites(db: Database) {
       .where(and(eq(members.id, memberId), eq(members.passwordHash, passwordHash)))
       .get() !== undefined
 
-  /** Each account is told of its own member. */
-  const auditEverywhere = (memberId: string, at: number, action: string, subject: string): void => {
-    for (const accountId of listJoined(memberId)) audit({ accountId, actor: memberId, at }, action, subject)
+  /** In each account that the member is in. */
+  const auditEverywhere = (
+    { memberId, at, actor = memberId }: { memberId: string; at: number; actor?: string },
+    action: string,
+    subject: string,
+    mark?: SignInMark,
+  ): void => {
+    for (const accountId of listJoined(memberId)) audit({ accountId, actor, at }, action, subject, mark)
+  }
+
+  const dropOldest = ({ id, memberId }: NewSession): void => {
+    const others = and(eq(sessions.memberId, memberId), ne(sessions.id, id))
+    const kept = orm
+      .select({ id: sessions.id })
+      .from(sessions)
+      .where(others)
+      .orderBy(desc(sessions.lastSeenAt), desc(sessions.id))
+      .limit(MOST_SESSIONS - 1)
+      .all()
+    const keptIds = kept.map((one) => one.id)
+    orm
+      .delete(sessions)
+      .where(and(others, notInArray(sessions.id, keptIds)))
+      .run()
   }
 
   const hasTwoStep = (memberId: string): boolean =>
@@ -56,7 +85,7 @@ export function createSessionWrites(db: Database) {
      * step is on, which it may be only since the password was compared, there is no session without.
      */
     startSession(start: Start) {
-      const { session, passwordHash, replaces, at } = start
+      const { session, passwordHash, address, replaces, at } = start
       const isStepMissing = !start.isSecondStepDone && hasTwoStep(session.memberId)
       if (isStepMissing || !isHashOf(session.memberId, passwordHash)) return { refusal: 'not_found' } satisfies Refused
       if (replaces !== null) orm.delete(sessions).where(eq(sessions.tokenHash, replaces)).run()
@@ -64,7 +93,32 @@ export function createSessionWrites(db: Database) {
         .insert(sessions)
         .values({ ...session, createdAt: at, lastSeenAt: at, confirmedAt: at })
         .run()
-      auditEverywhere(session.memberId, at, 'session.start', session.id)
+      dropOldest(session)
+      auditEverywhere({ memberId: session.memberId, at }, 'session.start', session.id, { address })
+      return DONE
+    },
+
+    /** Wrong passwords and codes, gathered before they are written. */
+    noteFailedSignIns(failures: FailedSignIns[]): Done {
+      for (const { memberId, action, address, count, at } of failures) {
+        auditEverywhere({ memberId, at, actor: 'stranger' }, action, memberId, { address, count })
+      }
+      return DONE
+    },
+
+    /** Takes the right to send a member a notice, once a day for each. Refusals: already_done. */
+    claimNotice({ memberId, action, at }: { memberId: string; action: string; at: number }): Done | Refused {
+      const joined = listJoined(memberId)
+      const wanted = and(
+        eq(auditEntries.accountId, joined[0] ?? ''),
+        gt(auditEntries.createdAt, at - NOTICE_EVERY_MS),
+        isNull(auditEntries.address),
+        eq(auditEntries.action, action),
+        eq(auditEntries.subject, memberId),
+      )
+      const isSent = orm.select({ id: auditEntries.id }).from(auditEntries).where(wanted).limit(1).get() !== undefined
+      if (isSent || joined.length === 0) return { refusal: 'already_done' }
+      auditEverywhere({ memberId, at, actor: 'eventpost' }, action, memberId)
       return DONE
     },
 
@@ -84,16 +138,27 @@ export function createSessionWrites(db: Database) {
 
     /** One that has ended already stays so; another member's does not exist. */
     endSession(own: Own): Done {
-      orm.delete(sessions).where(isOwn(own)).run()
+      const ended = orm.delete(sessions).where(isOwn(own)).returning().get()
+      if (ended) auditEverywhere(own, 'session.end', ended.id)
+      return DONE
+    },
+
+    /** Ends all sessions of a member, by an owner of an account that they are in. Refusals: not_found. */
+    endMemberSessions({ membershipId, ...change }: Change & { membershipId: string }): Done | Refused {
+      const membership = findById(change.accountId, membershipId)
+      if (!membership?.acceptedAt) return { refusal: 'not_found' }
+      orm.delete(sessions).where(eq(sessions.memberId, membership.memberId)).run()
+      audit(change, 'member.end_sessions', membership.memberId)
       return DONE
     },
 
     /** Ends all sessions of a member but this one. */
-    endOtherSessions({ memberId, sessionId }: Own): Done {
+    endOtherSessions({ memberId, sessionId, at }: Own): Done {
       orm
         .delete(sessions)
         .where(and(eq(sessions.memberId, memberId), ne(sessions.id, sessionId)))
         .run()
+      auditEverywhere({ memberId, at }, 'session.end_others', memberId)
       return DONE
     },
 
@@ -108,7 +173,7 @@ export function createSessionWrites(db: Database) {
         .where(and(eq(sessions.memberId, memberId), ne(sessions.id, sessionId)))
         .run()
       forgetSetUp(memberId)
-      auditEverywhere(memberId, at, 'member.change_password', memberId)
+      auditEverywhere({ memberId, at }, 'member.change_password', memberId)
       return DONE
     },
   }

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { createAuditReads } from './audit.ts'
 import { createAccountReads } from './account-reads.ts'
 import { createBlankingRuns } from './blanking-runs.ts'
 import { createContactReads } from './contact-reads.ts'
@@ -63,6 +64,7 @@ const createReads = (db: Database, sealer: Sealer) => ({
   ...createRollupReads(db),
   ...createOutcomeReads(db),
   ...createSessionReads(db),
+  ...createAuditReads(db),
   ...createTwoStepReads(db, sealer),
   ...createMessageReads(db, sealer),
   ...createHistoryReads(db),

@@ -50,6 +50,7 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
   const orm = drizzle(db)
   const tell = createTelling(db)
   const endTwoStep = createTwoStepEnd(db)
+  const { needsTwoStep } = createMemberships(db)
 
   const putCodes = (memberId: string, codeHashes: string[]): void => {
     orm.delete(recoveryCodes).where(eq(recoveryCodes.memberId, memberId)).run()
@@ -122,8 +123,9 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
       return DONE
     },
 
-    /** Also one that is only being set up; without any, nothing is done. */
-    turnOffTwoStep(own: Own): Done {
+    /** Also one that is only being set up; without any, nothing is done. Refusals: two_step_required. */
+    turnOffTwoStep(own: Own): Done | Refused {
+      if (needsTwoStep(own.memberId)) return { refusal: 'two_step_required' }
       endTwoStep(own)
       return DONE
     },

@@ -30,6 +30,7 @@ export type WriteRefusal =
   | 'already_done'
   | 'last_owner'
   | 'reset_elsewhere'
+  | 'two_step_required'
   | 'not_found'
   | 'message_not_found'
   | 'message_name_taken'

@@ -15,6 +15,8 @@ const RETIRED_MS = 48 * 3_600_000
 const SETUP_MS = 3_600_000
 /** How long the audit list keeps a call over MCP. */
 const CALLS_MS = 90 * 24 * 3_600_000
+/** How long the audit log keeps sign-ins; changes stay. */
+export const SIGN_INS_KEPT_MS = 400 * 24 * 3_600_000
 /** At most this many rows of a kind in one commit, so that no request waits for the clean-up. */
 const ROWS_A_RUN = 500
 
@@ -31,6 +33,10 @@ export function createUpkeep(db: Database, timeline: Timeline) {
   const removeBatches = createBatchUpkeep(db, timeline)
   const calls = db.prepare(
     `DELETE FROM mcp_calls WHERE called_at <= ? AND id IN (SELECT id FROM mcp_calls ORDER BY id LIMIT ${ROWS_A_RUN})`,
+  )
+  const signIns = db.prepare(
+    `DELETE FROM audit_entries WHERE id IN
+       (SELECT id FROM audit_entries WHERE created_at <= ? AND address IS NOT NULL LIMIT ${ROWS_A_RUN})`,
   )
   const links = db.prepare('DELETE FROM one_time_links WHERE expires_at <= ?')
   const forms = db.prepare('DELETE FROM sent_forms WHERE sent_at <= ?')
@@ -60,6 +66,7 @@ export function createUpkeep(db: Database, timeline: Timeline) {
         records.run(expiredUntil(at)),
         usage.run(Math.floor(at / 1000) - USAGE_KEPT_S),
         calls.run(at - CALLS_MS),
+        signIns.run(at - SIGN_INS_KEPT_MS),
         links.run(at),
         forms.run(at - FORM_MS),
         sessions.run(at - IDLE_MS),

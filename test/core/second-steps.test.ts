@@ -3,11 +3,13 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { createAccount } from '../../src/core/accounts.ts'
 import { createSecondSteps } from '../../src/core/second-steps.ts'
 import type { Proof } from '../../src/core/sessions.ts'
+import type { SignInNotes } from '../../src/core/sign-in-notes.ts'
 import { createSignInTries } from '../../src/core/sign-in-tries.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { makeFolder } from '../store/samples.ts'
 
 const MINUTE = 60_000
+const NO_NOTES = { noteFailure: () => {} } as unknown as SignInNotes
 const MOST_WAITING = 10_000
 const { folder, remove } = makeFolder()
 const clock = { wall: 0, mono: 0, now: () => clock.wall, monotonicMs: () => clock.mono, steadyNow: () => clock.mono }
@@ -24,7 +26,12 @@ beforeEach(async () => {
   const member = await store.findMember('ada@example.com')
   if (!member) throw new Error('no member')
   proof = { member, passwordHash: 'argon' }
-  steps = createSecondSteps({ store, clock, tries: createSignInTries({ clock, addressKey: 'k' }) })
+  steps = createSecondSteps({
+    store,
+    clock,
+    tries: createSignInTries({ clock, addressKey: 'k' }),
+    signInNotes: NO_NOTES,
+  })
 })
 afterEach(async () => {
   await store.close()

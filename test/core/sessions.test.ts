@@ -27,7 +27,10 @@ beforeEach(async () => {
   await createAccount({ store, now: clock.now(), actor: 'test' }, beginning, { onlyFirst: true, setupToken: null })
   const member = await store.findMember('ada@example.com')
   if (!member) throw new Error('no member')
-  const started = await sessions.start({ member, passwordHash: 'argon' }, 'Firefox', null)
+  const started = await sessions.start(
+    { member, passwordHash: 'argon' },
+    { browser: 'Firefox', address: 'a', replaces: null },
+  )
   token = 'token' in started ? started.token : ''
   expect(await sessions.find(token)).not.toBeNull()
 })

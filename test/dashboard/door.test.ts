@@ -58,6 +58,8 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['members/role', 'owner', { member: 'ada', role: 'viewer' }],
   ['members/link', 'owner', { member: 'ada' }],
   ['members/remove', 'owner', { member: 'ada' }],
+  ['members/sessions', 'owner', { member: 'ada' }],
+  ['members/two-step', 'owner', { required: 'no' }],
   ['new-app', 'owner', { app: '' }],
   ['you/password', 'viewer', { newPassword: 'short' }],
   ['you/sessions', 'viewer', { session: 'ses_none' }],
@@ -117,7 +119,7 @@ test('every page of an app is shown to each of the three', async () => {
     if (path.endsWith('/members/edit')) continue
     for (const role of ROLES) {
       const { status } = await browser.get(await fill(path, accounts[role]))
-      const isOwners = /\/(keys|members)\/new$|\/new-app$/.test(path)
+      const isOwners = /\/(keys|members)\/new$|\/new-app$|\/audit$/.test(path)
       expect([path, role, status]).toEqual([path, role, isOwners && role !== 'owner' ? 403 : 200])
     }
   }

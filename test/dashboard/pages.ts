@@ -11,6 +11,7 @@ import { createCallLog } from '../../src/core/call-log.ts'
 import { createFloodGuard } from '../../src/core/flood.ts'
 import { createLimits } from '../../src/core/limits.ts'
 import { createRehearsals } from '../../src/core/rehearsals/index.ts'
+import { createSignInNotes, type NoteSecurity } from '../../src/core/sign-in-notes.ts'
 import { createSnippetLimits } from '../../src/core/snippet-limits.ts'
 import type { Parts } from '../../src/core/parts.ts'
 import { noteFacts } from '../../src/core/request-facts.ts'
@@ -25,6 +26,8 @@ export const DAY = 86_400_000
 
 export const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>'&lt;{{event.x}}</textarea></title>`
 
+export type SecurityNote = { level: string; message: string } & Record<string, unknown>
+
 type Options = { baseUrl?: string; host?: string; resolveTxt?: Parts['resolveTxt']; mail?: Partial<SenderParts> }
 
 export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail }: Options = {}) {
@@ -32,6 +35,9 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   const store = await openStore(folder, { threads: false })
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
   const feed = createFeed({ store })
+  const notes: SecurityNote[] = []
+  const noteSecurity: NoteSecurity = (level, message, fields) => void notes.push({ level, message, ...fields })
+  const mailer = createTestSender({ store, clock }, mail)
   const parts: Parts = {
     store,
     clock,
@@ -39,7 +45,9 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     addressKey: 'k',
     unsubscribeKey: 'u',
     previewKey: 'p',
-    mailer: createTestSender({ store, clock }, mail),
+    mailer,
+    noteSecurity,
+    signInNotes: createSignInNotes({ store, clock, addressKey: 'k', baseUrl, mailer, noteSecurity }),
     resolveTxt,
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
@@ -61,6 +69,8 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     parts,
     folder,
     clock,
+    /** what the log of the service got about security */
+    securityLog: notes,
     handle,
     /** Opens a one-time link, whose page is at its address without the token. */
     async openLink(path: string): Promise<Response> {

@@ -232,7 +232,8 @@ describe('between the two steps', () => {
     const ada = await step.asked()
     await step.send(ada, step.now())
     const browser = await step.asked()
-    await ada.post(twoStepPath(step.pages, '/off'), { confirmPassword: PASSWORD })
+    const [confirmCode = ''] = step.codes
+    await ada.post(twoStepPath(step.pages, '/off'), { confirmPassword: PASSWORD, confirmCode })
     expect((await step.send(browser, step.now(1))).location).toBe('/sign-in?next=%2F&expired=1')
     expect((await browser.signIn('ada@example.com')).location).toBe('/')
   })

@@ -32,6 +32,9 @@ function audited(): unknown[] {
   return rows
 }
 
+/** What is asked for before a change, with the code of now. */
+const confirmation = (secret: string) => ({ confirmPassword: PASSWORD, confirmCode: codeAt(secret, pages.clock.ms) })
+
 describe('setting it up', () => {
   test('is offered, and asks for the password however lately that was typed', async () => {
     expect(await sectionOf()).toMatchObject({ state: 'Off', buttons: ['Set it up'] })
@@ -97,7 +100,8 @@ describe('setting it up', () => {
     expect(seen.hint).toContain('since 3 May 2026, 12:00 UTC. All 10 recovery codes are left.')
     for (const text of [secret, ...(await codesOf(html))]) expect(seen.html).not.toContain(text)
     expect((await ada.post(path('/on'), { code })).status).toBe(409)
-    expect((await ada.post(path(), { confirmPassword: PASSWORD })).status).toBe(409)
+    pages.clock.ms += STEP_MS
+    expect((await ada.post(path(), confirmation(secret))).status).toBe(409)
     const id = await memberId()
     expect(audited()).toEqual([{ action: 'two_step.turn_on', actor: id, subject: id }])
   })
@@ -115,9 +119,11 @@ describe('setting it up', () => {
       attributesOf(html, 'main form', 'action'),
       attributesOf(html, '[name=replaces]', 'value'),
     ])
-    const renewed = await ada.post(action[0] ?? '', { replaces: replaces[0] ?? '', confirmPassword: PASSWORD })
+    const fields = { replaces: replaces[0] ?? '' }
+    const renewed = await ada.post(action[0] ?? '', { ...fields, ...confirmation(secret) })
     expect([renewed.status, (await codesOf(renewed.html)).length]).toEqual([200, 10])
-    const again = await ada.post(action[0] ?? '', { replaces: replaces[0] ?? '', confirmPassword: PASSWORD })
+    pages.clock.ms += STEP_MS
+    const again = await ada.post(action[0] ?? '', { ...fields, ...confirmation(secret) })
     expect([again.status, await textOf(again.html, 'h1')]).toEqual([409, ['Two-step sign-in is on']])
   })
 
@@ -185,18 +191,19 @@ describe('setting it up', () => {
 describe('new recovery codes', () => {
   const replaces = async () => (await attributesOf((await sectionOf()).html, '[name=replaces]', 'value'))[0] ?? ''
 
-  test('ask for the password, replace those before, and are made once by one form', async () => {
-    const { codes } = await turnOn(pages, ada)
+  test('ask for the password and a code, replace those before, and are made once by one form', async () => {
+    const { secret, codes } = await turnOn(pages, ada)
     const fields = { replaces: await replaces() }
     expect(await textOf((await ada.post(path('/codes'), fields)).html, 'h1')).toEqual(['Your password, again'])
-    const { status, html } = await ada.post(path('/codes'), { ...fields, confirmPassword: PASSWORD })
+    const { status, html } = await ada.post(path('/codes'), { ...fields, ...confirmation(secret) })
     expect([status, await textOf(html, '.lead')]).toEqual([
       200,
       ['They work from now on, and those before do not any more.'],
     ])
     const made = await codesOf(html)
     expect([made.length, made.filter((code) => codes.includes(code))]).toEqual([10, []])
-    expect((await ada.post(path('/codes'), { ...fields, confirmPassword: PASSWORD })).status).toBe(409)
+    pages.clock.ms += STEP_MS
+    expect((await ada.post(path('/codes'), { ...fields, ...confirmation(secret) })).status).toBe(409)
     const browser = createBrowser(pages)
     await browser.signIn('ada@example.com')
     expect((await browser.post('/sign-in/code', { recoveryCode: codes[0] ?? '' })).status).toBe(400)
@@ -229,12 +236,40 @@ describe('new recovery codes', () => {
   })
 })
 
-test('turning it off asks for the password, and then the password alone signs in', async () => {
-  await turnOn(pages, ada)
+describe('changing it needs a code beside the password', () => {
+  test('and a wrong or a used one changes nothing', async () => {
+    const { secret } = await turnOn(pages, ada)
+    const asked = await ada.post(path('/off'))
+    expect(await attributesOf(asked.html, 'main input[id]', 'name')).toEqual(['confirmPassword', 'confirmCode'])
+    const right = confirmation(secret)
+    for (const confirmCode of ['', '000000', codeAt(secret, pages.clock.ms - 2 * STEP_MS)]) {
+      const { status, html } = await ada.post(path('/off'), { ...right, confirmCode })
+      expect([status, await textOf(html, '#confirmCode-fault')]).toEqual([
+        400,
+        ['Error: This code is wrong, or was used before.'],
+      ])
+    }
+    pages.clock.ms += STEP_MS
+    expect((await ada.post(path('/off'), { ...confirmation(secret), confirmPassword: 'wrong' })).status).toBe(400)
+    expect(await isOn()).toBe(true)
+    expect((await ada.post(path('/off'), confirmation(secret))).status).toBe(303)
+  })
+
+  test('for which a recovery code does too, once', async () => {
+    const { codes } = await turnOn(pages, ada)
+    const fields = { confirmPassword: PASSWORD, confirmCode: codes[0] ?? '' }
+    expect((await ada.post(path(), fields)).status).toBe(409)
+    expect((await ada.post(path(), fields)).status).toBe(400)
+    expect((await sectionOf()).hint).toContain('9 of 10 recovery codes are left.')
+  })
+})
+
+test('turning it off asks for the password and a code, and then the password alone signs in', async () => {
+  const { secret } = await turnOn(pages, ada)
   expect(await textOf((await ada.post(path('/off'))).html, 'h1')).toEqual(['Your password, again'])
   expect((await ada.post(path('/off'), { confirmPassword: 'wrong' })).status).toBe(400)
   expect(await isOn()).toBe(true)
-  const { status, location } = await ada.post(path('/off'), { confirmPassword: PASSWORD })
+  const { status, location } = await ada.post(path('/off'), confirmation(secret))
   expect([status, location, await isOn()]).toEqual([303, pages.at('you'), false])
   expect(await textOf((await ada.get(location ?? '')).html, '[role=status]')).toEqual([
     'Done: Two-step sign-in is off. From now on your password alone signs you in.',

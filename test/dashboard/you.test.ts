@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { MOST_SESSIONS } from '../../src/store/session-writes.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from './browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
 
@@ -81,6 +82,34 @@ describe('the list of sessions', () => {
     expect((await third.get(pages.at('you'))).status).toBe(303)
     await first.post(`${pages.at('you')}/sessions`)
     expect([(await second.get(pages.at('you'))).status, (await first.get(pages.at('you'))).status]).toEqual([303, 200])
+  })
+
+  test('asks for the password again before it ends any, when it was typed long ago', async () => {
+    const browser = await pages.signedIn()
+    await pages.signedIn()
+    pages.clock.ms += 10 * MINUTE
+    const path = `${pages.at('you')}/sessions`
+    const asked = await browser.post(path)
+    expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Your password, again']])
+    const member = await pages.store.findMember('ada@example.com')
+    const listed = async () => (await pages.store.listSessions(member?.id ?? '')).length
+    expect(await listed()).toBe(2)
+    expect((await browser.post(path, { confirmPassword: PASSWORD })).status).toBe(303)
+    expect(await listed()).toBe(1)
+  })
+
+  test('holds at most 20: a further one ends the one that was used longest ago', async () => {
+    const browsers: Awaited<ReturnType<AccountPages['signedIn']>>[] = []
+    for (let i = 0; i < MOST_SESSIONS + 2; i++) {
+      pages.clock.ms += MINUTE
+      browsers.push(await pages.signedIn())
+      // the first one is used all the time
+      await browsers[0]?.get(pages.at('you'))
+    }
+    const member = await pages.store.findMember('ada@example.com')
+    expect(await pages.store.listSessions(member?.id ?? '')).toHaveLength(MOST_SESSIONS)
+    const statuses = await Promise.all(browsers.map(async (browser) => (await browser.get(pages.at('you'))).status))
+    expect(statuses).toEqual([200, 303, 303, ...Array(MOST_SESSIONS - 1).fill(200)])
   })
 
   test('ends nobody else’s', async () => {

@@ -33,8 +33,9 @@ const indexesOf = (table: string) =>
       columns: db.query('SELECT name FROM pragma_index_info(?) ORDER BY seqno').values(index.name).flat().map(String),
     }))
 
-const byColumns = (a: { columns: unknown[] }, b: { columns: unknown[] }): number =>
-  String(a.columns) < String(b.columns) ? -1 : 1
+type Named = { columns: unknown[]; name: string | null }
+const keyOf = ({ columns, name }: Named): string => `${String(columns)} ${name}`
+const byColumns = (a: Named, b: Named): number => (keyOf(a) < keyOf(b) ? -1 : 1)
 
 /** The same of Drizzle's view. A unique constraint has a name only where the migration gives its index one. */
 function describedBy(table: SQLiteTable) {

@@ -11,13 +11,18 @@ import { useFolder } from './databases.ts'
 import { AT } from './samples.ts'
 import { createFeed, held, rest, wanted } from './timeline-rows.ts'
 
+/** What later versions added. */
+const UNDO_LATER = `DROP INDEX audit_entries_of_sign_ins; DROP INDEX audit_entries_of_changes;
+  ALTER TABLE audit_entries DROP COLUMN address; ALTER TABLE audit_entries DROP COLUMN count;
+  ALTER TABLE accounts DROP COLUMN requires_two_step;`
+
 const folder = useFolder()
 
 test('batches of an older database are put in order, and those are held that belong there', () => {
   const db = folder.open()
   createFeed(db).commit(10)
   const [old, young] = [AT - 1_000, AT + 1_000]
-  db.run(`DROP TABLE snippet_batches; DROP TABLE timeline_runs; DROP TABLE timeline_run_rows;
+  db.run(`${UNDO_LATER} DROP TABLE snippet_batches; DROP TABLE timeline_runs; DROP TABLE timeline_run_rows;
     ALTER TABLE timeline RENAME COLUMN id TO event_id; DELETE FROM install WHERE name = 'timeline_merged_until';
     PRAGMA user_version = 11;
     CREATE TABLE snippet_batches (app_id INTEGER NOT NULL, contact_id INTEGER NOT NULL, batch INTEGER NOT NULL,
@@ -55,7 +60,7 @@ test('an older database is filled when it is brought up to date', () => {
   const db = folder.open()
   createFeed(db).commit(1_000)
   const file = databasePath(folder.path())
-  db.run(`DROP TABLE timeline; DROP TABLE timeline_runs; DROP TABLE timeline_run_rows;
+  db.run(`${UNDO_LATER} DROP TABLE timeline; DROP TABLE timeline_runs; DROP TABLE timeline_run_rows;
     DELETE FROM install WHERE name LIKE 'timeline_%until';
     CREATE INDEX events_by_contact ON events (contact_id, type); PRAGMA user_version = 10`)
   const upgraded = folder.open()

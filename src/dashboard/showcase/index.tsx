@@ -24,7 +24,7 @@ const app = (id: number, name: string) => ({
 
 const VIEWER: Viewer = {
   member: { id: 'mem_1', email: 'ada.lovelace@analytical-engines.example.com', role: 'owner' },
-  account: { id: 'acc_1', name: 'Analytical Engines' },
+  account: { id: 'acc_1', name: 'Analytical Engines', requiresTwoStep: false },
   accounts: [
     {
       id: 'acc_1',

@@ -11,6 +11,7 @@ import keptMails from './0010_kept_mails.sql' with { type: 'text' }
 import timeline from './0011_timeline.sql' with { type: 'text' }
 import batchesInOrder from './0012_batches_in_order.sql' with { type: 'text' }
 import timelineRuns from './0013_timeline_runs.sql' with { type: 'text' }
+import signInAudit from './0014_sign_in_audit.sql' with { type: 'text' }
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
 export const MIGRATIONS: readonly string[] = [
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly string[] = [
   timeline,
   batchesInOrder,
   timelineRuns,
+  signInAudit,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

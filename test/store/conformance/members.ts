@@ -15,7 +15,7 @@ const session = (id: string, memberId = 'mem_1') => ({ id, tokenHash: `hash of $
 /** The life of two members of one account, in order. */
 export function testMembers(store: Fresh): void {
   const start = (id: string, passwordHash: string, replaces: string | null = null, at = AT) =>
-    store().startSession({ session: session(id), passwordHash, replaces, at })
+    store().startSession({ session: session(id), address: 'address', passwordHash, replaces, at })
   const listed = async (memberId = 'mem_1') => (await store().listSessions(memberId)).map(({ id }) => id)
 
   test('an owner is found by the email, with the hash of the password', async () => {
@@ -139,6 +139,7 @@ export function testMembers(store: Fresh): void {
     ])
     expect(await store().setRole({ ...by, membershipId: 'own_1', role: 'owner' })).toEqual(DONE)
     await store().startSession({
+      address: 'address',
       session: session('ses_eve', 'mem_eve'),
       passwordHash: 'argon',
       replaces: null,

@@ -41,7 +41,14 @@ export function testMemberships(store: Fresh): void {
     await store().createAccount(newAccount(1, { member: withPassword(1) }))
     await store().createAccount(newAccount(2, { member: withPassword(2) }))
     expect(await store().listPlaces('mem_1')).toEqual([
-      { accountId: 'acc_1', accountName: 'Account 1', role: 'owner', appId: 'app_1', appName: 'App 1' },
+      {
+        accountId: 'acc_1',
+        accountName: 'Account 1',
+        role: 'owner',
+        requiresTwoStep: false,
+        appId: 'app_1',
+        appName: 'App 1',
+      },
     ])
     expect(await store().listPlaces('mem_none')).toEqual([])
   })
@@ -152,7 +159,7 @@ export function testMemberships(store: Fresh): void {
 
   test('whoever is removed stays in their other accounts, and goes with the last one', async () => {
     const session = { id: 'ses_1', tokenHash: 'token', memberId: 'mem_1', browser: 'Firefox' }
-    await store().startSession({ session, passwordHash: 'argon 1', replaces: null, at: AT })
+    await store().startSession({ session, address: 'address', passwordHash: 'argon 1', replaces: null, at: AT })
     expect(await placesOf('mem_1')).toEqual([['acc_2', 'viewer', 'app_2']])
     expect(await store().removeMember({ ...(await memberOf(1, 'mem_1')) })).toEqual(GONE)
     await invite(1, ADA, 'back')

@@ -17,6 +17,7 @@ const link = (tokenHash: string, purpose: 'password' | 'invite' = 'invite') => (
 export function testTwoSteps(store: Fresh): void {
   const start = (id: string, isSecondStepDone?: boolean) =>
     store().startSession({
+      address: 'address',
       session: { id, tokenHash: `hash of ${id}`, memberId: 'mem_1', browser: 'Firefox' },
       passwordHash: 'argon',
       replaces: null,

@@ -1,0 +1,55 @@
+/** A mail to a member about their own sign-in: no message of an app, and no delivery. */
+import type { Mailbox } from '../core/mail-addresses.ts'
+import type { NoticeResult } from '../core/mailer.ts'
+import type { Notice } from '../core/notices.ts'
+import type { Clock } from '../core/parts.ts'
+import type { MailSettings } from '../core/sender-settings.ts'
+import { composeMail } from './compose.ts'
+import { layOutHtml, layOutText } from './layout.ts'
+import { findLook } from './look.ts'
+import { noteAnswer, type NoteServer, reasonOf } from './provider.ts'
+import type { Routes } from './routes.ts'
+import { sendSoon } from './test-mail.ts'
+
+type NoticeParts = { routes: Routes; clock: Clock; noteServer: NoteServer }
+
+const SENDER = 'Eventpost'
+
+export function findNoticeSender({ routes, clock, noteServer }: NoticeParts, apps: MailSettings[]) {
+  const own = apps.filter(({ smtpUrl }) => smtpUrl !== null)
+  const route = [null, ...own].map(routes.findForNotice).find((found) => found !== null)
+  const provider = route?.provider
+  if (!route || !provider) return null
+  return async (notice: Notice, to: Mailbox): Promise<NoticeResult> => {
+    const { from, dkim } = route
+    const mail = writeMail(notice)
+    const messageId = `notice-${crypto.randomUUID()}@${from.address.split('@')[1]}`
+    const letter = { mail, from, replyTo: null, to, messageId, at: clock.now(), unsubscribeUrl: null, dkim }
+    const composed = await composeMail(letter).catch(() => null)
+    if (composed === null) return { is: 'failed', reason: 'dkim_key' }
+    const outcome = await sendSoon(provider, composed)
+    if (outcome.is === 'sent') return { is: 'sent' }
+    noteAnswer({ noteServer }, { about: 'security notice', appId: null, server: route.server, outcome })
+    return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome) }
+  }
+}
+
+function writeMail({ subject, paragraphs, link }: Notice) {
+  const { light } = findLook(null)
+  const escape = Bun.escapeHTML
+  const button = `<a href="${escape(link.url)}" class="link" style="color:${light.link}">${escape(link.text)}</a>`
+  const html = [...paragraphs.map(escape), button].map((one) => `<p style="margin:0 0 16px">${one}</p>`).join('\n')
+  const text = [...paragraphs, `${link.text}: ${link.url}`].join('\n\n')
+  const facts = {
+    subject,
+    preheader: '',
+    html,
+    text,
+    appName: SENDER,
+    logoUrl: null,
+    colour: null,
+    address: [],
+    unsubscribeUrl: null,
+  }
+  return { subject, html: layOutHtml(facts), text: layOutText(facts) }
+}

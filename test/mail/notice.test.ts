@@ -1,0 +1,121 @@
+/** Emails to members about their own sign-in, over a real mail server. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { MANY_FAILURES } from '../../src/core/sign-in-notes.ts'
+import { codeAt, STEP_MS, turnOn, twoStepPath } from '../dashboard/authenticator.ts'
+import { type AccountPages, appOf, createBrowser, openAccount, PASSWORD } from '../dashboard/browser.ts'
+import { DAY } from '../dashboard/pages.ts'
+import { LOOPBACK_HOSTS } from '../helper.ts'
+import { type MailServer, startMailServer } from './mail-server.ts'
+
+let server: MailServer
+let pages: AccountPages
+const open = async (defaults: { smtpUrl: string | null; from: string | null }) => {
+  pages = await openAccount({ mail: { defaults, privateHosts: LOOPBACK_HOSTS, noteServer: () => {} } })
+}
+beforeEach(async () => {
+  server = await startMailServer()
+  await open({ smtpUrl: server.url, from: 'Post <post@example.com>' })
+})
+afterEach(async () => {
+  await pages.close()
+  await server.stop()
+})
+
+const subjectsOf = () => server.received.map(({ raw }) => /^Subject: (.*)$/m.exec(raw)?.[1]?.trim())
+const settled = async (count: number) => {
+  const deadline = performance.now() + 5_000
+  while (server.received.length < count && performance.now() < deadline) await Bun.sleep(5)
+  await Bun.sleep(50)
+  return subjectsOf()
+}
+const guess = async (count: number, email = 'ada@example.com') => {
+  for (let i = 0; i < count; i++) {
+    pages.clock.ms += 31_000
+    await createBrowser(pages, { address: `10.0.${i}.1` }).signIn(email, 'a wrong one')
+  }
+}
+
+describe('many wrong passwords', () => {
+  test('are told to the member, once a day, and to nobody else', async () => {
+    await guess(MANY_FAILURES.wrong_password - 1)
+    expect(await settled(0)).toEqual([])
+    await guess(1)
+    expect(await settled(1)).toEqual(['Many wrong passwords for your Eventpost sign-in'])
+    const [{ to, from, raw } = { to: [], from: '', raw: '' }] = server.received
+    expect([to, from]).toEqual([['ada@example.com'], 'post@example.com'])
+    const text = raw.replaceAll('=\r\n', '')
+    expect(text).toContain('20 wrong passwords were tried for your email, from 19 addresses. None was right.')
+    expect(text).toContain('http://localhost:8080/sign-in')
+    expect(raw).not.toMatch(/10\.0\.\d|token|a wrong one/)
+    await guess(3 * MANY_FAILURES.wrong_password)
+    await guess(2 * MANY_FAILURES.wrong_password, 'nobody@example.com')
+    expect(await settled(1)).toHaveLength(1)
+    pages.clock.ms += DAY
+    await guess(MANY_FAILURES.wrong_password)
+    expect(await settled(2)).toHaveLength(2)
+  })
+
+  test('are told once a day also over a restart', async () => {
+    await guess(MANY_FAILURES.wrong_password)
+    expect(await settled(1)).toHaveLength(1)
+    const member = await pages.store.findMember('ada@example.com')
+    const claim = { memberId: member?.id ?? '', action: 'notice.wrong_passwords', at: pages.clock.ms }
+    expect(await pages.store.claimNotice(claim)).toEqual({ refusal: 'already_done' })
+  })
+
+  test('cost nobody anything where the mail server hangs or refuses', async () => {
+    await server.stop()
+    await guess(MANY_FAILURES.wrong_password)
+    expect((await createBrowser(pages, { address: '10.0.1.1' }).signIn('ada@example.com')).status).toBe(303)
+    await Bun.sleep(100)
+    expect(pages.securityLog.filter(({ message }) => message === 'security notice')).toEqual([
+      expect.objectContaining({ level: 'warn', kind: 'wrong_passwords', outcome: 'failed' }),
+    ])
+  })
+})
+
+test('wrong codes are told sooner: whoever types them has the password', async () => {
+  const { secret } = await turnOn(pages, await pages.signedIn())
+  expect(await settled(1)).toEqual(['Two-step sign-in is on for Eventpost'])
+  for (let i = 0; i < MANY_FAILURES.wrong_code; i++) {
+    const browser = createBrowser(pages, { address: `10.1.${i}.1` })
+    await browser.signIn('ada@example.com')
+    await browser.post('/sign-in/code', { code: '000000' })
+  }
+  expect((await settled(2)).at(-1)).toBe('Wrong codes after your Eventpost password')
+  expect(server.received.at(-1)?.raw.replaceAll('=\r\n', '')).toContain('somebody knows your password. Change it now.')
+  expect(codeAt(secret, pages.clock.ms)).toMatch(/^\d{6}$/)
+})
+
+test('changes of how somebody signs in are told to them', async () => {
+  const ada = await pages.signedIn()
+  const { secret, codes } = await turnOn(pages, ada)
+  const change = { password: PASSWORD, newPassword: 'four dull wooden spoons' }
+  await ada.post(`${pages.at('you')}/password`, change)
+  const recovering = createBrowser(pages)
+  await recovering.signIn('ada@example.com', change.newPassword)
+  await recovering.post('/sign-in/code', { recoveryCode: codes[0] ?? '' })
+  pages.clock.ms += STEP_MS
+  const confirmed = { confirmPassword: change.newPassword, confirmCode: codeAt(secret, pages.clock.ms) }
+  await recovering.post(twoStepPath(pages, '/off'), confirmed)
+  expect((await settled(4)).toSorted()).toEqual([
+    'A recovery code signed you in to Eventpost',
+    'Two-step sign-in is off for Eventpost',
+    'Two-step sign-in is on for Eventpost',
+    'Your Eventpost password was changed',
+  ])
+})
+
+test('without a mail server of the installation, one of an app of the member sends them', async () => {
+  await pages.close()
+  await open({ smtpUrl: null, from: null })
+  const { id: appId } = await appOf(pages)
+  const { accountId } = pages.begun
+  await guess(MANY_FAILURES.wrong_password)
+  expect(await settled(0)).toEqual([])
+  const settings = { smtpUrl: server.url, fromEmail: 'hello@app.example.com' }
+  await pages.store.setMailSettings({ accountId, appId, actor: 'test', at: pages.clock.ms, settings })
+  await guess(MANY_FAILURES.wrong_password)
+  await settled(1)
+  expect(server.received.map(({ from, to }) => [from, to])).toEqual([['hello@app.example.com', ['ada@example.com']]])
+})
