@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Begun, createAccount, createKey, type KeyScope, type Plan } from '../src/core/accounts.ts'
+import { judgeDelivery } from '../src/core/deliveries.ts'
 import { readEventText } from '../src/core/event-texts.ts'
 import { createParts, type Parts } from '../src/core/parts.ts'
 import { createRehearsals } from '../src/core/rehearsals/index.ts'
@@ -81,7 +82,12 @@ export async function createTestServer(options: Options = {}) {
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const start = async () => {
-    const real = await openStore(folder, { threads: false, now: clock.now, readEvent: readEventText })
+    const real = await openStore(folder, {
+      threads: false,
+      now: clock.now,
+      readEvent: readEventText,
+      judge: judgeDelivery,
+    })
     real.onCommit(metrics.countCommit)
     const store = options.wrapStore?.(real) ?? real
     const sender = createTestSender({ store, clock }, options.mail)

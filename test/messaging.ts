@@ -1,5 +1,4 @@
 /** Messages of a test server, and a sender that hands nothing over: what is due is claimed, judged and marked. */
-import { judgeDelivery } from '../src/core/deliveries.ts'
 import { saveMessage, type SavedMessage } from '../src/core/messages.ts'
 import { isRefusal } from '../src/core/refusals.ts'
 import type { JudgeRecord } from '../src/store/judge-records.ts'
@@ -31,12 +30,12 @@ export async function createMessaging(server: TestServer) {
 
   const mark = async (work: DeliveryWork): Promise<Decided> => {
     const [at, { delivery }] = [server.clock.now(), work]
-    const judged = await judgeDelivery(store(), work, at)
+    const judged = await store().judgeDelivery(work, at)
     const claim = { id: delivery.id, claimedBy: 'test', attempt: delivery.attempt, at }
     const record = JSON.stringify(judged.record)
     const decided = { email: work.contact.email, name: work.message.name, verdict: judged.verdict }
     if (judged.verdict === 'send') {
-      const handed = await store().markHanded({ ...claim, record })
+      const handed = await store().markHanded({ ...claim, record, basis: judged.basis })
       if (isRefusal(handed)) throw new Error(handed.refusal)
       if (!handed.held) return { ...decided, verdict: 'skip', reason: handed.because }
       await store().markSent(claim)

@@ -3,6 +3,7 @@ import { createSecure } from '../api/answers.ts'
 import { answerEarly, answerFault } from '../api/unserved.ts'
 import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../core/accounts.ts'
+import { judgeDelivery } from '../core/deliveries.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
 import { createParts, keepSecret, systemClock } from '../core/parts.ts'
@@ -59,7 +60,7 @@ async function start({ masterKey, ...config }: Config): Promise<void> {
     undo.unshift(() => http.stop(true))
     const isNew = !hasDatabase(config.data)
     const exposed = restrictDatabase(config.data)
-    const store = await openStore(config.data, { threads: true, masterKey })
+    const store = await openStore(config.data, { threads: true, masterKey, judge: judgeDelivery })
     undo.unshift(store.close)
     if (isNew) console.log(createdLine(config.data))
     await run(config, { lock, http, store, exposed })

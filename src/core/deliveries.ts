@@ -10,33 +10,29 @@ import {
 import { addVerdict, forgetReply, type JudgeRecord, parseRecord, wishOf } from '../store/judge-records.ts'
 import { readTimezone } from '../store/local-time.ts'
 import { judgePersonLimits, LIMITED_MS } from '../store/person-limits.ts'
-import type { Store } from '../store/store.ts'
+import type { Basis, Judge, Judgement, JudgeReads } from '../store/final-check.ts'
 import { isLifecycle, refusedBy } from '../store/suppression-list.ts'
 import { judgeRules, stopReasonOf } from './judge.ts'
 import { readFacts } from './judge-facts.ts'
 import { giveUpTime, nextOpening } from './send-window.ts'
 
-export type { DeliveryRow, DeliveryWork, JudgeRecord, Marked }
+export type { Basis, DeliveryRow, DeliveryWork, JudgeRecord, Marked }
 export { DELIVERY_STATES, forgetReply }
 
 const HOUR_MS = 3_600_000
 
-/** What to do with a delivery that is due; `reason` is a code, `dueAt` when to look again (ms UTC). */
-export type Judgement = { record: JudgeRecord } & (
-  { verdict: 'send' } | { verdict: 'skip'; reason: string } | { verdict: 'defer'; reason: string; dueAt: number }
-)
-
 /**
  * Decides about a delivery at the moment of sending, with every rule's value and verdict: the message's own rules, the
- * person's wish, and what the app has set. What a member sends on by hand asks the person's wish only.
+ * person's wish, and what the app has set. What a member sends on by hand asks the person's wish only. The same function
+ * decides when a delivery is claimed and just before its final dot.
  */
-export async function judgeDelivery(store: Store, work: DeliveryWork, at: number): Promise<Judgement> {
-  const wish = await judgeWish(store, work)
+export const judgeDelivery: Judge = (reads, work, at, known): Judgement => {
+  const wish = judgeWish(reads, work)
   if (work.delivery.byHand) return judgeByHand(work, wish, at)
-  const rules = judgeRules(work.message.content, await readFacts(store, work, at))
+  const rules = known ?? judgeRules(work.message.content, readFacts(reads, work, at))
   const record: JudgeRecord = { ...lastTryOf(work), at, verdicts: [wish, judgeStatus(work), ...rules] }
   const failed = record.verdicts.find(({ verdict, until }) => verdict === 'fail' && until === undefined)
-  return failed ? { verdict: 'skip', reason: reasonOf(failed), record } : judgeTime(store, work, record)
+  return failed ? { verdict: 'skip', reason: reasonOf(failed), record } : judgeTime(reads, work, record)
 }
 
 /** The record of a delivery, or null before anything was judged and before a member sent it on. */
@@ -78,8 +74,8 @@ const reasonOf = (failed: Verdict): string => {
   return failed.rule === 'message' ? 'message_paused' : stopReasonOf(failed)
 }
 
-async function judgeWish(store: Store, work: DeliveryWork): Promise<Verdict> {
-  const suppression = await store.findSuppression(work.app.id, work.contact.email)
+function judgeWish(reads: JudgeReads, work: DeliveryWork): Verdict {
+  const suppression = reads.findSuppression(work.app.id, work.contact.email)
   return wishOf(refusedBy(work, suppression))
 }
 
@@ -95,11 +91,11 @@ export const whenToGiveUp = ({ delivery, settings }: Pick<DeliveryWork, 'deliver
   giveUpTime(delivery.plannedAt, settings.giveUpHours)
 
 /** Whether now is the time: what a rule waits to learn, again, the send window and the limits, within which it is given up after a while. */
-async function judgeTime(store: Store, work: DeliveryWork, record: JudgeRecord): Promise<Judgement> {
+function judgeTime(reads: JudgeReads, work: DeliveryWork, record: JudgeRecord): Judgement {
   const { settings } = work
-  const waits = [await judgeAgain(store, work, record.at)]
+  const waits = [judgeAgain(reads, work, record.at)]
   if (isLifecycle(work.message.content)) {
-    waits.push(judgeWindow(settings, record.at), ...(await judgeLimits(store, work, record.at)))
+    waits.push(judgeWindow(settings, record.at), ...judgeLimits(reads, work, record.at))
   }
   const asked = waits.filter((wait) => wait !== null)
   const verdicts = [...record.verdicts, ...asked.map(({ verdict }) => verdict)]
@@ -128,10 +124,10 @@ const wait = (rule: string, about: string | null, value: number | null, at: numb
   until,
 })
 
-async function judgeAgain(store: Store, { delivery, message }: DeliveryWork, at: number): Promise<Wait | null> {
+function judgeAgain(reads: JudgeReads, { delivery, message }: DeliveryWork, at: number): Wait | null {
   const { again } = message.content
   if (again === undefined || !('everyHours' in again)) return null
-  const lastAt = await store.lastHandedAt(delivery)
+  const lastAt = reads.lastHandedAt(delivery)
   const until = lastAt === null ? at : lastAt + again.everyHours * HOUR_MS
   return wait('again', String(again.everyHours), lastAt, at, until)
 }
@@ -142,9 +138,9 @@ function judgeWindow({ sendWindow, timezone }: MailSettings, at: number): Wait |
   return wait('window', `${sendWindow.from}-${sendWindow.until}`, opensAt, at, opensAt)
 }
 
-async function judgeLimits(store: Store, { delivery, settings }: DeliveryWork, at: number): Promise<Wait[]> {
+function judgeLimits(reads: JudgeReads, { delivery, settings }: DeliveryWork, at: number): Wait[] {
   if (settings.perPersonDay === null && settings.perPersonWeek === null) return []
-  const handed = await store.listHanded(delivery.appId, delivery.contactId, at - LIMITED_MS)
+  const handed = reads.listHanded(delivery.appId, delivery.contactId, at - LIMITED_MS)
   return judgePersonLimits(settings, handed, at).map(({ rule, most, count, until }) =>
     wait(rule, String(most), count, at, until),
   )

@@ -75,7 +75,7 @@ export const RulesSection = ({ explained: { rules, judgedAt, rulesAt } }: { expl
           Judged on <ExactTime at={rulesAt ?? judgedAt} />
           {rulesAt !== undefined && (
             <>
-              , with a last look on <ExactTime at={judgedAt} />
+              , with a final check on <ExactTime at={judgedAt} />
             </>
           )}
           .

@@ -1,5 +1,5 @@
 /** One delivery, from its claim to what became of it (messages.md, Sending; spec 1.5). */
-import { type DeliveryWork, forgetReply, judgeDelivery, type JudgeRecord } from '../core/deliveries.ts'
+import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord } from '../core/deliveries.ts'
 import type { RenderedMail } from '../core/mailer.ts'
 import { publicId } from '../core/public-ids.ts'
 import { judgeFault } from '../core/template-faults.ts'
@@ -15,9 +15,10 @@ import { composeSample, renderSample } from './samples.ts'
  * its mail server takes long to answer the final dot.
  */
 export async function deliver(parts: DeliverParts, work: DeliveryWork, onSlow: () => void): Promise<Delivered> {
-  const judged = await judgeDelivery(parts.store, work, parts.clock.now())
+  const judged = await parts.store.judgeDelivery(work, parts.clock.now())
   if (judged.verdict === 'skip') return skip(parts, work, judged.reason, judged.record)
   if (judged.verdict === 'defer') return putOff(parts, work, judged)
+  const { basis } = judged
   const route = parts.routes.find(work)
   if ('fault' in route) return skip(parts, work, route.fault, judged.record)
   const url = unsubscribeUrl(parts.baseUrl, parts.unsubscribeKey, work.contact.id)
@@ -33,8 +34,8 @@ export async function deliver(parts: DeliverParts, work: DeliveryWork, onSlow: (
   })
   if (composed === null) return retry(parts, work, { reason: 'dkim_key', isServerFault: true, record })
   return route.provider === null
-    ? capture(parts, work, composed, record)
-    : handOver(parts, work, { route, composed, record, onSlow })
+    ? capture(parts, work, { composed, record, basis })
+    : handOver(parts, work, { route, composed, record, basis, onSlow })
 }
 
 /** The same for every attempt, so that whoever gets a mail twice can tell. */
@@ -59,8 +60,10 @@ const withLinks = (record: JudgeRecord, { refusedLinks }: RenderedMail): JudgeRe
   ],
 })
 
-async function capture(parts: DeliverParts, work: DeliveryWork, { raw }: ComposedMail, record: JudgeRecord) {
-  const kept = { ...claimOf(parts, work), raw: raw.toString('utf8'), record: JSON.stringify(forgetReply(record)) }
-  const marked = await parts.store.markCaptured(kept)
+type Capturing = { composed: ComposedMail; record: JudgeRecord; basis: Basis }
+
+async function capture(parts: DeliverParts, work: DeliveryWork, { composed, record, basis }: Capturing) {
+  const [raw, json] = [composed.raw.toString('utf8'), JSON.stringify(forgetReply(record))]
+  const marked = await parts.store.markCaptured({ ...claimOf(parts, work), raw, record: json, basis })
   return endOf(marked, 'kept')
 }

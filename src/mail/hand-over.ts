@@ -1,5 +1,5 @@
 /** A mail goes to its server, and what that answered is written down (messages.md, Sending). */
-import { type DeliveryWork, forgetReply, type JudgeRecord, type Marked } from '../core/deliveries.ts'
+import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord, type Marked } from '../core/deliveries.ts'
 import { publicId } from '../core/public-ids.ts'
 import type { Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
@@ -7,20 +7,16 @@ import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOf
 import { isLoginAsked, isLoginRefused, isPlea, noteAnswer, type Outcome, reasonOf, replyOf } from './provider.ts'
 import { placesOf, type Route } from './routes.ts'
 
-type Handing = { route: Route; composed: ComposedMail; record: JudgeRecord; onSlow: () => void }
-/** Sends it, with the store's last look at the person just before the final dot. */
+type Handing = { route: Route; composed: ComposedMail; record: JudgeRecord; basis: Basis; onSlow: () => void }
+/** Sends it, with the store's final check just before the final dot. */
 export async function handOver(
   parts: DeliverParts,
   work: DeliveryWork,
-  { route, composed, record: judged, onSlow }: Handing,
+  { route, composed, record: judged, basis, onSlow }: Handing,
 ): Promise<Delivered> {
   const { breaker, clock, handed, store, stopping } = parts
   const places = placesOf(route)
-  if (places.some((place) => breaker.isHeld(place))) {
-    const until = Math.max(...places.map((place) => breaker.pausedUntil(place) ?? 0), clock.now() + 1_000)
-    const isServer = places.some((place) => place !== route.own && breaker.isHeld(place))
-    return putOff(parts, work, { reason: isServer ? 'server_paused' : 'sender_paused', dueAt: until, record: judged })
-  }
+  if (places.some((place) => breaker.isHeld(place))) return waitForPause(parts, work, { route, record: judged })
   const record = forgetReply(judged)
   const sentAt = clock.steadyNow()
   const tried = places.filter((place) => breaker.pausedUntil(place) !== null)
@@ -28,10 +24,12 @@ export async function handOver(
   let marked: Awaited<ReturnType<typeof store.markHanded>> | null = null
   const answered = Promise.withResolvers<void>()
   const { appId, messageId, contactId } = work.delivery
+  /** A pause that began meanwhile is for this email too, unless it is the one that tries. */
+  const isPaused = (): boolean => places.some((place) => !tried.includes(place) && breaker.isHeld(place))
   const commit = async (): Promise<boolean> => {
-    if (stopping.aborted) return false
+    if (stopping.aborted || isPaused()) return false
     handed.add({ appId, messageId, contactId }, answered.promise)
-    marked = await store.markHanded({ ...claimOf(parts, work), record: JSON.stringify(record) })
+    marked = await store.markHanded({ ...claimOf(parts, work), record: JSON.stringify(record), basis })
     return 'held' in marked && marked.held
   }
   const makeRoom = (): void => {
@@ -52,7 +50,17 @@ export async function handOver(
     server: route.server,
     outcome,
   })
+  if (outcome.is === 'withheld' && marked === null) return waitForPause(parts, work, { route, record: judged })
   return conclude(parts, work, { outcome, marked, record })
+}
+
+/** Nothing goes to a mail server, or from a sender there, that is left alone for a while. */
+function waitForPause(parts: DeliverParts, work: DeliveryWork, { route, record }: Pick<Handing, 'route' | 'record'>) {
+  const { breaker, clock } = parts
+  const places = placesOf(route)
+  const dueAt = Math.max(...places.map((place) => breaker.pausedUntil(place) ?? 0), clock.now() + 1_000)
+  const isServer = places.some((place) => place !== route.own && breaker.isHeld(place))
+  return putOff(parts, work, { reason: isServer ? 'server_paused' : 'sender_paused', dueAt, record })
 }
 
 /** Of a login they speak, and not of the server: only a password asks for TLS (RFC 4954). */

@@ -65,7 +65,7 @@ export async function retry(parts: DeliverParts, work: DeliveryWork, { reason, i
   return persist(parts, () => parts.store.markFailed(failed), done('failed', reason))
 }
 
-/** What a hand-over came to: by the store's last look, or because it could not save. */
+/** What a hand-over came to: by the store's final check, or because it could not save. */
 export const endOf = (marked: Marked | { refusal: string }, state: string): Delivered => {
   if ('refusal' in marked) return done('claimed', marked.refusal)
   return marked.held ? done(state) : done('withheld', marked.because)

@@ -5,8 +5,8 @@ import { createDeliveryQueue } from './delivery-queue.ts'
 import { createDeliveryReads } from './delivery-reads.ts'
 import { type Ended, type Held, prepareDeliveryStatements } from './delivery-statements.ts'
 import { publicId } from './ids.ts'
-import { addVerdict, type JudgeRecord, parseRecord } from './judge-records.ts'
-import { createLastLook } from './last-look.ts'
+import { type Basis, createJudging, type Judge } from './final-check.ts'
+import { type JudgeRecord, parseRecord } from './judge-records.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { Claim, DeliveryWork, Marked } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
@@ -14,10 +14,13 @@ import type { Refused } from './types.ts'
 
 type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number; skipApps: number[] }
 
-type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; sealer: Sealer }
+type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; sealer: Sealer; judge?: Judge }
 
 /** `by`: the member or key that asks for it, for the audit list. */
 type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
+
+/** `record`: of the decision, `basis`: what it rested on; without it everything is looked at anew. */
+type HandingOver = Claim & { record: string; basis?: Basis }
 
 const LOST: Marked = { held: false, because: 'lost' }
 const HELD: Marked = { held: true }
@@ -26,10 +29,10 @@ const HELD: Marked = { held: true }
  * The sender's side of the queue: claim with a lease, finish only with the same claim (messages.md, Sending). Each
  * answers whether the claim held.
  */
-export function createDeliveryWrites({ db, live, ends, sealer }: Parts) {
+export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
   const reads = createDeliveryReads(db, sealer)
   const queue = createDeliveryQueue(db)
-  const look = createLastLook(db, reads)
+  const { checkFinally } = createJudging(db, sealer, judge)
   const { end } = ends
   const statements = prepareDeliveryStatements(db)
   const audit = createAudit(db)
@@ -54,21 +57,25 @@ export function createDeliveryWrites({ db, live, ends, sealer }: Parts) {
     return work
   }
 
-  /** With the last look, in the transaction that hands the mail over. */
-  const handOver = ({ id, claimedBy, attempt, at, record }: Claim & { record: string }): Marked => {
+  /** With the final check, in the transaction that hands the mail over. */
+  const handOver = ({ id, claimedBy, attempt, at, record, basis }: HandingOver): Marked => {
     const row = statements.held.get(id, claimedBy, attempt)
     const work = row?.state === 'claimed' ? reads.findWork(id) : null
     if (!work) return LOST
-    const found = look(work, at)
-    if (found === null) {
-      statements.hand.run(at, record, at, id)
+    const judged = checkFinally(work, { at, record: parseRecord(record) ?? { at, verdicts: [] }, basis })
+    if (judged === 'outdated') {
+      end(id, at, { state: 'waiting', dueAt: at })
+      return { held: false, because: 'outdated' }
+    }
+    const json = JSON.stringify(judged.record)
+    if (judged.verdict === 'send') {
+      statements.hand.run(at, json, at, id)
       return HELD
     }
-    const { because, verdict, dueAt } = found
-    const now = JSON.stringify(addVerdict(parseRecord(record), verdict, at))
-    if (dueAt === null) end(id, at, { state: 'skipped', reason: because, record: now })
-    else end(id, at, { state: 'deferred', reason: because, record: now, dueAt })
-    return { held: false, because }
+    const { reason } = judged
+    if (judged.verdict === 'skip') end(id, at, { state: 'skipped', reason, record: json })
+    else end(id, at, { state: 'deferred', reason, record: json, dueAt: judged.dueAt })
+    return { held: false, because: reason }
   }
 
   return {
@@ -83,14 +90,14 @@ export function createDeliveryWrites({ db, live, ends, sealer }: Parts) {
       statements.extend.run(at + leaseMs, id, claimedBy, attempt).changes > 0 ? HELD : LOST,
 
     /** Just before the mail's final dot, when it is kept no longer. `because`: why the mail must not go. */
-    markHanded(handing: Claim & { record: string }): Marked {
+    markHanded(handing: HandingOver): Marked {
       const marked = handOver(handing)
       if (marked.held) ends.dropKept(handing.id)
       return marked
     },
 
-    /** Keeps the mail instead of sending it, with the same last look. */
-    markCaptured({ raw, ...held }: Claim & { record: string; raw: string }): Marked {
+    /** Keeps the mail instead of sending it, with the same final check. */
+    markCaptured({ raw, ...held }: HandingOver & { raw: string }): Marked {
       const marked = handOver(held)
       if (!marked.held) return marked
       statements.capture.run(raw, held.at, held.id)

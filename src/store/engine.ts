@@ -1,11 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
 import type { ReadEvent } from './event-texts.ts'
+import type { Judge } from './final-check.ts'
 import { createForeignWatch } from './foreign-watch.ts'
 import type { Sealer } from './sealing.ts'
 import { createWrites, type Job, type Outcome, type WriteName } from './writes.ts'
 
-type Reach = { isAlone?: boolean; readEvent?: ReadEvent }
+type Reach = { isAlone?: boolean; readEvent?: ReadEvent; judge?: Judge }
 
 export type Engine = ReturnType<typeof createEngine>
 
@@ -18,11 +19,18 @@ export function createEngine(
   db: Database,
   now: () => number,
   sealer: Sealer,
-  { isAlone = true, readEvent }: Reach = {},
+  { isAlone = true, readEvent, judge }: Reach = {},
 ) {
   // first of all: what another process writes from here on is noticed
   const foreign = createForeignWatch(db, () => catchUp())
-  const { writes, tallies, timeline, known, forget, catchUp } = createWrites({ db, now, sealer, isAlone, readEvent })
+  const { writes, tallies, timeline, known, forget, catchUp } = createWrites({
+    db,
+    now,
+    sealer,
+    isAlone,
+    readEvent,
+    judge,
+  })
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((text) => db.prepare(text))
   let broken: { cause: unknown } | null = null
   let isBusy = false

@@ -1,5 +1,4 @@
 /** Messages and deliveries as the store keeps them (messages.md). Times are milliseconds UTC. */
-import type { PersonLimit } from './person-limits.ts'
 import type { AppRow, ContactRow, EventRow } from './types.ts'
 
 export const MESSAGE_STATUSES = ['draft', 'live', 'paused'] as const
@@ -181,11 +180,10 @@ export type DeliveryWork = {
 /** What holds a delivery: the process that claimed it and which attempt that was. */
 export type Claim = { id: number; claimedBy: string; attempt: number; at: number }
 /**
- * `because`: lost to someone else or stopped, or the last look found that the person is not to be written to, got the
- * message already, or is not to be written to yet (deferred by a limit).
+ * `because`: `lost` to someone else or stopped; `outdated`, to be written anew; or the reason why the final check skipped or
+ * deferred it.
  */
-export type Marked =
-  { held: true } | { held: false; because: 'lost' | 'again' | SuppressionReason | PersonLimit['rule'] }
+export type Marked = { held: true } | { held: false; because: string }
 
 /** The reason of a delivery that a rule stopped by what it found. Where nothing was known, see stopReasonOf. */
 export const STOP_REASONS = {

@@ -9,6 +9,7 @@ import type { Job, Outcome, WriteName, Writes } from './writes.ts'
 import type { ReadEvent } from './event-texts.ts'
 import { createEventReads } from './event-reads.ts'
 import { createFaultWatch, type FaultListener } from './fault-watch.ts'
+import { createJudging, type Judge } from './final-check.ts'
 import { createOutcomeReads } from './idempotency.ts'
 import { openInline } from './inline.ts'
 import { createRollupReads } from './rollup-reads.ts'
@@ -56,7 +57,7 @@ export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outc
     schemaVersion: number
   }
 
-const createReads = (db: Database, sealer: Sealer) => ({
+const createReads = (db: Database, sealer: Sealer, judge: Judge | undefined) => ({
   ...createAccountReads(db, sealer),
   ...createContactReads(db),
   ...createEventReads(db),
@@ -70,13 +71,21 @@ const createReads = (db: Database, sealer: Sealer) => ({
   ...createHistoryReads(db),
   ...createDeliveryReads(db, sealer),
   ...createStatReads(db),
+  judgeDelivery: createJudging(db, sealer, judge).judgeDelivery,
 })
 
 /**
  * Where there are no threads, `now` is the clock that ids are made by (ms UTC), and `readEvent` how events that come as
- * texts are read. `masterKey` seals the secrets in it.
+ * texts are read. `masterKey` seals the secrets in it. `judge`: the
+ * rules for sending, without which nothing is handed over.
  */
-type Opening = { threads: boolean; now?: () => number; readEvent?: ReadEvent; masterKey?: string | null }
+type Opening = {
+  threads: boolean
+  now?: () => number
+  readEvent?: ReadEvent
+  judge?: Judge
+  masterKey?: string | null
+}
 
 /**
  * Opens the store of a data folder; a missing one is made.
@@ -84,20 +93,24 @@ type Opening = { threads: boolean; now?: () => number; readEvent?: ReadEvent; ma
  * @throws StoreError with the reason and the remedy
  */
 export async function openStore(folder: string, opening: Opening): Promise<Store> {
-  const { threads, now = Date.now, masterKey = null, readEvent } = opening
+  const { threads, now = Date.now, masterKey = null, readEvent, judge } = opening
   const sealer = createSealer(masterKey)
-  const channel = threads ? await startThreads(folder, masterKey) : openInline(folder, { now, sealer, readEvent })
+  const channel = threads
+    ? await startThreads(folder, masterKey)
+    : openInline(folder, { now, sealer, readEvent, judge })
   try {
-    return createStore(folder, channel, sealer)
+    return createStore(folder, channel, { sealer, judge })
   } catch (error) {
     await channel.close()
     throw error
   }
 }
 
-function createStore(folder: string, channel: Channel, sealer: Sealer): Store {
+type Given = { sealer: Sealer; judge: Judge | undefined }
+
+function createStore(folder: string, channel: Channel, { sealer, judge }: Given): Store {
   const db = openForReading(folder)
-  const reads = createReads(db, sealer)
+  const reads = createReads(db, sealer, judge)
   const listeners: ((commit: { rows: number; ms: number }) => void)[] = []
   const faults = createFaultWatch()
   const writer = createWriter({

@@ -11,6 +11,7 @@ import { databasePath, logPath } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { isPassingFault, StoreError } from './errors.ts'
 import type { ReadEvent } from './event-texts.ts'
+import type { Judge } from './final-check.ts'
 import { openForWriting } from './sealed-columns.ts'
 import { createSealer } from './sealing.ts'
 import type { Outcome } from './writes.ts'
@@ -40,10 +41,13 @@ const reasonOf = (error: unknown): string => (error instanceof Error ? error.mes
 
 type Open = { db: Database; engine: Engine; isReplaced: () => boolean; stopLooking: () => void }
 
-function open({ open: folder, masterKey }: Opening, readEvent: ReadEvent): Open {
+/** `readEvent`: how events that come as texts are read. `judge`: the rules for sending. */
+type Rules = { readEvent: ReadEvent; judge: Judge }
+
+function open({ open: folder, masterKey }: Opening, rules: Rules): Open {
   const sealer = createSealer(masterKey)
   const db = openForWriting(folder, sealer)
-  const engine = createEngine(db, Date.now, sealer, { readEvent })
+  const engine = createEngine(db, Date.now, sealer, rules)
   const path = databasePath(folder)
   const file = inodeOf(path)
   const trim = createLogTrim(db, logPath(folder), () => performance.now())
@@ -146,12 +150,12 @@ function serve(store: Open): void {
   }
 }
 
-/** Waits for its folder. `readEvent`: how events that come as texts are read. */
-export function serveWrites(readEvent: ReadEvent): void {
+/** Waits for its folder. */
+export function serveWrites(rules: Rules): void {
   self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
     if (typeof data !== 'object' || !('open' in data)) return
     try {
-      serve(open(data, readEvent))
+      serve(open(data, rules))
       post({ answer: null })
     } catch (error) {
       const failure: Failure = { code: error instanceof StoreError ? error.code : null, message: reasonOf(error) }

@@ -7,6 +7,7 @@ import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
 import { createErasure } from './erasure.ts'
 import { createEventNames } from './event-names.ts'
+import type { Judge } from './final-check.ts'
 import type { EventText, ReadEvent, RecordedText, Unread } from './event-texts.ts'
 import { createEventWrites } from './event-writes.ts'
 import { createOnce } from './idempotency.ts'
@@ -43,10 +44,17 @@ const LAST_ID = `SELECT max(${HELD_UNTIL}, ifnull((SELECT max(id) FROM events), 
   ifnull((SELECT max(id) FROM snippet_batches), 0), ifnull((SELECT max(id) FROM deliveries), 0),
   ifnull((SELECT max(id) FROM messages), 0)) AS id`
 
-/** `readEvent`: how events that came as texts are read, or none of them is. */
-export type WritesParts = { db: Database; now: () => number; sealer: Sealer; isAlone: boolean; readEvent?: ReadEvent }
+/** `readEvent`: how events that came as texts are read, or none of them is. `judge`: the rules for sending. */
+export type WritesParts = {
+  db: Database
+  now: () => number
+  sealer: Sealer
+  isAlone: boolean
+  readEvent?: ReadEvent
+  judge?: Judge
+}
 
-export function createWrites({ db, now, sealer, isAlone, readEvent = () => null }: WritesParts) {
+export function createWrites({ db, now, sealer, isAlone, readEvent = () => null, judge }: WritesParts) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, usedUp] = [createLiveMessages(db), createUsedUp()]
@@ -76,7 +84,7 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = () => null 
     ...createCallWrites(db),
     ...createUpkeep(db, timeline),
     ...messages,
-    ...createDeliveryWrites({ db, live, ends, sealer }),
+    ...createDeliveryWrites({ db, live, ends, sealer, judge }),
     ...createSuppressionWrites({ db, live, ends }),
     recordEvent,
     recordEventText(event: EventText): RecordedText | Refused | Unread {

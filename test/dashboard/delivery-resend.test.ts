@@ -208,7 +208,7 @@ describe('afterwards', () => {
     await sendDue(pages)
     const html = await see(path)
     expect((await textOf(html, '.hint'))[1]).toBe(
-      'Judged on 3 May 2026, 12:00 UTC, with a last look on 13 May 2026, 12:00 UTC.',
+      'Judged on 3 May 2026, 12:00 UTC, with a final check on 13 May 2026, 12:00 UTC.',
     )
     expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} had unsubscribed.`)
     expect((await textOf(html, 'td[data-label="What it found"]'))[0]).toBe(`${BOB} had unsubscribed.`)

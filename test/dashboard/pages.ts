@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Elysia } from 'elysia'
 import { createAccess } from '../../src/core/access.ts'
 import { createNotes } from '../../src/core/activation.ts'
+import { judgeDelivery } from '../../src/core/deliveries.ts'
 import { createFeed } from '../../src/core/feed.ts'
 import { createCallLog } from '../../src/core/call-log.ts'
 import { createFloodGuard } from '../../src/core/flood.ts'
@@ -32,7 +33,7 @@ type Options = { baseUrl?: string; host?: string; resolveTxt?: Parts['resolveTxt
 
 export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail }: Options = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'eventpost-pages-'))
-  const store = await openStore(folder, { threads: false })
+  const store = await openStore(folder, { threads: false, judge: judgeDelivery })
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
   const feed = createFeed({ store })
   const notes: SecurityNote[] = []

@@ -1,3 +1,4 @@
+import { judgeDelivery } from '../../src/core/deliveries.ts'
 import { readEventText } from '../../src/core/event-texts.ts'
 import { openStore } from '../../src/store/store.ts'
 import { describeStore } from './conformance.ts'
@@ -6,10 +7,10 @@ import { makeFolder, type Opened } from './samples.ts'
 for (const threads of [false, true]) {
   describeStore(threads ? 'SQLite in a thread of its own' : 'SQLite in line', async (): Promise<Opened> => {
     const { folder, remove } = makeFolder()
-    let store = await openStore(folder, { threads, readEvent: readEventText })
+    let store = await openStore(folder, { threads, readEvent: readEventText, judge: judgeDelivery })
     const reopen = async () => {
       await store.close()
-      store = await openStore(folder, { threads, readEvent: readEventText })
+      store = await openStore(folder, { threads, readEvent: readEventText, judge: judgeDelivery })
       return store
     }
     return { store, reopen, drop: async () => remove() }
