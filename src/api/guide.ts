@@ -15,6 +15,7 @@ const errors = (): string =>
     'Every refusal has one shape: `error` is a stable code for programs, `message` a sentence for people, `field` the field that is wrong (with `errors` when several are), and `requestId` finds the request in the log. Nothing that was sent is repeated.',
     '```json\n{"ok":false,"error":"invalid_field","message":"Send the person\'s email address.","field":"email","requestId":"req_..."}\n```',
     'A request is checked in this order: key (401), type and size (415, 413), fields (400), app (404), limit (429), person (404), plan (403). What fails before the limit uses none of it up.',
+    "Requests that can't be read as HTTP get an empty 400, 413, 431 or 505 without a `requestId`: see [Requests that can't be read](/docs/http).",
     table(
       ['Status', 'Code', 'What it says'],
       ERROR_CODES.map((code) => row([String(REFUSALS[code].status), `\`${code}\``, REFUSALS[code].message])),

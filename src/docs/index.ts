@@ -1,4 +1,5 @@
 import events from './events.md' with { type: 'text' }
+import http from './http.md' with { type: 'text' }
 import limits from './limits.md' with { type: 'text' }
 import mcp from './mcp.md' with { type: 'text' }
 import messages from './messages.md' with { type: 'text' }
@@ -15,6 +16,7 @@ export const DOC_PAGES: readonly DocPage[] = [
   toPage('snippet', snippet),
   toPage('messages', messages),
   toPage('limits', limits),
+  toPage('http', http),
   toPage('mcp', mcp),
 ]
 

@@ -109,6 +109,7 @@ describe.skipIf(!hasChromium)('with the longest texts', () => {
     ['api/v1/docs', 800],
     ['api/v1/docs', 1440],
     ['docs/limits', 800],
+    ['docs/http', 800],
     ['docs/snippet', 800],
     ['docs/messages', 800],
   ])('%s breaks no word of a table at %i pixels, and is no wider', async (path, width) => {
