@@ -12,7 +12,7 @@ import { Command } from './parts/text.tsx'
 import { checkPassword, withWait } from './password-check.ts'
 import { problemAnswer } from './problems.tsx'
 import { askSecondStep } from './second-step.ts'
-import { sessionCookie } from './session-cookie.ts'
+import { readSessionToken, sessionCookie } from './session-cookie.ts'
 import { startSession } from './session-start.ts'
 
 /** In and out (promises 14). */
@@ -39,10 +39,18 @@ export const signInRoutes = (parts: PageParts) =>
       async ({ request }) => {
         const signedIn = await findSignedIn(parts, request)
         if (signedIn) await parts.sessions.end(signedIn)
-        return redirectAnswer('/sign-in', [sessionCookie(parts.baseUrl, null)])
+        const response = redirectAnswer('/sign-in', [sessionCookie(parts.baseUrl, null)])
+        response.headers.set('Clear-Site-Data', '"cache", "storage"')
+        return response
       },
       { parse: 'none' },
     )
+    // asked by pages that may be out of date (islands/session.ts)
+    .get('/session', async ({ request }) => {
+      const token = readSessionToken(request, parts.baseUrl)
+      const signedIn = token === null ? null : await parts.sessions.peek(token)
+      return new Response(null, { status: signedIn ? 204 : 401, headers: { 'Cache-Control': 'no-store' } })
+    })
 
 async function signIn(parts: PageParts, request: Request, form: Form): Promise<Response> {
   const [email, next] = [form.text('email'), form.text('next')]

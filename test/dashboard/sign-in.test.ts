@@ -278,6 +278,23 @@ describe('signing out', () => {
     expect((await browser.get(pages.at('you'))).location).toStartWith('/sign-in')
   })
 
+  test('clears what the browser kept, and pages can ask whether they are out of date', async () => {
+    const browser = await pages.signedIn()
+    expect((await browser.get('/session')).status).toBe(204)
+    const { headers } = await browser.post('/sign-out')
+    expect(headers.get('clear-site-data')).toBe('"cache", "storage"')
+    const asked = await browser.get('/session')
+    expect([asked.status, asked.html, asked.headers.get('cache-control')]).toEqual([401, '', 'no-store'])
+  })
+
+  test('asking is no use of the session', async () => {
+    const browser = await pages.signedIn()
+    pages.clock.ms += 11 * 3_600_000
+    expect((await browser.get('/session')).status).toBe(204)
+    pages.clock.ms += 3_600_000
+    expect((await browser.get('/session')).status).toBe(401)
+  })
+
   test('is a form, and none from another site', async () => {
     const browser = await pages.signedIn()
     expect((await browser.get('/sign-out')).status).toBe(404)

@@ -1,0 +1,104 @@
+/** What is left of a session in a real Chromium once it has ended. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+
+const TRY_MS = 60_000
+
+let browser: Browser
+let server: Served
+beforeAll(async () => {
+  if (!hasChromium) return
+  browser = await openChromium()
+  server = await serveTest()
+})
+afterAll(async () => {
+  await browser?.close()
+  await server?.close()
+})
+
+const at = (page: string) => `${server.url}/apps/${server.first.appId}/${page}`
+
+/** A browser with a signed-in tab for each of these pages. */
+async function openTabs(...paths: string[]) {
+  const context = await browser.newContext()
+  const first = await context.newPage()
+  await signIn(first, server)
+  const tabs = []
+  for (const path of paths) {
+    const tab = await context.newPage()
+    await tab.goto(at(path))
+    tabs.push(tab)
+  }
+  return { context, tabs }
+}
+
+const signOut = async (page: Awaited<ReturnType<typeof openTabs>>['tabs'][number]) => {
+  await page.click('form[action="/sign-out"] button')
+  await page.waitForURL('**/sign-in')
+}
+
+describe.skipIf(!hasChromium)('after signing out', () => {
+  test(
+    'other tabs show the sign-in page, also one with a form that was filled in',
+    async () => {
+      const { context, tabs } = await openTabs('events', 'members', 'settings')
+      const [events, members, settings] = tabs
+      await settings?.fill('input[name=app]', 'Something typed')
+      if (members) await signOut(members)
+      for (const tab of [events, settings]) {
+        await tab?.waitForURL('**/sign-in?next=**')
+        expect(await tab?.textContent('body')).not.toContain('first@owner.example')
+      }
+      expect(events?.url()).toEndWith(`/sign-in?next=${encodeURIComponent(new URL(at('events')).pathname)}`)
+      await context.close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'the tab does not come back with the Back button',
+    async () => {
+      const { context, tabs } = await openTabs('people')
+      const [people] = tabs
+      await people?.goto(at('members'))
+      if (people) await signOut(people)
+      for (let i = 0; i < 2; i++) {
+        await people?.goBack()
+        await people?.waitForURL('**/sign-in?next=**')
+        expect(await people?.textContent('body')).not.toContain('first@owner.example')
+      }
+      await context.close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'a page that the browser kept whole is checked before it is shown',
+    async () => {
+      const { context, tabs } = await openTabs('people')
+      const [people] = tabs
+      await context.clearCookies({ name: /session/ })
+      await people?.evaluate(() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })))
+      await people?.waitForURL('**/sign-in?next=**')
+      await context.close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'a session that ended elsewhere leaves what was typed, which can still be sent',
+    async () => {
+      const { context, tabs } = await openTabs('settings', 'people')
+      const [settings, people] = tabs
+      await settings?.fill('input[name=app]', 'Renamed late')
+      await context.clearCookies({ name: /session/ })
+      await people?.reload()
+      await people?.waitForURL('**/sign-in?next=**')
+      await Bun.sleep(500)
+      expect(await settings?.inputValue('input[name=app]')).toBe('Renamed late')
+      await context.close()
+    },
+    TRY_MS,
+  )
+})
