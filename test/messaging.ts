@@ -26,7 +26,7 @@ export async function createMessaging(server: TestServer) {
   const app = await appOf(server)
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: server.clock.now() }
   const store = () => server.parts().store
-  const context = () => ({ store: store(), app, sender: 'post@first.example' })
+  const context = () => ({ store: store(), mailer: server.parts().mailer, app, sender: 'post@first.example' })
 
   const mark = async (work: DeliveryWork): Promise<Decided> => {
     const [at, { delivery }] = [server.clock.now(), work]

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { reportBounce } from '../core/bounces.ts'
 import type { Parts } from '../core/parts.ts'
-import { refuse } from '../core/refusals.ts'
+import { isRefusal, refuse, warnOfSending, withWarnings } from '../core/refusals.ts'
 import { readBytes } from '../core/request-bytes.ts'
 import { answer, refusalAnswer } from './answers.ts'
 
@@ -17,8 +17,9 @@ export const bounceRoutes = (parts: Parts) =>
       const bytes = await readBytes(request, REPORT_BYTES)
       if (bytes === null) return refusalAnswer(request, refuse('too_large'))
       const signature = request.headers.get(SIGNATURE) ?? ''
-      const refusal = await reportBounce(parts, { app: params.app, bytes, signature })
-      return refusal ? refusalAnswer(request, refusal) : answer(request, 202, TAKEN)
+      const outcome = await reportBounce(parts, { app: params.app, bytes, signature })
+      if (isRefusal(outcome)) return refusalAnswer(request, outcome)
+      return answer(request, 202, withWarnings(TAKEN, warnOfSending('email', outcome)))
     },
     { parse: 'none' },
   )

@@ -6,7 +6,7 @@ import { replayOf } from '../core/idempotency.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
 import { readContactsQuery, writeContactCursor } from '../core/queries.ts'
-import { isRefusal, withWarnings } from '../core/refusals.ts'
+import { isRefusal, warnOfSending, withWarnings } from '../core/refusals.ts'
 import { ContactErase, ContactInput, ContactQuery, ContactUpdateInput } from '../core/schemas.ts'
 import { type ContactWriteName, takeForContact } from '../core/write-limits.ts'
 import { answer, refusalAnswer } from './answers.ts'
@@ -100,7 +100,7 @@ export const contactRoutes = (parts: Parts, once: Once) =>
           actor: call.access.key.id,
         })
         if (isRefusal(outcome)) return refusalAnswer(request, contacts.explainUnknown(outcome))
-        return answer(request, 200, withWarnings({ ok: true }, call.warnings))
+        return answer(request, 200, withWarnings({ ok: true }, [...call.warnings, ...warnOfSending('email', outcome)]))
       },
       {
         parse: 'none',

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { UsageError } from '../config.ts'
+import { describeStillSending } from '../core/mailer.ts'
 import { exportMessages, importMessages } from '../core/message-files.ts'
 import { isRefusal, type Refusal, REFUSALS } from '../core/refusals.ts'
 import { MESSAGE_STATUSES, type MessageStatus } from '../store/message-types.ts'
@@ -49,8 +50,9 @@ export const messageImport: Command = {
       const by = { accountId: app.accountId, appId: app.id, actor: 'cli', at: Date.now() }
       const context = { store, app, sender: env.EVENTPOST_MAIL_FROM ?? null }
       const outcome = await importMessages(context, by, { file, status, dryRun: given.isSet('dry-run') })
-      if (!isRefusal(outcome)) return outcome.messages.map((one) => ({ ...one, fields: one.fields.join(' ') }))
-      throw new CommandRefused(sentencesOf(outcome).join(' '))
+      if (isRefusal(outcome)) throw new CommandRefused(sentencesOf(outcome).join(' '))
+      if (outcome.stillSending > 0) console.error(describeStillSending(outcome.stillSending))
+      return outcome.messages.map((one) => ({ ...one, fields: one.fields.join(' ') }))
     })
   },
 }

@@ -2,9 +2,11 @@
 import { timingSafeEqual } from 'node:crypto'
 import { isPlainText, readAddress } from './field-readers.ts'
 import { parseJsonObject } from './json.ts'
+import type { Ended } from './mailer.ts'
 import type { Parts } from './parts.ts'
 import { readPublicId } from './public-ids.ts'
 import { type FieldError, type Refusal, refuse, refuseFields } from './refusals.ts'
+import { settleAddress } from './suppressions.ts'
 
 /** How far the clocks of both sides may differ; an older report may be one that somebody repeats. */
 export const REPORT_AGE_MS = 5 * 60_000
@@ -19,9 +21,10 @@ type Report = { kind: (typeof KINDS)[number]; deliveryId: number | null; email: 
  * invalid_signature (also for an app that is unknown or has no secret), signature_expired, invalid_json, invalid_field, delivery_not_found.
  */
 export async function reportBounce(
-  { store, clock }: Parts,
+  parts: Parts,
   { app: publicId, bytes, signature }: { app: string; bytes: Uint8Array; signature: string },
-): Promise<Refusal | null> {
+): Promise<Ended | Refusal> {
+  const { store, clock, mailer } = parts
   const at = clock.now()
   const app = await store.findAppByPublicId(publicId)
   const secret = app && (await store.mailSettings(app.id)).bounceSecret
@@ -35,13 +38,13 @@ export async function reportBounce(
   const { kind, deliveryId, email, reason } = report
   if (deliveryId === null) {
     const outcome = await store.suppress({ appId: app.id, email: email ?? '', reason: kind, at })
-    return 'refusal' in outcome ? outcome : null
+    return 'refusal' in outcome ? outcome : settleAddress(parts, app.id, email ?? '')
   }
   // somebody else's delivery and one of an erased person are alike
   const work = await store.findWork(deliveryId)
   if (work?.app.id !== app.id) return refuse('delivery_not_found')
   const outcome = await store.markBounced({ deliveryId, kind, reason, at })
-  return 'refusal' in outcome ? outcome : null
+  return 'refusal' in outcome ? outcome : { stillSending: await mailer.settleHanded({ contactId: work.contact.id }) }
 }
 
 type Signed = { secret: string; bytes: Uint8Array; signature: string; at: number }

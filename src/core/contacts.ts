@@ -3,6 +3,7 @@ import type { ContactRow, ContactWrite, Refused, SavedContact } from '../store/t
 import type { AppRow } from './access.ts'
 import type { ContactFields } from './contact-input.ts'
 import type { WriteContext } from './events.ts'
+import type { Ended } from './mailer.ts'
 import type { Parts } from './parts.ts'
 import { type Refusal, refuse } from './refusals.ts'
 
@@ -34,11 +35,14 @@ export const updateContact = (
  * Erases a person with all that is held about them; the last bytes in the files follow the answer (promises 20). That
  * `actor`, the id of a member or a key, did it stays in the audit list. Refusals: contact_not_found.
  */
-export const eraseContact = (
-  { store, clock }: Parts,
+export async function eraseContact(
+  { store, clock, mailer }: Parts,
   { id: appId, accountId }: AppRow,
   { email, actor }: { email: string; actor: string },
-): Promise<{ contactId: number } | Refused> => store.eraseContact({ appId, accountId, email, actor, at: clock.now() })
+): Promise<Ended | Refused> {
+  const outcome = await store.eraseContact({ appId, accountId, email, actor, at: clock.now() })
+  return 'refusal' in outcome ? outcome : { stillSending: await mailer.settleHanded(outcome) }
+}
 
 export const findContact = ({ store }: Parts, app: AppRow, email: string): Promise<ContactRow | null> =>
   store.findContact(app.id, email)

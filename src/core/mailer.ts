@@ -60,6 +60,15 @@ export type HandedAbout = { contactId: number } | { messageId: number } | { appI
 /** `reason` is a code, such as `smtp_550`. */
 export type NoticeResult = { is: 'sent' } | { is: 'failed' | 'unknown'; reason: string }
 
+/** What ends emails, and how many mail servers had by then: these may still arrive. */
+export type Ended = { stillSending: number }
+
+/** Said with the answer to such a change, where there are any. */
+export const describeStillSending = (count: number): string =>
+  count === 1
+    ? 'One email was already with the mail server and may still arrive.'
+    : `${count} emails were already with the mail server and may still arrive.`
+
 export type Mailer = {
   /** of the installation; null where none is set */
   sender: Mailbox | null
@@ -77,8 +86,8 @@ export type Mailer = {
   /** Whether an app may not use this server, whatever its name resolves to: it is on this machine or a private network. */
   refusesServer(url: string): boolean
   /**
-   * Waits until mail servers have answered the emails that were handed over before, which for most is at once, and for a
-   * few seconds at most. @returns how many they have not answered by then
+   * After a change that ends emails: nothing more is handed over. Waits until mail servers have answered the emails that
+   * were handed over before, for 5 seconds at most. @returns how many they have not answered by then
    */
   settleHanded(about: HandedAbout): Promise<number>
   listPauses(): Pause[]

@@ -1,7 +1,8 @@
 import type { MessageContent, MessageRow, MessageStatus } from '../store/message-types.ts'
-import type { MessageChange } from '../store/message-writes.ts'
+import type { MessageChange, SavedMessage } from '../store/message-writes.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
+import type { Ended } from './mailer.ts'
 import { type CheckContext, findLiveProblems } from './message-checks.ts'
 import { type ReadMessage, readMessage } from './message-input.ts'
 import type { MessageInput } from './message-schema.ts'
@@ -33,7 +34,7 @@ export async function importMessages(
   context: CheckContext,
   by: MessageChange,
   { file, status, dryRun }: { file: unknown; status: MessageStatus | null; dryRun: boolean },
-): Promise<{ messages: ImportedMessage[] } | Refusal | Refused> {
+): Promise<({ messages: ImportedMessage[] } & Ended) | Refusal | Refused> {
   const reading = readFile(file)
   if ('errors' in reading) return refuseFields(reading.errors)
   const messages = reading.input.map((message) => ({ ...message, status: status ?? message.status }))
@@ -41,9 +42,34 @@ export async function importMessages(
   const changes = messages.map((message) => compare(message, findByName(old, message.name)))
   const problems = await findProblems(context, messages, changes)
   if (problems.length > 0) return refuseFields(problems)
-  if (dryRun) return { messages: changes }
+  if (dryRun) return { messages: changes, stillSending: 0 }
   const outcome = await context.store.saveMessages({ ...by, drafts: messages.map((one) => ({ id: null, ...one })) })
-  return isRefusal(outcome) ? outcome : { messages: changes }
+  if (isRefusal(outcome)) return outcome
+  const stopped = old.filter(({ id, status: was }) => was === 'live' && outcome.saved.some((one) => isStopped(one, id)))
+  return { messages: changes, stillSending: await settleElsewhere(context.store, stopped) }
+}
+
+const isStopped = (saved: SavedMessage, id: number): boolean => saved.id === id && saved.status !== 'live'
+
+const SETTLE_MS = 5_000
+const LOOK_MS = 100
+/** More of one message are not counted. */
+const HANDED_MAX = 1_000
+
+/** As the mailer of the process that sends does it, by what that process writes down. */
+async function settleElsewhere(store: Store, messages: MessageRow[]): Promise<number> {
+  const count = async (): Promise<number> => {
+    const asked = { contactId: null, states: ['handed'] as const, before: null, limit: HANDED_MAX }
+    const handed = messages.map(({ id, appId }) => store.listDeliveries({ ...asked, appId, messageId: id }))
+    return (await Promise.all(handed)).flat().length
+  }
+  const until = performance.now() + SETTLE_MS
+  let handed = await count()
+  while (handed > 0 && performance.now() < until) {
+    await Bun.sleep(LOOK_MS)
+    handed = await count()
+  }
+  return handed
 }
 
 const findByName = (rows: MessageRow[], name: string): MessageRow | undefined => rows.find((row) => row.name === name)

@@ -9,6 +9,7 @@ import {
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { type CheckContext, findLiveProblems } from './message-checks.ts'
+import type { Ended, Mailer } from './mailer.ts'
 import { readMessage } from './message-input.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from './refusals.ts'
 
@@ -24,6 +25,8 @@ export async function listMessages(store: Store, app: AppRow): Promise<(MessageR
   return rows.map((row) => ({ ...row, counts: counts.get(row.id) ?? NO_COUNTS }))
 }
 
+export type SavingContext = CheckContext & { mailer: Pick<Mailer, 'settleHanded'> }
+
 /**
  * Saves a message as it was written: a new one as a draft (`id` null), else the one with this id. An edit of a live one is
  * a new version, and must not have what would keep it from going live; deliveries that wait keep theirs. A `status` in the value
@@ -31,10 +34,10 @@ export async function listMessages(store: Store, app: AppRow): Promise<(MessageR
  * with every field by its path, message_not_found, message_name_taken, message_changed.
  */
 export async function saveMessage(
-  context: CheckContext,
+  context: SavingContext,
   by: MessageChange,
   { id, value, basedOn }: { id: number | null; value: unknown; basedOn?: number },
-): Promise<SavedMessage | Refusal | Refused> {
+): Promise<(SavedMessage & Ended) | Refusal | Refused> {
   const reading = readMessage(value)
   if ('errors' in reading) return refuseFields(reading.errors)
   const { store, app } = context
@@ -47,23 +50,34 @@ export async function saveMessage(
   if (problems.length > 0) return refuseFields(problems)
   const outcome = await store.saveMessages({ ...by, drafts: [{ id, ...reading.input, basedOn }] })
   if (isRefusal(outcome)) return outcome
-  return outcome.saved[0] ?? refuse('internal_error')
+  const [saved] = outcome.saved
+  return saved ? { ...saved, ...(await settleStopped(context, saved)) } : refuse('internal_error')
+}
+
+/** Of a message that is not live nothing more is handed over. */
+async function settleStopped(
+  { mailer }: SavingContext,
+  { id, status }: Pick<MessageRow, 'id' | 'status'>,
+): Promise<Ended> {
+  return { stillSending: status === 'live' ? 0 : await mailer.settleHanded({ messageId: id }) }
 }
 
 /**
  * Turns a message live, paused or back to a draft. Live needs a sender and no open problem (invalid_field names them), and
  * that it still says what `message` says, which somebody has seen: else message_changed. Stopping needs nothing.
- * Deliveries that come due while it is not live are skipped.
+ * Deliveries that come due while it is not live are skipped. Stopping resolves when the mail servers have answered what
+ * they had already.
  */
 export async function setMessageStatus(
-  context: CheckContext,
+  context: SavingContext,
   by: MessageChange,
   { message: { id, content }, status }: { message: Pick<MessageRow, 'id' | 'content'>; status: MessageStatus },
-): Promise<{ done: true } | Refusal | Refused> {
-  if (status !== 'live') return context.store.setMessageStatus({ ...by, id, status })
-  const problems = await findLiveProblems(context, content)
+): Promise<Ended | Refusal | Refused> {
+  const problems = status === 'live' ? await findLiveProblems(context, content) : []
   if (problems.length > 0) return refuseFields(problems)
-  return context.store.setMessageStatus({ ...by, id, status, content })
+  const change = { ...by, id, status, ...(status === 'live' ? { content } : {}) }
+  const outcome = await context.store.setMessageStatus(change)
+  return isRefusal(outcome) ? outcome : settleStopped(context, { id, status })
 }
 
 /** Whether a message may be deleted: it is not live, and nobody has a delivery of it. */

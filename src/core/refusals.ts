@@ -1,4 +1,5 @@
 import { MAX_CUSTOM_FIELDS, MAX_STORED_TAGS } from './field-limits.ts'
+import { describeStillSending, type Ended } from './mailer.ts'
 
 /**
  * Every reason for which the service says no, once: its HTTP status and the sentence a person reads.
@@ -259,6 +260,10 @@ export function refuseFields(errors: FieldError[]): Refusal {
     ? refuse('invalid_field', { field: first.field, message: first.message })
     : refuse('invalid_field', { field: first.field, message: first.message, errors })
 }
+
+/** `field` names what ended the emails. */
+export const warnOfSending = (field: string, { stillSending }: Ended): Warning[] =>
+  stillSending === 0 ? [] : [{ field, code: 'still_sending', message: describeStillSending(stillSending) }]
 
 /** Without warnings the key is absent. */
 export const withWarnings = <T extends object>(body: T, warnings: Warning[]): T | (T & { warnings: Warning[] }) =>

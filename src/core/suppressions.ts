@@ -4,6 +4,7 @@ import { SUPPRESSION_REASONS } from '../store/message-types.ts'
 import type { Suppressed } from '../store/suppression-list.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { readEmail } from './email.ts'
+import type { Ended } from './mailer.ts'
 import type { Parts } from './parts.ts'
 import type { FieldError } from './refusals.ts'
 
@@ -43,13 +44,26 @@ export async function findSuppressed(
 
 type Changing = { input: SuppressionInput; actor: string }
 
-/** Puts an address on the list: its person's mail ends at once, and the audit list says who did it and why. */
-export const addSuppression = (
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+/** Puts an address on the list: its person's email ends at once, and the audit list says who did it and why. */
+export async function addSuppression(
+  parts: Pick<Parts, 'store' | 'clock' | 'mailer'>,
   { id: appId, accountId }: AppRow,
   { input: { email, why, reason }, actor }: Changing,
-): Promise<{ done: true } | Refused> =>
-  store.suppress({ appId, email, reason, at: clock.now(), by: { accountId, actor, why } })
+): Promise<Ended | Refused> {
+  const by = { accountId, actor, why }
+  const outcome = await parts.store.suppress({ appId, email, reason, at: parts.clock.now(), by })
+  return 'refusal' in outcome ? outcome : settleAddress(parts, appId, email)
+}
+
+/** Once an address is on the list: waits for the emails to it that mail servers had already. */
+export async function settleAddress(
+  { store, mailer }: Pick<Parts, 'store' | 'mailer'>,
+  appId: number,
+  email: string,
+): Promise<Ended> {
+  const contact = await store.findContact(appId, email)
+  return { stillSending: contact ? await mailer.settleHanded({ contactId: contact.id }) : 0 }
+}
 
 /**
  * Takes an address off the list again, as its person asked for. The audit list says who did it and why.

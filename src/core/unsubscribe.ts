@@ -1,6 +1,7 @@
 /** The link with which a person ends mail to them (messages.md, Unsubscribe). */
 import { timingSafeEqual } from 'node:crypto'
 import { isLoopback } from './mail-addresses.ts'
+import type { Ended } from './mailer.ts'
 import type { Parts } from './parts.ts'
 import type { RefusalCode } from './refusals.ts'
 
@@ -52,16 +53,15 @@ export async function findUnsubscribing({ store, unsubscribeKey }: Parts, token:
 }
 
 /**
- * Ends mail to a person, at once and however often it is asked: resolves when it is saved and nothing is on its way to
- * them any more. Refusals: unavailable, commit_unconfirmed.
+ * Ends email to a person, at once and however often it is asked. Resolves when that is saved and the mail servers have
+ * answered what they had already. Refusals: unavailable, commit_unconfirmed.
  */
 export async function unsubscribe(
   { store, clock, mailer }: Parts,
   contactId: number,
-): Promise<{ done: true } | { refusal: RefusalCode }> {
+): Promise<Ended | { refusal: RefusalCode }> {
   const outcome = await store.unsubscribe({ contactId, at: clock.now() })
   // whoever was erased gets no mail either
   if ('refusal' in outcome && outcome.refusal !== 'not_found') return outcome
-  await mailer.settleHanded({ contactId })
-  return { done: true }
+  return { stillSending: await mailer.settleHanded({ contactId }) }
 }

@@ -1,3 +1,4 @@
+import type { Ended } from '../core/mailer.ts'
 import type { Place } from '../core/members.ts'
 import { cookieHeader, cookieName, readCookie } from './cookies.ts'
 import { ROLE_WORDS } from './role-words.ts'
@@ -43,6 +44,7 @@ const FLASHES = {
   message_live: 'The message is live. Whoever it is for is written to from now on.',
   message_paused: 'The message is paused. Nobody is written to until it is live again.',
   message_draft: 'The message is a draft again. Nobody is written to.',
+  still_sending: 'Emails that were already with the mail server may still arrive.',
   message_deleted: 'The message was deleted, with all its versions.',
   test_sent: 'The test event was taken. It is the newest of this app.',
 } as const
@@ -71,6 +73,10 @@ export function sayFlash(codes: FlashCode[], where: Where): string | null {
 
 export const flashCookie = (baseUrl: string, ...codes: FlashCode[]): string =>
   cookieHeader(baseUrl, { name: COOKIE, value: codes.join('.'), maxAgeS: SECONDS })
+
+/** With a second sentence where mail servers had emails already. */
+export const withStillSending = (code: FlashCode, { stillSending }: Ended): FlashCode[] =>
+  stillSending === 0 ? [code] : [code, 'still_sending']
 
 /** Says it too, after what the response tells the next page already. */
 export function addFlash({ headers }: Response, baseUrl: string, code: FlashCode): void {

@@ -2,11 +2,12 @@ import { makeMailbox } from '../core/mail-addresses.ts'
 import { hasRole, listRecipients } from '../core/members.ts'
 import { readMessage } from '../core/message-input.ts'
 import { sendTestMail } from '../core/message-preview.ts'
+import { describeStillSending } from '../core/mailer.ts'
 import { deleteMessage, type MessageStatus, saveMessage, setMessageStatus } from '../core/messages.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../core/refusals.ts'
 import { redirectAnswer } from './answers.ts'
 import { messagePath } from './messages-page.tsx'
-import { flashCookie } from './flash.ts'
+import { flashCookie, withStillSending } from './flash.ts'
 import { pathOf } from './frame.tsx'
 import { answerEditor, type Editing, editorPath, readContext } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
@@ -64,7 +65,10 @@ async function save(editing: Editing, fields: Fields, status: MessageStatus | nu
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const path = messagePath(editing.viewer.app.publicId, outcome.id)
   return redirectAnswer(path, [
-    flashCookie(editing.parts.baseUrl, status === 'live' ? 'message_live' : 'message_saved'),
+    flashCookie(
+      editing.parts.baseUrl,
+      ...withStillSending(status === 'live' ? 'message_live' : 'message_saved', outcome),
+    ),
   ])
 }
 
@@ -98,9 +102,11 @@ async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'd
   const outcome = await setMessageStatus(await readContext(editing), byMember(editing), { message, status })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const isSame = saysSame(fields, message)
-  if (isSame) return redirectAnswer(editorPath(editing), [flashCookie(parts.baseUrl, `message_${status}`)])
+  const flash = flashCookie(parts.baseUrl, ...withStillSending(`message_${status}`, outcome))
+  if (isSame) return redirectAnswer(editorPath(editing), [flash])
   const changed = await parts.store.findMessage(viewer.app.id, message.id)
-  const notice = `The message is ${status === 'paused' ? 'paused' : 'a draft'} now. What you typed is not saved yet.`
+  const sending = outcome.stillSending === 0 ? '' : ` ${describeStillSending(outcome.stillSending)}`
+  const notice = `The message is ${status === 'paused' ? 'paused' : 'a draft'} now. What you typed is not saved yet.${sending}`
   const based = { ...fields, basedOn: String(changed?.updatedAt ?? '') }
   return answerEditor({ ...editing, message: changed }, { fields: based, notice })
 }

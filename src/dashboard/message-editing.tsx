@@ -2,8 +2,8 @@
 import { isCapturing as readCapturing } from '../core/delivery-lists.ts'
 import { listRecipients } from '../core/members.ts'
 import { previewMessage } from '../core/message-preview.ts'
-import { type CheckContext, findLiveProblems } from '../core/message-checks.ts'
-import type { MessageContent, MessageRow } from '../core/messages.ts'
+import { findLiveProblems } from '../core/message-checks.ts'
+import type { MessageContent, MessageRow, SavingContext } from '../core/messages.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { pageAnswer } from './answers.ts'
 import { messagePath } from './messages-page.tsx'
@@ -39,9 +39,10 @@ export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'rehearsal' 
 export const editorPath = ({ viewer, message }: Pick<Editing, 'viewer' | 'message'>): string =>
   message ? messagePath(viewer.app.publicId, message.id) : `${pathOf(viewer.app.publicId, 'messages')}/new`
 
-export async function readContext({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>): Promise<CheckContext> {
-  const { from } = parts.mailer.findWay(await parts.store.mailSettings(viewer.app.id))
-  return { store: parts.store, app: viewer.app, sender: from?.address ?? null }
+export async function readContext({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>): Promise<SavingContext> {
+  const { store, mailer } = parts
+  const { from } = mailer.findWay(await store.mailSettings(viewer.app.id))
+  return { store, mailer, app: viewer.app, sender: from?.address ?? null }
 }
 
 /** The editor as it was typed, with all that it needs to be looked at. */

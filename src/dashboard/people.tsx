@@ -8,7 +8,7 @@ import { REFUSALS } from '../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { type PageParts, showPage, takeForm } from './door.tsx'
 import { FEED_ROWS, personPath } from './feed.tsx'
-import { flashCookie } from './flash.ts'
+import { flashCookie, withStillSending } from './flash.ts'
 import { pathOf } from './frame.tsx'
 import { PeoplePage, type Search } from './people-page.tsx'
 import { PersonPage } from './person-page.tsx'
@@ -119,5 +119,7 @@ async function erasePerson(parts: PageParts, request: Request, viewer: Viewer, i
   if (!person) return problemAnswer(request, 'person_unknown')
   const outcome = await eraseContact(parts, viewer.app, { email: person.email, actor: viewer.member.id })
   if ('refusal' in outcome) return showPerson(parts, request, viewer, id, REFUSALS[outcome.refusal])
-  return redirectAnswer(pathOf(viewer.app.publicId, 'people'), [flashCookie(parts.baseUrl, 'person_erased')])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'people'), [
+    flashCookie(parts.baseUrl, ...withStillSending('person_erased', outcome)),
+  ])
 }

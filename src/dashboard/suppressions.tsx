@@ -11,7 +11,7 @@ import {
 } from '../core/suppressions.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { type PageParts, showPage, takeForm } from './door.tsx'
-import { flashCookie } from './flash.ts'
+import { flashCookie, withStillSending } from './flash.ts'
 import type { Form } from './forms.ts'
 import { pathOf } from './frame.tsx'
 import { readMailState } from './mail-state.ts'
@@ -113,6 +113,7 @@ async function changeList(
     const { status, message } = REFUSALS[outcome.refusal]
     return showSuppressions(parts, request, viewer, { status, notice: message, [name]: { text, errors: [] } })
   }
-  const code = isAdding ? 'address_suppressed' : 'address_freed'
-  return redirectAnswer(pathOf(viewer.app.publicId, 'suppressions'), [flashCookie(parts.baseUrl, code)])
+  const codes =
+    'stillSending' in outcome ? withStillSending('address_suppressed', outcome) : (['address_freed'] as const)
+  return redirectAnswer(pathOf(viewer.app.publicId, 'suppressions'), [flashCookie(parts.baseUrl, ...codes)])
 }

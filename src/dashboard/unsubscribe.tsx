@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
+import { describeStillSending, type Ended } from '../core/mailer.ts'
 import type { Parts } from '../core/parts.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { findUnsubscribing, TEST_TOKEN, unsubscribe } from '../core/unsubscribe.ts'
@@ -25,7 +26,7 @@ export const unsubscribeRoutes = (parts: Parts) =>
         const found = await findUnsubscribing(parts, params.token)
         if (!found) return unknownLink(request)
         const outcome = await unsubscribe(parts, found.contactId)
-        if (!('refusal' in outcome)) return pageAnswer(request, 200, <DonePage {...found} />)
+        if (!('refusal' in outcome)) return pageAnswer(request, 200, <DonePage {...found} {...outcome} />)
         return pageAnswer(request, REFUSALS[outcome.refusal].status, <FailedPage {...found} token={params.token} />)
       },
       { parse: 'none' },
@@ -47,11 +48,13 @@ const AskPage = ({ appName, token }: Found & { token: string }) => (
   </AppLayout>
 )
 
-const DonePage = ({ appName }: Found) => (
+const DonePage = ({ appName, stillSending }: Found & Ended) => (
   <AppLayout
     appName={appName}
     title="You are unsubscribed"
-    lead={`You will get no more emails like that one from ${nameOf({ appName })}. There is nothing else to do.`}
+    lead={`You will get no more emails like that one from ${nameOf({ appName })}. ${
+      stillSending === 0 ? 'There is nothing else to do.' : describeStillSending(stillSending)
+    }`}
   />
 )
 

@@ -19,11 +19,13 @@ export type SenderParts = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscri
     defaults: MailDefaults
     /** what servers of apps may be reached at beside public addresses */
     privateHosts: PrivateHosts
+    /** how long an answer that ends emails waits for those that were handed over before */
+    settleMs?: number
     /** another way out than SMTP */
     createProvider?: (url: string, dial: Dial) => Provider | null
   }
 
-/** How long an answer that ends emails waits for those that were handed over before: clients wait for 10 s. */
+/** Clients wait for an answer for 10 seconds. */
 const SETTLE_MS = 5_000
 
 export type Sender = Mailer & {
@@ -75,7 +77,7 @@ export function createSender(sending: SenderParts): Sender {
       return checkServer(server, { dial, onFailure: (outcome) => noteAnswer(sending, { ...asked, outcome }) })
     },
     refusesServer: (url) => isRefusedHost(readSmtpUrl(url)?.host ?? '', sending.privateHosts),
-    settleHanded: (about) => handed.settle(about, SETTLE_MS),
+    settleHanded: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),
     countHanded: handed.count,
     listPauses: breaker.listPauses,
     findWay: routes.findWay,

@@ -34,6 +34,7 @@ describe('a file', () => {
         { name: first?.name, change: 'changed', status: 'draft', fields: ['wait.minutes', 'onlyIf[2]'] },
         { name: 'New', change: 'created', status: 'draft', fields: [] },
       ],
+      stillSending: 0,
     }
     expect(await read(changed, { dryRun: true })).toEqual(expected as never)
     expect(await exportMessages(messaging.store(), messaging.app)).toEqual(file)

@@ -137,7 +137,7 @@ describe('going live', () => {
     const turn = () => setMessageStatus(withoutSender(), messaging.by, { message, status: 'live' })
     expect(await turn()).toMatchObject({ refusal: 'invalid_field', field: 'mail.fromEmail' })
     await messaging.set({ fromEmail: 'post@first.example' })
-    expect(await turn()).toEqual({ done: true })
+    expect(await turn()).toEqual({ stillSending: 0 })
     expect(
       await findLiveProblems(withoutSender(), {
         ...messageOf(),
@@ -155,9 +155,9 @@ describe('going live', () => {
     await save({ ...draft, mail: { subject: 'Theirs', body: 'Theirs' } }, id)
     expect(await turn('live')).toEqual({ refusal: 'message_changed' })
     expect(await rowOf(id)).toMatchObject({ status: 'draft', version: 1 })
-    expect(await turn('paused')).toEqual({ done: true })
+    expect(await turn('paused')).toEqual({ stillSending: 0 })
     await save({ ...draft, status: 'paused', mail: seen.content.mail }, id)
-    expect(await turn('live')).toEqual({ done: true })
+    expect(await turn('live')).toEqual({ stillSending: 0 })
   })
 
   test('counts what is missing in the events really received', async () => {

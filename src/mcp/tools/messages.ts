@@ -5,7 +5,15 @@ import { type MessageChange, saveMessage, setMessageStatus } from '../../core/me
 import type { AppRow } from '../../core/access.ts'
 import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
-import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../../core/refusals.ts'
+import {
+  type FieldError,
+  isRefusal,
+  type Refusal,
+  refuse,
+  refuseFields,
+  warnOfSending,
+  withWarnings,
+} from '../../core/refusals.ts'
 import { findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
 import { APP, gives, MESSAGE_ID, record, takes, text, type Tool } from './tool.ts'
@@ -17,7 +25,12 @@ const by = ({ clock }: Parts, { access }: Caller, app: AppRow): MessageChange =>
   at: clock.now(),
 })
 
-const checking = ({ store, mailer }: Parts, app: AppRow) => ({ store, app, sender: mailer.sender?.address ?? null })
+const checking = ({ store, mailer }: Parts, app: AppRow) => ({
+  store,
+  mailer,
+  app,
+  sender: mailer.sender?.address ?? null,
+})
 
 export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
@@ -85,7 +98,7 @@ export const setStatus: Tool = {
   name: 'set_message_status',
   title: 'Turn a message on or off',
   description:
-    'Live needs the `token` of a preview of the message as it is now. What comes due while it is not live is not sent.',
+    'Live needs the `token` of a preview of the message as it is. What comes due while it is not live is not sent.',
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: takes({
@@ -111,7 +124,8 @@ export const setStatus: Tool = {
     const isSeen = isLiveToken(input.token, { key: parts.previewKey, app, message })
     if (status === 'live' && !isSeen) return refuseFields([{ field: 'token', code: 'invalid', message: UNSEEN }])
     const outcome = await setMessageStatus(checking(parts, app), by(parts, caller, app), { message, status })
-    return isRefusal(outcome) ? outcome : { ok: true, messageId: publicId('msg', message.id), status }
+    if (isRefusal(outcome)) return outcome
+    return withWarnings({ ok: true, messageId: publicId('msg', message.id), status }, warnOfSending('status', outcome))
   },
 }
 

@@ -38,6 +38,7 @@ describe('list_deliveries', () => {
       sentAt: '2026-05-15T12:00:00.000Z',
       cameBackAt: null,
       openedAt: null,
+      mayHaveArrivedTwice: false,
       message: 'One',
       email: 'ada@example.com',
     })
