@@ -62,7 +62,7 @@ test('a query that is not well encoded is no error of the server on any page', a
       ]
       const asked = `${filled}?${query.map((name) => `${name}=${text}`).join('&')}`.replaceAll('#', '%23')
       const status = await visit('owner', method, asked)
-      if (![200, 303, 400, 404, 409].includes(status)) answers.push(`${asked}: ${status}`)
+      if (status >= 500) answers.push(`${asked}: ${status}`)
     }
   }
   expect(answers).toEqual([])

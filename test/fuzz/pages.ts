@@ -1,9 +1,12 @@
 /** Sends hostile requests to every page as everybody who may reach it, and looks for answers that should not be. */
+import { createSetupToken } from '../../src/core/accounts.ts'
+import { openPages } from '../dashboard/pages.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
-import { createRouteFinder, pathOf } from '../../src/core/request-paths.ts'
+import { createRouteFinder, pathOf, type RouteFinder } from '../../src/core/request-paths.ts'
+import { BASE_URL } from '../helper.ts'
 import { createRandom, type Random } from '../random.ts'
 import { HOSTILE, HOSTILE_ESCAPES, MARKUP } from './hostile.ts'
-import { EVERYBODY, openWorld, type Who, type World } from './world.ts'
+import { EVERYBODY, openWorld, PASSWORD, type Who, type World } from './world.ts'
 
 /** Forms change what is stored, so after so many requests the pages begin anew. */
 const WORLD_REQUESTS = 2_000
@@ -13,8 +16,14 @@ const CRAWLED_PAGES = 200
 
 type Route = { method: string; path: string }
 type Form = { action: string; fields: [name: string, values: string[]][] }
-/** What an owner's browser finds: real addresses of each route, and real forms. */
-type Site = { addresses: Map<string, string[]>; forms: Map<string, Form[]>; names: string[] }
+/** What browsers find: real addresses and forms of each route, ids by the name of their place, and names of fields. */
+type Site = {
+  findRoute: RouteFinder
+  addresses: Map<string, string[]>
+  forms: Map<string, Form[]>
+  ids: Map<string, string[]>
+  names: string[]
+}
 
 export type Fault = { who: Who; method: string; path: string; body: string; reason: string }
 export type Fuzzed = { requests: number; statuses: Map<number, number>; routes: Set<string>; faults: Fault[] }
@@ -34,9 +43,14 @@ export async function fuzzPages(options: { seed: number; requests: number }): Pr
     const most = Math.min(options.requests, fuzzed.requests + WORLD_REQUESTS)
     try {
       await fuzzWorld(world, { random, most, fuzzed })
+      const lines = world.server.logged().split('\n')
+      const errors = lines.filter((line) => line.includes('"level":"error"'))
+      for (const reason of errors)
+        fuzzed.faults.push({ who: 'nobody', method: '', path: 'in the log', body: '', reason })
     } finally {
       await world.close()
     }
+    await fuzzSetup(random, fuzzed)
   }
   return fuzzed
 }
@@ -53,50 +67,107 @@ async function fuzzWorld(
     if (!route) throw new Error('there are no routes')
     if (random.isOften(0.01)) world.server.clock.tick(random.pick([60_000, 11 * 60_000, 3_600_000]))
     const request = makeRequest(random, route, site)
-    const { status, reason } = await sendRequest(world, who, request)
+    const { status, text, reason } = await sendRequest(world, who, request)
+    if (text.startsWith('<!doctype html>') && random.isOften(0.3)) await notePage(site, text, request.path)
     fuzzed.requests += 1
     fuzzed.routes.add(`${who} ${route.method} ${route.path}`)
     fuzzed.statuses.set(status, (fuzzed.statuses.get(status) ?? 0) + 1)
     if (reason !== null) fuzzed.faults.push({ who, ...request, reason })
     // a form may have ended the session, or taken the member away
-    if (!(await world.isSignedIn(who)) && !((await world.signIn(who)) && (await world.isSignedIn(who)))) return
+    if (request.method === 'POST' && !(await staysSignedIn(world, who))) return
   }
 }
+
+const SETUP_REQUESTS = 20
+
+/** The set-up page of a server that nobody has set up, with the right token. */
+async function fuzzSetup(random: Random, fuzzed: Fuzzed): Promise<void> {
+  const pages = await openPages()
+  const token = await createSetupToken({ store: pages.store, now: pages.clock.now() })
+  for (let turn = 0; turn < SETUP_REQUESTS; turn++) {
+    const fields = Object.fromEntries(
+      ['email', 'app', 'domain', 'password', 'next'].map((name) => {
+        return [name, random.isOften(0.5) ? pickHostile(random) : pickUsual(random, name)]
+      }),
+    )
+    const path = `/setup?token=${random.isOften(0.9) ? token : spoil(random)}`
+    const response = random.isOften(0.3) ? await pages.get(path) : await pages.post('/setup', { ...fields, token })
+    const { status } = response
+    fuzzed.statuses.set(status, (fuzzed.statuses.get(status) ?? 0) + 1)
+    const reason = findFault({ status, text: await response.text(), ms: 0 })
+    if (reason !== null)
+      fuzzed.faults.push({ who: 'nobody', method: 'POST', path, body: JSON.stringify(fields), reason })
+  }
+  await pages.close()
+}
+
+/** Signs in again where it has to. False where the password was changed, or the member is gone. */
+const staysSignedIn = async (world: World, who: Who): Promise<boolean> =>
+  (await world.isSignedIn(who)) || ((await world.signIn(who)) && (await world.isSignedIn(who)))
 
 /** Shares no factor with the number of turns that is likely, so that neighbours differ. */
 const STRIDE = 7919
 
+/** Streams have no end, and are found by no link. */
+const isStream = (route: string): boolean => /\/(?:feed|live)$/.test(route)
+
 async function crawl(world: World, routes: Route[]): Promise<Site> {
   const findRoute = createRouteFinder(routes.map(({ path }) => path))
-  const site: Site = { addresses: new Map(), forms: new Map(), names: [] }
-  const names = new Set<string>()
+  const site: Site = { findRoute, addresses: new Map(), forms: new Map(), ids: new Map(), names: [] }
   const { appId } = world.server.first
+  site.ids.set(':app', [appId])
+  site.ids.set(':token', world.tokens)
+  for (const token of world.tokens)
+    for (const path of ['/password', '/setup']) noteAddress(site, `${path}?token=${token}`)
   const waiting = routes.flatMap(({ method, path }) =>
-    method === 'GET' && !/:(?!app\b)/.test(path) && !/feed|live/.test(path) ? [path.replace(':app', appId)] : [],
+    method === 'GET' && !/:(?!app\b)/.test(path) && !isStream(path) ? [path.replace(':app', appId)] : [],
   )
   const seen = new Set(waiting)
   for (const address of waiting) {
     const response = await world.browse('owner', address)
     if (!response.headers.get('content-type')?.startsWith('text/html')) continue
-    const { links, forms } = await readPage(await response.text(), address)
-    for (const form of forms) {
-      const route = findRoute(pathOf(form.action)) ?? ''
-      site.forms.set(route, [...(site.forms.get(route) ?? []), form])
-      for (const [name] of form.fields) names.add(name)
-    }
-    for (const link of [address, ...links, ...forms.map(({ action }) => action)]) {
-      const route = findRoute(pathOf(link))
-      if (route === null) continue
-      const known = site.addresses.get(route) ?? []
-      if (known.length < 40) site.addresses.set(route, [...known, link])
-      if (!seen.has(link) && seen.size < CRAWLED_PAGES && !/feed|live/.test(route)) {
-        seen.add(link)
-        waiting.push(link)
-      }
+    noteAddress(site, address)
+    for (const link of await notePage(site, await response.text(), address)) {
+      const route = findRoute(pathOf(link)) ?? '/feed'
+      if (seen.has(link) || seen.size >= CRAWLED_PAGES || isStream(route)) continue
+      seen.add(link)
+      waiting.push(link)
     }
   }
-  site.names = [...names]
   return site
+}
+
+/** Keeps what a page leads to. @returns its links */
+async function notePage(site: Site, html: string, address: string): Promise<string[]> {
+  const { links, forms } = await readPage(html, address)
+  for (const form of forms) {
+    const route = site.findRoute(pathOf(form.action)) ?? ''
+    add(site.forms, route, form)
+    for (const [name] of form.fields) if (!site.names.includes(name)) site.names.push(name)
+  }
+  for (const link of [...links, ...forms.map(({ action }) => action)]) noteAddress(site, link)
+  return links
+}
+
+function noteAddress(site: Site, address: string): void {
+  const path = pathOf(address)
+  const route = site.findRoute(path)
+  if (route === null) return
+  if (!site.addresses.get(route)?.includes(address)) add(site.addresses, route, address)
+  for (const [index, place] of route.split('/').entries()) {
+    const id = path.split('/')[index] ?? ''
+    if (place.startsWith(':') && !site.ids.get(place)?.includes(id)) add(site.ids, place, id)
+  }
+}
+
+const MOST_KNOWN = 60
+
+/** The oldest gives way: what it led to may be gone. */
+function add<T>(lists: Map<string, T[]>, name: string, value: T): void {
+  const list = lists.get(name) ?? []
+  list.push(value)
+  if (list.length > MOST_KNOWN) list.shift()
+  lists.set(name, list)
 }
 
 async function readPage(html: string, address: string): Promise<{ links: string[]; forms: Form[] }> {
@@ -106,7 +177,7 @@ async function readPage(html: string, address: string): Promise<{ links: string[
   let select: string[] = []
   const toPath = (href: string | null): string => {
     const url = URL.parse(href ?? '', `http://own.invalid${address}`)
-    return url?.host === 'own.invalid' ? url.pathname + url.search : '/'
+    return url?.host === 'own.invalid' || url?.origin === BASE_URL ? url.pathname + url.search : '/'
   }
   const addField = (name: string | null, value: string | null): string[] => {
     const values = [plain(value ?? '')]
@@ -114,6 +185,10 @@ async function readPage(html: string, address: string): Promise<{ links: string[
     return values
   }
   await new HTMLRewriter()
+    .on('iframe[src]', { element: (element) => void links.push(toPath(plain(element.getAttribute('src') ?? ''))) })
+    .on('[formaction]', {
+      element: (element) => void links.push(toPath(plain(element.getAttribute('formaction') ?? ''))),
+    })
     .on('a[href]', { element: (element) => void links.push(toPath(plain(element.getAttribute('href') ?? ''))) })
     .on('form', {
       element(element) {
@@ -177,12 +252,11 @@ function makePath(random: Random, { path: pattern }: Route, site: Site): string 
   return (path.startsWith('/') ? path : `/${path}`) + (asked === '' ? '' : `?${asked}`)
 }
 
-/** An id that is somebody's, and perhaps of another kind. */
+/** An id that is somebody's, at times of another kind. */
 function pickId(random: Random, place: string, site: Site): string {
-  const pattern = new RegExp(`^/apps/:app/[^/]+/${place}`)
-  const addresses = [...site.addresses].flatMap(([route, known]) => (pattern.test(route) ? known : []))
-  const address = addresses[random.below(addresses.length || 1)] ?? ''
-  return pathOf(address).split('/')[place === ':app' ? 2 : 4] ?? 'none'
+  const kinds = random.isOften(0.9) ? [site.ids.get(place) ?? []] : [...site.ids.values()]
+  const known = kinds.flat()
+  return known[random.below(known.length || 1)] ?? 'none'
 }
 
 const QUERY_NAMES =
@@ -212,7 +286,7 @@ function makeBody(random: Random, { path: pattern }: Route, site: Site): string 
   const fields = new URLSearchParams()
   for (const [name, values] of form?.fields ?? []) {
     // what fills the time is done now and then
-    const usual = values[random.below(values.length)] ?? ''
+    const usual = values[random.below(values.length)] || pickUsual(random, name)
     const value = random.isOften(share) ? pickHostile(random) : usual
     if (!random.isOften(0.03)) fields.append(name, /^rehearse/.test(value) && !random.isOften(0.1) ? 'preview' : value)
   }
@@ -222,6 +296,15 @@ function makeBody(random: Random, { path: pattern }: Route, site: Site): string 
   }
   if (random.isOften(0.2)) for (const name of EDITOR_FIELDS) fields.set(name, pickHostile(random))
   return fields.toString()
+}
+
+/** What somebody would type into an empty field, so that forms are taken too. */
+function pickUsual(random: Random, name: string): string {
+  if (/email$/i.test(name)) return `person${random.below(30)}@example.com`
+  if (/password/i.test(name)) return PASSWORD
+  if (/domain|host/i.test(name)) return 'mail.first.example'
+  if (/url|home/i.test(name)) return 'https://first.example/'
+  return /minutes|hours|days|per/i.test(name) ? '3' : 'Something'
 }
 
 /** Rows of the editor, which a stored message may not have. */
@@ -239,14 +322,14 @@ async function sendRequest(
   world: World,
   who: Who,
   { method, path, body, headers }: Sent,
-): Promise<{ status: number; reason: string | null }> {
+): Promise<{ status: number; text: string; reason: string | null }> {
   const startedAt = performance.now()
   const hasBody = method === 'POST' || method === 'PUT'
   const response = await world.browse(who, path, { method, headers, ...(hasBody ? { body } : {}) })
   const { status } = response
   const text = await readStart(response)
   const ms = performance.now() - startedAt
-  return { status, reason: findFault({ status, text, ms }) }
+  return { status, text, reason: findFault({ status, text, ms }) }
 }
 
 /** A stream has no end. */

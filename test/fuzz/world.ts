@@ -1,5 +1,6 @@
 /** A whole server with hostile data in it, and browsers of every role that are signed in. */
-import { inviteMember, type Role, setPasswordByLink } from '../../src/core/members.ts'
+import { createSetupToken } from '../../src/core/accounts.ts'
+import { inviteMember, resetPassword, type Role, setPasswordByLink } from '../../src/core/members.ts'
 import { hashPassword } from '../../src/core/passwords.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import type { Sender } from '../../src/mail/sender.ts'
@@ -55,6 +56,7 @@ export async function openWorld(options: Options = {}) {
 
   return {
     server,
+    tokens: await makeTokens(server),
     browse,
     signIn,
     /** Whether a browser still sees the pages of its app. */
@@ -84,6 +86,19 @@ async function addMembers(server: TestServer): Promise<Map<Who, string>> {
     emails.set(role, email)
   }
   return emails
+}
+
+/** Of links that work once: to join, to choose a new password, and one for a server that is not set up. */
+async function makeTokens(server: TestServer): Promise<string[]> {
+  const maker = { store: server.parts().store, now: server.clock.now(), actor: 'test' }
+  const { accountId } = server.first
+  const tokens = [await createSetupToken(maker)]
+  for (const email of ['new@member.example', 'second@owner.example']) {
+    const invited = await inviteMember(maker, accountId, { email, role: 'viewer' })
+    if (!('refusal' in invited)) tokens.push(invited.inviteToken)
+  }
+  const reset = await resetPassword(maker, { email: 'viewer@member.example', accountId: null })
+  return 'refusal' in reset ? tokens : [...tokens, reset.passwordToken]
 }
 
 /** What the API, the script, an editor and a mail server can bring in. */
