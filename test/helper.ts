@@ -7,6 +7,7 @@ import { judgeDelivery } from '../src/core/deliveries.ts'
 import { readEventText } from '../src/core/event-texts.ts'
 import { createParts, type Parts } from '../src/core/parts.ts'
 import { createRehearsals } from '../src/core/rehearsals/index.ts'
+import { createTemplateWorker } from '../src/core/template-worker.ts'
 import { createSender, type Sender, type SenderParts } from '../src/mail/sender.ts'
 import type { Health } from '../src/operations/health.ts'
 import { createLog } from '../src/operations/log.ts'
@@ -24,6 +25,9 @@ export const BASE_URL = 'http://localhost:8080'
 const UNSUBSCRIBE_KEY = 'unsubscribe-key'
 /** May call the MCP server. */
 export const TEST_ORIGINS = ['https://tools.example']
+/** One thread for all servers of a test file; it starts with the first template. */
+export const TEMPLATES = createTemplateWorker()
+
 export const API = '/api/v1'
 export const EVENTS = `${API}/events`
 export const BATCH = `${API}/events/batch`
@@ -96,6 +100,7 @@ export async function createTestServer(options: Options = {}) {
       ...shared,
       mailer: sender,
       rehearsals: createRehearsals(folder),
+      templates: options.mail?.templates ?? TEMPLATES,
       resolveTxt: async () => null,
       noteSecurity: log.write,
     })
@@ -176,6 +181,7 @@ export const createTestSender = (parts: Pick<Parts, 'store' | 'clock'>, mail: Pa
     ...parts,
     baseUrl: BASE_URL,
     unsubscribeKey: UNSUBSCRIBE_KEY,
+    templates: TEMPLATES,
     claimedBy: crypto.randomUUID(),
     defaults: { smtpUrl: null, from: 'Demo <hello@first.example>' },
     privateHosts: NO_PRIVATE_HOSTS,

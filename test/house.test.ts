@@ -124,6 +124,16 @@ describe('the rooms', () => {
     expect(loaded.filter((path) => path.endsWith('.tsx') || path === 'src/mcp/protocol.ts')).toEqual([])
   })
 
+  test('read no template on the thread that answers', () => {
+    const loaded = loadedBy('src/main.ts')
+    expect(loaded).toContain('src/core/template-worker.ts')
+    expect(loaded.filter((path) => importsOf(path).includes('liquidjs'))).toEqual([])
+    expect(loaded.filter((path) => read(path).includes('Bun.markdown.render('))).toEqual([])
+    expect(loadedBy('src/mail/template-thread.ts').filter((path) => importsOf(path).includes('liquidjs'))).toHaveLength(
+      1,
+    )
+  })
+
   test('load no list of public suffixes into the thread that writes', () => {
     const loaded = loadedBy('src/core/writer-thread.ts')
     expect(loaded).toContain('src/core/links.ts')

@@ -4,7 +4,7 @@ import { isRefusal } from '../src/core/refusals.ts'
 import type { JudgeRecord } from '../src/store/judge-records.ts'
 import type { DeliveryRow, DeliveryWork, MailSettings, MessageContent } from '../src/store/message-types.ts'
 import { appOf, leave, page, report, send, track } from './api/reports.ts'
-import { EVENTS, type TestServer } from './helper.ts'
+import { EVENTS, TEMPLATES, type TestServer } from './helper.ts'
 
 export const MINUTE = 60_000
 export const ADA = 'ada@example.com'
@@ -26,7 +26,10 @@ export async function createMessaging(server: TestServer) {
   const app = await appOf(server)
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: server.clock.now() }
   const store = () => server.parts().store
-  const context = () => ({ store: store(), mailer: server.parts().mailer, app, sender: 'post@first.example' })
+  const context = () => {
+    const { mailer } = server.parts()
+    return { store: store(), mailer, templates: TEMPLATES, app, sender: 'post@first.example' }
+  }
 
   const mark = async (work: DeliveryWork): Promise<Decided> => {
     const [at, { delivery }] = [server.clock.now(), work]

@@ -3,6 +3,7 @@ import { UsageError } from '../config.ts'
 import { describeStillSending } from '../core/mailer.ts'
 import { exportMessages, importMessages } from '../core/message-files.ts'
 import { isRefusal, type Refusal, REFUSALS } from '../core/refusals.ts'
+import { createTemplateWorker } from '../core/template-worker.ts'
 import { MESSAGE_STATUSES, type MessageStatus } from '../store/message-types.ts'
 import {
   ACCOUNT,
@@ -48,10 +49,12 @@ export const messageImport: Command = {
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findAppOf(store, given, required(given, 'app'))
       const by = { accountId: app.accountId, appId: app.id, actor: 'cli', at: Date.now() }
-      const context = { store, app, sender: env.EVENTPOST_MAIL_FROM ?? null }
+      const context = { store, app, sender: env.EVENTPOST_MAIL_FROM ?? null, templates: createTemplateWorker() }
       const outcome = await importMessages(context, by, { file, status, dryRun: given.isSet('dry-run') })
       if (isRefusal(outcome)) throw new CommandRefused(sentencesOf(outcome).join(' '))
       if (outcome.stillSending > 0) console.error(describeStillSending(outcome.stillSending))
+      // beside what the command prints, which a program may read
+      for (const { field, message } of outcome.warnings) console.error(`eventpost: ${field}: ${message}`)
       return outcome.messages.map((one) => ({ ...one, fields: one.fields.join(' ') }))
     })
   },

@@ -8,6 +8,7 @@ import { readSmtpUrl } from '../core/mail-addresses.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
 import { createParts, keepSecret, systemClock } from '../core/parts.ts'
 import { createRehearsals } from '../core/rehearsals/index.ts'
+import { createTemplateWorker } from '../core/template-worker.ts'
 import { isLinkLost } from '../core/unsubscribe.ts'
 import { createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
@@ -101,7 +102,8 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
 async function createAll(store: Store, { data, ...config }: Open & { baseUrl: string }, log: Log) {
   const [clock, { baseUrl }] = [systemClock, config]
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
-  const sender = createSender({ store, clock, baseUrl, unsubscribeKey, ...sending(config, log) })
+  const templates = createTemplateWorker()
+  const sender = createSender({ store, clock, baseUrl, unsubscribeKey, templates, ...sending(config, log) })
   const rehearsals = createRehearsals(data)
   return {
     sender,
@@ -112,6 +114,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       unsubscribeKey,
       mailer: sender,
       rehearsals,
+      templates,
       resolveTxt: createTxtResolver(),
       noteSecurity: log.write,
     }),

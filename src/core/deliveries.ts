@@ -52,12 +52,13 @@ export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
 const LEFT: readonly DeliveryState[] = ['handed', 'sent', 'unknown', 'bounced', 'complained']
 
 /** A rule or a pause may put it off once more: what came of its last try stays known until there is another. */
-function lastTryOf({ delivery }: DeliveryWork): Pick<JudgeRecord, 'tries' | 'reply' | 'unconfirmedAt'> {
-  const { tries, reply, unconfirmedAt } = readRecord(delivery) ?? {}
+function lastTryOf({ delivery }: DeliveryWork): Pick<JudgeRecord, 'tries' | 'reply' | 'unconfirmedAt' | 'isSlow'> {
+  const { tries, reply, unconfirmedAt, isSlow } = readRecord(delivery) ?? {}
   return {
     ...(tries === undefined ? {} : { tries }),
     ...(reply === undefined ? {} : { reply }),
     ...(unconfirmedAt === undefined ? {} : { unconfirmedAt }),
+    ...(isSlow === undefined ? {} : { isSlow }),
   }
 }
 

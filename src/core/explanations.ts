@@ -138,7 +138,7 @@ const REASONS: Record<string, readonly string[]> = {
   perDay: ['perDay'],
   perWeek: ['perWeek'],
   giveUp: ['gave_up'],
-  template: ['missing_value', 'broken_template'],
+  template: ['missing_value', 'broken_template', 'empty_mail', 'template_too_slow'],
 }
 
 /** Something else than what failed when it was last judged may have stopped it since. */

@@ -1,13 +1,52 @@
 /** What the rest of the service may ask of the room that sends; it is passed in, so that no door imports it. */
-import type { MailSettings } from '../store/message-types.ts'
+import type { Mail, MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import type { DeliveryWork } from './deliveries.ts'
 import type { Mailbox } from './mail-addresses.ts'
 import type { Notice } from './notices.ts'
+import type { TemplateFacts } from './template-scope.ts'
 import type { TemplateFault } from './templates.ts'
+
+/** What an email says, as its message has it. */
+export type MailWords = {
+  subject: string
+  preheader: string
+  body: string
+  category: 'lifecycle' | 'transactional'
+}
+
+/** What the app says about every email of its own; null where it says nothing. */
+export type MailStyle = { logoUrl: string | null; colour: string | null; postalAddress: string | null }
+
+export type MailFacts = TemplateFacts & { app: { hosts: readonly string[] }; style: MailStyle }
 
 /** `refusedLinks` are addresses that came with the event or the person and are not the app's own: said, not linked. */
 export type RenderedMail = { subject: string; html: string; text: string; refusedLinks: string[] }
+
+export const mailWordsOf = ({ subject, preheader = '', body, category = 'lifecycle' }: Mail): MailWords => ({
+  subject,
+  preheader,
+  body,
+  category,
+})
+
+type Someone = Pick<TemplateFacts, 'contact' | 'event'>
+
+/** Only what an email may use, because it crosses to another thread. `url` is where the person unsubscribes. */
+export function mailFactsOf(
+  { contact, event, app, settings }: Someone & Pick<Sample, 'app' | 'settings'>,
+  url: string,
+): MailFacts {
+  const { email, firstName, lastName, tags, fields } = contact
+  const { logoUrl, colour, postalAddress } = settings
+  return {
+    contact: { email, firstName, lastName, tags, fields },
+    event: event && { properties: event.properties },
+    app: { name: app.name, homeUrl: app.homeUrl, hosts: app.hosts },
+    unsubscribeUrl: url,
+    style: { logoUrl, colour, postalAddress },
+  }
+}
 
 /** A mail server, or a login at one, that is left alone for a while, `until` then (ms UTC). */
 export type Pause = { place: string; reason: string; until: number }
@@ -73,7 +112,7 @@ export type Mailer = {
   /** of the installation; null where none is set */
   sender: Mailbox | null
   /** The mail as it would go out: the same code as for sending. */
-  preview(sample: Sample): RenderedMail | TemplateFault
+  preview(sample: Sample): Promise<RenderedMail | TemplateFault>
   /** Sends a sample to a member, at once and past every rule. */
   sendTest(sample: Sample, to: Mailbox): Promise<TestResult>
   /**

@@ -3,7 +3,7 @@ import type { MessageChange, SavedMessage } from '../store/message-writes.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import type { Ended } from './mailer.ts'
-import { type CheckContext, findLiveProblems } from './message-checks.ts'
+import { type CheckContext, checkLive } from './message-checks.ts'
 import { type ReadMessage, readMessage } from './message-input.ts'
 import type { MessageInput } from './message-schema.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from './refusals.ts'
@@ -28,25 +28,25 @@ export async function exportMessages(store: Store, app: AppRow): Promise<Message
 /**
  * Brings the messages of a file into an app, all or none: those of the same name are changed, others made, none removed.
  * @param options.status for all of them, in place of what the file says; `dryRun` changes nothing
- * @returns what changes; or invalid_field naming each field by its place in the file, also what keeps one from going live
+ * @returns what changes, and emails that live messages would not send; or invalid_field naming each field by its place in the file, also what keeps one from going live
  */
 export async function importMessages(
   context: CheckContext,
   by: MessageChange,
   { file, status, dryRun }: { file: unknown; status: MessageStatus | null; dryRun: boolean },
-): Promise<({ messages: ImportedMessage[] } & Ended) | Refusal | Refused> {
+): Promise<({ messages: ImportedMessage[]; warnings: FieldError[] } & Ended) | Refusal | Refused> {
   const reading = readFile(file)
   if ('errors' in reading) return refuseFields(reading.errors)
   const messages = reading.input.map((message) => ({ ...message, status: status ?? message.status }))
   const old = await context.store.listMessages(context.app.id)
   const changes = messages.map((message) => compare(message, findByName(old, message.name)))
-  const problems = await findProblems(context, messages, changes)
+  const { problems, warnings } = await checkLiveOnes(context, messages, changes)
   if (problems.length > 0) return refuseFields(problems)
-  if (dryRun) return { messages: changes, stillSending: 0 }
+  if (dryRun) return { messages: changes, warnings, stillSending: 0 }
   const outcome = await context.store.saveMessages({ ...by, drafts: messages.map((one) => ({ id: null, ...one })) })
   if (isRefusal(outcome)) return outcome
   const stopped = old.filter(({ id, status: was }) => was === 'live' && outcome.saved.some((one) => isStopped(one, id)))
-  return { messages: changes, stillSending: await settleElsewhere(context.store, stopped) }
+  return { messages: changes, warnings, stillSending: await settleElsewhere(context.store, stopped) }
 }
 
 const isStopped = (saved: SavedMessage, id: number): boolean => saved.id === id && saved.status !== 'live'
@@ -91,12 +91,20 @@ function readFile(file: unknown): { input: ReadMessage[] } | { errors: FieldErro
 const atPlace = (index: number, errors: FieldError[]): FieldError[] =>
   errors.map((error) => ({ ...error, field: `[${index}]${error.field === '' ? '' : `.${error.field}`}` }))
 
-/** Of those that will be live. */
-async function findProblems(context: CheckContext, messages: ReadMessage[], changes: ImportedMessage[]) {
-  const found = messages.map(async ({ content }, index) =>
-    changes[index]?.status === 'live' ? atPlace(index, await findLiveProblems(context, content)) : [],
-  )
-  return (await Promise.all(found)).flat()
+async function checkLiveOnes(context: CheckContext, messages: ReadMessage[], changes: ImportedMessage[]) {
+  const [problems, warnings]: [FieldError[], FieldError[]] = [[], []]
+  for (const [index, { content }] of messages.entries()) {
+    if (changes[index]?.status !== 'live') continue
+    const check = await checkLive(context, content)
+    problems.push(...atPlace(index, check.problems))
+    warnings.push(
+      ...atPlace(
+        index,
+        check.warnings.map(({ replace: _, ...warning }) => warning),
+      ),
+    )
+  }
+  return { problems, warnings }
 }
 
 function compare({ name, status, content }: ReadMessage, old: MessageRow | undefined): ImportedMessage {

@@ -3,7 +3,7 @@ import type { AppRow } from '../store/types.ts'
 import { parseProperties } from '../store/conditions.ts'
 import { findFrom, type Mailbox } from './mail-addresses.ts'
 import type { RenderedMail, Sample } from './mailer.ts'
-import { listSamples, makeSample, type SampleMoment } from './message-samples.ts'
+import { listSamples, makeSampleFor, type SampleMoment } from './message-samples.ts'
 import type { Parts } from './parts.ts'
 import { publicId } from './public-ids.ts'
 import type { TemplateFault } from './templates.ts'
@@ -28,7 +28,7 @@ export async function previewMessage(parts: Parts, app: AppRow, asked: Asked): P
   const { choices, sample, work } = await prepareSample(parts, app, asked)
   const properties = choices.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null)))
   const from = findFrom(asked.content.mail, work.settings, parts.mailer.findWay(work.settings).from)
-  return { choices, sample, properties: [...new Set(properties)].sort(), from, mail: parts.mailer.preview(work) }
+  return { choices, sample, properties: [...new Set(properties)].sort(), from, mail: await parts.mailer.preview(work) }
 }
 
 /** Sends it to a member, past every rule, for the same sample as the preview shows. */
@@ -38,13 +38,13 @@ export async function sendTestMail({ parts, app, to }: { parts: Parts; app: AppR
 }
 
 async function prepareSample(
-  { store, clock }: Parts,
+  { store, clock, templates }: Parts,
   app: AppRow,
   { content, sampleId }: Asked,
 ): Promise<{ choices: SampleChoice[]; sample: SampleChoice | null; work: Sample }> {
   const choices = (await listSamples(store, app, content.trigger)).map(withId)
   const sample = choices.find(({ id }) => id === sampleId) ?? choices[0] ?? null
-  const { contact, event } = sample ?? makeSample(app, content, clock.now())
+  const { contact, event } = sample ?? (await makeSampleFor(templates, app, { content, at: clock.now() }))
   const settings = await store.mailSettings(app.id)
   return { choices, sample, work: { message: wrap(app, content), contact, event, app, settings } }
 }

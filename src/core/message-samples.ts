@@ -4,7 +4,8 @@ import { isPathLike } from '../store/paths.ts'
 import { PAGE_NAME } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
-import { listUsedProperties } from './templates.ts'
+import type { TemplateWorker } from './template-worker.ts'
+import type { UsedProperty } from './templates.ts'
 
 /** So many are offered, of the newest so many that are looked at. */
 const OFFERED = 10
@@ -39,17 +40,23 @@ function startedBy({ path, properties }: EventRow, trigger: Trigger): boolean {
 /** A page view fills no template. */
 const withoutPage = (row: EventRow): EventRow | null => (row.type === 'page' ? null : row)
 
-/** Somebody who does not exist, with a value for every property that the mail asks for. */
-export function makeSample(app: AppRow, { trigger, mail }: MessageContent, at: number): SampleMoment {
-  const asked = [mail.subject, mail.preheader ?? '', mail.body].flatMap(listUsedProperties)
+/** Somebody who does not exist, with a value for each of `properties`, which are those that the email uses. */
+export function makeSample(
+  app: AppRow,
+  { trigger }: Pick<MessageContent, 'trigger'>,
+  { properties: used, at }: { properties: readonly UsedProperty[]; at: number },
+): SampleMoment {
   const properties = {
-    ...Object.fromEntries(asked.map((name) => [name, name])),
+    ...Object.fromEntries(used.map(({ name, kind }) => [name, makeValue(name, kind, at)])),
     headline: 'Your 12 pictures are ready',
     url: new URL('/results', app.homeUrl ?? `https://${app.hosts[0] ?? 'example.com'}`).href,
   }
   const event = { ...NOTHING, name: 'event' in trigger ? trigger.event : '', properties: JSON.stringify(properties) }
   return { contact: { ...ADA, appId: app.id }, event: 'event' in trigger ? { ...event, occurredAt: at } : null }
 }
+
+const makeValue = (name: string, kind: UsedProperty['kind'], at: number): string | number =>
+  kind === 'number' ? 12 : kind === 'date' ? new Date(at).toISOString() : name
 
 const ADA: ContactRow = {
   id: 0,
@@ -80,4 +87,15 @@ const NOTHING: EventRow = {
   via: 'api',
   receivedAt: 0,
   occurredAt: 0,
+}
+
+/** The same for a message whose templates were not looked at yet. */
+export async function makeSampleFor(
+  templates: TemplateWorker,
+  app: AppRow,
+  { content, at }: { content: MessageContent; at: number },
+): Promise<SampleMoment> {
+  const { subject, preheader = '', body } = content.mail
+  const inspected = await templates.inspect(app.id, [subject, preheader, body])
+  return makeSample(app, content, { properties: inspected?.properties ?? [], at })
 }

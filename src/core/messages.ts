@@ -8,7 +8,7 @@ import {
 } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
-import { type CheckContext, findLiveProblems } from './message-checks.ts'
+import { type CheckContext, checkLive } from './message-checks.ts'
 import type { Ended, Mailer } from './mailer.ts'
 import { readMessage } from './message-input.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from './refusals.ts'
@@ -46,7 +46,7 @@ export async function saveMessage(
   // without an id a name stands for the message that has it, which is for files: here it is a second one
   if (id === null && (await store.findMessageByName(app.id, reading.input.name))) return refuse('message_name_taken')
   const status = reading.input.status ?? old?.status ?? 'draft'
-  const problems = status === 'live' ? await findLiveProblems(context, reading.input.content) : []
+  const { problems } = status === 'live' ? await checkLive(context, reading.input.content) : { problems: [] }
   if (problems.length > 0) return refuseFields(problems)
   const outcome = await store.saveMessages({ ...by, drafts: [{ id, ...reading.input, basedOn }] })
   if (isRefusal(outcome)) return outcome
@@ -73,7 +73,7 @@ export async function setMessageStatus(
   by: MessageChange,
   { message: { id, content }, status }: { message: Pick<MessageRow, 'id' | 'content'>; status: MessageStatus },
 ): Promise<Ended | Refusal | Refused> {
-  const problems = status === 'live' ? await findLiveProblems(context, content) : []
+  const { problems } = status === 'live' ? await checkLive(context, content) : { problems: [] }
   if (problems.length > 0) return refuseFields(problems)
   const change = { ...by, id, status, ...(status === 'live' ? { content } : {}) }
   const outcome = await context.store.setMessageStatus(change)

@@ -11,6 +11,7 @@ import { giveFirstMessages } from './message-drafts.ts'
 import type { Rehearsals } from './rehearsals/index.ts'
 import type { ResolveTxt } from './sender-checks.ts'
 import { createSignInNotes, type NoteSecurity, type SignInNotes } from './sign-in-notes.ts'
+import type { TemplateWorker } from './template-worker.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './snippet-limits.ts'
 import { restoreLimits } from './write-limits.ts'
 
@@ -44,6 +45,7 @@ export type Parts = {
   /** proves that a message was previewed before it goes live */
   previewKey: string
   mailer: Mailer
+  templates: TemplateWorker
   resolveTxt: ResolveTxt
 }
 
@@ -61,7 +63,15 @@ export const expiryNow = ({ now, steadyNow }: Clock): number => Math.min(now(), 
 
 type Given = Pick<
   Parts,
-  'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'rehearsals' | 'resolveTxt' | 'noteSecurity'
+  | 'store'
+  | 'clock'
+  | 'baseUrl'
+  | 'unsubscribeKey'
+  | 'mailer'
+  | 'rehearsals'
+  | 'templates'
+  | 'resolveTxt'
+  | 'noteSecurity'
 >
 
 /** The parts of a service on this store, its limits filled with what was counted before a restart. */

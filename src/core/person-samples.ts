@@ -5,7 +5,7 @@ import type { ContactRow, EventRow } from '../store/types.ts'
 import type { AppRow } from './access.ts'
 import { UNKNOWN_PERSON } from './contacts.ts'
 import type { Sample } from './mailer.ts'
-import { listSamples, makeSample, type SampleMoment } from './message-samples.ts'
+import { listSamples, makeSampleFor, type SampleMoment } from './message-samples.ts'
 import type { Parts } from './parts.ts'
 import { isRefusal, type Refusal } from './refusals.ts'
 
@@ -21,7 +21,7 @@ type Asked = { app: AppRow; message: MessageRow; email: string | null }
  * A message with somebody to show it for: with an email that person, by their last event that would start it; else the
  * last who would have got it, or somebody who does not exist. Refusals: contact_not_found.
  */
-export async function findSample(parts: Pick<Parts, 'store' | 'clock'>, asked: Asked): Promise<FoundSample | Refusal> {
+export async function findSample(parts: Sampling, asked: Asked): Promise<FoundSample | Refusal> {
   const found = await findMoment(parts, asked)
   if (isRefusal(found)) return found
   const { isMadeUp, ...moment } = found
@@ -29,16 +29,20 @@ export async function findSample(parts: Pick<Parts, 'store' | 'clock'>, asked: A
   return { sample: { ...moment, app, message, settings: await parts.store.mailSettings(app.id) }, isMadeUp }
 }
 
+/** What a sample is found or made with. */
+type Sampling = Pick<Parts, 'store' | 'clock' | 'templates'>
+
 type Found = SampleMoment & { isMadeUp: boolean }
 
 async function findMoment(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock, templates }: Sampling,
   { app, message, email }: Asked,
 ): Promise<Found | Refusal> {
   const { content } = message
   if (email === null) {
     const [last] = await listSamples(store, app, content.trigger)
-    return last ? { ...last, isMadeUp: false } : { ...makeSample(app, content, clock.now()), isMadeUp: true }
+    if (last) return { ...last, isMadeUp: false }
+    return { ...(await makeSampleFor(templates, app, { content, at: clock.now() })), isMadeUp: true }
   }
   const contact = await store.findContact(app.id, email)
   return contact ? { contact, event: await findEvent(store, message, contact), isMadeUp: false } : UNKNOWN_PERSON

@@ -2,14 +2,30 @@
 import type { Verdict } from '../store/message-types.ts'
 import type { TemplateFault } from './templates.ts'
 
-/** The reason of a delivery whose mail cannot be written, and what its record says beside the rules. */
+/** The reason of a delivery whose email cannot be written, and what its record says beside the rules. */
 export function judgeFault(fault: TemplateFault): { reason: string; verdict: Verdict } {
-  const isMissing = 'missing' in fault
-  const [about, value] = isMissing ? [fault.missing, 'missing'] : [fault.broken, 'broken']
-  return {
-    reason: isMissing ? 'missing_value' : 'broken_template',
-    verdict: { rule: 'template', about, value, verdict: 'fail' },
-  }
+  const [reason, value, about] = describeFault(fault)
+  return { reason, verdict: { rule: 'template', about, value, verdict: 'fail' } }
+}
+
+function describeFault(fault: TemplateFault): [reason: string, value: string, about: string | null] {
+  if ('missing' in fault) return ['missing_value', 'missing', fault.missing]
+  if ('broken' in fault) return ['broken_template', 'broken', fault.broken]
+  return 'empty' in fault ? ['empty_mail', 'empty', fault.empty] : ['template_too_slow', 'slow', null]
+}
+
+/** What is wrong, for the template's author. */
+export function describeTemplateFault(fault: TemplateFault): string {
+  if ('missing' in fault) return `\`${fault.missing}\` has neither a value nor a fallback.`
+  if ('broken' in fault) return `This cannot be filled in: ${fault.broken}.`
+  return 'empty' in fault ? 'The email has no text.' : 'This email takes too long to render.'
+}
+
+/** The fault that a record tells of. */
+export function readFault({ about, value }: Pick<Verdict, 'about' | 'value'>): TemplateFault {
+  if (value === 'empty') return { empty: 'body' }
+  if (value === 'slow') return { slow: true }
+  return value === 'broken' ? { broken: about ?? '' } : { missing: about ?? '' }
 }
 
 /** The end of what it says: the place, of which the line is enough. */
@@ -26,7 +42,11 @@ const WORDS: [said: RegExp, say: (found: string) => string][] = [
   [/^(?:invalid value expression|unexpected token)/, () => 'a value is missing between the braces, or cannot be read'],
   [/^\[ not closed$/, () => 'a bracket is opened and not closed'],
   [/^(duplicated else|unexpected elsif after else)$/, () => 'after {% else %} there comes another'],
-  [/^parse length limit exceeded$/, () => 'it is too long'],
+  [/^(?:parse length|length) limit exceeded$/, () => 'it is too long'],
+  [/^(?:nesting limit exceeded|Maximum call stack)/, () => 'it is nested too deeply'],
+  [/^range limit exceeded$/, () => 'a range needs two whole numbers, at most 1,000 apart'],
+  [/^range outside a loop$/, () => 'a range such as (1..5) is allowed in {% for %} only'],
+  [/^time limit exceeded$/, () => 'it takes too long to fill in'],
   [/ limit exceeded$/, () => 'it takes too much work to fill in'],
 ]
 

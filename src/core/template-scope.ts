@@ -17,6 +17,9 @@ export type TemplateFacts = {
 /** A value is missing exactly when it is undefined: null and blank texts were left out. */
 export type TemplateScope = { [name: string]: unknown }
 
+/** How long one email may take to render. */
+export const RENDER_MS = 250
+
 /** Deeper than any JSON the API takes. */
 const DEPTH_MAX = 16
 

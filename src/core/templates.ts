@@ -1,13 +1,40 @@
-/** Templates of mails (messages.md, Templates; spec 1.5, 6): LiquidJS, with everything left out that could do harm. */
-import type { Liquid, Template } from 'liquidjs'
+/**
+ * Templates of emails: LiquidJS without everything that could read files, evaluate text or run for long. What a template
+ * costs is limited in steps, characters and time. This file is loaded in the template thread and in simulations only.
+ */
+import {
+  Context,
+  type Emitter,
+  evalTokenValue,
+  filters as LIQUID_FILTERS,
+  ForTag,
+  Liquid,
+  type Parser,
+  type TagToken,
+  type Template,
+  type Token,
+  type TopLevelToken,
+  toValueSync,
+  TypeGuards,
+  Value,
+} from 'liquidjs'
 import { sayTemplateError } from './template-faults.ts'
-import type { TemplateScope } from './template-scope.ts'
+import { RENDER_MS, type TemplateScope } from './template-scope.ts'
 
-/** What a template may hold and cost. An event's values are at most 2 KB, so no honest template comes near. */
+/** Properties of an event are 2 KB at most, so no real template comes near any of these. */
 export const TEMPLATE_CHARACTERS = 64 * 1024
-const RENDER_MS = 250
-const NEW_OBJECTS = 100_000
 const FILLED_CHARACTERS = 256 * 1024
+const TEXT_CHARACTERS = 64 * 1024
+const ALLOCATED = 1_000_000
+const NESTED_TAGS = 20
+const RANGE_NUMBERS = 1_000
+/** Every tag, value and stretch of text that is rendered is one step. */
+const STEPS = 10_000
+/** A step for so many characters of a loop's body, each time it runs, and of what filters work on. */
+const BODY_CHARACTERS_A_STEP = 50
+const FILTERED_CHARACTERS_A_STEP = 1_000
+/** The clock is read once in so many steps. */
+const STEPS_A_LOOK = 64
 
 /** Nothing that reads files, that evaluates its argument, or that would print without passing `hideValue`. */
 const TAGS = new Set(['assign', 'if', 'unless', 'case', 'for', 'break', 'continue', 'comment', '#'])
@@ -16,13 +43,32 @@ const FILTERS = new Set(
   first last size reverse sort sort_natural uniq compact slice date plus minus times divided_by modulo round floor ceil
   abs at_least at_most`.split(/\s+/),
 )
+/** With how many numbers each calculates, its input included. */
+const MATH = new Map(
+  Object.entries({
+    plus: 2,
+    minus: 2,
+    times: 2,
+    divided_by: 2,
+    modulo: 2,
+    at_least: 2,
+    at_most: 2,
+    round: 1,
+    floor: 1,
+    ceil: 1,
+    abs: 1,
+  }),
+)
 
-/** What may stand in a template; `event` and `contact.fields` are the customer's own. */
+/** What a template may use; `event` and `contact.fields` are the customer's own. */
 const CONTACT_NAMES = ['email', 'firstName', 'lastName', 'tags', 'fields']
 const APP_NAMES = ['name', 'homeUrl']
 
-/** Why nothing can be made of a template now. `missing` names what has neither a value nor a fallback. */
-export type TemplateFault = { missing: string } | { broken: string }
+/**
+ * Why there is no email. `missing` names what has neither a value nor a fallback, `broken` says what is wrong with the
+ * template, `empty` names the part that has no text, and `slow` says that the time was not enough.
+ */
+export type TemplateFault = { missing: string } | { broken: string } | { empty: 'body' } | { slow: true }
 
 /** Text of the template's author in which every value is hidden; showValues brings them out. */
 export type Filled = { filled: string }
@@ -33,14 +79,61 @@ const MARK = `v${crypto.randomUUID().replaceAll('-', '')}x`
 const HIDDEN = new RegExp(`${MARK}([0-9a-f]*)z`)
 const hideValue = (text: string): string => `${MARK}${Buffer.from(text, 'utf8').toString('hex')}z`
 
-let opened: Liquid | null = null
+const [TOO_SLOW, TOO_MUCH, TOO_LONG, NESTED_TOO_DEEP, BAD_RANGE, RANGE_ELSEWHERE] = [
+  'time limit exceeded',
+  'step limit exceeded',
+  'length limit exceeded',
+  'nesting limit exceeded',
+  'range limit exceeded',
+  'range outside a loop',
+]
 
-/** Opened with the first template that is read: an installation without mails does without it. */
-const engine = (): Liquid => (opened ??= createEngine())
+/** What LiquidJS asks before each template that it renders. */
+class Steps {
+  private taken = 0
+  private lookAt = STEPS_A_LOOK
+  constructor(private readonly until: number) {}
+
+  check(): void {
+    this.use(1)
+  }
+
+  use(steps: number): void {
+    this.taken += steps
+    if (this.taken > STEPS) throw new Error(TOO_MUCH)
+    if (this.taken < this.lookAt) return
+    this.lookAt = this.taken + STEPS_A_LOOK
+    if (performance.now() > this.until) throw new Error(TOO_SLOW)
+  }
+}
+
+const stepsOf = (context: Context): Steps => context.renderLimit as unknown as Steps
+
+class LimitedFor extends ForTag {
+  constructor(token: TagToken, rest: TopLevelToken[], liquid: Liquid, parser: Parser) {
+    super(token, rest, liquid, parser)
+    const characters = (rest[0]?.begin ?? token.input.length) - token.end
+    const steps = Math.ceil(characters / BODY_CHARACTERS_A_STEP)
+    this.templates.unshift({ token, render: (context) => stepsOf(context).use(steps) })
+  }
+
+  override *render(context: Context, emitter: Emitter): Generator<unknown, void | string, Template[]> {
+    if (TypeGuards.isRangeToken(this.collection)) {
+      const { lhs, rhs } = this.collection
+      checkRange(toValueSync(evalTokenValue(lhs, context)), toValueSync(evalTokenValue(rhs, context)))
+    }
+    return yield* super.render(context, emitter)
+  }
+}
+
+/** LiquidJS counts up by one to the end, which beyond 2^53 never comes, and makes a list of all numbers first. */
+function checkRange(first: unknown, last: unknown): void {
+  const [low, high] = [readNumber(first), readNumber(last)]
+  const isFit = Number.isSafeInteger(low) && Number.isSafeInteger(high)
+  if (!isFit || Number(high) - Number(low) >= RANGE_NUMBERS) throw new Error(BAD_RANGE)
+}
 
 function createEngine(): Liquid {
-  // loaded here and at once, because filling a template waits for nothing
-  const { Liquid } = require('liquidjs') as typeof import('liquidjs')
   const liquid = new Liquid({
     ownPropertyOnly: true,
     strictFilters: true,
@@ -49,45 +142,153 @@ function createEngine(): Liquid {
     lenientIf: true,
     outputEscape: printValue,
     parseLimit: TEMPLATE_CHARACTERS,
-    renderLimit: RENDER_MS,
-    memoryLimit: NEW_OBJECTS,
+    memoryLimit: ALLOCATED,
     timezoneOffset: 0,
     locale: 'en',
     // no template can name a file; this is the wall behind it
     templates: {},
   })
   for (const name of Object.keys(liquid.tags)) if (!TAGS.has(name)) delete liquid.tags[name]
-  for (const name of Object.keys(liquid.filters)) if (!FILTERS.has(name)) liquid.unregisterFilter(name)
+  for (const name of Object.keys(liquid.filters)) liquid.unregisterFilter(name)
+  for (const name of FILTERS) liquid.registerFilter(name, limitFilter(name))
+  liquid.registerTag('for', LimitedFor)
   return liquid
+}
+
+const engine = createEngine()
+
+type FilterCall = { context: Context; liquid: Liquid }
+type Filter = (this: FilterCall, value: unknown, ...args: unknown[]) => unknown
+
+/** A filter that counts what it works on. Without a value it gives none, so that `default` can still step in. */
+function limitFilter(name: string): Filter {
+  const filter = LIQUID_FILTERS[name] as Filter
+  const numbers = MATH.get(name)
+  return function (this: FilterCall, value, ...args) {
+    const given = [value, ...args]
+    stepsOf(this.context).use(1 + Math.ceil(given.reduce<number>(addSize, 0) / FILTERED_CHARACTERS_A_STEP))
+    if (name !== 'default' && given.some(isMissing)) return undefined
+    if (numbers !== undefined && given.slice(0, numbers).some((one) => readNumber(one) === undefined)) return undefined
+    const made = filter.apply(this, [value, ...args])
+    if (typeof made === 'string' && made.length > TEXT_CHARACTERS) throw new Error(TOO_LONG)
+    return isMissing(made) ? undefined : made
+  }
+}
+
+const addSize = (sum: number, value: unknown): number =>
+  sum + (typeof value === 'string' || Array.isArray(value) ? value.length : 1)
+
+/** Also what a calculation has no result for, such as a division by zero. */
+const isMissing = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'number' && !Number.isFinite(value))
+
+function readNumber(value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined
 }
 
 function printValue(value: unknown): string {
   const isText = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-  if (!isText) throw new Error('it is not a text')
+  if (!isText || isMissing(value)) throw new Error('it is not a text')
   const text = String(value)
   if (text.trim() === '') throw new Error('it is empty')
+  if (text.length > TEXT_CHARACTERS) throw new Error(TOO_LONG)
   return hideValue(text)
 }
 
 /** Templates are few and filled often: parsing one costs ten times what filling it does. */
-const PARSED_MAX = 500
+const PARSED_CHARACTERS = 2_000_000
 const parsed = new Map<string, Template[]>()
+let parsedCharacters = 0
 
-/** @throws what LiquidJS says is wrong */
+/** @throws what is wrong, as LiquidJS says it */
 function parseTemplate(source: string): Template[] {
   const known = parsed.get(source)
   if (known) return known
-  const template = engine().parse(source)
-  if (parsed.size >= PARSED_MAX) parsed.clear()
-  parsed.set(source, template)
-  return template
+  if (source.length > TEMPLATE_CHARACTERS) throw new Error(TOO_LONG)
+  checkNesting(source)
+  const templates = engine.parse(source)
+  for (const template of walk(templates)) checkRanges(template)
+  if (parsedCharacters + source.length > PARSED_CHARACTERS) {
+    parsed.clear()
+    parsedCharacters = 0
+  }
+  parsed.set(source, templates)
+  parsedCharacters += source.length
+  return templates
 }
 
-/** Fills a template with the values of one person and event. Blank values count as missing: never a blank mail. */
-export function fillTemplate(source: string, scope: TemplateScope): Filled | TemplateFault {
+const BLOCKS = /\{%-?\s*(end)?(?:if|unless|case|for|comment)\b/g
+
+/** LiquidJS reads and renders each level within the one around it. */
+function checkNesting(source: string): void {
+  let depth = 0
+  for (const [, end] of source.matchAll(BLOCKS)) {
+    depth += end === undefined ? 1 : -1
+    if (depth > NESTED_TAGS) throw new Error(NESTED_TOO_DEEP)
+  }
+}
+
+function* walk(templates: readonly Template[]): Generator<Template> {
+  for (const template of templates) {
+    yield template
+    yield* walk(childrenOf(template))
+  }
+}
+
+const childrenOf = (template: Template): Template[] =>
+  template.children ? (toValueSync(template.children(false, true)) as Template[]) : []
+
+/** The values and names that a tag or an output is made of. */
+const tokensOf = (template: Template): Token[] =>
+  [...(template.arguments?.() ?? [])].flatMap((argument) =>
+    argument instanceof Value
+      ? [...argument.initial.postfix, ...argument.filters.flatMap(({ args }) => args.flatMap(toTokens))]
+      : [argument],
+  )
+
+const toTokens = (argument: Value['filters'][number]['args'][number]): Token[] => {
+  const token = Array.isArray(argument) ? argument[1] : argument
+  return token ? [token] : []
+}
+
+/** A range anywhere else would be made before anything could look at its ends. */
+function checkRanges(template: Template): void {
+  for (const token of tokensOf(template)) {
+    const inner = template instanceof ForTag && token === template.collection ? partsOf(token) : [token]
+    if (inner.some(hasRange)) throw new Error(RANGE_ELSEWHERE)
+  }
+}
+
+const hasRange = (token: Token): boolean => TypeGuards.isRangeToken(token) || partsOf(token).some(hasRange)
+
+function partsOf(token: Token): Token[] {
+  if (TypeGuards.isRangeToken(token)) return [token.lhs, token.rhs]
+  if (!TypeGuards.isPropertyAccessToken(token)) return []
+  return token.variable ? [token.variable, ...token.props] : token.props
+}
+
+class LimitedEmitter implements Emitter {
+  buffer = ''
+  write(text: unknown): void {
+    this.buffer += String(text)
+    if (this.buffer.length > FILLED_CHARACTERS) throw new Error(TOO_LONG)
+  }
+}
+
+/** Fills a template with the values of one person and event, until `until` of performance.now() at the latest. */
+export function fillTemplate(
+  source: string,
+  scope: TemplateScope,
+  until = performance.now() + RENDER_MS,
+): Filled | TemplateFault {
   try {
-    const filled = String(engine().renderSync(parseTemplate(source), scope))
-    return filled.length > FILLED_CHARACTERS ? { broken: 'what it makes is too long for a mail' } : { filled }
+    const templates = parseTemplate(source)
+    const limits = { renderLimit: new Steps(until) as unknown as Context['renderLimit'], liquid: engine }
+    const context = new Context(scope, engine.options, { sync: true }, limits)
+    const emitter = new LimitedEmitter()
+    toValueSync(engine.renderer.renderTemplates(templates, context, emitter))
+    return { filled: emitter.buffer }
   } catch (error) {
     return faultOf(error)
   }
@@ -100,6 +301,7 @@ function faultOf(error: unknown): TemplateFault {
   const { token, originalError } = error as LiquidError
   if (originalError?.variableName) return { missing: originalError.variableName }
   const reason = originalError?.message ?? ''
+  if (reason === TOO_SLOW) return { slow: true }
   if (reason === 'it is empty' || reason === 'it is not a text') return { missing: `${token?.content?.trim()}` }
   return { broken: sayTemplateError(error) }
 }
@@ -123,23 +325,84 @@ export const splitValues = (text: string): ({ plain: string } | { value: string 
 /** What is wrong with a template before any event has come: sentences for its author, none when it can be used. */
 export function findTemplateProblems(source: string): string[] {
   try {
-    const used = engine().globalVariableSegmentsSync(parseTemplate(source))
-    const unknown = used.map((segments) => segments.map(String)).filter((segments) => !isKnownVariable(segments))
-    return unknown.map((segments) => `There is no variable ${segments.join('.')}. ${KNOWN}`)
+    const unknown = new Set(
+      listVariables(parseTemplate(source))
+        .filter((path) => !isKnownVariable(path))
+        .map(nameOf),
+    )
+    return [...unknown].map((name) => `There is no variable ${name}. ${KNOWN}`)
   } catch (error) {
     const said = sayTemplateError(error)
     return [`${said.charAt(0).toUpperCase()}${said.slice(1)}.`]
   }
 }
 
-/** The names of the event's properties that a template asks for; none of one that cannot be read. */
-export function listUsedProperties(source: string): string[] {
+/** What a template does with a property of the event: for a made-up value that fits. */
+export type UsedProperty = { name: string; kind: 'text' | 'number' | 'date' }
+
+/** The event's properties that a template uses; none of one that cannot be read. */
+export function listUsedProperties(source: string): UsedProperty[] {
   try {
-    const used = engine().globalVariableSegmentsSync(parseTemplate(source))
-    return [...new Set(used.flatMap(([root, name]) => (root === 'event' && name !== undefined ? [String(name)] : [])))]
+    const kinds = new Map<string, UsedProperty['kind']>()
+    for (const template of walk(parseTemplate(source))) {
+      for (const { token, kind } of usesOf(template)) {
+        for (const [root, name] of pathsIn(token)) {
+          if (root === 'event' && name && (kinds.get(name) ?? 'text') === 'text') kinds.set(name, kind)
+        }
+      }
+    }
+    return [...kinds].map(([name, kind]) => ({ name, kind }))
   } catch {
     return []
   }
+}
+
+type Use = { token: Token; kind: UsedProperty['kind'] }
+
+const usesOf = (template: Template): Use[] =>
+  [...(template.arguments?.() ?? [])].flatMap((argument): Use[] => {
+    if (!(argument instanceof Value)) {
+      return [{ token: argument, kind: TypeGuards.isRangeToken(argument) ? 'number' : 'text' }]
+    }
+    const kind = kindFor(argument.filters[0]?.name ?? '')
+    const initial = argument.initial.postfix.map((token): Use => ({ token, kind }))
+    const rest = argument.filters.flatMap(({ name, args }) =>
+      args.flatMap(toTokens).map((token): Use => ({ token, kind: MATH.has(name) ? 'number' : 'text' })),
+    )
+    return [...initial, ...rest]
+  })
+
+const kindFor = (filter: string): UsedProperty['kind'] =>
+  MATH.has(filter) ? 'number' : filter === 'date' ? 'date' : 'text'
+
+/** A variable as the names of its path; a name that is itself looked up is an empty text. */
+type Path = string[]
+
+const nameOf = (path: Path): string => path.filter((name) => name !== '').join('.')
+
+/** Of what a template uses, what it has not made itself. LiquidJS's own analysis takes quadratic time. */
+function listVariables(templates: readonly Template[], outer: ReadonlySet<string> = new Set()): Path[] {
+  const [names, paths]: [Set<string>, Path[]] = [new Set(outer), []]
+  for (const template of templates) {
+    paths.push(
+      ...tokensOf(template)
+        .flatMap(pathsIn)
+        .filter(([root = '']) => !names.has(root)),
+    )
+    for (const { content } of template.localScope?.() ?? []) names.add(content)
+    const children = childrenOf(template)
+    if (children.length === 0) continue
+    paths.push(...listVariables(children, new Set([...names, ...(template.blockScope?.() ?? [])])))
+    // what is assigned in a block is known after it
+    for (const child of walk(children)) for (const { content } of child.localScope?.() ?? []) names.add(content)
+  }
+  return paths
+}
+
+function pathsIn(token: Token): Path[] {
+  const inner = partsOf(token).flatMap(pathsIn)
+  if (!TypeGuards.isPropertyAccessToken(token) || token.variable) return inner
+  return [token.props.map((prop) => ('content' in prop ? String(prop.content) : '')), ...inner]
 }
 
 /** A value, with a fallback or without; what LiquidJS makes of `size`, `first` and `last` depends on what they stand behind. */

@@ -2,6 +2,7 @@
 import type { Compared, Rule, Verdict } from '../store/message-types.ts'
 import { sayCompared, sayValue } from './condition-words.ts'
 import { quietMsOf } from './judge.ts'
+import { readFault } from './template-faults.ts'
 import type { TemplateFault } from './templates.ts'
 import { saySpan, sayTime } from './time-words.ts'
 import { sayName, sayTrigger, type Told } from './told.ts'
@@ -47,14 +48,15 @@ export const VERDICT_WORDS: Record<string, Say> = {
   perWeek: (verdict, told) => sayLimit(verdict, told, 'a week'),
   giveUp: ({ value }, { zone }) =>
     `It was to be sent until ${sayTime(Number(value), zone)} at the latest, and could not be.`,
-  template: ({ about, value }) =>
-    sayTemplateFault(value === 'broken' ? { broken: about ?? '' } : { missing: about ?? '' }),
+  template: (verdict) => sayTemplateFault(readFault(verdict)),
   link: ({ about }) => `The mail does not link to ${sayValue(about)}, because it is not on a domain of this app.`,
 }
 
 /** Why a mail cannot be written. */
 export function sayTemplateFault(fault: TemplateFault): string {
   if ('broken' in fault) return `The mail could not be written: ${fault.broken}.`
+  if ('empty' in fault) return 'The email would have had no text.'
+  if ('slow' in fault) return 'The email took too long to render.'
   return fault.missing === 'subject'
     ? 'The subject would have been empty.'
     : `${fault.missing} had neither a value nor a fallback.`

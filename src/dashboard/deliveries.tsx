@@ -84,7 +84,7 @@ async function showDeliveries(parts: PageParts, request: Request, viewer: Viewer
 async function findMail({ store, mailer }: PageParts, { work }: ShownDelivery): Promise<ReadableMail> {
   const kept = await store.findCaptured(work.app.id, work.delivery.id)
   if (kept) return { ...readMail(kept.raw), raw: kept.raw, keptAt: kept.createdAt }
-  const preview = mailer.preview(work)
+  const preview = await mailer.preview(work)
   if (!('html' in preview)) return preview
   const { from } = mailer.findWay(work.settings)
   const sender: Pick<ReadMail, 'from' | 'to'> = {

@@ -2,7 +2,7 @@
 import { isCapturing as readCapturing } from '../core/delivery-lists.ts'
 import { listRecipients } from '../core/members.ts'
 import { previewMessage } from '../core/message-preview.ts'
-import { findLiveProblems } from '../core/message-checks.ts'
+import { checkLive } from '../core/message-checks.ts'
 import type { MessageContent, MessageRow, SavingContext } from '../core/messages.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { pageAnswer } from './answers.ts'
@@ -40,9 +40,9 @@ export const editorPath = ({ viewer, message }: Pick<Editing, 'viewer' | 'messag
   message ? messagePath(viewer.app.publicId, message.id) : `${pathOf(viewer.app.publicId, 'messages')}/new`
 
 export async function readContext({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>): Promise<SavingContext> {
-  const { store, mailer } = parts
+  const { store, mailer, templates } = parts
   const { from } = mailer.findWay(await store.mailSettings(viewer.app.id))
-  return { store, mailer, app: viewer.app, sender: from?.address ?? null }
+  return { store, mailer, templates, app: viewer.app, sender: from?.address ?? null }
 }
 
 /** The editor as it was typed, with all that it needs to be looked at. */
@@ -86,7 +86,7 @@ async function readSurroundings({ parts, viewer, message }: Editing) {
 const listOpenProblems = async (editing: Editing): Promise<FieldError[]> =>
   editing.message === null || editing.message.status === 'live'
     ? []
-    : findLiveProblems(await readContext(editing), editing.message.content)
+    : (await checkLive(await readContext(editing), editing.message.content)).problems
 
 /** Those of customers: names of our own begin with `$`. */
 async function listNames({ store, clock }: PageParts, { app }: Viewer): Promise<string[]> {

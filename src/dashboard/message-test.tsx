@@ -1,11 +1,13 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../core/members.ts'
 import { describeReply, sayReason } from '../core/reason-words.ts'
+import { describeTemplateFault } from '../core/template-faults.ts'
 import type { TestResult } from '../core/mailer.ts'
 import type { EditorProps } from './message-editor.tsx'
 import { Button } from './parts/button.tsx'
 import { Select } from './parts/choice.tsx'
 import { Notice } from './parts/notice.tsx'
+import { Ticked } from './parts/text.tsx'
 
 /** What came of a test mail to a member. */
 export type TestOutcome = { to: string; result: TestResult }
@@ -31,8 +33,13 @@ export const TestSection = ({ viewer, members, fields, path, test }: EditorProps
   )
 
 function Told({ to, result }: TestOutcome) {
-  if ('missing' in result) return <Notice kind="error">{`Nothing was sent: ${result.missing} has no value.`}</Notice>
-  if ('broken' in result) return <Notice kind="error">{`Nothing was sent: ${result.broken}.`}</Notice>
+  if (!('is' in result)) {
+    return (
+      <Notice kind="error">
+        Nothing was sent. <Ticked>{describeTemplateFault(result)}</Ticked>
+      </Notice>
+    )
+  }
   if (result.is === 'sent') return <Notice kind="done">{`It was handed over for ${to}.`}</Notice>
   if ('reason' in result) {
     const why = sayReason(result.reason, to, 'failed')

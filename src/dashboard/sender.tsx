@@ -26,7 +26,7 @@ export const senderRoutes = (parts: PageParts) =>
     .get('/apps/:app/sender/sample', ({ request, params: { app } }) =>
       showPage(parts, request, app, async (viewer) => {
         const sample = makeSenderSample(viewer.app, await parts.store.mailSettings(viewer.app.id))
-        const mail = parts.mailer.preview(sample)
+        const mail = await parts.mailer.preview(sample)
         return 'html' in mail ? mailAnswer(mail.html) : problemAnswer(request, 'page_unknown')
       }),
     )
@@ -59,7 +59,7 @@ export async function showSender(
 ): Promise<Response> {
   const settings = await parts.store.mailSettings(viewer.app.id)
   const isAsked = new URL(request.url).searchParams.has('check')
-  const sample = parts.mailer.preview(makeSenderSample(viewer.app, settings))
+  const sample = await parts.mailer.preview(makeSenderSample(viewer.app, settings))
   const page = (
     <SenderPage
       viewer={viewer}

@@ -1,12 +1,13 @@
 /** One delivery, from its claim to what became of it (messages.md, Sending; spec 1.5). */
-import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord } from '../core/deliveries.ts'
+import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord, whenToGiveUp } from '../core/deliveries.ts'
 import type { RenderedMail } from '../core/mailer.ts'
 import { publicId } from '../core/public-ids.ts'
 import { judgeFault } from '../core/template-faults.ts'
+import type { TemplateFault } from '../core/templates.ts'
 import { unsubscribeUrl } from '../core/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
 import { handOver } from './hand-over.ts'
-import { claimOf, type Delivered, type DeliverParts, endOf, putOff, retry, skip } from './marks.ts'
+import { claimOf, type Delivered, type DeliverParts, endOf, fail, putOff, retry, skip } from './marks.ts'
 import type { Route } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
 
@@ -22,7 +23,8 @@ export async function deliver(parts: DeliverParts, work: DeliveryWork, onSlow: (
   const route = parts.routes.find(work)
   if ('fault' in route) return skip(parts, work, route.fault, judged.record)
   const url = unsubscribeUrl(parts.baseUrl, parts.unsubscribeKey, work.contact.id)
-  const mail = renderSample(work, url)
+  const mail = await renderSample(parts.templates, work, url, judged.record.isSlow)
+  if ('slow' in mail) return endSlow(parts, work, judged.record)
   if (!('html' in mail)) return skip(parts, work, ...faultOf(mail, judged.record))
   const record = withLinks(judged.record, mail)
   const composed = await composeSample(work, {
@@ -43,12 +45,18 @@ const messageIdOf = ({ delivery }: DeliveryWork, { from }: Route): string =>
   `${publicId('dlv', delivery.id)}@${from.address.split('@')[1]}`
 
 /** Said in the record, beside the rules: what the template lacks. */
-function faultOf(
-  fault: Exclude<ReturnType<typeof renderSample>, RenderedMail>,
-  record: JudgeRecord,
-): [string, JudgeRecord] {
+function faultOf(fault: TemplateFault, record: JudgeRecord): [string, JudgeRecord] {
   const { reason, verdict } = judgeFault(fault)
   return [reason, { ...record, verdicts: [...record.verdicts, verdict] }]
+}
+
+const SLOW_AGAIN_MS = 60_000
+
+/** A busy processor runs out of time as well, so it is tried once more, with more of it. */
+function endSlow(parts: DeliverParts, work: DeliveryWork, record: JudgeRecord): Promise<Delivered> {
+  const dueAt = parts.clock.now() + SLOW_AGAIN_MS
+  if (record.isSlow || dueAt > whenToGiveUp(work)) return fail(parts, work, ...faultOf({ slow: true }, record))
+  return putOff(parts, work, { reason: 'template_slow', dueAt, record: { ...record, isSlow: true } })
 }
 
 /** An address that the mail does not link to does not stop it, and the record says so. */

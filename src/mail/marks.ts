@@ -12,6 +12,7 @@ export type DeliverParts = {
   clock: Parts['clock']
   baseUrl: string
   unsubscribeKey: string
+  templates: Parts['templates']
   routes: Routes
   breaker: Breaker
   handed: Handed
@@ -61,7 +62,11 @@ export async function retry(parts: DeliverParts, work: DeliveryWork, { reason, i
   const counted = { ...(record ?? earlier ?? { at: now, verdicts: [] }), tries }
   const dueAt = now + retryDelay(tries, isServerFault)
   if (dueAt <= whenToGiveUp(work)) return putOff(parts, work, { reason, dueAt, record: counted })
-  const failed = { ...claimOf(parts, work), reason, record: JSON.stringify(counted) }
+  return fail(parts, work, reason, counted)
+}
+
+export function fail(parts: DeliverParts, work: DeliveryWork, reason: string, record: JudgeRecord): Promise<Delivered> {
+  const failed = { ...claimOf(parts, work), reason, record: JSON.stringify(record) }
   return persist(parts, () => parts.store.markFailed(failed), done('failed', reason))
 }
 

@@ -1,19 +1,20 @@
 /** A message for one person and event, as a mail: for sending, for the preview and for the test alike. */
 import { makeMailbox } from '../core/mail-addresses.ts'
-import type { RenderedMail, Sample } from '../core/mailer.ts'
+import { mailFactsOf, mailWordsOf, type RenderedMail, type Sample } from '../core/mailer.ts'
+import type { TemplateWorker } from '../core/template-worker.ts'
 import type { TemplateFault } from '../core/templates.ts'
 import { type ComposedMail, composeMail } from './compose.ts'
-import { renderMail } from './render.ts'
 import type { Route } from './routes.ts'
 
-/** The message as templates take it; `url` is where the person unsubscribes. */
+/** `url` is where the person unsubscribes. `isAlone`: it ran out of its time before. */
 export function renderSample(
-  { message, contact, event, app, settings }: Sample,
+  templates: TemplateWorker,
+  sample: Sample,
   url: string,
-): RenderedMail | TemplateFault {
-  const { mail } = message.content
-  const words = { ...mail, preheader: mail.preheader ?? '', category: mail.category ?? ('lifecycle' as const) }
-  return renderMail(words, { contact, event, app, unsubscribeUrl: url, style: settings })
+  isAlone = false,
+): Promise<RenderedMail | TemplateFault> {
+  const mail = { words: mailWordsOf(sample.message.content.mail), facts: mailFactsOf(sample, url) }
+  return templates.render(sample.app.id, mail, isAlone)
 }
 
 type Composing = { mail: RenderedMail; route: Route; url: string; at: number; messageId: string; to?: string }

@@ -14,7 +14,7 @@ import { renderSample } from './samples.ts'
 import { checkServer } from './server-check.ts'
 import { sendTest } from './test-mail.ts'
 
-export type SenderParts = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey'> &
+export type SenderParts = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'templates'> &
   Pick<DispatchParts, 'claimedBy' | 'note' | 'noteServer' | 'onFault'> & {
     defaults: MailDefaults
     /** what servers of apps may be reached at beside public addresses */
@@ -43,7 +43,7 @@ export type Sender = Mailer & {
 }
 
 export function createSender(sending: SenderParts): Sender {
-  const { store, clock, claimedBy, baseUrl, onFault } = sending
+  const { store, clock, claimedBy, baseUrl, templates, onFault } = sending
   const stop = new AbortController()
   const routes = createRoutes(sending.defaults, {
     monotonicMs: clock.monotonicMs,
@@ -66,7 +66,7 @@ export function createSender(sending: SenderParts): Sender {
       routes.close()
     },
     sender: routes.sender,
-    preview: (sample) => renderSample(sample, `${baseUrl}/u/preview`),
+    preview: (sample) => renderSample(templates, sample, `${baseUrl}/u/preview`),
     sendTest: (sample, to) => sendTest({ ...sending, routes }, sample, to),
     findNoticeSender: (apps) => findNoticeSender({ ...sending, routes }, apps),
     async checkServer({ publicId: appId }, settings) {

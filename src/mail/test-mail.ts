@@ -2,6 +2,7 @@
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Sample, TestResult } from '../core/mailer.ts'
 import type { Clock } from '../core/parts.ts'
+import type { TemplateWorker } from '../core/template-worker.ts'
 import { TEST_TOKEN } from '../core/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
 import { noteAnswer, type NoteServer, type Outcome, type Provider, reasonOf, replyOf } from './provider.ts'
@@ -11,18 +12,24 @@ import { composeSample, renderSample } from './samples.ts'
 /** Somebody waits for it, also where a server takes a mail only word by word. */
 const TEST_MS = 20_000
 
-type TestParts = { routes: Routes; clock: Clock; baseUrl: string; noteServer: NoteServer }
+type TestParts = {
+  routes: Routes
+  clock: Clock
+  baseUrl: string
+  noteServer: NoteServer
+  templates: TemplateWorker
+}
 
 /** Its link to unsubscribe leads nowhere: nobody shall end another's mail by looking at a test. */
 export async function sendTest(
-  { routes, clock, baseUrl, noteServer }: TestParts,
+  { routes, clock, baseUrl, noteServer, templates }: TestParts,
   sample: Sample,
   to: Mailbox,
 ): Promise<TestResult> {
   const route = routes.find(sample)
   if ('fault' in route) return { is: 'failed', reason: route.fault }
   const url = `${baseUrl}/u/${TEST_TOKEN}`
-  const mail = renderSample(sample, url)
+  const mail = await renderSample(templates, sample, url)
   if (!('html' in mail)) return mail
   const messageId = `test-${crypto.randomUUID()}@${route.from.address.split('@')[1]}`
   const named = { ...mail, subject: `[Test] ${mail.subject}` }

@@ -1,7 +1,7 @@
-/** The body of a mail as plain text, from the same Markdown as the HTML. */
+/** The body of an email as plain text, from the same Markdown as the HTML. */
 import { showValues } from '../core/templates.ts'
-import type { BodyLinks } from './html-body.ts'
-import { type LinkStyle, markLink, readButton, writeLinks } from './link-marks.ts'
+import { BODY_CHARACTERS, type BodyLinks } from './html-body.ts'
+import { findButton, type MarkdownChild, MarkdownLimit, type MarkdownNode } from './markdown.ts'
 
 const same = (text: string): string => text
 
@@ -11,45 +11,60 @@ const indent = (text: string, first: string, rest: string): string =>
     .map((line, index) => (index === 0 ? first : line === '' ? '' : rest) + line)
     .join('\n')
 
-/** Renders what fillTemplate made. */
-export function renderTextBody(filled: string, links: BodyLinks): string {
-  const style = createLinkStyle(links)
-  const text = Bun.markdown.render(
-    filled,
-    {
-      ...blocks(style),
-      link: (inner, { href }) => markLink(inner, links.readLink(href)),
-      text: (part) => showValues(part, { value: same, plain: same }),
-    },
-    { noHtmlBlocks: true, noHtmlSpans: true },
-  )
-  return writeLinks(text, style)
+/**
+ * Writes out the tree of a body.
+ * @throws MarkdownLimit
+ */
+export function renderTextBody(tree: readonly MarkdownChild[], { readLink, homeUrl }: BodyLinks): string {
+  const write = (children: readonly MarkdownChild[]): string => {
+    const text = children.map((child) => (typeof child === 'string' ? child : writeNode(child))).join('')
+    if (text.length > BODY_CHARACTERS) throw new MarkdownLimit('what it makes is too long for an email')
+    return text
+  }
+  const writeNode = (node: MarkdownNode): string => {
+    if (node.kind === 'text') return showValues(node.text, { value: same, plain: same })
+    const button = node.kind === 'paragraph' ? findButton(node.children) : null
+    if (button) return showButton(write(button.children), readLink(button.href) ?? homeUrl)
+    const inner = write(node.children)
+    return node.kind === 'link' ? showLink(inner, readLink(node.href)) : showElement(node, inner)
+  }
+  return write(tree)
     .replaceAll(/\n{3,}/g, '\n\n')
-    .replaceAll(/^\n+|\s+$/g, '')
+    .replace(/^\n+/, '')
+    .trimEnd()
 }
 
-const createLinkStyle = ({ homeUrl }: BodyLinks): LinkStyle => {
-  const button = (text: string, href: string | null): string => (href === null ? text : `${text}:\n${href}`)
-  return {
-    inline: (text, href) => (href === null || href === text ? text : `${text} (${href.replace(/^mailto:/, '')})`),
-    button: (text, href) => button(text, href ?? homeUrl),
+const showLink = (text: string, href: string | null): string =>
+  href === null || href === text ? text : `${text} (${href.replace(/^mailto:/, '')})`
+
+const showButton = (text: string, href: string | null): string => `${href === null ? text : `${text}:\n${href}`}\n\n`
+
+function showElement(node: Exclude<MarkdownNode, { kind: 'text' }>, text: string): string {
+  switch (node.kind) {
+    case 'heading':
+      return `\n${text}\n${node.level === 1 ? `${'='.repeat(Math.min(text.length, 72))}\n` : ''}\n`
+    case 'paragraph':
+      return `${text}\n\n`
+    case 'blockquote':
+      return `${indent(text.trim(), '> ', '> ')}\n\n`
+    case 'code':
+      return `${indent(text.trimEnd(), '    ', '    ')}\n\n`
+    case 'list':
+      return node.depth === 0 ? `${text}\n` : `\n${text.trimEnd()}`
+    case 'listItem': {
+      const box = node.checked === undefined ? '' : node.checked ? '[x] ' : '[ ] '
+      return `${indent(text.trim(), node.bullet + box, ' '.repeat(node.bullet.length))}\n`
+    }
+    case 'hr':
+      return `\n${'-'.repeat(32)}\n\n`
+    case 'table':
+      return `${text}\n`
+    case 'tr':
+      return `${text.replace(/ \| $/, '')}\n`
+    case 'th':
+    case 'td':
+      return `${text} | `
+    default:
+      return text
   }
 }
-
-const blocks = (style: LinkStyle): Bun.markdown.RenderCallbacks => ({
-  heading: (text, { level }) => `\n${text}\n${level === 1 ? `${'='.repeat(Math.min(text.length, 72))}\n` : ''}\n`,
-  paragraph: (text) => `${readButton(text, style) ?? text}\n\n`,
-  blockquote: (text) => `${indent(text.trim(), '> ', '> ')}\n\n`,
-  code: (text) => `${indent(text.trimEnd(), '    ', '    ')}\n\n`,
-  list: (items, { depth }) => (depth === 0 ? `${items}\n` : `\n${items.trimEnd()}`),
-  listItem: (text, { ordered, start = 1, index, checked }) => {
-    const bullet = ordered ? `${start + index}. ` : '- '
-    const box = checked === undefined ? '' : checked ? '[x] ' : '[ ] '
-    return `${indent(text.trim(), bullet + box, ' '.repeat(bullet.length))}\n`
-  },
-  hr: () => `\n${'-'.repeat(32)}\n\n`,
-  table: (rows) => `${rows}\n`,
-  tr: (cells) => `${cells.replace(/ \| $/, '')}\n`,
-  th: (text) => `${text} | `,
-  td: (text) => `${text} | `,
-})

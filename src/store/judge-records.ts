@@ -5,6 +5,7 @@ import type { SuppressionReason, Verdict } from './message-types.ts'
  * was looked at again since. `sentOn`: a member sent it on then. `keptAt`: it was in the outbox. `tries`: how often it failed
  * to go, since it was queued or sent on. `reply`: the codes with which the mail server refused it last, such as
  * `550 5.7.1`, until it is tried again. `unconfirmedAt`: it was handed over then, and nobody knows whether it arrived.
+ * `isSlow`: rendering it ran out of time before.
  */
 export type JudgeRecord = {
   at: number
@@ -15,6 +16,7 @@ export type JudgeRecord = {
   tries?: number
   reply?: string
   unconfirmedAt?: number
+  isSlow?: boolean
 }
 
 /** The record of a delivery, or null where nothing was written yet. */

@@ -1,13 +1,17 @@
 import { dirname, join } from 'node:path'
 
 /** Threads, by their files in src. The one that writes is begun by core, which knows how to read what comes as text. */
-export const [WRITER_THREAD, CHECKPOINT_THREAD] = ['core/writer-thread.ts', 'store/checkpoint-thread.ts'] as const
+export const [WRITER_THREAD, CHECKPOINT_THREAD, TEMPLATE_THREAD] = [
+  'core/writer-thread.ts',
+  'store/checkpoint-thread.ts',
+  'mail/template-thread.ts',
+] as const
 
 /** In a checkout beside this file's folder; in the executable where the build puts its further entry points. */
 const threadPath = (file: string): string =>
   join(Bun.isStandaloneExecutable ? dirname(Bun.main) : dirname(import.meta.dir), file)
 
-type Thread = Worker & Pick<Bun.Worker, 'ref' | 'unref'>
+export type Thread = Worker & Pick<Bun.Worker, 'ref' | 'unref'>
 
 /** smol: these threads hold little, and a small heap keeps the service under its 120 MB. */
 const makeWorker = (file: string): Thread => new Worker(threadPath(file), { smol: true }) as Thread
@@ -25,7 +29,7 @@ export function beginWorker(file: string): void {
 }
 
 /** The thread that was begun, or a new one. */
-export function takeWorker(file: string): Worker {
+export function takeWorker(file: string): Thread {
   const worker = begun.get(file) ?? makeWorker(file)
   begun.delete(file)
   worker.ref()

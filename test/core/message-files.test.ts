@@ -4,7 +4,7 @@ import { FIRST_MESSAGES } from '../../src/core/message-drafts.ts'
 import { exportMessages, importMessages } from '../../src/core/message-files.ts'
 import { listMessages } from '../../src/core/messages.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
-import { createMessaging, messageOf, type Messaging } from '../messaging.ts'
+import { createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
 
 let server: TestServer
 let messaging: Messaging
@@ -35,6 +35,7 @@ describe('a file', () => {
         { name: 'New', change: 'created', status: 'draft', fields: [] },
       ],
       stillSending: 0,
+      warnings: [],
     }
     expect(await read(changed, { dryRun: true })).toEqual(expected as never)
     expect(await exportMessages(messaging.store(), messaging.app)).toEqual(file)
@@ -55,6 +56,16 @@ describe('a file', () => {
     })
     await messaging.event()
     expect(await messaging.deliveries()).toHaveLength(2)
+  })
+
+  test('says which events send no email, by their place in the file', async () => {
+    await messaging.event({ properties: { url: RESULT.url } })
+    const file = [messageOf(), messageOf({ name: 'B', mail: { subject: '{{ event.headline }}', body: 'B' } })]
+    const message = expect.stringContaining('`event.headline` is missing in the only event so far.')
+    expect(await read(file)).toMatchObject({
+      messages: [{ status: 'live' }, { status: 'live' }],
+      warnings: [{ field: '[1].mail.subject', code: 'missing_value', message }],
+    })
   })
 
   test.each<[string, unknown, string]>([

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { listSamples, makeSample } from '../../src/core/message-samples.ts'
+import { listSamples, makeSampleFor } from '../../src/core/message-samples.ts'
 import type { Trigger } from '../../src/store/message-types.ts'
-import { CONTACTS, createTestServer, type TestServer } from '../helper.ts'
+import { CONTACTS, createTestServer, TEMPLATES, type TestServer } from '../helper.ts'
 import { createMessaging, type Messaging, page } from '../messaging.ts'
 import { report, send } from '../api/reports.ts'
 
@@ -62,18 +62,19 @@ test('nothing of another app', async () => {
   }
 })
 
-test('somebody made up has a value for all that the mail asks for', () => {
+test('somebody made up has a value for all that the mail asks for', async () => {
   const mail = {
     subject: '{{ event.total }}',
     preheader: '{{ event.headline }}',
     body: '{{ event.deep.down }} {{ broken',
   }
-  const { contact, event } = makeSample(messaging.app, { trigger: { event: 'paid' }, mail }, 1)
+  const make = (trigger: Trigger) => makeSampleFor(TEMPLATES, messaging.app, { content: { trigger, mail }, at: 1 })
+  const { contact, event } = await make({ event: 'paid' })
   expect(contact.firstName).toBe('Ada')
   expect(JSON.parse(event?.properties ?? '')).toEqual({
     total: 'total',
     headline: 'Your 12 pictures are ready',
     url: 'https://first.example/results',
   })
-  expect(makeSample(messaging.app, { trigger: { tag: 'x' }, mail }, 1).event).toBeNull()
+  expect((await make({ tag: 'x' })).event).toBeNull()
 })

@@ -1,9 +1,10 @@
 /** Messages as members edit, check and turn them on (messages.md). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { findLiveProblems } from '../../src/core/message-checks.ts'
+import { checkLive } from '../../src/core/message-checks.ts'
 import { FIRST_MESSAGES } from '../../src/core/message-drafts.ts'
 import { exportMessages } from '../../src/core/message-files.ts'
 import { deleteMessage, listMessages, mayDelete, saveMessage, setMessageStatus } from '../../src/core/messages.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
 import { appOf } from '../api/reports.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 import { createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
@@ -24,6 +25,8 @@ const rowOf = async (id: number) => {
   if (!row) throw new Error('no message')
   return row
 }
+const problemsOf = async (content: MessageContent) => (await checkLive(messaging.context(), content)).problems
+const warningsOf = async (content: MessageContent) => (await checkLive(messaging.context(), content)).warnings
 const withoutSender = () => ({ ...messaging.context(), sender: null })
 
 describe('a new app', () => {
@@ -37,13 +40,13 @@ describe('a new app', () => {
     )
   })
   test('its drafts can be turned on as they are, also without headlines and a home page; without a url they say so', async () => {
-    const problems = async () =>
-      Promise.all(FIRST_MESSAGES.map(({ content }) => findLiveProblems(messaging.context(), content)))
+    const problems = async () => Promise.all(FIRST_MESSAGES.map(({ content }) => problemsOf(content)))
     await messaging.event({ properties: { url: RESULT.url } })
     expect(await problems()).toEqual([[], []])
     await messaging.event({ properties: {} })
-    const problem = { field: 'mail.body', message: expect.stringContaining('`event.url` is missing in 50 %') }
-    expect(await problems()).toMatchObject([[problem], [problem]])
+    expect(await problems()).toEqual([[], []])
+    const warning = { field: 'mail.body', message: expect.stringContaining('`event.url` is missing in 50 %') }
+    for (const { content } of FIRST_MESSAGES) expect(await warningsOf(content)).toMatchObject([warning])
   })
 })
 
@@ -139,11 +142,11 @@ describe('going live', () => {
     await messaging.set({ fromEmail: 'post@first.example' })
     expect(await turn()).toEqual({ stillSending: 0 })
     expect(
-      await findLiveProblems(withoutSender(), {
+      await checkLive(withoutSender(), {
         ...messageOf(),
         mail: { subject: 'S', body: 'B', fromEmail: 'a@b.example' },
       }),
-    ).toEqual([])
+    ).toMatchObject({ problems: [] })
   })
 
   test('is what was looked at, and nothing that somebody wrote since; stopping asks for nothing', async () => {
@@ -169,38 +172,39 @@ describe('going live', () => {
     }
     await messaging.event({ event: 'other', properties: {} })
     const mail = { subject: '{{ event.headline }}', body: '{{ contact.firstName }} {{ event.url | default: "" }}' }
-    const refusal = await save(messageOf({ mail }))
-    expect(refusal).toMatchObject({
-      refusal: 'invalid_field',
-      errors: [
+    expect(await checkLive(messaging.context(), messageOf({ mail }))).toEqual({
+      problems: [],
+      warnings: [
         {
           field: 'mail.subject',
           code: 'missing_value',
           message:
-            '`event.headline` is missing in 25 % of the last 8 events. Give it a fallback: {{ event.headline | default: "..." }}.',
+            '`event.headline` is missing in 25 % of the last 8 events. Those events send no email unless you add a fallback: {{ event.headline | default: "Your results are ready" }}.',
+          replace: { from: '{{ event.headline }}', by: '{{ event.headline | default: "Your results are ready" }}' },
         },
-        { field: 'mail.body', code: 'missing_value' },
+        {
+          field: 'mail.body',
+          code: 'missing_value',
+          message: expect.stringContaining('`contact.firstName` is missing in 100 % of the last 8 events.'),
+          replace: { from: '{{ contact.firstName }}', by: '{{ contact.firstName | default: "there" }}' },
+        },
       ],
+      tried: { tried: 8, of: 8, what: 'events' },
     })
-    expect(await save({ ...messageOf({ mail }), status: 'draft' })).toMatchObject({ change: 'created' })
+    expect(await save(messageOf({ mail }))).toMatchObject({ change: 'created' })
   })
 
   test('no events yet is no problem, a template that cannot be read is one', async () => {
-    expect(
-      await findLiveProblems(messaging.context(), { ...messageOf(), mail: { subject: '{{ event.x }}', body: 'B' } }),
-    ).toEqual([])
-    const broken = await findLiveProblems(messaging.context(), {
-      ...messageOf(),
-      mail: { subject: '{{ event.x', body: '{% include "a" %}' },
-    })
+    const unused = { ...messageOf(), mail: { subject: '{{ event.x }}', body: 'B' } }
+    expect(await checkLive(messaging.context(), unused)).toMatchObject({ problems: [], warnings: [] })
+    const broken = await problemsOf({ ...messageOf(), mail: { subject: '{{ event.x', body: '{% include "a" %}' } })
     expect(broken.map(({ field }) => field)).toEqual(['mail.subject', 'mail.body'])
   })
 
   test('a value of an event is asked for where none starts it: nobody could ever be written to', async () => {
     const body = '{{ contact.firstName | default: "there" }} {{ event.headline | default: "Done" }}'
     for (const trigger of [{ contact: 'created' as const }, { page: '/pricing' }, { tag: 'beta' }]) {
-      const problems = (subject: string) =>
-        findLiveProblems(messaging.context(), { ...messageOf({ trigger }), mail: { subject, body } })
+      const problems = (subject: string) => problemsOf({ ...messageOf({ trigger }), mail: { subject, body } })
       expect(await problems('{{ event.headline }}')).toEqual([
         {
           field: 'mail.subject',
@@ -216,8 +220,8 @@ describe('going live', () => {
   test('of one event no share is told', async () => {
     await messaging.event({ properties: {} })
     const mail = { subject: '{{ event.headline }}', body: 'B' }
-    const [problem] = await findLiveProblems(messaging.context(), { ...messageOf(), mail })
-    expect(problem?.message).toStartWith('`event.headline` is missing in the only event so far.')
+    const [warning] = await warningsOf({ ...messageOf(), mail })
+    expect(warning?.message).toStartWith('`event.headline` is missing in the only event so far.')
   })
 
   test('counts what is missing of the people really added', async () => {
@@ -228,11 +232,8 @@ describe('going live', () => {
       await messaging.event({ email, firstName })
     }
     const mail = { subject: 'Hello {{ contact.firstName }}', body: 'B' }
-    const [problem] = await findLiveProblems(messaging.context(), {
-      ...messageOf({ trigger: { contact: 'created' } }),
-      mail,
-    })
-    expect(problem?.message).toStartWith('`contact.firstName` is missing for 50 % of the last 2 people.')
+    const [warning] = await warningsOf({ ...messageOf({ trigger: { contact: 'created' } }), mail })
+    expect(warning?.message).toStartWith('`contact.firstName` is missing for 50 % of the last 2 people.')
   })
 
   test('an edit of a live message is checked too', async () => {

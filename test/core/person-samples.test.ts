@@ -26,7 +26,7 @@ async function preview(changes: Partial<MessageContent & { name: string }> = {},
   const found = await findSample(server.parts(), { app: messaging.app, message, email })
   if ('refusal' in found) return { refusal: found.refusal }
   const { sample, isMadeUp } = found
-  const mail = server.parts().mailer.preview(sample)
+  const mail = await server.parts().mailer.preview(sample)
   return { isMadeUp, to: sample.contact.email, mail: 'html' in mail ? mail.subject : mail }
 }
 

@@ -18,7 +18,8 @@ describe('a reason has a sentence of its own', () => {
     'perWeek',
     'gone',
   ]
-  const sending = ['missing_value', 'broken_template', 'no_sender', 'smtp_url', 'dkim_key', 'error', 'not_saved']
+  const writing = ['missing_value', 'broken_template', 'empty_mail', 'template_slow', 'template_too_slow']
+  const sending = [...writing, 'no_sender', 'smtp_url', 'dkim_key', 'error', 'not_saved']
   const server = [
     'server_paused',
     'sender_paused',

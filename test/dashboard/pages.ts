@@ -19,7 +19,7 @@ import { noteFacts } from '../../src/core/request-facts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
 import type { SenderParts } from '../../src/mail/sender.ts'
 import { openStore } from '../../src/store/store.ts'
-import { createTestSender } from '../helper.ts'
+import { createTestSender, TEMPLATES } from '../helper.ts'
 
 export const BASE = 'http://localhost:8080'
 const NOW = Date.UTC(2026, 4, 3, 12)
@@ -55,6 +55,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     rehearsals: createRehearsals(folder),
+    templates: TEMPLATES,
     notes: createNotes({ store, clock, onNote: feed.tell }),
     feed,
     calls: createCallLog({ store }),

@@ -1,6 +1,5 @@
 /** A mail's words and facts for tests; what a test is about replaces its part. */
-import type { RenderedMail } from '../../src/core/mailer.ts'
-import type { MailFacts, MailWords } from '../../src/mail/render.ts'
+import type { MailFacts, MailWords, RenderedMail } from '../../src/core/mailer.ts'
 import { renderMail } from '../../src/mail/render.ts'
 
 export const UNSUBSCRIBE = 'https://post.example.com/u/AbCdEf0123456789AbCdEf0123456789'

@@ -17,7 +17,7 @@ describe('Markdown of the author', () => {
     ['3. a\n4. b', '<ol start="3"><li>a</li><li>b</li></ol>'],
     ['> said', '<blockquote><p>said</p></blockquote>'],
     ['```\n1 < 2\n```', '<pre>1 &lt; 2\n</pre>'],
-    ['---', '<hr>'],
+    ['a\n\n---', '<p>a</p><hr>'],
     ['| a |\n|---|\n| b |', '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>b</td></tr></tbody></table>'],
     ['a [b](https://x.example/?a=1&b=2) c', '<p>a <a href="https://x.example/?a=1&amp;b=2">b</a> c</p>'],
     ['![of a *cat*](https://x.example/cat.png)', '<p><img src="https://x.example/cat.png" alt="of a cat"></p>'],

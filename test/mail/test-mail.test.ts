@@ -77,7 +77,7 @@ test.each([
 
 test('the preview is the mail that would go out', async () => {
   const { sending, sample, mailer } = await start()
-  const preview = mailer.preview(sample)
+  const preview = await mailer.preview(sample)
   await sending.sendDue()
   const sent = readMail(sending.server.received[0]?.raw ?? '')
   if (!('html' in preview)) throw new Error(JSON.stringify(preview))

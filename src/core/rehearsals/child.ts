@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type FromRehearsal, REHEARSAL_WORD, type ToRehearsal } from './process.ts'
+import type { FromRehearsal, ToRehearsal } from './process.ts'
 import type { Pace } from './step-back.ts'
+
+/** The first word of the process's command line, before its pace; no command that people type. */
+export const REHEARSAL_WORD = '--rehearsal'
 
 /** On Linux by a name that is still this very program after its file was replaced by a newer one. */
 const PROGRAM = process.platform === 'linux' ? '/proc/self/exe' : process.execPath

@@ -9,9 +9,6 @@ import { createRehearsalReads } from '../../store/rehearsal-reads.ts'
 import { rehearse, type Rehearsal, type RehearsalInput } from './run.ts'
 import { stepBack } from './step-back.ts'
 
-/** The first word of its command line, before its pace; no command that people type. */
-export const REHEARSAL_WORD = '--rehearsal'
-
 /** `askedBy`: the process of the service. */
 export type ToRehearsal = { folder: string; input: RehearsalInput; askedBy: number }
 export type FromRehearsal = { rehearsal: Rehearsal } | { failure: string }

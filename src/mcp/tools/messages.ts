@@ -25,9 +25,10 @@ const by = ({ clock }: Parts, { access }: Caller, app: AppRow): MessageChange =>
   at: clock.now(),
 })
 
-const checking = ({ store, mailer }: Parts, app: AppRow) => ({
+const checking = ({ store, mailer, templates }: Parts, app: AppRow) => ({
   store,
   mailer,
+  templates,
   app,
   sender: mailer.sender?.address ?? null,
 })

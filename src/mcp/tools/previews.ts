@@ -3,13 +3,14 @@ import { readAddress } from '../../core/field-readers.ts'
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import { listRecipients } from '../../core/members.ts'
 import type { RenderedMail, TestResult } from '../../core/mailer.ts'
-import { findLiveProblems } from '../../core/message-checks.ts'
+import { checkLive } from '../../core/message-checks.ts'
 import { type FoundSample, findSample } from '../../core/person-samples.ts'
 import { makeLiveToken } from '../../core/live-tokens.ts'
 import type { Body } from '../../core/field-readers.ts'
 import { publicId } from '../../core/public-ids.ts'
 import { describeReply, sayReason } from '../../core/reason-words.ts'
 import { type FieldError, isRefusal, refuseFields } from '../../core/refusals.ts'
+import { describeTemplateFault } from '../../core/template-faults.ts'
 import type { TemplateFault } from '../../core/templates.ts'
 import { findMessage, readAbout, readMessageId } from '../arguments.ts'
 import { takeCostly } from '../costly.ts'
@@ -30,7 +31,7 @@ const FAULT = 'Nothing can be shown for this person: '
 const sayFault = (fault: TemplateFault): string =>
   'missing' in fault
     ? `${FAULT}${cleanText(fault.missing)} has no value and no fallback, so such a mail is not sent. Write {{ ${cleanText(fault.missing)} | default: "..." }}.`
-    : `${FAULT}${cleanText(fault.broken)}.`
+    : `${FAULT}${cleanText(describeTemplateFault(fault))}`
 
 export const previewTool: Tool = {
   name: 'preview_message',
@@ -42,6 +43,7 @@ export const previewTool: Tool = {
   output: gives({
     mail: record('to, eventId, isMadeUp, subject, text, isCut, refusedLinks; fault: why there is none'),
     problems: records('field, code, message'),
+    warnings: records('field, code, message: emails that would not be sent'),
     token: textOrNull(),
   }),
   run: async (parts, { access }, args) => {
@@ -50,19 +52,27 @@ export const previewTool: Tool = {
     const { app, message, input } = asked
     const sample = await findSample(parts, { app, message, email: input.email })
     if (isRefusal(sample)) return sample
-    const mail = parts.mailer.preview(sample.sample)
-    const context = { store: parts.store, app, sender: parts.mailer.sender?.address ?? null }
-    const found = await findLiveProblems(context, message.content)
-    const isReady = 'html' in mail && found.length === 0
+    const mail = await parts.mailer.preview(sample.sample)
+    const context = {
+      store: parts.store,
+      app,
+      sender: parts.mailer.sender?.address ?? null,
+      templates: parts.templates,
+    }
+    const found = await checkLive(context, message.content)
+    const isReady = found.problems.length === 0
     const token = isReady ? makeLiveToken(parts.previewKey, app, message) : null
-    const problems = takeFitting(cleanValue(found), PROBLEMS_BYTES)
-    return { untrusted: UNTRUSTED, ok: true, mail: previewView(sample, mail), problems, token }
+    const problems = takeFitting(cleanValue(found.problems), PROBLEMS_BYTES)
+    const all = found.warnings.map(({ field, code, message }) => ({ field, code, message }))
+    const warnings = takeFitting(cleanValue(all), WARNINGS_BYTES)
+    return { untrusted: UNTRUSTED, ok: true, mail: previewView(sample, mail), problems, warnings, token }
   },
 }
 
 const PROBLEMS_BYTES = 4 * 1024
-const LINKS_BYTES = 4 * 1024
-const TEXT_BYTES = PAGE_BYTES - PROBLEMS_BYTES - LINKS_BYTES - 5 * 1024
+const WARNINGS_BYTES = 3 * 1024
+const LINKS_BYTES = 3 * 1024
+const TEXT_BYTES = PAGE_BYTES - PROBLEMS_BYTES - WARNINGS_BYTES - LINKS_BYTES - 5 * 1024
 
 function previewView({ sample: { contact, event }, isMadeUp }: FoundSample, mail: RenderedMail | TemplateFault) {
   const shown = {

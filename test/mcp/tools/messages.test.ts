@@ -119,10 +119,14 @@ describe('set_message_status', () => {
     expect(await turnOn(known().messageId, known().token)).toMatchObject({ ok: true })
   })
   test('not while something stands in the way, even with a token from before', async () => {
-    const event = { email: 'ada@example.com', event: 'results_ready', createContact: true }
-    await call('send_event', event)
-    expect(await turnOn(known().messageId, known().token)).toMatchObject({ error: 'invalid_field', field: 'mail.body' })
-    expect((await call('get_message', { messageId: known().messageId })).data.status).toBe('draft')
+    const mail = { subject: 'S', body: '{% for i in (1..event.count) %}x{% endfor %}' }
+    const message = { name: 'Counts', trigger: { event: 'results_ready' }, mail }
+    const { messageId } = (await call('save_message_draft', { message })).data
+    const { token } = (await call('preview_message', { messageId })).data
+    const properties = { count: 5_000 }
+    await call('send_event', { email: 'ada@example.com', event: 'results_ready', createContact: true, properties })
+    expect(await turnOn(messageId, token)).toMatchObject({ error: 'invalid_field', field: 'mail.body' })
+    expect((await call('get_message', { messageId })).data.status).toBe('draft')
   })
   test.each([undefined, 'gone', null])('to nothing else: %p', async (status) => {
     const { data } = await call('set_message_status', { messageId: known().messageId, status })

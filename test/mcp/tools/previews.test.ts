@@ -38,22 +38,33 @@ describe('preview_message', () => {
     })
     expect(await preview({ email: 'nobody@example.com' })).toMatchObject({ error: 'contact_not_found' })
   })
-  test('what stands in the way: then there is no token', async () => {
+  const NEEDS_URL = { subject: 'S', body: '[See]({{ event.url }})' }
+  const saveDraft = async (mail: object) => {
+    const message = { name: 'Another', trigger: { event: 'results_ready' }, mail }
+    return (await call('save_message_draft', { message })).data.messageId
+  }
+
+  test('a missing value is a warning that proposes a fallback', async () => {
+    const messageId = await saveDraft(NEEDS_URL)
     await send('ada@example.com', { headline: 'No url' })
-    expect(await preview()).toMatchObject({
+    await send('bob@example.com', { headline: 'No url' })
+    const { data } = await call('preview_message', { messageId })
+    expect(data).toMatchObject({
       mail: { subject: null, text: null, fault: expect.stringContaining('event.url has no value and no fallback') },
-      problems: [{ field: 'mail.body', code: 'missing_value' }],
-      token: null,
+      problems: [],
+      warnings: [{ field: 'mail.body', code: 'missing_value', message: expect.stringContaining('| default: ') }],
+      token: expect.any(String),
     })
   })
-  test('no token either where the mail can be shown, but not to everybody or from nobody', async () => {
-    await send('ada@example.com', { headline: 'No url' })
-    await send('bob@example.com')
-    const missing = await preview({ email: 'bob@example.com' })
-    expect(missing).toMatchObject({ mail: { fault: null }, problems: [{ code: 'missing_value' }], token: null })
+  test('no token where the mail can be shown, but cannot be written for everybody or comes from nobody', async () => {
+    const messageId = await saveDraft({ subject: 'S', body: 'x{% for i in (1..event.count) %}y{% endfor %}' })
+    await send('ada@example.com', { count: 5_000 })
+    await send('bob@example.com', { count: 5 })
+    const { data: broken } = await call('preview_message', { messageId })
+    expect(broken).toMatchObject({ mail: { fault: null }, problems: [{ code: 'template' }], token: null })
     const bare = await createTestServer({ mail: { defaults: { smtpUrl: null, from: null } } })
-    const { call: callBare, messageId } = await openManaged(bare)
-    const { data } = await callBare('preview_message', { messageId })
+    const { call: callBare, messageId: bareId } = await openManaged(bare)
+    const { data } = await callBare('preview_message', { messageId: bareId })
     expect(data).toMatchObject({
       mail: { fault: null },
       problems: [{ code: 'no_sender', message: expect.stringContaining('on the page Sender') }],
@@ -62,13 +73,13 @@ describe('preview_message', () => {
     await bare.close()
   })
   test('a problem too long to be shown is one all the same', async () => {
-    const body = `{{ event.${'x'.repeat(20_000)} }}`
+    const body = `{{ contact.${'x'.repeat(20_000)} }}`
     const message = { name: 'Long', trigger: { event: 'results_ready' }, mail: { subject: 'S', body } }
     const { messageId } = (await call('save_message_draft', { message })).data
     await send('ada@example.com')
     const { answer, data } = await call('preview_message', { messageId })
     expect([data.token, Buffer.byteLength(answer.text) < RESULT_BYTES]).toEqual([null, true])
-    expect((data.mail as { fault: string }).fault).toContain('event.xxx')
+    expect((data.mail as { fault: string }).fault).toContain('contact.xxx')
   })
   test('an address that is not the own one is not linked to, and is named', async () => {
     await send('ada@example.com', { ...RESULT, url: 'https://elsewhere.example/x' })

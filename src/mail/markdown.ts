@@ -1,0 +1,126 @@
+/**
+ * Markdown as a tree. Bun's parser calls back from the inside out, each time with all the text made so far, which makes
+ * nested input quadratic: so each call leaves a number behind, and the tree is written out once, at the end.
+ */
+
+import { showValues } from '../core/templates.ts'
+
+type BlockKind = 'paragraph' | 'blockquote' | 'code' | 'hr' | 'table' | 'thead' | 'tbody' | 'tr'
+type InlineKind = 'strong' | 'emphasis' | 'strikethrough' | 'codespan'
+
+/** `text` is what the author wrote, with its values hidden; a plain string is a line break within a paragraph. */
+export type MarkdownNode =
+  | { kind: 'text'; text: string }
+  | { kind: BlockKind | InlineKind; children: MarkdownChild[] }
+  | { kind: 'heading'; children: MarkdownChild[]; level: number }
+  | { kind: 'list'; children: MarkdownChild[]; ordered: boolean; start: number; depth: number }
+  | { kind: 'listItem'; children: MarkdownChild[]; bullet: string; checked: boolean | undefined }
+  | { kind: 'th' | 'td'; children: MarkdownChild[]; align: 'left' | 'center' | 'right' }
+  | { kind: 'link'; children: MarkdownChild[]; href: string }
+  | { kind: 'image'; children: MarkdownChild[]; src: string }
+export type MarkdownChild = MarkdownNode | string
+
+/** A tree that holds more, or goes deeper, is no email. */
+const NODES = 10_000
+const DEPTH = 32
+/** Of links and pictures together: a link that is defined once can be used many times. */
+const TARGET_CHARACTERS = 256 * 1024
+
+/** What a body costs too much for; its message ends the sentence "This cannot be filled in". */
+export class MarkdownLimit extends Error {}
+
+/** Control characters that no body contains (cleanSource), around the number of a node. */
+const [OPEN, CLOSE] = ['\u0001', '\u0002']
+const REFERENCE = new RegExp(`${OPEN}(\\d+)${CLOSE}`)
+const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f]/g
+
+/** A template without control characters, its lines separated by line feeds. */
+export const cleanSource = (source: string): string => source.replaceAll(/\r\n?/g, '\n').replaceAll(UNPRINTABLE, '')
+
+/** @throws MarkdownLimit */
+export function parseMarkdown(source: string): MarkdownChild[] {
+  const [nodes, depths]: [MarkdownNode[], number[]] = [[], []]
+  let targets = 0
+
+  const readChildren = (text: string): [children: MarkdownChild[], depth: number] => {
+    let depth = 0
+    const children = text.split(REFERENCE).flatMap((part, index): MarkdownChild[] => {
+      if (index % 2 === 0) return part === '' ? [] : [part]
+      depth = Math.max(depth, depths[Number(part)] ?? 0)
+      const node = nodes[Number(part)]
+      return node ? [node] : []
+    })
+    return [children, depth]
+  }
+  const keep = (node: MarkdownNode, depth: number): string => {
+    if (depth > DEPTH) throw new MarkdownLimit('it is nested too deeply')
+    if (nodes.length >= NODES) throw new MarkdownLimit('it has too many parts for an email')
+    depths.push(depth)
+    return `${OPEN}${nodes.push(node) - 1}${CLOSE}`
+  }
+  const parent =
+    <Meta>(make: (children: MarkdownChild[], meta: Meta) => MarkdownNode) =>
+    (text: string, meta: Meta): string => {
+      const [children, depth] = readChildren(text)
+      return keep(make(children, meta), depth + 1)
+    }
+  const plain = (kind: BlockKind | InlineKind) => parent<void>((children) => ({ kind, children }))
+  const cell = (kind: 'th' | 'td') =>
+    parent((children, meta: { align?: 'left' | 'center' | 'right' } | undefined) => {
+      return { kind, children, align: meta?.align ?? 'left' }
+    })
+  const target = (text: string): string => {
+    targets += text.length
+    if (targets > TARGET_CHARACTERS) throw new MarkdownLimit('its links are too long for an email')
+    return text
+  }
+
+  const root = Bun.markdown.render(
+    source,
+    {
+      text: (text) => keep({ kind: 'text', text }, 1),
+      heading: parent((children, { level }) => ({ kind: 'heading', children, level })),
+      paragraph: plain('paragraph'),
+      blockquote: plain('blockquote'),
+      code: parent((children) => ({ kind: 'code', children })),
+      hr: plain('hr'),
+      list: parent((children, { ordered, start = 1, depth }) => ({ kind: 'list', children, ordered, start, depth })),
+      listItem: parent((children, { ordered, start = 1, index, checked }) => {
+        return { kind: 'listItem', children, bullet: ordered ? `${start + index}. ` : '- ', checked }
+      }),
+      table: plain('table'),
+      thead: plain('thead'),
+      tbody: plain('tbody'),
+      tr: plain('tr'),
+      th: cell('th'),
+      td: cell('td'),
+      strong: plain('strong'),
+      emphasis: plain('emphasis'),
+      strikethrough: plain('strikethrough'),
+      codespan: plain('codespan'),
+      link: parent((children, { href }) => ({ kind: 'link', children, href: target(href) })),
+      image: parent((children, { src }) => ({ kind: 'image', children, src: target(src) })),
+    },
+    { noHtmlBlocks: true, noHtmlSpans: true },
+  )
+  return readChildren(root)[0]
+}
+
+/** Letters, digits, signs: not spaces, controls, and letters without a shape. */
+const VISIBLE = /[^\s\p{C}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u
+
+/** Whether nobody would see anything: no text, and no picture. */
+export const isBlank = (children: readonly MarkdownChild[]): boolean =>
+  children.every((child) => {
+    if (typeof child === 'string') return true
+    if (child.kind === 'text') return !VISIBLE.test(showValues(child.text, { value: same, plain: same }))
+    return !(child.kind === 'image' && child.src.startsWith('https:')) && isBlank(child.children)
+  })
+
+const same = (text: string): string => text
+
+/** A paragraph that is nothing but a link, which becomes a button. */
+export function findButton(children: readonly MarkdownChild[]): Extract<MarkdownNode, { kind: 'link' }> | null {
+  const [only, ...others] = children
+  return others.length === 0 && typeof only === 'object' && only.kind === 'link' ? only : null
+}

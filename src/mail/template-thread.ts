@@ -1,0 +1,60 @@
+/** The thread that renders what members write. Each request is one text with one answer; see core/template-worker.ts. */
+import type { MailFacts, MailWords } from '../core/mailer.ts'
+import { makeTemplateScope, RENDER_MS } from '../core/template-scope.ts'
+import type { CountedFault, FromTemplates, Inspection, ToTemplates, TrialResult } from '../core/template-worker.ts'
+import { fillTemplate, findTemplateProblems, listUsedProperties, type TemplateFault } from '../core/templates.ts'
+import { cleanSource } from './markdown.ts'
+import { renderMail } from './render.ts'
+
+declare const self: Worker
+
+const PARTS = ['subject', 'preheader', 'body'] as const
+
+self.onmessage = ({ data }: MessageEvent<string>) => self.postMessage(JSON.stringify(answer(data)))
+self.postMessage('ready')
+
+function answer(text: string): FromTemplates {
+  try {
+    return { answer: run(JSON.parse(text) as ToTemplates) }
+  } catch (error) {
+    return { failure: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+function run(request: ToTemplates): unknown {
+  if ('render' in request) return renderMail(request.render.words, request.render.facts, request.budgetMs)
+  return 'inspect' in request ? inspect(request.inspect) : tryAll(request.tryAll, request.budgetMs)
+}
+
+const inspect = (sources: readonly string[]): Inspection => ({
+  problems: sources.map(findTemplateProblems),
+  properties: sources.flatMap(listUsedProperties),
+})
+
+type Trial = { words: MailWords; samples: readonly MailFacts[] }
+
+function tryAll({ words, samples }: Trial, budgetMs: number): TrialResult {
+  const until = performance.now() + budgetMs
+  const found = new Map<string, CountedFault>()
+  const count = (part: CountedFault['part'], fault: TemplateFault): void => {
+    const key = JSON.stringify([part, fault])
+    found.set(key, { part, fault, count: (found.get(key)?.count ?? 0) + 1 })
+  }
+  let tried = 0
+  for (const facts of samples) {
+    if (tried > 0 && performance.now() > until) break
+    tried += 1
+    for (const [part, fault] of findFaults(words, facts)) count(part, fault)
+  }
+  return { tried, faults: [...found.values()] }
+}
+
+/** Of every part, so that its author need not mend one to hear of the next. */
+function findFaults(words: MailWords, facts: MailFacts): [part: (typeof PARTS)[number], fault: TemplateFault][] {
+  const [scope, until] = [makeTemplateScope(facts), performance.now() + RENDER_MS]
+  return PARTS.flatMap((part) => {
+    const filled = fillTemplate(cleanSource(words[part]), scope, until)
+    if (!('filled' in filled)) return [[part, filled]]
+    return part === 'body' && filled.filled.trim() === '' ? [[part, { empty: 'body' }]] : []
+  })
+}
