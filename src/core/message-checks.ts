@@ -98,11 +98,14 @@ async function tryOut(trying: Trying, content: MessageContent, properties: UsedP
   }
 }
 
-/** What depends on the values of one email, and what is wrong with the template; each sorted by its part. */
+/**
+ * What depends on the values of one email, and what is wrong with the template; each sorted by its part. That one was
+ * slow says more about the machine, and tryWhole looks at that.
+ */
 function partition(faults: readonly CountedFault[]): [skipped: CountedFault[], wrong: CountedFault[]] {
   const sorted = faults.toSorted((a, b) => PARTS.indexOf(a.part ?? 'body') - PARTS.indexOf(b.part ?? 'body'))
   const isSkipped = ({ fault }: CountedFault): boolean => 'missing' in fault || 'empty' in fault
-  return [sorted.filter(isSkipped), sorted.filter((one) => !isSkipped(one))]
+  return [sorted.filter(isSkipped), sorted.filter(({ fault }) => 'broken' in fault)]
 }
 
 /** What only an event has, where none starts the message: such an email could never be written. */
@@ -111,7 +114,7 @@ async function findEventless(trying: Trying, content: MessageContent, madeUp: St
   return partition(faults)[0].flatMap(({ part, fault }) => {
     const variable = 'missing' in fault ? fault.missing : ''
     if (!variable.startsWith('event.')) return []
-    const message = `No event starts this message, so \`${variable}\` has no value. Give it a fallback: ${withFallback(variable)}.`
+    const message = `No event starts this message, so \`${variable}\` has no value. Give it a fallback: \`${withFallback(variable)}\`.`
     return [{ field: `mail.${part}`, code: 'missing_value', message }]
   })
 }
@@ -139,12 +142,12 @@ async function tryAll(trying: Trying, { mail }: MessageContent, starts: readonly
   return { tried, faults: [...found.values()] }
 }
 
-/** The Markdown and the length of one email depend little on its values. */
+/** The Markdown and the length of one email depend little on its values. As when it is sent, it is tried twice. */
 async function tryWhole(trying: Trying, { mail }: MessageContent, start: Start): Promise<FieldError[]> {
-  const rendered = await trying.templates.render(trying.app.id, {
-    words: mailWordsOf(mail),
-    facts: mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL),
-  })
+  const { app, templates } = trying
+  const whole = { words: mailWordsOf(mail), facts: mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL) }
+  const first = await templates.render(app.id, whole)
+  const rendered = 'slow' in first ? await templates.render(app.id, whole, true) : first
   if ('html' in rendered || 'missing' in rendered || 'empty' in rendered) return []
   if ('slow' in rendered) return [SLOW]
   return [{ field: 'mail.body', code: 'template', message: describeTemplateFault(rendered) }]
@@ -181,7 +184,6 @@ function describeShare(count: number, { tried, what }: Tried): string {
 }
 
 function describeCounted({ part, fault, count }: CountedFault, tried: Tried): FieldError {
-  if ('slow' in fault) return SLOW
   const message = `${describeTemplateFault(fault)} This is so ${describeShare(count, tried)}.`
   return { field: `mail.${part ?? 'body'}`, code: 'template', message }
 }
@@ -207,7 +209,7 @@ function warnOfSkipped(
   const fallback = variable === 'event.url' && app.homeUrl !== null ? 'app.homeUrl' : FALLBACKS.get(variable)
   const by = withFallback(variable, fallback)
   const from = part === null ? null : findPlain(mail[part] ?? '', variable)
-  const message = `\`${variable}\` is missing ${share}. ${whose} unless you add a fallback: ${by}.`
+  const message = `\`${variable}\` is missing ${share}. ${whose} unless you add a fallback: \`${by}\`.`
   return { field, code: 'missing_value', message, replace: fallback && from ? { from, by } : null }
 }
 

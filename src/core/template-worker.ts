@@ -48,7 +48,7 @@ export type TemplateWorker = ReturnType<typeof createTemplateWorker>
 const SLOW: TemplateFault = { slow: true }
 
 /** One thread for all apps: who has used it least is next, so slow templates hold up their own app only. */
-export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS } = {}) {
+export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS, graceMs = GRACE_MS } = {}) {
   const waiting = new Map<number, Job[]>()
   const usedMs = new Map<number, number>()
   let leastMs = 0
@@ -112,7 +112,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS 
       if (jobs.length === 0) usedMs.set(appId, Math.max(usedMs.get(appId) ?? 0, leastMs))
       jobs.push({
         request: { ...request, budgetMs },
-        limitMs: budgetMs + spareMs + GRACE_MS,
+        limitMs: budgetMs + spareMs + graceMs,
         resolve: resolve as (answer: unknown) => void,
         reject,
       })

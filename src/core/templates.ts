@@ -4,11 +4,13 @@
  */
 import {
   Context,
+  defaultOperators,
   type Emitter,
   evalTokenValue,
   filters as LIQUID_FILTERS,
   ForTag,
   Liquid,
+  type Operators,
   type Parser,
   type TagToken,
   type Template,
@@ -31,8 +33,9 @@ const RANGE_NUMBERS = 1_000
 /** Every tag, value and stretch of text that is rendered is one step. */
 const STEPS = 10_000
 /** A step for so many characters of a loop's body, each time it runs, and of what filters work on. */
-const BODY_CHARACTERS_A_STEP = 50
+const BODY_CHARACTERS_A_STEP = 20
 const FILTERED_CHARACTERS_A_STEP = 1_000
+const COMPARED_ITEMS_A_STEP = 10
 /** The clock is read once in so many steps. */
 const STEPS_A_LOOK = 64
 
@@ -133,6 +136,22 @@ function checkRange(first: unknown, last: unknown): void {
   if (!isFit || Number(high) - Number(low) >= RANGE_NUMBERS) throw new Error(BAD_RANGE)
 }
 
+type Operator = (left: unknown, right: unknown, context: Context) => unknown
+
+/** Comparing lists is counted: a condition has no limit of its own on how many it compares. */
+const limitOperator =
+  (operator: Operator): Operator =>
+  (left, right, context) => {
+    if (Array.isArray(left)) stepsOf(context).use(Math.ceil(left.length / COMPARED_ITEMS_A_STEP))
+    return operator(left, right, context)
+  }
+
+function limitOperators(): Operators {
+  const operators = { ...defaultOperators } as Record<string, Operator>
+  for (const name of ['==', '!=', 'contains']) operators[name] = limitOperator(operators[name] as Operator)
+  return operators as unknown as Operators
+}
+
 function createEngine(): Liquid {
   const liquid = new Liquid({
     ownPropertyOnly: true,
@@ -141,6 +160,7 @@ function createEngine(): Liquid {
     // `default` and `if` may ask for what is not there
     lenientIf: true,
     outputEscape: printValue,
+    operators: limitOperators(),
     parseLimit: TEMPLATE_CHARACTERS,
     memoryLimit: ALLOCATED,
     timezoneOffset: 0,

@@ -9,9 +9,10 @@ import { redirectAnswer } from './answers.ts'
 import { messagePath } from './messages-page.tsx'
 import { flashCookie, withStillSending } from './flash.ts'
 import { pathOf } from './frame.tsx'
-import { answerEditor, type Editing, editorPath, readContext } from './message-editing.tsx'
+import { answerEditor, checkFields, type Editing, editorPath, readContext } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
 import { changeRows, readFields, saysSame, writeFields } from './message-form.ts'
+import { FALLBACK } from './message-problems.tsx'
 import { problemAnswer } from './problems.tsx'
 
 /**
@@ -28,8 +29,19 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
   if (action === 'test') return sendTest(editing, sent)
   if (action === 'delete') return remove(editing, sent)
   if (action === 'paused' || action === 'draft') return setStatus(editing, sent, action)
+  if (action === FALLBACK) return answerEditor(editing, { fields: await addFallback(editing, sent, words) })
   const changed = changeRows(sent, textOf(sent, 'do'))
   return changed ? answerEditor(editing, { fields: changed }) : save(editing, sent, action === 'live' ? 'live' : null)
+}
+
+/** As the check proposes it for what was typed; nothing is saved. */
+async function addFallback(editing: Editing, fields: Fields, [name = '', ...rest]: string[]): Promise<Fields> {
+  const check = await checkFields(editing, fields)
+  const from = rest.join(' ')
+  const found = check?.warnings.find(({ field, replace }) => field === name && replace?.from === from)
+  return found?.replace
+    ? { ...fields, [name]: textOf(fields, name).replaceAll(from, () => found.replace?.by ?? from) }
+    : fields
 }
 
 /** What a viewer chooses is whom to look at it with. */

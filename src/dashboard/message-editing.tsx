@@ -2,9 +2,9 @@
 import { isCapturing as readCapturing } from '../core/delivery-lists.ts'
 import { listRecipients } from '../core/members.ts'
 import { previewMessage } from '../core/message-preview.ts'
-import { checkLive } from '../core/message-checks.ts'
+import { checkLive, type LiveCheck } from '../core/message-checks.ts'
+import { readMessage } from '../core/message-input.ts'
 import type { MessageContent, MessageRow, SavingContext } from '../core/messages.ts'
-import type { FieldError } from '../core/refusals.ts'
 import { pageAnswer } from './answers.ts'
 import { messagePath } from './messages-page.tsx'
 import type { PageParts } from './door.tsx'
@@ -55,8 +55,8 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       viewer={viewer}
       message={message}
       fields={fields}
-      errors={errors ?? (await listOpenProblems(editing))}
-      isTried={errors !== undefined}
+      errors={errors ?? []}
+      check={await checkFields(editing, fields)}
       notice={notice}
       shown={await previewFields(editing, fields)}
       rehearsal={rehearsal}
@@ -82,11 +82,15 @@ async function readSurroundings({ parts, viewer, message }: Editing) {
   return { counts, timezone, members, eventNames, isCapturing }
 }
 
-/** What keeps a stored draft from going live. */
-const listOpenProblems = async (editing: Editing): Promise<FieldError[]> =>
-  editing.message === null || editing.message.status === 'live'
-    ? []
-    : (await checkLive(await readContext(editing), editing.message.content)).problems
+/** A message that was saved before, as its fields are now: what was mended counts at once. */
+export async function checkFields(
+  { parts, viewer, message }: Pick<Editing, 'parts' | 'viewer' | 'message'>,
+  fields: Fields,
+): Promise<LiveCheck | null> {
+  if (message === null) return null
+  const reading = readMessage(readFields(fields))
+  return 'errors' in reading ? null : checkLive(await readContext({ parts, viewer }), reading.input.content)
+}
 
 /** Those of customers: names of our own begin with `$`. */
 async function listNames({ store, clock }: PageParts, { app }: Viewer): Promise<string[]> {

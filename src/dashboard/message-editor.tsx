@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { LiveCheck } from '../core/message-checks.ts'
 import type { Rehearsal } from '../core/rehearsals/index.ts'
 import type { MessageContent, MessageCounts, MessageRow } from '../core/messages.ts'
 import { hasRole } from '../core/members.ts'
@@ -7,7 +8,7 @@ import { Frame } from './frame.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
 import { MailSection, SenderSection } from './message-mail.tsx'
 import { NameOptions, PreviewSection, type ShownPreview } from './message-preview.tsx'
-import { ProblemList } from './message-problems.tsx'
+import { Findings, FINDINGS } from './message-problems.tsx'
 import { RehearsalSection } from './message-rehearsal.tsx'
 import { RulesSection } from './message-rules.tsx'
 import { HeadActions, sayState, StatusSection } from './message-status.tsx'
@@ -24,9 +25,10 @@ export type EditorProps = {
   message: MessageRow | null
   counts: MessageCounts | null
   fields: Fields
-  /** what is wrong, or with `isTried` false what keeps it from going live */
+  /** what is wrong with what was sent */
   errors: FieldError[]
-  isTried: boolean
+  /** what was found about the fields as they are; null where they are no whole message, or were never saved */
+  check: LiveCheck | null
   notice?: string
   shown: ShownPreview
   eventNames: string[]
@@ -47,7 +49,7 @@ export const EDITOR = 'editor'
 
 /** One form for all of a message, so that whatever its buttons do, nothing that was typed is lost. */
 export function EditorPage(props: EditorProps) {
-  const { viewer, message, errors, isTried, notice } = props
+  const { viewer, message, errors, check, notice } = props
   const isEditor = hasRole(viewer.member.role, 'editor')
   return (
     <Frame
@@ -59,7 +61,15 @@ export function EditorPage(props: EditorProps) {
       islands={['message']}
     >
       {notice && <Notice kind="error">{notice}</Notice>}
-      {errors.length > 0 && <ProblemList errors={errors} isTried={isTried} appId={viewer.app.publicId} />}
+      <div id={FINDINGS}>
+        <Findings
+          appId={viewer.app.publicId}
+          errors={errors}
+          check={check}
+          isLive={message?.status === 'live'}
+          isEditor={isEditor}
+        />
+      </div>
       {!isEditor && <Notice kind="info">Only owners and editors of the account change messages.</Notice>}
       <EditorForm {...props} />
       {message && <StatusSection {...props} message={message} />}
@@ -87,12 +97,13 @@ const EditorForm = (props: EditorProps) => (
   </form>
 )
 
-function makeAsk({ viewer, fields, errors }: EditorProps): Ask {
+function makeAsk({ viewer, fields, errors, check }: EditorProps): Ask {
+  const problems = errors.length > 0 ? errors : (check?.problems ?? [])
   const isLocked = !hasRole(viewer.member.role, 'editor')
   return (name) => ({
     name,
     value: fields[name] ?? '',
-    error: errors.find(({ field }) => field === name)?.message,
+    error: problems.find(({ field }) => field === name)?.message,
     isLocked,
     autocomplete: 'off',
   })

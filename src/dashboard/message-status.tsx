@@ -2,6 +2,7 @@
 import { hasRole } from '../core/members.ts'
 import { sayMessage } from '../core/message-words.ts'
 import { mayDelete, type MessageCounts, type MessageRow, type MessageStatus } from '../core/messages.ts'
+import type { LiveCheck } from '../core/message-checks.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { deliveriesPath, STATE_GROUPS, type StateGroup } from './delivery-words.tsx'
 import { pathOf } from './frame.tsx'
@@ -55,10 +56,8 @@ const saySent = (sent: number, kept: number): string => {
 }
 
 /** Saving comes first, so that Enter in a field saves. */
-export function HeadActions({ viewer, message, counts, isCapturing, errors, isTried }: EditorProps) {
+export function HeadActions({ viewer, message, counts, isCapturing, check }: EditorProps) {
   const isLive = message?.status === 'live'
-  // what was tried may be mended by now in what is typed
-  const problems = isTried ? [] : errors
   return (
     <div class="buttons">
       <Button kind={message && !isLive ? 'plain' : 'primary'} name="do" value="save" form={EDITOR}>
@@ -67,10 +66,8 @@ export function HeadActions({ viewer, message, counts, isCapturing, errors, isTr
       {message &&
         (isLive ? (
           <PauseDialog counts={counts} />
-        ) : problems.length > 0 ? (
-          <BlockedDialog viewer={viewer} message={message} problems={problems} />
         ) : (
-          <LiveDialog message={message} counts={counts} isCapturing={isCapturing} />
+          <LiveDialog viewer={viewer} message={message} counts={counts} isCapturing={isCapturing} check={check} />
         ))}
     </div>
   )
@@ -79,13 +76,15 @@ export function HeadActions({ viewer, message, counts, isCapturing, errors, isTr
 /** What a message does, in one sentence; islands/message.ts keeps it up with what is typed. */
 export const SAYS = 'go-live-says'
 
-const LiveDialog = ({
-  message,
-  counts,
-  isCapturing,
-}: Pick<EditorProps, 'counts' | 'isCapturing'> & { message: MessageRow }) => (
+type LiveProps = Pick<EditorProps, 'viewer' | 'counts' | 'isCapturing' | 'check'> & { message: MessageRow }
+
+/** It can always be tried: what was typed since the page was made may have mended what is listed here. */
+const LiveDialog = ({ viewer, message, counts, isCapturing, check }: LiveProps) => (
   <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
     <p id={SAYS}>{sayMessage(message.content)}</p>
+    <div id={LIVE_FINDINGS}>
+      <LiveFindings viewer={viewer} check={check} />
+    </div>
     <p class="hint">
       {counts && countWaiting(counts) > 0
         ? `The ${formatCount(countWaiting(counts))} that wait are sent when they come due, if their rules still hold.`
@@ -106,28 +105,33 @@ const LiveDialog = ({
   </Dialog>
 )
 
-type Blocked = { viewer: Viewer; message: MessageRow; problems: FieldError[] }
+/** The place of LiveFindings, for islands/message.ts. */
+export const LIVE_FINDINGS = 'go-live-findings'
 
-/** What is missing, in place of a button that would be refused. */
-const BlockedDialog = ({ viewer, message, problems }: Blocked) => (
-  <Dialog id="go-live" opener="Go live" kind="primary" title={`“${message.name}” cannot go live yet`}>
-    <ul class="problems">
-      {problems.map(({ field, message: problem }) => (
-        <li key={field + problem}>
-          <Ticked>{problem}</Ticked>
-        </li>
-      ))}
-    </ul>
-    <p class="hint">What you change here counts when it is saved.</p>
-    <div class="act">
-      {problems.some(({ code }) => code === 'no_sender') && (
-        <ButtonLink href={pathOf(viewer.app.publicId, 'sender')}>Open Sender</ButtonLink>
+/** What would be refused, and which emails would not be sent. */
+export const LiveFindings = ({ viewer, check }: { viewer: Viewer; check: LiveCheck | null }) =>
+  check && (
+    <>
+      {check.problems.length > 0 && <p>Fix this first:</p>}
+      {check.problems.length > 0 && <Sentences of={check.problems} />}
+      {check.problems.some(({ code }) => code === 'no_sender') && (
+        <p>
+          <a href={pathOf(viewer.app.publicId, 'sender')}>Open Sender</a>
+        </p>
       )}
-      <Button kind="primary" name="do" value="save" form={EDITOR}>
-        Save
-      </Button>
-    </div>
-  </Dialog>
+      {check.warnings.length > 0 && <p>Some emails won't be sent:</p>}
+      {check.warnings.length > 0 && <Sentences of={check.warnings} />}
+    </>
+  )
+
+const Sentences = ({ of: findings }: { of: FieldError[] }) => (
+  <ul class="problems">
+    {findings.map(({ field, message }) => (
+      <li key={field + message}>
+        <Ticked>{message}</Ticked>
+      </li>
+    ))}
+  </ul>
 )
 
 const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
+import { render } from 'preact-render-to-string'
 import { hasRole } from '../core/members.ts'
 import { readMessage } from '../core/message-input.ts'
 import { sayMessage } from '../core/message-words.ts'
@@ -10,9 +11,12 @@ import { type PageParts, showPage, takeForm } from './door.tsx'
 import { readMailState } from './mail-state.ts'
 import { createMailFrames, mailAnswer, type MailFrames } from './mail-frames.ts'
 import { takeEditor } from './message-actions.ts'
-import { answerEditor, previewFields } from './message-editing.tsx'
+import { answerEditor, checkFields, type Editing, previewFields } from './message-editing.tsx'
+import type { Fields } from './message-field-names.ts'
 import { EMPTY_FIELDS, readFields, writeFields } from './message-form.ts'
 import { previewParts } from './message-preview.tsx'
+import { faultsOf, Findings, FINDINGS } from './message-problems.tsx'
+import { LIVE_FINDINGS, LiveFindings } from './message-status.tsx'
 import { VersionsPage } from './message-versions-page.tsx'
 import { MessagesPage } from './messages-page.tsx'
 import { problemAnswer } from './problems.tsx'
@@ -64,16 +68,41 @@ const editorForms = (parts: PageParts, frames: MailFrames) =>
     )
     .post(
       '/apps/:app/messages/:message/preview',
-      ({ request, params: { app } }) =>
+      ({ request, params: { app, message: id } }) =>
         takeForm(parts, request, { appId: app, role: 'editor', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
-          const shown = await previewFields({ parts, frames, viewer }, form.fields)
-          const reading = readMessage({ ...readFields(form.fields), name: NEW })
-          const says = 'input' in reading ? sayMessage(reading.input.content) : null
-          const typed = previewParts({ ...shown, viewer, says, now: parts.clock.now() })
-          return Response.json(typed, { headers: { 'Cache-Control': 'no-store' } })
+          const message = await findMessage(parts, viewer, id)
+          if (message === 'unknown') return problemAnswer(request, 'message_unknown')
+          const editing = { parts, frames, viewer, message }
+          const isChecked = form.text('check') !== ''
+          const shown = isChecked ? await checkTyped(editing, form.fields) : await previewTyped(editing, form.fields)
+          return Response.json(shown, { headers: { 'Cache-Control': 'no-store' } })
         }),
       { parse: 'none' },
     )
+
+/** What is typed, for islands/message.ts. */
+type Typed = Pick<Editing, 'parts' | 'frames' | 'viewer' | 'message'>
+
+async function previewTyped({ parts, frames, viewer }: Typed, fields: Fields) {
+  const shown = await previewFields({ parts, frames, viewer }, fields)
+  const reading = readMessage({ ...readFields(fields), name: NEW })
+  const says = 'input' in reading ? sayMessage(reading.input.content) : null
+  return previewParts({ ...shown, viewer, says, now: parts.clock.now() })
+}
+
+async function checkTyped(about: Typed, fields: Fields) {
+  const check = await checkFields(about, fields)
+  const reading = readMessage(readFields(fields))
+  const errors = 'errors' in reading ? reading.errors : []
+  const isLive = about.message?.status === 'live'
+  return {
+    places: {
+      [FINDINGS]: render(<Findings appId={about.viewer.app.publicId} check={check} isLive={isLive} isEditor />),
+      [LIVE_FINDINGS]: render(<LiveFindings viewer={about.viewer} check={check} />),
+    },
+    faults: faultsOf([...errors, ...(check?.problems ?? [])]),
+  }
+}
 
 /** null for one that is not made yet. One of another app does not exist. */
 async function findMessage({ store }: PageParts, viewer: Viewer, id: string): Promise<MessageRow | null | 'unknown'> {

@@ -78,7 +78,8 @@ export function parseMarkdown(source: string): MarkdownChild[] {
   const root = Bun.markdown.render(
     source,
     {
-      text: (text) => keep({ kind: 'text', text }, 1),
+      // an entity may stand for a control character
+      text: (text) => keep({ kind: 'text', text: text.replaceAll(UNPRINTABLE, '') }, 1),
       heading: parent((children, { level }) => ({ kind: 'heading', children, level })),
       paragraph: plain('paragraph'),
       blockquote: plain('blockquote'),

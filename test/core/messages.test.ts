@@ -179,7 +179,7 @@ describe('going live', () => {
           field: 'mail.subject',
           code: 'missing_value',
           message:
-            '`event.headline` is missing in 25 % of the last 8 events. Those events send no email unless you add a fallback: {{ event.headline | default: "Your results are ready" }}.',
+            '`event.headline` is missing in 25 % of the last 8 events. Those events send no email unless you add a fallback: `{{ event.headline | default: "Your results are ready" }}`.',
           replace: { from: '{{ event.headline }}', by: '{{ event.headline | default: "Your results are ready" }}' },
         },
         {
@@ -210,7 +210,7 @@ describe('going live', () => {
           field: 'mail.subject',
           code: 'missing_value',
           message:
-            'No event starts this message, so `event.headline` has no value. Give it a fallback: {{ event.headline | default: "..." }}.',
+            'No event starts this message, so `event.headline` has no value. Give it a fallback: `{{ event.headline | default: "..." }}`.',
         },
       ])
       expect(await problems('Welcome')).toEqual([])

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'bun:test'
+import { COSTLY_BODIES } from '../costly-drafts.ts'
 import type { TemplateScope } from '../../src/core/template-scope.ts'
 import {
   fillTemplate,
   findTemplateProblems,
+  listUsedProperties,
   showValues,
   splitValues,
   TEMPLATE_CHARACTERS,
@@ -34,6 +36,14 @@ describe('a template', () => {
     ['{% if contact.firstName %}Dear {{ contact.firstName }}{% else %}Hello{% endif %}', 'Hello'],
     ['{% assign name = "N" | append: contact.fields.plan %}{{ name }}', '«Npro»'],
     ['{{ 0 | date: "%Y-%m-%d %H:%M" }}', '«1970-01-01 00:00»'],
+    ['{{ event.count | divided_by: 5 | round: 1 }}', '«2.4»'],
+    ['{{ "7" | plus: event.count }}', '«19»'],
+    ['{% for i in (1..event.count) %}{{ i }}{% endfor %}', Array.from({ length: 12 }, (_, i) => `«${i + 1}»`).join('')],
+    ['{% for i in (2..1) %}{{ i }}{% endfor %}', ''],
+    ['{% if contact.tags contains "paid" and event.count > 2 %}yes{% endif %}', 'yes'],
+    ['{% if event.list == contact.tags %}{% else %}no{% endif %}', 'no'],
+    ['{{ event.count | divided_by: 0 | default: "none" }}', '«none»'],
+    ['{% assign n = event.headline | times: 2 %}{{ n | default: "no number" }}', '«no number»'],
     ['no values at all', 'no values at all'],
   ])('%s', (source, shown) => {
     expect(fill(source)).toBe(shown)
@@ -52,6 +62,16 @@ describe('a template', () => {
     ['{{ contact }}', 'contact'],
     ['{{ event.headline | truncate: 0, "" }}', 'event.headline | truncate: 0, ""'],
     ['{{ contact.firstName | default: "" }}', 'contact.firstName | default: ""'],
+    // a calculation without a result
+    ['{{ event.count | divided_by: 0 }}', 'event.count | divided_by: 0'],
+    ['{{ event.count | modulo: 0 }}', 'event.count | modulo: 0'],
+    ['{{ event.headline | times: 2 }}', 'event.headline | times: 2'],
+    ['{{ event.count | plus: event.headline }}', 'event.count | plus: event.headline'],
+    ['{{ event.list | plus: 1 }}', 'event.list | plus: 1'],
+    ['{{ event.count | divided_by: 0 | append: " EUR" }}', 'event.count | divided_by: 0 | append: " EUR"'],
+    ['{{ event.count | divided_by: 0 | at_most: 5 }}', 'event.count | divided_by: 0 | at_most: 5'],
+    ['{% assign n = event.plan | plus: 1 %}{{ n }}', 'n'],
+    ['{% assign n = event.plan %}{{ "a" | append: n }}', '"a" | append: n'],
   ])('%s has neither value nor fallback', (source, missing) => {
     expect(fill(source)).toEqual({ missing })
   })
@@ -75,6 +95,16 @@ describe('a template', () => {
     '{% for i in (1..100000000) %}x{% endfor %}',
     '{{ event.count | date: "%9999999Y" }}',
     '{% for i in (1..50000) %}far too long{% endfor %}',
+    '{% for i in (9007199254740992..9007199254740994) %}y{% endfor %}',
+    '{% for i in (1.5..3) %}y{% endfor %}',
+    '{% for i in (1..event.headline) %}y{% endfor %}',
+    '{% assign a = (1..3) %}{{ a | join: "" }}',
+    '{{ (1..3) | join: "" }}',
+    '{% if contact.tags contains (1..3) %}y{% endif %}',
+    '{% for i in contact.tags limit:(1..3) %}y{% endfor %}',
+    '{{ contact.tags[(1..3)] }}',
+    '{% case event.count %}{% when (1..3) %}y{% endcase %}',
+    '{{ event.headline | append: (1..3) }}',
   ])('cannot be %p', (source) => {
     expect(fill(source)).toEqual({ broken: expect.any(String) })
   })
@@ -82,6 +112,31 @@ describe('a template', () => {
   test('has a largest size', () => {
     expect(fill('x'.repeat(TEMPLATE_CHARACTERS))).toHaveLength(TEMPLATE_CHARACTERS)
     expect(fill('x'.repeat(TEMPLATE_CHARACTERS + 1))).toEqual({ broken: expect.any(String) })
+  })
+
+  test.each([
+    ['{% if event.done %}'.repeat(21) + '{% endif %}'.repeat(21), 'it is nested too deeply'],
+    ['{% for i in (1..1001) %}y{% endfor %}', 'at most 1,000 apart'],
+    ['{% for i in (1..1000) %}{% for j in (1..1000) %}{% endfor %}{% endfor %}', 'it takes too much work to fill in'],
+    ['{% assign a = "0123456789" %}' + '{% assign a = a | append: a %}'.repeat(14) + '{{ a }}', 'it is too long'],
+  ])('has limits that say what they are about: %#', (source, said) => {
+    expect(fill(source)).toEqual({ broken: expect.stringContaining(said) })
+  })
+
+  test('has the time that it is given, and no more', () => {
+    const source = '{% for i in (1..900) %}{{ i }}{% endfor %}'
+    expect(fillTemplate(source, SCOPE, performance.now() + 60_000)).toHaveProperty('filled')
+    expect(fillTemplate(source, SCOPE, performance.now() - 1)).toEqual({ slow: true })
+  })
+
+  test.each(Object.entries(COSTLY_BODIES))('stays within its limits: %s', (_, source) => {
+    const [startedAt, cpu] = [performance.now(), process.cpuUsage()]
+    const filling = fillTemplate(source, SCOPE, startedAt + 60_000)
+    const { user, system } = process.cpuUsage(cpu)
+    // of the processor, which others use too: limits of work and length ended it, and not the clock
+    expect(filling).not.toHaveProperty('slow')
+    expect((user + system) / 1_000).toBeLessThan(2_000)
+    if ('filled' in filling) expect(filling.filled.length).toBeLessThanOrEqual(256 * 1024)
   })
 
   test('never takes a value for a template', () => {
@@ -121,6 +176,28 @@ describe('findTemplateProblems', () => {
     expect(findTemplateProblems(source)).toEqual([])
   })
 
+  test('knows what a template makes itself, in the order in which it does', () => {
+    const known = [
+      '{% assign a = event.x %}{% if a %}{% assign b = a %}{% endif %}{{ b }}',
+      '{% for tag in contact.tags %}{{ tag }}{{ forloop.index }}{% else %}{{ event.x }}{% endfor %}',
+      '{% case event.x %}{% when event.y %}{% assign c = 1 %}{{ c }}{% endcase %}',
+      '{{ event[contact.fields.name] }}',
+    ]
+    expect(known.flatMap(findTemplateProblems)).toEqual([])
+    const unknown = ['{{ a }}{% assign a = 1 %}', '{% for a in event.list %}{% endfor %}{{ a }}', '{{ event[a] }}']
+    for (const source of unknown) expect(findTemplateProblems(source)).toEqual([expect.stringContaining('variable a.')])
+  })
+
+  test('takes time in proportion to the length of a template', () => {
+    const ms = (count: number): number => {
+      const startedAt = process.cpuUsage()
+      expect(findTemplateProblems(`${'{{event.a}}{{b}}'.repeat(count)}{# ${count} #}`)).toHaveLength(1)
+      return process.cpuUsage(startedAt).user / 1_000
+    }
+    ms(100)
+    expect(ms(3_000)).toBeLessThan(1_500)
+  })
+
   test.each([
     ['{{ headline }}', 'There is no variable headline.'],
     ['{{ contact.name }}', 'There is no variable contact.name.'],
@@ -135,4 +212,18 @@ describe('findTemplateProblems', () => {
     expect(problems).toHaveLength(1)
     expect(problems[0]).toContain(sentence)
   })
+})
+
+test('listUsedProperties says what each is used for', () => {
+  const source =
+    '{{ event.name }}{{ event.total | times: 2 }}{{ event.at | date: "%d" }}{% for i in (1..event.count) %}{% endfor %}{% if event.plan == "pro" %}{{ 1 | plus: event.more }}{% endif %}{{ contact.email }}'
+  expect(listUsedProperties(source)).toEqual([
+    { name: 'name', kind: 'text' },
+    { name: 'total', kind: 'number' },
+    { name: 'at', kind: 'date' },
+    { name: 'count', kind: 'number' },
+    { name: 'plan', kind: 'text' },
+    { name: 'more', kind: 'number' },
+  ])
+  expect(listUsedProperties('{{ event.name ')).toEqual([])
 })

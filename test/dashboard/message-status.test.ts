@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { publicId } from '../../src/core/public-ids.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { fieldsOf, useEditing } from './editing.ts'
-import { HOSTILE, textOf } from './pages.ts'
+import { attributesOf, HOSTILE, textOf } from './pages.ts'
 
 const pages = useEditing()
 
@@ -22,20 +22,48 @@ describe('going live', () => {
     expect(await pages.draft()).toMatchObject({ status: 'live', content: { mail: { subject: 'New' } } })
   })
 
-  test('is refused while values are missing: beside the field, with the share', async () => {
+  test('is warned of where values are missing, with the share and a fallback', async () => {
+    const mail = { 'mail.subject': 'S', 'mail.body': '{{ contact.firstName }}: [See]({{ event.url }})' }
+    await pages.press(pages.path, 'save', mail)
     for (let i = 0; i < 100; i++) {
-      await pages.event({ email: `p${i}@example.com`, properties: i < 12 ? {} : { headline: 'H', url: 'https://x' } })
+      const properties = i < 12 ? {} : { headline: 'H', url: 'https://x' }
+      await pages.event({ email: `p${i}@example.com`, properties, firstName: i < 50 ? 'Ada' : undefined })
     }
-    const problem = '`event.url` is missing in 12 % of the last 100 events.'
-    const opened = await pages.browser.get(pages.path)
-    expect(await textOf(opened.html, '.notice.caution p:first-of-type')).toContain(
-      'One thing stands in the way of going live:',
+    const { html } = await pages.browser.get(pages.path)
+    const findings = (await textOf(html, '#findings li')).join(' ')
+    expect(findings).toContain('event.url is missing in 12 % of the last 100 events.')
+    expect(findings).toContain('contact.firstName is missing in 50 % of the last 100 events.')
+    expect((await textOf(html, '#go-live li')).join(' ')).toContain('event.url is missing in 12 %')
+    const [button] = await attributesOf(html, '#findings button', 'value')
+    expect(button).toBe('fallback mail.body {{ contact.firstName }}')
+    const added = await pages.press(pages.path, button ?? '')
+    expect((await fieldsOf(added.html))['mail.body']).toBe(
+      '{{ contact.firstName | default: "there" }}: [See]({{ event.url }})',
     )
-    const { status, html } = await pages.press(pages.path, 'live', { 'mail.preheader': 'typed' })
-    expect(status).toBe(400)
-    expect((await textOf(html, '[id="mail.body-fault"]'))[0]).toContain(problem.replaceAll('`', ''))
-    expect((await fieldsOf(html))['mail.preheader']).toBe('typed')
-    expect(await pages.draft()).toMatchObject({ status: 'draft' })
+    expect(await textOf(added.html, '#findings li')).toEqual([expect.stringContaining('event.url')])
+    expect((await pages.draft()).content.mail.body).toContain('{{ contact.firstName }}')
+    expect((await pages.press(pages.path, 'live')).status).toBe(303)
+    expect(await pages.draft()).toMatchObject({ status: 'live' })
+  })
+
+  test('proposes the home page where a url is missing', async () => {
+    await pages.press(pages.path, 'save', { 'mail.body': '[See]({{event.url}})' })
+    await pages.event({ properties: { headline: 'H' } })
+    const { html } = await pages.browser.get(pages.path)
+    expect(await textOf(html, '#findings li code')).toEqual(['event.url', '{{ event.url | default: app.homeUrl }}'])
+    const added = await pages.press(pages.path, 'fallback mail.body {{event.url}}')
+    expect((await fieldsOf(added.html))['mail.body']).toBe('[See]({{ event.url | default: app.homeUrl }})')
+  })
+
+  test('says on how many events it was checked where time was short', async () => {
+    const body = '{% for i in (1..900) %}{{ i }}{{ i }}{{ i }}{{ i }}{% endfor %}{{ event.x }}'
+    await pages.press(pages.path, 'save', { 'mail.body': body })
+    for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com` })
+    const { html } = await pages.browser.get(pages.path)
+    const [said = ''] = await textOf(html, '#findings > .hint')
+    const [, tried] = /^Checked on (\d+) of the last 300 events\. The rest would take too long\.$/.exec(said) ?? []
+    expect(Number(tried)).toBeGreaterThan(0)
+    expect(await textOf(html, '#findings li')).toEqual([expect.stringContaining(`of the last ${tried} events`)])
   })
 
   test('is said in one sentence before', async () => {
@@ -47,16 +75,55 @@ describe('going live', () => {
     ])
   })
 
-  test('is said to be blocked while something is in the way, with a way to mend it', async () => {
-    const { id, content } = await pages.draft()
-    const mail = { ...content.mail, subject: '{{ event.headline' }
-    const by = { accountId: pages.begun.accountId, appId: pages.app.id, actor: 'test', at: pages.clock.now() }
-    const drafts = [{ id, name: 'Broken', content: { ...content, mail }, status: 'draft' as const }]
-    await pages.store.saveMessages({ ...by, drafts })
-    const { html } = await pages.browser.get(pages.path)
-    expect(await textOf(html, '#go-live h2')).toEqual(['“Broken” cannot go live yet'])
-    expect(await textOf(html, '#go-live li')).toEqual(['“{{ event.headline” does not end with }}, in line 1.'])
-    expect(await textOf(html, '#go-live button[name=do]')).toEqual(['Save'])
+  describe('of a stored draft with a mistake', () => {
+    const BROKEN = '“{{ event.headline” does not end with }}, in line 1.'
+    beforeEach(async () => {
+      const { id, name, content } = await pages.draft()
+      const mail = { ...content.mail, subject: '{{ event.headline' }
+      const by = { accountId: pages.begun.accountId, appId: pages.app.id, actor: 'test', at: pages.clock.now() }
+      await pages.store.saveMessages({ ...by, drafts: [{ id, name, content: { ...content, mail }, status: 'draft' }] })
+    })
+
+    test('says so above, beside the field and where it is turned on', async () => {
+      const { html } = await pages.browser.get(pages.path)
+      expect(await textOf(html, '#findings li')).toEqual([BROKEN])
+      expect(await textOf(html, '[id="mail.subject-fault"]')).toEqual([`Error: ${BROKEN}`])
+      expect(await textOf(html, '#go-live li')).toEqual([BROKEN])
+      expect((await pages.press(pages.path, 'live')).status).toBe(400)
+    })
+
+    test('works as soon as it is mended, without saving it first', async () => {
+      const { html } = await pages.browser.get(pages.path)
+      expect(await textOf(html, '#go-live button[name=do]')).toEqual(['Go live'])
+      expect((await pages.press(pages.path, 'live', { 'mail.subject': 'Mended' })).status).toBe(303)
+      expect(await pages.draft()).toMatchObject({ status: 'live', content: { mail: { subject: 'Mended' } } })
+    })
+
+    test('is not said any more of what is mended, whichever button was pressed', async () => {
+      const mended = await pages.press(pages.path, 'preview', { 'mail.subject': 'Mended' })
+      expect(await textOf(mended.html, '#findings li, .fault, #go-live li')).toEqual([])
+      const broken = await pages.press(pages.path, 'preview', { 'mail.subject': 'M', 'mail.body': '{{ x }}' })
+      expect(await textOf(broken.html, '#findings li')).toEqual([expect.stringContaining('no variable x.')])
+    })
+
+    test('is checked while somebody types', async () => {
+      const { html } = await pages.browser.get(pages.path)
+      const check = async (changes: Record<string, string>) => {
+        const fields = { ...(await fieldsOf(html)), ...changes, check: '1' }
+        return JSON.parse((await pages.browser.post(`${pages.path}/preview`, fields)).html)
+      }
+      const still = await check({})
+      expect(await textOf(still.places.findings, 'li')).toEqual([BROKEN])
+      expect(still.faults).toEqual({ 'mail.subject': BROKEN })
+      expect(await check({ 'mail.subject': 'Mended' })).toEqual({
+        places: { findings: '', 'go-live-findings': '' },
+        faults: {},
+      })
+      expect((await check({ 'mail.subject': '', 'wait.minutes': 'x' })).faults).toEqual({
+        'mail.subject': expect.any(String),
+        'wait.minutes': expect.any(String),
+      })
+    })
   })
 })
 

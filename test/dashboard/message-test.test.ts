@@ -61,7 +61,7 @@ describe('a test mail', () => {
       'mail.subject': '{{ contact.fields.x }}',
     })
     expect((await textOf(missing.html, '#test .notice'))[0]).toBe(
-      'Error: Nothing was sent: contact.fields.x has no value.',
+      'Error: Nothing was sent. contact.fields.x has neither a value nor a fallback.',
     )
   })
 

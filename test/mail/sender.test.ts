@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import { IN_THE_AIR } from '../../src/mail/shares.ts'
+import { createTemplateWorker } from '../../src/core/template-worker.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import type { SendWindow } from '../../src/store/message-types.ts'
 import { useClosing } from '../closing.ts'
@@ -56,6 +57,19 @@ describe('an event', () => {
       value: 'missing',
       verdict: 'fail',
     })
+  })
+
+  test('whose email has no text sends nothing and says so', async () => {
+    const sending = await start({
+      mail: { subject: 'Ready', body: '{% if event.score %}{{ event.score }}{% endif %}' },
+    })
+    await sending.sendEvent('ada@example.com')
+    await sending.sendEvent('bob@example.com', { score: 3 })
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ 'skipped: empty_mail': 1, sent: 1 })
+    const [, delivery] = await sending.deliveries()
+    const verdict = { rule: 'template', about: 'body', value: 'empty', verdict: 'fail' }
+    expect(JSON.parse(delivery?.record ?? '').verdicts).toContainEqual(verdict)
   })
 
   test('whose url is not on the own domain is sent without that link, and says so', async () => {
@@ -152,7 +166,7 @@ describe('what one app sets, and is refused, holds up no other at the same login
     const sending = await start({}, { sender: (from) => (from === WRONG ? 553 : 'accept') })
     await sending.setSettings({ fromEmail: WRONG })
     const sendSecond = await startSecond(sending, {})
-    await sending.sendEvents(12)
+    await sending.sendEvents(30)
     await sending.sendDue()
     return { sending, sendSecond }
   }
@@ -283,4 +297,34 @@ test('a delivery that cannot even be read is put off, and holds up nobody', asyn
   await sending.sendDue()
   expect(faults.length).toBe(20)
   expect(await sending.states()).toEqual({ 'deferred: error': 20 })
+})
+
+describe('an email that takes too long to render', () => {
+  const SOME_WORK = { subject: 'Ready', body: '{% for i in (1..900) %}{{ i }} {% endfor %}' }
+
+  test('is tried once more, with more time, and its neighbours are sent', async () => {
+    const sending = await start({ mail: SOME_WORK }, {}, { templates: createTemplateWorker({ renderMs: 0 }) })
+    await sending.sendEvent('ada@example.com')
+    await sending.sendDue()
+    expect(await sending.states()).toEqual({ 'deferred: template_slow': 1 })
+    const [delivery] = await sending.deliveries()
+    expect(delivery).toMatchObject({ dueAt: sending.clock.now() + MINUTE })
+    await live(sending, MINUTE)
+    expect(await sending.states()).toEqual({ sent: 1 })
+  })
+
+  test('is then failed, and says so', async () => {
+    const templates = createTemplateWorker({ renderMs: 0, aloneMs: 0 })
+    const sending = await start({ mail: SOME_WORK }, {}, { templates })
+    await sending.sendEvent('ada@example.com')
+    await sending.sendDue()
+    await live(sending, MINUTE)
+    expect(await sending.states()).toEqual({ 'failed: template_too_slow': 1 })
+    const [delivery] = await sending.deliveries()
+    const record = JSON.parse(delivery?.record ?? '')
+    expect(record.verdicts).toContainEqual({ rule: 'template', about: null, value: 'slow', verdict: 'fail' })
+    expect(sending.server.received).toHaveLength(0)
+    await live(sending, 10 * MINUTE)
+    expect(await sending.states()).toEqual({ 'failed: template_too_slow': 1 })
+  })
 })

@@ -1,13 +1,17 @@
 /// <reference lib="dom" />
 
-/** After the last key: nobody reads a mail while typing a word of it. */
+/** After the last key: nobody reads an email while typing a word of it. */
 const TYPED_MS = 150
+/** The check reads many events, so it waits for a pause. */
+const CHECK_MS = 1_000
 
 type Shown = {
   places: Record<string, string>
   /** HTML, but for the text */
   mail: { from: string; subject: string; text: string; src: string } | null
 }
+/** What came of the check: `faults` is what is wrong by the field. */
+type Checked = { places: Record<string, string>; faults: Record<string, string> }
 
 const form = document.querySelector<HTMLFormElement>('[data-editor]')
 if (form) followEditor(form)
@@ -15,19 +19,37 @@ if (form) followEditor(form)
 /** Keeps the preview up with what is typed, and answers buttons that change a part of the page in that part alone. */
 function followEditor(form: HTMLFormElement): void {
   const preview = form.querySelector<HTMLElement>('[data-preview]')
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let asked = 0
+  let [timer, checkTimer]: (ReturnType<typeof setTimeout> | undefined)[] = []
+  let [asked, checked] = [0, 0]
+  const url = preview?.dataset.preview ?? ''
 
   const refresh = async (): Promise<void> => {
     const mine = ++asked
-    const shown = await ask(preview?.dataset.preview ?? '', new FormData(form))
+    const shown = await ask<Shown>(url, new FormData(form))
     // a later key has asked since
     if (shown && mine === asked) show(shown)
   }
+  const check = async (): Promise<void> => {
+    const mine = ++checked
+    const data = new FormData(form)
+    data.set('check', '1')
+    const found = await ask<Checked>(url, data)
+    if (!found || mine !== checked) return
+    putAll(found.places)
+    removeFaults(new Map(Object.entries(found.faults)))
+  }
   const refreshSoon = (): void => {
     clearTimeout(timer)
+    clearTimeout(checkTimer)
     timer = setTimeout(() => void refresh(), TYPED_MS)
+    checkTimer = setTimeout(() => void check(), CHECK_MS)
   }
+  document.getElementById('go-live')?.addEventListener('beforetoggle', () => void check())
+  // the browser fills in what was typed before, and the page still says what it said then
+  addEventListener('pageshow', (event) => {
+    const isOld = event instanceof PageTransitionEvent && event.persisted
+    if (preview && (isOld || hasChanged(form))) void check()
+  })
   form.addEventListener('input', ({ target }) => {
     if (target instanceof HTMLElement && !target.closest('aside')) askBeforeLeaving()
     if (preview && !(target instanceof Element && target.closest('.mail'))) refreshSoon()
@@ -46,6 +68,14 @@ function followEditor(form: HTMLFormElement): void {
   })
 }
 
+function hasChanged(form: HTMLFormElement): boolean {
+  for (const field of form.elements) {
+    const isText = field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && field.type === 'text')
+    if (isText && field.value !== field.defaultValue) return true
+  }
+  return false
+}
+
 /** Aborted when the form itself goes. */
 const leaving = new AbortController()
 
@@ -59,18 +89,22 @@ const post = (url: string, data: FormData): Promise<Response> =>
   fetch(url, { method: 'POST', body: new URLSearchParams([...data].map(([name, value]) => [name, String(value)])) })
 
 /** null where the server does not answer as it should: the page stays as it is, and its buttons say why. */
-async function ask(url: string, data: FormData): Promise<Shown | null> {
+async function ask<Answer>(url: string, data: FormData): Promise<Answer | null> {
   try {
     const answer = await post(url, data)
     const isJson = answer.ok && answer.headers.get('content-type')?.startsWith('application/json')
-    return isJson ? ((await answer.json()) as Shown) : null
+    return isJson ? ((await answer.json()) as Answer) : null
   } catch {
     return null
   }
 }
 
-function show({ places, mail }: Shown): void {
+function putAll(places: Record<string, string>): void {
   for (const [id, html] of Object.entries(places)) put(document.getElementById(id), html)
+}
+
+function show({ places, mail }: Shown): void {
+  putAll(places)
   // the last one that could be made stays in sight, and does not jump
   document.querySelector('[data-mail]')?.classList.toggle('stale', mail === null)
   if (!mail) return
@@ -80,6 +114,25 @@ function show({ places, mail }: Shown): void {
     if (name === 'text') part.textContent = mail.text
   }
   for (const screen of document.querySelectorAll<HTMLElement>('[data-mail-frame]')) reload(screen, mail.src)
+}
+
+/** What is said beside a field goes when it was mended. What is new is said when the form is sent. */
+function removeFaults(faults: Map<string, string>): void {
+  for (const said of document.querySelectorAll<HTMLElement>('.message-fields .fault[id$="-fault"]')) {
+    const name = said.id.slice(0, -'-fault'.length)
+    const control = document.getElementById(name)
+    if (faults.has(name)) continue
+    said.closest('.field')?.classList.remove('wrong')
+    control?.removeAttribute('aria-invalid')
+    const others =
+      control
+        ?.getAttribute('aria-describedby')
+        ?.split(' ')
+        .filter((id) => id !== said.id) ?? []
+    if (others.length > 0) control?.setAttribute('aria-describedby', others.join(' '))
+    else control?.removeAttribute('aria-describedby')
+    said.remove()
+  }
 }
 
 /** Untouched where nothing is new, so that nobody hears it again and no list closes under the pointer. */

@@ -1,0 +1,72 @@
+/** Texts that an editor can save and that once took long, or much memory, to render. */
+
+/** The most that a body may have. */
+const MOST = 50_000
+
+const fill = (text: string, most = MOST): string => text.repeat(Math.floor(most / text.length))
+const loop = (collection: string, body: string): string => `{% for i in ${collection} %}${body}{% endfor %}`
+const nest = (depth: number, collection: string, body: string): string =>
+  depth === 0 ? body : loop(collection, nest(depth - 1, collection, body))
+
+/** Each is a body; templates that no limit stops and Markdown that a limit refuses are both among them. */
+export const COSTLY_BODIES: Record<string, string> = {
+  'a range beyond 2^53': loop('(9007199254740992..9007199254740994)', 'y'),
+  'a range below -2^53': loop('(-9007199254740994..-9007199254740992)', 'y'),
+  'a range of a million': loop('(1..1000000)', 'y'),
+  'a range to infinity': loop('(1..1e999)', 'y'),
+  'three loops over a hundred': nest(3, '(1..100)', 'y'),
+  'three loops over a thousand, empty': nest(3, '(1..1000)', ''),
+  'ten loops over ten': nest(10, '(1..10)', 'y'),
+  'a loop over a long body': loop('(1..1000)', fill('{{ event.headline }}', 49_000)),
+  'a loop over a long text': loop('(1..1000)', fill('long ', 49_000)),
+  'a loop over many conditions': loop('(1..1000)', `{% if a %}${fill('{% elsif b %}x', 48_000)}{% endif %}`),
+  'a loop over a long case': loop('(1..1000)', `{% case i %}{% when ${fill('0,', 45_000)}0 %}x{% endcase %}`),
+  'text that doubles': `{% assign a = "x" %}${fill('{% assign a = a | append: a %}', 49_000)}{{ a }}`,
+  'text that grows in a loop': `{% assign a = "x" %}${loop('(1..1000)', '{% assign a = a | append: "0123456789" %}')}{{ a }}`,
+  'replacing each letter by much': `{% assign a = "${'a'.repeat(20_000)}" %}{{ a | replace: "a", a }}`,
+  'joining by much': `{% assign a = "${'a,'.repeat(10_000)}" %}{{ a | split: "," | join: a }}`,
+  'splitting again and again': `{% assign a = "${'a,'.repeat(10_000)}" %}${fill('{{ a | split: "" | reverse | sort | uniq | join: "" }}', 29_000)}`,
+  'a search in much': `{% assign a = "${'a'.repeat(20_000)}" %}{% assign b = "${'a'.repeat(10_000)}b" %}{% if x ${fill('or a contains b ', 18_000)} %}y{% endif %}`,
+  'a search in a long list': `{% assign a = "${'a,'.repeat(5_000)}" | split: "," %}{% if x ${fill('or a contains "b" ', 38_000)} %}y{% endif %}`,
+  'comparing long lists': `{% assign a = "${'a,'.repeat(5_000)}" | split: "," %}{% assign b = a | reverse %}{% case a %}{% when ${fill('nil,', 30_000)}b %}y{% endcase %}`,
+  'wide dates': fill('{{ 0 | date: "%999999Y%999999m" }}'),
+  'many values': fill('{{event.url}}'),
+  'many conditions': fill('{%if a%}{%endif%}'),
+  'deep conditions': `${fill('{%if a%}', 20_000)}${fill('{%endif%}', 22_500)}`,
+  'deep brackets': `{{ event${'[a'.repeat(12_000)}${']'.repeat(12_000)} }}`,
+  'deep parentheses': `{{ ${'('.repeat(49_000)} }}`,
+  'many filters': `{{ "a" ${fill('| upcase ')} }}`,
+  'many operators': `{% if a ${fill('and a ', 49_000)} %}{% endif %}`,
+  'quotes in quotes': '>'.repeat(49_000),
+  'quotes with spaces': '> '.repeat(25_000),
+  'lists in lists': '* '.repeat(8_000),
+  'longer lists in lists': '- '.repeat(25_000),
+  'numbered lists in lists': '1. '.repeat(16_000),
+  'quotes in lists': '- > '.repeat(12_000),
+  'deep lists line by line': Array.from({ length: 280 }, (_, depth) => `${' '.repeat(depth)}- a`).join('\n'),
+  'long quotes of many lines': fill(`${'>'.repeat(25)}a\n`),
+  spaces: `${' '.repeat(49_998)}x`,
+  'only spaces': ' '.repeat(40_000),
+  'spaces between': `a${' '.repeat(40_000)}b${'\t'.repeat(9_000)}c`,
+  'line feeds': `a${'\n'.repeat(49_000)}b`,
+  'lines of one letter': fill('a\n'),
+  'table of short rows': `${'|a'.repeat(128)}\n${'|-'.repeat(128)}\n${'|\n'.repeat(24_000)}`,
+  'table of one column': `a|b\n-|-\n${fill('x\n', 49_000)}`,
+  brackets: fill('[]'),
+  'open brackets': '['.repeat(50_000),
+  'open pictures': fill('!['),
+  'open links': fill('[a]('),
+  'short links': fill('[a](b) '),
+  buttons: fill('[a](https://example.com)\n\n'),
+  'one long link, many times': `[a]: https://example.com/${'x'.repeat(20_000)}\n\n${'[a]'.repeat(9_000)}`,
+  stars: '*'.repeat(50_000),
+  'open styles': fill('*a **b '),
+  'closed styles': fill('**a** '),
+  backticks: Array.from({ length: 300 }, (_, count) => '`'.repeat(count)).join(' '),
+  entities: fill('&#0;'),
+  headings: fill('# a\n'),
+  underlines: fill('a\n=\n'),
+  fences: fill('```\n'),
+  rules: fill('---\n'),
+  'angle brackets': '<'.repeat(50_000),
+}

@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'bun:test'
+import { renderHtmlBody } from '../../src/mail/html-body.ts'
+import { findLook } from '../../src/mail/look.ts'
+import { cleanSource, isBlank, MarkdownLimit, parseMarkdown } from '../../src/mail/markdown.ts'
+import { renderTextBody } from '../../src/mail/text-body.ts'
+import { COSTLY_BODIES } from '../costly-drafts.ts'
+import { makeFacts, renderForTest, WORDS } from './facts.ts'
+import { renderMail } from '../../src/mail/render.ts'
+
+const LINKS = { readLink: (target: string) => target, homeUrl: null }
+
+/** The length of what is made, or why it is not. */
+function render(body: string): number | string {
+  try {
+    const tree = parseMarkdown(cleanSource(body))
+    return renderHtmlBody(tree, LINKS, findLook(null).light).length + renderTextBody(tree, LINKS).length
+  } catch (error) {
+    if (error instanceof MarkdownLimit) return error.message
+    throw error
+  }
+}
+
+describe('Markdown', () => {
+  test.each(Object.entries(COSTLY_BODIES).filter(([, body]) => !body.includes('{')))(
+    'takes less than a second of the processor: %s',
+    (_, body) => {
+      const startedAt = process.cpuUsage()
+      render(body)
+      const { user, system } = process.cpuUsage(startedAt)
+      expect((user + system) / 1_000).toBeLessThan(1_000)
+    },
+  )
+
+  test.each([
+    ['> '.repeat(32) + 'a', 'it is nested too deeply'],
+    ['a\n'.repeat(10_001), 'it has too many parts for an email'],
+    [`[a]: https://example.com/${'x'.repeat(30_000)}\n\n${'[a]'.repeat(100)}`, 'its links are too long for an email'],
+    [`${'[a](https://example.com/)\n\n'.repeat(2_000)}`, 'what it makes is too long for an email'],
+    [`${'>'.repeat(30)}a\n`.repeat(1_000), expect.any(Number)],
+    [`${'> '.repeat(28)}a`, expect.any(Number)],
+    [`${'  - a\n'.repeat(2_000)}`, expect.any(Number)],
+  ])('has limits: %#', (body, outcome) => {
+    expect(render(body)).toEqual(outcome)
+  })
+
+  test('of an author cannot stand for a part of the tree', () => {
+    const { html, text } = renderForTest({ body: 'a \u00010\u0002 &#1;0&#2; b\n\n[&#1;0&#2;](https://x.example/&#1;)' })
+    expect(html).toContain('>a 0 0 b</p>')
+    expect(text).toContain('a 0 0 b\n')
+    expect(html + text).not.toMatch(/[\u0001\u0002]/)
+  })
+
+  test('a link with a picture, a broken line within a style, and a picture in a list', () => {
+    const tree = parseMarkdown(
+      '[![of *a* cat](https://x.example/c.png)](https://x.example/)\n\n*a\nb*\n\n- ![c](http://x)',
+    )
+    const html = renderHtmlBody(tree, LINKS, findLook(null).light).replaceAll(/ style="[^"]*"/g, '')
+    expect(html).toContain('"><img src="https://x.example/c.png" alt="of a cat"></a>')
+    expect(html).toContain('<p><em>a<br>b</em></p>')
+    expect(html).toContain('<ul><li>c</li></ul>')
+  })
+})
+
+describe('an email without text', () => {
+  test.each([
+    '{% if event.nothing %}Hello{% endif %}',
+    '   \n\n',
+    '&nbsp;\n\n&#8203;\u2800',
+    '---\n\n> \n\n- ',
+    '![ ](http://x.example/no-picture.png)',
+    '{% comment %}Hello{% endcomment %}',
+    '[](https://x.example/)',
+  ])('is not one: %p', (body) => {
+    expect(renderMail({ ...WORDS, body }, makeFacts())).toEqual({ empty: 'body' })
+  })
+
+  test.each(['a', '![](https://x.example/picture.png)', '> - **1**', '{{ event.headline }}', '\u{1f389}', '`x`'])(
+    'is one: %p',
+    (body) => {
+      expect(renderMail({ ...WORDS, body }, makeFacts())).toHaveProperty('html')
+      expect(isBlank(parseMarkdown(body))).toBeFalse()
+    },
+  )
+})
