@@ -91,6 +91,19 @@ describe('the executable', () => {
     rmSync(program)
   })
 
+  test('renders templates in their thread, and ends what never would', async () => {
+    const render = async (body: string) => {
+      const message = { name: `${body.length}`, trigger: { event: 'results_ready' }, mail: { subject: 'Ready', body } }
+      writeFileSync(join(folder, 'messages.json'), JSON.stringify([message]))
+      const words = ['message', 'import', 'messages.json', '--data', './data', '--app', begun.appId, '--status', 'live']
+      return eventpost([...words, '--dry-run', '--json'], { ...how, env: { EVENTPOST_MAIL_FROM: 'post@example.com' } })
+    }
+    expect(await render('Hello **{{ contact.firstName | default: "you" }}**')).toMatchObject({ code: 0, err: '' })
+    const endless = await render('{% for i in (9007199254740992..9007199254740994) %}y{% endfor %}')
+    expect(endless).toMatchObject({ code: 1, err: expect.stringContaining('a range needs two whole numbers') })
+    rmSync(join(folder, 'messages.json'))
+  })
+
   test('signs in with a password and a code', async () => {
     const { folder: cwd, remove: removeFolder } = makeFolder()
     const form = { email: 'owner@example.com', password: 'correct horse battery' }
