@@ -25,9 +25,9 @@ async function stop(sending: Sending, status: 'paused' | 'draft'): Promise<strin
   const message = await messageOf(sending)
   if (!message) throw new Error('the message is gone')
   const { app, clock } = sending
-  const { store, mailer } = sending.parts()
+  const { store, mailer, templates } = sending.parts()
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: clock.now() }
-  const outcome = await setMessageStatus({ store, mailer, app, sender: null }, by, { message, status })
+  const outcome = await setMessageStatus({ store, mailer, templates, app, sender: null }, by, { message, status })
   return JSON.stringify(outcome)
 }
 
