@@ -6,6 +6,7 @@ export type Talk = {
   /** writes to the client as it is */
   say: (text: string) => void
   drop: () => void
+  stopReading: () => void
   /** how many emails came whole on this connection before */
   emails: number
   /** of the envelope */
@@ -40,7 +41,7 @@ export async function startScriptedServer(script: Script = {}, ehlo: string[] = 
     let [text, isBody, isBodyTold, to, count] = ['', false, false, '', 0]
     const say = (words: string): void => void (socket.destroyed || socket.write(words))
     const act = async (step: Step): Promise<void> => {
-      const talk = { say, drop: () => socket.destroy(), emails: count, to }
+      const talk = { say, drop: () => socket.destroy(), stopReading: () => socket.pause(), emails: count, to }
       const own = script[step]
       if (own) return own(talk)
       const isExtended = step === 'EHLO' && ehlo.length > 0

@@ -192,6 +192,18 @@ describe('a server that takes several commands at once', () => {
   })
 })
 
+test('an email is not handed over before all of it has left', async () => {
+  const server = await startScriptedServer({ DATA: ({ say, stopReading }) => (stopReading(), say('354 go ahead\r\n')) })
+  keep({ close: server.stop })
+  const limits = { ...QUICK, mailMs: 500 }
+  const provider = createSmtpProvider({ host: '127.0.0.1', port: server.port, isSecure: false, login: null }, limits)
+  keep({ close: async () => provider.close() })
+  const raw = Buffer.from('A line of text.\r\n'.repeat(1_000_000))
+  let isAsked = false
+  const outcome = await provider.send({ from: 'a@example.com', to: 'b@example.com', raw }, async () => (isAsked = true))
+  expect([outcome, isAsked]).toEqual([{ is: 'unreachable', reason: 'eabort' }, false])
+})
+
 test('a connection that refused an email is used again', async () => {
   const { server, send } = await start({
     RCPT: ({ say, to }) => say(to.startsWith('no') ? '550 no\r\n' : '250 OK\r\n'),

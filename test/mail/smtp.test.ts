@@ -54,6 +54,24 @@ describe('a mail that is taken', () => {
     expect(secured).toEqual([true])
   })
 
+  test.each([true, false])('goes on one connection with a login, TLS from the first byte: %p', async (isSecure) => {
+    const logins: string[] = []
+    const onAuth: SMTPServerOptions['onAuth'] = ({ username }, { secure }, done) => {
+      logins.push(`${username}, secure: ${secure}`)
+      done(null, { user: 'ada' })
+    }
+    const server = await startMailServer({}, { secure: isSecure, disabledCommands: [], authOptional: false, onAuth })
+    const login = { user: 'ada', password: 'secret' }
+    const provider = createSmtpProvider({ host: '127.0.0.1', port: server.port, isSecure, login }, QUICK)
+    Object.assign(open, { server, provider })
+    const raw = Buffer.from(`Subject: Long\r\n\r\n${'A line of text.\r\n'.repeat(20_000)}`)
+    for (const to of ['a@example.com', 'b@example.com', 'c@example.com']) {
+      expect(await provider.send({ from: 'hello@example.com', to, raw }, async () => true)).toEqual({ is: 'sent' })
+    }
+    expect(server.received.map((mail) => mail.raw)).toEqual(Array(3).fill(raw.toString()))
+    expect([logins, server.connections()]).toEqual([['ada, secure: true'], 1])
+  })
+
   test('waits for the hand-over: the server sees no final dot before it', async () => {
     const { server, send } = await start()
     const gate = Promise.withResolvers<boolean>()
