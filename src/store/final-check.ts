@@ -35,8 +35,10 @@ const IS_NEW = `SELECT 1 FROM events WHERE id > ?1 AND contact_id = ?2
 
 const hash = (value: unknown): string => String(Bun.hash(JSON.stringify(value)))
 const hashPerson = ({ contact: { status, tags, fields } }: DeliveryWork): string => hash([status, tags, fields])
-const hashMail = ({ contact, message, app, settings }: DeliveryWork): string =>
-  hash([contact.email, message.version, app, settings])
+const hashMail = ({ contact, message, app, settings }: DeliveryWork): string => {
+  const { name, homeUrl, hosts, timezone } = app
+  return hash([contact.email, message.version, name, homeUrl, hosts, timezone, settings])
+}
 
 const missing: Judge = () => {
   throw new Error('this store was opened without the rules for sending')
