@@ -3,7 +3,7 @@ import { saveMessage, type SavedMessage } from '../src/core/messages.ts'
 import { isRefusal } from '../src/core/refusals.ts'
 import type { JudgeRecord } from '../src/store/judge-records.ts'
 import type { DeliveryRow, DeliveryWork, MailSettings, MessageContent } from '../src/store/message-types.ts'
-import { appOf, leave, page, report, send, track } from './api/reports.ts'
+import { appOf, here, leave, page, report, send, track } from './api/reports.ts'
 import { EVENTS, TEMPLATES, type TestServer } from './helper.ts'
 
 export const MINUTE = 60_000
@@ -93,7 +93,7 @@ export async function createMessaging(server: TestServer) {
   }
 }
 
-export { leave, page, track }
+export { here, leave, page, track }
 
 /** The record of a delivery as rule, value and verdict. */
 export const recordOf = ({ record }: DeliveryRow): JudgeRecord => JSON.parse(record ?? '{"at":0,"verdicts":[]}')

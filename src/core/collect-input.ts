@@ -31,6 +31,7 @@ const PATH = new RegExp(`^/[^\\u0000-\\u001F\\u007F-\\u009F]{0,${MAX_PATH_CHARAC
 const TYPES = new Map<unknown, ReportedItem['type']>([
   ['page', 'page'],
   ['leave', 'leave'],
+  ['here', 'here'],
   ['track', 'action'],
 ])
 
@@ -41,7 +42,7 @@ const MESSAGES = {
   signature: "Call identify with the signature that your server computed over the user's email.",
   id: `Send 1 to ${MAX_BATCH_ID_CHARACTERS} printable ASCII characters, the same when a batch is sent again.`,
   events: `Send 1 to ${MAX_BATCH_ITEMS} items.`,
-  type: 'Each item is of type `page`, `leave` or `track`.',
+  type: 'Each item is of type `page`, `leave`, `here` or `track`.',
   path: `A path begins with \`/\` and has up to ${MAX_PATH_CHARACTERS} characters, without control characters.`,
   age: 'An age is a number of milliseconds from 0 to 24 hours.',
   name: `The name of an action has 1 to ${MAX_EVENT_NAME_CHARACTERS} letters, digits, \`_\`, \`.\`, \`:\` or \`-\`.`,

@@ -17,21 +17,26 @@ export function readFacts(reads: JudgeReads, { delivery, message, contact, event
   const reports = looks ? reads.listReports(delivery.appId, contact.id, triggeredAt - BATCH_MS) : []
   const before = looks ? addLostViews(reads, reports, { ...delivery, onlyIf }) : []
   const views = looks ? reads.listViews(contact.id, triggeredAt) : []
+  const returns = reports.filter(({ isReturn }) => isReturn)
+  const visits = [...views, ...returns.map(({ path, reportedAt }) => ({ path, occurredAt: reportedAt }))]
   const done = readDone(reads, { delivery, onlyIf }, at)
   return {
     at,
     triggeredAt,
     contact: { status: contact.status, tags: contact.tags ?? [], fields: contact.fields ?? {} },
     resultPath: pathOfUrl(propertyOf(parseProperties(event?.properties ?? null), 'url')),
-    firstViewAt: looks ? reads.firstViewAt(contact.id) : null,
+    firstViewAt: looks ? earliest(reads.firstViewAt(contact.id), ...returns.map(({ reportedAt }) => reportedAt)) : null,
     presence: (when, quietMs) => presenceAt(when <= triggeredAt ? before : reports, when, quietMs),
     viewedAt: (path, since) => {
-      const times = views.filter((view) => view.occurredAt >= since && isSamePath(view.path, path))
-      return times.length === 0 ? null : Math.min(...times.map(({ occurredAt }) => occurredAt))
+      const found = visits.filter((visit) => visit.occurredAt >= since && isSamePath(visit.path, path))
+      return earliest(...found.map(({ occurredAt }) => occurredAt))
     },
     doneAt: (name, since) => done.get(`${name} ${since}`) ?? null,
   } satisfies Facts
 }
+
+const earliest = (...times: (number | null)[]): number | null =>
+  times.reduce((first, time) => (first === null || (time !== null && time < first) ? time : first), null)
 
 type Asked = { contactId: number; triggeredAt: number; onlyIf: readonly Rule[] }
 

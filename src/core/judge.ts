@@ -15,11 +15,11 @@ export type Facts = {
   contact: { status: ContactStatus; tags: readonly string[]; fields: Record<string, FieldValue> }
   /** the path of the `url` of the event that triggered it; null where it has none */
   resultPath: string | null
-  /** when the browser script first saw the person; null = never */
+  /** when the browser script first saw the person, by a page view or a return to an open page; null = never */
   firstViewAt: number | null
   /** `isEstimated`: a rehearsal knows it by page views alone */
   presence(at: number, quietMs: number): Presence & { isEstimated?: true }
-  /** the first view of a path at `since` or later */
+  /** when the person first opened a path, or came back to it where it was open, at `since` or later */
   viewedAt(path: string, since: number): number | null
   /** when an event last happened, at `since` or later, not counting the one that triggered this */
   doneAt(event: string, since: number): number | null

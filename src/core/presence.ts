@@ -58,6 +58,7 @@ export const toLostReport = ({ path, occurredAt }: { path: string; occurredAt: n
   reportedAt: occurredAt,
   path,
   isHere: true,
+  isReturn: false,
 })
 
 /** When anything was last reported until `at` (ms UTC); 0 = nothing was. */
@@ -74,11 +75,13 @@ function lastOfEachPage(reports: ReportRow[]): ReportRow[] {
 }
 
 /**
- * By the numbers of the batches, because the time a request takes makes what it reports look later; without them by time,
- * and in the same millisecond one tab was left for another: here.
+ * By the numbers of the batches, because the time a request takes makes what it reports look later; without them, and
+ * within one batch, by time, and in the same millisecond one tab was left for another: here.
  */
 function isLater(a: ReportRow, b: ReportRow): boolean {
-  if (a.batchNumber !== null && b.batchNumber !== null) return a.batchNumber > b.batchNumber
+  const { batchNumber: one } = a
+  const { batchNumber: other } = b
+  if (one !== null && other !== null && one !== other) return one > other
   if (a.reportedAt !== b.reportedAt || a.isHere === b.isHere) return compareTimes(a, b) > 0
   return a.isHere === true
 }

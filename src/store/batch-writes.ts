@@ -3,7 +3,15 @@ import type { IdSequence } from './ids.ts'
 import type { KnownBatches } from './known-batches.ts'
 import type { AddEvent } from './event-writes.ts'
 import type { People } from './people.ts'
-import { BATCH_MS, type BatchWrite, PAGE_NAME, type ReportedItem, type StoredBatch } from './snippet-types.ts'
+import {
+  BATCH_MS,
+  type BatchWrite,
+  PAGE_NAME,
+  REPORT_CODES,
+  type ReportedItem,
+  type StoredBatch,
+} from './snippet-types.ts'
+import type { Stops } from './stops.ts'
 import type { Timeline } from './timeline.ts'
 import { BATCH_TYPES, selectHeldIds } from './timeline-reads.ts'
 import type { Refused } from './types.ts'
@@ -14,11 +22,12 @@ type Parts = {
   people: People
   known: KnownBatches
   timeline: Timeline
+  stops: Stops
   addEvent: AddEvent
 }
 
-/** Batches of the browser script: page views and actions as events, leaves as presence (spec 4.5, 6). */
-export function createBatchWrites({ db, ids, people, known, timeline, addEvent }: Parts) {
+/** Batches of the browser script: page views and actions as events, `leave` and `here` as presence only (spec 4.5, 6). */
+export function createBatchWrites({ db, ids, people, known, timeline, stops, addEvent }: Parts) {
   const insert = db.prepare(
     `INSERT INTO snippet_batches
        (id, app_id, contact_id, batch, received_at, items, page_load, batch_number, age, path, is_here)
@@ -39,24 +48,40 @@ export function createBatchWrites({ db, ids, people, known, timeline, addEvent }
     return held !== null && isHeld.get(contactId, batch, since, held.from, held.upTo) !== null
   }
 
+  type Row = { batch: number; items: number; report: Report | null }
+
+  const addRow = (contactId: number, { appId, batchId, at }: BatchWrite, { batch, items, report }: Row): number => {
+    const [age, path] = report ? [at - report.occurredAt, report.path] : [null, null]
+    const code = report && REPORT_CODES[report.type]
+    const { pageLoad, batchNumber } = readPlace(batchId)
+    const id = ids.next()
+    insert.run(id, appId, contactId, batch, at, items, pageLoad, batchNumber, age, path, code)
+    timeline.count()
+    return id
+  }
+
   /** False when the person sent a batch with this id within 48 hours. */
-  const addBatch = (contactId: number, { appId, batchId, at, items }: BatchWrite): boolean => {
+  const addBatch = (contactId: number, write: BatchWrite): boolean => {
+    const { appId, batchId, at, items } = write
     const batch = hashBatchId(batchId)
     if (isRepeated(contactId, batch, at)) return false
     const last = findLastReport(items)
-    const [age, path] = last ? [at - last.occurredAt, last.path] : [null, null]
-    const isHere = last && Number(last.type === 'page')
-    const { pageLoad, batchNumber } = readPlace(batchId)
-    const id = ids.next()
-    insert.run(id, appId, contactId, batch, at, items.length, pageLoad, batchNumber, age, path, isHere)
-    known.add(id, contactId, batch, at)
-    timeline.count()
+    for (const [index, item] of items.entries()) {
+      if (item.type !== 'here' || !isReport(item)) continue
+      const { path, occurredAt } = item
+      // one that something else followed has no event that tells of it: it gets a row of its own; no batch id has a line feed
+      if (last && occurredAt < last.occurredAt) {
+        addRow(contactId, write, { batch: hashBatchId(`${batchId}\n${index}`), items: 0, report: item })
+      } else if (item !== last) continue
+      stops.onReturn({ appId, contactId, at, path, occurredAt })
+    }
+    known.add(addRow(contactId, write, { batch, items: items.length, report: last }), contactId, batch, at)
     return true
   }
 
   const addItem = (contactId: number, { appId, at }: BatchWrite, item: ReportedItem): void => {
     const { type, path, occurredAt } = item
-    if (type === 'leave') return
+    if (type === 'leave' || type === 'here') return
     const name = item.name ?? PAGE_NAME
     addEvent(contactId, { appId, type, name, via: 'browser', properties: null, path, at, occurredAt })
   }
@@ -75,11 +100,14 @@ export function createBatchWrites({ db, ids, people, known, timeline, addEvent }
   }
 }
 
+type Report = ReportedItem & { type: keyof typeof REPORT_CODES }
+const isReport = (item: ReportedItem): item is Report => item.type !== 'action'
+
 /** The latest by when it happened, of equals the last: a page load reports in order. */
-function findLastReport(items: ReportedItem[]): ReportedItem | null {
-  let last: ReportedItem | null = null
+function findLastReport(items: ReportedItem[]): Report | null {
+  let last: Report | null = null
   for (const item of items) {
-    if (item.type !== 'action' && (last === null || item.occurredAt >= last.occurredAt)) last = item
+    if (isReport(item) && (last === null || item.occurredAt >= last.occurredAt)) last = item
   }
   return last
 }

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { idSince } from './ids.ts'
 import { createRehearsalPeople, eachById } from './rehearsal-people.ts'
+import { type StoredReport, toReport } from './snippet-reads.ts'
 import type { ReportRow } from './snippet-types.ts'
 import { mergedUntil } from './timeline-reads.ts'
 import { EVENT_TYPES } from './types.ts'
@@ -11,7 +12,7 @@ type Row = { id: number; contactId: number; at: number; occurredAt: number }
 type Seen = { at: number; occurredAt: number }
 type TriggerRow = Row & { properties: string | null }
 type HistoryRow = Row & { path: string | null }
-type KeptReportRow = Omit<ReportRow, 'isHere'> & { contactId: number; isHere: number | null }
+type KeptReportRow = ReportRow & { id: number; contactId: number }
 /** Since when (ms UTC). */
 type Range = { appId: number; from: number }
 
@@ -165,12 +166,12 @@ export function createRehearsalReads(db: Database, { until, giveWay = () => {} }
 
     /** What page loads reported, of the 48 hours for which that is kept. */
     eachReport(appId: number): Generator<KeptReportRow> {
-      const select = db.prepare<KeptReportRow, [number, number, number, number]>(
-        `SELECT contact_id AS contactId, page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
-           received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS isHere
+      const select = db.prepare<StoredReport & { id: number; contactId: number }, [number, number, number, number]>(
+        `SELECT id, contact_id AS contactId, page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
+           received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
          FROM snippet_batches WHERE app_id = ? AND id BETWEEN ? AND ? AND received_at <= ?`,
       )
-      const read = (first: number, last: number): KeptReportRow[] => select.all(appId, first, last, until)
+      const read = (first: number, last: number): KeptReportRow[] => select.all(appId, first, last, until).map(toReport)
       return inParts('snippet_batches', appId, 0, read)
     },
 

@@ -319,7 +319,7 @@ export const snippetBatches = sqliteTable('snippet_batches', {
   batchNumber: integer('batch_number'),
   age: integer('age'),
   path: text('path'),
-  isHere: integer('is_here', { mode: 'boolean' }),
+  isHere: integer('is_here'),
 })
 
 export const mcpCalls = sqliteTable(

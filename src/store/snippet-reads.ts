@@ -9,6 +9,7 @@ import {
   type BatchSize,
   type NoteRow,
   PAGE_NAME,
+  REPORT_CODES,
   type ReportRow,
   type Site,
   type SnippetSettings,
@@ -59,8 +60,6 @@ function createSiteReads(db: Database, sealer: Sealer) {
   }
 }
 
-type StoredReport = Omit<ReportRow, 'isHere'> & { isHere: number | null }
-
 function createReportReads(db: Database) {
   const limited = db.prepare<{ id: number }, []>(
     'SELECT apps.id FROM apps JOIN accounts ON accounts.id = apps.account_id WHERE accounts.snippet_limits = 1',
@@ -69,13 +68,13 @@ function createReportReads(db: Database) {
   const sizes = db.prepare<BatchSize, [number, number, string]>(
     `SELECT b.app_id AS appId, c.email, b.received_at AS receivedAt, b.items
      FROM snippet_batches b JOIN contacts c ON c.id = b.contact_id
-     WHERE b.id >= ? AND b.received_at > ? AND b.app_id IN (SELECT value FROM json_each(?))
+     WHERE b.id >= ? AND b.received_at > ? AND b.items > 0 AND b.app_id IN (SELECT value FROM json_each(?))
      ORDER BY b.received_at`,
   )
 
   const reports = db.prepare<StoredReport, [number, number, number]>(
     `SELECT page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
-       received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS isHere
+       received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
      FROM snippet_batches WHERE app_id = ?1 AND received_at > ?3 AND id IN
        (${selectIds('snippet_batches', { contact: '?2', types: `>= ${BATCH_TYPES}` })})`,
   )
@@ -83,7 +82,7 @@ function createReportReads(db: Database) {
   return {
     /** What a person's page loads reported, of batches received after `receivedAfter` (ms UTC). */
     listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
-      reports.all(appId, contactId, receivedAfter).map(({ isHere, ...row }) => ({ ...row, isHere: toHere(isHere) })),
+      reports.all(appId, contactId, receivedAfter).map(toReport),
 
     /** What limits have counted since `receivedAfter` (ms UTC), to fill the buckets at start; oldest first. */
     listBatchSizes(receivedAfter: number): BatchSize[] {
@@ -94,7 +93,13 @@ function createReportReads(db: Database) {
   }
 }
 
-const toHere = (value: number | null): boolean | null => (value === null ? null : value === 1)
+export type StoredReport = Omit<ReportRow, 'isHere' | 'isReturn'> & { code: number | null }
+
+export const toReport = <R extends StoredReport>({ code, ...row }: R) => ({
+  ...row,
+  isHere: code === null ? null : code !== REPORT_CODES.leave,
+  isReturn: code === REPORT_CODES.here,
+})
 
 function createActivationReads(db: Database) {
   const orm = drizzle(db)

@@ -4,8 +4,16 @@ import type { AppRow, PersonWrite, Plan, SecretRow } from './types.ts'
 /** Under this name page views are stored; no customer can send it. */
 export const PAGE_NAME = '$page'
 
-/** A page view, an action or a leave that a browser reported; `name` is an action's. */
-export type ReportedItem = { type: 'page' | 'action' | 'leave'; name: string | null; path: string; occurredAt: number }
+/**
+ * What a browser reported: a page view, an action, that the page was hidden or left (`leave`), or that it is visible again
+ * (`here`). `name` is an action's.
+ */
+export type ReportedItem = {
+  type: 'page' | 'action' | 'leave' | 'here'
+  name: string | null
+  path: string
+  occurredAt: number
+}
 
 /** All that one request of the browser script brings: stored together, or not at all. */
 export type BatchWrite = Omit<PersonWrite, 'buckets' | 'idempotency'> & {
@@ -21,9 +29,10 @@ export type StoredBatch = { contactId: number; created: boolean; repeated: boole
 export const BATCH_MS = 48 * 3_600_000
 
 /**
- * What a batch reported last: `isHere` for a page view, false for a leave, null when it told of actions only. `pageLoad`
- * null = it names none; `batchNumber` tells which batch of its page load it was, null = it does not say. `receivedAt` is
- * when its page was there to send it, `reportedAt` when what it reports happened.
+ * What a batch reported last: `isHere` for a page view or a return, false for a leave, null when it told of actions only.
+ * `isReturn`: the page was open before and became visible again, which is no page view; a batch keeps each of these.
+ * `pageLoad` null = it names none; `batchNumber` tells which batch of its page load it was, null = it does not say.
+ * `receivedAt` is when its page was there to send it, `reportedAt` when what it reports happened.
  */
 export type ReportRow = {
   pageLoad: number | null
@@ -32,7 +41,11 @@ export type ReportRow = {
   reportedAt: number
   path: string
   isHere: boolean | null
+  isReturn: boolean
 }
+
+/** How `snippet_batches.is_here` stores a report; null = no report. */
+export const REPORT_CODES = { leave: 0, page: 1, here: 2 } as const
 
 /** `hosts` empty = pages of any host may report. */
 export type SnippetSettings = { hosts: string[]; addsPeople: boolean }

@@ -35,6 +35,8 @@ export type ContactChange = {
 }
 
 type Person = { appId: number; contactId: number; at: number }
+/** The person is on a page: they opened it, or came back to it. */
+type Visit = Person & { path: string; occurredAt: number }
 
 /** @returns the verdict that settles a waiting delivery for good, or null */
 type Settle = (rule: Rule, delivery: Open) => Verdict | null
@@ -82,7 +84,7 @@ export function createStops({ db, live, ends }: { db: Database; live: LiveMessag
     }
   }
 
-  const noteReturn = ({ appId, contactId, occurredAt }: Arrived, path: string): void => {
+  const noteReturn = ({ appId, contactId, occurredAt, path }: Visit): void => {
     for (const { id, eventId, handedAt } of reached.all(appId, contactId, occurredAt - CAME_BACK_MS)) {
       if (occurredAt < handedAt) continue
       const result = resultPath(eventId)
@@ -91,23 +93,30 @@ export function createStops({ db, live, ends }: { db: Database; live: LiveMessag
     }
   }
 
-  const settleByView =
-    (path: string, occurredAt: number): Settle =>
+  const settleByVisit =
+    ({ path, occurredAt }: Visit): Settle =>
     (rule, delivery) => {
       if (rule.rule !== 'notSeen' || occurredAt < delivery.triggeredAt) return null
       const result = resultPath(delivery.eventId)
       return result !== null && isSamePath(path, result) ? stoppedBy(rule, result, occurredAt) : null
     }
 
+  const onVisit = (visit: Visit): void => {
+    if (live.of(visit.appId).stoppedBy.has('notSeen')) stopSettled(visit, settleByVisit(visit))
+    noteReturn(visit)
+  }
+
   return {
+    /** A page that was open before is visible again: no page view, but the person is back on it. */
+    onReturn(visit: Visit): void {
+      if (live.of(visit.appId).hasDeliveries) onVisit(visit)
+    },
     onEvent(arrived: Arrived): void {
       const rules = live.of(arrived.appId)
       if (!rules.hasDeliveries) return
       const { eventId, type, name, path, occurredAt } = arrived
       if (type === 'page') {
-        if (path === null) return
-        if (rules.stoppedBy.has('notSeen')) stopSettled(arrived, settleByView(path, occurredAt))
-        noteReturn(arrived, path)
+        if (path !== null) onVisit({ ...arrived, path })
       } else if (rules.stoppingEvents.has(name)) {
         stopSettled(arrived, (rule, delivery) =>
           rule.rule === 'notDone' && rule.event === name && delivery.eventId !== eventId

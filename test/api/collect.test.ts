@@ -2,12 +2,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { useClosing } from '../closing.ts'
 import { DAY, NOW, type Options, type TestServer } from '../helper.ts'
+import { callTool } from '../mcp/client.ts'
 import { codeOf, EVENT_ID, no, PERSON_ID, wrongField } from './expected.ts'
 import {
   addPerson,
   expectNo,
   expectNothingSaved,
   expectOpen,
+  here,
   leave,
   listEvents,
   newBatchId,
@@ -57,6 +59,31 @@ describe('202', () => {
     ])
     await one.restart()
     expect(await listEvents(one)).toHaveLength(2)
+  })
+
+  test('a return to an open page is no page view: not listed, not counted, not shown as seen', async () => {
+    const one = await open()
+    const app = one.first.appId
+    expect(codeOf(await send(one, report(one.first, { events: [page('/a', 5_000), leave('/a', 4_000)] })))).toBe(
+      '202 true',
+    )
+    const counted = async () => {
+      const [events, contact, stats] = await Promise.all([
+        listEvents(one),
+        one.call('GET', `/api/v1/contacts?app=${app}&email=ada@example.com`),
+        callTool(one, 'get_stats', { app }).then(({ data }) => data),
+      ])
+      return { events, contact: contact.body.contact, stats }
+    }
+    const before = await counted()
+    expect(before.events).toHaveLength(1)
+    expect(JSON.stringify(before.stats)).toContain('"pageViews":1')
+    for (let i = 0; i < 5; i += 1) {
+      one.clock.tick(1_000)
+      expect(codeOf(await send(one, report(one.first, { events: [here('/a'), leave('/a')] })))).toBe('202 true')
+    }
+    expect(codeOf(await send(one, report(one.first, { events: [here('/a')] })))).toBe('202 true')
+    expect(await counted()).toEqual(before)
   })
 
   test('what follows the path is cut, and no trace of it is kept', async () => {
@@ -147,7 +174,7 @@ const SENTENCES = {
   signature: "Call identify with the signature that your server computed over the user's email.",
   id: 'Send 1 to 64 printable ASCII characters, the same when a batch is sent again.',
   events: 'Send 1 to 20 items.',
-  type: 'Each item is of type `page`, `leave` or `track`.',
+  type: 'Each item is of type `page`, `leave`, `here` or `track`.',
   path: 'A path begins with `/` and has up to 1024 characters, without control characters.',
   age: 'An age is a number of milliseconds from 0 to 24 hours.',
   name: 'The name of an action has 1 to 64 letters, digits, `_`, `.`, `:` or `-`.',

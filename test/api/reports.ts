@@ -12,6 +12,7 @@ export const newBatchId = (): string => `load.${(count += 1)}`
 
 export const page = (path = '/results', age = 0) => ({ type: 'page', path, age })
 export const leave = (path = '/results', age = 0) => ({ type: 'leave', path, age })
+export const here = (path = '/results', age = 0) => ({ type: 'here', path, age })
 export const track = (name: string, path = '/results', age = 0) => ({ type: 'track', name, path, age })
 
 /** A batch of one page view of Ada, signed with the account's secret. */

@@ -5,6 +5,7 @@ import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
 import {
   ADA,
   createMessaging,
+  here,
   leave,
   messageOf,
   MINUTE,
@@ -87,6 +88,54 @@ describe('the draft "Results ready, they left"', () => {
         [-4, leave('/wait')],
       ],
       [[8, page('/home')]],
+      'not_away',
+    ],
+    [
+      'had hidden the tab with the results, and comes back to it',
+      [
+        [-5, page(RESULTS)],
+        [-4, leave(RESULTS)],
+      ],
+      [[3, here(RESULTS)]],
+      'seen',
+    ],
+    [
+      'came back to the results for a moment, which was reported when they had left again',
+      [
+        [-5, page(RESULTS)],
+        [-4, leave(RESULTS)],
+      ],
+      [[3, here(RESULTS, 60_000), leave(RESULTS, 1_000)]],
+      'seen',
+    ],
+    [
+      'had hidden another page, and comes back to it',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [[8, here('/wait')]],
+      'not_away',
+    ],
+    [
+      'came back to another page, and hid it again before the last minutes',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [
+        [1, here('/wait')],
+        [2, leave('/wait')],
+      ],
+      'send',
+    ],
+    [
+      'was back on another page when it came, which was reported after it',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [[1, here('/wait', 2 * 60_000), leave('/wait')]],
       'not_away',
     ],
     [

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { PRESENCE_MS, type Presence, presenceAt, readPresence } from '../../src/core/presence.ts'
 import { readPublicId } from '../../src/core/public-ids.ts'
-import { addPerson, appOf, leave, page, report, send, track } from '../api/reports.ts'
+import { addPerson, appOf, here as back, leave, page, report, send, track } from '../api/reports.ts'
 import { createTestServer, DAY, NOW, type TestServer } from '../helper.ts'
 
 let server: TestServer
@@ -58,6 +58,42 @@ describe('one tab', () => {
     })
     await from('a', page('/results/1'))
     expect(await read()).toEqual(here('/results/1'))
+  })
+
+  test('hidden and shown again is here again, on the page that was open', async () => {
+    await from('a', page('/results/1'))
+    server.clock.tick(60_000)
+    await from('a', leave('/results/1'))
+    server.clock.tick(60_000)
+    await from('a', back('/results/1'))
+    expect(await read()).toEqual(here('/results/1'))
+    server.clock.tick(60_000)
+    await from('a', leave('/results/1'))
+    expect(await read()).toEqual(away(0))
+  })
+
+  test('back and gone again within one request: gone now, there in between', async () => {
+    await from('a', page('/one'))
+    server.clock.tick(60_000)
+    await from('a', leave('/one'))
+    server.clock.tick(600_000)
+    await from('a', back('/one', 300_000), leave('/one', 1_000))
+    expect(await read()).toEqual(away(1_000))
+    const { id: appId } = await appOf(server)
+    const reports = await server.parts().store.listReports(appId, contactId, 0)
+    const now = server.clock.now()
+    expect(presenceAt(reports, now - 300_001).isHere).toBe(false)
+    expect(presenceAt(reports, now - 300_000).paths).toEqual(['/one'])
+    expect(presenceAt(reports, now - 1_000).isHere).toBe(false)
+  })
+
+  test('back and gone again in one millisecond is gone', async () => {
+    await from('a', page('/one'))
+    server.clock.tick(1)
+    await from('a', back('/one'), leave('/one'))
+    expect(await read()).toEqual(away(0))
+    await from('a', leave('/one'), back('/one'))
+    expect(await read()).toEqual(here('/one'))
   })
 
   test('waits twenty minutes on the page and is still here; after thirty without a sign it is taken to be gone', async () => {
@@ -132,7 +168,7 @@ describe('two tabs', () => {
 
 describe('in the same millisecond', () => {
   const reportOf = (path: string, pageLoad: number | null, receivedAt = NOW) => {
-    return { pageLoad, batchNumber: null, receivedAt, reportedAt: NOW, path, isHere: true }
+    return { pageLoad, batchNumber: null, receivedAt, reportedAt: NOW, path, isHere: true, isReturn: false }
   }
 
   test.each([

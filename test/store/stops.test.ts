@@ -2,7 +2,19 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent, Rule } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
-import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page, recordOf, RESULT, track } from '../messaging.ts'
+import {
+  ADA,
+  createMessaging,
+  here,
+  leave,
+  messageOf,
+  MINUTE,
+  type Messaging,
+  page,
+  recordOf,
+  RESULT,
+  track,
+} from '../messaging.ts'
 
 let server: TestServer
 let messaging: Messaging
@@ -21,6 +33,28 @@ describe('stop while waiting', () => {
   type Case = [name: string, rule: Rule, act: () => Promise<unknown>, reason: string | null]
   const CASES: Case[] = [
     ['a view of the result', { rule: 'notSeen' }, () => messaging.browse('a', page(RESULTS)), 'seen'],
+    [
+      'a return to the result, open since before',
+      { rule: 'notSeen' },
+      () => messaging.browse('a', here(RESULTS)),
+      'seen',
+    ],
+    [
+      'a return to the result that had ended when it was reported',
+      { rule: 'notSeen' },
+      async () => {
+        server.clock.tick(MINUTE)
+        await messaging.browse('a', here(RESULTS, 1_000), leave(RESULTS))
+      },
+      'seen',
+    ],
+    ['a return to another page', { rule: 'notSeen' }, () => messaging.browse('a', here('/results/2')), null],
+    [
+      'a return to the result that happened before',
+      { rule: 'notSeen' },
+      () => messaging.browse('a', here(RESULTS, HOUR)),
+      null,
+    ],
     ['a view of another page', { rule: 'notSeen' }, () => messaging.browse('a', page('/results/2')), null],
     [
       'a view of the result that happened before',
@@ -195,6 +229,19 @@ describe('came back, and opened the result', () => {
     expect([delivery?.cameBackAt, delivery?.openedAt]).toEqual([cameBack ? at : null, opened ? at : null])
     const counts = await messaging.store().countDeliveries(id)
     expect(counts).toMatchObject({ sent: 1, cameBack: Number(cameBack), opened: Number(opened) })
+  })
+
+  test('a return to a page that was open before counts, and is no page view', async () => {
+    await messaging.put(messageOf())
+    await messaging.browse('a', page('/home'))
+    await messaging.event()
+    await messaging.decide()
+    server.clock.tick(MINUTE)
+    await messaging.browse('a', here('/home'))
+    server.clock.tick(MINUTE)
+    await messaging.browse('b', here(RESULTS))
+    const [delivery] = await messaging.deliveries()
+    expect([delivery?.cameBackAt, delivery?.openedAt]).toEqual([NOW + MINUTE, NOW + 2 * MINUTE])
   })
 
   test('the first time stays, opening comes after coming back, and a view before the mail does not count', async () => {

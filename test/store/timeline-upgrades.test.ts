@@ -34,8 +34,16 @@ test('batches of an older database are put in order, and those are held that bel
   const upgraded = folder.open()
   const reads = createSnippetReads(upgraded, createSealer(null))
   expect(reads.listReports(1, 1, 0)).toEqual([
-    { pageLoad: 7, batchNumber: 3, receivedAt: old, reportedAt: old - 4, path: '/a', isHere: true },
-    { pageLoad: 8, batchNumber: 9, receivedAt: young, reportedAt: young - 5, path: '/b', isHere: false },
+    { pageLoad: 7, batchNumber: 3, receivedAt: old, reportedAt: old - 4, path: '/a', isHere: true, isReturn: false },
+    {
+      pageLoad: 8,
+      batchNumber: 9,
+      receivedAt: young,
+      reportedAt: young - 5,
+      path: '/b',
+      isHere: false,
+      isReturn: false,
+    },
   ])
   expect(reads.listReports(1, 2, 0)).toMatchObject([{ receivedAt: 5 }, { receivedAt: old, path: '', isHere: null }])
   const ids = upgraded.query('SELECT id, batch, items FROM snippet_batches ORDER BY id').values()

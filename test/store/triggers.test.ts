@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { MessageContent, Trigger } from '../../src/store/message-types.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
-import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page, track } from '../messaging.ts'
+import { ADA, createMessaging, here, messageOf, MINUTE, type Messaging, page, track } from '../messaging.ts'
 import { eventWrite } from './samples.ts'
 
 let server: TestServer
@@ -39,6 +39,12 @@ describe('a trigger', () => {
       'a page view of another path',
       { page: '/pricing' },
       async () => (await add(), messaging.browse('a', page('/pricing/x'))),
+      0,
+    ],
+    [
+      'a return to that page, open before',
+      { page: '/pricing' },
+      async () => (await add(), messaging.browse('a', here('/pricing'))),
       0,
     ],
     [

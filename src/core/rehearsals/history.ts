@@ -12,10 +12,22 @@ import type { People } from './triggers.ts'
 
 const MINUTE_MS = 60_000
 
-/** What one person did, as far as the message's rules ask; reports are by when they were made. */
-export type Person = { views: Timeline; reports: ReportRow[]; late: ReportRow[]; done: Map<string, Timeline> }
+/** What one person did, as far as the message's rules ask; reports are by when they were made, `returns` are some of them. */
+export type Person = {
+  views: Timeline
+  returns: Timeline
+  reports: ReportRow[]
+  late: ReportRow[]
+  done: Map<string, Timeline>
+}
 
-const createPerson = (): Person => ({ views: createTimeline(), reports: [], late: [], done: new Map() })
+const createPerson = (): Person => ({
+  views: createTimeline(),
+  returns: createTimeline(),
+  reports: [],
+  late: [],
+  done: new Map(),
+})
 const NOBODY = createPerson()
 
 /** A trigger, and when it is due and is judged (`at`): what came until then is known. Times are ms UTC. */
@@ -84,8 +96,8 @@ function createKept(people: People) {
     /** After all was read. */
     sort(): void {
       for (const person of kept.values()) {
-        const { views, reports, done } = person
-        for (const timeline of [views, ...done.values()]) sortTimeline(timeline)
+        const { views, returns, reports, done } = person
+        for (const timeline of [views, returns, ...done.values()]) sortTimeline(timeline)
         reports.sort((a, b) => a.reportedAt - b.reportedAt)
         person.late = reports.filter(isLate)
       }
@@ -98,9 +110,12 @@ function readVisits(reads: RehearsalReads, kept: Kept, { appId, from }: Range, k
   for (const { contactId, ...view } of reads.eachHappening({ appId, from: from - known.lookbackMs }, null)) {
     if (view.path !== null) kept.keep(contactId)?.views.byArrival.push(view)
   }
-  for (const { contactId, isHere, ...report } of reads.eachReport(appId)) {
+  for (const { contactId, id, ...report } of reads.eachReport(appId)) {
     if (report.receivedAt < known.reportedSince) continue
-    kept.keep(contactId)?.reports.push({ ...report, isHere: isHere === null ? null : isHere === 1 })
+    const person = kept.keep(contactId)
+    person?.reports.push(report)
+    const { receivedAt: at, reportedAt: occurredAt, path } = report
+    if (report.isReturn) person?.returns.byArrival.push({ id, at, occurredAt, path })
   }
 }
 
@@ -126,19 +141,19 @@ function readFirstViews(reads: RehearsalReads, kept: Kept, { ids }: People) {
     ever.set(contactId, known)
     return known
   }
-  return ({ contactId, triggeredAt, at }: Moment, { views }: Person): number | null => {
-    const read = findFirst(views, { since: 0, heardUntil: at }, () => true)
+  return ({ contactId, triggeredAt, at }: Moment, { views, returns }: Person): number | null => {
+    const range = { since: 0, heardUntil: at }
+    const read = findFirst(views, range, () => true)
     if (read && read.occurredAt <= triggeredAt) return read.occurredAt
     const first = views.byArrival.length === 0 ? (ever.get(contactId) ?? []) : lookUp(contactId)
-    const times = first.filter((seen) => seen.at <= at).map(({ occurredAt }) => occurredAt)
-    return times.length === 0 ? null : Math.min(...times)
+    return firstTime([...first.filter((seen) => seen.at <= at), findFirst(returns, range, () => true)])
   }
 }
 
 type Read = Pick<Facts, 'firstViewAt'> & { person: Person; contact: Facts['contact']; known: Known }
 
 function toFacts({ id, at, triggeredAt, resultPath }: Moment, { person, contact, known, firstViewAt }: Read): Facts {
-  const { views, reports, late, done } = person
+  const { views, returns, reports, late, done } = person
   return {
     at,
     triggeredAt,
@@ -148,14 +163,20 @@ function toFacts({ id, at, triggeredAt, resultPath }: Moment, { person, contact,
     presence: (when, quietMs) =>
       pastPresence({ views, reports, late }, { when, triggeredAt, quietMs, heardUntil: at }, known),
     viewedAt: (path, since) => {
-      const isMeant = (view: Happened) => view.path !== null && isSamePath(view.path, path)
-      return findFirst(views, { since, heardUntil: at }, isMeant)?.occurredAt ?? null
+      const isMeant = (visit: Happened) => visit.path !== null && isSamePath(visit.path, path)
+      return firstTime([views, returns].map((visits) => findFirst(visits, { since, heardUntil: at }, isMeant)))
     },
     doneAt: (name, since) => {
       const timeline = done.get(name)
       return (timeline && findLast(timeline, { since, heardUntil: at }, id)?.occurredAt) ?? null
     },
   }
+}
+
+/** When the first of these happened (ms UTC); null = none did. */
+function firstTime(found: readonly (Pick<Happened, 'occurredAt'> | null)[]): number | null {
+  const times = found.flatMap((one) => (one === null ? [] : [one.occurredAt]))
+  return times.length === 0 ? null : Math.min(...times)
 }
 
 function addTo(done: Map<string, Timeline>, name: string, event: Happened): void {

@@ -92,5 +92,13 @@ function toGuess(
 ): ReportRow {
   const isHere = nextAt - occurredAt <= quietMs
   const receivedAt = isHere ? nextAt : occurredAt
-  return { pageLoad: GUESSED_LOAD, batchNumber: null, receivedAt, reportedAt: occurredAt, path, isHere }
+  return {
+    pageLoad: GUESSED_LOAD,
+    batchNumber: null,
+    receivedAt,
+    reportedAt: occurredAt,
+    path,
+    isHere,
+    isReturn: false,
+  }
 }

@@ -7,23 +7,23 @@ import { findArrival, type Happened } from './timeline.ts'
 /** What settled a delivery while it waited, and when that came (ms UTC). */
 export type Stop = { id: number; at: number; verdict: Verdict }
 
-/** The first view or event that stopped it between when it came and when it was judged, as live (stops.ts). */
+/** The first visit or event that stopped it between when it came and when it was judged, as live (stops.ts). */
 export function findStop({ onlyIf = [] }: Pick<MessageContent, 'onlyIf'>, moment: Moment, person: Person): Stop | null {
-  let first: Stop | null = null
-  for (const rule of onlyIf) {
-    const found = stopOf(rule, moment, person)
-    if (found !== null && (first === null || found.id < first.id)) first = found
-  }
-  return first
+  return firstOf(onlyIf.map((rule) => stopOf(rule, moment, person)))
 }
 
-function stopOf(rule: Rule, moment: Moment, { views, done }: Person): Stop | null {
+/** The one that came first. */
+const firstOf = (stops: (Stop | null)[]): Stop | null =>
+  stops.reduce((first, stop) => (first === null || (stop !== null && stop.id < first.id) ? stop : first), null)
+
+function stopOf(rule: Rule, moment: Moment, { views, returns, done }: Person): Stop | null {
   const { triggeredAt, resultPath, dueAt } = moment
   const range = { afterId: moment.id, heardUntil: moment.at }
   if (rule.rule === 'notSeen' && resultPath !== null) {
     const isResult = ({ occurredAt, path }: Happened) =>
       occurredAt >= triggeredAt && path !== null && isSamePath(path, resultPath)
-    return toStop(rule, resultPath, findArrival(views, range, isResult))
+    const found = [views, returns].map((visits) => toStop(rule, resultPath, findArrival(visits, range, isResult)))
+    return firstOf(found)
   }
   const timeline = rule.rule === 'notDone' ? done.get(rule.event) : undefined
   if (rule.rule !== 'notDone' || timeline === undefined) return null

@@ -1,7 +1,7 @@
 /** A message, and what a few people do while it is live, each made from a seed: for tests that compare over many. */
 import type { MailSettings, MessageContent, Rule } from '../../../src/store/message-types.ts'
 import { DAY, HOUR } from '../../helper.ts'
-import { leave, MINUTE, page, track } from '../../messaging.ts'
+import { here, leave, MINUTE, page, track } from '../../messaging.ts'
 import { createRandom, type Random } from '../../random.ts'
 
 export type Settings = Pick<MailSettings, 'sendWindow' | 'timezone' | 'giveUpHours'>
@@ -186,17 +186,27 @@ function createTab({ pick, isOften, between }: Random) {
     const before = path
     // a batch keeps its last report only
     const longer = age + pick([1, MINUTE, 10 * MINUTE])
-    path = pick(['/wait', '/results/1', '/results/1/', '/results/2'])
-    const events = pick([
-      [page(path, age)],
-      [page(path, age)],
-      [leave(before, age)],
-      [track('paid', before, age)],
-      [page(path, age), track('ready', path, age)],
-      [page(path, longer), leave(path, age)],
-      [leave(before, longer), page(path, age)],
-      [leave(before, age), page(path, age)],
-    ])
+    const isBack = isOften(0.3)
+    if (!isBack) path = pick(['/wait', '/results/1', '/results/1/', '/results/2'])
+    const events = isBack
+      ? pick([
+          [here(before, age)],
+          [here(before, age)],
+          [here(before, longer), leave(before, age)],
+          [leave(before, longer), here(before, age)],
+          [here(before, longer), track('paid', before, age)],
+          [track('ready', before, longer), here(before, age)],
+        ])
+      : pick([
+          [page(path, age)],
+          [page(path, age)],
+          [leave(before, age)],
+          [track('paid', before, age)],
+          [page(path, age), track('ready', path, age)],
+          [page(path, longer), leave(path, age)],
+          [leave(before, longer), page(path, age)],
+          [leave(before, age), page(path, age)],
+        ])
     const id = isNumbered ? `${load}.${count}` : `${load}-${count}${end}`
     return { at: madeAt + age, does: 'report' as const, id, events }
   }

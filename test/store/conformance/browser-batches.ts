@@ -6,6 +6,7 @@ import { AT, batchWrite, BY, DAY, done, eventWrite, HOUR, newAccount } from '../
 
 const page = (path: string, occurredAt = AT): ReportedItem => ({ type: 'page', name: null, path, occurredAt })
 const leave = (path: string, occurredAt = AT): ReportedItem => ({ ...page(path, occurredAt), type: 'leave' })
+const here = (path: string, occurredAt = AT): ReportedItem => ({ ...page(path, occurredAt), type: 'here' })
 const action = (name: string, path: string): ReportedItem => ({ type: 'action', name, path, occurredAt: AT })
 
 export function testBrowserBatches(store: Fresh): void {
@@ -77,7 +78,7 @@ export function testBrowserBatches(store: Fresh): void {
     await send({ email, batchId: 'equal', at: AT + 1, items: [page('/one'), leave('/one'), action('x', '/one')] })
     await send({ email, batchId: 'silent', at: AT + 2, items: [action('x', '/one')] })
     const reports = await store().listReports(1, contactId, AT - 1)
-    const nameless = { pageLoad: null, batchNumber: null }
+    const nameless = { pageLoad: null, batchNumber: null, isReturn: false }
     expect(reports.toSorted((a, b) => a.reportedAt - b.reportedAt)).toEqual([
       { ...nameless, receivedAt: AT, reportedAt: AT - 1, path: '/two', isHere: true },
       { ...nameless, receivedAt: AT + 1, reportedAt: AT, path: '/one', isHere: false },
@@ -85,6 +86,27 @@ export function testBrowserBatches(store: Fresh): void {
     ])
     expect(await store().listReports(1, contactId, AT)).toHaveLength(2)
     expect(await store().listReports(2, contactId, 0)).toEqual([])
+  })
+
+  test('a return to an open page is kept as presence, each of them, and is no event', async () => {
+    const email = 'returns@example.com'
+    const contactId = await know(email)
+    const items = [here('/a', AT - 9), leave('/a', AT - 8), here('/a', AT - 5), here('/a', AT - 5)]
+    expect(await send({ email, batchId: 'load.4', items })).toEqual({ contactId, created: false, repeated: false })
+    expect(await send({ email, batchId: 'load.4', items })).toMatchObject({ repeated: true })
+    await store.reopen()
+    expect(await send({ email, batchId: 'load.4', items })).toMatchObject({ repeated: true })
+    const [first, last, ...others] = (await store().listReports(1, contactId, 0)).toSorted(
+      (a, b) => a.reportedAt - b.reportedAt,
+    )
+    const common = { batchNumber: 4, receivedAt: AT, path: '/a', isHere: true, isReturn: true }
+    expect(first).toEqual({ ...common, pageLoad: expect.any(Number), reportedAt: AT - 9 })
+    expect(last).toEqual({ ...common, pageLoad: first?.pageLoad ?? 0, reportedAt: AT - 5 })
+    expect(others).toEqual([])
+    expect(await list(contactId)).toEqual([['event', 'known', null, 'api', AT, AT]])
+    expect(await store().findContact(1, email)).toMatchObject({ firstSeenAt: null, lastSeenAt: null })
+    done(await store().eraseContact({ ...BY, appId: 1, email }))
+    expect(await store().listReports(1, contactId, 0)).toEqual([])
   })
 
   test('page loads are told apart by what stands before the dot', async () => {
@@ -227,7 +249,11 @@ export function testSites(store: Fresh): void {
       [2, 'size2@example.com', at],
     ] as const) {
       const person = { accountId: `acc_${appId}`, appId, email, at: when, createContact: true }
-      done(await store().recordBatch(batchWrite({ ...person, batchId: `${when}`, items: [leave('/'), leave('/')] })))
+      done(
+        await store().recordBatch(
+          batchWrite({ ...person, batchId: `${when}`, items: [here('/', when - 1), leave('/', when)] }),
+        ),
+      )
     }
     done(await store().setPlan({ ...change(2), plan: { snippetLimits: false } }))
     const size = { appId: 1, email: 'size1@example.com', items: 2 }
