@@ -2,9 +2,9 @@
 interface Service {
   (name?: unknown, given?: unknown): void
   /** The calls that wait, as the stub's arguments; once the script is there, what is pushed is called at once. */
-  q?: { push(...calls: ArrayLike<unknown>[]): unknown; splice(start: number): ArrayLike<unknown>[] }
-  /** Says that the script is there. */
-  v?: 1
+  q?: { push(...calls: Iterable<unknown>[]): unknown; splice(start: number): Iterable<unknown>[] }
+  /** The site of the script that is there. */
+  v?: string
 }
 
 declare var service: Service

@@ -2,5 +2,5 @@
 window.service =
   window.service ||
   function () {
-    ;(service.q = service.q || ([] as ArrayLike<unknown>[])).push(arguments)
+    ;(service.q = service.q || ([] as Iterable<unknown>[])).push(arguments)
   }

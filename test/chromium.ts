@@ -1,12 +1,12 @@
 /**
- * A real Chromium, started once per test file: the one at CHROMIUM_PATH, Debian's, or else the package's, which is a
- * browser without windows: no tab of it is ever hidden, and no page is kept for going back.
+ * A real Chromium, started once per test file: the one at CHROMIUM_PATH, Debian's, or else the npm package's, which has
+ * windows instead of tabs, no back/forward cache and no prerendering. Where none runs, importing this fails.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import packed from '@sparticuz/chromium'
-import { type Browser, type BrowserContext, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 
 const DEBIAN = '/usr/bin/chromium'
 const READY_MS = 20_000
@@ -21,37 +21,40 @@ const WORDS = [
   '--disable-dev-shm-usage',
 ]
 
-export type Found = {
+type Found = {
   path: string
-  /** with tabs that can be hidden, pages that are kept for going back, and prerendering */
+  /** with tabs, a back/forward cache and prerendering */
   isWhole: boolean
 }
 
 export type OpenChromium = {
   browser: Browser
-  /** Of the user's own profile: tabs here are hidden when another comes to the front, as in life. */
+  /** Of the user's own profile: a page here is hidden when another is brought to the front, as in life. */
   window: BrowserContext
   close(): Promise<void>
 }
 
-/** Null where none can be had. @throws Error in continuous integration, where no test may be skipped */
-async function findChromium(): Promise<Found | null> {
+async function findChromium(): Promise<Found> {
   const installed = process.env.CHROMIUM_PATH ?? (existsSync(DEBIAN) ? DEBIAN : null)
   if (installed !== null) return { path: installed, isWhole: true }
-  if (process.env.CI) throw new Error('there is no Chromium; install it, or say where it is with CHROMIUM_PATH')
   const path = await packed.executablePath().catch(() => null)
   const runs = path !== null && Bun.spawnSync([path, '--version'], { stdout: 'ignore', stderr: 'ignore' }).success
-  console.warn(runs ? 'tests that need a whole Chromium are skipped' : 'tests in Chromium are skipped: there is none')
-  return runs ? { path, isWhole: false } : null
+  if (runs) return { path, isWhole: false }
+  throw new Error('No Chromium runs here. Install the package chromium, or set CHROMIUM_PATH.')
 }
 
-/** What `describe.skipIf` asks for. */
-export const FOUND = await findChromium()
+const FOUND = await findChromium()
+
+/** @throws Error in the npm package's Chromium, which cannot do what the test is about */
+export function requireWholeChromium(): void {
+  if (!FOUND.isWhole)
+    throw new Error('This test needs a whole Chromium. Install the package chromium, or set CHROMIUM_PATH.')
+}
 
 /** A browser process that opens `url`, driven by nobody. */
 export function startChromium(url: string, words: string[] = []): { profile: string; stop(): Promise<void> } {
   const profile = mkdtempSync(join(tmpdir(), 'eventpost-chromium-'))
-  const command = [FOUND?.path ?? DEBIAN, ...WORDS, `--user-data-dir=${profile}`, ...words, url]
+  const command = [FOUND.path, ...WORDS, `--user-data-dir=${profile}`, ...words, url]
   const child = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM')
@@ -73,6 +76,35 @@ export async function openChromium(): Promise<OpenChromium> {
     await stop()
   }
   return { browser, window, close }
+}
+
+/** Shows a page of a browser's window, and hides the others. */
+export async function bringToFront(page: Page): Promise<void> {
+  if (FOUND.isWhole) return page.bringToFront()
+  for (const one of page.context().pages()) if (one !== page) await setWindow(one, 'minimized')
+  await setWindow(page, 'normal')
+}
+
+/** Opens a page behind the one in front, as a middle click does. */
+export async function openBehind(front: Page, url: string): Promise<Page> {
+  const context = front.context()
+  const session = await context.newCDPSession(front)
+  const coming = context.waitForEvent('page')
+  const [name, how] = ['Target.createTarget' as const, FOUND.isWhole ? { background: true } : MINIMIZED]
+  await session.send(name, { url, ...how })
+  const page = await coming
+  // a hidden tab draws no frames, on which other ways of waiting rest; the script is there when all is loaded
+  await page.waitForLoadState()
+  return page
+}
+
+const MINIMIZED = { newWindow: true, windowState: 'minimized' } as const
+
+async function setWindow(page: Page, windowState: 'minimized' | 'normal'): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  const { windowId } = await session.send('Browser.getWindowForTarget')
+  await session.send('Browser.setWindowBounds', { windowId, bounds: { windowState } })
+  await session.detach()
 }
 
 async function readPort(file: string): Promise<string> {

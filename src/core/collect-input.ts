@@ -73,7 +73,7 @@ export function readBatchInput(body: Body, now: number): { input: BatchFields } 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 const isBatchId = (value: unknown): value is string => typeof value === 'string' && BATCH_ID.test(value)
 
-/** The items, or what is wrong with one of them. */
+/** The items in the order in which they happened, or what is wrong with one of them. */
 function readItems(value: unknown, now: number): ReportedItem[] | keyof typeof MESSAGES {
   if (!Array.isArray(value) || value.length < 1 || value.length > MAX_BATCH_ITEMS) return 'events'
   const items: ReportedItem[] = []
@@ -82,7 +82,8 @@ function readItems(value: unknown, now: number): ReportedItem[] | keyof typeof M
     if (typeof item === 'string') return item
     items.push(item)
   }
-  return items
+  // the script holds a path back for a moment, and actions on it are reported before it
+  return items.sort((a, b) => a.occurredAt - b.occurredAt)
 }
 
 function readItem(value: unknown, now: number): ReportedItem | keyof typeof MESSAGES {

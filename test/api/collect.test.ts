@@ -86,6 +86,14 @@ describe('202', () => {
     expect(await counted()).toEqual(before)
   })
 
+  test('what one request reports is stored in the order in which it happened', async () => {
+    const one = await open()
+    const events = [track('saved', '/b', 70), page('/b', 100), track('opened', '/b', 70), page('/c', 10)]
+    expect(codeOf(await send(one, report(one.first, { events })))).toBe('202 true')
+    const stored = (await listEvents(one)).map(({ event, path }) => event ?? path)
+    expect(stored).toEqual(['/c', 'opened', 'saved', '/b'])
+  })
+
   test('what follows the path is cut, and no trace of it is kept', async () => {
     const one = await open()
     await one.setPlan({ snippetLimits: false })

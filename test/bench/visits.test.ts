@@ -1,6 +1,6 @@
 /** A few visits of each kind of `bun run lab:visits`: whoever is written to is right, and the plain rule is not. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { FOUND } from '../chromium.ts'
+import { requireWholeChromium } from '../chromium.ts'
 import { runVisits, scoreVisits } from './visits/run.ts'
 
 const VISITS = 30
@@ -8,8 +8,9 @@ const LANES = 2
 const SEED = 2_000
 
 setDefaultTimeout(240_000)
-describe.skipIf(!FOUND?.isWhole)('visits in a real browser', () => {
+describe('visits in a real browser', () => {
   test('are judged as their truth asks, each of them, and the plain rule is often wrong', async () => {
+    requireWholeChromium()
     const visited = await runVisits({ visits: VISITS, lanes: LANES, seed: SEED })
     const wrong = visited.filter(({ right, service }) => service !== right)
     expect(wrong).toEqual([])

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import type { BrowserContext, Page } from 'playwright-core'
-import { FOUND, type OpenChromium, openChromium } from '../chromium.ts'
+import { type OpenChromium, openChromium } from '../chromium.ts'
 import { type Collector, quiet, startCollector, until } from '../snippet/collector.ts'
 import { tagOf } from '../snippet/site.ts'
 import { startSite } from './site.ts'
@@ -21,7 +21,7 @@ let page: Page
 
 setDefaultTimeout(TEST_MS)
 beforeAll(async () => {
-  if (FOUND) [browser, collector] = await Promise.all([openChromium(), startCollector()])
+  ;[browser, collector] = await Promise.all([openChromium(), startCollector()])
 })
 afterAll(async () => {
   await browser?.close()
@@ -30,7 +30,6 @@ afterAll(async () => {
 })
 
 beforeEach(async () => {
-  if (!FOUND) return
   collector.clear()
   await profile?.close()
   await site?.stop()
@@ -58,7 +57,7 @@ async function expectTold(expected: string[]): Promise<void> {
 const sentTo = (path: string) =>
   collector.recorded.filter(({ url }) => url === path).map(({ text, headers }) => ({ body: JSON.parse(text), headers }))
 
-describe.skipIf(!FOUND)('the demo', () => {
+describe('the demo', () => {
   test('adds who signs in, and proves who they are', async () => {
     await signIn(' Ada@Example.com', 'Ada')
     await page.click('#banner [value=yes]')

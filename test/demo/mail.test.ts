@@ -5,7 +5,7 @@ import { FIRST_MESSAGES } from '../../src/core/message-drafts.ts'
 import { readPresence } from '../../src/core/presence.ts'
 import { publicId } from '../../src/core/public-ids.ts'
 import { type Served, serveTest, signIn } from '../browser/chromium.ts'
-import { FOUND, type OpenChromium, openChromium } from '../chromium.ts'
+import { type OpenChromium, openChromium } from '../chromium.ts'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
 import { readMail } from '../mail/reading.ts'
 import { createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
@@ -21,7 +21,7 @@ const HEADLINE = 'Your 12 pictures are ready.'
 let browser: OpenChromium
 const ends: (() => Promise<unknown>)[] = []
 beforeAll(async () => {
-  if (FOUND) browser = await openChromium()
+  browser = await openChromium()
 })
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end()
@@ -123,7 +123,7 @@ async function readPage({ service }: Whole, path: string): Promise<string> {
 
 const personPath = async (whole: Whole): Promise<string> => `people/${publicId('con', (await findAda(whole))?.id ?? 0)}`
 
-describe.skipIf(!FOUND)('whoever starts a job', () => {
+describe('whoever starts a job', () => {
   test('and leaves gets one mail, opens the result from it, and ends it there', async () => {
     const mail = await startMailServer()
     ends.push(mail.stop)

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { type Served, serveTest } from '../browser/chromium.ts'
-import { FOUND, type OpenChromium, openChromium } from '../chromium.ts'
+import { type OpenChromium, openChromium } from '../chromium.ts'
 import { EVENTS } from '../helper.ts'
 import { until } from '../snippet/collector.ts'
 import { tagOf } from '../snippet/site.ts'
@@ -14,7 +14,7 @@ let browser: OpenChromium
 let service: Served
 
 beforeAll(async () => {
-  if (FOUND) [browser, service] = await Promise.all([openChromium(), serveTest()])
+  ;[browser, service] = await Promise.all([openChromium(), serveTest()])
 })
 afterAll(async () => {
   await browser?.close()
@@ -49,7 +49,7 @@ async function storedOf(email: string): Promise<string[]> {
   return (body.data ?? []).map(({ type, event, path, via }) => `${via} ${type} ${event ?? path}`).reverse()
 }
 
-describe.skipIf(!FOUND)('a customer with the demo site', () => {
+describe('a customer with the demo site', () => {
   test('sees the pages and actions of who is signed in, and the results of their server', async () => {
     const { site, page, close } = await openSite(service.first.identitySecret)
     await signIn(page, site.url, 'ada@example.com')

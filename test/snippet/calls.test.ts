@@ -1,17 +1,15 @@
 /** The calls of snippet/snippet.ts: identify, reset, track, and what is no call (design: behaviours 1 to 4 and 7). */
 import { describe, expect, test } from 'bun:test'
-import { FOUND } from '../chromium.ts'
 import { until } from './collector.ts'
-import { identify, proofOf, SITE_ID, useBench } from './site.ts'
+import { identify, proofOf, SITE_ID, useBench, LOADED } from './site.ts'
 
 const bench = useBench()
 const GRACE = 'grace@example.com'
-const loaded = 'window.service?.v === 1'
 
 const WARNINGS = {
-  call: 'unknown call',
-  identify: 'identify needs email, lowercase hex signature',
-  track: 'track needs 1 to 64 letters, digits, _ . : -',
+  call: 'bad call',
+  identify: 'bad email or signature',
+  track: 'bad action name',
 }
 
 const INVALID: [name: keyof typeof WARNINGS, calls: string[]][] = [
@@ -59,7 +57,7 @@ const INVALID: [name: keyof typeof WARNINGS, calls: string[]][] = [
   ],
 ]
 
-describe.skipIf(!FOUND)('a call', () => {
+describe('a call', () => {
   test('before the script is there takes effect, and after', async () => {
     bench.site().serve({ calls: `${identify()}; service('track', 'before')` })
     const { page } = await bench.openPage('/a')
@@ -81,7 +79,7 @@ describe.skipIf(!FOUND)('a call', () => {
 
   test.each(INVALID)('that is no %s answers nothing, warns once and sends nothing', async (name, calls) => {
     const { page, said } = await bench.openPage()
-    await page.waitForFunction(loaded)
+    await page.waitForFunction(LOADED)
     for (const call of calls) expect(await page.evaluate(`${call} === undefined`)).toBe(true)
     await bench.expectTold([])
     expect(said).toEqual([`service: ${WARNINGS[name]}`])
@@ -95,7 +93,7 @@ describe.skipIf(!FOUND)('a call', () => {
     ["(({ proxy, revoke }) => (revoke(), service('identify', proxy)))(Proxy.revocable({}, {}))"],
   ])('%s harms nobody', async (call) => {
     const { page, said } = await bench.openPage()
-    await page.waitForFunction(loaded)
+    await page.waitForFunction(LOADED)
     expect(await page.evaluate(call)).toBeUndefined()
     await page.evaluate(identify())
     await bench.expectTold(['ada page /a'])
@@ -113,7 +111,7 @@ describe.skipIf(!FOUND)('a call', () => {
   test('through the stub or its queue, kept from before the script came, still works', async () => {
     bench.site().serve({ calls: `service('track', 'zero'); window.kept = { stub: service, queue: service.q }` })
     const { page } = await bench.openPage()
-    await page.waitForFunction(loaded)
+    await page.waitForFunction(LOADED)
     expect(await page.evaluate('kept.stub !== service')).toBe(true)
     await page.evaluate(`kept.stub('track', 'one'); kept.queue.push(['track', 'two']); kept.stub(...${toCall(GRACE)})`)
     await bench.expectTold(['zero', 'one', 'two'].map((name) => `grace track ${name} /a`).concat('grace page /a'))
@@ -122,7 +120,7 @@ describe.skipIf(!FOUND)('a call', () => {
 
 const toCall = (email: string): string => JSON.stringify(['identify', proofOf(email)])
 
-describe.skipIf(!FOUND)('identify', () => {
+describe('identify', () => {
   test('is not called: nothing is sent', async () => {
     bench.site().serve({ calls: `service('track', 'saved')` })
     const { page } = await bench.openPage()
@@ -132,7 +130,7 @@ describe.skipIf(!FOUND)('identify', () => {
 
   test('makes the page of that moment known, not the ones before', async () => {
     const { page } = await bench.openPage('/a')
-    await page.waitForFunction(loaded)
+    await page.waitForFunction(LOADED)
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await page.evaluate(identify())
     await bench.expectTold(['ada page /b'])
@@ -157,7 +155,7 @@ describe.skipIf(!FOUND)('identify', () => {
   })
 })
 
-describe.skipIf(!FOUND)('reset', () => {
+describe('reset', () => {
   test('sends what waits, and that they left, under the person it belongs to, and forgets them', async () => {
     bench.site().serve({ calls: identify() })
     const { page } = await bench.openPage()
@@ -191,16 +189,16 @@ describe.skipIf(!FOUND)('reset', () => {
 
   test('empties what nobody was signed in for', async () => {
     const { page } = await bench.openPage()
-    await page.waitForFunction(loaded)
+    await page.waitForFunction(LOADED)
     await page.evaluate(`service('track', 'early'); service('reset'); ${identify()}`)
     await bench.expectTold(['ada page /a'])
   })
 })
 
-describe.skipIf(!FOUND)('track', () => {
+describe('track', () => {
   test('carries the path of its own moment', async () => {
     const { page } = await bench.openPage('/a')
-    await page.waitForFunction(loaded)
+    await page.waitForFunction(LOADED)
     await page.evaluate(`service('track', 'Aa0_.:-'); history.pushState(0, '', '/b'); service('track', 'on-b')`)
     await page.evaluate(identify())
     await bench.expectTold(['ada track Aa0_.:- /a', 'ada track on-b /b', 'ada page /b'])
@@ -208,7 +206,7 @@ describe.skipIf(!FOUND)('track', () => {
 
   test('keeps 50 until somebody is signed in, the page among them, the latest, and sends 20 at a time', async () => {
     const { page } = await bench.openPage()
-    await page.waitForFunction(loaded)
+    await page.waitForFunction(LOADED)
     await page.evaluate(`for (let i = 1; i <= 60; i++) service('track', 'n' + i)`)
     await page.evaluate(identify())
     await until(() => bench.collector().told().length >= 50, bench.collector().told)

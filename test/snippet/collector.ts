@@ -10,8 +10,8 @@ export const SCRIPT = readFileSync(join(ASSETS, 's.js'))
 export const STUB = readFileSync(join(ASSETS, 'stub.js'), 'utf8')
 
 const WAIT_MS = 20_000
-/** Longer than a request takes to come. */
-const QUIET_MS = 150
+/** Longer than a report takes to come, with the time for which the script holds a path. */
+const QUIET_MS = 250
 
 type Item = { type: string; name?: string; path: string; age: number }
 export type Sent = { v: number; site: string; email: string; signature: string; id: string; events: Item[] }

@@ -1,16 +1,14 @@
 /** Consent in snippet/snippet.ts (spec 3.1; design: behaviours 5 to 7 and 12). */
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { FOUND } from '../chromium.ts'
 import { quiet, until } from './collector.ts'
-import { identify, useBench } from './site.ts'
+import { identify, useBench, LOADED } from './site.ts'
 
 const bench = useBench()
 const IDENTIFY = identify()
 const GRANT = `service('consent', true)`
 const WITHDRAW = `service('consent', false)`
 const TRACK = `service('track', 'saved')`
-const loaded = 'window.service?.v === 1'
 
 const gated = { tag: { requiresConsent: true } }
 
@@ -34,13 +32,13 @@ const MOMENTS = ['in the stub', 'in one task', 'one by one'] as const
 async function openWith(moment: (typeof MOMENTS)[number], calls: string[], served = gated) {
   bench.site().serve({ ...served, ...(moment === 'in the stub' ? { calls: calls.join(';') } : {}) })
   const opened = await bench.openPage()
-  await opened.page.waitForFunction(loaded)
+  await opened.page.waitForFunction(LOADED)
   const parts = moment === 'in the stub' ? [] : moment === 'in one task' ? [calls.join(';')] : calls
   for (const part of parts) await opened.page.evaluate(part)
   return opened
 }
 
-describe.skipIf(!FOUND).each(MOMENTS)('with consent required, %s', (moment) => {
+describe.each(MOMENTS)('with consent required, %s', (moment) => {
   test.each([
     ['consent, identify', [GRANT, IDENTIFY, TRACK], ['ada page /a', 'ada track saved /a']],
     ['identify, consent', [IDENTIFY, TRACK, GRANT], ['ada page /a', 'ada track saved /a']],
@@ -59,19 +57,19 @@ describe.skipIf(!FOUND).each(MOMENTS)('with consent required, %s', (moment) => {
   })
 })
 
-describe.skipIf(!FOUND)('data-consent', () => {
+describe('data-consent', () => {
   test.each(['', '=""', '="Required"', '="true"', '="false"', '="no"'])('%s gates, as any does', async (value) => {
     const head = bench.site().tag().replace('data-site', `data-consent${value} data-site`)
     bench.site().serve({ head: `${head}<script>${IDENTIFY}</script>` })
     const { page } = await bench.openPage()
-    await page.waitForFunction(loaded)
+    await page.waitForFunction(LOADED)
     await bench.expectTold([])
     await page.evaluate(GRANT)
     await bench.expectTold(['ada page /a'])
   })
 })
 
-describe.skipIf(!FOUND)('while consent is missing', () => {
+describe('while consent is missing', () => {
   test('nothing is asked of the service but the script', async () => {
     const { page } = await openWith('in the stub', [IDENTIFY, TRACK])
     await page.evaluate(`history.pushState(0, '', '/b')`)
@@ -99,7 +97,7 @@ describe.skipIf(!FOUND)('while consent is missing', () => {
   })
 })
 
-describe.skipIf(!FOUND)('consent that is withdrawn', () => {
+describe('consent that is withdrawn', () => {
   test('in the same task sends nothing, with the attribute or without', async () => {
     for (const served of [gated, { tag: { requiresConsent: false } }]) {
       await openWith('in the stub', [GRANT, IDENTIFY, TRACK, WITHDRAW], served)
@@ -157,7 +155,7 @@ describe.skipIf(!FOUND)('consent that is withdrawn', () => {
   })
 })
 
-describe.skipIf(!FOUND)('Global Privacy Control', () => {
+describe('Global Privacy Control', () => {
   const signal = `Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })`
   const head = { tag: { respectsGpc: true } }
 

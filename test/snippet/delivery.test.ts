@@ -1,9 +1,8 @@
 /** How snippet/snippet.ts delivers: batches, retries, refusals (design: behaviour 11). Time is moved, not waited for. */
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { FOUND } from '../chromium.ts'
 import { quiet, type Reply, until } from './collector.ts'
-import { identify, type Opened, proofOf, useBench } from './site.ts'
+import { identify, type Opened, proofOf, useBench, LOADED } from './site.ts'
 
 const bench = useBench()
 const IDENTIFY = identify()
@@ -46,7 +45,7 @@ async function openOffline(): Promise<Opened> {
   bench.site().serve({ calls: '' })
   const opened = await openStopped()
   const { page } = opened
-  await page.waitForFunction('window.service?.v === 1')
+  await page.waitForFunction(LOADED)
   await page.context().setOffline(true)
   await page.evaluate(IDENTIFY)
   for (let minute = 0; minute < 10; minute++) await move(page, 60_000)
@@ -67,7 +66,7 @@ async function moveUntil(page: Page, count: number, stepMs = 500): Promise<numbe
   return movedMs
 }
 
-describe.skipIf(!FOUND)('a request', () => {
+describe('a request', () => {
   test('is a text for which the browser asks no permission, and outlives the page', async () => {
     bench.site().serve({
       calls: `window.fetch = new Proxy(fetch, { apply(real, self, given) {
@@ -83,7 +82,7 @@ describe.skipIf(!FOUND)('a request', () => {
   test('of the longest names and paths is under 30 KB', async () => {
     const email = `${'a'.repeat(242)}@example.com`
     const { page } = await bench.openPage(`/${'ü'.repeat(600)}`)
-    await page.waitForFunction('window.service?.v === 1')
+    await page.waitForFunction(LOADED)
     await page.evaluate(`for (let i = 0; i < 40; i++) service('track', 'x'.repeat(64)); ${identify(email)}`)
     await until(() => bench.collector().told().length === 41, bench.collector().told)
     const sizes = calls().map(({ text }) => Buffer.byteLength(text))
@@ -92,13 +91,13 @@ describe.skipIf(!FOUND)('a request', () => {
 
   test('says how long ago each thing happened, at most a day', async () => {
     const { page } = await bench.openPage('/a', {}, (context) => context.clock.install())
-    await page.waitForFunction('window.service?.v === 1')
+    await page.waitForFunction(LOADED)
     await page.evaluate(`service('track', 'days-ago')`)
     await page.clock.fastForward(72 * HOUR_MS)
     await page.evaluate(`service('track', 'an-hour-ago')`)
     await page.clock.fastForward(HOUR_MS)
     await page.evaluate(IDENTIFY)
-    await page.clock.runFor(10)
+    await page.clock.runFor(100)
     await bench.expectTold(['ada track days-ago /a', 'ada track an-hour-ago /a', 'ada page /a'])
     const ages = bench
       .collector()
@@ -111,7 +110,7 @@ describe.skipIf(!FOUND)('a request', () => {
   })
 })
 
-describe.skipIf(!FOUND)('what was not taken', () => {
+describe('what was not taken', () => {
   const LIMITED = 'More than 600 page views and actions per hour came from this person.'
 
   test.each<[string, Reply, said: string[]]>([
@@ -179,7 +178,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   test('and waits for Retry-After holds up nobody but its person', async () => {
     const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
     await page.evaluate(`service('track', 'hers'); ${identify(GRACE)}`)
-    await page.clock.runFor(10)
+    await page.clock.runFor(100)
     await bench.expectTold(['ada page /a', 'grace page /a'])
     await page.clock.runFor(59_500)
     await quiet()
@@ -194,7 +193,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
       await page.evaluate(
         `dispatchEvent(new PageTransitionEvent('pageshow')); dispatchEvent(new Event('visibilitychange'))`,
       )
-      await page.clock.runFor(10)
+      await page.clock.runFor(100)
     }
     await quiet()
     expect(calls()).toHaveLength(1)
@@ -225,9 +224,9 @@ describe.skipIf(!FOUND)('what was not taken', () => {
     // a wait that no slow machine outlasts
     const { page } = await openAgainst({ status: 503, headers: { 'Retry-After': '60' } }, { status: 202 })
     await page.evaluate(`history.pushState(0, '', '/b')`)
-    await page.clock.runFor(10)
+    await page.clock.runFor(100)
     await page.evaluate(`history.pushState(0, '', '/c')`)
-    await page.clock.runFor(10)
+    await page.clock.runFor(100)
     await quiet()
     expect(calls()).toHaveLength(1)
     await moveUntil(page, 3)
@@ -270,7 +269,7 @@ describe.skipIf(!FOUND)('what was not taken', () => {
   })
 })
 
-describe.skipIf(!FOUND)('a refusal', () => {
+describe('a refusal', () => {
   const INVALID = { status: 401, body: { ok: false, error: 'invalid_signature', message: 'Invalid signature' } }
 
   test.each([400, 401, 403, 404, 413])('of %d stops for that person, and says the reason', async (status) => {
@@ -293,7 +292,7 @@ describe.skipIf(!FOUND)('a refusal', () => {
     const { page, said } = await openAgainst(INVALID, { status: 202 })
     await until(() => said.length === 1, ids)
     await page.evaluate(`service('track', 'lost'); ${identify(GRACE)}`)
-    await page.clock.runFor(10)
+    await page.clock.runFor(100)
     await bench.expectTold(['ada page /a', 'grace page /a'])
     expect(bench.collector().bodies()[1]).toMatchObject(proofOf(GRACE))
   })

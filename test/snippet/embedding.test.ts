@@ -1,15 +1,18 @@
 /** snippet/snippet.ts in pages that make it hard: policies, sandboxes, frames, twice (design: behaviours 10 and 12). */
 import { describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Frame } from 'playwright-core'
 import { makeSnippetPolicy } from '../../src/core/snippet-tag.ts'
-import { FOUND } from '../chromium.ts'
-import { SCRIPT, STUB } from './collector.ts'
-import { identify, useBench } from './site.ts'
+import { SCRIPT, STUB, until } from './collector.ts'
+import { identify, LOADED, SITE_ID, useBench } from './site.ts'
 
 const bench = useBench()
 const IDENTIFY = identify()
-const loaded = 'window.service?.v === 1'
 
-describe.skipIf(!FOUND)('under a Content-Security-Policy', () => {
+describe('under a Content-Security-Policy', () => {
   const policyOf = (more = ''): string =>
     `default-src 'none'; img-src data:; ${makeSnippetPolicy({ baseUrl: bench.collector().url(), stub: STUB })}${more}`
 
@@ -22,7 +25,7 @@ describe.skipIf(!FOUND)('under a Content-Security-Policy', () => {
     const { page, said } = await bench.openPage('/a?x=1')
     const broken: string[] = []
     page.on('console', (message) => message.type() === 'error' && broken.push(message.text()))
-    await page.waitForFunction(loaded)
+    await page.waitForFunction(LOADED)
     await page.evaluate(`${IDENTIFY}; service('track', 'saved')`)
     await bench.expectTold(['ada page /a', 'ada track saved /a'])
     expect([said, broken]).toEqual([[], []])
@@ -32,21 +35,21 @@ describe.skipIf(!FOUND)('under a Content-Security-Policy', () => {
     const policy = policyOf().replace(/connect-src .*/, "connect-src 'none'")
     bench.site().serve({ headers: { 'Content-Security-Policy': policy } })
     const { page, said } = await bench.openPage('/a')
-    await page.waitForFunction(loaded)
+    await page.waitForFunction(LOADED)
     await page.evaluate(IDENTIFY)
     await bench.expectTold([])
     expect(said).toEqual([])
   })
 })
 
-describe.skipIf(!FOUND)('in a frame', () => {
+describe('in a frame', () => {
   const frame = (src: string): string => `<iframe src="${src}"></iframe>`
 
   test('of the same origin, whose parent has it, it is silent', async () => {
     bench.site().serve({ calls: IDENTIFY, body: frame('/inner') })
     bench.site().serve({ calls: `${IDENTIFY}; service('track', 'inside')` }, '/inner')
     const { page } = await bench.openPage('/outer')
-    await page.frames()[1]?.waitForFunction(loaded)
+    await page.frames()[1]?.waitForFunction(LOADED)
     await bench.expectTold(['ada page /outer'])
   })
 
@@ -56,7 +59,7 @@ describe.skipIf(!FOUND)('in a frame', () => {
     bench.site().serve({ head: `<script>${STUB};${late}</script>`, body: frame('/inner') })
     bench.site().serve({ calls: IDENTIFY }, '/inner')
     const { page } = await bench.openPage('/outer')
-    await page.waitForFunction(loaded)
+    await page.waitForFunction(LOADED)
     await bench.expectTold([])
   })
 
@@ -75,15 +78,94 @@ describe.skipIf(!FOUND)('in a frame', () => {
   })
 })
 
-describe.skipIf(!FOUND)('the script', () => {
+describe('where the address is not http', () => {
+  const html = () => `<!doctype html>${bench.site().tag()}<script>${IDENTIFY}; service('track', 'saved')</script>`
+
+  /** The document is there, script and all, and nothing came of it. */
+  async function expectSilent(frame: Frame, protocol: string): Promise<void> {
+    await frame.waitForLoadState()
+    expect(await frame.evaluate('location.protocol')).toBe(protocol)
+    await bench.expectTold([])
+    expect(bench.collector().recorded.map(({ url }) => url)).toEqual(['/s.js'])
+    await frame.evaluate(`service('reset'); dispatchEvent(new Event('pagehide'))`)
+    await bench.expectTold([])
+  }
+
+  test('a saved page reports nothing', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'eventpost-saved-'))
+    const file = join(folder, 'page.html')
+    writeFileSync(file, html())
+    const { page, said } = await bench.openPage(pathToFileURL(file).href)
+    await expectSilent(page.mainFrame(), 'file:')
+    expect(said).toEqual([])
+    rmSync(folder, { recursive: true })
+  })
+
+  test.each([
+    ['srcdoc', 'about:', 'frame.srcdoc = html'],
+    ['blob:', 'blob:', `frame.src = URL.createObjectURL(new Blob([html], { type: 'text/html' }))`],
+  ])('a frame of %s reports nothing', async (_, protocol, fill) => {
+    bench.site().serve({ head: '<title>outer</title>' })
+    const { page, said } = await bench.openPage('/outer')
+    await page.evaluate(`{ const html = ${JSON.stringify(html())}, frame = document.createElement('iframe')
+      ${fill}; document.body.append(frame) }`)
+    await until(() => bench.collector().recorded.length === 1, bench.collector().told)
+    const frame = page.frames()[1]
+    if (!frame) throw new Error('there is no frame')
+    await expectSilent(frame, protocol)
+    expect(said).toEqual([])
+  })
+})
+
+describe('the script', () => {
   test('twice in a page works once', async () => {
     const tag = bench.site().tag()
     bench.site().serve({ head: tag + tag, calls: IDENTIFY, body: tag })
-    const { page } = await bench.openPage('/a')
+    const { page, said } = await bench.openPage('/a')
     await page.waitForLoadState()
+    await bench.expectTold(['ada page /a'])
     await page.evaluate(`service('track', 'saved'); history.pushState(0, '', '/b')`)
     await bench.expectTold(['ada page /a', 'ada track saved /a', 'ada page /b'])
     expect(bench.collector().recorded.filter(({ url }) => url === '/s.js').length).toBeGreaterThan(0)
+    expect(said).toEqual([])
+  })
+
+  test('of a second tag with another site does nothing, and says so', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    const { page, said } = await bench.openPage('/a')
+    await page.waitForFunction(LOADED)
+    const src = `${bench.collector().url()}/s.js`
+    await page.evaluate(`new Promise((onload) => {
+      const second = Object.assign(document.createElement('script'), { src: '${src}', onload })
+      second.dataset.site = 'site_other'
+      document.head.append(second)
+    }).then(() => {})`)
+    await bench.expectTold(['ada page /a'])
+    expect(
+      bench
+        .collector()
+        .bodies()
+        .map(({ site }) => site),
+    ).toEqual([SITE_ID])
+    expect(said).toEqual([`service: already loaded for ${SITE_ID}`])
+  })
+
+  test('as a module does nothing, and says so', async () => {
+    const head = bench.site().tag().replace('<script async', '<script type="module"')
+    bench.site().serve({ head, calls: IDENTIFY })
+    const { page, said } = await bench.openPage('/a')
+    await page.waitForLoadState()
+    await bench.expectTold([])
+    expect(said).toEqual(['service: remove type="module"'])
+  })
+
+  test('of a tag without a site reports, and the service says what is missing', async () => {
+    bench.collector().replyWith({ status: 400, body: { message: 'Send the site ID.' } })
+    const head = bench.site().tag().replace(`data-site="${SITE_ID}"`, '')
+    bench.site().serve({ head: head + head, calls: IDENTIFY })
+    const { said } = await bench.openPage('/a')
+    await bench.expectTold(['ada page /a'])
+    expect(said).toEqual(['service: Send the site ID.'])
   })
 
   test('finds the service beside itself, under any path', async () => {

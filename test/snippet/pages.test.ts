@@ -1,9 +1,9 @@
 /** Which pages snippet/snippet.ts reports, and what of their address (spec 4.5; design: behaviours 8 and 9). */
-import { describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import type { BrowserContext } from 'playwright-core'
-import { FOUND } from '../chromium.ts'
 import { quiet, until } from './collector.ts'
-import { identify, useBench } from './site.ts'
+import { identify, LOADED, useBench } from './site.ts'
 
 const bench = useBench()
 const IDENTIFY = identify()
@@ -16,6 +16,28 @@ const withoutNavigation = (context: BrowserContext): Promise<unknown> =>
   context.addInitScript(`delete window.navigation`)
 const withNavigation = (): void => undefined
 
+const HOUR_MS = 3_600_000
+
+/** From here on only the test moves the clock of its pages. */
+async function stopClock(context: BrowserContext): Promise<void> {
+  await context.clock.install()
+  await context.clock.pauseAt(Date.now() + HOUR_MS)
+}
+
+/** A page whose path was reported and whose clock stands still. */
+async function openStopped(url: string, prepare: (context: BrowserContext) => unknown) {
+  bench.site().serve({ calls: IDENTIFY })
+  const opened = await bench.openPage(url, {}, async (context) => {
+    await prepare(context)
+    await stopClock(context)
+  })
+  await opened.page.waitForFunction(LOADED)
+  await opened.page.clock.runFor(100)
+  await bench.expectTold([`ada page ${url}`])
+  bench.collector().forget()
+  return opened
+}
+
 async function openIdentified(url = '/a', prepare: (context: BrowserContext) => unknown = withNavigation) {
   bench.site().serve({ calls: IDENTIFY })
   const opened = await bench.openPage(url, {}, prepare)
@@ -25,7 +47,7 @@ async function openIdentified(url = '/a', prepare: (context: BrowserContext) => 
   return opened
 }
 
-describe.skipIf(!FOUND).each([
+describe.each([
   ['with the Navigation API', withNavigation],
   ['without it', withoutNavigation],
 ])('a single-page app %s', (_, prepare) => {
@@ -70,6 +92,76 @@ describe.skipIf(!FOUND).each([
     await bench.expectTold(['ada page /new', 'ada page /sign-in'])
   })
 
+  test('reports no path that is replaced within 100 ms, however many of them there are', async () => {
+    const { page } = await openStopped('/a', prepare)
+    await page.evaluate(push('/first'))
+    for (const path of ['/second', '/third']) {
+      await page.clock.runFor(99)
+      await page.evaluate(replace(path))
+    }
+    await page.clock.runFor(99)
+    await bench.expectTold([])
+    await page.clock.runFor(1)
+    await bench.expectTold(['ada page /third'])
+    expect(bench.collector().bodies()[0]?.events[0]?.age).toBe(100)
+    await page.evaluate(push('/stays'))
+    await page.clock.runFor(100)
+    await page.evaluate(replace('/next'))
+    await page.clock.runFor(100)
+    await bench.expectTold(['ada page /third', 'ada page /stays', 'ada page /next'])
+  })
+
+  test('reports each path that another follows in the history, however soon', async () => {
+    const { page } = await openStopped('/a', prepare)
+    await page.evaluate(`${push('/b')}; ${push('/c')}`)
+    await page.clock.runFor(10)
+    await page.evaluate(push('/redirect'))
+    await page.clock.runFor(10)
+    await page.evaluate(replace('/d'))
+    await page.clock.runFor(10)
+    await page.evaluate('history.back()')
+    await page.waitForFunction(`location.pathname === '/c'`)
+    await page.clock.runFor(100)
+    const told = ['/b', '/c', '/d', '/c'].map((path) => `ada page ${path}`)
+    await bench.expectTold(told)
+    expect(bench.collector().told()).toEqual(told)
+  })
+
+  test('reports nothing when it is back on its path within 100 ms', async () => {
+    const { page } = await openStopped('/a', prepare)
+    await page.evaluate(push('/b'))
+    await page.clock.runFor(50)
+    await page.evaluate(replace('/a'))
+    await page.clock.runFor(1_000)
+    await bench.expectTold([])
+  })
+
+  test.each([
+    ['hidden', 'document', 'visibilitychange'],
+    ['left', 'window', 'pagehide'],
+  ])('reports a path that is held as soon as the page is %s', async (_, target, type) => {
+    const { page } = await openStopped('/a', prepare)
+    const isHidden = `Object.defineProperty(document, 'hidden', { value: ${type === 'visibilitychange'} })`
+    await page.evaluate(`${push('/b')}; ${isHidden}; ${target}.dispatchEvent(new Event('${type}', { bubbles: true }))`)
+    await bench.expectTold(['ada page /b', 'ada leave /b'])
+  })
+
+  test('reports an action on a path that is held after the path', async () => {
+    const { page } = await openStopped('/a', prepare)
+    await page.evaluate(push('/b'))
+    await page.clock.runFor(30)
+    await page.evaluate(`service('track', 'saved')`)
+    await page.clock.runFor(70)
+    await bench.expectTold(['ada track saved /b', 'ada page /b'])
+    const ages = new Map(
+      bench
+        .collector()
+        .bodies()[0]
+        ?.events.map(({ type, age }) => [type, age]),
+    )
+    expect([ages.get('page'), ages.get('track')]).toEqual([100, 70])
+  })
+
   test('that leaves right after a push loses nothing', async () => {
     const { page } = await openIdentified('/a', prepare)
     bench.site().serve({ calls: '' }, '/away')
@@ -81,7 +173,81 @@ describe.skipIf(!FOUND).each([
   })
 })
 
-describe.skipIf(!FOUND)('a router', () => {
+describe('React Router', () => {
+  let app = ''
+  beforeAll(async () => {
+    const define = { 'process.env.NODE_ENV': '"production"' }
+    const entrypoints = [join(import.meta.dir, 'router-app.js')]
+    const { outputs } = await Bun.build({ entrypoints, target: 'browser', format: 'iife', minify: true, define })
+    app = (await outputs[0]?.text()) ?? ''
+  })
+
+  /** A page in which the app has not begun yet. */
+  const openApp = (path: string, prepare: (context: BrowserContext) => unknown) => {
+    bench.site().serve({ calls: IDENTIFY, body: '<div id="root"></div>' })
+    return bench.openPage(path, {}, prepare)
+  }
+
+  const TIMES = `window.times = {}; navigation.addEventListener('currententrychange', () => {
+    times[location.pathname] = performance.now() })`
+  /** A slow machine may take longer for a redirect than one ever takes; of many, some are fast enough. */
+  const MOST_ROUNDS = 20
+
+  test.each([
+    ['a redirect', '/old', ['/new']],
+    ['two redirects', '/first', ['/second', '/third']],
+  ])('reports where %s ends, and no path on the way', async (_, from, to) => {
+    const { page } = await openApp('/start', (context) => context.addInitScript(TIMES))
+    await page.addScriptTag({ content: app })
+    const end = to.at(-1) ?? ''
+    const told = bench.collector().told
+    await until(() => told().length === 1, told)
+    const spans: number[] = []
+    const isFast = () => spans.length > 0 && Math.max(...spans) < 90
+    for (let round = 0; round < MOST_ROUNDS && !isFast(); round += 1) {
+      bench.collector().forget()
+      await page.click(`a[href="${from}"]`)
+      await until(() => told().includes(`ada page ${end}`), told)
+      const times = (await page.evaluate('times')) as Record<string, number>
+      const path = [from, ...to].map((one) => times[one] ?? Number.NaN)
+      spans.splice(0, spans.length, ...path.slice(1).map((at, index) => at - (path[index] ?? 0)))
+      if (isFast()) expect(told()).toEqual([`ada page ${end}`])
+      await page.click('a[href="/start"]')
+      await until(() => told().at(-1) === 'ada page /start', told)
+    }
+    expect(isFast()).toBe(true)
+    // each was on the screen of a browser, however shortly
+    expect(Math.min(...spans)).toBeGreaterThan(0)
+  })
+
+  test('reports where a redirect ends that the first path begins', async () => {
+    const { page } = await openApp('/old', stopClock)
+    await page.waitForFunction(LOADED)
+    await page.clock.runFor(83)
+    await page.addScriptTag({ content: app })
+    await page.waitForFunction(`location.pathname === '/new'`)
+    await page.clock.runFor(100)
+    await bench.expectTold(['ada page /new'])
+  })
+})
+
+test('an idle page has no timer, and a report starts one', async () => {
+  const count = `window.timers = []; for (const name of ['setTimeout', 'setInterval', 'requestAnimationFrame',
+    'requestIdleCallback']) window[name] = new Proxy(window[name], { apply(real, self, given) {
+    timers.push(name + ' ' + given[1]); return Reflect.apply(real, self, given) } })`
+  bench.site().serve({ calls: IDENTIFY })
+  const { page } = await bench.openPage('/a', {}, (context) => context.addInitScript(count))
+  await bench.expectTold(['ada page /a'])
+  const timers = () => page.evaluate('timers.splice(0)') as Promise<string[]>
+  expect(new Set(await timers())).toEqual(new Set(['setTimeout 100']))
+  await quiet()
+  expect(await timers()).toEqual([])
+  await page.evaluate(push('/b'))
+  await bench.expectTold(['ada page /a', 'ada page /b'])
+  expect(await timers()).toEqual(['setTimeout 100'])
+})
+
+describe('a router', () => {
   test('that kept pushState from before the script came is followed', async () => {
     bench.site().serve({ calls: `window.push = history.pushState.bind(history); ${IDENTIFY}` })
     const { page } = await bench.openPage('/a')
@@ -107,7 +273,7 @@ describe.skipIf(!FOUND)('a router', () => {
   })
 })
 
-describe.skipIf(!FOUND)('of an address', () => {
+describe('of an address', () => {
   const QUERY = '?token=hidden-query'
   const FRAGMENT = '#hidden-fragment'
 
@@ -140,6 +306,7 @@ describe.skipIf(!FOUND)('of an address', () => {
     await bench.expectTold([`ada page /${'x'.repeat(1_023)}`])
     // another page whose path begins in the same way is told of when it can be told apart
     await page.evaluate(push(`/${'x'.repeat(1_022)}y${'x'.repeat(900)}`))
+    await until(() => bench.collector().told().length === 2, bench.collector().told)
     await page.evaluate(push('/größe/a b'))
     await until(() => bench.collector().told().length === 3, bench.collector().told)
     expect(bench.collector().told()[2]).toBe('ada page /gr%C3%B6%C3%9Fe/a%20b')

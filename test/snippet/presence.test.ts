@@ -1,8 +1,9 @@
 /** Presence in snippet/snippet.ts: here, hidden, gone, back (design: behaviour 10). Tabs of a window, as people have them. */
 import { describe, expect, test } from 'bun:test'
-import { FOUND, startChromium } from '../chromium.ts'
+import type { Page } from 'playwright-core'
+import { bringToFront, requireWholeChromium, startChromium } from '../chromium.ts'
 import { quiet, until } from './collector.ts'
-import { identify, useBench } from './site.ts'
+import { identify, useBench, LOADED, SITE_ID } from './site.ts'
 
 const bench = useBench()
 const IDENTIFY = identify()
@@ -13,14 +14,19 @@ const expectOnly = async (...expected: string[]): Promise<void> => {
   bench.collector().forget()
 }
 
+async function closeTab(page: Page): Promise<void> {
+  await page.close({ runBeforeUnload: true })
+  if (!page.isClosed()) await page.waitForEvent('close')
+}
+
 /** Paths of which the last that was told is that the person is there; one tab knows nothing of another. */
 function whereabouts(): string[] {
   const last = new Map<string, string>()
   for (const { events } of bench.collector().bodies()) for (const { type, path } of events) last.set(path, type)
-  return [...last].filter(([, type]) => type === 'page').map(([path]) => path)
+  return [...last].filter(([, type]) => type !== 'leave').map(([path]) => path)
 }
 
-describe.skipIf(!FOUND?.isWhole)('a tab', () => {
+describe('a tab', () => {
   test('that is hidden and shown again leaves and comes back', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openTab('/a')
@@ -30,26 +36,82 @@ describe.skipIf(!FOUND?.isWhole)('a tab', () => {
     // while nobody looks, no page is told of; what is done is
     await page.evaluate(`history.pushState(0, '', '/b'); service('track', 'done')`)
     await expectOnly('ada track done /b')
-    await page.bringToFront()
+    await bringToFront(page)
     await expectOnly('ada page /b')
-    await other.bringToFront()
+    await bringToFront(other)
     await expectOnly('ada leave /b')
-    await page.bringToFront()
+    await bringToFront(page)
+    await expectOnly('ada here /b')
+  })
+
+  test('that is looked at six times is one page view', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    const { page } = await bench.openTab('/a')
+    await expectOnly('ada page /a')
+    const other = await bench.openBlank()
+    for (let i = 0; i < 5; i += 1) {
+      await expectOnly('ada leave /a')
+      await bringToFront(page)
+      await expectOnly('ada here /a')
+      await bringToFront(other)
+    }
+    await expectOnly('ada leave /a')
+  })
+
+  test('that is shown again after a path was replaced and put back while it was hidden is the same page', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    const { page } = await bench.openTab('/a')
+    await expectOnly('ada page /a')
+    await bench.openBlank()
+    await expectOnly('ada leave /a')
+    await page.evaluate(`history.pushState(0, '', '/b'); history.replaceState(0, '', '/a')`)
+    await bringToFront(page)
+    await expectOnly('ada here /a')
+    await page.evaluate(`history.pushState(0, '', '/b')`)
     await expectOnly('ada page /b')
+    await page.evaluate(`history.pushState(0, '', '/a')`)
+    await expectOnly('ada page /a')
+  })
+
+  test('of another person, or of one who signed in again, is a page view', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    const { page } = await bench.openTab('/a')
+    await expectOnly('ada page /a')
+    const other = await bench.openBlank()
+    await expectOnly('ada leave /a')
+    await page.evaluate(identify('grace@example.com'))
+    await bringToFront(page)
+    await expectOnly('grace page /a')
+    await bringToFront(other)
+    await expectOnly('grace leave /a')
+    await page.evaluate(`service('reset'); ${identify('grace@example.com')}`)
+    await bringToFront(page)
+    await expectOnly('grace page /a')
+  })
+
+  test('without consent comes back silently', async () => {
+    bench.site().serve({ calls: IDENTIFY })
+    const { page } = await bench.openTab('/a')
+    await expectOnly('ada page /a')
+    await bench.openBlank()
+    await expectOnly('ada leave /a')
+    await page.evaluate(`service('consent', false)`)
+    await bringToFront(page)
+    await expectOnly()
   })
 
   test('that is closed leaves', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openTab('/a')
     await expectOnly('ada page /a')
-    await page.close({ runBeforeUnload: true })
+    await closeTab(page)
     await expectOnly('ada leave /a')
   })
 
   test('that is closed in the task in which everything happens tells all of it', async () => {
     bench.site().serve({ calls: '' })
     const { page } = await bench.openTab('/a')
-    await page.waitForFunction('window.service?.v === 1')
+    await page.waitForFunction(LOADED)
     bench.site().serve({ head: '<title>away</title>' }, '/away')
     await page.evaluate(`${IDENTIFY}; service('track', 'saved'); location.href = '/away'`)
     await expectOnly('ada page /a', 'ada track saved /a', 'ada leave /a')
@@ -69,8 +131,8 @@ describe.skipIf(!FOUND?.isWhole)('a tab', () => {
     bench.site().serve({ calls: `service('track', 'saved')` })
     const { page } = await bench.openTab('/a')
     await bench.openBlank()
-    await page.bringToFront()
-    await page.close({ runBeforeUnload: true })
+    await bringToFront(page)
+    await closeTab(page)
     await expectOnly()
   })
 
@@ -87,42 +149,44 @@ describe.skipIf(!FOUND?.isWhole)('a tab', () => {
   test('that was never visible waits, and tells where it is when it is looked at', async () => {
     bench.site().serve({ calls: `${IDENTIFY}; service('track', 'saved')` })
     const page = await bench.openBehind('/a')
-    expect(await page.evaluate('[document.visibilityState, service.v]')).toEqual(['hidden', 1])
+    expect(await page.evaluate('[document.visibilityState, service.v]')).toEqual(['hidden', SITE_ID])
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await expectOnly()
-    await page.bringToFront()
+    await bringToFront(page)
     await expectOnly('ada track saved /a', 'ada page /b')
   })
 
   test('that was never visible and is closed tells nothing', async () => {
     bench.site().serve({ calls: `${IDENTIFY}; service('track', 'saved')` })
     const page = await bench.openBehind('/a')
-    await page.close({ runBeforeUnload: true })
+    await closeTab(page)
     await expectOnly()
   })
 })
 
-describe.skipIf(!FOUND?.isWhole)('two tabs', () => {
+describe('two tabs', () => {
   test('here in one of them is here', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const one = await bench.openTab('/a')
     const two = await bench.openTab('/b')
     await bench.expectTold(['ada page /a', 'ada leave /a', 'ada page /b'])
     expect(whereabouts()).toEqual(['/b'])
-    await one.page.bringToFront()
+    await bringToFront(one.page)
     await until(() => told().length === 5, told)
     expect(whereabouts()).toEqual(['/a'])
-    await one.page.close({ runBeforeUnload: true })
+    await closeTab(one.page)
+    await bringToFront(two.page)
     await until(() => told().length === 7, told)
     expect(whereabouts()).toEqual(['/b'])
-    await two.page.close({ runBeforeUnload: true })
+    await closeTab(two.page)
     await until(() => told().length === 8, told)
     expect(whereabouts()).toEqual([])
   })
 })
 
-describe.skipIf(!FOUND?.isWhole)('a page', () => {
-  test('restored from the back/forward cache is told of again', async () => {
+describe('a page', () => {
+  test('restored from the back/forward cache is the same page', async () => {
+    requireWholeChromium()
     bench.site().serve({ calls: IDENTIFY })
     bench.site().serve({ head: '<title>away</title>' }, '/away')
     const { page } = await bench.openTab('/a')
@@ -130,21 +194,22 @@ describe.skipIf(!FOUND?.isWhole)('a page', () => {
     await page.evaluate(`window.isKept = true; location.href = '/away'`)
     await expectOnly('ada leave /a')
     await page.evaluate('history.back()')
-    await expectOnly('ada page /a')
+    await expectOnly('ada here /a')
     expect(await page.evaluate('window.isKept')).toBe(true)
   })
 
-  test('restored by a browser that tells only of pageshow is told of again', async () => {
+  test('restored by a browser that tells only of pageshow is the same page', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openTab('/a')
     await expectOnly('ada page /a')
     await page.evaluate(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`)
     await expectOnly('ada leave /a')
     await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`)
-    await expectOnly('ada page /a')
+    await expectOnly('ada here /a')
   })
 
   test('that is prerendered waits until it is shown', async () => {
+    requireWholeChromium()
     const rules = `{"prerender":[{"urls":["/next"],"eagerness":"immediate"}]}`
     const leave = `setInterval(async () => {
         if ((await (await fetch('/signal')).text()).includes('go')) location.href = '/next' }, 50)`

@@ -3,13 +3,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout }
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { signEmail } from '../../src/core/identity.ts'
 import { makeSnippetTag, type SnippetTag } from '../../src/core/snippet-tag.ts'
-import { FOUND, type OpenChromium, openChromium } from '../chromium.ts'
+import { bringToFront, openBehind, type OpenChromium, openChromium } from '../chromium.ts'
 import { type Collector, quiet, startCollector, STUB, until } from './collector.ts'
 
 const START_MS = 60_000
 /** Far beyond what any test takes, also on a machine that does much else. */
 const TEST_MS = 60_000
 export const SITE_ID = 'site_abc'
+/** What a page answers once the script is there. */
+export const LOADED = 'window.service?.v !== undefined'
 const SECRET = 'is_secret'
 
 export type Served = {
@@ -40,7 +42,6 @@ export function useBench() {
   let site: ReturnType<typeof startSite>
   const opened: { close(): Promise<void> }[] = []
   beforeAll(async () => {
-    if (!FOUND) return
     ;[browser, collector] = await Promise.all([openChromium(), startCollector()])
     site = startSite(collector.url)
   }, START_MS)
@@ -83,6 +84,7 @@ export function useBench() {
     async openTab(url = '/a') {
       const one = listen(await browser.window.newPage())
       opened.push({ close: () => one.page.close() })
+      await bringToFront(one.page)
       await one.page.goto(new URL(url, site.url).href)
       return one
     },
@@ -90,18 +92,12 @@ export function useBench() {
     async openBlank(): Promise<Page> {
       const page = await browser.window.newPage()
       opened.push({ close: () => page.close() })
-      await page.bringToFront()
+      await bringToFront(page)
       return page
     },
-    /** A tab behind the one in front, as a middle click opens it. */
+    /** A tab behind the one in front. */
     async openBehind(url: string): Promise<Page> {
-      const front = await this.openBlank()
-      const session = await browser.window.newCDPSession(front)
-      const coming = browser.window.waitForEvent('page')
-      await session.send('Target.createTarget', { url: new URL(url, site.url).href, background: true })
-      const page = await coming
-      // a hidden tab draws no frames, on which other ways of waiting rest; the script is there when all is loaded
-      await page.waitForLoadState()
+      const page = await openBehind(await this.openBlank(), new URL(url, site.url).href)
       opened.push({ close: () => page.close() })
       return page
     },
