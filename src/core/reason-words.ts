@@ -8,7 +8,7 @@ type Say = (name: string) => string
 const JUDGED: Record<string, Say> = {
   not_away: (name) => `${name} was not away, so this mail was not needed.`,
   not_seen: (name) => `${name} had not opened the page, and this message asks for that.`,
-  seen: (name) => `${name} opened the page, so this mail was not needed.`,
+  seen: (name) => `${name} was on the page, so this mail was not needed.`,
   never_reported: (name) => `Your pages had not reported ${name} yet, and this message is not sent to such people.`,
   no_page: (name) =>
     `What started it named no page of yours, so nobody knows whether ${name} opened it. This message is not sent then.`,

@@ -121,7 +121,7 @@ function saySeen(verdict: Verdict, told: Told): string {
   const when =
     value <= told.triggeredAt
       ? `had ${sayValue(path)} open at the time of ${sayTrigger(told.content)}`
-      : `opened ${sayValue(path)} ${sayAgo(value, told)}`
+      : `was on ${sayValue(path)} ${sayAgo(value, told)}`
   return `${name} ${when}${needless(verdict)}.`
 }
 

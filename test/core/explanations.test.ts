@@ -44,7 +44,7 @@ describe('a state is said', () => {
     )
     expect(say({ reason: 'unsubscribed' }, [fail('seen', '/r/1', null)])).toBe('Ada had unsubscribed.')
     expect(say({ reason: 'seen' }, [fail('notSeen', '/r/1', NOW + MINUTE)])).toBe(
-      'Ada opened /r/1 1 minute after the event, so this mail was not needed.',
+      'Ada was on /r/1 1 minute after the event, so this mail was not needed.',
     )
   })
 

@@ -43,12 +43,12 @@ describe('a rule is said', () => {
     ],
     [
       fail('notSeen', '/r/1', NOW + 2 * MINUTE),
-      'Ada opened /r/1 2 minutes after the event, so this mail was not needed.',
+      'Ada was on /r/1 2 minutes after the event, so this mail was not needed.',
     ],
     [fail('notSeen', '/r/1', NOW), 'Ada had /r/1 open at the time of the event, so this mail was not needed.'],
     [pass('notSeen', '/r/1', null), 'Ada had not opened /r/1.'],
     [fail('seen', '/r/1', null), 'Ada had not opened /r/1, and this message asks for that.'],
-    [pass('seen', '/r/1', NOW + 3 * HOUR), 'Ada opened /r/1 3 hours after the event.'],
+    [pass('seen', '/r/1', NOW + 3 * HOUR), 'Ada was on /r/1 3 hours after the event.'],
     [
       { ...pass('notSeen', null, null), isUnknown: true },
       'The event named no page of yours, so nobody knows whether Ada opened it. This message is sent then too.',

@@ -8,6 +8,7 @@ import { FLOOD_LIMITS } from '../../src/core/flood.ts'
 import { readMessage } from '../../src/core/message-input.ts'
 import { effectivePlan } from '../../src/core/plans.ts'
 import { REFUSALS } from '../../src/core/refusals.ts'
+import { readBatchInput } from '../../src/core/collect-input.ts'
 import { SNIPPET_LIMITS } from '../../src/core/snippet-limits.ts'
 import { makeSnippetTag, stubHash } from '../../src/core/snippet-tag.ts'
 import { DOC_PAGES, writeDocPage } from '../../src/docs/index.ts'
@@ -80,6 +81,22 @@ describe('what the pages say is so', () => {
     for (const name of settings) expect(appSet.options).toHaveProperty(name)
   })
 
+  test('the request of the script that is shown, and what is in it', () => {
+    const [, example = ''] = /```json\n([^]*?)```/.exec(markdownOf('snippet')) ?? []
+    const body = JSON.parse(example)
+    expect(readBatchInput(body, 0)).toMatchObject({ input: { email: 'ada@example.com', id: body.id } })
+    const [, fields = ''] = markdownOf('snippet').split('## What it sends')
+    for (const name of [...Object.keys(body), ...Object.keys(Object.assign({}, ...body.events))]) {
+      if (name !== 'events') expect([name, fields.includes(`\`${name}\``)]).toEqual([name, true])
+    }
+    for (const type of ['page', 'track', 'leave', 'here']) {
+      expect(fields).toContain(`- \`${type}\`: `)
+      expect(readBatchInput({ ...body, events: [{ ...body.events[1], type }] }, 0)).toHaveProperty('input')
+    }
+    // a request of the real script has these fields and no others: test/snippet/calls.test.ts
+    expect(Object.keys(body)).toEqual(['v', 'site', 'email', 'signature', 'id', 'events'])
+  })
+
   test("what the script says in the browser's console", () => {
     const [, section = ''] = markdownOf('snippet').split("## In the browser's console")
     const cells = Array.from(section.matchAll(/^\| (`.+?`) +\|/gm), ([, cell = '']) => cell)
@@ -87,8 +104,8 @@ describe('what the pages say is so', () => {
     const { max } = SNIPPET_LIMITS.person
     const sent = [REFUSALS.invalid_signature, REFUSALS.origin_not_allowed, REFUSALS.site_not_found]
     const script = new TextDecoder().decode(readScript().identity)
-    const known = [`More than ${max} page views and actions an hour`, ...sent.map(({ message }) => message), script]
-    expect(said).toHaveLength(8)
+    const known = [`More than ${max} page views and actions per hour`, ...sent.map(({ message }) => message), script]
+    expect(said).toHaveLength(10)
     for (const words of said) expect([words, known.some((text) => text.includes(words))]).toEqual([words, true])
   })
 
