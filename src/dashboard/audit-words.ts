@@ -1,5 +1,6 @@
 import type { KeyRow } from '../core/accounts.ts'
 import type { AppRow } from '../core/access.ts'
+import { readPublicId } from '../core/public-ids.ts'
 import type { MemberEntry } from '../core/members.ts'
 import type { AuditEntry } from '../core/audit.ts'
 
@@ -56,7 +57,12 @@ const ACTIONS = new Map<string, string>([
 export const isKnownAction = (action: string): boolean => ACTIONS.has(action)
 
 /** Who and what the entries of an account name. */
-export type AuditNames = { members: MemberEntry[]; keys: KeyRow[]; apps: AppRow[] }
+export type AuditNames = {
+  members: MemberEntry[]
+  keys: KeyRow[]
+  apps: AppRow[]
+  messages: { id: number; name: string }[]
+}
 
 const ACTORS = new Map([
   ['cli', 'The command line'],
@@ -67,12 +73,17 @@ const ACTORS = new Map([
 ])
 
 /** An id in words; the text itself where it names nothing of the account. */
-function nameOf(id: string, { members, keys, apps }: AuditNames): string {
+function nameOf(id: string, { members, keys, apps, messages }: AuditNames): string {
   const member = members.find(({ personId }) => personId === id)
   if (member) return member.email
   // the id of a person is the same in all accounts, so none shows it
   if (id.startsWith('mem_')) return 'a former member'
-  return keys.find((key) => key.id === id)?.name ?? apps.find(({ publicId }) => publicId === id)?.name ?? id
+  const messageId = readPublicId('msg', id)
+  const named =
+    keys.find((key) => key.id === id) ??
+    apps.find((app) => app.publicId === id) ??
+    messages.find((message) => message.id === messageId)
+  return named?.name ?? id
 }
 
 export function describeActor({ actor }: AuditEntry, names: AuditNames): string {

@@ -11,7 +11,7 @@ import { Button } from './parts/button.tsx'
 import { Select } from './parts/choice.tsx'
 import { type Column, Pager, Table } from './parts/table.tsx'
 import { SentText } from './parts/text.tsx'
-import { Time } from './parts/time.tsx'
+import { Moment } from './parts/time.tsx'
 import type { Viewer } from './viewer.ts'
 
 const PAGE_ROWS = 50
@@ -25,7 +25,7 @@ export const auditRoutes = (parts: PageParts) =>
   )
 
 async function showAudit(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
-  const { store, clock, signInNotes } = parts
+  const { store, signInNotes } = parts
   const { searchParams } = new URL(request.url)
   const asked = searchParams.get('kind') ?? ''
   const kind = isAuditKind(asked) ? asked : 'all'
@@ -34,15 +34,9 @@ async function showAudit(parts: PageParts, request: Request, viewer: Viewer): Pr
   const { id } = viewer.account
   const { entries, older } = await listAudit(store, id, { kind, before, limit: PAGE_ROWS })
   const [members, keys, apps] = await Promise.all([store.listMembers(id), store.listKeys(id), store.listApps(id)])
-  const page = {
-    viewer,
-    kind,
-    entries,
-    older,
-    isFirst: before === null,
-    now: clock.now(),
-    names: { members, keys, apps },
-  }
+  const messages = (await Promise.all(apps.map((app) => store.listMessages(app.id)))).flat()
+  const names = { members, keys, apps, messages }
+  const page = { viewer, kind, entries, older, isFirst: before === null, names }
   return pageAnswer(request, 200, <AuditPage {...page} />)
 }
 
@@ -53,7 +47,6 @@ type AuditProps = {
   /** the cursor of the page after */
   older: string | null
   isFirst: boolean
-  now: number
   names: AuditNames
 }
 
@@ -80,6 +73,10 @@ const AuditPage = (props: AuditProps) => {
         />
         <Button>Show</Button>
       </form>
+      <p class="hint">
+        Addresses are shown as keyed hashes: the same hash is the same address (for IPv6, the same /64 network). The
+        server's log shows the same hashes.
+      </p>
       {entries.length === 0 && <p class="hint">{isFirst ? 'Nothing yet.' : 'Nothing older.'}</p>}
       {entries.length > 0 && (
         <Table label="Audit log" columns={columnsOf(props)} rows={entries} idOf={({ id }) => id} />
@@ -88,20 +85,16 @@ const AuditPage = (props: AuditProps) => {
         newest={isFirst ? undefined : pathWith({})}
         older={older === null ? undefined : pathWith({ before: older })}
       />
-      <p class="hint">
-        An address is shown as a keyed hash: equal hashes are equal addresses (of IPv6, equal /64 networks). The log of
-        the server shows the same hashes.
-      </p>
     </Frame>
   )
 }
 
-const columnsOf = ({ names, now }: AuditProps): Column<AuditEntry>[] => [
-  { name: 'When', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+const columnsOf = ({ names }: AuditProps): Column<AuditEntry>[] => [
+  { name: 'When', cell: ({ createdAt }) => <Moment at={createdAt} /> },
   { name: 'Who', cell: (entry) => <SentText most={254}>{describeActor(entry, names)}</SentText> },
   { name: 'What', cell: (entry) => <SentText most={400}>{describeAction(entry, names)}</SentText> },
   {
     name: 'Address',
-    cell: ({ address }) => address !== null && (address === 'several' ? 'several' : <code>{address}</code>),
+    cell: ({ address }) => (address === null || address === 'several' ? (address ?? '–') : <code>{address}</code>),
   },
 ]
