@@ -80,7 +80,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_METRICS_TOKEN',
     value: 'TOKEN',
     default: '',
-    meaning: 'When set, /metrics asks for it as a bearer token.',
+    meaning: 'Bearer token of /metrics. Without one, /metrics answers only where the base URL is a loopback address.',
     isSecret: true,
   },
   smtpUrl: {

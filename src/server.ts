@@ -1,5 +1,5 @@
 import { type AnyElysia, Elysia } from 'elysia'
-import { createSecure, refusalAnswer } from './api/answers.ts'
+import { createSecure, NOTHING_ALLOWED, refusalAnswer } from './api/answers.ts'
 import { bounceRoutes } from './api/bounces.ts'
 import { COLLECT_PATH, collectRoutes, corsOf } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
@@ -39,6 +39,8 @@ export const MOST_REPORTS = 10_000
 const CROWDED = refuse('unavailable', {
   message: 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.',
 })
+
+const POLICY = 'Content-Security-Policy'
 
 /** As web servers call it in their logs: the client closed the connection before it was answered. */
 const HUNG_UP = 499
@@ -127,6 +129,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     if (!path.startsWith(API_PREFIX) && path !== COLLECT_PATH) {
       response.headers.set('X-Request-Id', factsOf(request).requestId)
       response.headers.set('X-Content-Type-Options', 'nosniff')
+      if (!response.headers.has(POLICY)) response.headers.set(POLICY, NOTHING_ALLOWED)
     }
     secure(response)
     if (path === MCP_PATH) addCors(parts.mcpOrigins, request, response)
@@ -138,7 +141,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
   const record = (request: Request, status: number, { path, route: found }: Place): void => {
     const route = found ?? pages.findRoute(path) ?? (path.startsWith('/assets/') ? '/assets/*' : 'other')
-    const { requestId, startedAt, address, access, isWrite, app, refusal } = factsOf(request)
+    const { requestId, startedAt, address, access, isWrite, memberId, app, refusal } = factsOf(request)
     const { method } = request
     const ms = performance.now() - startedAt
     parts.metrics.countRequest(method, route, status, ms / 1000)
@@ -147,7 +150,15 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       // reads and dry runs were never going to store anything
       if (isWrite) noteRefusedCall(parts, { access, app, refusal })
     } else if (refusal?.refusal === 'invalid_api_key') parts.flood.countWithoutKey(address())
-    parts.log.request({ requestId, method, route, status, ms: Math.round(ms * 10) / 10, keyId: access?.key.id ?? null })
+    parts.log.request({
+      requestId,
+      method,
+      route,
+      status,
+      ms: Math.round(ms * 10) / 10,
+      keyId: access?.key.id ?? null,
+      memberId,
+    })
   }
 
   return { handle }

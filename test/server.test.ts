@@ -1,6 +1,8 @@
 /** What every answer has in common, whatever the door: the shape of refusals, headers, ids, and who asks. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
+import { setPasswordByLink } from '../src/core/members.ts'
+import { hashPassword } from '../src/core/passwords.ts'
 import { useClosing } from './closing.ts'
 import {
   API,
@@ -142,6 +144,55 @@ describe('Strict-Transport-Security', () => {
     const { status, headers } = await one.call('GET', '/', { key: null })
     expect([status, headers.get('strict-transport-security')]).toEqual([500, 'max-age=31536000; includeSubDomains'])
   })
+})
+
+test('every answer is bound by a policy, and says what it is and how it is encoded', async () => {
+  const event = { app: server.first.appId, email: 'ada@example.com', event: 'e', createContact: true }
+  const asked: [method: string, path: string, given: Given][] = [
+    ['GET', '/', { key: null }],
+    ['GET', '/sign-in', { key: null }],
+    ['GET', '/setup?token=x', { key: null }],
+    ['GET', '/docs/start', { key: null }],
+    ['GET', '/assets/style.css', { key: null }],
+    ['GET', '/s.js', { key: null }],
+    ['POST', '/c', { key: null, body: '{' }],
+    ['POST', EVENTS, { body: event }],
+    ['POST', EVENTS, { key: null, body: event }],
+    ['GET', `${API}/docs`, {}],
+    ['GET', `${API}/openapi.json`, {}],
+    ['POST', '/mcp', { body: { jsonrpc: '2.0', id: 1, method: 'ping' } }],
+    ['GET', '/healthz', { key: null }],
+    ['GET', '/readyz', { key: null }],
+    ['GET', '/metrics', { key: null }],
+    ['GET', '/session', { key: null }],
+    ['GET', '/nothing', { key: null }],
+  ]
+  for (const [method, path, given] of asked) {
+    const { headers, text } = await server.call(method, path, given)
+    const policy = headers.get('content-security-policy') ?? ''
+    for (const rule of ["object-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"])
+      expect([path, policy]).toEqual([path, expect.stringContaining(rule)])
+    if (text !== '')
+      expect([path, headers.get('content-type')]).toEqual([path, expect.stringMatching(/charset=utf-8|json$/i)])
+  }
+})
+
+test('the log says which member asked for a page', async () => {
+  const maker = { store: server.parts().store, now: server.clock.now() }
+  await setPasswordByLink(maker, server.first.inviteToken ?? '', await hashPassword('correct horse battery'))
+  const form = new URLSearchParams({ email: 'first@owner.example', password: 'correct horse battery', next: '/' })
+  const headers = { 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/x-www-form-urlencoded' }
+  const signedIn = await server.call('POST', '/sign-in', { key: null, body: form.toString(), headers })
+  const [Cookie = ''] = signedIn.headers.getSetCookie()[0]?.split(';') ?? []
+  await server.call('GET', `/apps/${server.first.appId}/events`, { key: null, headers: { Cookie } })
+  const lines = server
+    .logged()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  const line = lines.findLast(({ route }) => route === '/apps/:app/events')
+  expect(line).toMatchObject({ message: 'request', status: 200, memberId: expect.stringMatching(/^mem_/) })
+  expect(lines.find(({ route }) => route === '/healthz')).not.toHaveProperty('memberId')
 })
 
 describe('HEAD', () => {

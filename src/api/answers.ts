@@ -9,11 +9,15 @@ const RETRY_RUNNING_S = 1
 
 type Answer = (request: Request, status: number, body: object, headers?: Record<string, string>) => Response
 
+/** Of answers that are no pages: whatever a browser makes of one, it loads and runs nothing, and shows it in no frame. */
+export const NOTHING_ALLOWED = "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+
 /** What every answer has. */
 const COMMON: Record<string, string> = {
   'Content-Type': 'application/json; charset=utf-8',
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': NOTHING_ALLOWED,
 }
 
 /** For answers that have `more` in common. A Response copies it all as it is, at half the price of naming it. */

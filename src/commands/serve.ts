@@ -4,7 +4,7 @@ import { answerEarly, answerFault } from '../api/unserved.ts'
 import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../core/accounts.ts'
 import { judgeDelivery } from '../core/deliveries.ts'
-import { readSmtpUrl } from '../core/mail-addresses.ts'
+import { isLoopback, readSmtpUrl } from '../core/mail-addresses.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
 import { createParts, keepSecret, systemClock } from '../core/parts.ts'
 import { createRehearsals } from '../core/rehearsals/index.ts'
@@ -91,6 +91,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
   const chores = startChores(parts, log)
   drainOnSignals({ http, answer: handle, health, log, chores, lock, parts, sender, stopMailMs: config.stopMailMs })
+  warnOfPlainHttp(baseUrl, log)
   await warnOfLostLinks(store, { ...config, baseUrl }, log)
   await warnOfPrivateServers(store, config, log)
   await sender.start()
@@ -130,6 +131,15 @@ const sending = ({ smtpUrl, mailFrom, mailPrivateHosts }: MailConfig, log: Log) 
   noteServer: (line: LogFields) => log.write('warn', 'a mail server refused', line),
   onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: String(error) }),
 })
+
+/** Passwords and cookies would cross the network readable. */
+function warnOfPlainHttp(baseUrl: string, log: Log): void {
+  const { protocol, hostname } = new URL(baseUrl)
+  if (protocol === 'https:' || isLoopback(hostname)) return
+  log.write('warn', 'the base URL is plain http: put a proxy with TLS in front and set --base-url https://...', {
+    baseUrl,
+  })
+}
 
 /** Whoever started it can mend this, and would learn of it from those who got a mail. */
 async function warnOfLostLinks(

@@ -12,6 +12,8 @@ export type RequestFacts = {
   /** the client's, behind trusted proxies */
   address(): string
   access: Access | null
+  /** of a member who is signed in */
+  memberId?: string
   /** whether the caller means to change people or events: a refused write is something to fix in their code */
   isWrite: boolean
   /** which of the account's apps the body names, where it names one */

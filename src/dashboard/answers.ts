@@ -6,7 +6,7 @@ import { readTheme } from './theme.ts'
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; object-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   // The address may hold a token, so no other site gets it. Under no-referrer a browser would send our own forms with
   // `Origin: null`, and over plain http it sends nothing else to know them by.
   'Referrer-Policy': 'same-origin',

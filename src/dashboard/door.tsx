@@ -3,6 +3,7 @@ import { hasRole, type Role } from '../core/members.ts'
 import type { Parts } from '../core/parts.ts'
 import type { Sessions, SignedIn } from '../core/sessions.ts'
 import type { SignIns } from '../core/sign-ins.ts'
+import { factsOf } from '../core/request-facts.ts'
 import { redirectAnswer } from './answers.ts'
 import { askForPassword, type Confirm, CONFIRM_CODE_FIELD, CONFIRM_FIELD } from './confirm.tsx'
 import { type PageName, pathOf } from './frame.tsx'
@@ -22,7 +23,9 @@ export type PageParts = Parts & { sessions: Sessions; signIns: SignIns }
 /** Whose request this is; null for a stranger. */
 export async function findSignedIn({ sessions, baseUrl }: PageParts, request: Request): Promise<SignedIn | null> {
   const token = readSessionToken(request, baseUrl)
-  return token === null ? null : sessions.find(token)
+  const signedIn = token === null ? null : await sessions.find(token)
+  if (signedIn) factsOf(request).memberId = signedIn.member.id
+  return signedIn
 }
 
 /** Asks to sign in, and goes on from there to the page that was wanted; from a form to the page above it. */

@@ -1,3 +1,5 @@
+import { makeToken } from '../core/tokens.ts'
+
 /** The latest are kept: a browser asks for one right after it was made. Of the largest, all together hold 16 MB. */
 const FRAMES = 64
 
@@ -8,7 +10,7 @@ const FRAMES = 64
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy':
-    "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; base-uri 'self'; form-action 'none'; frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox",
+    "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox",
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-store',
 }
@@ -33,7 +35,7 @@ export function createMailFrames() {
     keep(appId: number, html: string): string {
       const [oldest] = frames.keys()
       if (frames.size >= FRAMES && oldest !== undefined) frames.delete(oldest)
-      const name = crypto.randomUUID()
+      const name = makeToken()
       frames.set(name, { appId, html })
       return name
     },

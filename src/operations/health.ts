@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
+import { isLoopback } from '../core/mail-addresses.ts'
 import type { Parts } from '../core/parts.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -18,11 +19,11 @@ const NO_STORE = { 'Cache-Control': 'no-store' }
 
 /**
  * For whoever runs the service: /healthz (the process answers), /readyz (a commit reaches the disk; red while it
- * stops), /metrics (Prometheus; with a token when one is set). The log says when commits begin to fail, why, and when they
+ * stops), /metrics (Prometheus; without a token only where the base URL is of this machine). The log says when commits begin to fail, why, and when they
  * are made again.
  */
 export function healthRoutes(
-  { store, clock }: Parts,
+  { store, clock, baseUrl }: Parts,
   { metrics, health, metricsToken, log }: { metrics: Metrics; health: Health; metricsToken: string | null; log: Log },
 ) {
   store.onFault((reason) =>
@@ -30,6 +31,7 @@ export function healthRoutes(
       ? log.write('info', 'writes are saved again')
       : log.write('error', 'nothing can be saved', { reason }),
   )
+  const isLocal = isLoopback(new URL(baseUrl).hostname)
   let askedAt = Number.NEGATIVE_INFINITY
   let ready = Promise.resolve(false)
   const isReady = (): Promise<boolean> => {
@@ -48,10 +50,15 @@ export function healthRoutes(
         : plain(503, { ok: false, reason: 'Nothing can be saved now. The log says why.' })
     })
     .get('/metrics', ({ request }) => {
+      if (metricsToken === null && !isLocal) {
+        return plain(401, { ok: false, reason: 'Set EVENTPOST_METRICS_TOKEN to open the metrics.' })
+      }
       if (metricsToken !== null && !isSame(request.headers.get('authorization') ?? '', `Bearer ${metricsToken}`)) {
         return plain(401, { ok: false, reason: 'Send the metrics token as a bearer token.' })
       }
       const text = metrics.print(store.stats())
-      return new Response(text, { headers: { ...NO_STORE, 'Content-Type': 'text/plain; version=0.0.4' } })
+      return new Response(text, {
+        headers: { ...NO_STORE, 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
+      })
     })
 }

@@ -25,6 +25,8 @@ export type RequestLine = {
   status: number
   ms: number
   keyId: string | null
+  /** of who is signed in; lines of others do not have it */
+  memberId?: string
 }
 
 /**
@@ -66,7 +68,8 @@ export function createLog(
       add(lineOf(now(), level, message, fields))
     },
     request(line) {
-      add(`${beginningOf(now(), line)}${line.requestId}","ms":${line.ms}}\n`)
+      const member = line.memberId === undefined ? '' : `,"memberId":"${line.memberId}"`
+      add(`${beginningOf(now(), line)}${line.requestId}","ms":${line.ms}${member}}\n`)
     },
   }
 }

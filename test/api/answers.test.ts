@@ -12,6 +12,7 @@ const COMMON = {
   'cache-control': 'no-store',
   'content-type': 'application/json; charset=utf-8',
   'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
 }
 
 test('what one answer carries reaches no other, made before it or after it, and may be changed later', async () => {

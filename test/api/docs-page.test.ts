@@ -33,7 +33,7 @@ describe('the page', () => {
       'x-content-type-options': 'nosniff',
       'x-request-id': expect.stringMatching(/^req_/),
       'content-security-policy': expect.stringMatching(
-        /^default-src 'none'; style-src 'self' 'sha256-[\w+/]{43}='; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+        /^default-src 'none'; style-src 'self' 'sha256-[\w+/]{43}='; img-src data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
       ),
     })
     expect(page.text).not.toMatch(/<script|javascript:| on\w+=| style=/i)

@@ -54,7 +54,7 @@ test('every page has the headers, and neither script nor style of its own', asyn
       'cache-control': 'no-store',
       'referrer-policy': 'same-origin',
       'content-security-policy':
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; object-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     })
     const html = await response.text()
     expect(html).toStartWith('<!doctype html><html lang="en">')

@@ -71,6 +71,19 @@ describe('/metrics', () => {
 })
 
 describe('the metrics token', () => {
+  test('is needed wherever others reach the service, and not on this machine', async () => {
+    for (const [baseUrl, status] of [
+      ['https://post.example.com', 401],
+      ['http://10.0.0.5:8080', 401],
+      ['http://127.0.0.1:8080', 200],
+    ] as const) {
+      const server = await createTestServer({ baseUrl })
+      const answer = await server.call('GET', '/metrics', { key: null })
+      expect([baseUrl, answer.status, answer.text.includes('eventpost_')]).toEqual([baseUrl, status, status === 200])
+      await server.close()
+    }
+  })
+
   test('when set, is asked for', async () => {
     const server = await createTestServer({ metricsToken: 'letmein' })
     for (const key of [null, '', 'letmei', 'letmeinn', server.first.apiKey]) {
@@ -79,7 +92,7 @@ describe('the metrics token', () => {
       expect(text).not.toContain('eventpost_')
     }
     const { status, headers } = await server.call('GET', '/metrics', { key: 'letmein' })
-    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4'])
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
     expect((await server.call('GET', '/healthz', { key: null })).status).toBe(200)
     await server.close()
   })
