@@ -12,6 +12,7 @@ import { licenses } from './commands/licenses.ts'
 import { memberInvite, memberResetPassword } from './commands/members.ts'
 import { messageExport, messageImport } from './commands/messages.ts'
 import { planSet, planShow } from './commands/plan.ts'
+import { senderAdd, senderBind, senderList, senderRemove, senderUnbind } from './commands/senders.ts'
 import { serve } from './commands/serve.ts'
 import { version } from './commands/version.ts'
 import { readWords } from './commands/words.ts'
@@ -38,6 +39,11 @@ const COMMANDS: Command[] = [
   planSet,
   messageExport,
   messageImport,
+  senderList,
+  senderAdd,
+  senderRemove,
+  senderBind,
+  senderUnbind,
   version,
   licenses,
 ]

@@ -6,6 +6,7 @@ import { type Begun, createAccount, createKey, type KeyScope, type Plan } from '
 import { judgeDelivery } from '../src/core/deliveries.ts'
 import { readEventText } from '../src/core/event-texts.ts'
 import { createParts, type Parts } from '../src/core/parts.ts'
+import { createSenders, type Installation, type Senders } from '../src/core/senders.ts'
 import { createRehearsals } from '../src/core/rehearsals/index.ts'
 import { createTemplateWorker } from '../src/core/template-worker.ts'
 import { createSender, type Sender, type SenderParts } from '../src/mail/sender.ts'
@@ -175,6 +176,14 @@ const NO_PRIVATE_HOSTS = { names: new Set<string>(), ranges: [] }
 /** The mail servers of tests that an app sets as its own. */
 export const LOOPBACK_HOSTS = { names: new Set(['127.0.0.1']), ranges: [] }
 
+/** The sender addresses of apps where the installation sends as `from`, and its mail server where it has one. */
+export const createTestSenders = (parts: Pick<Parts, 'store' | 'clock'>, given: Partial<Installation> = {}): Senders =>
+  createSenders({
+    ...parts,
+    resolveTxt: async () => null,
+    installation: { from: { name: '', address: 'post@first.example' }, hasServer: false, ...given },
+  })
+
 /** A sender that does nothing until it is told to. What it cannot do is a test's failure. */
 export const createTestSender = (parts: Pick<Parts, 'store' | 'clock'>, mail: Partial<SenderParts> = {}): Sender =>
   createSender({
@@ -185,6 +194,7 @@ export const createTestSender = (parts: Pick<Parts, 'store' | 'clock'>, mail: Pa
     claimedBy: crypto.randomUUID(),
     defaults: { smtpUrl: null, from: 'Demo <hello@first.example>' },
     privateHosts: NO_PRIVATE_HOSTS,
+    resolveTxt: async () => null,
     note: () => {},
     noteServer: () => {},
     onFault: (error) => {

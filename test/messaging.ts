@@ -4,7 +4,7 @@ import { isRefusal } from '../src/core/refusals.ts'
 import type { JudgeRecord } from '../src/store/judge-records.ts'
 import type { DeliveryRow, DeliveryWork, MailSettings, MessageContent } from '../src/store/message-types.ts'
 import { appOf, here, leave, page, report, send, track } from './api/reports.ts'
-import { EVENTS, TEMPLATES, type TestServer } from './helper.ts'
+import { createTestSenders, EVENTS, TEMPLATES, type TestServer } from './helper.ts'
 
 export const MINUTE = 60_000
 export const ADA = 'ada@example.com'
@@ -28,7 +28,13 @@ export async function createMessaging(server: TestServer) {
   const store = () => server.parts().store
   const context = () => {
     const { mailer } = server.parts()
-    return { store: store(), mailer, templates: TEMPLATES, app, sender: 'post@first.example' }
+    return {
+      store: store(),
+      mailer,
+      templates: TEMPLATES,
+      app,
+      senders: createTestSenders({ store: store(), clock: server.clock }),
+    }
   }
 
   const mark = async (work: DeliveryWork): Promise<Decided> => {

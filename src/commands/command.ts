@@ -11,7 +11,9 @@ import { databasePath, describeExposed, hasDatabase, restrictDatabase } from '..
 import { StoreError } from '../store/errors.ts'
 import { readAddress } from '../store/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
+import { readMailbox } from '../core/mail-addresses.ts'
 import { REFUSALS } from '../core/refusals.ts'
+import { type Installation, readInstallation } from '../core/senders.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 
 /** The options of a command line, as `parseArgs` takes them, with a word for the help. */
@@ -117,6 +119,17 @@ export function reachedAt(given: Given, env: Environment): string {
   const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url'), port }, env)
   const running = port === undefined ? readAddress(config.data) : null
   return config.baseUrl ?? running ?? addressOf(config.host, config.port)
+}
+
+/** How the server sends: what this command's environment says, else what the server that ran last kept. */
+export async function installationOf(store: Store, env: Environment): Promise<Installation> {
+  const { EVENTPOST_MAIL_FROM, EVENTPOST_SMTP_URL, EVENTPOST_SMTP_URL_FILE } = env
+  const { mailFrom, smtpUrl } = readConfig({}, { EVENTPOST_MAIL_FROM, EVENTPOST_SMTP_URL, EVENTPOST_SMTP_URL_FILE })
+  const kept = await readInstallation(store)
+  return {
+    from: mailFrom === null ? (kept?.from ?? null) : readMailbox(mailFrom),
+    hasServer: smtpUrl !== null || (kept?.hasServer ?? false),
+  }
 }
 
 /** One line for all settings of the environment that do not exist. */

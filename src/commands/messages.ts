@@ -5,6 +5,7 @@ import { exportMessages, importMessages } from '../core/message-files.ts'
 import { isRefusal, type Refusal, REFUSALS } from '../core/refusals.ts'
 import { createTemplateWorker } from '../core/template-worker.ts'
 import { MESSAGE_STATUSES, type MessageStatus } from '../store/message-types.ts'
+import { openSenders } from './senders.ts'
 import {
   ACCOUNT,
   type Command,
@@ -49,7 +50,8 @@ export const messageImport: Command = {
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findAppOf(store, given, required(given, 'app'))
       const by = { accountId: app.accountId, appId: app.id, actor: 'cli', at: Date.now() }
-      const context = { store, app, sender: env.EVENTPOST_MAIL_FROM ?? null, templates: createTemplateWorker() }
+      const senders = await openSenders(store, env)
+      const context = { store, app, senders, templates: createTemplateWorker() }
       const outcome = await importMessages(context, by, { file, status, dryRun: given.isSet('dry-run') })
       if (isRefusal(outcome)) throw new CommandRefused(sentencesOf(outcome).join(' '))
       if (outcome.stillSending > 0) console.error(describeStillSending(outcome.stillSending))

@@ -8,6 +8,7 @@ import { isLoopback, readSmtpUrl } from '../core/mail-addresses.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
 import { createParts, keepSecret, systemClock } from '../core/parts.ts'
 import { createRehearsals } from '../core/rehearsals/index.ts'
+import { keepInstallation, type Senders } from '../core/senders.ts'
 import { createTemplateWorker } from '../core/template-worker.ts'
 import { isLinkLost } from '../core/unsubscribe.ts'
 import { createTxtResolver } from '../mail/dns.ts'
@@ -94,6 +95,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   warnOfPlainHttp(baseUrl, log)
   await warnOfLostLinks(store, { ...config, baseUrl }, log)
   await warnOfPrivateServers(store, config, log)
+  await warnOfUnverified(sender.senders, log)
   await sender.start()
   lock.noteAddress(baseUrl)
   await announce(store, baseUrl)
@@ -103,8 +105,10 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
 async function createAll(store: Store, { data, ...config }: Open & { baseUrl: string }, log: Log) {
   const [clock, { baseUrl }] = [systemClock, config]
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
-  const templates = createTemplateWorker()
-  const sender = createSender({ store, clock, baseUrl, unsubscribeKey, templates, ...sending(config, log) })
+  const [templates, resolveTxt] = [createTemplateWorker(), createTxtResolver()]
+  const making = { store, clock, baseUrl, unsubscribeKey, templates, resolveTxt }
+  const sender = createSender({ ...making, ...sending(config, log) })
+  await keepInstallation(store, sender.senders.installation)
   const rehearsals = createRehearsals(data)
   return {
     sender,
@@ -116,7 +120,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       mailer: sender,
       rehearsals,
       templates,
-      resolveTxt: createTxtResolver(),
+      resolveTxt,
       noteSecurity: log.write,
     }),
   }
@@ -162,6 +166,18 @@ async function warnOfPrivateServers(store: Store, { mailPrivateHosts }: Open, lo
   for (const host of new Set(hosts.filter((one) => isRefusedHost(one, mailPrivateHosts)))) {
     log.write('warn', 'an app sends through a private address, which is refused: set EVENTPOST_MAIL_PRIVATE_HOSTS', {
       host,
+    })
+  }
+}
+
+/** Their emails wait. The operator decides where two accounts use one domain. */
+async function warnOfUnverified(senders: Senders, log: Log): Promise<void> {
+  for (const { domain, accountId, appId, verifiedBy } of await senders.listUnverified()) {
+    const fix = `eventpost sender bind ${domain} --account ${accountId}`
+    const holders = verifiedBy.join(', ') || null
+    log.write('warn', 'a sender domain is not verified for its account', {
+      ...{ domain, accountId, appId, fix },
+      verifiedBy: holders,
     })
   }
 }

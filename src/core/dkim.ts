@@ -1,6 +1,7 @@
 /** The key with which an app signs its mails, and the record that proves it (RFC 6376). */
 import { createPrivateKey, createPublicKey, generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
+import type { MailSettings } from '../store/message-types.ts'
 import { foldDomain } from './domains.ts'
 import type { DnsRecord } from './sender-checks.ts'
 import type { FieldError } from './refusals.ts'
@@ -43,6 +44,19 @@ export function readPublicKey(pem: string): string | null {
     return null
   }
 }
+
+/** The public key with which an app signs, and where it is published; null where it signs nothing. */
+export function readDkimKey({ dkimDomain: domain, dkimSelector: selector, dkimKey }: DkimSettings) {
+  const publicKey = dkimKey === null ? null : readPublicKey(dkimKey)
+  if (domain === null || selector === null || publicKey === null) return null
+  return { domain, selector, publicKey, record: dkimRecord({ domain, selector }, publicKey) }
+}
+
+type DkimSettings = Pick<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey'>
+
+/** Whether this is the key among the TXT records of its name: one may have been cut anywhere, and come as several. */
+export const publishesKey = (records: string[], publicKey: string): boolean =>
+  `${records.join('').replaceAll(/\s/g, '')};`.includes(`p=${publicKey};`)
 
 /** The record that publishes a key. */
 export const dkimRecord = ({ domain, selector }: DkimText, publicKey: string): DnsRecord => ({

@@ -4,6 +4,7 @@ import type { AppRow } from '../store/types.ts'
 import type { DeliveryWork } from './deliveries.ts'
 import type { Mailbox } from './mail-addresses.ts'
 import type { Notice } from './notices.ts'
+import type { Senders } from './senders.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { TemplateFault } from './templates.ts'
 
@@ -56,12 +57,13 @@ export type Sample = Omit<DeliveryWork, 'delivery'>
 
 /**
  * `kept`: nothing leaves this installation, and this is what would have. `unknown`: all of it went out, and no answer
- * came. `reason` is a code, such as `smtp_550`, and `reply` the codes of the mail server's answer, such as `550 5.7.1`.
+ * came. `reason` is a code, such as `smtp_550`, `reply` the codes of the mail server's answer, such as `550 5.7.1`, and
+ * `detail` a sentence that says more than the code.
  */
 export type TestResult =
   | { is: 'sent' }
   | { is: 'kept'; raw: string }
-  | { is: 'failed' | 'unknown'; reason: string; reply?: string }
+  | { is: 'failed' | 'unknown'; reason: string; reply?: string; detail?: string }
   | TemplateFault
 
 /**
@@ -109,8 +111,8 @@ export const describeStillSending = (count: number): string =>
     : `${count} emails were already with the mail server and may still arrive.`
 
 export type Mailer = {
-  /** of the installation; null where none is set */
-  sender: Mailbox | null
+  /** which addresses apps may send from */
+  senders: Senders
   /** The mail as it would go out: the same code as for sending. */
   preview(sample: Sample): Promise<RenderedMail | TemplateFault>
   /** Sends a sample to a member, at once and past every rule. */

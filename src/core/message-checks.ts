@@ -5,6 +5,7 @@ import type { AppRow } from '../store/types.ts'
 import { mailFactsOf, mailWordsOf } from './mailer.ts'
 import { makeSample } from './message-samples.ts'
 import type { FieldError } from './refusals.ts'
+import type { Senders } from './senders.ts'
 import { describeTemplateFault } from './template-faults.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { CountedFault, TemplateWorker } from './template-worker.ts'
@@ -17,8 +18,8 @@ const CHECK_MS = 1_000
 const GROUP = 50
 const GROUP_MS = 250
 
-/** `sender`: the address of the installation, null where none is set. */
-export type CheckContext = { store: Store; app: AppRow; sender: string | null; templates: TemplateWorker }
+/** `asksDns`: false where somebody only looks. */
+export type CheckContext = { store: Store; app: AppRow; senders: Senders; templates: TemplateWorker; asksDns?: boolean }
 
 /** Emails that would not be sent. `replace`: the text of the field in which a fallback can be put as it is. */
 export type LiveWarning = FieldError & { replace: { from: string; by: string } | null }
@@ -41,30 +42,24 @@ const PARTS = ['subject', 'preheader', 'body'] as const satisfies Part[]
  * Values that are missing in the events really received, or for the people really added, are counted.
  */
 export async function checkLive(
-  { store, app, sender, templates }: CheckContext,
+  { store, app, senders, templates, asksDns }: CheckContext,
   content: MessageContent,
 ): Promise<LiveCheck> {
   const settings = await store.mailSettings(app.id)
-  const noSender = findSenderProblem(content, settings, sender)
+  const problem = await senders.findProblem({ app, mail: content.mail, settings }, { asksDns })
+  const unsent = problem ? [{ field: 'mail.fromEmail', code: problem.code, message: problem.message }] : []
   const inspected = await templates.inspect(
     app.id,
     PARTS.map((part) => content.mail[part] ?? ''),
   )
   const tried: Tried = { tried: 0, of: 0, what: 'event' in content.trigger ? 'events' : 'people' }
-  if (inspected === null) return { problems: [...noSender, SLOW], warnings: [], tried }
+  if (inspected === null) return { problems: [...unsent, SLOW], warnings: [], tried }
   const broken = PARTS.flatMap((part, index) =>
     (inspected.problems[index] ?? []).map((message) => ({ field: `mail.${part}`, code: 'template', message })),
   )
-  if (broken.length > 0) return { problems: [...noSender, ...broken], warnings: [], tried }
+  if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried }
   const trial = await tryOut({ store, app, templates, settings }, content, inspected.properties)
-  return { ...trial, problems: [...noSender, ...trial.problems] }
-}
-
-function findSenderProblem({ mail }: MessageContent, settings: MailSettings, sender: string | null): FieldError[] {
-  if (mail.fromEmail ?? settings.fromEmail ?? sender) return []
-  const message =
-    'There is no sender. Set one for the app on the page Sender of the dashboard, for this message alone as its `fromEmail`, or for the installation with EVENTPOST_MAIL_FROM.'
-  return [{ field: 'mail.fromEmail', code: 'no_sender', message }]
+  return { ...trial, problems: [...unsent, ...trial.problems] }
 }
 
 const SLOW: FieldError = {
@@ -73,7 +68,7 @@ const SLOW: FieldError = {
   message: 'This email takes too long to render. Use fewer loops and filters, or a shorter text.',
 }
 
-type Trying = Omit<CheckContext, 'sender'> & { settings: MailSettings }
+type Trying = Pick<CheckContext, 'store' | 'app' | 'templates'> & { settings: MailSettings }
 /** A person, and the event that would have started it. */
 type Start = Pick<TemplateFacts, 'contact' | 'event'>
 

@@ -40,7 +40,7 @@ export async function importMessages(
   const messages = reading.input.map((message) => ({ ...message, status: status ?? message.status }))
   const old = await context.store.listMessages(context.app.id)
   const changes = messages.map((message) => compare(message, findByName(old, message.name)))
-  const { problems, warnings } = await checkLiveOnes(context, messages, changes)
+  const { problems, warnings } = await checkAll(context, messages, changes)
   if (problems.length > 0) return refuseFields(problems)
   if (dryRun) return { messages: changes, warnings, stillSending: 0 }
   const outcome = await context.store.saveMessages({ ...by, drafts: messages.map((one) => ({ id: null, ...one })) })
@@ -91,10 +91,14 @@ function readFile(file: unknown): { input: ReadMessage[] } | { errors: FieldErro
 const atPlace = (index: number, errors: FieldError[]): FieldError[] =>
   errors.map((error) => ({ ...error, field: `[${index}]${error.field === '' ? '' : `.${error.field}`}` }))
 
-async function checkLiveOnes(context: CheckContext, messages: ReadMessage[], changes: ImportedMessage[]) {
+/** Of all, sender addresses that the app does not have; of those that will be live, whatever else is in the way. */
+async function checkAll(context: CheckContext, messages: ReadMessage[], changes: ImportedMessage[]) {
   const [problems, warnings]: [FieldError[], FieldError[]] = [[], []]
   for (const [index, { content }] of messages.entries()) {
-    if (changes[index]?.status !== 'live') continue
+    if (changes[index]?.status !== 'live') {
+      problems.push(...atPlace(index, await context.senders.findUnlisted(context.app, content.mail)))
+      continue
+    }
     const check = await checkLive(context, content)
     problems.push(...atPlace(index, check.problems))
     warnings.push(

@@ -45,6 +45,8 @@ export async function saveMessage(
   if (id !== null && !old) return refuse('message_not_found')
   // without an id a name stands for the message that has it, which is for files: here it is a second one
   if (id === null && (await store.findMessageByName(app.id, reading.input.name))) return refuse('message_name_taken')
+  const unlisted = await context.senders.findUnlisted(app, reading.input.content.mail)
+  if (unlisted.length > 0) return refuseFields(unlisted)
   const status = reading.input.status ?? old?.status ?? 'draft'
   const { problems } = status === 'live' ? await checkLive(context, reading.input.content) : { problems: [] }
   if (problems.length > 0) return refuseFields(problems)

@@ -38,6 +38,10 @@ const UNFIT: Record<string, Say> = {
   template_slow: () => 'The email took too long to render. It is tried again by itself.',
   template_too_slow: () => 'The email took too long to render, also by itself.',
   no_sender: () => 'The app has no sender. Set an address to send from on the page Sender.',
+  sender_not_listed: () =>
+    'The message is sent from an address that is not a sender address of the app. Choose another in the message, or add it on the page Sender.',
+  sender_unverified: () =>
+    'The domain of the sender address is not verified for this account. The page Sender has the record to add to its DNS.',
   smtp_url: () => 'The address of the mail server cannot be read. Set it again.',
   dkim_key: () => 'The DKIM key of the app does not sign. Make a new one.',
 }

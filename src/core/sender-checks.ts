@@ -1,7 +1,7 @@
 /** Whether the sender's domain says that our mails are its own: SPF, DKIM and DMARC (messages.md, The sender's domain). */
 import { isIP } from 'node:net'
 import { getDomain } from 'tldts'
-import { type DkimText, dkimRecord } from './dkim.ts'
+import { type DkimText, dkimRecord, publishesKey } from './dkim.ts'
 import { isPublicAddress } from './public-addresses.ts'
 
 /**
@@ -87,9 +87,7 @@ async function checkDkim(resolve: ResolveTxt, { domain, dkim }: CheckedSender): 
   if (!found.some((text) => /(?:^|;)\s*p=/i.test(text))) {
     return { about: 'DKIM', state: 'bad', sentence: 'The key is not published yet. Add this record.', record }
   }
-  // a record may have been cut anywhere, and come as several
-  const whole = found.join('').replaceAll(/\s/g, '')
-  if (!`${whole};`.includes(`p=${dkim.publicKey};`)) {
+  if (!publishesKey(found, dkim.publicKey)) {
     const sentence = 'Another key is published than the one that signs. Put this record in its place.'
     return { about: 'DKIM', state: 'bad', sentence, record }
   }

@@ -15,6 +15,7 @@ export const WEEK = [1, 2, 3, 4, 5, 6, 0] as const
 const WORDS = [
   'fromName',
   'fromEmail',
+  'otherFromEmails',
   'replyTo',
   'postalAddress',
   'logoUrl',
@@ -58,6 +59,7 @@ const writeHours = (window: SendWindow | null): Pick<SenderText, 'windowFrom' | 
 export const writeSender = (settings: MailSettings): SenderText => ({
   fromName: say(settings.fromName),
   fromEmail: say(settings.fromEmail),
+  otherFromEmails: (settings.otherFromEmails ?? []).join('\n'),
   replyTo: say(settings.replyTo),
   postalAddress: say(settings.postalAddress),
   logoUrl: say(settings.logoUrl),
@@ -101,6 +103,19 @@ function readAddress(read: Read, field: Word): string | null {
   const text = read.text[field].trim()
   if (text === '') return null
   return readEmail(text)?.email ?? fault(read, field, 'Give one plain email address, such as hello@example.com.')
+}
+
+const MOST_ADDRESSES = 100
+
+/** One address a line, the default one left out. */
+function readAddresses(read: Read, fromEmail: string | null): string[] | null {
+  const lines = read.text.otherFromEmails.split(/\r?\n/).flatMap((line) => line.trim() || [])
+  const emails = lines.map((line) => readEmail(line)?.email)
+  const wrong = emails.indexOf(undefined)
+  if (wrong >= 0) return fault(read, 'otherFromEmails', `Line ${wrong + 1} is not an email address.`)
+  if (lines.length > MOST_ADDRESSES) return fault(read, 'otherFromEmails', `Give up to ${MOST_ADDRESSES} addresses.`)
+  const others = new Set(emails.filter((email) => email !== undefined && email !== fromEmail))
+  return others.size === 0 ? null : ([...others] as string[])
 }
 
 /** Lines of a letter's head, without blank ones. */
@@ -156,9 +171,11 @@ function readSmtp(read: Read): { smtpUrl?: string | null } {
 /** Checks what someone typed; errors name the fields of SenderText. */
 export function readSender(text: SenderText): { settings: SenderSettings } | { errors: FieldError[] } {
   const read: Read = { text, errors: [] }
+  const fromEmail = readAddress(read, 'fromEmail')
   const settings: SenderSettings = {
     fromName: readLine(read, 'fromName', 64),
-    fromEmail: readAddress(read, 'fromEmail'),
+    fromEmail,
+    otherFromEmails: readAddresses(read, fromEmail),
     replyTo: readAddress(read, 'replyTo'),
     postalAddress: readPostal(read),
     logoUrl: readLogo(read),

@@ -13,6 +13,8 @@ export type MailState = {
   isUnreadable: boolean
   /** the base URL, where whoever is written to cannot reach it */
   lostUrl: string | null
+  /** domains of its addresses that the account has to verify first */
+  unverified: string[]
   /** `isOwn`: what is refused is what this app sends as, and it is not the server that is left alone */
   pause: { server: string; isOwn: boolean; reason: string; until: number } | null
 }
@@ -21,7 +23,11 @@ export type MailState = {
 type NoticesProps = { viewer: Viewer; state: MailState; on?: 'sender' | 'outbox' }
 
 /** Nothing leaves this installation, or a server fails: neither is to be found out by waiting. */
-export const MailNotices = ({ viewer, state: { isCapturing, isUnreadable, lostUrl, pause }, on }: NoticesProps) => (
+export const MailNotices = ({
+  viewer,
+  state: { isCapturing, isUnreadable, lostUrl, unverified, pause },
+  on,
+}: NoticesProps) => (
   <>
     {isCapturing && (
       <Notice kind="caution">
@@ -46,6 +52,12 @@ export const MailNotices = ({ viewer, state: { isCapturing, isUnreadable, lostUr
         Nobody can unsubscribe: links in mails lead to <code>{lostUrl}</code>, which only the machine of this server
         reaches. Start it with the address at which people reach it, in <code>EVENTPOST_BASE_URL</code> or as{' '}
         <Command>--base-url https://post.example.com</Command>.
+      </Notice>
+    )}
+    {unverified.length > 0 && (
+      <Notice kind="caution">
+        Emails from {unverified.join(', ')} wait until this account has verified the domain. The record to add is on{' '}
+        <a href={`${pathOf(viewer.app.publicId, 'sender')}#domains`}>Sender</a>.
       </Notice>
     )}
     {pause && (

@@ -9,7 +9,9 @@ import type { MailState } from './mail-notices.tsx'
  * server is left alone, or its mails are refused.
  */
 export async function readMailState(parts: PageParts, app: AppRow): Promise<MailState> {
-  const { from, server, login, places, isUnreadable } = parts.mailer.findWay(await parts.store.mailSettings(app.id))
+  const settings = await parts.store.mailSettings(app.id)
+  const { from, server, login, places, isUnreadable } = parts.mailer.findWay(settings)
+  const domains = await parts.mailer.senders.listDomains(app, settings)
   const own = login === null ? null : ownPlaceOf(login, app.id, from)
   // how another account fares, also at the same server, is none of theirs
   const isTheirs = (place: string): boolean => place === own || places.includes(place)
@@ -19,6 +21,7 @@ export async function readMailState(parts: PageParts, app: AppRow): Promise<Mail
     isCapturing: server === null && !isUnreadable,
     isUnreadable,
     lostUrl: server !== null && isLinkLost(parts.baseUrl, server.replace(/:\d+$/, '')) ? parts.baseUrl : null,
+    unverified: domains.flatMap(({ domain, state }) => (state === 'unverified' ? [domain] : [])),
     pause: pause && server !== null ? { server, isOwn: pause.place === own, ...pause } : null,
   }
 }

@@ -72,7 +72,7 @@ async function save(editing: Editing, fields: Fields, status: MessageStatus | nu
   const typed = message && saysSame(fields, message) ? { name: message.name, ...message.content } : readFields(fields)
   const value = status === null ? typed : { ...typed, status }
   const draft = message ? { id: message.id, value, basedOn: Number(textOf(fields, 'basedOn')) } : { id: null, value }
-  const outcome = await saveMessage(await readContext(editing), byMember(editing), draft)
+  const outcome = await saveMessage(readContext(editing), byMember(editing), draft)
   if (isRefusal(outcome) && outcome.refusal === 'message_changed') return answerChanged(editing, fields)
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const path = messagePath(editing.viewer.app.publicId, outcome.id)
@@ -111,7 +111,7 @@ async function remove(editing: Editing, fields: Fields): Promise<Response> {
 async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'draft'): Promise<Response> {
   const { parts, message, viewer } = editing
   if (!message) return problemAnswer(editing.request, 'message_unknown')
-  const outcome = await setMessageStatus(await readContext(editing), byMember(editing), { message, status })
+  const outcome = await setMessageStatus(readContext(editing), byMember(editing), { message, status })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const isSame = saysSame(fields, message)
   const flash = flashCookie(parts.baseUrl, ...withStillSending(`message_${status}`, outcome))

@@ -5,6 +5,7 @@ import { previewMessage } from '../core/message-preview.ts'
 import { checkLive, type LiveCheck } from '../core/message-checks.ts'
 import { readMessage } from '../core/message-input.ts'
 import type { MessageContent, MessageRow, SavingContext } from '../core/messages.ts'
+import { listSenderEmails } from '../core/senders.ts'
 import { pageAnswer } from './answers.ts'
 import { messagePath } from './messages-page.tsx'
 import type { PageParts } from './door.tsx'
@@ -39,11 +40,13 @@ export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'rehearsal' 
 export const editorPath = ({ viewer, message }: Pick<Editing, 'viewer' | 'message'>): string =>
   message ? messagePath(viewer.app.publicId, message.id) : `${pathOf(viewer.app.publicId, 'messages')}/new`
 
-export async function readContext({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>): Promise<SavingContext> {
-  const { store, mailer, templates } = parts
-  const { from } = mailer.findWay(await store.mailSettings(viewer.app.id))
-  return { store, mailer, templates, app: viewer.app, sender: from?.address ?? null }
-}
+export const readContext = ({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>): SavingContext => ({
+  store: parts.store,
+  mailer: parts.mailer,
+  templates: parts.templates,
+  app: viewer.app,
+  senders: parts.mailer.senders,
+})
 
 /** The editor as it was typed, with all that it needs to be looked at. */
 export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
@@ -79,7 +82,12 @@ async function readSurroundings({ parts, viewer, message }: Editing) {
     readCapturing(parts, viewer.app),
   ])
   const timezone = settings.timezone ?? 'UTC'
-  return { counts, timezone, members, eventNames, isCapturing }
+  const { installation } = parts.mailer.senders
+  const senders = {
+    emails: listSenderEmails(settings, installation),
+    usual: settings.fromEmail ?? installation.from?.address ?? null,
+  }
+  return { counts, timezone, members, senders, eventNames, isCapturing }
 }
 
 /** A message that was saved before, as its fields are now: what was mended counts at once. */
@@ -89,7 +97,9 @@ export async function checkFields(
 ): Promise<LiveCheck | null> {
   if (message === null) return null
   const reading = readMessage(readFields(fields))
-  return 'errors' in reading ? null : checkLive(await readContext({ parts, viewer }), reading.input.content)
+  return 'errors' in reading
+    ? null
+    : checkLive({ ...readContext({ parts, viewer }), asksDns: false }, reading.input.content)
 }
 
 /** Those of customers: names of our own begin with `$`. */

@@ -6,7 +6,7 @@ import { hasRole } from '../core/members.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { Frame } from './frame.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
-import { MailSection, SenderSection } from './message-mail.tsx'
+import { type ChoosableSenders, MailSection, SenderSection } from './message-mail.tsx'
 import { NameOptions, PreviewSection, type ShownPreview } from './message-preview.tsx'
 import { Findings, FINDINGS } from './message-problems.tsx'
 import { RehearsalSection } from './message-rehearsal.tsx'
@@ -33,6 +33,7 @@ export type EditorProps = {
   shown: ShownPreview
   eventNames: string[]
   members: string[]
+  senders: ChoosableSenders
   timezone: string
   /** no mail leaves this installation */
   isCapturing: boolean
@@ -120,7 +121,7 @@ function MessageFields(props: EditorProps) {
       <RulesSection ask={ask} path={path} fields={fields} />
       <AgainSection ask={ask} />
       <MailSection ask={ask} properties={shown.preview.properties} />
-      <SenderSection ask={ask} appId={props.viewer.app.publicId} />
+      <SenderSection ask={ask} appId={props.viewer.app.publicId} senders={props.senders} />
       {!ask('name').isLocked && (
         <Button name="do" value="save">
           {message ? 'Save' : 'Save as a draft'}

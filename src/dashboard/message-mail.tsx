@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
+import { readEmail } from '../core/email.ts'
 import { pathOf } from './frame.tsx'
 import type { Ask } from './message-when.tsx'
-import { Select } from './parts/choice.tsx'
+import { type Option, Select } from './parts/choice.tsx'
 import { Field } from './parts/field.tsx'
 import { SentText } from './parts/text.tsx'
 
@@ -69,8 +70,22 @@ const UNCONFIRMED = [
 
 const SENDER_FIELDS = ['mail.fromName', 'mail.fromEmail', 'mail.replyTo', 'mail.category', 'ifUnconfirmed']
 
+type SenderSectionProps = { ask: Ask; appId: string; senders: ChoosableSenders }
+
+/** The addresses that a message may choose, and the one it has without a choice. */
+export type ChoosableSenders = { emails: string[]; usual: string | null }
+
+/** What was set and is no address of the app any more stays visible until another is chosen. */
+function optionsOf({ emails, usual }: ChoosableSenders, current: string): Option[] {
+  const listed = emails.map((email) => ({ value: email, label: email }))
+  const isListed = emails.includes(readEmail(current)?.email ?? '')
+  const other = { value: current, label: isListed ? current : `${current} (not an address of this app)` }
+  const others = current === '' || emails.includes(current) ? [] : [other]
+  return [{ value: '', label: usual === null ? 'Default' : `Default (${usual})` }, ...listed, ...others]
+}
+
 /** What seldom differs from what the app says; open where something in it is set or wrong. */
-export function SenderSection({ ask, appId }: { ask: Ask; appId: string }) {
+export function SenderSection({ ask, appId, senders }: SenderSectionProps) {
   const isPlain = SENDER_FIELDS.every((name) => ['', 'lifecycle'].includes(ask(name).value) && !ask(name).error)
   return (
     <details class="more-fields" open={!isPlain}>
@@ -78,16 +93,15 @@ export function SenderSection({ ask, appId }: { ask: Ask; appId: string }) {
         <h2>Sender and kind</h2>
       </summary>
       <Field {...ask('mail.fromName')} label="Sender's name" hint="Left empty, the app's." optional />
-      <Field
+      <Select
         {...ask('mail.fromEmail')}
         label="Sender's address"
         hint={
           <>
-            Left empty, the app's, which is set on <a href={pathOf(appId, 'sender')}>Sender</a>.
+            Owners add addresses on <a href={pathOf(appId, 'sender')}>Sender</a>.
           </>
         }
-        kind="email"
-        optional
+        options={optionsOf(senders, ask('mail.fromEmail').value)}
       />
       <Field {...ask('mail.replyTo')} label="Replies go to" kind="email" optional />
       <Select {...ask('mail.category')} label="Kind of mail" options={CATEGORIES} />

@@ -4,6 +4,7 @@ import { sayMessage } from '../core/message-words.ts'
 import { mayDelete, type MessageCounts, type MessageRow, type MessageStatus } from '../core/messages.ts'
 import type { LiveCheck } from '../core/message-checks.ts'
 import type { FieldError } from '../core/refusals.ts'
+import { SENDER_PROBLEMS } from '../core/senders.ts'
 import { deliveriesPath, STATE_GROUPS, type StateGroup } from './delivery-words.tsx'
 import { pathOf } from './frame.tsx'
 import { EDITOR, type EditorProps } from './message-editor.tsx'
@@ -114,7 +115,7 @@ export const LiveFindings = ({ viewer, check }: { viewer: Viewer; check: LiveChe
     <>
       {check.problems.length > 0 && <p>Fix this first:</p>}
       {check.problems.length > 0 && <Sentences of={check.problems} />}
-      {check.problems.some(({ code }) => code === 'no_sender') && (
+      {check.problems.some(({ code }) => SENDER_PROBLEMS.some((one) => one === code)) && (
         <p>
           <a href={pathOf(viewer.app.publicId, 'sender')}>Open Sender</a>
         </p>

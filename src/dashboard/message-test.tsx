@@ -42,7 +42,7 @@ function Told({ to, result }: TestOutcome) {
   }
   if (result.is === 'sent') return <Notice kind="done">{`It was handed over for ${to}.`}</Notice>
   if ('reason' in result) {
-    const why = sayReason(result.reason, to, 'failed')
+    const why = result.detail ?? sayReason(result.reason, to, 'failed')
     return result.is === 'unknown' ? (
       <Notice kind="caution">{`Nobody knows whether ${to} gets it. ${why}`}</Notice>
     ) : (

@@ -1,9 +1,11 @@
 /** @jsxImportSource preact */
+import { hasRole } from '../core/members.ts'
+import type { SenderProof } from '../core/senders.ts'
 import { dkimRecord, readPublicKey } from '../core/dkim.ts'
 import type { DnsRecord, SenderCheck } from '../core/sender-checks.ts'
 import { pathOf } from './frame.tsx'
 import { Badge, type Mood } from './parts/badge.tsx'
-import { Button, ButtonLink } from './parts/button.tsx'
+import { ActionForm, Button, ButtonLink } from './parts/button.tsx'
 import { Dialog } from './parts/dialog.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
@@ -23,6 +25,52 @@ const RecordValues = ({ id, record }: { id: string; record: DnsRecord }) => (
     </Value>
   </Values>
 )
+
+const PROOFS: Record<SenderProof, string> = {
+  txt: 'Verified by its TXT record.',
+  dkim: 'Verified by the DKIM key of this app.',
+  operator: 'Bound to this account by the operator of this installation.',
+  existing: 'In use by this account before domains were verified.',
+}
+
+/** Domains that the account has to verify, because others send through the same mail server. */
+export const DomainsSection = ({ viewer, domains, isChecked }: SenderProps) => {
+  const needed = domains.filter(({ state }) => state !== 'not_needed')
+  const isOpen = needed.some(({ state }) => state === 'unverified')
+  return (
+    needed.length > 0 && (
+      <section id={DOMAINS}>
+        <h2>Domains</h2>
+        <p>
+          Several accounts send through the mail server of this installation, so each verifies the domains it sends
+          from.
+        </p>
+        {isChecked && isOpen && (
+          <Notice kind="caution">Not every record was found. It can take an hour until a new one is visible.</Notice>
+        )}
+        <ul class="told">
+          {needed.map(({ domain, state, proof, record }) => (
+            <li key={domain}>
+              <p class="with-badge">
+                <b>{domain}</b>
+                {state === 'verified' ? <Badge mood="good">Verified</Badge> : <Badge mood="bad">Not verified</Badge>}
+              </p>
+              <p class="hint">
+                {proof === null ? `Emails from ${domain} wait until this record is in its DNS.` : PROOFS[proof]}
+              </p>
+              {record && <RecordValues id={`domain-${domain}`} record={record} />}
+            </li>
+          ))}
+        </ul>
+        {isOpen && hasRole(viewer.member.role, 'editor') && (
+          <ActionForm action={`${pathOf(viewer.app.publicId, 'sender')}/domains#${DOMAINS}`}>Check now</ActionForm>
+        )}
+      </section>
+    )
+  )
+}
+
+const DOMAINS = 'domains'
 
 type DkimProps = SenderProps & { about: About; isOwner: boolean }
 

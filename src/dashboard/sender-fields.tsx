@@ -37,6 +37,15 @@ const FromFields = ({ input, about }: FieldsProps) => (
         optional
       />
     </div>
+    <Field
+      {...about('otherFromEmails')}
+      label="Other addresses"
+      kind="lines"
+      hint="One per line. Messages can choose one of them."
+      value={input.otherFromEmails}
+      autocomplete="off"
+      optional
+    />
     <Field {...about('replyTo')} label="Answers go to" kind="email" value={input.replyTo} autocomplete="off" optional />
   </section>
 )

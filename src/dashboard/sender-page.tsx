@@ -3,9 +3,10 @@ import type { DkimText } from '../core/dkim.ts'
 import type { RenderedMail, ServerCheck, Way } from '../core/mailer.ts'
 import { hasRole } from '../core/members.ts'
 import type { FieldError, Refusal } from '../core/refusals.ts'
+import type { DomainStatus } from '../core/senders.ts'
 import type { SenderCheck } from '../core/sender-checks.ts'
 import type { MailSettings, SenderText } from '../core/sender-settings.ts'
-import { ChecksSection, DkimSection } from './sender-domain.tsx'
+import { ChecksSection, DkimSection, DomainsSection } from './sender-domain.tsx'
 import { Frame, pathOf } from './frame.tsx'
 import { MailNotices, type MailState } from './mail-notices.tsx'
 import { ActionForm, Button } from './parts/button.tsx'
@@ -36,6 +37,9 @@ export type SenderProps = {
   serverCheck: ServerCheck | Refusal | null
   /** what name servers said; null where they were not asked */
   checks: SenderCheck[] | null
+  /** the domains of its addresses; `isChecked`: DNS was asked just now */
+  domains: DomainStatus[]
+  isChecked: boolean
   baseUrl: string
 }
 
@@ -58,6 +62,7 @@ export function SenderPage(props: SenderProps) {
         <SenderFields input={input} about={about} app={viewer.app} settings={props.settings} isOwner={isOwner} />
         {isOwner && <Button kind="primary">Save</Button>}
       </form>
+      <DomainsSection {...props} />
       <ServerSection {...props} />
       <SampleSection {...props} />
       <DkimSection {...props} about={about} isOwner={isOwner} />

@@ -3,7 +3,9 @@ import { Elysia } from 'elysia'
 import { makeSenderSample } from '../core/sender-sample.ts'
 import { checkMailServer } from '../core/mail-server-check.ts'
 import { checkSender } from '../core/sender-checks.ts'
-import { readPublicKey } from '../core/dkim.ts'
+import { readDkimKey } from '../core/dkim.ts'
+import type { Limit } from '../core/limits.ts'
+import { findRemovedInUse } from '../core/senders.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../core/refusals.ts'
 import { type MailSettings, readSender, readSenderText, saveSender, writeSender } from '../core/sender-settings.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
@@ -37,6 +39,12 @@ export const senderRoutes = (parts: PageParts) =>
       { parse: 'none' },
     )
     .post(
+      '/apps/:app/sender/domains',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'editor' }, (_, viewer) => checkDomains(parts, request, viewer)),
+      { parse: 'none' },
+    )
+    .post(
       '/apps/:app/sender/server',
       ({ request, params: { app } }) =>
         takeForm(parts, request, { appId: app, role: 'editor' }, async (_, viewer) => {
@@ -47,15 +55,34 @@ export const senderRoutes = (parts: PageParts) =>
       { parse: 'none' },
     )
 
+/** DNS is asked at most so often for an account. */
+const DOMAIN_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
+
+async function checkDomains(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
+  const { allowed } = parts.limits.take(`domain-check:${viewer.account.id}`, DOMAIN_CHECKS)
+  if (allowed === 0) {
+    const { status, message } = REFUSALS.rate_limited
+    return showSender(parts, request, viewer, { status, notice: message })
+  }
+  return showSender(parts, request, viewer, { asksDns: true })
+}
+
 /** What is typed and wrong, and what could not be done, where a form was not taken; else what came of it. */
-type Shown = { status?: number; typed?: Typed; notice?: string; serverCheck?: SenderProps['serverCheck'] }
+type Shown = {
+  status?: number
+  typed?: Typed
+  notice?: string
+  serverCheck?: SenderProps['serverCheck']
+  /** looks up the records of domains that are not verified */
+  asksDns?: boolean
+}
 
 /** The page, with what was typed where a form of it was not taken. Asks name servers only where that is asked for. */
 export async function showSender(
   parts: PageParts,
   request: Request,
   viewer: Viewer,
-  { status = 200, typed, notice, serverCheck = null }: Shown = {},
+  { status = 200, typed, notice, serverCheck = null, asksDns = false }: Shown = {},
 ): Promise<Response> {
   const settings = await parts.store.mailSettings(viewer.app.id)
   const isAsked = new URL(request.url).searchParams.has('check')
@@ -72,6 +99,8 @@ export async function showSender(
       sample={'html' in sample ? sample : null}
       serverCheck={serverCheck}
       checks={isAsked ? await check(parts, settings) : null}
+      domains={await parts.mailer.senders.listDomains(viewer.app, settings, { asksDns })}
+      isChecked={asksDns}
       baseUrl={parts.baseUrl}
     />
   )
@@ -83,11 +112,11 @@ async function check({ mailer, resolveTxt }: PageParts, settings: MailSettings) 
   const { from, server } = mailer.findWay(settings)
   const domain = from?.address.split('@')[1]
   if (domain === undefined) return []
-  const { dkimDomain, dkimSelector, dkimKey } = settings
-  const publicKey = dkimKey === null ? null : readPublicKey(dkimKey)
-  const isSigned = dkimDomain !== null && dkimSelector !== null && publicKey !== null
-  const dkim = isSigned ? { domain: dkimDomain, selector: dkimSelector, publicKey } : null
-  return checkSender(resolveTxt, { domain, server: server?.replace(/:\d+$/, '') ?? null, dkim })
+  return checkSender(resolveTxt, {
+    domain,
+    server: server?.replace(/:\d+$/, '') ?? null,
+    dkim: readDkimKey(settings),
+  })
 }
 
 async function save(parts: PageParts, request: Request, viewer: Viewer, form: Form): Promise<Response> {
@@ -100,6 +129,12 @@ async function save(parts: PageParts, request: Request, viewer: Viewer, form: Fo
   if (typeof smtpUrl === 'string' && parts.mailer.refusesServer(smtpUrl)) {
     const errors = [{ field: 'smtpUrl', code: 'invalid', message: PRIVATE_SERVER }]
     return showSender(parts, request, viewer, { status: 400, typed: { sender, errors } })
+  }
+  const { fromEmail = null, otherFromEmails = null } = reading.settings
+  const inUse = await findRemovedInUse(parts.store, viewer.app, { fromEmail, otherFromEmails })
+  if (inUse !== null) {
+    const errors = [{ field: 'otherFromEmails', code: 'conflict', message: inUse }]
+    return showSender(parts, request, viewer, { status: 409, typed: { sender, errors } })
   }
   return saveSettings(parts, request, viewer, {
     settings: reading.settings,

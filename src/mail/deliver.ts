@@ -22,6 +22,8 @@ export async function deliver(parts: DeliverParts, work: DeliveryWork, onSlow: (
   const { basis } = judged
   const route = parts.routes.find(work)
   if ('fault' in route) return skip(parts, work, route.fault, judged.record)
+  const problem = await parts.senders.findProblem({ ...work, mail: work.message.content.mail })
+  if (problem) return retry(parts, work, { reason: problem.code, isServerFault: true, record: judged.record })
   const url = unsubscribeUrl(parts.baseUrl, parts.unsubscribeKey, work.contact.id)
   const mail = await renderSample(parts.templates, work, url, judged.record.isSlow)
   if ('slow' in mail) return endSlow(parts, work, judged.record)

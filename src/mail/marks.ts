@@ -1,6 +1,7 @@
 /** What the sender writes about a delivery: always under its claim, so that it means nothing once somebody else holds it. */
 import { type DeliveryWork, type JudgeRecord, type Marked, readRecord, whenToGiveUp } from '../core/deliveries.ts'
 import type { Parts } from '../core/parts.ts'
+import type { Senders } from '../core/senders.ts'
 import type { Breaker } from './breaker.ts'
 import type { NoteServer } from './provider.ts'
 import type { Handed } from './handed.ts'
@@ -14,6 +15,7 @@ export type DeliverParts = {
   unsubscribeKey: string
   templates: Parts['templates']
   routes: Routes
+  senders: Senders
   breaker: Breaker
   handed: Handed
   /** who claims; another name than that of any process before */

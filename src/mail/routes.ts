@@ -82,7 +82,7 @@ export function createRoutes(defaults: MailDefaults, { monotonicMs, dialOwn, cre
   }
 
   return {
-    sender,
+    installation: { from: sender, hasServer: defaults.smtpUrl !== null },
     find({ message, settings }: Pick<DeliveryWork, 'message' | 'settings'>): Route | RouteFault {
       const { mail } = message.content
       const from = findFrom(mail, settings, sender)

@@ -3,6 +3,7 @@ import { readSmtpUrl } from '../core/mail-addresses.ts'
 import type { Mailer } from '../core/mailer.ts'
 import type { Parts } from '../core/parts.ts'
 import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
+import { createSenders } from '../core/senders.ts'
 import { createBreaker } from './breaker.ts'
 import { createGuardedDial, type Dial } from './dial.ts'
 import { createDispatch, type DispatchParts } from './dispatch.ts'
@@ -14,7 +15,7 @@ import { renderSample } from './samples.ts'
 import { checkServer } from './server-check.ts'
 import { sendTest } from './test-mail.ts'
 
-export type SenderParts = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'templates'> &
+export type SenderParts = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'templates' | 'resolveTxt'> &
   Pick<DispatchParts, 'claimedBy' | 'note' | 'noteServer' | 'onFault'> & {
     defaults: MailDefaults
     /** what servers of apps may be reached at beside public addresses */
@@ -50,8 +51,16 @@ export function createSender(sending: SenderParts): Sender {
     dialOwn: createGuardedDial({ allowed: sending.privateHosts, findShared: () => findShared(sending) }),
     createProvider: sending.createProvider,
   })
+  const senders = createSenders({ ...sending, installation: routes.installation })
   const [breaker, handed] = [createBreaker(clock), createHanded()]
-  const { sendDue, landed, waitMs } = createDispatch({ ...sending, routes, breaker, handed, stopping: stop.signal })
+  const { sendDue, landed, waitMs } = createDispatch({
+    ...sending,
+    routes,
+    senders,
+    breaker,
+    handed,
+    stopping: stop.signal,
+  })
   const loop = createLoop(sendDue, { waitMs, onFault, stopping: stop.signal })
   return {
     sendDue,
@@ -65,9 +74,9 @@ export function createSender(sending: SenderParts): Sender {
       await landed()
       routes.close()
     },
-    sender: routes.sender,
+    senders,
     preview: (sample) => renderSample(templates, sample, `${baseUrl}/u/preview`),
-    sendTest: (sample, to) => sendTest({ ...sending, routes }, sample, to),
+    sendTest: (sample, to) => sendTest({ ...sending, routes, senders }, sample, to),
     findNoticeSender: (apps) => findNoticeSender({ ...sending, routes }, apps),
     async checkServer({ publicId: appId }, settings) {
       const found = routes.findServer(settings)

@@ -2,6 +2,7 @@
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Sample, TestResult } from '../core/mailer.ts'
 import type { Clock } from '../core/parts.ts'
+import type { Senders } from '../core/senders.ts'
 import type { TemplateWorker } from '../core/template-worker.ts'
 import { TEST_TOKEN } from '../core/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
@@ -14,6 +15,7 @@ const TEST_MS = 20_000
 
 type TestParts = {
   routes: Routes
+  senders: Senders
   clock: Clock
   baseUrl: string
   noteServer: NoteServer
@@ -22,12 +24,14 @@ type TestParts = {
 
 /** Its link to unsubscribe leads nowhere: nobody shall end another's mail by looking at a test. */
 export async function sendTest(
-  { routes, clock, baseUrl, noteServer, templates }: TestParts,
+  { routes, senders, clock, baseUrl, noteServer, templates }: TestParts,
   sample: Sample,
   to: Mailbox,
 ): Promise<TestResult> {
   const route = routes.find(sample)
   if ('fault' in route) return { is: 'failed', reason: route.fault }
+  const problem = await senders.findProblem({ ...sample, mail: sample.message.content.mail })
+  if (problem) return { is: 'failed', reason: problem.code, detail: problem.message }
   const url = `${baseUrl}/u/${TEST_TOKEN}`
   const mail = await renderSample(templates, sample, url)
   if (!('html' in mail)) return mail

@@ -7,16 +7,17 @@ import { createLinks } from './links.ts'
 import { createMemberships } from './memberships.ts'
 import type { MessageWrites } from './message-writes.ts'
 import { createSentForms } from './sent-forms.ts'
+import type { SenderDomainWrites } from './sender-domains.ts'
 import { secretPlace } from './sealed-columns.ts'
 import type { Sealer } from './sealing.ts'
 import * as tables from './schema.ts'
 import type { NewAccount, NewKey, NewLink, Plan, Refused } from './types.ts'
 
-type Parts = { db: Database; messages: MessageWrites; sealer: Sealer }
+type Parts = { db: Database; messages: MessageWrites; senderDomains: SenderDomainWrites; sealer: Sealer }
 type Rotation = Change & { secret: { id: string; secret: string }; replaces: string | null }
 
 /** The quiet writes: accounts, apps, keys, secrets, plans and the set-up link. */
-export function createAccountWrites({ db, messages, sealer }: Parts) {
+export function createAccountWrites({ db, messages, senderDomains, sealer }: Parts) {
   const orm = drizzle(db)
   const { addApp, writes: appWrites } = createAppWrites({ db, messages })
 
@@ -80,10 +81,12 @@ export function createAccountWrites({ db, messages, sealer }: Parts) {
     /** Everything an account starts with. With `setupToken` only the holder of the printed link may, and only once. */
     createAccount(account: NewAccount): Done | Refused {
       const { id, at, app, key, secret } = account
-      const isFirst = orm.select({ id: tables.accounts.id }).from(tables.accounts).limit(1).get() === undefined
+      const earlier = orm.select({ id: tables.accounts.id }).from(tables.accounts).limit(2).all().length
+      const isFirst = earlier === 0
       if (account.onlyFirst && !isFirst) return { refusal: 'already_set_up' }
       if (isTaken(account.member)) return { refusal: 'email_taken' }
       if (account.setupToken !== null && !useLink(account.setupToken, 'setup', at)) return { refusal: 'not_found' }
+      if (earlier === 1) senderDomains.bindExisting(at)
       orm.insert(tables.accounts).values({ id, name: account.name, snippetLimits: true, createdAt: at }).run()
       addOwner(account)
       // owners make none where there are several accounts

@@ -11,8 +11,8 @@ export const IS_WAITING = `state IN ('waiting', 'deferred')`
  * with e, and so is "error", a fault of ours, for which to be tried early is no harm.
  */
 export const WAITS_FOR_SERVER = `state = 'deferred' AND (reason IN ('server_paused', 'unknown') OR reason GLOB 'smtp_*' OR reason GLOB 'e*')`
-/** Waits because the address that it comes from was refused. */
-export const WAITS_FOR_SENDER = `state = 'deferred' AND (reason = 'sender_paused' OR reason GLOB 'from_*')`
+/** Waits because the address that it comes from was refused, or may not be used. */
+export const WAITS_FOR_SENDER = `state = 'deferred' AND (reason GLOB 'sender_*' OR reason GLOB 'from_*')`
 /** Someone has it. */
 export const IS_CLAIMED = `state IN ('claimed', 'handed')`
 /** Uses "once" up: it is on its way, or was handed over. */

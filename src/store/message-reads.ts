@@ -19,6 +19,7 @@ import { appMailSettings, deliveries, messages, messageVersions } from './schema
 export const NO_SETTINGS: MailSettings = {
   fromName: null,
   fromEmail: null,
+  otherFromEmails: null,
   replyTo: null,
   postalAddress: null,
   logoUrl: null,

@@ -100,9 +100,19 @@ export const NO_COUNTS = {
 /** `days`: 0 is Sunday. From `from` until `until`, local times such as "09:00"; over midnight when `until` is less. */
 export type SendWindow = { days: number[]; from: string; until: string }
 
+/**
+ * How a domain was verified for an account. `txt`, `dkim`: found in DNS. `operator`: bound by a command. `existing`: in
+ * use before several accounts shared the installation's mail server.
+ */
+export const SENDER_PROOFS = ['txt', 'dkim', 'operator', 'existing'] as const
+export type SenderProof = (typeof SENDER_PROOFS)[number]
+
 export type MailSettings = {
   fromName: string | null
+  /** the default sender address */
   fromEmail: string | null
+  /** further ones that messages may choose */
+  otherFromEmails: string[] | null
   replyTo: string | null
   postalAddress: string | null
   logoUrl: string | null

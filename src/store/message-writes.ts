@@ -164,8 +164,10 @@ export function createMessageWrites({ db, ids, live, sealer }: Parts) {
         .values({ appId: by.appId, ...set })
         .onConflictDoUpdate({ target: appMailSettings.appId, set })
         .run()
-      const isNew = (name: 'smtpUrl' | 'fromEmail') => settings[name] !== undefined && settings[name] !== old[name]
-      const tryAgain = isNew('smtpUrl') ? tryServer : isNew('fromEmail') ? trySender : undefined
+      const isNew = (name: 'smtpUrl' | 'fromEmail' | 'otherFromEmails') =>
+        settings[name] !== undefined && !Bun.deepEquals(settings[name], old[name])
+      const isNewSender = isNew('fromEmail') || isNew('otherFromEmails')
+      const tryAgain = isNew('smtpUrl') ? tryServer : isNewSender ? trySender : undefined
       tryAgain?.run(by.at, by.at, by.appId, by.at)
       audit(by, 'mail.set', Object.keys(settings).join(','))
       live.drop(by.appId)

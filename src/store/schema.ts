@@ -8,6 +8,7 @@ import {
   DELIVERY_STATES,
   MESSAGE_STATUSES,
   type MessageContent,
+  SENDER_PROOFS,
   type SendWindow,
   SUPPRESSION_REASONS,
 } from './message-types.ts'
@@ -455,4 +456,16 @@ export const appMailSettings = sqliteTable('app_mail_settings', {
   sendWindow: text('send_window', { mode: 'json' }).$type<SendWindow>(),
   timezone: text('timezone'),
   giveUpHours: integer('give_up_hours'),
+  otherFromEmails: text('other_from_emails', { mode: 'json' }).$type<string[]>(),
 })
+
+export const senderDomains = sqliteTable(
+  'sender_domains',
+  {
+    accountId: text('account_id').notNull(),
+    domain: text('domain').notNull(),
+    proof: text('proof', { enum: SENDER_PROOFS }).notNull(),
+    createdAt: integer('created_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.domain] }), index('sender_domains_by_domain').on(t.domain)],
+)

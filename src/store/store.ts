@@ -18,6 +18,7 @@ import { createHistoryReads } from './history-reads.ts'
 import { createMessageReads } from './message-reads.ts'
 import { startThreads } from './threads.ts'
 import { createSealer, type Sealer } from './sealing.ts'
+import { createSenderDomainReads } from './sender-domains.ts'
 import { createSessionReads } from './session-reads.ts'
 import { createStatReads } from './stat-reads.ts'
 import { createTwoStepReads } from './two-step-reads.ts'
@@ -68,6 +69,7 @@ const createReads = (db: Database, sealer: Sealer, judge: Judge | undefined) => 
   ...createAuditReads(db),
   ...createTwoStepReads(db, sealer),
   ...createMessageReads(db, sealer),
+  ...createSenderDomainReads(db),
   ...createHistoryReads(db),
   ...createDeliveryReads(db, sealer),
   ...createStatReads(db),

@@ -45,6 +45,9 @@ export function createUpkeep(db: Database, timeline: Timeline) {
   const setups = db.prepare('DELETE FROM two_steps WHERE turned_on_at IS NULL AND started_at <= ?')
 
   const keep = db.prepare('INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
+  const set = db.prepare(
+    'INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+  )
   const touch = db.prepare(
     `INSERT INTO install (name, value) VALUES ('touched', '1')
      ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) % 1000 + 1`,
@@ -54,6 +57,10 @@ export function createUpkeep(db: Database, timeline: Timeline) {
     /** Keeps a value under a name that has none yet. */
     keepInstallValue({ name, value }: { name: string; value: string }): { done: true } {
       keep.run(name, value)
+      return { done: true }
+    },
+    setInstallValue({ name, value }: { name: string; value: string }): { done: true } {
+      set.run(name, value)
       return { done: true }
     },
     /** The smallest write there is: shows that a commit reaches the disk. */

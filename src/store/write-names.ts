@@ -50,6 +50,8 @@ export const WRITE_NAMES: Record<WriteName, true> = {
   setMessageStatus: true,
   deleteMessage: true,
   setMailSettings: true,
+  bindSenderDomain: true,
+  unbindSenderDomain: true,
   claimDeliveries: true,
   extendClaim: true,
   markHanded: true,
@@ -66,6 +68,7 @@ export const WRITE_NAMES: Record<WriteName, true> = {
   unsubscribe: true,
   markBounced: true,
   keepInstallValue: true,
+  setInstallValue: true,
   cleanUp: true,
   touch: true,
 }

@@ -19,6 +19,7 @@ import { createMembershipWrites } from './membership-writes.ts'
 import { createMessageWrites } from './message-writes.ts'
 import { createPeople } from './people.ts'
 import type { Sealer } from './sealing.ts'
+import { createSenderDomainWrites } from './sender-domains.ts'
 import { createSessionWrites } from './session-writes.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
 import { createStops } from './stops.ts'
@@ -71,9 +72,10 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = () => null,
   const events = createEventWrites({ db, ids, people, names, tallies, timeline, triggers, stops })
   const contacts = createContactWrites({ db, people, tallies, triggers, stops })
   const messages = createMessageWrites({ db, ids, live, sealer })
+  const senderDomains = createSenderDomainWrites(db)
   const recordEvent = (write: EventWrite) => once(write, () => events.recordEvent(write))
   const writes = {
-    ...createAccountWrites({ db, messages, sealer }),
+    ...createAccountWrites({ db, messages, senderDomains, sealer }),
     ...createMemberWrites(db),
     ...createMembershipWrites(db),
     ...createSessionWrites(db),
@@ -84,6 +86,7 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = () => null,
     ...createCallWrites(db),
     ...createUpkeep(db, timeline),
     ...messages,
+    ...senderDomains.writes,
     ...createDeliveryWrites({ db, live, ends, sealer, judge }),
     ...createSuppressionWrites({ db, live, ends }),
     recordEvent,

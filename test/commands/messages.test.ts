@@ -96,7 +96,7 @@ describe('is refused', () => {
   test('to go live without a sender', async () => {
     const fine = { ...wrong, trigger: { event: 'a' }, wait: { minutes: 0 } }
     const ran = await eventpost(words(write([fine]), '--status', 'live'))
-    expect(ran).toEqual(refused('.0..mail.fromEmail: There is no sender'))
+    expect(ran).toEqual(refused('.0..mail.fromEmail: There is no sender address'))
   })
   test.each([
     ['an app of nobody', ['message', 'export', '--data', folder, '--app', 'app_none'], 'no app with this ID'],

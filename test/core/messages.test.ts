@@ -6,7 +6,7 @@ import { exportMessages } from '../../src/core/message-files.ts'
 import { deleteMessage, listMessages, mayDelete, saveMessage, setMessageStatus } from '../../src/core/messages.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { appOf } from '../api/reports.ts'
-import { createTestServer, type TestServer } from '../helper.ts'
+import { createTestSenders, createTestServer, type TestServer } from '../helper.ts'
 import { createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
 
 let server: TestServer
@@ -27,7 +27,10 @@ const rowOf = async (id: number) => {
 }
 const problemsOf = async (content: MessageContent) => (await checkLive(messaging.context(), content)).problems
 const warningsOf = async (content: MessageContent) => (await checkLive(messaging.context(), content)).warnings
-const withoutSender = () => ({ ...messaging.context(), sender: null })
+const withoutSender = () => {
+  const parts = { store: messaging.store(), clock: server.clock }
+  return { ...messaging.context(), senders: createTestSenders(parts, { from: null }) }
+}
 
 describe('a new app', () => {
   const drafts = FIRST_MESSAGES.map(({ name }) => [name, 'draft', 1])
@@ -134,19 +137,18 @@ describe('saving', () => {
 })
 
 describe('going live', () => {
-  test('needs a sender: of the message, the app or the installation', async () => {
+  test('needs a sender: one of the app’s that the message chooses, the app’s default, or the installation’s', async () => {
     const { id } = await messaging.put({ ...messageOf(), status: 'draft' })
     const message = await rowOf(id)
     const turn = () => setMessageStatus(withoutSender(), messaging.by, { message, status: 'live' })
     expect(await turn()).toMatchObject({ refusal: 'invalid_field', field: 'mail.fromEmail' })
     await messaging.set({ fromEmail: 'post@first.example' })
     expect(await turn()).toEqual({ stillSending: 0 })
-    expect(
-      await checkLive(withoutSender(), {
-        ...messageOf(),
-        mail: { subject: 'S', body: 'B', fromEmail: 'a@b.example' },
-      }),
-    ).toMatchObject({ problems: [] })
+    const choosing = async (fromEmail: string) =>
+      (await checkLive(withoutSender(), { ...messageOf(), mail: { subject: 'S', body: 'B', fromEmail } })).problems
+    await messaging.set({ otherFromEmails: ['a@b.example'] })
+    expect(await choosing('A@b.Example')).toEqual([])
+    expect(await choosing('x@b.example')).toMatchObject([{ field: 'mail.fromEmail', code: 'sender_not_listed' }])
   })
 
   test('is what was looked at, and nothing that somebody wrote since; stopping asks for nothing', async () => {

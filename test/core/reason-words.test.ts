@@ -19,7 +19,16 @@ describe('a reason has a sentence of its own', () => {
     'gone',
   ]
   const writing = ['missing_value', 'broken_template', 'empty_mail', 'template_slow', 'template_too_slow']
-  const sending = [...writing, 'no_sender', 'smtp_url', 'dkim_key', 'error', 'not_saved']
+  const sending = [
+    ...writing,
+    'no_sender',
+    'sender_not_listed',
+    'sender_unverified',
+    'smtp_url',
+    'dkim_key',
+    'error',
+    'not_saved',
+  ]
   const server = [
     'server_paused',
     'sender_paused',

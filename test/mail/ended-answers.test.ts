@@ -27,7 +27,10 @@ async function stop(sending: Sending, status: 'paused' | 'draft'): Promise<strin
   const { app, clock } = sending
   const { store, mailer, templates } = sending.parts()
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: clock.now() }
-  const outcome = await setMessageStatus({ store, mailer, templates, app, sender: null }, by, { message, status })
+  const outcome = await setMessageStatus({ store, mailer, templates, app, senders: mailer.senders }, by, {
+    message,
+    status,
+  })
   return JSON.stringify(outcome)
 }
 

@@ -36,6 +36,7 @@ export async function startSending(
   const [app] = await store.listApps(service.first.accountId)
   if (!app) throw new Error('the account has no app')
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: service.clock.now() }
+  await store.bindSenderDomain({ ...by, domain: 'first.example', proof: 'operator' })
   const name = 'Results ready'
   const draft = { id: null, name, status: 'live' as const, content: { ...CONTENT, ...content } }
   const saved = await store.saveMessages({ ...by, drafts: [draft] })
@@ -91,6 +92,7 @@ export async function startSecond({ store, second, clock, call }: Sending, setti
   const [app] = await store().listApps(second.accountId)
   if (!app) throw new Error('the other account has no app')
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: clock.now() }
+  await store().bindSenderDomain({ ...by, domain: 'second.example', proof: 'operator' })
   await store().setMailSettings({ ...by, settings: { fromEmail: 'hello@second.example', ...settings } })
   await store().saveMessages({ ...by, drafts: [{ id: null, name: 'M', status: 'live', content: CONTENT }] })
   return async (email: string): Promise<void> => {

@@ -24,7 +24,7 @@ test('batches of an older database are put in order, and those are held that bel
   const [old, young] = [AT - 1_000, AT + 1_000]
   db.run(`${UNDO_LATER} DROP TABLE snippet_batches; DROP TABLE timeline_runs; DROP TABLE timeline_run_rows;
     ALTER TABLE timeline RENAME COLUMN id TO event_id; DELETE FROM install WHERE name = 'timeline_merged_until';
-    PRAGMA user_version = 11;
+    DROP TABLE sender_domains; ALTER TABLE app_mail_settings DROP COLUMN other_from_emails; PRAGMA user_version = 11;
     CREATE TABLE snippet_batches (app_id INTEGER NOT NULL, contact_id INTEGER NOT NULL, batch INTEGER NOT NULL,
       received_at INTEGER NOT NULL, items INTEGER NOT NULL, page_load INTEGER, age INTEGER, path TEXT, is_here INTEGER,
       batch_number INTEGER, PRIMARY KEY (app_id, contact_id, batch)) STRICT, WITHOUT ROWID;
@@ -70,6 +70,7 @@ test('an older database is filled when it is brought up to date', () => {
   const file = databasePath(folder.path())
   db.run(`${UNDO_LATER} DROP TABLE timeline; DROP TABLE timeline_runs; DROP TABLE timeline_run_rows;
     DELETE FROM install WHERE name LIKE 'timeline_%until';
+    DROP TABLE sender_domains; ALTER TABLE app_mail_settings DROP COLUMN other_from_emails;
     CREATE INDEX events_by_contact ON events (contact_id, type); PRAGMA user_version = 10`)
   const upgraded = folder.open()
   expect(held(upgraded)).toEqual(wanted(upgraded))

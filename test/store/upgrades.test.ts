@@ -134,6 +134,63 @@ describe('an older schema', () => {
     other.remove()
   })
 
+  test('has the addresses of messages listed, and each domain bound to the account that was first', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE sender_domains'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    old.run(`INSERT INTO accounts (id, name, snippet_limits, created_at) VALUES
+      ('acc_new', 'New', 1, 9), ('acc_old', 'Old', 1, 1), ('acc_none', 'None', 1, 2)`)
+    for (const [id, account] of [
+      [1, 'acc_new'],
+      [2, 'acc_old'],
+      [3, 'acc_none'],
+    ] as const) {
+      old.run(`INSERT INTO apps (id, account_id, public_id, site_id, name, created_at) VALUES (?, ?, ?, ?, 'A', 1)`, [
+        id,
+        account,
+        `app_${id}`,
+        `site_${id}`,
+      ])
+    }
+    old.run(`INSERT INTO app_mail_settings (app_id, from_email, colour) VALUES (1, 'hi@Shared.example', '#000000')`)
+    const write = (id: number, app: number, [version, current]: [number, number], fromEmail: string | null) => {
+      old.run(`INSERT OR IGNORE INTO messages VALUES (?, 'acc_old', ?, ?, 'live', ?, 1, 1)`, [
+        id,
+        app,
+        `M${id}`,
+        current,
+      ])
+      const content = JSON.stringify({ mail: { subject: 'S', ...(fromEmail === null ? {} : { fromEmail }) } })
+      old.run('INSERT INTO message_versions VALUES (?, ?, ?, 1)', [id, version, content])
+    }
+    write(1, 1, [1, 1], 'news@new.example')
+    write(2, 2, [1, 3], 'gone@old.example')
+    write(2, 2, [2, 3], 'waits@old.example')
+    write(2, 2, [3, 3], 'Mail@shared.Example')
+    write(3, 2, [1, 1], 'mail@shared.example')
+    write(4, 3, [1, 1], null)
+    old.run(
+      `INSERT INTO deliveries VALUES (7, 2, 1, 2, 2, NULL, '', 'waiting', 1, 1, 1, 0, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, 1)`,
+    )
+    old.close()
+    const db = openDatabase(other.folder)
+    const all = (sql: string) => db.query(sql).values()
+    expect(all('SELECT app_id, from_email, other_from_emails, colour FROM app_mail_settings ORDER BY 1')).toEqual([
+      [1, 'hi@Shared.example', '["news@new.example"]', '#000000'],
+      [2, null, expect.any(String), null],
+    ])
+    const [[others] = []] = all('SELECT other_from_emails FROM app_mail_settings WHERE app_id = 2')
+    expect(JSON.parse(String(others)).sort()).toEqual(['mail@shared.example', 'waits@old.example'])
+    expect(all('SELECT account_id, domain, proof FROM sender_domains ORDER BY domain')).toEqual([
+      ['acc_new', 'new.example', 'existing'],
+      ['acc_old', 'old.example', 'existing'],
+      ['acc_old', 'shared.example', 'existing'],
+    ])
+    expect(all('PRAGMA foreign_key_check')).toEqual([])
+    db.close()
+    other.remove()
+  })
+
   test('the copy is a database that opens again', () => {
     openDatabase(folder, two).close()
     const other = join(folder, 'restored')

@@ -5,6 +5,7 @@ import { integrationCode, SECRETS_WARNING } from '../../core/integration/index.t
 import type { Parts } from '../../core/parts.ts'
 import { refuseUnknown } from '../../core/queries.ts'
 import { isRefusal, refuseFields, type FieldError } from '../../core/refusals.ts'
+import { listSenderEmails } from '../../core/senders.ts'
 import { snippetCode } from '../../core/snippet-code.ts'
 import { makeSnippetPolicy } from '../../core/snippet-tag.ts'
 import { readNewPeople } from '../../core/stats.ts'
@@ -27,7 +28,7 @@ const KINDS = [...LANGUAGES, ...TAGS.keys()]
 export const getKeyInfo: Tool = {
   name: 'get_key_info',
   title: 'What this key may do',
-  description: 'The key, the apps it reaches with their IDs, and what is left of its hourly limits. Begin here.',
+  description: 'The key, its apps with their IDs, and what is left of its hourly limits. Begin here.',
   kind: 'read',
   input: takes({}),
   output: gives({
@@ -76,7 +77,7 @@ async function readKeyInfo(parts: Parts, { access }: Caller) {
 export const getSetupStatus: Tool = {
   name: 'get_setup_status',
   title: 'How far an app is set up',
-  description: 'What is still to be done until events of people arrive, and what went wrong on the way.',
+  description: 'What is left to do until events arrive and emails can go out, and what went wrong.',
   kind: 'read',
   input: takes({ app: APP }),
   output: gives({
@@ -85,6 +86,7 @@ export const getSetupStatus: Tool = {
     message: textOrNull('what to do next; null = nothing'),
     lastEventAt: textOrNull(),
     counts: record('count, and of the last one: lastAt, reason, origin'),
+    sender: record('from, addresses, problem, unverified'),
   }),
   run: async (parts, { access }, args) => {
     const asked = findAsked(
@@ -106,6 +108,26 @@ export async function readSetup(parts: Parts, app: AppRow) {
     message,
     lastEventAt: lastEventAt === null ? null : iso(lastEventAt),
     counts: cleanValue(Object.fromEntries(counts)),
+    sender: cleanValue(await readSender(parts, app)),
+  }
+}
+
+const SENDER_BYTES = 6 * 1024
+
+/** Whom messages come from, and what keeps them from it, with the DNS record of a domain that is not verified. */
+async function readSender({ store, mailer }: Parts, app: AppRow) {
+  const settings = await store.mailSettings(app.id)
+  const { senders } = mailer
+  const problem = await senders.findProblem({ app, mail: {}, settings }, { asksDns: false })
+  const domains = await senders.listDomains(app, settings)
+  return {
+    from: settings.fromEmail ?? senders.installation.from?.address ?? null,
+    addresses: takeFitting(listSenderEmails(settings, senders.installation), SENDER_BYTES),
+    problem: problem?.message ?? null,
+    unverified: takeFitting(
+      domains.flatMap(({ domain, record }) => (record ? [{ domain, record }] : [])),
+      SENDER_BYTES,
+    ),
   }
 }
 
@@ -115,7 +137,7 @@ export const getIntegrationCode: Tool = {
   name: 'get_integration_code',
   title: 'Code to paste',
   description:
-    'As on the Activation screen. A language: server code that sends an event and signs an email; key and secret come from the environment, never write them into it. A tag: what goes into the pages, and their Content-Security-Policy.',
+    'As on the Activation screen. A language: server code that sends an event and signs an email; it reads key and secret from the environment. A tag: what goes into pages, with their Content-Security-Policy.',
   kind: 'read',
   input: takes({ app: APP, language: Type.Unsafe<string>({ enum: KINDS }) }),
   output: gives({ language: text(), blocks: records('label, code'), policy: textOrNull(), warning: text() }),

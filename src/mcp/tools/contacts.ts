@@ -22,7 +22,7 @@ import { checkDryRun, DRY_RUN, queuedView } from './writes.ts'
 export const getContact: schemas.Tool = {
   name: 'get_contact',
   title: 'One person',
-  description: 'A person by email: names, tags, fields, whether mail may go to them, when they were last seen.',
+  description: 'A person by email: names, tags, fields, subscription, when they were last seen.',
   kind: 'read',
   input: schemas.takes({ app: schemas.APP, email: schemas.EMAIL }),
   output: schemas.gives({ contact: schemas.CONTACT }),
@@ -80,7 +80,7 @@ export const addContact: schemas.Tool = {
   name: 'add_contact',
   title: 'Add a person',
   description:
-    'Adds a person, or merges into the one with this email, and says which mails that queued. What is not sent stays; a known source stays.',
+    'Adds a person, or merges into the one with this email; lists the emails it queued. Absent fields and a known source stay.',
   kind: 'write',
   hints: { reachesOut: true },
   input: schemas.takes({ ...FIELDS, ip: Type.Optional(schemas.text("the visitor's; never stored")), dryRun: DRY_RUN }),
@@ -92,7 +92,7 @@ export const updateContact: schemas.Tool = {
   name: 'update_contact',
   title: 'Change a person',
   description:
-    'Changes a known person, never makes one, and says which mails that queued. What is not sent stays; null clears a name.',
+    'Changes a known person, never adds one; lists the emails it queued. Absent fields stay; null clears a name.',
   kind: 'write',
   hints: { destructive: true, reachesOut: true },
   input: schemas.takes({ ...FIELDS, removeTags: TAGS, dryRun: DRY_RUN }),

@@ -53,8 +53,7 @@ const NAME = Type.Optional(textOrNull())
 export const sendEvent: Tool = {
   name: 'send_event',
   title: 'Send an event',
-  description:
-    'Records an event of a person, as the server of the app would, and says which mails it queued. With `dryRun` nothing is saved or counted.',
+  description: 'Records an event of a person; lists the emails it queued. With `dryRun` nothing is saved or counted.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
   input: takes({

@@ -32,7 +32,7 @@ export const explainTool: Tool = {
   name: 'explain_delivery',
   title: 'Why a mail came, or did not',
   description:
-    'Every rule and what it found. By `deliveryId`; or by `messageId` and `email`, also where there is no mail: then `delivery` is null.',
+    'Every rule and what it found, by `deliveryId`, or by `messageId` and `email`; `delivery` is null where there is no email.',
   kind: 'read',
   input: takes({
     app: APP,

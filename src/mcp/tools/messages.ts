@@ -30,14 +30,14 @@ const checking = ({ store, mailer, templates }: Parts, app: AppRow) => ({
   mailer,
   templates,
   app,
-  sender: mailer.sender?.address ?? null,
+  senders: mailer.senders,
 })
 
 export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
   title: 'Write a message',
   description:
-    'Makes a message, or with `messageId` writes over one that is not live. Nothing goes out. How to write one: docs page messages.',
+    'Makes a message, or with `messageId` replaces one that is not live. Sends nothing. How to write one: docs page messages.',
   kind: 'manage',
   hints: { destructive: true },
   input: takes({

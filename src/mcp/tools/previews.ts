@@ -37,7 +37,7 @@ export const previewTool: Tool = {
   name: 'preview_message',
   title: 'See a mail before it goes out',
   description:
-    'The mail as the person of `email` would get it, else the last who started the message, else somebody made up. Without `problems` there is a `token` for set_message_status.',
+    'The email as the person with `email` would get it, else the last who triggered it, else a made-up person. Without `problems` there is a `token` for set_message_status.',
   kind: 'read',
   input: takes({ app: APP, messageId: MESSAGE_ID, email: Type.Optional(EMAIL) }),
   output: gives({
@@ -56,7 +56,7 @@ export const previewTool: Tool = {
     const context = {
       store: parts.store,
       app,
-      sender: parts.mailer.sender?.address ?? null,
+      senders: parts.mailer.senders,
       templates: parts.templates,
     }
     const found = await checkLive(context, message.content)
@@ -106,7 +106,7 @@ export const sendTestMessage: Tool = {
   name: 'send_test_message',
   title: 'Send a mail to a member',
   description:
-    'Sends the mail of preview_message at once to a member of the account, marked as a test. `kept`: nothing leaves this installation.',
+    'Sends the email of preview_message to a member of the account, marked as a test. `kept`: captured, not sent.',
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
   input: takes({ app: APP, messageId: MESSAGE_ID, to: text("a member's email"), email: Type.Optional(EMAIL) }),
@@ -131,7 +131,7 @@ export const sendTestMessage: Tool = {
 function testView(result: TestResult, to: string) {
   if (!('is' in result)) return { ok: true, outcome: 'failed', reason: sayFault(result) }
   if (!('reason' in result)) return { ok: true, outcome: result.is, reason: null }
-  const { is, reason, reply } = result
-  const sentences = [sayReason(reason, to, 'failed'), ...(reply === undefined ? [] : [describeReply(reply)])]
+  const { is, reason, reply, detail = sayReason(reason, to, 'failed') } = result
+  const sentences = [detail, ...(reply === undefined ? [] : [describeReply(reply)])]
   return { ok: true, outcome: is, reason: cleanText(sentences.join(' ')) }
 }

@@ -56,7 +56,7 @@ export const rehearseTool: Tool = {
   name: 'rehearse_message',
   title: 'Who would have got a mail',
   description:
-    'Tries a message on what came in the last days: who would have got it, and why the others not; with `email` that person alone. Sends nothing.',
+    'Who would have got a message in the last days, and why others not; with `email`, that person alone. Sends nothing.',
   kind: 'read',
   input: takes({
     app: APP,

@@ -12,6 +12,7 @@ import timeline from './0011_timeline.sql' with { type: 'text' }
 import batchesInOrder from './0012_batches_in_order.sql' with { type: 'text' }
 import timelineRuns from './0013_timeline_runs.sql' with { type: 'text' }
 import signInAudit from './0014_sign_in_audit.sql' with { type: 'text' }
+import senders from './0015_senders.sql' with { type: 'text' }
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
 export const MIGRATIONS: readonly string[] = [
@@ -29,6 +30,7 @@ export const MIGRATIONS: readonly string[] = [
   batchesInOrder,
   timelineRuns,
   signInAudit,
+  senders,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

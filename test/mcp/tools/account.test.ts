@@ -65,6 +65,46 @@ test('get_key_info: more apps than fit are counted', async () => {
 })
 
 describe('get_setup_status', () => {
+  test('says whom messages come from, and which record verifies a domain', async () => {
+    await server.close()
+    server = await createTestServer({
+      mail: { defaults: { smtpUrl: 'smtp://127.0.0.1:9', from: 'post@ours.example' } },
+    })
+    const { store } = server.parts()
+    const of = { accountId: server.second.accountId, actor: 'test', at: 1 }
+    const [other] = await store.listApps(of.accountId)
+    const set = (settings: object) => store.setMailSettings({ ...of, appId: other?.id ?? 0, settings })
+    const ask = async () => {
+      const { data, text } = await callTool(
+        server,
+        'get_setup_status',
+        { app: server.second.appId },
+        { key: server.second.apiKey },
+      )
+      return { sender: data.sender as object, bytes: Buffer.byteLength(text) }
+    }
+    expect((await ask()).sender).toEqual({
+      from: 'post@ours.example',
+      addresses: ['post@ours.example'],
+      problem: null,
+      unverified: [],
+    })
+    await set({ fromEmail: 'a@mine.example', otherFromEmails: ['b@mine.example'] })
+    const record = { name: '_eventpost.mine.example', type: 'TXT', value: `eventpost-account=${of.accountId}` }
+    expect((await ask()).sender).toEqual({
+      from: 'a@mine.example',
+      addresses: ['a@mine.example', 'b@mine.example', 'post@ours.example'],
+      problem: expect.stringContaining('mine.example is not verified for this account. Add the TXT record'),
+      unverified: [{ domain: 'mine.example', record }],
+    })
+    const long = Array.from(
+      { length: 100 },
+      (_, index) => `${'a'.repeat(60)}@${'b'.repeat(60)}.${index}.${'c'.repeat(60)}.example`,
+    )
+    await set({ otherFromEmails: long })
+    expect((await ask()).bytes).toBeLessThan(RESULT_BYTES)
+  })
+
   const status = async () => (await callTool(server, 'get_setup_status', { app })).data
   test("says the specification's sentences", async () => {
     expect(await status()).toMatchObject({

@@ -67,7 +67,7 @@ describe('preview_message', () => {
     const { data } = await callBare('preview_message', { messageId: bareId })
     expect(data).toMatchObject({
       mail: { fault: null },
-      problems: [{ code: 'no_sender', message: expect.stringContaining('on the page Sender') }],
+      problems: [{ code: 'no_sender', message: expect.stringContaining('on the Sender page') }],
       token: null,
     })
     await bare.close()

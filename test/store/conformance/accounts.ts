@@ -58,6 +58,11 @@ export function testAccounts(store: Fresh): void {
 
   test('a second one: refused where only the first is wanted', async () => {
     expect(await store().createAccount(newAccount(2, { onlyFirst: true }))).toEqual({ refusal: 'already_set_up' })
+    await store().setMailSettings({
+      ...{ ...change, appId: 1 },
+      settings: { fromEmail: 'a@first.example', otherFromEmails: ['b@other.example', 'c@first.example'] },
+    })
+    expect(await store().senderFacts('acc_1')).toEqual({ isOnlyAccount: true, domains: [] })
     expect(await store().createAccount(newAccount(2))).toEqual(DONE)
     const account = { id: 'acc_1', name: 'Account 1', plan: FREE }
     expect([await store().findAccount(null), await store().findAccount('acc_1')]).toEqual([account, account])
@@ -66,6 +71,39 @@ export function testAccounts(store: Fresh): void {
     expect(await store().listAccounts()).toEqual([
       { id: 'acc_1', name: 'Account 1', createdAt: AT + 1 },
       { id: 'acc_2', name: 'Account 2', createdAt: AT + 2 },
+    ])
+  })
+
+  test('what the only account sent from stays its own when there is a second', async () => {
+    expect(await store().senderFacts('acc_1')).toEqual({
+      isOnlyAccount: false,
+      domains: ['first.example', 'other.example'],
+    })
+    expect(await store().senderFacts('acc_2')).toEqual({ isOnlyAccount: false, domains: [] })
+  })
+
+  test('a domain that is bound by the operator is one account’s alone; one found in DNS may be several’s', async () => {
+    const [one, two] = [change, { ...change, accountId: 'acc_2' }]
+    const holders = async () =>
+      (await store().listSenderDomains()).flatMap(({ domain, accountId, proof }) =>
+        domain === 'shared.example' ? [`${accountId} ${proof}`] : [],
+      )
+    const domain = 'shared.example'
+    expect(await store().bindSenderDomain({ ...one, domain, proof: 'txt' })).toEqual(DONE)
+    expect(await store().bindSenderDomain({ ...two, domain, proof: 'dkim' })).toEqual(DONE)
+    expect((await holders()).toSorted()).toEqual(['acc_1 txt', 'acc_2 dkim'])
+    expect(await store().bindSenderDomain({ ...two, domain, proof: 'operator' })).toEqual(DONE)
+    expect(await holders()).toEqual(['acc_2 operator'])
+    expect(await store().unbindSenderDomain({ ...two, domain })).toEqual(DONE)
+    expect(await holders()).toEqual([])
+  })
+
+  test('all sender addresses are listed with their apps', async () => {
+    expect(await store().listSenders()).toMatchObject([
+      {
+        ...{ accountId: 'acc_1', appId: 1, hasOwnServer: false },
+        emails: ['a@first.example', 'b@other.example', 'c@first.example'],
+      },
     ])
   })
 

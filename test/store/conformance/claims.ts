@@ -135,6 +135,17 @@ export function testClaims(store: Fresh): void {
     ])
   })
 
+  test('what waits for its domain to be verified is due at once when it is', async () => {
+    const app = await createApp()
+    await queue(app, 3)
+    const [dueAt, at] = [AT + 5 * HOUR, AT + HOUR]
+    for (const reason of ['sender_unverified', 'sender_not_listed', 'window']) {
+      await store().markDeferred({ ...(await claimOne(app)), reason, dueAt, record: RECORD })
+    }
+    await store().bindSenderDomain({ ...app, at, domain: 'mine.example', proof: 'txt' })
+    expect((await list(app)).map((delivery) => delivery.dueAt)).toEqual([at, at, dueAt])
+  })
+
   test('after a stop, claims are due at once; what was being handed over is sent once more where the message says so', async () => {
     const app = await createApp()
     await queue(app, 2)

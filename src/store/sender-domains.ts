@@ -1,0 +1,123 @@
+import type { Database } from 'bun:sqlite'
+import { and, asc, eq, ne } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import { IS_WAITING, WAITS_FOR_SENDER } from './delivery-states.ts'
+import type { SenderProof } from './message-types.ts'
+import { accounts, appMailSettings, apps, senderDomains } from './schema.ts'
+
+export type SenderDomain = { accountId: string; domain: string; proof: SenderProof; createdAt: number }
+
+/** What an app sends as, with whether it has a mail server of its own. */
+export type AppSenders = {
+  accountId: string
+  accountName: string
+  appId: number
+  publicId: string
+  name: string
+  emails: string[]
+  hasOwnServer: boolean
+}
+
+export function createSenderDomainReads(db: Database) {
+  const orm = drizzle(db)
+  const counted = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM (SELECT 1 FROM accounts LIMIT 2)')
+  const own = db.prepare<{ domain: string }, [string]>('SELECT domain FROM sender_domains WHERE account_id = ?')
+
+  return {
+    /** The domains an account may send from, and whether it is the only account. */
+    senderFacts: (accountId: string): { isOnlyAccount: boolean; domains: string[] } => ({
+      isOnlyAccount: (counted.get()?.n ?? 0) < 2,
+      domains: own.all(accountId).map(({ domain }) => domain),
+    }),
+
+    listSenderDomains: (): SenderDomain[] =>
+      orm.select().from(senderDomains).orderBy(asc(senderDomains.domain), asc(senderDomains.createdAt)).all(),
+
+    /** All apps that have sender addresses of their own. */
+    listSenders: (): AppSenders[] =>
+      orm
+        .select({
+          accountId: apps.accountId,
+          accountName: accounts.name,
+          appId: apps.id,
+          publicId: apps.publicId,
+          name: apps.name,
+          fromEmail: appMailSettings.fromEmail,
+          otherFromEmails: appMailSettings.otherFromEmails,
+          smtpUrl: appMailSettings.smtpUrl,
+        })
+        .from(appMailSettings)
+        .innerJoin(apps, eq(apps.id, appMailSettings.appId))
+        .innerJoin(accounts, eq(accounts.id, apps.accountId))
+        .orderBy(asc(accounts.createdAt), asc(accounts.id), asc(apps.id))
+        .all()
+        .map(({ fromEmail, otherFromEmails, smtpUrl, ...app }) => ({
+          ...app,
+          emails: [...new Set([...(fromEmail === null ? [] : [fromEmail]), ...(otherFromEmails ?? [])])],
+          hasOwnServer: smtpUrl !== null,
+        }))
+        .filter(({ emails }) => emails.length > 0),
+  }
+}
+
+/** Of what waits for another try, so much is due at once: no write may hold up the next ones. */
+const TRIED_AGAIN = 10_000
+
+const EXISTING = `INSERT INTO sender_domains (account_id, domain, proof, created_at)
+  SELECT DISTINCT account_id, substr(email, instr(email, '@') + 1), 'existing', ?
+  FROM (
+    SELECT app_id, from_email AS email FROM app_mail_settings WHERE from_email IS NOT NULL
+    UNION
+    SELECT app_id, value FROM app_mail_settings, json_each(other_from_emails))
+  JOIN apps ON apps.id = app_id
+  WHERE true
+  ON CONFLICT DO NOTHING`
+
+export type SenderDomainWrites = ReturnType<typeof createSenderDomainWrites>
+
+export function createSenderDomainWrites(db: Database) {
+  const orm = drizzle(db)
+  const audit = createAudit(db)
+  const existing = db.prepare<unknown, [number]>(EXISTING)
+  const tryAgain = db.prepare<unknown, [number, number, string, number]>(
+    `UPDATE deliveries SET due_at = ?, updated_at = ?, record = json_remove(record, '$.tries') WHERE id IN (
+       SELECT id FROM deliveries WHERE ${IS_WAITING} AND app_id IN (SELECT id FROM apps WHERE account_id = ?)
+       AND due_at > ? AND ${WAITS_FOR_SENDER} ORDER BY due_at LIMIT ${TRIED_AGAIN})`,
+  )
+
+  return {
+    /** What the only account sends from stays its own when another account is added. */
+    bindExisting: (at: number): void => void existing.run(at),
+
+    writes: {
+      /** Lets an account send from a domain; bound by the operator, it is that account's alone. */
+      bindSenderDomain({ domain, proof, ...by }: Change & { domain: string; proof: SenderProof }): Done {
+        const row = { accountId: by.accountId, domain, proof, createdAt: by.at }
+        if (proof === 'operator') {
+          orm
+            .delete(senderDomains)
+            .where(and(eq(senderDomains.domain, domain), ne(senderDomains.accountId, by.accountId)))
+            .run()
+        }
+        orm
+          .insert(senderDomains)
+          .values(row)
+          .onConflictDoUpdate({ target: [senderDomains.accountId, senderDomains.domain], set: row })
+          .run()
+        tryAgain.run(by.at, by.at, by.accountId, by.at)
+        audit(by, `sender_domain.${proof}`, domain)
+        return DONE
+      },
+
+      unbindSenderDomain({ domain, ...by }: Change & { domain: string }): Done {
+        orm
+          .delete(senderDomains)
+          .where(and(eq(senderDomains.domain, domain), eq(senderDomains.accountId, by.accountId)))
+          .run()
+        audit(by, 'sender_domain.unbind', domain)
+        return DONE
+      },
+    },
+  }
+}

@@ -1,0 +1,97 @@
+/** An app sends only from its own addresses, and from domains that its account has verified. */
+import { expect, test } from 'bun:test'
+import { senderRecord } from '../../src/core/senders.ts'
+import type { AppRow } from '../../src/store/types.ts'
+import { EVENTS, LOOPBACK_HOSTS } from '../helper.ts'
+import { startMailServer } from './mail-server.ts'
+import { CONTENT, live, MINUTE, RESULTS, type Sending, useSending } from './sending.ts'
+
+const start = useSending()
+const MEMBER = { name: '', address: 'member@owner.example' }
+
+/** The second account, which would send as the first one's domain. */
+async function impersonate(sending: Sending, settings: object = { fromEmail: 'ceo@first.example' }) {
+  const { store, second, call, clock } = sending
+  const [app] = (await store().listApps(second.accountId)) as [AppRow]
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: clock.now() }
+  await store().setMailSettings({ ...by, settings })
+  await store().saveMessages({ ...by, drafts: [{ id: null, name: 'M', status: 'live', content: CONTENT }] })
+  const query = { appId: app.id, messageId: null, contactId: null, states: null, before: null, limit: 10 }
+  return {
+    app,
+    by,
+    async send(email = 'victim@example.com'): Promise<void> {
+      const body = { app: app.publicId, email, event: 'results_ready', createContact: true, properties: RESULTS }
+      await call('POST', EVENTS, { key: second.apiKey, body })
+      await sending.sendDue()
+    },
+    outcomes: async () => (await store().listDeliveries(query)).map(({ state, reason }) => `${state} ${reason}`),
+  }
+}
+
+test('one account cannot send as another through the installation’s server: its mails wait, and so do its tests', async () => {
+  const sending = await start()
+  const other = await impersonate(sending)
+  await other.send()
+  expect([await other.outcomes(), sending.server.received]).toEqual([['deferred sender_unverified'], []])
+  const [delivery] = await sending.store().listDeliveries({
+    ...{ appId: other.app.id, messageId: null, contactId: null, states: null, before: null, limit: 1 },
+  })
+  const work = delivery && (await sending.store().findWork(delivery.id))
+  expect(work && (await sending.sender().sendTest(work, MEMBER))).toMatchObject({
+    is: 'failed',
+    reason: 'sender_unverified',
+    detail: expect.stringContaining(`_eventpost.first.example with the value eventpost-account=${other.app.accountId}`),
+  })
+  expect(sending.server.received).toEqual([])
+})
+
+test('what waits goes out by itself once the record is in DNS', async () => {
+  const records = new Map<string, string[]>()
+  const sending = await start({}, {}, { resolveTxt: async (name) => records.get(name) ?? [] })
+  const other = await impersonate(sending, { fromEmail: 'hello@mail.mine.example' })
+  await other.send()
+  expect(sending.server.received).toEqual([])
+  const record = senderRecord('mine.example', other.app.accountId)
+  records.set(record.name, [record.value])
+  await live(sending, MINUTE)
+  expect(sending.server.received.map(({ from }) => from)).toEqual(['hello@mail.mine.example'])
+})
+
+test('and at once when the operator binds the domain', async () => {
+  const sending = await start()
+  const other = await impersonate(sending, { fromEmail: 'hello@mine.example' })
+  await other.send()
+  sending.clock.tick(1)
+  await sending
+    .store()
+    .bindSenderDomain({ ...other.by, at: sending.clock.now(), domain: 'mine.example', proof: 'operator' })
+  await sending.sendDue()
+  expect(sending.server.received.map(({ from }) => from)).toEqual(['hello@mine.example'])
+})
+
+test('through a server of its own an app sends as its provider lets it', async () => {
+  const own = await startMailServer()
+  const sending = await start({}, {}, { privateHosts: LOOPBACK_HOSTS })
+  const other = await impersonate(sending, { fromEmail: 'hello@mine.example', smtpUrl: own.url })
+  await other.send()
+  expect(own.received.map(({ from }) => from)).toEqual(['hello@mine.example'])
+  await sending.sender().stop()
+  await own.stop()
+})
+
+test('an address that an owner has taken from the app sends nothing more, whatever a message says', async () => {
+  const sending = await start({ mail: { ...CONTENT.mail, fromEmail: 'old@first.example' } })
+  await sending.setSettings({ otherFromEmails: ['old@first.example'] })
+  await sending.sendEvent('ada@example.com')
+  await sending.sendDue()
+  await sending.setSettings({ otherFromEmails: [] })
+  await sending.sendEvent('bob@example.com')
+  await sending.sendDue()
+  expect(await sending.states()).toEqual({ sent: 1, 'deferred: sender_not_listed': 1 })
+  sending.clock.tick(1)
+  await sending.setSettings({ otherFromEmails: ['old@first.example'] })
+  sending.clock.tick(MINUTE)
+  await sending.sendDue()
+  expect(sending.server.received.map(({ from }) => from)).toEqual(['old@first.example', 'old@first.example'])
+})
