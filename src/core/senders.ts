@@ -147,7 +147,7 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
     const found = await findProof(app, settings, domain)
     if (found === null) return false
     const { accountId } = app
-    const outcome = await store.bindSenderDomain({ ...found, accountId, actor: 'dns', at: clock.now() })
+    const outcome = await store.bindSenderDomain({ ...found, accountId, actor: 'eventpost', at: clock.now() })
     return !('refusal' in outcome)
   }
 

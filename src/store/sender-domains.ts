@@ -95,10 +95,10 @@ export function createSenderDomainWrites(db: Database) {
       bindSenderDomain({ domain, proof, ...by }: Change & { domain: string; proof: SenderProof }): Done {
         const row = { accountId: by.accountId, domain, proof, createdAt: by.at }
         if (proof === 'operator') {
-          orm
-            .delete(senderDomains)
-            .where(and(eq(senderDomains.domain, domain), ne(senderDomains.accountId, by.accountId)))
-            .run()
+          const others = and(eq(senderDomains.domain, domain), ne(senderDomains.accountId, by.accountId))
+          for (const { accountId } of orm.delete(senderDomains).where(others).returning().all()) {
+            audit({ ...by, accountId }, 'sender_domain.unbind', domain)
+          }
         }
         orm
           .insert(senderDomains)

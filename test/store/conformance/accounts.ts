@@ -94,6 +94,8 @@ export function testAccounts(store: Fresh): void {
     expect((await holders()).toSorted()).toEqual(['acc_1 txt', 'acc_2 dkim'])
     expect(await store().bindSenderDomain({ ...two, domain, proof: 'operator' })).toEqual(DONE)
     expect(await holders()).toEqual(['acc_2 operator'])
+    const changes = await store().listAudit({ accountId: 'acc_1', kind: 'changes', before: null, limit: 50 })
+    expect(changes.map(({ action, subject }) => `${action} ${subject}`)).toContain(`sender_domain.unbind ${domain}`)
     expect(await store().unbindSenderDomain({ ...two, domain })).toEqual(DONE)
     expect(await holders()).toEqual([])
   })
