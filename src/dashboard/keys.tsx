@@ -9,7 +9,7 @@ import { REFUSALS, type RefusalCode } from '../core/refusals.ts'
 import { makeToken } from '../core/tokens.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { SHOWN_CALLS } from './calls-section.tsx'
-import { type PageParts, showPage, takeForm } from './door.tsx'
+import { type PageParts, refuseRole, showPage, takeForm } from './door.tsx'
 import { flashCookie } from './flash.ts'
 import type { Form } from './forms.ts'
 import { pathOf } from './frame.tsx'
@@ -28,7 +28,7 @@ export const keysRoutes = (parts: PageParts) =>
     )
     .get('/apps/:app/keys/new', ({ request, params: { app } }) =>
       showPage(parts, request, app, (viewer) => {
-        if (!hasRole(viewer.member.role, 'owner')) return problemAnswer(request, 'role_too_low')
+        if (!hasRole(viewer.member.role, 'owner')) return refuseRole(parts, request, viewer)
         return pageAnswer(request, 200, <NewKeyPage viewer={viewer} form={makeToken()} input={EMPTY} />)
       }),
     )

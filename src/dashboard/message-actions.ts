@@ -7,6 +7,7 @@ import { deleteMessage, type MessageStatus, saveMessage, setMessageStatus } from
 import { isRefusal, REFUSALS, type Refusal } from '../core/refusals.ts'
 import { redirectAnswer } from './answers.ts'
 import { messagePath } from './messages-page.tsx'
+import { refuseRole } from './door.tsx'
 import { flashCookie, withStillSending } from './flash.ts'
 import { pathOf } from './frame.tsx'
 import { answerEditor, checkFields, type Editing, editorPath, readContext } from './message-editing.tsx'
@@ -25,7 +26,7 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
   const fields = isEditor ? sent : pickSeen(editing, sent)
   if (action === 'preview' && fields) return answerEditor(editing, { fields })
   if (action === 'rehearse' && fields) return rehearse(editing, fields, Number(words[0]))
-  if (!isEditor) return problemAnswer(editing.request, 'role_too_low')
+  if (!isEditor) return refuseRole(editing.parts, editing.request, editing.viewer)
   if (action === 'test') return sendTest(editing, sent)
   if (action === 'delete') return remove(editing, sent)
   if (action === 'paused' || action === 'draft') return setStatus(editing, sent, action)

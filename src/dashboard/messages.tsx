@@ -7,7 +7,7 @@ import { sayMessage } from '../core/message-words.ts'
 import { listMessages, type MessageRow } from '../core/messages.ts'
 import { readPublicId } from '../core/public-ids.ts'
 import { pageAnswer } from './answers.ts'
-import { type PageParts, showPage, takeForm } from './door.tsx'
+import { type PageParts, refuseRole, showPage, takeForm } from './door.tsx'
 import { readMailState } from './mail-state.ts'
 import { createMailFrames, mailAnswer, type MailFrames } from './mail-frames.ts'
 import { takeEditor } from './message-actions.ts'
@@ -117,7 +117,7 @@ async function showEditor(asking: Asking, id: string): Promise<Response> {
   const { parts, request, viewer } = asking
   const message = await findMessage(parts, viewer, id)
   if (message === 'unknown') return problemAnswer(request, 'message_unknown')
-  if (message === null && !hasRole(viewer.member.role, 'editor')) return problemAnswer(request, 'role_too_low')
+  if (message === null && !hasRole(viewer.member.role, 'editor')) return refuseRole(parts, request, viewer)
   const fields = message ? { ...writeFields(message), basedOn: String(message.updatedAt) } : EMPTY_FIELDS
   return answerEditor({ ...asking, message }, { fields })
 }

@@ -5,14 +5,13 @@ import { readAppText } from '../core/beginnings.ts'
 import { hasRole } from '../core/members.ts'
 import { type FieldError, REFUSALS } from '../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
-import { type PageParts, showPage, takeForm } from './door.tsx'
+import { type PageParts, refuseRole, showPage, takeForm } from './door.tsx'
 import { flashCookie } from './flash.ts'
 import type { Form } from './forms.ts'
 import { Frame, pathOf } from './frame.tsx'
 import { Button, ButtonLink } from './parts/button.tsx'
 import { Field } from './parts/field.tsx'
 import { Notice } from './parts/notice.tsx'
-import { problemAnswer } from './problems.tsx'
 import type { Viewer } from './viewer.ts'
 
 /** A further app of the account, made by owners; it ends on its Activation (spec 2.1). */
@@ -20,7 +19,7 @@ export const newAppRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/new-app', ({ request, params: { app } }) =>
       showPage(parts, request, app, (viewer) => {
-        if (!hasRole(viewer.member.role, 'owner')) return problemAnswer(request, 'role_too_low')
+        if (!hasRole(viewer.member.role, 'owner')) return refuseRole(parts, request, viewer)
         return pageAnswer(request, 200, <NewAppPage viewer={viewer} input={{ app: '', domain: '' }} />)
       }),
     )

@@ -199,8 +199,17 @@ describe('the log of the server', () => {
     await owner.get(`/apps/${other.appId}/events`)
     expect(logged().at(-1)).toEqual(['warn', 'access denied', 'not_a_member', undefined])
     await pages.addMember('vic@example.com', 'viewer')
-    await (await pages.signedIn('vic@example.com')).post(pages.at('keys'), { name: 'x' })
-    expect(logged().at(-1)).toEqual(['warn', 'access denied', 'role_too_low', undefined])
+    const viewer = await pages.signedIn('vic@example.com')
+    const tries = [
+      () => viewer.post(pages.at('keys'), { name: 'x' }),
+      () => viewer.post(pages.at('messages/new'), { do: 'test' }),
+      ...['keys/new', 'new-app', 'messages/new', 'members/new', 'audit'].map((page) => () => viewer.get(pages.at(page))),
+    ]
+    for (const tryIt of tries) {
+      pages.securityLog.length = 0
+      expect((await tryIt()).status).toBe(403)
+      expect(logged()).toEqual([['warn', 'access denied', 'role_too_low', undefined]])
+    }
     await owner.post('/sign-in', {}, { 'Sec-Fetch-Site': 'cross-site' })
     expect(logged().at(-1)).toEqual(['warn', 'request refused', 'foreign_origin', undefined])
   })
