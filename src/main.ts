@@ -9,6 +9,7 @@ import { type Command, CommandRefused } from './commands/command.ts'
 import { printHelp, printResult } from './commands/print.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './commands/keys.ts'
 import { licenses } from './commands/licenses.ts'
+import { masterKeyChange } from './commands/master-key.ts'
 import { memberInvite, memberResetPassword } from './commands/members.ts'
 import { messageExport, messageImport } from './commands/messages.ts'
 import { planSet, planShow } from './commands/plan.ts'
@@ -35,6 +36,7 @@ const COMMANDS: Command[] = [
   keyList,
   keyRevoke,
   secretRotate,
+  masterKeyChange,
   planShow,
   planSet,
   messageExport,

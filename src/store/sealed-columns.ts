@@ -75,6 +75,29 @@ function sealDatabase(db: Database, sealer: Sealer): void {
   }).immediate()
 }
 
+/**
+ * Seals everything with another key, in one transaction. For a folder that nobody serves (folder-lock.ts).
+ * @returns how many values; @throws StoreError `sealed` where `from` is not the key
+ */
+export function changeMasterKey(folder: string, from: Sealer, to: Sealer): number {
+  const db = openForWriting(folder, from)
+  try {
+    return db
+      .transaction(() => {
+        const sealed = listValues(db, `GLOB '${SEALED_PREFIX}*'`)
+        for (const { table, column, key, row, value, place } of sealed) {
+          db.run(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`, [to.seal(from.unseal(value, place), place), row])
+        }
+        db.run('UPDATE install SET value = ? WHERE name = ?', [to.seal(CHECK, CHECK), CHECK])
+        markRemains(db)
+        return sealed.length
+      })
+      .immediate()
+  } finally {
+    db.close()
+  }
+}
+
 const findCheck = (db: Database) =>
   db.query<{ value: string }, [string]>('SELECT value FROM install WHERE name = ?').get(CHECK)
 
@@ -85,11 +108,13 @@ function isSettled(db: Database, sealer: Sealer): boolean {
   return !sealer.hasKey || (check !== null && listOpen(db).length === 0)
 }
 
-function listOpen(db: Database) {
+const listOpen = (db: Database) => listValues(db, `NOT GLOB '${SEALED_PREFIX}*'`)
+
+function listValues(db: Database, condition: string) {
   return (Object.keys(SEALED) as SealedColumn[]).flatMap((name) => {
     const [table, column] = name.split('.')
     const key = SEALED[name]
-    const text = `SELECT ${key} AS row, ${column} AS value FROM ${table} WHERE ${column} NOT GLOB '${SEALED_PREFIX}*'`
+    const text = `SELECT ${key} AS row, ${column} AS value FROM ${table} WHERE ${column} ${condition}`
     const rows = db.query<{ row: string | number; value: string }, []>(text).all()
     return rows.map(({ row, value }) => ({ table, column, key, row, value, place: placeOf(name, row) }))
   })

@@ -277,6 +277,27 @@ describe('a master key', () => {
     MANY_MS,
   )
 
+  test(
+    'is changed by a command, while the server is stopped',
+    async () => {
+      const next = { EVENTPOST_MASTER_KEY: 'the next key of more than 32 characters' }
+      const file = join(folder, 'next-key')
+      writeFileSync(file, next.EVENTPOST_MASTER_KEY)
+      const change = (env: Record<string, string>) =>
+        eventpost(['master-key', 'change', '--data', sealed, '--new-key-file', file], { env })
+      const server = await serve({ data: sealed, env: KEY })
+      expect(await change(KEY)).toEqual(refused('Another eventpost serves'))
+      await server.stop()
+      expect(await change({})).toEqual(wrongUse('Set EVENTPOST_MASTER_KEY to the key'))
+      const { code, out } = await change(KEY)
+      expect([code, out]).toEqual([0, expect.stringContaining('Start the server with the new key')])
+      expect([(await keyList(KEY)).code, (await keyList(next)).code]).toEqual([1, 0])
+      writeFileSync(file, KEY.EVENTPOST_MASTER_KEY)
+      expect((await change(next)).code).toBe(0)
+    },
+    MANY_MS,
+  )
+
   test('is first set for the server: a command does not seal beneath one that could not read it', async () => {
     const open = join(folder, 'open')
     const server = await serve({ data: open })

@@ -16,6 +16,7 @@ const COMMANDS = {
   'key list': ['--data', '--account', '--json'],
   'key revoke': ['--data', '--account', '--json'],
   'secret rotate': ['--data', '--account', '--json'],
+  'master-key change': ['--data', '--json', '--new-key-file'],
   'plan show': ['--data', '--account', '--json'],
   'plan set': ['--data', '--account', '--json', '--new-people-per-month', '--events-per-hour', '--snippet-limits'],
   version: ['--data', '--json'],

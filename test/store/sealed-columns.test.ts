@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
 import { databasePath, openDatabase } from '../../src/store/database.ts'
-import { SEALED_PREFIX } from '../../src/store/sealing.ts'
+import { changeMasterKey } from '../../src/store/sealed-columns.ts'
+import { createSealer, SEALED_PREFIX } from '../../src/store/sealing.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { AT, BY, done, makeFolder, newAccount } from './samples.ts'
 
@@ -104,6 +105,28 @@ describe.each([false, true])('with a master key, threads: %p', (threads) => {
     })
     expect(readFileSync(databasePath(folder)).equals(before)).toBe(true)
     expect(await using(KEY, threads, readAll)).toEqual(ALL)
+  })
+})
+
+describe('another master key', () => {
+  test('opens everything once it is changed, and the first one nothing', async () => {
+    await using(KEY, false, fill)
+    expect(changeMasterKey(folder, createSealer(KEY), createSealer(OTHER))).toBe(SECRETS.length)
+    await expect(openStore(folder, { threads: false, masterKey: KEY })).rejects.toMatchObject({ code: 'sealed' })
+    await using(OTHER, false, async (store) => {
+      await store.whenBlanked()
+      expect(await readAll(store)).toEqual(ALL)
+    })
+    expect(found()).toEqual([])
+  })
+
+  test('changes nothing where the current one is wrong, or a value was changed from outside', async () => {
+    await using(KEY, false, fill)
+    const change = (from: string) => () => changeMasterKey(folder, createSealer(from), createSealer(OTHER))
+    expect(change('a wrong key that is long enough, too')).toThrow('sealed with another key')
+    run(`UPDATE two_steps SET secret = '${SEALED_PREFIX}AAAA'`)
+    expect(change(KEY)).toThrow('sealed with another key')
+    await using(KEY, false, async (store) => expect((await store.mailSettings(1)).dkimKey).toBe(MAIL.dkimKey))
   })
 })
 
