@@ -203,7 +203,9 @@ describe('the log of the server', () => {
     const tries = [
       () => viewer.post(pages.at('keys'), { name: 'x' }),
       () => viewer.post(pages.at('messages/new'), { do: 'test' }),
-      ...['keys/new', 'new-app', 'messages/new', 'members/new', 'audit'].map((page) => () => viewer.get(pages.at(page))),
+      ...['keys/new', 'new-app', 'messages/new', 'members/new', 'audit'].map(
+        (page) => () => viewer.get(pages.at(page)),
+      ),
     ]
     for (const tryIt of tries) {
       pages.securityLog.length = 0
