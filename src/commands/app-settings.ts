@@ -38,6 +38,11 @@ const SETTINGS: Options = {
     value: 'ZONE',
     meaning: 'By which its pages tell times and its mails go out, such as Europe/Zurich.',
   },
+  locale: {
+    type: 'string',
+    value: 'TAG',
+    meaning: 'How its emails write numbers, money and dates, such as en-US or de-CH.',
+  },
   'snippet-host': list('Hosts whose pages may report, all of them; repeat it for each. `any` allows all.'),
   'snippet-adds-people': {
     type: 'string',
@@ -59,6 +64,7 @@ function changeText(before: AppSettingsText, given: Given): AppSettingsText {
     home: given.text('home') ?? before.home,
     domains: hosts('domain') ?? before.domains,
     timezone: given.text('timezone') ?? before.timezone,
+    locale: given.text('locale') ?? before.locale,
     snippetHosts: snippetHosts === 'any' ? '' : (snippetHosts ?? before.snippetHosts),
     addsPeople: addsPeople === undefined ? before.addsPeople : addsPeople === 'on',
   }
@@ -103,7 +109,7 @@ const nameOptions = (errors: FieldError[]): string =>
 
 const show = (
   { publicId: appId, siteId }: AppRow,
-  { name, hosts: domains, homeUrl: home, timezone, snippet }: AppSettings,
+  { name, hosts: domains, homeUrl: home, timezone, locale, snippet }: AppSettings,
 ) => ({
   appId,
   siteId,
@@ -111,6 +117,7 @@ const show = (
   domains,
   home,
   timezone,
+  locale,
   snippetHosts: snippet.hosts,
   snippetAddsPeople: snippet.addsPeople,
 })

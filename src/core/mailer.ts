@@ -43,7 +43,7 @@ export function mailFactsOf(
   return {
     contact: { email, firstName, lastName, tags, fields },
     event: event && { properties: event.properties },
-    app: { name: app.name, homeUrl: app.homeUrl, hosts: app.hosts },
+    app: { name: app.name, homeUrl: app.homeUrl, hosts: app.hosts, locale: app.locale, timezone: app.timezone },
     unsubscribeUrl: url,
     style: { logoUrl, colour, postalAddress },
   }

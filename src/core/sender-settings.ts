@@ -35,7 +35,7 @@ export type SenderText = Record<Word, string> & { days: number[]; dropsSmtp: boo
 
 /** DKIM and the secret for reports have forms of their own, and the timezone is a setting of the app. */
 export type SenderSettings = Partial<
-  Omit<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey' | 'bounceSecret' | 'timezone'>
+  Omit<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey' | 'bounceSecret' | 'timezone' | 'locale'>
 >
 
 /** Takes the fields of a form, by their names. */

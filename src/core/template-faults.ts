@@ -46,6 +46,13 @@ const WORDS: [said: RegExp, say: (found: string) => string][] = [
   [/^(?:nesting limit exceeded|Maximum call stack)/, () => 'it is nested too deeply'],
   [/^range limit exceeded$/, () => 'a range needs two whole numbers, at most 1,000 apart'],
   [/^range outside a loop$/, () => 'a range such as (1..5) is allowed in {% for %} only'],
+  [
+    /^no currency: (.*)$/s,
+    (found) =>
+      found === ''
+        ? 'money needs a currency, such as money: "USD"'
+        : `${quote(found)} is not a currency code such as "USD"`,
+  ],
   [/^time limit exceeded$/, () => 'it takes too long to fill in'],
   [/ limit exceeded$/, () => 'it takes too much work to fill in'],
 ]

@@ -1,5 +1,7 @@
 /** What templates see: plain data of one person and event, cleaned, without what is blank (messages.md, Templates). */
 
+import type { Place } from './template-values.ts'
+
 /** The facts as the store keeps them. `properties` is the event's compact JSON; null where nothing was an event. */
 export type TemplateFacts = {
   contact: {
@@ -10,7 +12,7 @@ export type TemplateFacts = {
     fields: Record<string, unknown> | null
   }
   event: { properties: string | null } | null
-  app: { name: string; homeUrl: string | null }
+  app: { name: string; homeUrl: string | null } & Place
   unsubscribeUrl: string
 }
 

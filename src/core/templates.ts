@@ -22,6 +22,15 @@ import {
 } from 'liquidjs'
 import { sayTemplateError } from './template-faults.ts'
 import { RENDER_MS, type TemplateScope } from './template-scope.ts'
+import {
+  DEFAULT_PLACE,
+  formatDate,
+  formatMoney,
+  formatNumber,
+  isCurrency,
+  type Place,
+  readTime,
+} from './template-values.ts'
 
 /** Properties of an event are 2 KB at most, so no real template comes near any of these. */
 export const TEMPLATE_CHARACTERS = 64 * 1024
@@ -43,9 +52,16 @@ const STEPS_A_LOOK = 64
 const TAGS = new Set(['assign', 'if', 'unless', 'case', 'for', 'break', 'continue', 'comment', '#'])
 const FILTERS = new Set(
   `default upcase downcase capitalize strip squish truncate truncatewords append prepend replace remove split join
-  first last size reverse sort sort_natural uniq compact slice date plus minus times divided_by modulo round floor ceil
+  first last size reverse sort sort_natural uniq compact slice plus minus times divided_by modulo round floor ceil
   abs at_least at_most`.split(/\s+/),
 )
+/** Not of LiquidJS: by the app's locale and timezone. */
+const PLACED = new Map<string, PlacedFilter>([
+  ['date', writeDate],
+  ['money', writeMoney],
+  ['number', writeNumber],
+])
+type PlacedFilter = (place: Place, value: unknown, argument: unknown) => string | undefined
 /** With how many numbers each calculates, its input included. */
 const MATH = new Map(
   Object.entries({
@@ -82,13 +98,14 @@ const MARK = `v${crypto.randomUUID().replaceAll('-', '')}x`
 const HIDDEN = new RegExp(`${MARK}([0-9a-f]*)z`)
 const hideValue = (text: string): string => `${MARK}${Buffer.from(text, 'utf8').toString('hex')}z`
 
-const [TOO_SLOW, TOO_MUCH, TOO_LONG, NESTED_TOO_DEEP, BAD_RANGE, RANGE_ELSEWHERE] = [
+const [TOO_SLOW, TOO_MUCH, TOO_LONG, NESTED_TOO_DEEP, BAD_RANGE, RANGE_ELSEWHERE, NO_CURRENCY] = [
   'time limit exceeded',
   'step limit exceeded',
   'length limit exceeded',
   'nesting limit exceeded',
   'range limit exceeded',
   'range outside a loop',
+  'no currency: ',
 ]
 
 /** What LiquidJS asks before each template that it renders. */
@@ -163,14 +180,18 @@ function createEngine(): Liquid {
     operators: limitOperators(),
     parseLimit: TEMPLATE_CHARACTERS,
     memoryLimit: ALLOCATED,
-    timezoneOffset: 0,
-    locale: 'en',
     // no template can name a file; this is the wall behind it
     templates: {},
   })
   for (const name of Object.keys(liquid.tags)) if (!TAGS.has(name)) delete liquid.tags[name]
   for (const name of Object.keys(liquid.filters)) liquid.unregisterFilter(name)
-  for (const name of FILTERS) liquid.registerFilter(name, limitFilter(name))
+  for (const name of FILTERS) liquid.registerFilter(name, limitFilter(name, LIQUID_FILTERS[name] as Filter))
+  for (const [name, write] of PLACED) {
+    const filter: Filter = function (value, argument) {
+      return write((this.context as PlacedContext).place, value, argument)
+    }
+    liquid.registerFilter(name, limitFilter(name, filter))
+  }
   liquid.registerTag('for', LimitedFor)
   return liquid
 }
@@ -181,8 +202,7 @@ type FilterCall = { context: Context; liquid: Liquid }
 type Filter = (this: FilterCall, value: unknown, ...args: unknown[]) => unknown
 
 /** A filter that counts what it works on. Without a value it gives none, so that `default` can still step in. */
-function limitFilter(name: string): Filter {
-  const filter = LIQUID_FILTERS[name] as Filter
+function limitFilter(name: string, filter: Filter): Filter {
   const numbers = MATH.get(name)
   return function (this: FilterCall, value, ...args) {
     const given = [value, ...args]
@@ -193,6 +213,33 @@ function limitFilter(name: string): Filter {
     if (typeof made === 'string' && made.length > TEXT_CHARACTERS) throw new Error(TOO_LONG)
     return isMissing(made) ? undefined : made
   }
+}
+
+class PlacedContext extends Context {
+  constructor(
+    scope: TemplateScope,
+    readonly place: Place,
+    until: number,
+  ) {
+    const renderLimit = new Steps(until) as unknown as Context['renderLimit']
+    super(scope, engine.options, { sync: true }, { renderLimit, liquid: engine })
+  }
+}
+
+function writeDate(place: Place, value: unknown, style: unknown): string | undefined {
+  const at = readTime(value, place, Date.now())
+  return at === undefined ? undefined : formatDate(at, style === undefined ? 'long' : String(style), place)
+}
+
+function writeMoney(place: Place, value: unknown, currency: unknown): string | undefined {
+  if (typeof currency !== 'string' || !isCurrency(currency)) throw new Error(`${NO_CURRENCY}${String(currency ?? '')}`)
+  const amount = readNumber(value)
+  return amount === undefined ? undefined : formatMoney(amount, currency.toUpperCase(), place)
+}
+
+function writeNumber(place: Place, value: unknown): string | undefined {
+  const number = readNumber(value)
+  return number === undefined ? undefined : formatNumber(number, place)
 }
 
 const addSize = (sum: number, value: unknown): number =>
@@ -228,7 +275,10 @@ function parseTemplate(source: string): Template[] {
   if (source.length > TEMPLATE_CHARACTERS) throw new Error(TOO_LONG)
   checkNesting(source)
   const templates = engine.parse(source)
-  for (const template of walk(templates)) checkRanges(template)
+  for (const template of walk(templates)) {
+    checkRanges(template)
+    checkCurrencies(template)
+  }
   if (parsedCharacters + source.length > PARSED_CHARACTERS) {
     parsed.clear()
     parsedCharacters = 0
@@ -280,6 +330,20 @@ function checkRanges(template: Template): void {
   }
 }
 
+/** One that is written out can be checked before any event has come. */
+function checkCurrencies(template: Template): void {
+  for (const argument of template.arguments?.() ?? []) {
+    if (!(argument instanceof Value)) continue
+    for (const { name, args } of argument.filters) {
+      const [currency] = args.flatMap(toTokens)
+      const isMissing = currency === undefined
+      if (name !== 'money' || !(isMissing || TypeGuards.isQuotedToken(currency))) continue
+      const code = isMissing ? '' : currency.content
+      if (!isCurrency(code)) throw new Error(`${NO_CURRENCY}${code}`)
+    }
+  }
+}
+
 const hasRange = (token: Token): boolean => TypeGuards.isRangeToken(token) || partsOf(token).some(hasRange)
 
 function partsOf(token: Token): Token[] {
@@ -300,12 +364,11 @@ class LimitedEmitter implements Emitter {
 export function fillTemplate(
   source: string,
   scope: TemplateScope,
-  until = performance.now() + RENDER_MS,
+  { place = DEFAULT_PLACE, until = performance.now() + RENDER_MS }: { place?: Place; until?: number } = {},
 ): Filled | TemplateFault {
   try {
     const templates = parseTemplate(source)
-    const limits = { renderLimit: new Steps(until) as unknown as Context['renderLimit'], liquid: engine }
-    const context = new Context(scope, engine.options, { sync: true }, limits)
+    const context = new PlacedContext(scope, place, until)
     const emitter = new LimitedEmitter()
     toValueSync(engine.renderer.renderTemplates(templates, context, emitter))
     return { filled: emitter.buffer }
@@ -393,7 +456,7 @@ const usesOf = (template: Template): Use[] =>
   })
 
 const kindFor = (filter: string): UsedProperty['kind'] =>
-  MATH.has(filter) ? 'number' : filter === 'date' ? 'date' : 'text'
+  MATH.has(filter) || filter === 'money' || filter === 'number' ? 'number' : filter === 'date' ? 'date' : 'text'
 
 /** A variable as the names of its path; a name that is itself looked up is an empty text. */
 type Path = string[]

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { type AppSettingsText, timezonesWith } from '../core/app-settings.ts'
+import { type AppSettingsText, localesWith, timezonesWith } from '../core/app-settings.ts'
 import { hasRole } from '../core/members.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { nameOfZone } from '../core/time-words.ts'
@@ -62,9 +62,16 @@ const AppFields = ({ input, about }: FieldsProps) => (
     <Select
       {...about('timezone')}
       label="Timezone"
-      hint="Its pages tell times by it, and its mails go out by it."
+      hint="For times on these pages and in emails."
       value={input.timezone}
       options={timezonesWith(input.timezone).map((zone) => ({ value: zone, label: nameOfZone(zone) }))}
+    />
+    <Select
+      {...about('locale')}
+      label="Locale"
+      hint="How emails write numbers, money and dates."
+      value={input.locale}
+      options={localesWith(input.locale).map(({ locale, name }) => ({ value: locale, label: name }))}
     />
   </section>
 )

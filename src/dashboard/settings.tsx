@@ -46,6 +46,7 @@ const readText = (form: Form): AppSettingsText => ({
   home: form.text('home'),
   domains: form.text('domains'),
   timezone: form.text('timezone'),
+  locale: form.text('locale'),
   snippetHosts: form.text('snippetHosts'),
   addsPeople: form.text('addsPeople') !== '',
 })

@@ -22,7 +22,7 @@ export function renderMail(words: MailWords, facts: MailFacts, budgetMs = RENDER
   const scope = makeTemplateScope(facts)
   const filled: string[] = []
   for (const source of [words.subject, words.preheader, words.body]) {
-    const part = fillTemplate(cleanSource(source), scope, until)
+    const part = fillTemplate(cleanSource(source), scope, { place: facts.app, until })
     if (!('filled' in part)) return part
     filled.push(part.filled)
   }

@@ -56,7 +56,7 @@ function tryAll({ words, samples }: Trial, budgetMs: number): TrialResult {
 function findFaults(words: MailWords, facts: MailFacts): [part: (typeof PARTS)[number], fault: TemplateFault][] {
   const [scope, until] = [makeTemplateScope(facts), performance.now() + RENDER_MS]
   return PARTS.flatMap((part) => {
-    const filled = fillTemplate(cleanSource(words[part]), scope, until)
+    const filled = fillTemplate(cleanSource(words[part]), scope, { place: facts.app, until })
     if (!('filled' in filled)) return [[part, filled]]
     return part === 'body' && filled.filled.trim() === '' ? [[part, { empty: 'body' }]] : []
   })

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, asc, desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { readTimezone } from './local-time.ts'
+import { readLocale, readTimezone } from './local-time.ts'
 import { secretPlace } from './sealed-columns.ts'
 import type { Sealer } from './sealing.ts'
 import * as tables from './schema.ts'
@@ -13,19 +13,23 @@ type AccountRow = typeof tables.accounts.$inferSelect
 export function createAccountReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   const { accounts, apps, appHosts, apiKeys, identitySecrets, oneTimeLinks, limitUsage, install } = tables
-  const timezones = db.prepare<{ timezone: string | null }, [number]>(
-    'SELECT timezone FROM app_mail_settings WHERE app_id = ?',
+  const places = db.prepare<{ timezone: string | null; locale: string | null }, [number]>(
+    'SELECT timezone, locale FROM app_mail_settings WHERE app_id = ?',
   )
 
   const id = sql.placeholder('id')
   const oneApp = orm.select().from(apps).where(eq(apps.id, id)).prepare()
   const hosts = orm.select({ host: appHosts.host }).from(appHosts).where(eq(appHosts.appId, id)).prepare()
 
-  const toApp = (app: typeof apps.$inferSelect): AppRow => ({
-    ...app,
-    hosts: hosts.all({ id: app.id }).map(({ host }) => host),
-    timezone: readTimezone(timezones.get(app.id)?.timezone),
-  })
+  const toApp = (app: typeof apps.$inferSelect): AppRow => {
+    const place = places.get(app.id)
+    return {
+      ...app,
+      hosts: hosts.all({ id: app.id }).map(({ host }) => host),
+      timezone: readTimezone(place?.timezone),
+      locale: readLocale(place?.locale),
+    }
+  }
 
   const listApps = (accountId: string): AppRow[] =>
     orm.select().from(apps).where(eq(apps.accountId, accountId)).orderBy(asc(apps.id)).all().map(toApp)

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, eq, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
-import { readTimezone } from './local-time.ts'
+import { readLocale, readTimezone } from './local-time.ts'
 import type { MessageWrites } from './message-writes.ts'
 import { appHosts, apps } from './schema.ts'
 import type { SnippetSettings } from './snippet-types.ts'
@@ -22,10 +22,9 @@ export function createAppWrites({ db, messages }: { db: Database; messages: Mess
       .where(and(eq(apps.id, appId), eq(apps.accountId, accountId)))
       .get()
 
-  const timezones = db.prepare<{ timezone: string | null }, [number]>(
-    'SELECT timezone FROM app_mail_settings WHERE app_id = ?',
+  const places = db.prepare<{ timezone: string | null; locale: string | null }, [number]>(
+    'SELECT timezone, locale FROM app_mail_settings WHERE app_id = ?',
   )
-  const timezoneOf = (appId: number): string => readTimezone(timezones.get(appId)?.timezone)
 
   const addHosts = (appId: number, hosts: string[]): void => {
     for (const host of hosts) orm.insert(appHosts).values({ appId, host }).onConflictDoNothing().run()
@@ -63,12 +62,17 @@ export function createAppWrites({ db, messages }: { db: Database; messages: Mess
       updateApp({ appId, settings, ...change }: Change & { appId: number; settings: AppSettings }): Done | Refused {
         const app = findOwn(change.accountId, appId)
         if (!app) return { refusal: 'app_not_found' }
-        const { name, homeUrl, hosts, timezone, snippet } = settings
+        const { name, homeUrl, hosts, timezone, locale, snippet } = settings
         orm.update(apps).set({ name, homeUrl }).where(eq(apps.id, appId)).run()
         orm.delete(appHosts).where(eq(appHosts.appId, appId)).run()
         addHosts(appId, hosts)
         setSnippet(appId, snippet)
-        if (timezone !== timezoneOf(appId)) messages.setMailSettings({ ...change, appId, settings: { timezone } })
+        const place = places.get(appId)
+        const changed = {
+          ...(timezone === readTimezone(place?.timezone) ? {} : { timezone }),
+          ...(locale === readLocale(place?.locale) ? {} : { locale }),
+        }
+        messages.setMailSettings({ ...change, appId, settings: changed })
         audit(change, 'app.update', app.publicId)
         return DONE
       },

@@ -1,4 +1,4 @@
-/** Wall-clock time in a place. Zones are IANA names; an unknown one throws. */
+/** Wall-clock time in a place, and its language. Zones are IANA names; an unknown one throws. */
 
 const DAY_MS = 24 * 3_600_000
 const MINUTE_MS = 60_000
@@ -57,6 +57,20 @@ export function isTimezone(zone: string): boolean {
   try {
     formatOf(zone)
     return true
+  } catch {
+    return false
+  }
+}
+
+const LOCALE = 'en-US'
+
+/** What an app has set, or US English where that is nothing, or no locale that is known here. */
+export const readLocale = (locale: string | null | undefined): string => (locale && isLocale(locale) ? locale : LOCALE)
+
+/** BCP 47, such as `de-CH`. */
+export function isLocale(locale: string): boolean {
+  try {
+    return Intl.DateTimeFormat.supportedLocalesOf(locale).length > 0
   } catch {
     return false
   }

@@ -34,6 +34,7 @@ export const NO_SETTINGS: MailSettings = {
   perPersonWeek: null,
   sendWindow: null,
   timezone: null,
+  locale: null,
   giveUpHours: null,
 }
 

@@ -129,6 +129,8 @@ export type MailSettings = {
   perPersonWeek: number | null
   sendWindow: SendWindow | null
   timezone: string | null
+  /** BCP 47 */
+  locale: string | null
   giveUpHours: number | null
 }
 

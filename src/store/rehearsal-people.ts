@@ -1,3 +1,4 @@
+import { readLocale, readTimezone } from './local-time.ts'
 import type { Database, Statement } from 'bun:sqlite'
 import type { ContactStatus, FieldValue } from './types.ts'
 
@@ -42,6 +43,8 @@ export function* eachById<Row>(
   }
 }
 
+type StoredApp = { name: string; homeUrl: string | null; timezone: string | null; locale: string | null }
+
 /** People as they are today, for a rehearsal. Ids are ascending; `giveWay` is called many times a millisecond. */
 export function createRehearsalPeople(db: Database, giveWay: () => void) {
   const parse = createParser()
@@ -49,8 +52,9 @@ export function createRehearsalPeople(db: Database, giveWay: () => void) {
     `${selectPerson({ tags: true, fields: true })} FROM contacts WHERE id = ?`,
   )
   const email = db.prepare<{ email: string }, [number]>('SELECT email FROM contacts WHERE id = ?')
-  const app = db.prepare<{ name: string; homeUrl: string | null }, [number]>(
-    'SELECT name, home_url AS homeUrl FROM apps WHERE id = ?',
+  const app = db.prepare<StoredApp, [number]>(
+    `SELECT name, home_url AS homeUrl, timezone, locale FROM apps
+     LEFT JOIN app_mail_settings ON app_id = apps.id WHERE apps.id = ?`,
   )
   const from = 'FROM json_each(?) CROSS JOIN contacts ON contacts.id = value'
   const unwilling = db.prepare<Pick<PersonRow, 'id' | 'status'>, [string]>(
@@ -67,7 +71,10 @@ export function createRehearsalPeople(db: Database, giveWay: () => void) {
       return found && parse(found)
     },
 
-    appOf: (appId: number) => app.get(appId),
+    appOf(appId: number) {
+      const found = app.get(appId)
+      return found && { ...found, timezone: readTimezone(found.timezone), locale: readLocale(found.locale) }
+    },
 
     /** With the tags and fields that are asked for. */
     *eachPersonOf(ids: readonly number[], asked: Asked): Generator<PersonRow> {

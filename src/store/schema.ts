@@ -457,6 +457,7 @@ export const appMailSettings = sqliteTable('app_mail_settings', {
   timezone: text('timezone'),
   giveUpHours: integer('give_up_hours'),
   otherFromEmails: text('other_from_emails', { mode: 'json' }).$type<string[]>(),
+  locale: text('locale'),
 })
 
 export const senderDomains = sqliteTable(

@@ -155,6 +155,8 @@ export type AppRow = Pick<NewApp, 'publicId' | 'siteId' | 'name' | 'homeUrl' | '
   createdAt: number
   /** IANA name: its pages tell times by it, and its mails go out by it */
   timezone: string
+  /** BCP 47: its emails write numbers, money and dates by it */
+  locale: string
 }
 
 export type KeyRow = {
@@ -185,7 +187,9 @@ export type NewApp = {
   messages?: { name: string; content: MessageContent }[]
 }
 /** What an app's owner can set. */
-export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone'> & { snippet: SnippetSettings }
+export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone' | 'locale'> & {
+  snippet: SnippetSettings
+}
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password' | 'invite'; expiresAt: number }
 
 /** A person who signs in, to any number of accounts; without a password until their link has set one. */

@@ -76,10 +76,13 @@ describe('app set', () => {
         domains: ['a.example.com', 'b.example.com'],
         home: 'https://a.example.com/start',
         timezone: 'Europe/Zurich',
+        locale: 'en-US',
         snippetHosts: [],
         snippetAddsPeople: false,
       }
       expect(named).toEqual(expected)
+      expect(await setJson('--locale', 'de-CH')).toEqual({ ...expected, locale: 'de-CH' })
+      expect(await setJson('--locale', 'en-US')).toEqual(expected)
       expect((await report()).status).toBe(202)
       const snippet = await setJson('--snippet-host', 'a.example.com', '--snippet-adds-people', 'on')
       expect(snippet).toEqual({ ...expected, snippetHosts: ['a.example.com'], snippetAddsPeople: true })
@@ -102,6 +105,7 @@ describe('app set', () => {
       expect(await set('--name', 'x', '--domain', 'https://shop')).toEqual(wrongUse('--domain: .*a domain of your own'))
       expect(await set('--name', 'x', '--snippet-host', 'com')).toEqual(wrongUse('--snippet-host: '))
       expect(await set('--name', 'x', '--timezone', 'Mars')).toEqual(wrongUse('--timezone: Choose a timezone'))
+      expect(await set('--name', 'x', '--locale', 'tlh')).toEqual(wrongUse('--locale: Choose a locale'))
       expect(await set('--name', '')).toEqual(wrongUse('--name: Give the app a name'))
       expect(await set('--snippet-adds-people', 'yes')).toEqual(wrongUse('takes on or off'))
       expect(await eventpost(['app', 'set', '--data', folder, '--name', 'x'])).toEqual(wrongUse('Name one app'))

@@ -1,3 +1,4 @@
+import { DEFAULT_PLACE } from '../../src/core/template-values.ts'
 import { expect, test } from 'bun:test'
 import { makeTemplateScope, type TemplateFacts } from '../../src/core/template-scope.ts'
 
@@ -10,7 +11,7 @@ const FACTS: TemplateFacts = {
     fields: { plan: 'pro', seats: 3 },
   },
   event: { properties: '{"headline":"Ready","nested":{"a":1,"b":null},"list":[1,null,"x"]}' },
-  app: { name: 'Demo', homeUrl: null },
+  app: { name: 'Demo', homeUrl: null, ...DEFAULT_PLACE },
   unsubscribeUrl: 'https://post.example.com/u/1',
 }
 

@@ -125,13 +125,13 @@ describe('a template', () => {
 
   test('has the time that it is given, and no more', () => {
     const source = '{% for i in (1..900) %}{{ i }}{% endfor %}'
-    expect(fillTemplate(source, SCOPE, performance.now() + 60_000)).toHaveProperty('filled')
-    expect(fillTemplate(source, SCOPE, performance.now() - 1)).toEqual({ slow: true })
+    expect(fillTemplate(source, SCOPE, { until: performance.now() + 60_000 })).toHaveProperty('filled')
+    expect(fillTemplate(source, SCOPE, { until: performance.now() - 1 })).toEqual({ slow: true })
   })
 
   test.each(Object.entries(COSTLY_BODIES))('stays within its limits: %s', (_, source) => {
     const [startedAt, cpu] = [performance.now(), process.cpuUsage()]
-    const filling = fillTemplate(source, SCOPE, startedAt + 60_000)
+    const filling = fillTemplate(source, SCOPE, { until: startedAt + 60_000 })
     const { user, system } = process.cpuUsage(cpu)
     // of the processor, which others use too: limits of work and length ended it, and not the clock
     expect(filling).not.toHaveProperty('slow')

@@ -172,8 +172,8 @@ describe('the preview while typing', () => {
       (await ask({ ...WORDS, 'trigger.event': 'paid', 'mail.body': body })).shown.places['preview-said']
     const linked = await said()
     expect([pages.app.hosts.length > 0, linked.includes('notice')]).toEqual([true, false])
-    const { name, timezone } = pages.app
-    const settings = { name, timezone, homeUrl: null, hosts: [], snippet: { hosts: [], addsPeople: false } }
+    const { name, timezone, locale } = pages.app
+    const settings = { name, timezone, locale, homeUrl: null, hosts: [], snippet: { hosts: [], addsPeople: false } }
     const by = { accountId: pages.begun.accountId, actor: 'test', at: pages.clock.now() }
     await pages.store.updateApp({ ...by, appId: pages.app.id, settings })
     expect(await textOf(await said(), '.notice')).toEqual([expect.stringContaining('This app has no own domains yet')])

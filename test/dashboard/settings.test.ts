@@ -13,6 +13,7 @@ const FIELDS = {
   home: 'https://www.example.com/',
   domains: 'app.example.com\r\nwww.example.com',
   timezone: 'America/New_York',
+  locale: 'de-CH',
   snippetHosts: 'app.example.com',
   addsPeople: 'on',
 }
@@ -31,13 +32,14 @@ test('what is set is shown, saved, and holds from the next request on', async ()
   const { status, location } = await browser.post(pages.at('settings'), FIELDS)
   expect([status, location]).toEqual([303, pages.at('settings')])
   const hosts = ['app.example.com', 'www.example.com']
-  expect(await apps()).toMatchObject([{ name: 'Renamed', homeUrl: 'https://www.example.com/', hosts }])
+  expect(await apps()).toMatchObject([{ name: 'Renamed', homeUrl: 'https://www.example.com/', hosts, locale: 'de-CH' }])
   const site = await pages.access.findSite(pages.begun.siteId)
   expect([site?.app.hosts, site?.settings]).toEqual([hosts, { hosts: ['app.example.com'], addsPeople: true }])
   const again = (await browser.get(pages.at('settings'))).html
   expect((await textOf(again, '[role=status]'))[0]).toStartWith('Done: The settings were saved.')
   expect(await textOf(again, 'textarea')).toEqual([hosts.join('\n'), 'app.example.com'])
   expect(await attributesOf(again, '[role=switch]', 'checked')).toEqual([''])
+  expect(await attributesOf(again, '#locale option[selected]', 'value')).toEqual(['de-CH'])
 })
 
 test('what is wrong is said beside the field, and nothing is saved or lost', async () => {
@@ -77,7 +79,7 @@ test("another account's app does not exist", async () => {
 test('its pages tell times by its timezone', async () => {
   const browser = await pages.signedIn()
   const { html } = await browser.get(pages.at('settings'))
-  expect(await attributesOf(html, 'option[selected]', 'value')).toEqual(['UTC'])
+  expect(await attributesOf(html, 'option[selected]', 'value')).toEqual(['UTC', 'en-US'])
   await browser.post(pages.at('activation/test'))
   await browser.post(pages.at('settings'), FIELDS)
   const events = (await browser.get(pages.at('events'))).html

@@ -51,9 +51,9 @@ async function openWhole(mail: MailServer | null) {
 /** The site of this machine is the customer's own. */
 async function useLocalhost({ first }: Served, messaging: Messaging): Promise<void> {
   const { accountId, app, store } = { ...messaging, accountId: first.accountId }
-  const { name, timezone } = app
+  const { name, timezone, locale } = app
   const snippet = { hosts: [], addsPeople: false }
-  const settings = { name, timezone, homeUrl: null, hosts: ['localhost'], snippet }
+  const settings = { name, timezone, locale, homeUrl: null, hosts: ['localhost'], snippet }
   await store().updateApp({ accountId, actor: 'test', at: messaging.by.at, appId: app.id, settings })
 }
 

@@ -1,4 +1,5 @@
 /** A mail's words and facts for tests; what a test is about replaces its part. */
+import { DEFAULT_PLACE } from '../../src/core/template-values.ts'
 import type { MailFacts, MailWords, RenderedMail } from '../../src/core/mailer.ts'
 import { renderMail } from '../../src/mail/render.ts'
 
@@ -18,7 +19,12 @@ export const CONTACT = { email: 'ada@example.com', firstName: 'Ada', lastName: '
 export const makeFacts = (properties: object = RESULTS, facts: Partial<MailFacts> = {}): MailFacts => ({
   contact: CONTACT,
   event: { properties: JSON.stringify(properties) },
-  app: { name: 'Picture Studio', homeUrl: 'https://app.example.com/home', hosts: ['app.example.com'] },
+  app: {
+    name: 'Picture Studio',
+    homeUrl: 'https://app.example.com/home',
+    ...DEFAULT_PLACE,
+    hosts: ['app.example.com'],
+  },
   unsubscribeUrl: UNSUBSCRIBE,
   style: { logoUrl: null, colour: null, postalAddress: 'Picture Studio Ltd\n1 Long Street, London' },
   ...facts,

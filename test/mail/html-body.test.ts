@@ -1,3 +1,4 @@
+import { DEFAULT_PLACE } from '../../src/core/template-values.ts'
 import { describe, expect, test } from 'bun:test'
 import { CONTACT, makeFacts, renderForTest, RESULTS } from './facts.ts'
 
@@ -44,7 +45,7 @@ describe('a link alone in its paragraph', () => {
   })
 
   test('is text where the app has no home', () => {
-    const app = { name: 'Demo', homeUrl: null, hosts: ['app.example.com'] }
+    const app = { name: 'Demo', homeUrl: null, ...DEFAULT_PLACE, hosts: ['app.example.com'] }
     const facts = makeFacts({ ...RESULTS, url: 'https://evil.example/' }, { app })
     expect(bodyOf('[Open]({{ event.url }})', facts)).toBe('<p>Open</p>')
     expect(bodyOf('before [Open]({{ event.url }})', facts)).toBe('<p>before Open</p>')

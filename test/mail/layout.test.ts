@@ -1,4 +1,5 @@
 /** The layout in a real browser: nothing runs, nothing overflows, everything can be read, by day and by night. */
+import { DEFAULT_PLACE } from '../../src/core/template-values.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openChromium, type OpenChromium } from '../chromium.ts'
 import { CONTACT, makeFacts, renderForTest, RESULTS } from './facts.ts'
@@ -22,7 +23,7 @@ const MAILS = {
       { headline: `${HOSTILE}${'long'.repeat(100)}`, url: 'javascript:document.title="run"' },
       {
         contact: { ...CONTACT, firstName: HOSTILE },
-        app: { name: HOSTILE, homeUrl: null, hosts: [] },
+        app: { name: HOSTILE, homeUrl: null, ...DEFAULT_PLACE, hosts: [] },
         style: { colour: '#ff0000;}', logoUrl: 'https://logo.invalid/"><script>', postalAddress: HOSTILE },
       },
     ),

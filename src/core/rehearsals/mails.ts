@@ -2,13 +2,15 @@ import type { MessageContent } from '../../store/message-types.ts'
 import type { PersonFacts } from '../../store/rehearsal-people.ts'
 import type { RehearsalReads } from '../../store/rehearsal-reads.ts'
 import { makeTemplateScope } from '../template-scope.ts'
+import { DEFAULT_PLACE, type Place } from '../template-values.ts'
 import { fillTemplate, showValues, type TemplateFault } from '../templates.ts'
 import { listSources, shapeOf, variablesOf, type Variables } from './shapes.ts'
 import type { Alike, Today } from './today.ts'
 import type { Triggered } from './triggers.ts'
 
-/** So many mails with conditions are filled in, of 50 microseconds each; of the others nobody can wait for it. */
+/** So many emails with conditions are filled in, of 50 microseconds each, for so long; nobody can wait for the others. */
 export const FILLED_MOST = 20_000
+const FILLED_MS = 5_000
 
 type Reads = Pick<RehearsalReads, 'appOf'> & { personOf(contactId: number): PersonFacts | null }
 type Asked = { appId: number; content: Pick<MessageContent, 'mail'>; today: Pick<Today, 'alikeOf'> }
@@ -21,12 +23,12 @@ const same = (text: string): string => text
  */
 export function createTrials(reads: Reads, { appId, content: { mail }, today }: Asked) {
   const sources = listSources(mail)
-  const app = reads.appOf(appId) ?? { name: '', homeUrl: null }
+  const app = reads.appOf(appId) ?? { name: '', homeUrl: null, ...DEFAULT_PLACE }
   const fill: Fill = (contact, properties) => {
     const facts = { contact, event: { properties }, app, unsubscribeUrl: 'https://example.com/unsubscribe' }
-    return findFault(sources, makeTemplateScope(facts))
+    return findFault(sources, makeTemplateScope(facts), app)
   }
-  const counted = { filled: 0, untried: 0 }
+  const counted = { filled: 0, filledMs: 0, untried: 0 }
   const variables = variablesOf(mail)
   const tryOne = variables === null ? tryEach(reads, fill, counted) : tryAlike(fill, variables, today)
   return {
@@ -41,13 +43,19 @@ type Fill = (contact: PersonFacts, properties: string | null) => TemplateFault |
 /** Null too of somebody who was erased since. */
 type TryOne = (trigger: Pick<Triggered, 'contactId' | 'properties' | 'parsed'>) => TemplateFault | null
 
-function tryEach(reads: Reads, fill: Fill, counted: { filled: number; untried: number }): TryOne {
+type Counted = { filled: number; filledMs: number; untried: number }
+
+function tryEach(reads: Reads, fill: Fill, counted: Counted): TryOne {
   return ({ contactId, properties }) => {
     counted.filled += 1
-    const isTried = counted.filled <= FILLED_MOST
-    if (!isTried) counted.untried += 1
+    const isTried = counted.filled <= FILLED_MOST && counted.filledMs <= FILLED_MS
     const contact = isTried ? reads.personOf(contactId) : null
-    return contact && fill(contact, properties)
+    const startedAt = performance.now()
+    const fault = contact && fill(contact, properties)
+    counted.filledMs += performance.now() - startedAt
+    const isSlow = fault !== null && 'slow' in fault
+    if (!isTried || isSlow) counted.untried += 1
+    return isSlow ? null : fault
   }
 }
 
@@ -67,12 +75,18 @@ function tryAlike(fill: Fill, { ofEvents }: Variables, { alikeOf }: Asked['today
   }
 }
 
-function findFault(sources: readonly string[], scope: ReturnType<typeof makeTemplateScope>): TemplateFault | null {
-  const parts = sources.map((source) => fillTemplate(source, scope))
-  const fault = parts.find((part) => !('filled' in part))
-  if (fault && !('filled' in fault)) return fault
-  const [subject] = parts
-  const isBlank =
-    subject && 'filled' in subject && showValues(subject.filled, { value: same, plain: same }).trim() === ''
-  return isBlank ? { missing: 'subject' } : null
+function findFault(
+  sources: readonly string[],
+  scope: ReturnType<typeof makeTemplateScope>,
+  place: Place,
+): TemplateFault | null {
+  const filled: string[] = []
+  for (const source of sources) {
+    const part = fillTemplate(source, scope, { place })
+    if (!('filled' in part)) return part
+    filled.push(part.filled)
+  }
+  const isBlank = (text = ''): boolean => showValues(text, { value: same, plain: same }).trim() === ''
+  if (isBlank(filled.at(0))) return { missing: 'subject' }
+  return isBlank(filled.at(-1)) ? { empty: 'body' } : null
 }

@@ -20,6 +20,7 @@ const app = (id: number, name: string) => ({
   createdAt: 0,
   hosts: [],
   timezone: 'UTC',
+  locale: 'en-US',
 })
 
 const VIEWER: Viewer = {

@@ -19,6 +19,7 @@ const app = (number: number) => ({
   accountId: `acc_${number}`,
   createdAt: AT + number,
   timezone: 'UTC',
+  locale: 'en-US',
 })
 const firstKey = {
   id: 'key_1',

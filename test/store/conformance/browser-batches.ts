@@ -171,7 +171,13 @@ export function testBrowserBatches(store: Fresh): void {
   })
 }
 
-const pickSettings = ({ name, homeUrl, hosts, timezone }: AppRow) => ({ name, homeUrl, hosts, timezone })
+const pickSettings = ({ name, homeUrl, hosts, timezone, locale }: AppRow) => ({
+  name,
+  homeUrl,
+  hosts,
+  timezone,
+  locale,
+})
 
 export function testSites(store: Fresh): void {
   const change = (number: number) => ({ accountId: `acc_${number}`, actor: 'mem_1', at: AT })
@@ -180,7 +186,7 @@ export function testSites(store: Fresh): void {
     done(await store().createAccount(newAccount(1)))
     done(await store().createAccount(newAccount(2)))
     expect(await store().findSite('site_2', AT)).toEqual({
-      app: { ...newAccount(2).app, id: 2, accountId: 'acc_2', createdAt: AT + 2, timezone: 'UTC' },
+      app: { ...newAccount(2).app, id: 2, accountId: 'acc_2', createdAt: AT + 2, timezone: 'UTC', locale: 'en-US' },
       plan: expect.objectContaining({ snippetLimits: true }),
       secrets: [{ id: 'sec_2', secret: 'secret_2', createdAt: AT + 2, retiredAt: null }],
       settings: { hosts: [], addsPeople: false },
@@ -204,16 +210,18 @@ export function testSites(store: Fresh): void {
 
   test('all of an app is set together by its own account', async () => {
     const snippet = { hosts: ['a.example.com'], addsPeople: true }
-    const [homeUrl, timezone] = [null, 'Asia/Kolkata']
-    const settings = { name: 'Renamed', homeUrl, hosts: ['b.example', 'a.example'], timezone, snippet }
+    const [homeUrl, timezone, locale] = [null, 'Asia/Kolkata', 'hi-IN']
+    const settings = { name: 'Renamed', homeUrl, hosts: ['b.example', 'a.example'], timezone, locale, snippet }
     const before = await store().listApps('acc_2')
     expect(await store().updateApp({ ...change(1), appId: 2, settings })).toEqual({ refusal: 'app_not_found' })
     expect(await store().listApps('acc_2')).toEqual(before)
     expect(await store().updateApp({ ...change(2), appId: 2, settings })).toEqual({ done: true })
     await store.reopen()
     const hosts = ['a.example', 'b.example']
-    expect(await store().listApps('acc_2')).toMatchObject([{ ...before[0], name: 'Renamed', homeUrl, timezone, hosts }])
-    expect(await store().mailSettings(2)).toMatchObject({ timezone, fromEmail: null })
+    expect(await store().listApps('acc_2')).toMatchObject([
+      { ...before[0], name: 'Renamed', homeUrl, timezone, locale, hosts },
+    ])
+    expect(await store().mailSettings(2)).toMatchObject({ timezone, locale, fromEmail: null })
     expect(await store().findAppsByHost(['b.example', 'app2.example.com'])).toEqual([2])
     expect(await store().snippetSettings(2)).toEqual(snippet)
     const off = { hosts: [], addsPeople: false }

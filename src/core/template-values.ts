@@ -1,0 +1,194 @@
+/** How templates write numbers, money and dates: by the app's locale and timezone. */
+import { fromLocalTime, readLocale, readTimezone } from '../store/local-time.ts'
+
+/** BCP 47, and an IANA name. */
+export type Place = { locale: string; timezone: string }
+
+/** Of an app that set neither. */
+export const DEFAULT_PLACE: Place = { locale: readLocale(null), timezone: readTimezone(null) }
+
+/** Making a format takes 50 times as long as using it. */
+const FORMATS_MAX = 500
+
+function createFormats<Format>() {
+  const formats = new Map<string, Format>()
+  return (key: string, make: () => Format): Format => {
+    const known = formats.get(key)
+    if (known !== undefined) return known
+    if (formats.size >= FORMATS_MAX) formats.clear()
+    const made = make()
+    formats.set(key, made)
+    return made
+  }
+}
+
+const [numberFormat, dateFormat] = [createFormats<Intl.NumberFormat>(), createFormats<Intl.DateTimeFormat>()]
+
+let currencies: Set<string> | undefined
+
+/** ISO 4217, as people and payment providers write it: `USD` or `usd`. */
+export const isCurrency = (code: string): boolean =>
+  (currencies ??= new Set(Intl.supportedValuesOf('currency'))).has(code.toUpperCase())
+
+/** "$1,234.50", "1.234,50 €" */
+export const formatMoney = (amount: number, currency: string, { locale }: Place): string =>
+  numberFormat(`${locale} ${currency}`, () => new Intl.NumberFormat(locale, { style: 'currency', currency })).format(
+    amount,
+  )
+
+/** Beyond these a number shows how it is stored: 0.30000000000000004. */
+const MOST_DECIMALS = 10
+
+/** "1,234.5" */
+export const formatNumber = (number: number, { locale }: Place): string =>
+  numberFormat(locale, () => new Intl.NumberFormat(locale, { maximumFractionDigits: MOST_DECIMALS })).format(number)
+
+/** Beyond this a number is a time in milliseconds; as seconds it would be in the year 5138. */
+const MILLISECONDS_FROM = 1e11
+const DATE_MAX_MS = 8.64e15
+const LOCAL = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?$/
+const HAS_ZONE = /(?:Z|GMT|UTC|[+-]\d\d:?\d\d)$/i
+const MINUTE_MS = 60_000
+
+/**
+ * A time (ms UTC) of an ISO 8601 text, a Unix time or an RFC 2822 date; undefined of anything else. Without a zone of its
+ * own it is the app's: a date is its midnight there.
+ */
+export function readTime(value: unknown, { timezone }: Place, now: number): number | undefined {
+  const text = typeof value === 'string' ? value.trim() : value
+  if (text === 'now' || text === 'today') return now
+  const number =
+    typeof text === 'number' ? text : typeof text === 'string' && /^-?\d+$/.test(text) ? Number(text) : null
+  const at = number !== null ? fromUnix(number) : typeof text === 'string' ? readDate(text, timezone) : Number.NaN
+  return Math.abs(at) <= DATE_MAX_MS ? at : undefined
+}
+
+const fromUnix = (number: number): number => (Math.abs(number) < MILLISECONDS_FROM ? number * 1_000 : number)
+
+function readDate(text: string, timezone: string): number {
+  const [, year, month, day, hours = 0, minutes = 0, seconds = 0] = LOCAL.exec(text) ?? []
+  if (year === undefined) return HAS_ZONE.test(text) ? Date.parse(text) : fromLocal(Date.parse(`${text} UTC`), timezone)
+  const local = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hours), Number(minutes), Number(seconds))
+  // of 31 February or 25:00 the calendar makes another day
+  const isDate = new Date(local).toISOString().startsWith(`${year}-${month}-${day}`) && Number(minutes) < 60
+  return isDate ? fromLocal(local, timezone) : Number.NaN
+}
+
+function fromLocal(local: number, timezone: string): number {
+  if (!(Math.abs(local) <= DATE_MAX_MS)) return Number.NaN
+  const rest = ((local % MINUTE_MS) + MINUTE_MS) % MINUTE_MS
+  return fromLocalTime(local - rest, timezone) + rest
+}
+
+const STYLES = new Map<string, Intl.DateTimeFormatOptions>([
+  ['short', { dateStyle: 'short' }],
+  ['medium', { dateStyle: 'medium' }],
+  ['long', { dateStyle: 'long' }],
+  ['full', { dateStyle: 'full' }],
+  ['time', { timeStyle: 'short' }],
+  ['datetime', { dateStyle: 'medium', timeStyle: 'short' }],
+])
+
+/** By the name of a style, or a pattern such as `%d.%m.%Y`. */
+export function formatDate(at: number, style: string, place: Place): string {
+  const options = STYLES.get(style)
+  return options === undefined ? writePattern(at, style, place) : formatIn(at, options, place)
+}
+
+function formatIn(at: number, options: Intl.DateTimeFormatOptions, { locale, timezone }: Place): string {
+  const key = `${locale} ${timezone} ${JSON.stringify(options)}`
+  return dateFormat(key, () => new Intl.DateTimeFormat(locale, { ...options, timeZone: timezone })).format(at)
+}
+
+/** What a pattern asks of the clock and calendar of the place; `local` has them in UTC. */
+type Moment = { at: number; local: Date; place: Place }
+
+const DAY_MS = 24 * 60 * MINUTE_MS
+const dayOfYear = ({ local }: Moment): number =>
+  Math.floor((local.getTime() - Date.UTC(local.getUTCFullYear(), 0)) / DAY_MS) + 1
+const hours12 = ({ local }: Moment): number => local.getUTCHours() % 12 || 12
+const named =
+  (options: Intl.DateTimeFormatOptions) =>
+  ({ at, place }: Moment): string =>
+    formatIn(at, options, place)
+
+function offsetOf({ at, local }: Moment): string {
+  const minutes = Math.round((local.getTime() - at) / MINUTE_MS)
+  const two = (count: number): string => String(count).padStart(2, '0')
+  return `${minutes < 0 ? '-' : '+'}${two(Math.floor(Math.abs(minutes) / 60))}${two(Math.abs(minutes) % 60)}`
+}
+
+/** As in strftime(3): what each letter writes, how wide at least, and with what it is filled up. */
+type Code = [write: (moment: Moment) => string | number, width?: number, fill?: string]
+const CODES = new Map<string, Code>([
+  ['Y', [({ local }) => local.getUTCFullYear()]],
+  ['y', [({ local }) => local.getUTCFullYear() % 100, 2]],
+  ['m', [({ local }) => local.getUTCMonth() + 1, 2]],
+  ['d', [({ local }) => local.getUTCDate(), 2]],
+  ['e', [({ local }) => local.getUTCDate(), 2, ' ']],
+  ['j', [dayOfYear, 3]],
+  ['H', [({ local }) => local.getUTCHours(), 2]],
+  ['k', [({ local }) => local.getUTCHours(), 2, ' ']],
+  ['I', [hours12, 2]],
+  ['l', [hours12, 2, ' ']],
+  ['M', [({ local }) => local.getUTCMinutes(), 2]],
+  ['S', [({ local }) => local.getUTCSeconds(), 2]],
+  ['L', [({ local }) => local.getUTCMilliseconds(), 3]],
+  ['p', [({ local }) => (local.getUTCHours() < 12 ? 'AM' : 'PM')]],
+  ['P', [({ local }) => (local.getUTCHours() < 12 ? 'am' : 'pm')]],
+  ['u', [({ local }) => local.getUTCDay() || 7]],
+  ['w', [({ local }) => local.getUTCDay()]],
+  ['B', [named({ month: 'long' })]],
+  ['b', [named({ month: 'short' })]],
+  ['h', [named({ month: 'short' })]],
+  ['A', [named({ weekday: 'long' })]],
+  ['a', [named({ weekday: 'short' })]],
+  ['x', [named({ dateStyle: 'short' })]],
+  ['X', [named({ timeStyle: 'medium' })]],
+  ['c', [named({ dateStyle: 'medium', timeStyle: 'medium' })]],
+  ['s', [({ at }) => Math.floor(at / 1_000)]],
+  ['z', [offsetOf]],
+  ['Z', [({ place }) => place.timezone]],
+  ['%', [() => '%']],
+])
+
+const WIDTH_MAX = 40
+const CODE = /%([-_0^#]*)(\d*)([A-Za-z%])/g
+
+/** Letters that mean nothing stay as they are. @throws Error where a number is wider than any date */
+function writePattern(at: number, pattern: string, place: Place): string {
+  const moment = { at, local: new Date(at + offsetMs(at, place)), place }
+  return pattern.replaceAll(CODE, (whole, flags: string, asked: string, letter: string) => {
+    const [write, usual = 0, usualFill = '0'] = CODES.get(letter) ?? []
+    if (!write) return whole
+    const width = flags.includes('-') ? 0 : Number(asked || usual)
+    if (width > WIDTH_MAX) throw new Error('length limit exceeded')
+    const fill = flags.includes('_') ? ' ' : flags.includes('0') ? '0' : usualFill
+    const text = String(write(moment)).padStart(width, fill)
+    return flags.includes('^') || flags.includes('#') ? text.toUpperCase() : text
+  })
+}
+
+const CLOCK = {
+  hourCycle: 'h23',
+  calendar: 'gregory',
+  numberingSystem: 'latn',
+  year: 'numeric',
+  month: 'numeric',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: 'numeric',
+  second: 'numeric',
+} as const
+
+/** By how much the clocks of the place are ahead of UTC then. */
+function offsetMs(at: number, { timezone }: Place): number {
+  const format = dateFormat(
+    `clock ${timezone}`,
+    () => new Intl.DateTimeFormat('en-US', { ...CLOCK, timeZone: timezone }),
+  )
+  const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]))
+  const of = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0
+  const local = Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second'))
+  return local - (at - (((at % 1_000) + 1_000) % 1_000))
+}
