@@ -23,7 +23,7 @@ const scaled = (url: string): Provider | null => {
   return server && createSmtpProvider(server, SCALED)
 }
 
-async function until(is: () => boolean | Promise<boolean>, ms = 5_000): Promise<void> {
+async function until(is: () => boolean | Promise<boolean>, ms = 15_000): Promise<void> {
   const end = performance.now() + ms
   while (!(await is())) {
     if (performance.now() > end) throw new Error('it did not come to that')
@@ -51,52 +51,51 @@ test('a reply after 61 seconds or more is waited for: none of 20 comes twice', a
   const sending = await start({}, { dot }, { createProvider: scaled })
   await sending.sendEvents(20)
   await sending.sendDue()
-  await until(async () => (await sending.states()).sent === 20, 10_000)
+  await until(async () => (await sending.states()).sent === 20)
   await live(sending, 30 * MINUTE)
   expect(await sending.states()).toEqual({ sent: 20 })
   expect(countEach(sending)).toEqual(Array(20).fill(1))
   expect((await sending.deliveries()).filter(({ resent }) => resent)).toEqual([])
-}, 30_000)
+}, 40_000)
 
 test('a reply that does not come in 10 minutes leaves it unknown', async () => {
   const sending = await start({ ifUnconfirmed: 'leave' }, { dot: () => 'hang' }, { createProvider: scaled })
   await sending.sendEvent('ada@example.com')
   const startedAt = performance.now()
   await sending.sendDue()
-  await until(async () => 'unknown: etimedout' in (await sending.states()), 10_000)
+  await until(async () => 'unknown: etimedout' in (await sending.states()))
   expect(performance.now() - startedAt).toBeGreaterThan(SCALED.dotMs * 0.95)
-}, 20_000)
+}, 40_000)
 
 describe('while replies to final dots do not come', () => {
   test('other emails of the same app go out', async () => {
     const { dot, held, answer } = heldDots()
     const sending = await start({}, { dot }, { createProvider: scaled })
     await sendSlow(sending, IN_THE_AIR + 5)
-    sending.clock.tick(1)
-    await sending.sendEvents(30)
     const running = sending.sendDue()
+    await until(() => held.length === IN_THE_AIR + 5)
+    await sending.sendEvents(30)
     await until(() => sending.server.received.length === 30)
-    expect(held).toHaveLength(IN_THE_AIR + 5)
     expect(sending.sender().countHanded()).toBe(IN_THE_AIR + 5)
     answer()
     await running
     await until(async () => (await sending.states()).sent === IN_THE_AIR + 35)
     expect(countEach(sending)).toEqual(Array(IN_THE_AIR + 35).fill(1))
-  }, 20_000)
+  }, 40_000)
 
   test('so do those of another account at the same server, and no pause comes of it', async () => {
     const { dot, held, answer } = heldDots()
     const sending = await start({}, { dot }, { createProvider: scaled })
     const sendSecond = await startSecond(sending, { smtpUrl: sending.server.url })
     await sendSlow(sending, IN_THE_AIR)
-    sending.clock.tick(1)
-    await sendSecond('quick@example.com')
     const running = sending.sendDue()
+    await until(() => held.length === IN_THE_AIR)
+    await sendSecond('quick@example.com')
     await until(() => sending.server.received.length === 1)
-    expect([held.length, sending.sender().listPauses()]).toEqual([IN_THE_AIR, []])
+    expect(sending.sender().listPauses()).toEqual([])
     answer()
     await running
-  }, 20_000)
+  }, 40_000)
 
   test('no more than 40 wait at one login', async () => {
     const { dot, held, answer } = heldDots()
@@ -113,7 +112,7 @@ describe('while replies to final dots do not come', () => {
     }
     await running
     await until(async () => (await sending.states()).sent === most + 20)
-  }, 20_000)
+  }, 40_000)
 
   test('a stop waits for them, gives up what has no dot yet, and none comes twice', async () => {
     const { dot, held, answer } = heldDots()
@@ -145,5 +144,5 @@ describe('while replies to final dots do not come', () => {
     await until(async () => (await sending.states()).sent === IN_THE_AIR)
     await next.stop()
     expect(countEach(sending)).toEqual(Array(IN_THE_AIR).fill(1))
-  }, 20_000)
+  }, 40_000)
 })

@@ -1,5 +1,6 @@
 /** What is looked at once more just before the final dot, in the transaction that hands the email over. */
 import { describe, expect, test } from 'bun:test'
+import type { Provider } from '../../src/mail/provider.ts'
 import type { MailSettings, MessageContent, MessageStatus, Rule } from '../../src/store/message-types.ts'
 import { leave, page, report, send } from '../api/reports.ts'
 import { useClosing } from '../closing.ts'
@@ -127,23 +128,25 @@ describe('nothing is handed over where this happens while the email is on its wa
     expect([sending.server.received, await sending.states()]).toEqual([[], {}])
   })
 
-  test('the mail server paused by what happened to others', async () => {
-    const sending = keep(await startSending({}, { dot: () => 421 }))
-    const store = sending.store()
-    const { markHanded } = store
-    // all ten are on their way, and the last waits until a server that refuses the others was paused
-    let asked = 0
-    store.markHanded = async (input) => {
-      asked += 1
-      const isLast = asked === 10
-      while (asked < 10) await Bun.sleep(1)
-      if (!isLast) return markHanded(input)
-      while (sending.sender().listPauses().length === 0) await Bun.sleep(5)
-      return markHanded(input)
-    }
-    await sending.sendEvents(10)
+  test('the mail server paused by what happened to another', async () => {
+    const both = Promise.withResolvers<void>()
+    let waiting = 0
+    const createProvider = (): Provider => ({
+      async send({ to }, handOver) {
+        if (++waiting === 2) both.resolve()
+        await both.promise
+        while (to === ADA && sending.sender().listPauses().length === 0) await Bun.sleep(5)
+        if (!(await handOver())) return { is: 'withheld' }
+        return { is: 'refused', code: 421, enhanced: null, about: 'session' }
+      },
+      close: () => {},
+    })
+    const sending: Sending = keep(await startSending({}, {}, { createProvider }))
+    for (const email of [ADA, 'bob@example.com']) await sending.sendEvent(email)
     await sending.sendDue()
-    expect(await sending.states()).toEqual({ 'deferred: smtp_421': 10 })
+    expect(await sending.states()).toEqual({ 'deferred: smtp_421': 1, 'deferred: server_paused': 1 })
+    const handed = (await sending.deliveries()).filter(({ handedAt }) => handedAt !== null)
+    expect(handed.map(({ reason }) => reason)).toEqual(['smtp_421'])
   })
 })
 
