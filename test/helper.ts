@@ -214,6 +214,10 @@ async function addAccount(store: Store, now: number, name: string): Promise<Acco
   const begun = await createAccount({ store, now, actor: 'test' }, beginning, { onlyFirst: false, setupToken: null })
   if ('refusal' in begun) throw new Error(begun.refusal)
   const [key] = await store.listKeys(begun.accountId)
+  const [app] = await store.listApps(begun.accountId)
+  // several messages to one person are what most tests are about
+  const by = { accountId: begun.accountId, appId: app?.id ?? 0, actor: 'test', at: now }
+  await store.setMailSettings({ ...by, settings: { perPersonDay: null } })
   return { ...begun, keyId: key?.id ?? '' }
 }
 

@@ -42,6 +42,7 @@ export async function createMessaging(server: TestServer) {
     const judged = await store().judgeDelivery(work, at)
     const claim = { id: delivery.id, claimedBy: 'test', attempt: delivery.attempt, at }
     const record = JSON.stringify(judged.record)
+    if (judged.unfit.length > 0) await store().dropJoined({ ...claim, unfit: judged.unfit })
     const decided = { email: work.contact.email, name: work.message.name, verdict: judged.verdict }
     if (judged.verdict === 'send') {
       const handed = await store().markHanded({ ...claim, record, basis: judged.basis })

@@ -35,7 +35,7 @@ export const FieldErrorItem = Type.Object(ISSUE, {
 const WARNINGS = Type.Optional(
   Type.Array(WarningItem, {
     description:
-      'Absent when there is nothing to warn of. `unknown_field`: the call knows no such field. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: the JSON has a key more than once, and the last one was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person has another name. `url_not_linkable`: emails will not link to the `url` of this `results_ready`. `url_trimmed`: emails link to `url` without the whitespace around it. `still_sending`: the mail server already has emails to this person, which may still arrive.',
+      'Absent when there is nothing to warn of. `unknown_field`: the call knows no such field. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: the JSON has a key more than once, and the last one was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person has another name. `url_missing`: a `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails will not link to the `url` of this `results_ready`. `url_trimmed`: emails link to `url` without the whitespace around it. `still_sending`: the mail server already has emails to this person, which may still arrive.',
   }),
 )
 const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })

@@ -5,6 +5,7 @@ import {
   type DeliveryWork,
   type MailSettings,
   type Marked,
+  type UnfitEvent,
   type Verdict,
 } from '../store/message-types.ts'
 import { addVerdict, forgetReply, type JudgeRecord, parseRecord, wishOf } from '../store/judge-records.ts'
@@ -12,11 +13,11 @@ import { readTimezone } from '../store/local-time.ts'
 import { judgePersonLimits, LIMITED_MS } from '../store/person-limits.ts'
 import type { Basis, Judge, Judgement, JudgeReads } from '../store/final-check.ts'
 import { isLifecycle, refusedBy } from '../store/suppression-list.ts'
-import { judgeRules, stopReasonOf } from './judge.ts'
+import { isAboutPage, judgeRules, stopReasonOf } from './judge.ts'
 import { readFacts } from './judge-facts.ts'
 import { giveUpTime, nextOpening } from './send-window.ts'
 
-export type { Basis, DeliveryRow, DeliveryWork, JudgeRecord, Marked }
+export type { Basis, DeliveryRow, DeliveryWork, JudgeRecord, Marked, UnfitEvent }
 export { DELIVERY_STATES, forgetReply }
 
 const HOUR_MS = 3_600_000
@@ -31,8 +32,33 @@ export const judgeDelivery: Judge = (reads, work, at, known): Judgement => {
   if (work.delivery.byHand) return judgeByHand(work, wish, at)
   const rules = known ?? judgeRules(work.message.content, readFacts(reads, work, at))
   const record: JudgeRecord = { ...lastTryOf(work), at, verdicts: [wish, judgeStatus(work), ...rules] }
-  const failed = record.verdicts.find(({ verdict, until }) => verdict === 'fail' && until === undefined)
-  return failed ? { verdict: 'skip', reason: reasonOf(failed), record } : judgeTime(reads, work, record)
+  const failed = record.verdicts.find(isSettled)
+  if (failed && !isAboutPage(failed)) return { verdict: 'skip', reason: reasonOf(failed), record, unfit: [] }
+  const { verdicts, unfit } = known ? NOTHING_NEW : judgeJoined(reads, work, at)
+  if (failed) return { verdict: 'skip', reason: reasonOf(failed), record, unfit }
+  return { ...judgeTime(reads, work, { ...record, verdicts: [...record.verdicts, ...verdicts] }), unfit }
+}
+
+type Joined = { verdicts: Verdict[]; unfit: UnfitEvent[] }
+
+/** What joined is among the verdicts that are known. */
+const NOTHING_NEW: Joined = { verdicts: [], unfit: [] }
+
+const isSettled = ({ verdict, until }: Verdict): boolean => verdict === 'fail' && until === undefined
+
+/** The verdicts of the events that stay in the email, and those that do not: each has its own page. */
+function judgeJoined(reads: JudgeReads, work: DeliveryWork, at: number): Joined {
+  const content = { ...work.message.content, onlyIf: work.message.content.onlyIf?.filter(isAboutPage) ?? [] }
+  const joined: Joined = { verdicts: [], unfit: [] }
+  for (const { id, triggeredAt, event } of content.onlyIf.length === 0 ? [] : work.joined) {
+    const delivery = { ...work.delivery, triggeredAt, eventId: event.id }
+    const own = { ...work, delivery, event, message: { ...work.message, content } }
+    const found = judgeRules(content, readFacts(reads, own, at))
+    const failed = found.find(isSettled)
+    if (failed === undefined) joined.verdicts.push(...found)
+    else joined.unfit.push({ id, reason: reasonOf(failed), record: JSON.stringify({ at, verdicts: found }) })
+  }
+  return joined
 }
 
 /** The record of a delivery, or null before anything was judged and before a member sent it on. */
@@ -67,7 +93,10 @@ function judgeByHand({ delivery }: DeliveryWork, wish: Verdict, at: number): Jud
   const earlier = readRecord(delivery)
   const kept = earlier?.verdicts.filter(({ rule }) => !['link', 'template', 'giveUp'].includes(rule)) ?? []
   const record = addVerdict(earlier && { ...earlier, verdicts: kept }, wish, at)
-  return wish.verdict === 'fail' ? { verdict: 'skip', reason: reasonOf(wish), record } : { verdict: 'send', record }
+  const judged = { record, unfit: [] }
+  return wish.verdict === 'fail'
+    ? { verdict: 'skip', reason: reasonOf(wish), ...judged }
+    : { verdict: 'send', ...judged }
 }
 
 const reasonOf = (failed: Verdict): string => {
@@ -105,7 +134,7 @@ function judgeTime(reads: JudgeReads, work: DeliveryWork, record: JudgeRecord): 
   const giveUpAt = whenToGiveUp(work)
   const isTooLate = record.at > giveUpAt || dueAt > giveUpAt
   if (isTooLate) verdicts.push({ rule: 'giveUp', about: null, value: giveUpAt, verdict: 'fail' })
-  const judged = { record: { ...record, verdicts } }
+  const judged = { record: { ...record, verdicts }, unfit: [] }
   const again = failed.find(({ verdict }) => verdict.rule === 'again')
   if (again) return { verdict: 'skip', reason: 'again', ...judged }
   if (isTooLate) return { verdict: 'skip', reason: 'gave_up', ...judged }

@@ -1,7 +1,14 @@
 /** Deliveries for who looks at them: with person, message and reason, newest first (messages.md; issue of the dashboard). */
 import type { Mailer } from './mailer.ts'
 import { isResent, RESENDABLE } from '../store/delivery-ends.ts'
-import type { DeliveryRow, DeliveryState, DeliveryWork, MessageRow, SuppressionReason } from '../store/message-types.ts'
+import type {
+  DeliveryRow,
+  DeliveryState,
+  DeliveryWork,
+  JoinedEvent,
+  MessageRow,
+  SuppressionReason,
+} from '../store/message-types.ts'
 import { DELIVERY_STATES } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import { refusedBy } from '../store/suppression-list.ts'
@@ -14,7 +21,7 @@ import { findUnconfirmed, mayHaveArrivedTwice } from './deliveries.ts'
 import { type Refusal, refuse } from './refusals.ts'
 
 export { DELIVERY_STATES, findUnconfirmed, isResent, mayHaveArrivedTwice }
-export type { DeliveryRow, DeliveryState, DeliveryWork, Explanation, MessageExplanation, MessageRow }
+export type { DeliveryRow, DeliveryState, DeliveryWork, Explanation, JoinedEvent, MessageExplanation, MessageRow }
 
 export type DeliveryFilter = {
   messageId: number | null

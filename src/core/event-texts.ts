@@ -29,5 +29,5 @@ export function readEventText({ text, sender, at }: EventText): ReturnType<ReadE
   // they crossed threads, and were found to be the app's own before that
   const repeated = findRepeatedKeys(text, body.object)
   const warnings = repeated.length > 0 ? warnOfRepeated(repeated).concat(reading.warnings) : reading.warnings
-  return { write, warnings: warnings.concat(warnOfUrl(input.url, app.hosts as OwnHosts)) }
+  return { write, warnings: warnings.concat(warnOfUrl(input, app.hosts as OwnHosts)) }
 }

@@ -40,7 +40,7 @@ export const recordEventText = (
   text: string,
 ): Promise<RecordedText | Refused | Unread> => store.recordEventText({ text, sender, at: clock.now() })
 
-export const warnOfLink = ({ url }: EventFields, app: AppRow): Warning[] => warnOfUrl(url, ownHosts(app.hosts))
+export const warnOfLink = (input: EventFields, app: AppRow): Warning[] => warnOfUrl(input, ownHosts(app.hosts))
 
 const NAME_TEXT: Record<NameField, string> = { firstName: 'first name', lastName: 'last name' }
 

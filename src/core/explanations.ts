@@ -31,18 +31,21 @@ export type Explained = {
   content: MessageContent
   /** that of the app (IANA name) */
   zone: string
+  /** of an event that joined an email: the delivery of that email */
+  lead?: DeliveryRow | null
 }
 
 /** A delivery with its message and person, as explaining takes it. */
-export const toExplained = ({ delivery, contact, message, app }: DeliveryWork): Explained => ({
+export const toExplained = ({ delivery, contact, message, app, lead }: DeliveryWork): Explained => ({
   delivery,
+  lead,
   person: contact,
   content: message.content,
   zone: app.timezone,
 })
 
 /** Why a delivery stands where it stands, and what every rule found. */
-export function explainDelivery({ delivery, ...about }: Explained): Explanation {
+export function explainDelivery({ delivery, lead = null, ...about }: Explained): Explanation {
   const record = readRecord(delivery)
   const at = record?.rulesAt ?? record?.at ?? delivery.dueAt
   const told = { ...about, triggeredAt: delivery.triggeredAt, at }
@@ -50,6 +53,7 @@ export function explainDelivery({ delivery, ...about }: Explained): Explanation 
   return {
     why: [
       sayState(delivery, told, verdicts),
+      ...(delivery.state === 'joined' ? sayLead(lead, about) : []),
       ...describeDoubt(delivery, told),
       ...sayLinks(delivery, told, verdicts),
     ].join(' '),
@@ -60,6 +64,11 @@ export function explainDelivery({ delivery, ...about }: Explained): Explanation 
     rulesAt: record?.rulesAt,
     rules: explainVerdicts(verdicts, told),
   }
+}
+
+/** Of an event that joined an email: what became of that. */
+function sayLead(lead: DeliveryRow | null, about: Omit<Explained, 'delivery' | 'lead'>): string[] {
+  return lead === null ? [] : [explainDelivery({ ...about, delivery: lead }).why]
 }
 
 /** Where it stands as the last try left it; once it is on its way again, that is answered. */
@@ -105,6 +114,8 @@ function sayState(delivery: DeliveryRow, told: Told, verdicts: readonly Verdict[
       return `It was sent on ${time(sentAt ?? handedAt ?? updatedAt)}.`
     case 'kept':
       return `It was written on ${time(handedAt ?? updatedAt)} and kept in the outbox, because no mail server was set.`
+    case 'joined':
+      return 'The event joined an email that was waiting, which lists it.'
     case 'skipped':
       return sayCause(delivery, told, verdicts)
     case 'deferred':
@@ -161,5 +172,6 @@ function sayOutcome({ outcome, dueAt, verdicts }: RehearsalLine, told: Told): st
   const time = sayTime(dueAt, told.zone)
   if (outcome === 'send') return `It would have been sent on ${time}.`
   if (outcome === 'waiting') return `It would wait until ${time}.`
+  if (outcome === 'joined') return 'It would have joined an email that was waiting.'
   return sayCause({ reason: outcome, state: 'skipped' }, told, verdicts)
 }

@@ -65,6 +65,9 @@ const verdict = (rule: Rule, about: string | null, value: Verdict['value'], pass
   verdict: passes ? 'pass' : 'fail',
 })
 
+/** Whether a rule is about the page of one event, and so asked of each event that an email lists. */
+export const isAboutPage = ({ rule }: { rule: string }): boolean => rule === 'seen' || rule === 'notSeen'
+
 /** Whether a rule lets a mail go to somebody whom the browser script never saw. */
 export const isSentUnknown = (rule: Extract<Rule, { ifUnknown?: unknown }>): boolean =>
   (rule.ifUnknown ?? (rule.rule === 'seen' ? 'skip' : 'send')) === 'send'

@@ -1,5 +1,6 @@
 /** The link rule (messages.md): which URL of an event may become a link in a mail (spec 1.5, 6). */
 import { foldDomain, foldHost, LOCALHOST } from './domains.ts'
+import { type EventFields, RESULTS_READY } from './event-input.ts'
 import type { Warning } from './refusals.ts'
 import { cleanText } from './template-scope.ts'
 
@@ -67,12 +68,22 @@ const NAMED_HOSTS = 5
 
 const TRIMMED = 'There is whitespace or a control character around `url`. Emails link to it without that.'
 
+const NO_URL: Warning[] = [
+  {
+    field: 'properties',
+    code: 'url_missing',
+    message:
+      "Send `url`, the page with the results. Without it, emails link to the app's home page, and rules about opening the results can't tell.",
+  },
+]
+
 /**
- * For an event that is stored, but whose `url` (null where it has none) is not linked, or not as it was sent. Judges the
- * text that templates get. Most URLs are plain, and are judged without being taken apart.
+ * For a `results_ready` that is stored, but whose `url` is missing, is not linked, or not as it was sent. Judges the text
+ * that templates get. Most URLs are plain, and are judged without being taken apart.
  */
-export function warnOfUrl(url: string | null, hosts: OwnHosts): Warning[] {
-  if (url === null || isPlainlyOwn(url, hosts)) return []
+export function warnOfUrl({ event, url }: Pick<EventFields, 'event' | 'url'>, hosts: OwnHosts): Warning[] {
+  if (url === null) return event === RESULTS_READY ? NO_URL : []
+  if (isPlainlyOwn(url, hosts)) return []
   const text = cleanText(url) ?? ''
   const judged = judgeUrl(text, hosts)
   if (typeof judged === 'string') return [warnOf('url_not_linkable', describeUnlinked(judged, hosts))]

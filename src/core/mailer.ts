@@ -1,5 +1,5 @@
 /** What the rest of the service may ask of the room that sends; it is passed in, so that no door imports it. */
-import type { Mail, MailSettings } from '../store/message-types.ts'
+import type { JoinedEvent, Mail, MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import type { DeliveryWork } from './deliveries.ts'
 import type { Mailbox } from './mail-addresses.ts'
@@ -31,11 +31,11 @@ export const mailWordsOf = ({ subject, preheader = '', body, category = 'lifecyc
   category,
 })
 
-type Someone = Pick<TemplateFacts, 'contact' | 'event'>
+type Someone = Pick<TemplateFacts, 'contact' | 'event' | 'events'>
 
 /** Only what an email may use, because it crosses to another thread. `url` is where the person unsubscribes. */
 export function mailFactsOf(
-  { contact, event, app, settings }: Someone & Pick<Sample, 'app' | 'settings'>,
+  { contact, event, events, app, settings }: Someone & Pick<Sample, 'app' | 'settings'>,
   url: string,
 ): MailFacts {
   const { email, firstName, lastName, tags, fields } = contact
@@ -43,6 +43,7 @@ export function mailFactsOf(
   return {
     contact: { email, firstName, lastName, tags, fields },
     event: event && { properties: event.properties },
+    events: events?.map(({ properties }) => ({ properties })),
     app: { name: app.name, homeUrl: app.homeUrl, hosts: app.hosts, locale: app.locale, timezone: app.timezone },
     unsubscribeUrl: url,
     style: { logoUrl, colour, postalAddress },
@@ -52,8 +53,8 @@ export function mailFactsOf(
 /** A mail server, or a login at one, that is left alone for a while, `until` then (ms UTC). */
 export type Pause = { place: string; reason: string; until: number }
 
-/** A message with the person, the event and the app it is shown for. */
-export type Sample = Omit<DeliveryWork, 'delivery'>
+/** A message with the person, the events and the app it is shown for. */
+export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead'> & { joined: Pick<JoinedEvent, 'event'>[] }
 
 /**
  * `kept`: nothing leaves this installation, and this is what would have. `unknown`: all of it went out, and no answer

@@ -2,10 +2,27 @@ import type { MessageContent } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import { RESULTS_READY } from './event-input.ts'
 
-/**
- * What every new app begins with, ready to be turned on (spec 1.5): a mail to someone who left before the results were
- * ready, with the event's headline, and one that links to results which were not opened yet.
- */
+/** A later result gets another email, and results that are ready together share one. */
+const ONCE_PER_RESULT: MessageContent['again'] = {
+  once: 'property',
+  property: ['resultId', 'url'],
+  collect: { minutes: 30 },
+}
+
+/** One result as a headline and a button, several as a list of links. Without a `url` they lead to the app's home page. */
+const RESULTS = [
+  '{% if events.size > 1 %}',
+  '{% for event in events %}{% assign link = event.url | default: app.homeUrl %}',
+  '- {% if link %}[{{ event.headline | default: "See your results" }}]({{ link }}){% else %}{{ event.headline | default: "Your results" }}{% endif %}',
+  '{% endfor %}',
+  '{% else %}',
+  '{% if event.headline %}**{{ event.headline }}**{% endif %}',
+  '',
+  '{% assign link = event.url | default: app.homeUrl %}{% if link %}[See your results]({{ link }}){% endif %}',
+  '{% endif %}',
+].join('\n')
+
+/** What every new app begins with, ready to be turned on (spec 1.5). */
 export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
   {
     name: 'Results ready, they left',
@@ -17,16 +34,12 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
         { rule: 'away', at: 'trigger', ifUnknown: 'send' },
         { rule: 'away', minutes: 5, ifUnknown: 'send' },
       ],
-      again: { once: 'person' },
+      again: ONCE_PER_RESULT,
       mail: {
-        subject: '{{ event.headline | default: "Your results are ready" }}',
+        subject:
+          '{% if events.size > 1 %}Your {{ events.size }} results are ready{% else %}{{ event.headline | default: "Your results are ready" }}{% endif %}',
         preheader: 'They were finished while you were away.',
-        body: [
-          'Hello {{ contact.firstName | default: "there" }},',
-          'you left before your results were ready. Now they are:',
-          '**{{ event.headline | default: "Your results are ready." }}**',
-          '[See your results]({{ event.url }})',
-        ].join('\n\n'),
+        body: ['Hello {{ contact.firstName | default: "there" }},', 'Your results are ready.', RESULTS].join('\n\n'),
       },
     },
   },
@@ -40,15 +53,15 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
         { rule: 'notSeen', ifUnknown: 'skip' },
         { rule: 'away', minutes: 30, ifUnknown: 'skip' },
       ],
-      again: { once: 'person' },
+      again: ONCE_PER_RESULT,
       mail: {
-        subject: 'Still there for you: {{ event.headline | default: "your results" }}',
+        subject:
+          'Still there for you: {% if events.size > 1 %}{{ events.size }} results{% else %}{{ event.headline | default: "your results" }}{% endif %}',
         preheader: 'You have not opened them yet.',
         body: [
           'Hello {{ contact.firstName | default: "there" }},',
-          'your results have been ready since yesterday, and you have not opened them yet:',
-          '**{{ event.headline | default: "Your results are ready." }}**',
-          '[Open your results]({{ event.url }})',
+          'Your results have been ready since yesterday, and you have not opened them yet.',
+          RESULTS,
         ].join('\n\n'),
       },
     },

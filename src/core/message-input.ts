@@ -40,6 +40,9 @@ function checkContent(content: MessageContent): FieldError[] {
   if (again && 'property' in again && !('event' in trigger)) {
     add('again.property', 'Only an event has properties. Start the message by an event, or write once per person.')
   }
+  if (again && 'collect' in again && again.collect && !('event' in trigger)) {
+    add('again.collect.minutes', 'Only events can share an email. Start the message by an event, or leave this out.')
+  }
   for (const field of ['fromEmail', 'replyTo'] as const) {
     if (mail[field] !== undefined && !readEmail(mail[field])) add(`mail.${field}`, 'Give one plain email address.')
   }

@@ -1,15 +1,21 @@
 import type { MessageContent, MessageRow } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import { parseProperties } from '../store/conditions.ts'
+import { collectMsOf } from '../store/triggers.ts'
 import { findFrom, type Mailbox } from './mail-addresses.ts'
 import type { RenderedMail, Sample } from './mailer.ts'
-import { listSamples, makeSampleFor, type SampleMoment } from './message-samples.ts'
+import { listSamples, makeSampleFor, type SampleMoment, SEVERAL } from './message-samples.ts'
 import type { Parts } from './parts.ts'
 import { publicId } from './public-ids.ts'
 import type { TemplateFault } from './templates.ts'
 
-/** Somebody to look at a message with: `id` is the event's, or the person's where no event started it. */
-export type SampleChoice = SampleMoment & { id: string }
+/**
+ * Somebody to look at a message with: `id` is the event's, or the person's where no event started it. `isMadeUp`: several
+ * made-up events in one email.
+ */
+export type SampleChoice = SampleMoment & { id: string; isMadeUp?: true }
+
+const SEVERAL_ID = 'several'
 
 /** A mail as one person would get it. `sample` null: none of the app's people would, so it is for somebody made up. */
 export type Preview = {
@@ -26,7 +32,8 @@ type Asked = { content: MessageContent; sampleId: string }
 /** Renders a message for the sample that was chosen, else for the latest (messages.md, Templates). Sends nothing. */
 export async function previewMessage(parts: Parts, app: AppRow, asked: Asked): Promise<Preview> {
   const { choices, sample, work } = await prepareSample(parts, app, asked)
-  const properties = choices.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null)))
+  const real = choices.filter(({ isMadeUp }) => !isMadeUp)
+  const properties = real.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null)))
   const from = findFrom(asked.content.mail, work.settings, parts.mailer.findWay(work.settings).from)
   return { choices, sample, properties: [...new Set(properties)].sort(), from, mail: await parts.mailer.preview(work) }
 }
@@ -42,11 +49,19 @@ async function prepareSample(
   app: AppRow,
   { content, sampleId }: Asked,
 ): Promise<{ choices: SampleChoice[]; sample: SampleChoice | null; work: Sample }> {
-  const choices = (await listSamples(store, app, content.trigger)).map(withId)
-  const sample = choices.find(({ id }) => id === sampleId) ?? choices[0] ?? null
-  const { contact, event } = sample ?? (await makeSampleFor(templates, app, { content, at: clock.now() }))
+  const [real, at] = [(await listSamples(store, app, content)).map(withId), clock.now()]
+  const several = collectMsOf(content.again) === null ? [] : [await makeSeveral(templates, app, { content, at })]
+  const choices = [...real, ...several]
+  const sample = choices.find(({ id }) => id === sampleId) ?? real[0] ?? null
+  const { contact, event, joined } = sample ?? (await makeSampleFor(templates, app, { content, at }))
   const settings = await store.mailSettings(app.id)
-  return { choices, sample, work: { message: wrap(app, content), contact, event, app, settings } }
+  return { choices, sample, work: { message: wrap(app, content), contact, event, joined, app, settings } }
+}
+
+const makeSeveral = async (...given: Parameters<typeof makeSampleFor>): Promise<SampleChoice> => {
+  const [templates, app, asked] = given
+  const made = await makeSampleFor(templates, app, { ...asked, events: SEVERAL })
+  return { ...made, id: SEVERAL_ID, isMadeUp: true }
 }
 
 const withId = (moment: SampleMoment): SampleChoice => ({

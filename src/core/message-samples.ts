@@ -3,6 +3,7 @@ import type { MessageContent, Trigger } from '../store/message-types.ts'
 import { isPathLike } from '../store/paths.ts'
 import { PAGE_NAME } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
+import { collectMsOf, isPerPerson, onceKeyOf } from '../store/triggers.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
 import type { TemplateWorker } from './template-worker.ts'
 import type { UsedProperty } from './templates.ts'
@@ -11,48 +12,78 @@ import type { UsedProperty } from './templates.ts'
 const OFFERED = 10
 const LOOKED_AT = 200
 
-/** A person whom a message would have been for; `event` null where nothing but the person started it. */
-export type SampleMoment = { contact: ContactRow; event: EventRow | null }
+/**
+ * A person whom a message would have been for; `event` null where nothing but the person started it. `joined`: further
+ * events that the email would list.
+ */
+export type SampleMoment = { contact: ContactRow; event: EventRow | null; joined: { event: EventRow }[] }
+
+/** So many events has a sample that shows several in one email. */
+export const SEVERAL = 3
 
 /** The latest who would have started a message, newest first, each person once. */
-export async function listSamples(store: Store, app: AppRow, trigger: Trigger): Promise<SampleMoment[]> {
+export async function listSamples(store: Store, app: AppRow, content: MessageContent): Promise<SampleMoment[]> {
+  const { trigger } = content
   if ('contact' in trigger || 'tag' in trigger) {
     const tag = 'tag' in trigger ? trigger.tag : null
     const query = { appId: app.id, tag, updatedAfter: null, before: null, limit: OFFERED }
-    return (await store.listContacts(query)).map((contact) => ({ contact, event: null }))
+    return (await store.listContacts(query)).map((contact) => ({ contact, event: null, joined: [] }))
   }
   const name = 'event' in trigger ? trigger.event : PAGE_NAME
   const query = { appId: app.id, contactId: null, name, before: null, limit: LOOKED_AT }
   const { rows } = await store.listEvents(query)
-  const people = new Map<number, EventRow>()
-  for (const row of rows.filter((row) => startedBy(row, trigger))) {
-    if (!people.has(row.contactId) && people.size < OFFERED) people.set(row.contactId, row)
-  }
-  const found = [...people].map(async ([id, row]) => ({ contact: await store.byId(id), event: withoutPage(row) }))
-  return (await Promise.all(found)).flatMap(({ contact, event }) => (contact ? [{ contact, event }] : []))
+  const people = Map.groupBy(
+    rows.filter((row) => isStartedBy(row, trigger)),
+    ({ contactId }) => contactId,
+  )
+  const found = [...people].slice(0, OFFERED).map(async ([id, own]) => ({ contact: await store.byId(id), own }))
+  return (await Promise.all(found)).flatMap(({ contact, own }) =>
+    contact ? [{ contact, ...takeEmail(content, own) }] : [],
+  )
 }
 
-function startedBy({ path, properties }: EventRow, trigger: Trigger): boolean {
+/** What the last email of one person would have listed, of their events that start the message, newest first. */
+export function takeEmail({ again }: MessageContent, rows: EventRow[]): Pick<SampleMoment, 'event' | 'joined'> {
+  const [newest] = rows
+  const collectMs = collectMsOf(again)
+  if (!newest || newest.type === 'page') return { event: null, joined: [] }
+  if (collectMs === null) return { event: newest, joined: [] }
+  const byKey = new Map<unknown, EventRow>()
+  // the oldest of a result is the one that counts
+  for (const row of rows.filter(({ occurredAt }) => newest.occurredAt - occurredAt <= collectMs)) {
+    byKey.set(isPerPerson(again) ? row.id : onceKeyOf(again, () => parseProperties(row.properties)), row)
+  }
+  const [event = newest, ...others] = [...byKey.values()].toSorted((a, b) => a.occurredAt - b.occurredAt || a.id - b.id)
+  return { event, joined: others.map((one) => ({ event: one })) }
+}
+
+export function isStartedBy({ path, properties }: EventRow, trigger: Trigger): boolean {
   if ('page' in trigger) return path !== null && isPathLike(path, trigger.page)
   return 'event' in trigger && allHold(trigger.where ?? [], parseProperties(properties))
 }
 
-/** A page view fills no template. */
-const withoutPage = (row: EventRow): EventRow | null => (row.type === 'page' ? null : row)
-
-/** Somebody who does not exist, with a value for each of `properties`, which are those that the email uses. */
+/**
+ * Somebody who does not exist, with a value for each of `properties`, which are those that the email uses. `events`: how
+ * many the email lists.
+ */
 export function makeSample(
   app: AppRow,
   { trigger }: Pick<MessageContent, 'trigger'>,
-  { properties: used, at }: { properties: readonly UsedProperty[]; at: number },
+  { properties: used, at, events = 1 }: { properties: readonly UsedProperty[]; at: number; events?: number },
 ): SampleMoment {
-  const properties = {
-    ...Object.fromEntries(used.map(({ name, kind }) => [name, makeValue(name, kind, at)])),
-    headline: 'Your 12 pictures are ready',
-    url: new URL('/results', app.homeUrl ?? `https://${app.hosts[0] ?? 'example.com'}`).href,
+  const contact = { ...ADA, appId: app.id }
+  if (!('event' in trigger)) return { contact, event: null, joined: [] }
+  const home = app.homeUrl ?? `https://${app.hosts[0] ?? 'example.com'}`
+  const makeEvent = (nth: number): EventRow => {
+    const properties = {
+      ...Object.fromEntries(used.map(({ name, kind }) => [name, makeValue(name, kind, at)])),
+      headline: `Your ${12 + nth} pictures are ready`,
+      url: new URL(nth === 0 ? '/results' : `/results/${nth + 1}`, home).href,
+    }
+    return { ...NOTHING, id: nth, name: trigger.event, properties: JSON.stringify(properties), occurredAt: at }
   }
-  const event = { ...NOTHING, name: 'event' in trigger ? trigger.event : '', properties: JSON.stringify(properties) }
-  return { contact: { ...ADA, appId: app.id }, event: 'event' in trigger ? { ...event, occurredAt: at } : null }
+  const further = Array.from({ length: events - 1 }, (_, index) => ({ event: makeEvent(index + 1) }))
+  return { contact, event: makeEvent(0), joined: further }
 }
 
 const makeValue = (name: string, kind: UsedProperty['kind'], at: number): string | number =>
@@ -93,9 +124,9 @@ const NOTHING: EventRow = {
 export async function makeSampleFor(
   templates: TemplateWorker,
   app: AppRow,
-  { content, at }: { content: MessageContent; at: number },
+  { content, at, events }: { content: MessageContent; at: number; events?: number },
 ): Promise<SampleMoment> {
   const { subject, preheader = '', body } = content.mail
   const inspected = await templates.inspect(app.id, [subject, preheader, body])
-  return makeSample(app, content, { properties: inspected?.properties ?? [], at })
+  return makeSample(app, content, { properties: inspected?.properties ?? [], at, events })
 }

@@ -17,6 +17,7 @@ const MAX_SUBJECT_CHARACTERS = 300
 const MAX_BODY_CHARACTERS = 50_000
 const MAX_NAME_CHARACTERS = 100
 const MAX_PROPERTY_CHARACTERS = 100
+const MAX_ONCE_PROPERTIES = 10
 const MAX_COMPARED_CHARACTERS = 1_000
 
 const text = (maxLength: number, say: string, minLength = 1) =>
@@ -114,10 +115,20 @@ const RuleSchema = Type.Union(
   { say: 'Give a rule: away, seen, notSeen, done, notDone, tag with has or lacks, field, or status.' },
 )
 
+const PERSON = Type.Literal('person', { say: 'Give "person", or "property" with its name.' })
+const ONCE_PROPERTY = Type.Union(
+  [PROPERTY, Type.Array(PROPERTY, { minItems: 1, maxItems: MAX_ONCE_PROPERTIES, uniqueItems: true })],
+  { say: `Give the name of a property, or a list of 1 to ${MAX_ONCE_PROPERTIES} different names.` },
+)
+const COLLECT = object({
+  minutes: whole(1, MAX_WAIT_MINUTES, `Give whole minutes from 1 to ${MAX_WAIT_MINUTES} (30 days).`),
+})
+
 const AgainSchema = Type.Union(
   [
-    object({ once: Type.Literal('person', { say: 'Give "person", or "property" with its name.' }) }),
-    object({ once: Type.Literal('property'), property: PROPERTY }),
+    object({ once: PERSON }),
+    object({ once: PERSON, collect: COLLECT }),
+    object({ once: Type.Literal('property'), property: ONCE_PROPERTY, collect: Type.Optional(COLLECT) }),
     object({ everyHours: whole(1, MAX_AGAIN_HOURS, `Give whole hours from 1 to ${MAX_AGAIN_HOURS}.`) }),
   ],
   { say: 'Give once with "person", once with "property" and its name, or everyHours.' },

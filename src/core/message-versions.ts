@@ -1,6 +1,6 @@
 import type { MessageContent } from '../store/message-types.ts'
 import { diffLines, type LineChange } from './line-diff.ts'
-import { sayAgain, sayRule, sayTrigger, sayWait } from './message-words.ts'
+import { sayAgain, sayCollect, sayRule, sayTrigger, sayWait } from './message-words.ts'
 
 /** What a message says, line by line, for who compares two versions of it. */
 function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: MessageContent): string[] {
@@ -8,6 +8,7 @@ function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: M
   return [
     `When ${sayTrigger(trigger)}`,
     `Sent ${sayWait(wait)}, ${sayAgain(again)}`,
+    ...[sayCollect(again) ?? []].flat(),
     ...onlyIf.map((rule) => `Only if ${sayRule(rule)}${sayRest(rule)}`),
     ...sayWhereSet("Sender's name", fromName),
     ...sayWhereSet("Sender's address", fromEmail),

@@ -20,7 +20,7 @@ export const messageView = ({ id, name, status, version, createdAt, updatedAt }:
   updatedAt: iso(updatedAt),
 })
 
-/** `reason` is a code; `dueAt` is when the rules are judged. */
+/** `reason` is a code; `dueAt` is when the rules are judged; `joinedTo` is the delivery whose email lists the event. */
 export const deliveryView = (row: DeliveryRow) => ({
   id: publicId('dlv', row.id),
   messageId: publicId('msg', row.messageId),
@@ -34,4 +34,5 @@ export const deliveryView = (row: DeliveryRow) => ({
   cameBackAt: isoOrNull(row.cameBackAt),
   openedAt: isoOrNull(row.openedAt),
   mayHaveArrivedTwice: mayHaveArrivedTwice(row),
+  joinedTo: row.joinedTo === null ? null : publicId('dlv', row.joinedTo),
 })

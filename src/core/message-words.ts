@@ -50,7 +50,17 @@ export function sayWait(wait: Wait | undefined): string {
 /** How often one person gets it: "once". */
 export function sayAgain(again: Again | undefined): string {
   if (again && 'everyHours' in again) return `at most every ${sayCount(again.everyHours, 'hour')}`
-  return again && 'property' in again ? `once for each ${again.property}` : 'once'
+  return again && 'property' in again ? `once for each ${sayProperties(again.property)}` : 'once'
+}
+
+/** "resultId or url": the first that an event has counts. */
+const sayProperties = (property: string | string[]): string =>
+  typeof property === 'string' ? property : property.join(' or ')
+
+/** What joins an email that waits, as a sentence of its own; null where each event is on its own. */
+export function sayCollect(again: Again | undefined): string | null {
+  const minutes = again && 'collect' in again ? again.collect?.minutes : undefined
+  return minutes === undefined ? null : `While it waits, further events within ${sayMinutes(minutes)} join it.`
 }
 
 /** A rule as a clause about the person: "they left at least 5 minutes ago". */
@@ -90,7 +100,12 @@ function saySince(since: Since | undefined): string {
 export function sayMessage({ trigger, wait, onlyIf = [], again }: MessageContent): string {
   const rules = onlyIf.map(sayRule)
   const all = rules.length < 2 ? rules.join('') : `${rules.slice(0, -1).join(', ')} and ${rules.at(-1)}`
-  return `${sayWhen(wait)} ${sayTrigger(trigger)}, the person gets this mail ${sayAgain(again)}${all === '' ? '' : `, if ${all}`}.${sayUnseen(onlyIf)}`
+  return `${sayWhen(wait)} ${sayTrigger(trigger)}, the person gets this mail ${sayAgain(again)}${all === '' ? '' : `, if ${all}`}.${sayJoining(again)}${sayUnseen(onlyIf)}`
+}
+
+const sayJoining = (again: Again | undefined): string => {
+  const said = sayCollect(again)
+  return said === null ? '' : ` ${said}`
 }
 
 function sayUnseen(rules: readonly Rule[]): string {

@@ -2,11 +2,12 @@
 import { allHold, parseProperties } from '../store/conditions.ts'
 import { isTimezone } from '../store/local-time.ts'
 import type { DeliveryRow, DeliveryState, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
-import { isPerPerson, isTooOld, onceKeyOf, whenDue } from '../store/triggers.ts'
+import { collectMsOf, isPerPerson, isTooOld, onceKeyOf, whenDue } from '../store/triggers.ts'
 import type { Store } from '../store/store.ts'
 import type { RecordedEvent, SavedContact } from '../store/types.ts'
 import type { AppRow } from './access.ts'
 import type { EventFields } from './event-input.ts'
+import { sayUse, TOO_OLD, type Unstarted } from './message-explanations.ts'
 
 const HOUR_MS = 3_600_000
 /** Among so many, the newest of a person, are those that one write queued. */
@@ -68,58 +69,94 @@ type ByContact = Person & { addedTags: string[] }
  * that the person has had, or that are on their way (messages.md; triggers.ts decides when it is recorded). What the
  * event itself would stop counts as still on its way.
  */
-export const listWouldQueue = (store: Store, app: AppRow, wanted: ByEvent): Promise<QueuedMessage[]> =>
-  listFree(store, { ...wanted, app }, (content) => findCause(content, wanted))
+export const listWouldQueue = (store: Store, app: AppRow, wanted: ByEvent): Promise<Foreseen> =>
+  foresee(store, { ...wanted, app }, (content) => findCause(content, wanted))
 
 /** The same for a person who would be made, or would get these tags. */
-export const listWouldQueueByContact = (store: Store, app: AppRow, wanted: ByContact): Promise<QueuedMessage[]> =>
-  listFree(store, { ...wanted, app }, ({ trigger }) => {
+export const listWouldQueueByContact = async (
+  store: Store,
+  app: AppRow,
+  wanted: ByContact,
+): Promise<QueuedMessage[]> => {
+  const { queued } = await foresee(store, { ...wanted, app }, ({ trigger }) => {
     const isMade = 'contact' in trigger && wanted.contactId === null
     const isTagged = 'tag' in trigger && wanted.addedTags.includes(trigger.tag)
-    return isMade || isTagged ? { occurredAt: wanted.at, properties: {} } : null
+    return isMade || isTagged ? { occurredAt: wanted.at, properties: null } : null
   })
+  return queued
+}
 
-type Cause = { occurredAt: number; properties: Record<string, unknown> }
+/** What would be queued, and of which live messages nothing, although the event fits them. */
+type Foreseen = { queued: QueuedMessage[]; unstarted: Unstarted[] }
 
-/** The live messages that have a cause and that the person may get. */
-async function listFree(
+/** `properties` are an event's, as JSON. */
+type Cause = { occurredAt: number; properties: string | null }
+
+async function foresee(
   store: Store,
   { app, contactId, at }: Person & { app: AppRow },
   findCauseOf: (content: MessageContent) => Cause | null,
-): Promise<QueuedMessage[]> {
+): Promise<Foreseen> {
   const { timezone } = await store.mailSettings(app.id)
   const zone = timezone !== null && isTimezone(timezone) ? timezone : 'UTC'
-  const found: QueuedMessage[] = []
-  for (const { id, name, status, content } of await store.listMessages(app.id)) {
+  const foreseen: Foreseen = { queued: [], unstarted: [] }
+  for (const message of await store.listMessages(app.id)) {
+    const { id, name, status, content } = message
     const cause = status === 'live' ? findCauseOf(content) : null
     if (cause === null) continue
-    const dueAt = whenDue(content.wait, { at, occurredAt: cause.occurredAt }, zone)
-    const before =
+    const deliveries =
       contactId === null ? [] : await listDeliveries(store, { app, contactId, messageId: id, limit: MOST_HAD })
-    if (isFree(content, before, { dueAt, properties: cause.properties })) {
-      found.push({ message: { id, name }, deliveryId: null, state: 'waiting', dueAt })
+    const came = { at, occurredAt: cause.occurredAt }
+    const found = { message, deliveries, came, dueAt: whenDue(content.wait, came, zone), properties: cause.properties }
+    const lead = findLead(found)
+    if (isTooOld(came)) foreseen.unstarted.push({ message: { id, name }, why: TOO_OLD })
+    else if (lead && (isPerPerson(content.again) || isFree(found)))
+      foreseen.queued.push({ message: { id, name }, deliveryId: null, state: 'joined', dueAt: lead.dueAt })
+    else if (isFree(found))
+      foreseen.queued.push({ message: { id, name }, deliveryId: null, state: 'waiting', dueAt: found.dueAt })
+    else {
+      const row = { id: Number.MAX_SAFE_INTEGER, receivedAt: at, properties: cause.properties }
+      foreseen.unstarted.push({ message: { id, name }, why: sayUse(row, { message, deliveries, zone }) ?? '' })
     }
   }
-  return found
+  return foreseen
 }
 
 /** Why a message would be queued: the event, or the person that it makes; null where it would not. */
 function findCause({ trigger }: MessageContent, { contactId, input, at }: ByEvent): Cause | null {
   const occurredAt = input.occurredAt ?? at
-  if ('contact' in trigger) return contactId === null ? { occurredAt: at, properties: {} } : null
-  if (!('event' in trigger) || trigger.event !== input.event || isTooOld({ at, occurredAt })) return null
-  const properties = parseProperties(input.properties)
-  return allHold(trigger.where ?? [], properties) ? { occurredAt, properties } : null
+  if ('contact' in trigger) return contactId === null ? { occurredAt: at, properties: null } : null
+  if (!('event' in trigger) || trigger.event !== input.event) return null
+  const { properties } = input
+  return allHold(trigger.where ?? [], parseProperties(properties)) ? { occurredAt, properties } : null
+}
+
+type Found = {
+  message: MessageRow
+  /** of this message that the person has had, the newest first */
+  deliveries: DeliveryRow[]
+  came: { at: number; occurredAt: number }
+  dueAt: number
+  properties: string | null
+}
+
+/** The email that waits and that the event would join; null where there is none. */
+function findLead({ message: { version, content }, deliveries, came }: Found): DeliveryRow | null {
+  const collectMs = collectMsOf(content.again)
+  if (collectMs === null) return null
+  const takesEvents = ({ state, handedAt, byHand }: DeliveryRow): boolean =>
+    (state === 'waiting' || state === 'deferred') && handedAt === null && !byHand
+  const isNear = ({ triggeredAt }: DeliveryRow): boolean => Math.abs(triggeredAt - came.occurredAt) <= collectMs
+  return deliveries.findLast((one) => takesEvents(one) && one.version === version && isNear(one)) ?? null
 }
 
 /** Whether the person may get a message once more, after what they have had of it. */
-function isFree(
-  { again }: MessageContent,
-  before: DeliveryRow[],
-  { dueAt, properties }: { dueAt: number; properties: Record<string, unknown> },
-): boolean {
-  const used = before.filter(({ handedAt, state }) => handedAt !== null || (state !== 'skipped' && state !== 'failed'))
-  const key = onceKeyOf(again, () => properties)
+function isFree({ message, deliveries, dueAt, properties }: Found): boolean {
+  const { again } = message.content
+  const used = deliveries.filter(
+    ({ handedAt, state }) => handedAt !== null || (state !== 'skipped' && state !== 'failed'),
+  )
+  const key = onceKeyOf(again, () => parseProperties(properties))
   if (used.some(({ onceKey }) => onceKey === key)) return false
   // of a version before it may have another key
   if (isPerPerson(again)) return used.length === 0

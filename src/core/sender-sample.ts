@@ -16,6 +16,7 @@ export function makeSenderSample(app: AppRow, settings: MailSettings): Sample {
   return {
     app,
     settings,
+    joined: [],
     message: { id: 0, accountId: app.accountId, appId: app.id, status: 'draft', version: 1, ...SAMPLE_TIMES, ...draft },
     contact: { ...person, shownEmail: null, tags: [], fields: {}, source: null, status: 'subscribed', ...times },
     event: {

@@ -12,6 +12,8 @@ export type TemplateFacts = {
     fields: Record<string, unknown> | null
   }
   event: { properties: string | null } | null
+  /** all that the email lists, oldest first; the event alone where it is left out */
+  events?: { properties: string | null }[]
   app: { name: string; homeUrl: string | null } & Place
   unsubscribeUrl: string
 }
@@ -26,17 +28,21 @@ export const RENDER_MS = 250
 const DEPTH_MAX = 16
 
 /** The scope of one mail. Nothing in it has a prototype or a function. */
-export function makeTemplateScope({ contact, event, app, unsubscribeUrl }: TemplateFacts): TemplateScope {
+export function makeTemplateScope({ contact, event, events, app, unsubscribeUrl }: TemplateFacts): TemplateScope {
   const { email, firstName, lastName, tags, fields } = contact
+  const listed = new Set((events ?? (event ? [event] : [])).map(({ properties }) => properties))
   return {
-    event: asObject(cleanData(readProperties(event?.properties ?? null))),
+    event: readEvent(event?.properties ?? null),
+    // what was sent twice is listed once
+    events: [...listed].map(readEvent),
     contact: { ...asObject(cleanData({ email, firstName, lastName, tags })), fields: asObject(cleanData(fields)) },
-    app: asObject(cleanData({ name: app.name, homeUrl: app.homeUrl })),
+    // null and not missing: as a fallback it is looked up also where it is not needed
+    app: { homeUrl: null, ...asObject(cleanData({ name: app.name, homeUrl: app.homeUrl })) },
     unsubscribeUrl,
   }
 }
 
-const readProperties = (json: string | null): unknown => (json === null ? {} : JSON.parse(json))
+const readEvent = (json: string | null): object => asObject(cleanData(json === null ? {} : JSON.parse(json)))
 
 const asObject = (value: unknown): object => (typeof value === 'object' && value !== null ? value : {})
 

@@ -420,17 +420,21 @@ export function findTemplateProblems(source: string): string[] {
   }
 }
 
-/** What a template does with a property of the event: for a made-up value that fits. */
+/** What a template does with a property of an event: for a made-up value that fits. */
 export type UsedProperty = { name: string; kind: 'text' | 'number' | 'date' }
 
-/** The event's properties that a template uses; none of one that cannot be read. */
+/** What has other names than an event's properties. A loop over events may call one of them anything else. */
+const NOT_EVENTS = new Set(['contact', 'app', 'events', 'forloop', 'unsubscribeUrl'])
+
+/** The events' properties that a template uses; none of one that cannot be read. */
 export function listUsedProperties(source: string): UsedProperty[] {
   try {
     const kinds = new Map<string, UsedProperty['kind']>()
     for (const template of walk(parseTemplate(source))) {
       for (const { token, kind } of usesOf(template)) {
-        for (const [root, name] of pathsIn(token)) {
-          if (root === 'event' && name && (kinds.get(name) ?? 'text') === 'text') kinds.set(name, kind)
+        for (const [root = '', name] of pathsIn(token)) {
+          const isProperty = name !== undefined && name !== '' && !NOT_EVENTS.has(root)
+          if (isProperty && (kinds.get(name) ?? 'text') === 'text') kinds.set(name, kind)
         }
       }
     }
@@ -508,9 +512,10 @@ export function listPlainVariables(source: string): PlainVariable[] | null {
   }))
 }
 
-const KNOWN = `Use event.NAME, contact.${CONTACT_NAMES.join(', contact.')}, app.${APP_NAMES.join(', app.')} or unsubscribeUrl.`
+const KNOWN = `Use event.NAME, events, contact.${CONTACT_NAMES.join(', contact.')}, app.${APP_NAMES.join(', app.')} or unsubscribeUrl.`
 
 function isKnownVariable([root, name]: string[]): boolean {
+  if (root === 'events') return true
   if (root === 'event') return name !== undefined
   if (root === 'contact') return name !== undefined && CONTACT_NAMES.includes(name)
   if (root === 'app') return name !== undefined && APP_NAMES.includes(name)

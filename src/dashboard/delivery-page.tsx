@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ReadMail } from '../core/captured-mail.ts'
-import type { FoundDelivery } from '../core/delivery-lists.ts'
+import type { FoundDelivery, JoinedEvent } from '../core/delivery-lists.ts'
 import type { RenderedMail } from '../core/mailer.ts'
 import { publicId } from '../core/public-ids.ts'
 import { sayTemplateFault } from '../core/verdict-words.ts'
@@ -9,6 +9,7 @@ import { DeliveryBadge, deliveryPath } from './delivery-words.tsx'
 import { messagePath } from './messages-page.tsx'
 import { ResendForm } from './delivery-resend.tsx'
 import { DeliveryTimeline, RulesSection, ReplySection } from './delivery-record.tsx'
+import { previewOf } from './event-words.ts'
 import { eventPath, personPath } from './feed.tsx'
 import { Frame } from './frame.tsx'
 import { MailNotices, type MailState } from './mail-notices.tsx'
@@ -16,6 +17,7 @@ import { MailPreview } from './parts/mail-preview.tsx'
 import { Notice } from './parts/notice.tsx'
 import { SentText } from './parts/text.tsx'
 import { ExactTime } from './parts/time.tsx'
+import { type Moment, Timeline } from './parts/timeline.tsx'
 import { Fact, Value, Values } from './parts/values.tsx'
 import type { Viewer } from './viewer.ts'
 
@@ -53,6 +55,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
       </div>
       <aside aria-label="About this delivery">
         <FactsSection {...props} />
+        <JoinedSection {...props} />
         <DeliveryTimeline shown={props.shown} now={props.now} />
       </aside>
     </div>
@@ -60,7 +63,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
 )
 
 const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
-  const { delivery, contact, message, event } = work
+  const { delivery, contact, message, event, lead } = work
   const appId = viewer.app.publicId
   return (
     <section>
@@ -89,6 +92,11 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
             </a>
           </Fact>
         )}
+        {lead && (
+          <Fact name="Joined">
+            <a href={deliveryPath(appId, lead.id)}>An email that was waiting</a>
+          </Fact>
+        )}
         <Fact name="Due">
           <ExactTime at={delivery.dueAt} />
         </Fact>
@@ -100,6 +108,30 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
       </Values>
     </section>
   )
+}
+
+/** The further events that the email lists. */
+const JoinedSection = ({ viewer, shown: { work }, now }: DeliveryProps) =>
+  work.joined.length === 0 ? null : (
+    <section id="joined">
+      <h2>Events that joined</h2>
+      <p class="hint">The email lists them too.</p>
+      <Timeline now={now} moments={work.joined.map((one) => toMoment(viewer.app.publicId, one))} />
+    </section>
+  )
+
+const toMoment = (appId: string, { id, event, triggeredAt }: JoinedEvent): Moment => {
+  const preview = previewOf(event)
+  return {
+    id: String(id),
+    at: triggeredAt,
+    what: (
+      <a href={eventPath(appId, event.id)}>
+        <SentText>{event.name}</SentText>
+      </a>
+    ),
+    detail: preview === '' ? undefined : <SentText most={160}>{preview}</SentText>,
+  }
 }
 
 const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (

@@ -11,6 +11,7 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
   sent: { word: 'Sent', mood: 'good' },
   kept: { word: 'Kept', mood: 'quiet' },
   skipped: { word: 'Not sent', mood: 'quiet' },
+  joined: { word: 'Joined', mood: 'quiet' },
   deferred: { word: 'Put off', mood: 'caution' },
   failed: { word: 'Failed', mood: 'bad' },
   unknown: { word: 'Unknown', mood: 'caution' },

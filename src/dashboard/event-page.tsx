@@ -2,12 +2,15 @@
 import type { ContactRow } from '../core/contacts.ts'
 import type { ShownDelivery } from '../core/delivery-lists.ts'
 import type { EventRow } from '../core/events.ts'
+import type { Unstarted } from '../core/message-explanations.ts'
 import { publicId } from '../core/public-ids.ts'
 import { toVisibleJson } from '../core/visible-text.ts'
 import { DOORS, KINDS, nameInWords, type Property, readProperties } from './event-words.ts'
 import { eventsPath } from './events-view.ts'
 import { personPath } from './feed.tsx'
 import { Frame } from './frame.tsx'
+import { messagePath } from './messages-page.tsx'
+import { Badge } from './parts/badge.tsx'
 import { ButtonLink } from './parts/button.tsx'
 import { CodeBlock } from './parts/code.tsx'
 import { EmptyState } from './parts/empty.tsx'
@@ -18,8 +21,15 @@ import { DeliveryLine } from './person-mail.tsx'
 import { StatusBadge, nameOfPerson } from './person-words.tsx'
 import type { Viewer } from './viewer.ts'
 
-/** `mails`: those that the event started. */
-type EventProps = { viewer: Viewer; row: EventRow; person: ContactRow; mails: ShownDelivery[]; now: number }
+/** `mails`: those that the event started or joined. `unstarted`: messages that it fits, and why it started none of them. */
+type EventProps = {
+  viewer: Viewer
+  row: EventRow
+  person: ContactRow
+  mails: ShownDelivery[]
+  unstarted: Unstarted[]
+  now: number
+}
 
 /** One event: what was sent, when, and about whom. */
 export const EventPage = (props: EventProps) => (
@@ -108,10 +118,10 @@ const PropertyValue = ({ value }: { value: unknown }) => {
   return <code>{JSON.stringify(value)}</code>
 }
 
-const MailSection = ({ viewer, person, mails }: EventProps) => (
+const MailSection = ({ viewer, person, mails, unstarted }: EventProps) => (
   <section id="mail">
     <h2>Mail that followed</h2>
-    {mails.length === 0 ? (
+    {mails.length + unstarted.length === 0 ? (
       <p class="hint">
         None: it started no message.{' '}
         <a href={`${personPath(viewer.app.publicId, person.id)}#mail`}>What each message did for this person</a> says
@@ -122,6 +132,19 @@ const MailSection = ({ viewer, person, mails }: EventProps) => (
         {mails.map(({ work: { delivery, message }, explained }) => (
           <li key={delivery.id}>
             <DeliveryLine viewer={viewer} delivery={delivery} message={message} why={explained.why} />
+          </li>
+        ))}
+        {unstarted.map(({ message, why }) => (
+          <li key={message.id}>
+            <p class="with-badge">
+              <a href={messagePath(viewer.app.publicId, message.id)}>
+                <SentText most={80}>{message.name}</SentText>
+              </a>
+              <Badge>No email</Badge>
+            </p>
+            <p class="hint">
+              <SentText most={400}>{why}</SentText>
+            </p>
           </li>
         ))}
       </ul>

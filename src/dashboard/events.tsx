@@ -2,6 +2,7 @@
 import { Elysia } from 'elysia'
 import { readCounts } from '../core/counts.ts'
 import { listFollowing } from '../core/delivery-lists.ts'
+import { listUnstarted } from '../core/message-explanations.ts'
 import { publicId, readPublicId } from '../core/public-ids.ts'
 import { pageAnswer } from './answers.ts'
 import { openStream, type PageParts, showPage } from './door.tsx'
@@ -47,7 +48,11 @@ async function showEvent(parts: PageParts, request: Request, viewer: Viewer, eve
   const row = id === null ? null : await store.findEvent(viewer.app.id, id)
   const person = row && (await store.byId(row.contactId))
   if (!row || !person) return problemAnswer(request, 'event_unknown')
-  const mails = await listFollowing(store, viewer.app, row)
-  const page = <EventPage viewer={viewer} row={row} person={person} mails={mails} now={clock.now()} />
+  const [mails, unstarted] = await Promise.all([
+    listFollowing(store, viewer.app, row),
+    listUnstarted(store, person, row),
+  ])
+  const shown = { viewer, row, person, mails, unstarted, now: clock.now() }
+  const page = <EventPage {...shown} />
   return pageAnswer(request, 200, page)
 }

@@ -68,7 +68,25 @@ const unitOf = (minutes: number): WaitUnit =>
 
 function writeAgain(again: MessageContent['again']): Fields {
   if (again && 'everyHours' in again) return { again: 'everyHours', 'again.everyHours': String(again.everyHours) }
-  return again && 'property' in again ? { again: 'property', 'again.property': again.property } : { again: 'person' }
+  const minutes = again?.collect?.minutes
+  const collect: Fields = minutes === undefined ? {} : { 'again.collect.minutes': String(minutes) }
+  return again && 'property' in again
+    ? { again: 'property', 'again.property': writeNames(again.property), ...collect }
+    : { again: 'person', ...collect }
+}
+
+/** Names with commas between them; a comma of a name itself stands behind a backslash. */
+const writeNames = (names: string | string[]): string =>
+  [names]
+    .flat()
+    .map((name) => name.replaceAll(/[\\,]/g, '\\$&'))
+    .join(', ')
+
+/** One name as a text, several as a list. */
+function readNames(text: string): string | string[] {
+  const parts = text.match(/(?:\\.|[^,\\])+/g) ?? []
+  const names = parts.map((part) => part.replaceAll(/\\(.)/g, '$1').trim()).filter((name) => name !== '')
+  return names.length > 1 ? names : (names[0] ?? '')
 }
 
 /** What was typed as a message for the schema to judge: what is no number where one belongs stays the text it is. */
@@ -106,8 +124,12 @@ function readWait(fields: Fields): unknown {
 function readAgain(fields: Fields): unknown {
   const kind = textOf(fields, 'again')
   if (kind === 'everyHours') return { everyHours: numberOf(fields, 'again.everyHours') ?? '' }
-  if (kind === 'property') return { once: 'property', property: textOf(fields, 'again.property') }
-  return { once: 'person' }
+  const minutes = numberOf(fields, 'again.collect.minutes')
+  const collect = minutes === undefined ? {} : { collect: { minutes } }
+  if (kind === 'property') {
+    return { once: 'property', property: readNames(textOf(fields, 'again.property')), ...collect }
+  }
+  return { once: 'person', ...collect }
 }
 
 function readRules(fields: Fields): unknown {

@@ -9,6 +9,7 @@ import { Zone } from './parts/time.tsx'
 const OUTCOMES: Record<string, string> = {
   send: 'Would have been written to',
   waiting: 'Would wait still',
+  joined: 'Joined an email that was waiting',
   again: 'Had one waiting, or had got it',
   gave_up: 'Could not be sent in time',
   not_away: 'Were there',

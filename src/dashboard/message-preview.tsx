@@ -87,20 +87,27 @@ const SampleOptions = ({ preview, now }: { preview: Preview; now: number }) => (
   </>
 )
 
-const optionsOf = ({ choices }: Preview, now: number) =>
-  choices.length === 0
-    ? [{ value: '', label: 'Ada Lovelace, made up' }]
-    : choices.map((choice) => ({ value: choice.id, label: sayChoice(choice, now) }))
+const optionsOf = ({ choices }: Preview, now: number) => [
+  ...(choices.some(({ isMadeUp }) => !isMadeUp) ? [] : [{ value: '', label: MADE_UP_NAME }]),
+  ...choices.map((choice) => ({ value: choice.id, label: sayChoice(choice, now) })),
+]
 
-const sayChoice = ({ contact, event }: SampleChoice, now: number): string =>
-  event ? `${contact.email}, ${formatAge(event.receivedAt, now)}` : contact.email
+const MADE_UP_NAME = 'Ada Lovelace, made up'
 
+function sayChoice({ contact, event, joined, isMadeUp }: SampleChoice, now: number): string {
+  const events = joined.length === 0 ? '' : `, ${joined.length + 1} events`
+  if (isMadeUp) return MADE_UP_NAME + events
+  return event ? `${contact.email}, ${formatAge(event.receivedAt, now)}${events}` : contact.email
+}
+
+const MADE_UP_SEVERAL = 'Somebody made up, with several events in one email.'
 const MADE_UP = 'Nobody has started it yet, so this is for somebody made up, with made-up values.'
 
 function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: Preview }) {
   return (
     <>
       {!sample && <p class="hint">{MADE_UP}</p>}
+      {sample?.isMadeUp && <p class="hint">{MADE_UP_SEVERAL}</p>}
       {'missing' in mail &&
         (mail.missing === 'subject' ? (
           <p class="hint">The mail is shown here once it has a subject and a text.</p>
@@ -109,7 +116,11 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
         ))}
       {'broken' in mail && <Notice kind="caution">{`This cannot be filled in: ${mail.broken}.`}</Notice>}
       {'refusedLinks' in mail && mail.refusedLinks.length > 0 && (
-        <RefusedLinks viewer={viewer} links={mail.refusedLinks} isMadeUp={sample === null} />
+        <RefusedLinks
+          viewer={viewer}
+          links={mail.refusedLinks}
+          isMadeUp={sample === null || sample.isMadeUp === true}
+        />
       )}
     </>
   )

@@ -175,7 +175,7 @@ export const AgainSection = ({ ask }: Pick<PartProps, 'ask'>) => (
             <Field
               {...ask('again.property')}
               label="Property"
-              hint="Each person gets it once for every value of this property of the event, such as resultId."
+              hint="Such as resultId. Of several, as in “resultId, url”, the first that the event has counts; a url counts without its query."
               list={PROPERTY_NAMES}
             />
           ),
@@ -193,6 +193,13 @@ export const AgainSection = ({ ask }: Pick<PartProps, 'ask'>) => (
           ),
         },
       ]}
+    />
+    <Field
+      {...ask('again.collect.minutes')}
+      label="Collect for (minutes)"
+      hint="While an email waits, further events of the person join it. For Once and Once per value."
+      kind="number"
+      optional
     />
   </section>
 )

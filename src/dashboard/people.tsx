@@ -3,6 +3,7 @@ import { Elysia } from 'elysia'
 import { type ContactRow, eraseContact, findContact, listContacts } from '../core/contacts.ts'
 import { explainPerson } from '../core/delivery-lists.ts'
 import { readEmail } from '../core/email.ts'
+import { explainEvents } from '../core/message-explanations.ts'
 import { publicId, readPublicId } from '../core/public-ids.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from './answers.ts'
@@ -99,11 +100,13 @@ async function showPerson(
   const before = readPublicId('evt', new URL(request.url).searchParams.get('before') ?? '')
   const query = { appId: viewer.app.id, contactId: person.id, name: null, before, limit: FEED_ROWS }
   const { rows, next } = await parts.store.listEvents(query)
+  const outcomes = await explainEvents(parts.store, person, rows)
   const page = (
     <PersonPage
       viewer={viewer}
       person={person}
       rows={rows}
+      outcomes={outcomes}
       isFirst={before === null}
       messages={before === null ? await explainPerson(parts.store, person) : []}
       older={next === null ? null : publicId('evt', next)}

@@ -2,11 +2,15 @@
 import type { ContactRow } from '../core/contacts.ts'
 import type { MessageExplanation } from '../core/delivery-lists.ts'
 import type { EventRow } from '../core/events.ts'
+import type { EventOutcome } from '../core/message-explanations.ts'
 import { hasRole } from '../core/members.ts'
 import { publicId } from '../core/public-ids.ts'
 import { nameInWords, previewOf } from './event-words.ts'
+import { DeliveryBadge, deliveryPath } from './delivery-words.tsx'
 import { eventPath, personPath } from './feed.tsx'
 import { Frame } from './frame.tsx'
+import { messagePath } from './messages-page.tsx'
+import { Badge } from './parts/badge.tsx'
 import { Button } from './parts/button.tsx'
 import { Dialog } from './parts/dialog.tsx'
 import { EmptyState } from './parts/empty.tsx'
@@ -25,6 +29,8 @@ type PersonProps = {
   viewer: Viewer
   person: ContactRow
   rows: EventRow[]
+  /** what each of them did for which message, by its id */
+  outcomes: Map<number, EventOutcome[]>
   isFirst: boolean
   /** why they got each message, or did not; asked for with the newest page only */
   messages: MessageExplanation[]
@@ -74,7 +80,7 @@ function State({ person, now }: PersonProps) {
   )
 }
 
-const TimelineSection = ({ viewer, person, rows, isFirst, older, now }: PersonProps) => {
+const TimelineSection = ({ viewer, person, rows, outcomes, isFirst, older, now }: PersonProps) => {
   const path = personPath(viewer.app.publicId, person.id)
   return (
     <section>
@@ -82,13 +88,13 @@ const TimelineSection = ({ viewer, person, rows, isFirst, older, now }: PersonPr
       {rows.length === 0 && isFirst && (
         <EmptyState title="Nothing yet">No event, page view or action of this person has come.</EmptyState>
       )}
-      <Timeline now={now} moments={rows.map((row) => toMoment(viewer.app.publicId, row))} />
+      <Timeline now={now} moments={rows.map((row) => toMoment(viewer.app.publicId, row, outcomes.get(row.id) ?? []))} />
       <Pager newest={isFirst ? undefined : path} older={older === null ? undefined : `${path}?before=${older}`} />
     </section>
   )
 }
 
-const toMoment = (appId: string, row: EventRow): Moment => {
+const toMoment = (appId: string, row: EventRow, outcomes: EventOutcome[]): Moment => {
   const preview = previewOf(row)
   return {
     id: publicId('evt', row.id),
@@ -99,7 +105,29 @@ const toMoment = (appId: string, row: EventRow): Moment => {
       </a>
     ),
     detail: preview === '' ? undefined : <SentText most={160}>{preview}</SentText>,
+    followed: outcomes.map((one) => <Outcome key={one.message.id} appId={appId} outcome={one} />),
   }
+}
+
+/** The email of one message that an event started or joined, or why there is none. */
+const Outcome = ({ appId, outcome }: { appId: string; outcome: EventOutcome }) => {
+  const { message, delivery } = outcome
+  const path = delivery ? deliveryPath(appId, delivery.id) : messagePath(appId, message.id)
+  return (
+    <>
+      <span class="with-badge">
+        <a href={path}>
+          <SentText most={80}>{message.name}</SentText>
+        </a>
+        {delivery ? <DeliveryBadge delivery={delivery} /> : <Badge>No email</Badge>}
+      </span>
+      {delivery === null && (
+        <span class="hint">
+          <SentText most={400}>{outcome.why}</SentText>
+        </span>
+      )}
+    </>
+  )
 }
 
 const FactsSection = ({ person, now }: PersonProps) => (

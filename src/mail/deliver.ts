@@ -1,5 +1,12 @@
 /** One delivery, from its claim to what became of it (messages.md, Sending; spec 1.5). */
-import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord, whenToGiveUp } from '../core/deliveries.ts'
+import {
+  type Basis,
+  type DeliveryWork,
+  forgetReply,
+  type JudgeRecord,
+  type UnfitEvent,
+  whenToGiveUp,
+} from '../core/deliveries.ts'
 import type { RenderedMail } from '../core/mailer.ts'
 import { publicId } from '../core/public-ids.ts'
 import { judgeFault } from '../core/template-faults.ts'
@@ -7,7 +14,7 @@ import type { TemplateFault } from '../core/templates.ts'
 import { unsubscribeUrl } from '../core/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
 import { handOver } from './hand-over.ts'
-import { claimOf, type Delivered, type DeliverParts, endOf, fail, putOff, retry, skip } from './marks.ts'
+import { claimOf, type Delivered, type DeliverParts, done, endOf, fail, putOff, retry, skip } from './marks.ts'
 import type { Route } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
 
@@ -15,8 +22,11 @@ import { composeSample, renderSample } from './samples.ts'
  * Takes a claimed delivery as far as it goes. Whatever it marks, it marks under this claim only. `onSlow` is called when
  * its mail server takes long to answer the final dot.
  */
-export async function deliver(parts: DeliverParts, work: DeliveryWork, onSlow: () => void): Promise<Delivered> {
-  const judged = await parts.store.judgeDelivery(work, parts.clock.now())
+export async function deliver(parts: DeliverParts, claimed: DeliveryWork, onSlow: () => void): Promise<Delivered> {
+  const judged = await parts.store.judgeDelivery(claimed, parts.clock.now())
+  const dropped = await dropUnfit(parts, claimed, judged.unfit)
+  if (!dropped.held) return done('withheld', dropped.because)
+  const { work } = dropped
   if (judged.verdict === 'skip') return skip(parts, work, judged.reason, judged.record)
   if (judged.verdict === 'defer') return putOff(parts, work, judged)
   const { basis } = judged
@@ -40,6 +50,17 @@ export async function deliver(parts: DeliverParts, work: DeliveryWork, onSlow: (
   return route.provider === null
     ? capture(parts, work, { composed, record, basis })
     : handOver(parts, work, { route, composed, record, basis, onSlow })
+}
+
+type Dropped = { held: true; work: DeliveryWork } | { held: false; because: string }
+
+/** The delivery without the events that are not to be listed. */
+async function dropUnfit(parts: DeliverParts, work: DeliveryWork, unfit: UnfitEvent[]): Promise<Dropped> {
+  if (unfit.length === 0) return { held: true, work }
+  const marked = await parts.store.dropJoined({ ...claimOf(parts, work), unfit })
+  if ('refusal' in marked) return { held: false, because: marked.refusal }
+  const ids = new Set(unfit.map(({ id }) => id))
+  return marked.held ? { held: true, work: { ...work, joined: work.joined.filter(({ id }) => !ids.has(id)) } } : marked
 }
 
 /** The same for every attempt, so that whoever gets a mail twice can tell. */

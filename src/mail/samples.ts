@@ -1,4 +1,5 @@
 /** A message for one person and event, as a mail: for sending, for the preview and for the test alike. */
+import type { EventRow } from '../core/events.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
 import { mailFactsOf, mailWordsOf, type RenderedMail, type Sample } from '../core/mailer.ts'
 import type { TemplateWorker } from '../core/template-worker.ts'
@@ -13,9 +14,18 @@ export function renderSample(
   url: string,
   isAlone = false,
 ): Promise<RenderedMail | TemplateFault> {
-  const mail = { words: mailWordsOf(sample.message.content.mail), facts: mailFactsOf(sample, url) }
+  const mail = {
+    words: mailWordsOf(sample.message.content.mail),
+    facts: mailFactsOf({ ...sample, events: listEvents(sample) }, url),
+  }
   return templates.render(sample.app.id, mail, isAlone)
 }
+
+/** All that the email lists, oldest first: one that happened before may have come after. */
+const listEvents = ({ event, joined }: Sample): EventRow[] =>
+  [...(event ? [event] : []), ...joined.map((one) => one.event)].toSorted(
+    (a, b) => a.occurredAt - b.occurredAt || a.id - b.id,
+  )
 
 type Composing = { mail: RenderedMail; route: Route; url: string; at: number; messageId: string; to?: string }
 

@@ -4,10 +4,13 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { readLocale, readTimezone } from './local-time.ts'
 import type { MessageWrites } from './message-writes.ts'
-import { appHosts, apps } from './schema.ts'
+import { appHosts, appMailSettings, apps } from './schema.ts'
 import type { SnippetSettings } from './snippet-types.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
 import type { AppSettings, NewApp, Refused } from './types.ts'
+
+/** So many lifecycle emails a person may get a day, until the app's owner sets another limit. */
+const FIRST_PER_PERSON_DAY = 1
 
 /** Apps and what their owners set about them; an app of another account does not exist. */
 export function createAppWrites({ db, messages }: { db: Database; messages: MessageWrites }) {
@@ -43,6 +46,7 @@ export function createAppWrites({ db, messages }: { db: Database; messages: Mess
       .run()
     addHosts(id, hosts)
     if (snippet) setSnippet(id, snippet)
+    orm.insert(appMailSettings).values({ appId: id, perPersonDay: FIRST_PER_PERSON_DAY }).run()
     messages.saveMessages({
       ...{ accountId, appId: id, actor, at },
       drafts: drafts.map((draft) => ({ ...draft, id: null, status: null })),

@@ -6,12 +6,15 @@ import type { UsedUp } from './used-up.ts'
 /** What becomes of a delivery; what is left out stays as it is. Times are ms UTC, `record` is JSON. */
 export type Finish = { state: string; reason?: string; record?: string | null; dueAt?: number; sentAt?: number }
 
-type Ended = { messageId: number; contactId: number; version: number }
+type Ended = { messageId: number; contactId: number; version: number; handedAt: number | null }
 
 /** It is not over: it goes on waiting. */
 const GOES_ON = ['waiting', 'deferred']
 /** Where nothing may be sent any more, a kept mail has nothing to wait for either. */
 const FOR_GOOD: readonly string[] = [...SUPPRESSION_REASONS, 'gone']
+
+/** What rules find of the page of one event. Other events of the same email have pages of their own. */
+const ABOUT_ONE_EVENT: readonly string[] = ['seen', 'not_seen', 'no_page']
 
 /** Whether "once" is by time: the key then is free again as soon as it is known what became of the mail. */
 const isTimed = ({ again = { once: 'person' } }: MessageContent): boolean => 'everyHours' in again
@@ -33,13 +36,41 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
   const finish = db.prepare<Ended, (string | number | null)[]>(
     `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
        sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ? WHERE id = ?
-     RETURNING message_id AS messageId, contact_id AS contactId, version`,
+     RETURNING message_id AS messageId, contact_id AS contactId, version, handed_at AS handedAt`,
   )
   const free = db.prepare('UPDATE deliveries SET once_key = NULL WHERE id = ?')
   const uncapture = db.prepare('DELETE FROM captured_mails WHERE delivery_id = ?')
   const dropKept = (id: number): void => void uncapture.run(id)
+  const next = db.prepare<{ id: number }, [number]>(
+    `SELECT id FROM deliveries WHERE joined_to = ? AND state = 'joined' ORDER BY triggered_at, id LIMIT 1`,
+  )
+  // where the person gets the message once at all, an event that joined has no key
+  const takeOver = db.prepare(
+    `UPDATE deliveries SET (state, once_key, planned_at, due_at, joined_to, updated_at) =
+       (SELECT 'waiting', ifnull(deliveries.once_key, lead.once_key), lead.planned_at, lead.due_at, NULL, lead.updated_at
+        FROM deliveries lead WHERE lead.id = ?) WHERE id = ?`,
+  )
+  const moveJoined = db.prepare(`UPDATE deliveries SET joined_to = ? WHERE joined_to = ? AND state = 'joined'`)
+  const endJoined = db.prepare(
+    `UPDATE deliveries SET (state, reason, handed_at, updated_at) =
+       (SELECT state, reason, handed_at, updated_at FROM deliveries lead WHERE lead.id = ?)
+     WHERE joined_to = ? AND state = 'joined'`,
+  )
+
+  /**
+   * What was about the first event alone leaves the email to the others; anything else ends all of it. So does what comes
+   * after the email was given to a server: it may have arrived.
+   */
+  const passOn = (id: number, reason: string, isHanded: boolean): void => {
+    const heir = ABOUT_ONE_EVENT.includes(reason) && !isHanded ? next.get(id) : null
+    if (heir) {
+      takeOver.run(id, heir.id)
+      moveJoined.run(heir.id, id)
+    } else endJoined.run(id, id)
+  }
+
   /** Where "once" is by time: the key of a delivery of which it is known what became. */
-  const giveBack = (id: number, { messageId, version }: Omit<Ended, 'contactId'>): void => {
+  const giveBack = (id: number, { messageId, version }: Pick<Ended, 'messageId' | 'version'>): void => {
     if (isTimed(live.contentOf(messageId, version))) free.run(id)
   }
 
@@ -56,7 +87,10 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
       // of what is gone nothing is asked any more, its message included
       if (reason === 'gone') free.run(id)
       else giveBack(id, ended)
-      if (state === 'skipped' || state === 'failed') usedUp.release(ended.messageId, ended.contactId)
+      if (state === 'skipped' || state === 'failed') {
+        usedUp.release(ended.messageId, ended.contactId)
+        passOn(id, reason ?? '', ended.handedAt !== null)
+      }
       // what may be tried again stays in the outbox until it is handed over: there is no other copy
       if (state === 'skipped' && FOR_GOOD.includes(reason ?? '')) dropKept(id)
     },

@@ -8,7 +8,13 @@ import { createDeliveryQueue } from './delivery-queue.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
 import { createEventReads } from './event-reads.ts'
 import { createMessageReads } from './message-reads.ts'
-import { type DeliveryRow, type DeliveryWork, type SuppressionReason } from './message-types.ts'
+import {
+  type DeliveryRow,
+  type DeliveryWork,
+  type JoinedEvent,
+  LISTED_EVENTS,
+  type SuppressionReason,
+} from './message-types.ts'
 import type { Sealer } from './sealing.ts'
 import { capturedMails, deliveries, messageVersions, suppressions } from './schema.ts'
 import { createSuppressionList, type Suppressed } from './suppression-list.ts'
@@ -23,7 +29,7 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
   const list = createSuppressionList(db)
   const [queue, pages] = [createDeliveryQueue(db), createDeliveryPages(db)]
   const [messages, accounts] = [createMessageReads(db, sealer), createAccountReads(db, sealer)]
-  const { id, appId, contactId, messageId, state, handedAt } = deliveries
+  const { id, appId, contactId, messageId, eventId, state, triggeredAt, handedAt } = deliveries
 
   const one = orm
     .select()
@@ -62,6 +68,19 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
     )
     .prepare()
 
+  const joinedTo = orm
+    .select({ id, triggeredAt, eventId })
+    .from(deliveries)
+    .where(and(eq(deliveries.joinedTo, sql.placeholder('id')), eq(state, 'joined')))
+    .orderBy(triggeredAt, id)
+    .limit(LISTED_EVENTS - 1)
+    .prepare()
+  const listJoined = (lead: DeliveryRow): JoinedEvent[] =>
+    joinedTo.all({ id: lead.id }).flatMap(({ eventId: own, ...one }) => {
+      const event = own === null ? null : events.findEvent(lead.appId, own)
+      return event ? [{ ...one, event }] : []
+    })
+
   return {
     listDueApps: queue.listDueApps,
 
@@ -80,7 +99,9 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
       const app = accounts.findApp(delivery.appId)
       if (!message || !contact || !app) return null
       const event = delivery.eventId === null ? null : events.findEvent(delivery.appId, delivery.eventId)
-      return { delivery, message, contact, event, app, settings: messages.mailSettings(app.id) }
+      const settings = messages.mailSettings(app.id)
+      const lead = delivery.joinedTo === null ? null : (one.get({ id: delivery.joinedTo }) ?? null)
+      return { delivery, message, contact, event, joined: listJoined(delivery), lead, app, settings }
     },
 
     /** When a person was sent lifecycle emails after `since` (ms UTC), newest first: transactional ones have no limit. */

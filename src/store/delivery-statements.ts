@@ -6,7 +6,7 @@ import { TIMED_KEY } from './triggers.ts'
 export type Held = { id: number; state: string; messageId: number; version: number; resent: number }
 
 /** A delivery that a member may send on, as far as that takes. */
-export type Ended = { state: DeliveryState; handedAt: number | null; record: string | null }
+export type Ended = { state: DeliveryState; reason: string | null; handedAt: number | null; record: string | null }
 
 /** What claims a delivery, hands it over and finishes it. */
 export function prepareDeliveryStatements(db: Database) {
@@ -38,13 +38,20 @@ export function prepareDeliveryStatements(db: Database) {
        SELECT id, app_id, ?, ? FROM deliveries WHERE id = ?`,
     ),
     ended: db.prepare<Ended, [number, number]>(
-      'SELECT state, handed_at AS handedAt, record FROM deliveries WHERE id = ? AND app_id = ?',
+      'SELECT state, reason, handed_at AS handedAt, record FROM deliveries WHERE id = ? AND app_id = ?',
     ),
-    // where "once" is by time the key was given back, and is taken again; another may have it by now
+    // where "once" is by time the key was given back, and is taken again; another may have it by now. What had joined
+    // another email is sent alone.
     again: db.prepare(
       `UPDATE OR IGNORE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?, planned_at = ?,
-         handed_at = iif(state = 'kept', NULL, handed_at), once_key = ifnull(once_key, '${TIMED_KEY}'), record = ?, updated_at = ?
+         handed_at = iif(state = 'kept', NULL, handed_at), record = ?, updated_at = ?, joined_to = NULL,
+         once_key = ifnull(once_key, iif(joined_to IS NULL, '${TIMED_KEY}', ''))
        WHERE id = ?`,
+    ),
+    // all that ended with it, but for what has its key taken by another
+    joinAgain: db.prepare(
+      `UPDATE OR IGNORE deliveries SET state = 'joined', reason = NULL, handed_at = NULL, updated_at = ?
+       WHERE joined_to = ? AND state = ? AND reason IS ?`,
     ),
   }
 }

@@ -8,7 +8,7 @@ import { publicId } from './ids.ts'
 import { type Basis, createJudging, type Judge } from './final-check.ts'
 import { type JudgeRecord, parseRecord } from './judge-records.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { Claim, DeliveryWork, Marked } from './message-types.ts'
+import type { Claim, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
 import type { Refused } from './types.ts'
 
@@ -57,13 +57,19 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
     return work
   }
 
+  const endUnfit = (unfit: UnfitEvent[], at: number): void => {
+    for (const { id, reason, record } of unfit) end(id, at, { state: 'skipped', reason, record })
+  }
+
   /** With the final check, in the transaction that hands the mail over. */
   const handOver = ({ id, claimedBy, attempt, at, record, basis }: HandingOver): Marked => {
     const row = statements.held.get(id, claimedBy, attempt)
     const work = row?.state === 'claimed' ? reads.findWork(id) : null
     if (!work) return LOST
     const judged = checkFinally(work, { at, record: parseRecord(record) ?? { at, verdicts: [] }, basis })
-    if (judged === 'outdated') {
+    if (judged !== 'outdated') endUnfit(judged.unfit, at)
+    // what was taken out is in the email that was written
+    if (judged === 'outdated' || (judged.verdict === 'send' && judged.unfit.length > 0)) {
       end(id, at, { state: 'waiting', dueAt: at })
       return { held: false, because: 'outdated' }
     }
@@ -88,6 +94,13 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
     /** Puts off the end of a lease. */
     extendClaim: ({ id, claimedBy, attempt, at, leaseMs }: Claim & { leaseMs: number }): Marked =>
       statements.extend.run(at + leaseMs, id, claimedBy, attempt).changes > 0 ? HELD : LOST,
+
+    /** Takes events out of an email that is about to be written, such as results that were opened meanwhile. */
+    dropJoined({ unfit, ...held }: Claim & { unfit: UnfitEvent[] }): Marked {
+      if (!statements.held.get(held.id, held.claimedBy, held.attempt)) return LOST
+      endUnfit(unfit, held.at)
+      return HELD
+    },
 
     /** Just before the mail's final dot, when it is kept no longer. `because`: why the mail must not go. */
     markHanded(handing: HandingOver): Marked {
@@ -142,6 +155,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
       if (!RESENDABLE.includes(ended.state)) return { refusal: 'delivery_in_use' }
       const { changes } = statements.again.run(at, at, JSON.stringify(noteSentOn(ended, at)), at, id)
       if (changes === 0) return { refusal: 'message_on_its_way' }
+      statements.joinAgain.run(at, id, ended.state, ended.reason)
       if (by) audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
       return { done: true }
     },

@@ -2,12 +2,15 @@ import type { Database } from 'bun:sqlite'
 import { createDeliveryReads } from './delivery-reads.ts'
 import { createHistoryReads } from './history-reads.ts'
 import { forgetReply, type JudgeRecord } from './judge-records.ts'
-import { type DeliveryWork, STOP_REASONS, type Verdict } from './message-types.ts'
+import { type DeliveryWork, STOP_REASONS, type UnfitEvent, type Verdict } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
 import { createSnippetReads } from './snippet-reads.ts'
 
-/** What to do with a delivery that is due; `reason` is a code, `dueAt` when to look again (ms UTC). */
-export type Judgement = { record: JudgeRecord } & (
+/**
+ * What to do with a delivery that is due; `reason` is a code, `dueAt` when to look again (ms UTC). `unfit`: events that
+ * joined the email and are not to be listed.
+ */
+export type Judgement = { record: JudgeRecord; unfit: UnfitEvent[] } & (
   { verdict: 'send' } | { verdict: 'skip'; reason: string } | { verdict: 'defer'; reason: string; dueAt: number }
 )
 
@@ -73,11 +76,12 @@ export function createJudging(db: Database, sealer: Sealer, judge: Judge = missi
       const known = !isAsked || (basis && isUnchanged(work, basis)) ? record.verdicts.filter(isOwnRule) : undefined
       const judged = judge(reads(), work, at, known)
       if (judged.verdict !== 'send') return judged
-      if (known) return { verdict: 'send', record }
+      if (known) return { verdict: 'send', record, unfit: [] }
       // what the email links to is not asked again
       const links = record.verdicts.filter(({ rule }) => rule === 'link')
       return {
         verdict: 'send',
+        unfit: judged.unfit,
         record: forgetReply({ ...judged.record, verdicts: [...judged.record.verdicts, ...links] }),
       }
     },

@@ -12,6 +12,8 @@ export const DELIVERY_STATES = [
   // in the outbox, and not sent
   'kept',
   'skipped',
+  // its event is listed in the email of another delivery
+  'joined',
   'deferred',
   'failed',
   'unknown',
@@ -37,7 +39,13 @@ export type Trigger =
 
 /** `until` is a local time such as "09:00", in the app's timezone. */
 export type Wait = { minutes: number } | { until: string }
-export type Again = { once: 'person' } | { once: 'property'; property: string } | { everyHours: number }
+/** While an email waits, events of the same person and message join it if they are at most so far apart. */
+type Collect = { minutes: number }
+/** Of several properties, the first that is present counts. */
+export type Again =
+  | { once: 'person'; collect?: Collect }
+  | { once: 'property'; property: string | string[]; collect?: Collect }
+  | { everyHours: number }
 type IfUnknown = { ifUnknown?: 'send' | 'skip' }
 /** Since what triggered the delivery, ever, or within so many days. */
 export type Since = 'trigger' | 'ever' | { days: number }
@@ -177,7 +185,18 @@ export type DeliveryRow = {
   cameBackAt: number | null
   openedAt: number | null
   updatedAt: number
+  /** the delivery whose email lists the event of this one */
+  joinedTo: number | null
 }
+
+/** An email lists at most so many events; more that join it count as mailed. */
+export const LISTED_EVENTS = 50
+
+/** An event that joined a waiting email. `id` and `triggeredAt` are those of its own delivery. */
+export type JoinedEvent = { id: number; triggeredAt: number; event: EventRow }
+
+/** Of an event that is taken out of an email: why, and a JSON JudgeRecord. `id` is that of its own delivery. */
+export type UnfitEvent = { id: number; reason: string; record: string }
 
 /** A delivery with all that judging and rendering it takes. `message` holds the content of the delivery's own version. */
 export type DeliveryWork = {
@@ -185,6 +204,10 @@ export type DeliveryWork = {
   message: MessageRow
   contact: ContactRow
   event: EventRow | null
+  /** further events that the email lists, oldest first */
+  joined: JoinedEvent[]
+  /** of an event that joined an email: the delivery of that email */
+  lead: DeliveryRow | null
   app: AppRow
   settings: MailSettings
 }

@@ -403,6 +403,7 @@ export const deliveries = sqliteTable(
     cameBackAt: integer('came_back_at'),
     openedAt: integer('opened_at'),
     updatedAt: integer('updated_at').notNull(),
+    joinedTo: integer('joined_to'),
   },
   (t) => [
     uniqueIndex('deliveries_once').on(t.appId, t.contactId, t.messageId, t.onceKey),
@@ -412,6 +413,7 @@ export const deliveries = sqliteTable(
     index('deliveries_by_message').on(t.messageId, t.state),
     index('deliveries_came_back').on(t.messageId, t.cameBackAt),
     index('deliveries_opened').on(t.messageId, t.openedAt),
+    index('deliveries_joined').on(t.joinedTo),
   ],
 )
 

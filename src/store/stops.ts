@@ -4,9 +4,9 @@ import type { DeliveryEnds } from './delivery-ends.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
 import type { JudgeRecord } from './judge-records.ts'
 import type { LiveMessages } from './live-messages.ts'
-import { type Rule, type Since, STOP_REASONS, type Verdict } from './message-types.ts'
+import { type DeliveryState, type Rule, type Since, STOP_REASONS, type Verdict } from './message-types.ts'
 import { isSamePath, pathOfUrl } from './paths.ts'
-import type { Arrived } from './triggers.ts'
+import { type Arrived, collectMsOf } from './triggers.ts'
 import type { FieldValue } from './types.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -17,10 +17,13 @@ type Open = {
   id: number
   messageId: number
   version: number
+  state: DeliveryState
   eventId: number | null
   triggeredAt: number
   dueAt: number
 }
+/** An event that joined the email of another. */
+type Joined = Pick<Open, 'id' | 'eventId' | 'triggeredAt' | 'dueAt'>
 type Reached = { id: number; eventId: number | null; handedAt: number }
 
 /** What was changed of a person by name. */
@@ -39,7 +42,7 @@ type Person = { appId: number; contactId: number; at: number }
 type Visit = Person & { path: string; occurredAt: number }
 
 /** @returns the verdict that settles a waiting delivery for good, or null */
-type Settle = (rule: Rule, delivery: Open) => Verdict | null
+type Settle = (rule: Rule, delivery: Joined) => Verdict | null
 
 /**
  * Stops deliveries that wait as soon as something arrives that settles them, in the transaction that writes it
@@ -50,8 +53,8 @@ export type Stops = ReturnType<typeof createStops>
 
 export function createStops({ db, live, ends }: { db: Database; live: LiveMessages; ends: DeliveryEnds }) {
   const open = db.prepare<Open, [number, number]>(
-    `SELECT id, message_id AS messageId, version, event_id AS eventId, triggered_at AS triggeredAt, due_at AS dueAt
-     FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+    `SELECT id, message_id AS messageId, version, state, event_id AS eventId, triggered_at AS triggeredAt,
+       due_at AS dueAt FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
        AND state IN ('waiting', 'deferred', 'claimed') AND by_hand = 0`,
   )
   const reached = db.prepare<Reached, [number, number, number]>(
@@ -59,6 +62,10 @@ export function createStops({ db, live, ends }: { db: Database; live: LiveMessag
      WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
        AND state IN ('handed', 'sent', 'unknown') AND handed_at >= ?
        AND (came_back_at IS NULL OR opened_at IS NULL)`,
+  )
+  const joinedTo = db.prepare<Joined, [number]>(
+    `SELECT id, event_id AS eventId, triggered_at AS triggeredAt, due_at AS dueAt FROM deliveries
+     WHERE joined_to = ? AND state = 'joined'`,
   )
   const noteVisit = db.prepare(
     'UPDATE deliveries SET came_back_at = ifnull(came_back_at, ?), opened_at = ifnull(opened_at, ?) WHERE id = ?',
@@ -70,34 +77,56 @@ export function createStops({ db, live, ends }: { db: Database; live: LiveMessag
     return row ? pathOfUrl(propertyOf(parseProperties(row.properties), 'url')) : null
   }
 
+  const endBy = (id: number, at: number, rule: Rule, verdict: Verdict): void => {
+    const record: JudgeRecord = { at, verdicts: [verdict] }
+    ends.end(id, at, { state: 'skipped', reason: STOP_REASONS[rule.rule], record: JSON.stringify(record) })
+  }
+
   const stopSettled = ({ appId, contactId, at }: Person, settle: Settle): void => {
     for (const delivery of open.all(appId, contactId)) {
-      const { onlyIf = [] } = live.contentOf(delivery.messageId, delivery.version)
+      const { onlyIf = [], again } = live.contentOf(delivery.messageId, delivery.version)
       for (const rule of onlyIf) {
         const verdict = settle(rule, delivery)
+        // before the first event ends: the email passes to the next of those that are left
+        if (
+          rule.rule === 'notSeen' &&
+          collectMsOf(again) !== null &&
+          (verdict !== null || delivery.state !== 'claimed')
+        )
+          dropSettled(delivery.id, at, rule, settle)
         if (verdict === null) continue
-        const record: JudgeRecord = { at, verdicts: [verdict] }
-        const reason = STOP_REASONS[rule.rule]
-        ends.end(delivery.id, at, { state: 'skipped', reason, record: JSON.stringify(record) })
+        endBy(delivery.id, at, rule, verdict)
         break
       }
+    }
+  }
+
+  /** Takes further events out of an email, unless it is being written right now. */
+  const dropSettled = (leadId: number, at: number, rule: Rule, settle: Settle): void => {
+    for (const one of joinedTo.all(leadId)) {
+      const verdict = settle(rule, one)
+      if (verdict !== null) endBy(one.id, at, rule, verdict)
     }
   }
 
   const noteReturn = ({ appId, contactId, occurredAt, path }: Visit): void => {
     for (const { id, eventId, handedAt } of reached.all(appId, contactId, occurredAt - CAME_BACK_MS)) {
       if (occurredAt < handedAt) continue
-      const result = resultPath(eventId)
-      const isResult = result !== null && isSamePath(path, result)
+      const isResult = isResultOf(eventId, path) || joinedTo.all(id).some((one) => isResultOf(one.eventId, path))
       noteVisit.run(occurredAt, isResult ? occurredAt : null, id)
     }
   }
 
+  const isResultOf = (eventId: number | null, path: string): boolean => {
+    const result = resultPath(eventId)
+    return result !== null && isSamePath(path, result)
+  }
+
   const settleByVisit =
     ({ path, occurredAt }: Visit): Settle =>
-    (rule, delivery) => {
-      if (rule.rule !== 'notSeen' || occurredAt < delivery.triggeredAt) return null
-      const result = resultPath(delivery.eventId)
+    (rule, { eventId, triggeredAt }) => {
+      if (rule.rule !== 'notSeen' || occurredAt < triggeredAt) return null
+      const result = resultPath(eventId)
       return result !== null && isSamePath(path, result) ? stoppedBy(rule, result, occurredAt) : null
     }
 
@@ -146,7 +175,7 @@ export function sinceWhen(since: Since | undefined, triggeredAt: number, at: num
   return since === undefined || since === 'trigger' ? triggeredAt : at - since.days * DAY_MS
 }
 
-const settleDone = (rule: Extract<Rule, { rule: 'notDone' }>, delivery: Open, occurredAt: number): Verdict | null =>
+const settleDone = (rule: Extract<Rule, { rule: 'notDone' }>, delivery: Joined, occurredAt: number): Verdict | null =>
   occurredAt >= sinceWhen(rule.since, delivery.triggeredAt, delivery.dueAt)
     ? stoppedBy(rule, rule.event, occurredAt)
     : null

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { allHold, parseProperties, propertyOf } from './conditions.ts'
-import { USES_ONCE_UP } from './delivery-states.ts'
-import type { IdSequence } from './ids.ts'
+import { TAKES_EVENTS, USES_ONCE_UP } from './delivery-states.ts'
+import { idSince, type IdSequence } from './ids.ts'
 import type { LiveMessage, LiveMessages } from './live-messages.ts'
 import { nextTimeOfDay } from './local-time.ts'
 import type { Again, Wait } from './message-types.ts'
@@ -10,7 +10,7 @@ import type { EventType } from './types.ts'
 import type { UsedUp } from './used-up.ts'
 
 /** What happened longer ago is stored and triggers nothing (api.md, Fields). */
-export const TRIGGER_AGE_MS = 72 * 3_600_000
+const TRIGGER_AGE_MS = 72 * 3_600_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 
@@ -58,6 +58,48 @@ export function createTriggers({ db, ids, live, usedUp }: Parts) {
      WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP} AND state NOT IN ('skipped', 'failed')`,
   )
 
+  // ids are in the order of arrival: what this person had long ago is passed over in the index
+  const openLead = db.prepare<{ id: number; dueAt: number }, (number | string)[]>(
+    `SELECT id, due_at AS dueAt FROM deliveries INDEXED BY deliveries_once
+     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP} AND id >= ? AND ${TAKES_EVENTS}
+       AND version = ? AND triggered_at BETWEEN ? AND ? ORDER BY id LIMIT 1`,
+  )
+  const insertJoined = db.prepare(
+    `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, event_id, once_key, state,
+       triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at, joined_to)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 'joined', ?, ?, ?, 0, 0, 0, ?, ?) ON CONFLICT DO NOTHING`,
+  )
+
+  /**
+   * Whether an email of the same version waits that the event belongs to. The event is added to it, unless its key is
+   * used up: then it is there already, or was sent before.
+   */
+  const isJoined = ({ id, version, content: { again } }: LiveMessage, cause: Cause): boolean => {
+    const collectMs = collectMsOf(again)
+    const { appId, contactId, eventId, at, occurredAt } = cause
+    if (collectMs === null || eventId === null) return false
+    const [from, until] = [occurredAt - collectMs, occurredAt + collectMs]
+    const lead = openLead.get(appId, contactId, id, idSince(from), version, from, until)
+    if (!lead) return false
+    const key = isPerPerson(again) ? null : onceKeyOf(again, cause.properties)
+    const row = [
+      ids.next(),
+      appId,
+      contactId,
+      id,
+      version,
+      eventId,
+      key,
+      occurredAt,
+      lead.dueAt,
+      lead.dueAt,
+      at,
+      lead.id,
+    ]
+    insertJoined.run(...row)
+    return true
+  }
+
   const isTooSoon = ({ id, content: { again } }: LiveMessage, { appId, contactId }: Cause, dueAt: number): boolean => {
     if (again === undefined || !('everyHours' in again)) return false
     const last = lastHanded.get(appId, contactId, id)?.at ?? null
@@ -72,6 +114,7 @@ export function createTriggers({ db, ids, live, usedUp }: Parts) {
     const { id, version, content } = message
     const { appId, contactId, eventId, at, occurredAt } = cause
     const isOncePerPerson = isPerPerson(content.again)
+    if (isJoined(message, cause)) return
     if (isOncePerPerson && usedUp.has(id, contactId)) return
     const rules = live.of(appId)
     const dueAt = whenDue(content.wait, cause, rules.timezone)
@@ -147,17 +190,42 @@ function waitedFor(wait: Wait | undefined, occurredAt: number, timezone: string)
 export const isPerPerson = (again: Again | undefined): boolean =>
   again === undefined || ('once' in again && again.once === 'person')
 
+/** How far apart events of one email may be, in ms; null where each is on its own. */
+export const collectMsOf = (again: Again | undefined): number | null =>
+  again !== undefined && 'collect' in again && again.collect ? again.collect.minutes * MINUTE_MS : null
+
 /** The key of a mail whose "once" is by time, until it is known what became of it. */
 export const TIMED_KEY = 'timed'
 
-/** For what a person gets a message once: empty for once at all, which a version before may have had. */
+/** For what a person gets a message once: empty for once at all, also where the event has none of the properties. */
 export function onceKeyOf(again: Again | undefined, properties: () => Record<string, unknown>): string {
   if (again !== undefined && 'everyHours' in again) return TIMED_KEY
   if (again === undefined || !('property' in again)) return ''
-  const value = JSON.stringify(onceValueOf(again, properties()))
-  return Bun.SHA256.hash(value, 'base64url').slice(0, 22)
+  const value = onceValueOf(again, properties())
+  return value === null ? '' : Bun.SHA256.hash(JSON.stringify(value), 'base64url').slice(0, 22)
 }
 
-/** What "once per property" goes by; a lacking value is like null. */
-export const onceValueOf = ({ property }: { property: string }, properties: Record<string, unknown>): unknown =>
-  propertyOf(properties, property) ?? null
+/** What "once per property" goes by: the first that is present; null where none is. */
+export function onceValueOf(
+  { property }: { property: string | string[] },
+  properties: Record<string, unknown>,
+): unknown {
+  for (const name of typeof property === 'string' ? [property] : property) {
+    const value = propertyOf(properties, name)
+    const counted = name === 'url' && typeof value === 'string' ? pageOf(value) : value
+    if (counted !== undefined && counted !== null && counted !== '') return counted
+  }
+  return null
+}
+
+/**
+ * The page that a URL leads to. A query and a fragment often change with every link (a token, a campaign); a fragment
+ * that is a route, such as `#/results/1`, is part of the page.
+ */
+function pageOf(url: string): string {
+  const [page = '', fragment = ''] = url.trim().split('#', 2)
+  const route = /^!?\//.test(fragment) ? `#${withoutQuery(fragment)}` : ''
+  return withoutQuery(page) + route
+}
+
+const withoutQuery = (text: string): string => text.split('?', 1)[0] ?? ''

@@ -54,6 +54,7 @@ export const WRITE_NAMES: Record<WriteName, true> = {
   unbindSenderDomain: true,
   claimDeliveries: true,
   extendClaim: true,
+  dropJoined: true,
   markHanded: true,
   markCaptured: true,
   markSent: true,

@@ -12,6 +12,7 @@ const event = (more: Record<string, unknown> = {}) => ({
   app: server.first.appId,
   email: 'ada@example.com',
   event: 'results_ready',
+  properties: { url: 'https://first.example/results/1' },
   createContact: true,
   ...more,
 })
@@ -48,8 +49,8 @@ describe('202', () => {
   test.each<[string, Record<string, unknown>]>([
     ['one character', { event: 'a' }],
     ['64 of every kind', { event: 'Az09_.:-'.repeat(8) }],
-    ['properties of 2,047 bytes', { properties: { a: 'x'.repeat(2_039) } }],
-    ['2,047 bytes in characters of three', { properties: { a: `${'€'.repeat(679)}xx` } }],
+    ['properties of 2,047 bytes', { event: 'e', properties: { a: 'x'.repeat(2_039) } }],
+    ['2,047 bytes in characters of three', { event: 'e', properties: { a: `${'€'.repeat(679)}xx` } }],
     ['names', { firstName: 'Zoë', lastName: 'x'.repeat(200) }],
     ['names cleared', { firstName: null, lastName: '' }],
     ['an hour ago', { occurredAt: new Date(NOW - 3_600_000).toISOString() }],
@@ -120,9 +121,14 @@ describe('every way of an event warns alike', () => {
   test.each<[string, string, Warned]>([
     ['nothing', '', []],
     ['72 hours ago', `,"occurredAt":"${edge}"`, []],
+    ['no URL', ',"properties":{}', [['properties', 'url_missing']]],
     ['longer ago', `,"occurredAt":"${old}"`, [['occurredAt', 'too_old']]],
     ['a key twice', ',"event":"other"', [['event', 'duplicate_key']]],
-    ['a key of properties twice', ',"properties":{"a":[{"b":1,"b":1}]}', [['properties', 'duplicate_key']]],
+    [
+      'a key of properties twice',
+      ',"properties":{"url":"https://first.example/1","a":[{"b":1,"b":1}]}',
+      [['properties', 'duplicate_key']],
+    ],
     ['a URL elsewhere', ',"properties":{"url":"https://else.example/"}', [['properties', 'url_not_linkable']]],
     ['whitespace around a URL', ',"properties":{"url":" https://first.example/1\\n"}', [['properties', 'url_trimmed']]],
     ['names as they are', ',"firstName":"Grace","lastName":"Hopper"', []],
@@ -142,7 +148,8 @@ describe('every way of an event warns alike', () => {
   ])('%s', async (_name, more, warned) => {
     const grace = { newsletter: server.first.appId, email: 'grace@example.com', firstName: 'Grace', lastName: 'Hopper' }
     await server.call('POST', CONTACTS, { body: grace })
-    const text = `{"app":"${server.first.appId}","email":"grace@example.com","event":"results_ready"${more}}`
+    const results = more.includes('"properties"') ? '' : ',"properties":{"url":"https://first.example/1"}'
+    const text = `{"app":"${server.first.appId}","email":"grace@example.com","event":"results_ready"${results}${more}}`
     const headers = { 'Content-Type': 'application/json' }
     const once = { ...headers, 'Idempotency-Key': crypto.randomUUID() }
     const single = await server.call('POST', EVENTS, { body: text, headers })

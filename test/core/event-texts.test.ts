@@ -44,7 +44,8 @@ describe('readEventText', () => {
   })
 
   test('what its sender is told of one that is kept', () => {
-    expect(readWhole(plain)?.warnings).toEqual([])
+    expect(readWhole({ ...plain, event: 'other' })?.warnings).toEqual([])
+    expect(readWhole({ ...plain, properties: {} })?.warnings).toMatchObject([{ code: 'url_missing' }])
     const body = { ...plain, extra: 1, properties: { url: 'https://elsewhere.example/' } }
     const read = readWhole(body)
     expect(read?.warnings.map(({ field, code }) => [field, code])).toEqual([

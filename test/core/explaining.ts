@@ -46,6 +46,7 @@ export const deliveryOf = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]):
   cameBackAt: null,
   openedAt: null,
   updatedAt: NOW,
+  joinedTo: null,
   ...changes,
 })
 export const explain = (delivery: DeliveryRow, person: Told['person'] = ADA) =>

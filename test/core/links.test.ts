@@ -5,7 +5,8 @@ import { cleanText } from '../../src/core/template-scope.ts'
 
 /** What a mail links to: values are cleaned before a template gets them. */
 const mailLink = (url: string, hosts: OwnHosts) => linkableUrl(cleanText(url) ?? '', hosts)
-const isWarned = (url: string, hosts: OwnHosts) => warnOfUrl(url, hosts).some(({ code }) => code === 'url_not_linkable')
+const warn = (url: string | null, hosts: OwnHosts, event = 'results_ready') => warnOfUrl({ event, url }, hosts)
+const isWarned = (url: string, hosts: OwnHosts) => warn(url, hosts).some(({ code }) => code === 'url_not_linkable')
 const isLinkable = (url: string, hosts: OwnHosts) => !isWarned(url, hosts)
 
 const HOSTS = ownHosts(['example.com', 'xn--bcher-kva.de', 'me.github.io'])
@@ -207,14 +208,20 @@ describe('a warning about a URL', () => {
     [' https://elsewhere.example/x ', "its domain is not one of this app's own"],
   ])('names the cause: %j', (url, cause) => {
     const message = `Emails will not link to \`url\`: ${cause}. ${ABOUT} ${HOW}`
-    expect(warnOfUrl(url, OWN)).toEqual([{ field: 'properties', code: 'url_not_linkable', message }])
+    expect(warn(url, OWN)).toEqual([{ field: 'properties', code: 'url_not_linkable', message }])
     expect(mailLink(url, OWN)).toBeNull()
   })
 
-  test.each([[null], ['https://example.com/x'], ['https://www.example.com:443/x'], ['https://example.com/ü']])(
+  test('is given where there is none, of results_ready alone', () => {
+    expect(warn(null, OWN)).toMatchObject([{ field: 'properties', code: 'url_missing' }])
+    expect(warn(null, OWN)[0]?.message).toContain("emails link to the app's home page")
+    expect(warn(null, OWN, 'signed_up')).toEqual([])
+  })
+
+  test.each([['https://example.com/x'], ['https://www.example.com:443/x'], ['https://example.com/ü']])(
     'is not given for %j',
     (url) => {
-      expect(warnOfUrl(url, OWN)).toEqual([])
+      expect(warn(url, OWN)).toEqual([])
     },
   )
 
@@ -224,12 +231,12 @@ describe('a warning about a URL', () => {
     '\thttps://www.example.com/ü ',
     '\u0000https://example.com/\u0085',
   ])('is given for what is linked without its whitespace: %j', (url) => {
-    expect(warnOfUrl(url, OWN)).toMatchObject([{ field: 'properties', code: 'url_trimmed' }])
+    expect(warn(url, OWN)).toMatchObject([{ field: 'properties', code: 'url_trimmed' }])
     expect(mailLink(url, OWN)?.href).toBe(new URL(url.replaceAll(/[\s\p{Cc}]/gu, '')).href)
   })
 
   test('names the domains that count, the first five of many', () => {
-    const message = (hosts: string[]) => warnOfUrl('https://elsewhere.example/x', ownHosts(hosts))[0]?.message
+    const message = (hosts: string[]) => warn('https://elsewhere.example/x', ownHosts(hosts))[0]?.message
     expect(message([])).toContain('This app has no domain of its own yet. Add a domain under Settings')
     expect(message(['github.io'])).toContain('This app has no domain of its own yet.')
     expect(message(['1.ab', '2.ab', '3.ab', '4.ab', '5.ab', '6.ab', '7.ab'])).toContain(

@@ -13,8 +13,10 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
+const MAIL = { subject: 'Ready', body: 'Hello' }
+
 const samples = async (trigger: Trigger) =>
-  (await listSamples(messaging.store(), messaging.app, trigger)).map(({ contact, event }) => [
+  (await listSamples(messaging.store(), messaging.app, { trigger, mail: MAIL })).map(({ contact, event }) => [
     contact.email,
     event?.properties ?? null,
   ])
@@ -58,7 +60,7 @@ test('nothing of another app', async () => {
   const [other] = await messaging.store().listApps(server.second.accountId)
   if (!other) throw new Error('no other app')
   for (const trigger of [{ event: 'results_ready' }, { contact: 'created' as const }]) {
-    expect(await listSamples(messaging.store(), other, trigger)).toEqual([])
+    expect(await listSamples(messaging.store(), other, { trigger, mail: MAIL })).toEqual([])
   }
 })
 

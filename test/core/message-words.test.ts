@@ -57,7 +57,7 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
 
 test('what every app begins with reads well', () => {
   expect(FIRST_MESSAGES.map(({ content }) => sayMessage(content))).toEqual([
-    '10 minutes after results_ready comes, the person gets this mail once, if they have not opened the page of the results, they had left when it started and they left at least 5 minutes ago. People whom your pages never saw get it too.',
-    '1 day after results_ready comes, the person gets this mail once, if they have not opened the page of the results and they left at least 30 minutes ago. People whom your pages never saw do not get it.',
+    '10 minutes after results_ready comes, the person gets this mail once for each resultId or url, if they have not opened the page of the results, they had left when it started and they left at least 5 minutes ago. While it waits, further events within 30 minutes join it. People whom your pages never saw get it too.',
+    '1 day after results_ready comes, the person gets this mail once for each resultId or url, if they have not opened the page of the results and they left at least 30 minutes ago. While it waits, further events within 30 minutes join it. People whom your pages never saw do not get it.',
   ])
 })

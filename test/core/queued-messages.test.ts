@@ -1,5 +1,6 @@
 /** What an event or a change of a person would queue, held against what it does queue. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { listUnstarted } from '../../src/core/message-explanations.ts'
 import {
   listQueued,
   listQueuedByContact,
@@ -23,7 +24,10 @@ afterEach(() => server.close())
 type Event = { event: string; properties: string | null; occurredAt: number | null }
 const READY: Event = { event: 'results_ready', properties: '{"plan":"pro","id":1}', occurredAt: null }
 
-async function tryAndSend(changes: Partial<Event> = {}): Promise<{ tried: QueuedMessage[]; sent: QueuedMessage[] }> {
+/** `unstarted`: of which messages nothing would be queued, and why, once it was found to be so. */
+type Compared = { tried: QueuedMessage[]; sent: QueuedMessage[]; unstarted: string[] }
+
+async function tryAndSend(changes: Partial<Event> = {}): Promise<Compared> {
   const { store, app } = messaging
   const input = { ...READY, ...changes }
   const contact = await store().findContact(app.id, ADA)
@@ -48,17 +52,24 @@ async function tryAndSend(changes: Partial<Event> = {}): Promise<{ tried: Queued
     idempotency: null,
   })
   if ('refusal' in recorded) throw new Error(recorded.refusal)
-  return { tried, sent: await listQueued(store(), app, recorded) }
+  const { contactId, eventId } = recorded
+  const [person, event] = [await store().byId(contactId), await store().findEvent(app.id, eventId)]
+  if (!person || !event) throw new Error('nothing was recorded')
+  expect(tried.unstarted).toEqual(await listUnstarted(store(), person, event))
+  const unstarted = tried.unstarted.map(({ message, why }) => `${message.name}: ${why}`)
+  return { tried: tried.queued, sent: await listQueued(store(), app, recorded), unstarted }
 }
 
 /** Names and times of what would be queued, once it was found to be what is queued. */
 const queued = async (changes: Partial<Event> = {}) => compare(await tryAndSend(changes))
 
-function compare({ tried, sent }: { tried: QueuedMessage[]; sent: QueuedMessage[] }): [string, number][] {
+function compare({ tried, sent }: Pick<Compared, 'tried' | 'sent'>): [string, number][] {
   const told = (found: QueuedMessage[]): [string, number][] =>
     found.map(({ message, dueAt }): [string, number] => [message.name, dueAt - NOW]).sort()
   expect(told(tried)).toEqual(told(sent))
-  expect(tried.map(({ deliveryId, state }) => [deliveryId, state])).toEqual(tried.map(() => [null, 'waiting']))
+  const stateOf = ({ message, state }: QueuedMessage): string => `${message.name} ${state}`
+  expect(tried.map(stateOf).sort()).toEqual(sent.map(stateOf).sort())
+  expect(tried.every(({ deliveryId }) => deliveryId === null)).toBe(true)
   expect(sent.every(({ deliveryId }) => deliveryId !== null)).toBe(true)
   return told(tried)
 }
@@ -125,6 +136,64 @@ describe('what is queued', () => {
     await put({ name: 'Late', wait: { minutes: 10 } })
     expect(await queued({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual([])
     expect(await queued({ occurredAt: NOW - 72 * HOUR })).toEqual([['Late', 0]])
+  })
+})
+
+describe('events that share an email', () => {
+  const again = { once: 'property' as const, property: ['id', 'url'], collect: { minutes: 30 } }
+  const result = (id: number) => tryAndSend({ properties: JSON.stringify({ id }) })
+
+  test('join while it waits, so many minutes long, and of the same version', async () => {
+    const { id } = await put({ name: 'Results', again, wait: { minutes: 60 } })
+    expect(compare(await result(1))).toEqual([['Results', HOUR]])
+    server.clock.tick(30 * MINUTE)
+    const second = await result(2)
+    expect(second.tried.map(({ state, dueAt }) => [state, dueAt])).toEqual([['joined', NOW + HOUR]])
+    expect(compare(second)).toEqual([['Results', HOUR]])
+    server.clock.tick(1)
+    expect(compare(await result(3))).toEqual([['Results', 90 * MINUTE + 1]])
+    await messaging.put(messageOf({ name: 'Results', again, wait: { minutes: 1 } }), id)
+    expect(compare(await result(4))).toEqual([['Results', 31 * MINUTE + 1]])
+    const same = await result(2)
+    expect([compare(same), same.unstarted]).toEqual([
+      [],
+      ['Results: This message is sent once for each id or url. An email was waiting already.'],
+    ])
+  })
+  test('once a person: all join, also the same one', async () => {
+    await put({ name: 'Results', again: { once: 'person', collect: { minutes: 30 } }, wait: { minutes: 60 } })
+    for (const state of ['waiting', 'joined', 'joined']) {
+      const found = await result(1)
+      expect(compare(found)).toEqual([['Results', HOUR]])
+      expect(found.tried.map((one) => one.state)).toEqual([state as 'waiting'])
+    }
+  })
+})
+
+describe('an event that starts nothing', () => {
+  const unstarted = async (changes: Partial<Event> = {}) => (await tryAndSend(changes)).unstarted
+
+  test('says which messages it fits, and why', async () => {
+    await put({ name: 'Once' })
+    await put({ name: 'Each', again: { once: 'property', property: 'id' } })
+    await put({ name: 'Daily', again: { everyHours: 24 } })
+    await put({ name: 'Other', trigger: { event: 'other' } })
+    await put({ name: 'Paused', status: 'paused' })
+    expect(await unstarted()).toEqual([])
+    expect(await unstarted()).toEqual([
+      'Once: This message is sent once to a person. An email was waiting already.',
+      'Each: This message is sent once for each id. An email was waiting already.',
+      'Daily: This message is sent at most every 24 hours. An email was waiting already.',
+    ])
+    await messaging.decide()
+    expect(await unstarted({ properties: '{"id":2}' })).toEqual([
+      'Once: This message is sent once to a person. An email went out on 15 May 2026, 12:00 UTC.',
+      'Daily: This message is sent at most every 24 hours. An email went out on 15 May 2026, 12:00 UTC.',
+    ])
+    expect(await unstarted({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual(
+      ['Once', 'Each', 'Daily'].map((name) => `${name}: It arrived more than 72 hours after it happened.`),
+    )
+    expect(await unstarted({ event: 'nothing' })).toEqual([])
   })
 })
 

@@ -18,16 +18,25 @@ const FACTS: TemplateFacts = {
 test('holds what templates may know, and nothing else', () => {
   expect(makeTemplateScope(FACTS)).toEqual({
     event: { headline: 'Ready', nested: { a: 1 }, list: [1, 'x'] },
+    events: [{ headline: 'Ready', nested: { a: 1 }, list: [1, 'x'] }],
     contact: { email: 'ada@example.com', firstName: 'Ada', tags: ['beta'], fields: { plan: 'pro', seats: 3 } },
-    app: { name: 'Demo' },
+    app: { name: 'Demo', homeUrl: null },
     unsubscribeUrl: 'https://post.example.com/u/1',
   })
+})
+
+test('lists all events of the email in their order, each once, and cleaned', () => {
+  const events = [{ n: 2, a: ' ' }, { n: 1 }, { n: 2, a: ' ' }].map((one) => ({ properties: JSON.stringify(one) }))
+  const scope = makeTemplateScope({ ...FACTS, events: [...events, { properties: null }, { properties: null }] })
+  expect(scope.events).toEqual([{ n: 2 }, { n: 1 }, {}])
+  expect(scope.event).toEqual({ headline: 'Ready', nested: { a: 1 }, list: [1, 'x'] })
 })
 
 test('an app that has no event and a person of whom nothing is known', () => {
   const contact = { email: 'ada@example.com', firstName: null, lastName: null, tags: null, fields: null }
   expect(makeTemplateScope({ ...FACTS, contact, event: null })).toMatchObject({
     event: {},
+    events: [],
     contact: { email: 'ada@example.com', fields: {} },
   })
 })

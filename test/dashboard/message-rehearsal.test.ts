@@ -64,8 +64,8 @@ test('somebody for whom a mail waited, and was stopped, is not said to have got 
   pages.clock.ms += 3_600_000
   const html = await rehearse()
   expect(await textOf(html, '.outcome > summary b')).toEqual([
-    'Had opened the results',
     'Had one waiting, or had got it',
+    'Had opened the results',
   ])
   expect(await textOf(html, '.outcome td > bdi')).toContain(
     'bob@example.com had a mail of this message waiting, or had got it already.',
@@ -108,7 +108,8 @@ describe('a rehearsal', () => {
     expect(await textOf((await rehearseTyped()).html, '#rehearsal .empty h2')).toEqual([
       'Nothing started it in the last 7 days',
     ])
-    const byTag = { trigger: 'tag', 'trigger.tag': 'vip', 'onlyIf[0].rule': 'status', 'onlyIf[0].is': 'subscribed' }
+    const rule = { 'onlyIf[0].rule': 'status', 'onlyIf[0].is': 'subscribed' }
+    const byTag = { trigger: 'tag', 'trigger.tag': 'vip', ...rule, again: 'person', 'again.collect.minutes': '' }
     expect(await textOf((await rehearseTyped(byTag)).html, '#rehearsal .empty h2')).toEqual([
       'This cannot be rehearsed',
     ])

@@ -5,7 +5,7 @@ import type { ReportRow } from '../../store/snippet-types.ts'
 import type { Facts } from '../judge.ts'
 import { PRESENCE_MS } from '../presence.ts'
 import { isLate, type Known, pastPresence, reportedSince } from './presence.ts'
-import { findStop, type Stop } from './stops.ts'
+import { findStop, type LeadsSince, type Stop } from './stops.ts'
 import { createTimeline, findFirst, findLast, type Happened, sortTimeline, type Timeline } from './timeline.ts'
 import type { Today } from './today.ts'
 import type { People } from './triggers.ts'
@@ -67,7 +67,8 @@ export function readHistory(reads: RehearsalReads, asked: Asked) {
   const firstViewOf = looks ? readFirstViews(reads, kept, people) : () => null
   return {
     /** What stopped it before it was judged. */
-    stopOf: (moment: Moment): Stop | null => findStop(content, moment, kept.find(moment.contactId)),
+    stopOf: (moment: Moment, leadsSince: LeadsSince | null): Stop | null =>
+      findStop(content, { ...moment, leadsSince }, kept.find(moment.contactId)),
 
     factsOf(moment: Moment): Facts {
       const person = kept.find(moment.contactId)

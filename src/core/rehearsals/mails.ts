@@ -6,7 +6,7 @@ import { DEFAULT_PLACE, type Place } from '../template-values.ts'
 import { fillTemplate, showValues, type TemplateFault } from '../templates.ts'
 import { listSources, shapeOf, variablesOf, type Variables } from './shapes.ts'
 import type { Alike, Today } from './today.ts'
-import type { Triggered } from './triggers.ts'
+import { byTime, type Triggered } from './triggers.ts'
 
 /** So many emails with conditions are filled in, of 50 microseconds each, for so long; nobody can wait for the others. */
 export const FILLED_MOST = 20_000
@@ -24,8 +24,8 @@ const same = (text: string): string => text
 export function createTrials(reads: Reads, { appId, content: { mail }, today }: Asked) {
   const sources = listSources(mail)
   const app = reads.appOf(appId) ?? { name: '', homeUrl: null, ...DEFAULT_PLACE }
-  const fill: Fill = (contact, properties) => {
-    const facts = { contact, event: { properties }, app, unsubscribeUrl: 'https://example.com/unsubscribe' }
+  const fill: Fill = (contact, event, events) => {
+    const facts = { contact, event, events, app, unsubscribeUrl: 'https://example.com/unsubscribe' }
     return findFault(sources, makeTemplateScope(facts), app)
   }
   const counted = { filled: 0, filledMs: 0, untried: 0 }
@@ -39,19 +39,20 @@ export function createTrials(reads: Reads, { appId, content: { mail }, today }: 
   }
 }
 
-type Fill = (contact: PersonFacts, properties: string | null) => TemplateFault | null
+type Tried = Pick<Triggered, 'id' | 'contactId' | 'occurredAt' | 'properties' | 'parsed'>
+type Fill = (contact: PersonFacts, event: Tried, events: Tried[]) => TemplateFault | null
 /** Null too of somebody who was erased since. */
-type TryOne = (trigger: Pick<Triggered, 'contactId' | 'properties' | 'parsed'>) => TemplateFault | null
+type TryOne = (event: Tried, joined: Tried[]) => TemplateFault | null
 
 type Counted = { filled: number; filledMs: number; untried: number }
 
 function tryEach(reads: Reads, fill: Fill, counted: Counted): TryOne {
-  return ({ contactId, properties }) => {
+  return (event, joined) => {
     counted.filled += 1
     const isTried = counted.filled <= FILLED_MOST && counted.filledMs <= FILLED_MS
-    const contact = isTried ? reads.personOf(contactId) : null
+    const contact = isTried ? reads.personOf(event.contactId) : null
     const startedAt = performance.now()
-    const fault = contact && fill(contact, properties)
+    const fault = contact && fill(contact, event, [event, ...joined].sort(byTime))
     counted.filledMs += performance.now() - startedAt
     const isSlow = fault !== null && 'slow' in fault
     if (!isTried || isSlow) counted.untried += 1
@@ -61,11 +62,11 @@ function tryEach(reads: Reads, fill: Fill, counted: Counted): TryOne {
 
 function tryAlike(fill: Fill, { ofEvents }: Variables, { alikeOf }: Asked['today']): TryOne {
   const known = new Map<string, TemplateFault | null>()
-  const find = ({ shape, person }: Alike, { properties, parsed }: Parameters<TryOne>[0]): TemplateFault | null => {
-    const both = `${shape} ${shapeOf(ofEvents, parsed)}`
+  const find = ({ shape, person }: Alike, event: Tried): TemplateFault | null => {
+    const both = `${shape} ${shapeOf(ofEvents, event.parsed)}`
     const found = known.get(both)
     if (found !== undefined) return found
-    const fault = fill(person, properties)
+    const fault = fill(person, event, [event])
     known.set(both, fault)
     return fault
   }

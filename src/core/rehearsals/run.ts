@@ -3,7 +3,8 @@ import { readTimezone } from '../../store/local-time.ts'
 import type { RehearsalReads } from '../../store/rehearsal-reads.ts'
 import { whenDue } from '../../store/triggers.ts'
 import { createAgain } from './again.ts'
-import { createDecisions, type Decided } from './decisions.ts'
+import { createCourses, type Note } from './courses.ts'
+import { createDecisions } from './decisions.ts'
 import { createTally } from './tally.ts'
 import { readPeople, readTriggers } from './triggers.ts'
 
@@ -33,7 +34,7 @@ export type RehearsalLine = {
 }
 
 /**
- * `counts`: how often each outcome came: send, waiting, again, gave_up, or the reason why not. `estimated`: how many of
+ * `counts`: how often each outcome came: send, waiting, joined, again, gave_up, or the reason why not. `estimated`: how many of
  * those that were judged have a rule that was judged by page views alone. `untried`: how many mails were not filled in,
  * because it would take too long.
  */
@@ -57,24 +58,17 @@ export function rehearse(reads: RehearsalReads, input: RehearsalInput): Rehearsa
   const from = now - days * DAY_MS
   const people = readPeople(reads, { appId, from }, content)
   const decisions = createDecisions(reads, input, { from, people })
-  const again = createAgain(content.again)
   const tally = createTally(input.contactId)
+  const note: Note = ({ contactId, occurredAt: triggeredAt }, { outcome, at: dueAt, verdicts }) =>
+    tally.add({ contactId, email: null, triggeredAt, dueAt, outcome, verdicts })
+  const courses = createCourses({ again: content.again, once: createAgain(content.again), decisions, now, note })
   const zone = readTimezone(input.settings.timezone)
   let triggered = 0
   for (const trigger of readTriggers(reads, { appId, from }, content)) {
-    const { contactId, occurredAt: triggeredAt } = trigger
     triggered += 1
-    const plannedAt = whenDue(content.wait, trigger, zone)
-    const note = ({ outcome, at: dueAt, verdicts }: Decided): void =>
-      tally.add({ contactId, email: null, triggeredAt, dueAt, outcome, verdicts })
-    if (!again.isFree(trigger, plannedAt)) {
-      note({ outcome: 'again', at: plannedAt, verdicts: [] })
-      continue
-    }
-    const decided = decisions.decide(trigger, plannedAt)
-    again.use(trigger, { ...decided, isSent: decided.outcome === 'send' })
-    note(decided)
+    courses.take(trigger, whenDue(content.wait, trigger, zone))
   }
+  courses.finish()
   const lines = tally
     .lines()
     .map((line) => ({ ...line, email: reads.emailOf(line.contactId), verdicts: line.verdicts.map(markToday) }))

@@ -20,6 +20,10 @@ export type Triggered = {
   onceValue: string | null
 }
 
+/** By when it happened. */
+export const byTime = (a: Pick<Triggered, 'id' | 'occurredAt'>, b: Pick<Triggered, 'id' | 'occurredAt'>): number =>
+  a.occurredAt - b.occurredAt || a.id - b.id
+
 /** Whoever may be among those whom a message was triggered for; `ids` are ascending. */
 export type People = { ids: readonly number[]; has(contactId: number): boolean }
 
@@ -73,7 +77,8 @@ function* readEvents(
     if (isTooOld({ at, occurredAt })) continue
     const parsed = parseOnce(properties)
     if (where && !allHold(where, parsed())) continue
-    const onceValue = isByProperty ? toText(onceValueOf(again, parsed())) : null
+    const value = isByProperty ? onceValueOf(again, parsed()) : null
+    const onceValue = value === null ? null : toText(value)
     yield { id, contactId, at, occurredAt, properties, parsed, onceValue }
   }
 }

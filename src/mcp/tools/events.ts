@@ -14,6 +14,7 @@ import {
 } from '../../core/events.ts'
 import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
+import { listUnstarted } from '../../core/message-explanations.ts'
 import { listQueued, listWouldQueue } from '../../core/queued-messages.ts'
 import { readEventsQuery, writeIdCursor } from '../../core/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
@@ -24,7 +25,7 @@ import { findAsked, toQuery } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
 import { APP, EMAIL, gives, NEXT, PAGE, RECORDED, records, takes, text, textOrNull, type Tool } from './tool.ts'
-import { checkDryRun, DRY_RUN, queuedView } from './writes.ts'
+import { checkDryRun, DRY_RUN, queuedView, unstartedView } from './writes.ts'
 
 export const listEvents: Tool = {
   name: 'list_events',
@@ -53,7 +54,8 @@ const NAME = Type.Optional(textOrNull())
 export const sendEvent: Tool = {
   name: 'send_event',
   title: 'Send an event',
-  description: 'Records an event of a person; lists the emails it queued. With `dryRun` nothing is saved or counted.',
+  description:
+    'Records an event of a person, as the server of the app would, and says which mails it queued, or why not. `dryRun` saves and counts nothing.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
   input: takes({
@@ -91,7 +93,8 @@ export const sendEvent: Tool = {
   },
 }
 
-type Told = { ok: true; contactId: string | null; created: boolean; dryRun?: true } & ReturnType<typeof queuedView>
+type Told = { ok: true; contactId: string | null; created: boolean; dryRun?: true } & ReturnType<typeof queuedView> &
+  ReturnType<typeof unstartedView>
 type Outcome = Promise<{ told: Told; keptNames?: NameField[] } | Refusal>
 
 async function saveEvent(parts: Parts, context: WriteContext, input: EventFields): Outcome {
@@ -101,8 +104,15 @@ async function saveEvent(parts: Parts, context: WriteContext, input: EventFields
   settleTaken(parts, counted, outcome)
   if (isRefusal(outcome)) return outcome
   const { contactId, created, keptNames } = outcome
-  const queued = await listQueued(parts.store, context.app, outcome)
-  return { told: { ok: true, contactId: publicId('con', contactId), created, ...queuedView(queued) }, keptNames }
+  const { store } = parts
+  const [queued, person, event] = await Promise.all([
+    listQueued(store, context.app, outcome),
+    store.byId(contactId),
+    store.findEvent(context.app.id, outcome.eventId),
+  ])
+  const unstarted = person && event ? await listUnstarted(store, person, event) : []
+  const told = { contactId: publicId('con', contactId), created, ...queuedView(queued), ...unstartedView(unstarted) }
+  return { told: { ok: true, ...told }, keptNames }
 }
 
 /** The verdict that the event would meet now, without leaving a trace. */
@@ -113,8 +123,8 @@ async function tryEvent(parts: Parts, { access, app }: WriteContext, input: Even
   if (!contact && !input.createContact) return refuse('contact_not_found')
   if (!contact && (await isPlanUsedUp(parts, access))) return refuse('plan_limit_reached')
   const contactId = contact?.id ?? null
-  const queued = await listWouldQueue(parts.store, app, { contactId, input, at: parts.clock.now() })
+  const { queued, unstarted } = await listWouldQueue(parts.store, app, { contactId, input, at: parts.clock.now() })
   const told = { contactId: contact && publicId('con', contact.id), created: contact === null }
   const keptNames = contact ? listKeptNames(contact, input) : []
-  return { told: { ok: true, ...told, dryRun: true, ...queuedView(queued) }, keptNames }
+  return { told: { ok: true, ...told, dryRun: true, ...queuedView(queued), ...unstartedView(unstarted) }, keptNames }
 }

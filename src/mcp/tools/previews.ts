@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { readAddress } from '../../core/field-readers.ts'
+import { readAddress, readFlag } from '../../core/field-readers.ts'
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import { listRecipients } from '../../core/members.ts'
 import type { RenderedMail, TestResult } from '../../core/mailer.ts'
@@ -23,6 +23,7 @@ const readPreview = (args: Body, more: string[] = []) =>
     messageId: readMessageId(query, errors),
     email: query.email === undefined ? null : readAddress(query.email, errors).email,
     to: more.includes('to') ? readRecipient(query.to, errors) : '',
+    isSeveral: readFlag(args.several ?? undefined, 'several', errors),
   }))
 
 const FAULT = 'Nothing can be shown for this person: '
@@ -37,9 +38,14 @@ export const previewTool: Tool = {
   name: 'preview_message',
   title: 'See a mail before it goes out',
   description:
-    'The email as the person with `email` would get it, else the last who triggered it, else a made-up person. Without `problems` there is a `token` for set_message_status.',
+    'The mail as `email` would get it, else the last who started it, else somebody made up; with `several`, several made-up events. No `problems`: a `token` for set_message_status.',
   kind: 'read',
-  input: takes({ app: APP, messageId: MESSAGE_ID, email: Type.Optional(EMAIL) }),
+  input: takes({
+    app: APP,
+    messageId: MESSAGE_ID,
+    email: Type.Optional(EMAIL),
+    several: Type.Optional(Type.Boolean()),
+  }),
   output: gives({
     mail: record('to, eventId, isMadeUp, subject, text, isCut, refusedLinks; fault: why there is none'),
     problems: records('field, code, message'),
@@ -47,10 +53,11 @@ export const previewTool: Tool = {
     token: textOrNull(),
   }),
   run: async (parts, { access }, args) => {
-    const asked = await findMessage(parts, access, readPreview(args))
+    const asked = await findMessage(parts, access, readPreview(args, ['several']))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
-    const sample = await findSample(parts, { app, message, email: input.email })
+    const { email, isSeveral } = input
+    const sample = await findSample(parts, { app, message, email, isSeveral })
     if (isRefusal(sample)) return sample
     const mail = await parts.mailer.preview(sample.sample)
     const context = {

@@ -67,7 +67,7 @@ export const rehearseTool: Tool = {
   }),
   output: gives({
     rehearsal: record('from, until, triggered, estimated, notes; counts: by outcome'),
-    data: records('email, contactId, triggeredAt, dueAt, outcome, why, rules; isToday: by the values of today'),
+    data: records('email, contactId, triggeredAt, dueAt, outcome, why, rules; isToday: by values of today'),
     ...NEXT,
   }),
   run: async (parts, { access, signal }, args) => {

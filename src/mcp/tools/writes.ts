@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import { addError } from '../../core/field-readers.ts'
 import { publicId } from '../../core/public-ids.ts'
+import type { Unstarted } from '../../core/message-explanations.ts'
 import type { QueuedMessage } from '../../core/queued-messages.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { takeFitting } from '../budget.ts'
@@ -19,6 +20,7 @@ export function checkDryRun<T extends object>(reading: T, dryRun: unknown): T | 
 
 /** Of all mails that one write queues. */
 const MESSAGES_BYTES = 8 * 1024
+const NOT_STARTED_BYTES = 8 * 1024
 
 /** As many as fit; `omitted` says how many are left out, and is absent when none are. */
 export function queuedView(queued: QueuedMessage[]) {
@@ -26,6 +28,16 @@ export function queuedView(queued: QueuedMessage[]) {
   const left = queued.length - messages.length
   return left === 0 ? { messages } : { messages, omitted: { messages: left } }
 }
+
+/** Live messages that the event fits and that it starts nothing of; absent where there is none. */
+export const unstartedView = (unstarted: Unstarted[]) =>
+  unstarted.length === 0 ? {} : { notStarted: takeFitting(unstarted.map(unstartedOf), NOT_STARTED_BYTES) }
+
+const unstartedOf = ({ message, why }: Unstarted) => ({
+  messageId: publicId('msg', message.id),
+  name: cleanText(message.name),
+  why: cleanText(why),
+})
 
 const messageView = ({ message, deliveryId, state, dueAt }: QueuedMessage) => ({
   messageId: publicId('msg', message.id),

@@ -14,6 +14,7 @@ import timelineRuns from './0013_timeline_runs.sql' with { type: 'text' }
 import signInAudit from './0014_sign_in_audit.sql' with { type: 'text' }
 import senders from './0015_senders.sql' with { type: 'text' }
 import locale from './0016_locale.sql' with { type: 'text' }
+import joinedEvents from './0017_joined_events.sql' with { type: 'text' }
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
 export const MIGRATIONS: readonly string[] = [
@@ -33,6 +34,7 @@ export const MIGRATIONS: readonly string[] = [
   signInAudit,
   senders,
   locale,
+  joinedEvents,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -74,10 +74,10 @@ test('with conditions is not tried for more than anybody waits for; a plain one 
   const person = { email: 'ada@example.com', firstName: null, lastName: null, tags: null, fields: null }
   const reads = { appOf: () => null, personOf: () => person }
   const today = { alikeOf: () => ({ shape: '-', person }) }
-  const trigger = { contactId: 1, properties: '{}', parsed: () => ({}) }
+  const trigger = { id: 1, contactId: 1, occurredAt: 0, properties: '{}', parsed: () => ({}) }
   const tried = (body: string) => {
     const trials = createTrials(reads, { appId: 1, content: { mail: { subject: 'S', body } }, today })
-    const faults = Array.from({ length: FILLED_MOST + 2 }, () => trials.findFault(trigger))
+    const faults = Array.from({ length: FILLED_MOST + 2 }, () => trials.findFault(trigger, []))
     return [faults.filter((fault) => fault !== null).length, trials.countUntried()]
   }
   expect(tried('{% if true %}{{ event.x }}{% endif %}')).toEqual([FILLED_MOST, 2])

@@ -1,5 +1,5 @@
 /** A message, and what a few people do while it is live, each made from a seed: for tests that compare over many. */
-import type { MailSettings, MessageContent, Rule } from '../../../src/store/message-types.ts'
+import type { Again, MailSettings, MessageContent, Rule } from '../../../src/store/message-types.ts'
 import { DAY, HOUR } from '../../helper.ts'
 import { here, leave, MINUTE, page, track } from '../../messaging.ts'
 import { createRandom, type Random } from '../../random.ts'
@@ -33,6 +33,37 @@ export function makeStory(seed: number): Story {
     .map((index) => (inOrder[Math.floor(index)]?.at ?? 0) + random.pick([0, 5]) * MINUTE)
     .filter((at) => at >= 0)
   return { content, settings: makeSettings(random, content), setUp, steps: inOrder, moments }
+}
+
+/** The same of a message whose events share an email, with several results of a person close together. */
+export function makeCollectingStory(seed: number): Story {
+  const story = makeStory(seed)
+  const random = createRandom(seed + 1_000_000)
+  const { pick, isOften } = random
+  const collect = { minutes: pick([1, 5, 30, 30, 60]) }
+  const again = pick<Again>([
+    { once: 'property', property: ['resultId', 'url'], collect },
+    { once: 'property', property: ['resultId', 'url'], collect },
+    { once: 'property', property: 'n', collect },
+    { once: 'person', collect },
+  ])
+  const trigger = { event: 'ready', where: isOften(0.2) ? [{ property: 'n', is: 'equal' as const, to: 1 }] : undefined }
+  const subject = pick(['Ready', 'Ready', 'Ready{% for event in events %}, {{ event.headline }}{% endfor %}'])
+  const steps = story.steps.flatMap((step) => (isOften(0.5) ? [step, makeResult(random, step)] : [step]))
+  return {
+    ...story,
+    content: { ...story.content, trigger, again, mail: { ...story.content.mail, subject } },
+    steps: steps.toSorted((a, b) => a.at - b.at),
+  }
+}
+
+/** One more result of somebody who just did something. */
+function makeResult({ pick, isOften }: Random, { who, at }: Step): Step {
+  const url = isOften(0.1) ? undefined : `https://first.example/results/${pick([1, 2, 3])}${pick(['', '?from=mail'])}`
+  const resultId = isOften(0.2) ? pick([1, 2, 3]) : undefined
+  const properties = { url, resultId, n: pick([undefined, 1, 1, 2, 3]), headline: pick(['Ready', 'Ready', undefined]) }
+  const lateMs = isOften(0.2) ? pick([MINUTE, 5 * MINUTE, -MINUTE]) : 0
+  return { who, at: at + pick([0, 0, 1, MINUTE, 4 * MINUTE]), does: 'event', event: 'ready', properties, lateMs }
 }
 
 /** Reports of open pages are kept for 48 hours: of such a message all must have ended before. */

@@ -39,6 +39,7 @@ describe('list_deliveries', () => {
       cameBackAt: null,
       openedAt: null,
       mayHaveArrivedTwice: false,
+      joinedTo: null,
       message: 'One',
       email: 'ada@example.com',
     })

@@ -106,10 +106,13 @@ describe('dryRun', () => {
     const { messages: tried } = (await send({ ...event, dryRun: true })).data
     expect(tried).toEqual([{ ...told, messageId: expect.stringMatching(/^msg_/), deliveryId: null }])
     expect((await callTool(server, 'list_deliveries', { app })).data.data).toEqual([])
-    const { messages: sent } = (await send(event)).data
+    const { messages: sent, notStarted } = (await send(event)).data
+    expect(notStarted).toBeUndefined()
     expect(sent).toEqual([{ ...told, messageId: expect.any(String), deliveryId: expect.stringMatching(/^dlv_/) }])
-    expect((await send(event)).data.messages).toEqual([])
-    expect((await send({ ...event, dryRun: true })).data.messages).toEqual([])
+    const why = 'This message is sent once to a person. An email was waiting already.'
+    const again = { messages: [], notStarted: [{ messageId: expect.any(String), name: 'Hello', why }] }
+    expect((await send(event)).data).toMatchObject(again)
+    expect((await send({ ...event, dryRun: true })).data).toMatchObject(again)
   })
   test('warns as sending would', async () => {
     const args = { event: 'results_ready', properties: { url: 'https://elsewhere.example' }, createContact: true }

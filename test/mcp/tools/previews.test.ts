@@ -14,6 +14,13 @@ const send = (email: string, properties: object = RESULT, more: object = {}) =>
 const preview = async (more: object = {}) =>
   (await call('preview_message', { messageId: known().messageId, ...more })).data
 
+/** A draft that takes a `url` for granted. */
+async function saveStrict(): Promise<string> {
+  const mail = { subject: 'Ready', body: '[See your results]({{ event.url }})' }
+  const message = { name: 'Strict', trigger: { event: 'results_ready' }, mail }
+  return String((await call('save_message_draft', { message })).data.messageId)
+}
+
 describe('preview_message', () => {
   const shown = async (more: object = {}) => (await preview(more)).mail as Record<string, unknown>
 
@@ -44,6 +51,16 @@ describe('preview_message', () => {
     return (await call('save_message_draft', { message })).data.messageId
   }
 
+  test('several events in one mail: those of the person, or made-up ones', async () => {
+    for (const name of [1, 2, 2])
+      await send('ada@example.com', { url: `https://first.example/${name}`, headline: `No. ${name}` })
+    const real = await shown()
+    expect(real).toMatchObject({ isMadeUp: false, subject: 'Your 2 results are ready' })
+    expect(real.text).toContain('- No. 1:\n  https://first.example/1\n- No. 2:\n  https://first.example/2\n')
+    const several = await shown({ several: true })
+    expect(several).toMatchObject({ isMadeUp: true, eventId: null, subject: 'Your 3 results are ready' })
+    expect(await preview({ several: 'yes' })).toMatchObject({ error: 'invalid_field', field: 'several' })
+  })
   test('a missing value is a warning that proposes a fallback', async () => {
     const messageId = await saveDraft(NEEDS_URL)
     await send('ada@example.com', { headline: 'No url' })
@@ -125,7 +142,12 @@ describe('send_test_message', () => {
   })
   test('says why it could not be made', async () => {
     await send('ada@example.com', { headline: 'No url' })
-    expect(await sendTest()).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('event.url') })
+    const messageId = await saveStrict()
+    expect(await sendTest({ messageId })).toMatchObject({
+      outcome: 'failed',
+      reason: expect.stringContaining('event.url'),
+    })
+    expect(await sendTest()).toMatchObject({ outcome: 'kept' })
   })
   test('says in a sentence why it could not leave', async () => {
     const bare = await createTestServer({ mail: { defaults: { smtpUrl: null, from: null } } })

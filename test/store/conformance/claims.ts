@@ -21,7 +21,7 @@ export function testClaims(store: Fresh): void {
       contact: { email: 'ada@example.com', status: 'subscribed' },
       event: { name: 'results_ready', properties: '{"n":0}' },
       app: { id: app.appId, hosts: [expect.stringContaining('example.com'), expect.any(String)] },
-      settings: { fromEmail: null, perPersonDay: null },
+      settings: { fromEmail: null, perPersonDay: 1 },
     })
   })
 

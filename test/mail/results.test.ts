@@ -1,0 +1,162 @@
+/** The drafts of a new app, over a real mail server: one email for many results, and one for a result without a page. */
+import { describe, expect, test } from 'bun:test'
+import { FIRST_MESSAGES } from '../../src/core/message-drafts.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import { report, send, page } from '../api/reports.ts'
+import { DAY, HOUR } from '../helper.ts'
+import { headersOf, readMail } from './reading.ts'
+import { live, MINUTE, type Sending, useSending } from './sending.ts'
+
+const start = useSending()
+const ADA = 'ada@example.com'
+const HOME = 'https://first.example'
+const urlOf = (name: string | number): string => `https://first.example/results/${name}`
+
+/** What was sent: the subject, the text and where its links lead, but for the one to unsubscribe. */
+function mailsOf({ server }: Sending) {
+  return server.received.map(({ raw }) => {
+    const mail = readMail(raw)
+    const [text = '', html = ''] = ['text/plain', 'text/html'].map(
+      (type) => mail.parts.find((part) => part.type.startsWith(type))?.text,
+    )
+    const hrefs = Array.from(html.matchAll(/href="([^"]*)"/g), ([, href]) => href ?? '')
+    return { subject: headersOf(mail, 'subject')[0], text, links: hrefs.filter((href) => !href.includes('/u/')) }
+  })
+}
+
+const contentOf = (nth: number, changes: Partial<MessageContent> = {}): MessageContent => {
+  const draft = FIRST_MESSAGES[nth]
+  if (!draft) throw new Error('no such draft')
+  return { ...draft.content, ...changes }
+}
+
+const see = (sending: Sending, path: string) =>
+  send(sending, report(sending.first, { email: ADA, id: `tab.${crypto.randomUUID()}`, events: [page(path)] }))
+
+describe('twelve results', () => {
+  test.each([0, 1])('are one email with twelve links: draft %d', async (nth) => {
+    const sending = await start(contentOf(nth, { onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] }))
+    for (let index = 1; index <= 12; index += 1) {
+      await sending.sendEvent(ADA, { url: urlOf(index), headline: `Result ${index} is <ready>` })
+    }
+    await live(sending, nth === 0 ? 2 * HOUR : DAY + HOUR)
+    const [mail, ...others] = mailsOf(sending)
+    expect(others).toEqual([])
+    expect(mail?.subject).toContain('12 results')
+    expect(mail?.links).toEqual(Array.from({ length: 12 }, (_, index) => urlOf(index + 1)))
+    expect(mail?.text).toContain('Result 12 is <ready>')
+    expect(await sending.states()).toEqual({ sent: 1, joined: 11 })
+  })
+
+  test('that were opened are not listed, and the others are, oldest first', async () => {
+    const sending = await start(contentOf(0, { onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] }))
+    for (const name of ['a', 'b', 'c', 'd']) await sending.sendEvent(ADA, { url: urlOf(name), headline: name })
+    sending.clock.tick(MINUTE)
+    for (const name of ['a', 'c']) await see(sending, `/results/${name}`)
+    await live(sending, 2 * HOUR)
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('b'), urlOf('d')]])
+    expect(await sending.states()).toEqual({ sent: 1, joined: 1, 'skipped: seen': 2 })
+  })
+
+  test('of which all were opened are no email', async () => {
+    const sending = await start(contentOf(0, { onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] }))
+    for (const name of ['a', 'b']) await sending.sendEvent(ADA, { url: urlOf(name) })
+    sending.clock.tick(MINUTE)
+    for (const name of ['a', 'b']) await see(sending, `/results/${name}`)
+    await live(sending, 2 * HOUR)
+    expect(mailsOf(sending)).toEqual([])
+    expect(await sending.states()).toEqual({ 'skipped: seen': 2 })
+  })
+
+  test('each have the link rule: what leads elsewhere leads home, and the email says so', async () => {
+    const sending = await start(contentOf(0, { onlyIf: [] }))
+    const urls = [urlOf(1), 'https://evil.example/', 'javascript:alert(1)', `${urlOf(2)}"onclick="x`]
+    for (const url of urls) await sending.sendEvent(ADA, { url, headline: '](https://evil.example/) <a href="x">' })
+    await live(sending, HOUR)
+    const [mail] = mailsOf(sending)
+    expect(mail?.links).toEqual([urlOf(1), HOME, HOME, `${urlOf(2)}%22onclick=%22x`])
+    const [lead] = (await sending.deliveries()).filter(({ state }) => state === 'sent')
+    expect(JSON.parse(lead?.record ?? '{}').verdicts).toContainEqual(
+      expect.objectContaining({ rule: 'link', about: 'https://evil.example/' }),
+    )
+  })
+
+  test('later get another email, and the same one does not', async () => {
+    const sending = await start(contentOf(0, { onlyIf: [] }))
+    await sending.sendEvent(ADA, { url: urlOf(1) })
+    await live(sending, HOUR)
+    for (const name of ['1?utm_source=x', '2']) await sending.sendEvent(ADA, { url: urlOf(name) })
+    await live(sending, HOUR)
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf(1)], [urlOf(2)]])
+  })
+
+  test('more than an email lists still count as mailed', async () => {
+    const sending = await start(contentOf(0, { onlyIf: [] }))
+    for (let index = 0; index < 60; index += 1) await sending.sendEvent(ADA, { url: urlOf(index) })
+    await live(sending, HOUR)
+    expect(mailsOf(sending).map(({ links }) => links.length)).toEqual([50])
+    await sending.sendEvent(ADA, { url: urlOf(59) })
+    expect(await sending.states()).toEqual({ sent: 1, joined: 59 })
+  })
+
+  test('of an email that its server refuses end with it, and go when a member sends it on', async () => {
+    let answer: 'accept' | number = 550
+    const sending = await start(contentOf(0, { onlyIf: [] }), { dot: () => answer })
+    for (const name of ['a', 'b']) await sending.sendEvent(ADA, { url: urlOf(name) })
+    await live(sending, HOUR)
+    expect(await sending.states()).toEqual({ 'failed: smtp_550': 2 })
+    // it was at the server: no other email starts for any of them
+    await sending.sendEvent(ADA, { url: urlOf('b') })
+    expect(await sending.states()).toEqual({ 'failed: smtp_550': 2 })
+    answer = 'accept'
+    const [lead] = (await sending.deliveries()).filter(({ joinedTo }) => joinedTo === null)
+    const resent = { appId: sending.app.id, id: lead?.id ?? 0, at: sending.clock.now() }
+    expect(await sending.store().resendDelivery(resent)).toEqual({ done: true })
+    await sending.sendDue()
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('a'), urlOf('b')]])
+    expect(await sending.states()).toEqual({ sent: 1, joined: 1 })
+  })
+})
+
+describe('a result without a page', () => {
+  test.each<[string, object]>([
+    ['empty properties', {}],
+    ['only a headline', { headline: 'Ready' }],
+    ['a blank url', { url: ' ', headline: 'Ready' }],
+  ])('is one email that leads to the home page: %s', async (_, properties) => {
+    const sending = await start(contentOf(0))
+    for (const same of [properties, properties]) await sending.sendEvent(ADA, same)
+    await live(sending, HOUR)
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([[HOME]])
+    const test = await sending.parts().mailer.sendTest(await sampleOf(sending), { name: '', address: 'me@example.com' })
+    expect(test).toEqual({ is: 'sent' })
+  })
+
+  test('goes out also of an app that has neither a home page nor a domain', async () => {
+    const sending = await start(contentOf(0))
+    const { accountId, id: appId, name, timezone } = sending.app
+    const snippet = { hosts: [], addsPeople: false }
+    const settings = { name, timezone, homeUrl: null, hosts: [], snippet }
+    await sending.store().updateApp({ accountId, appId, actor: 'test', at: 1, settings })
+    for (const url of [undefined, urlOf(1)]) await sending.sendEvent(`${url ? 'a' : 'b'}@example.com`, { url })
+    await live(sending, HOUR)
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([[], []])
+  })
+
+  const sampleOf = async (sending: Sending) => {
+    const [delivery] = await sending.deliveries()
+    const work = await sending.store().findWork(delivery?.id ?? 0)
+    if (!work) throw new Error('there is no delivery')
+    return work
+  }
+})
+
+test('a new app sends a person one lifecycle email a day', async () => {
+  const sending = await start(contentOf(0, { onlyIf: [], wait: { minutes: 0 } }))
+  const { store, first } = sending
+  const change = { accountId: first.accountId, actor: 'test', at: sending.clock.now() }
+  const app = { publicId: 'app_new', siteId: 'site_new', name: 'New', homeUrl: null, hosts: ['new.example'] }
+  await store().createApp({ ...change, app })
+  const made = (await store().listApps(first.accountId)).find(({ publicId }) => publicId === 'app_new')
+  expect(await store().mailSettings(made?.id ?? 0)).toMatchObject({ perPersonDay: 1, perPersonWeek: null })
+})

@@ -1,0 +1,404 @@
+/** Events that share one email: which ones do, what each of them uses up, and what becomes of them. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { Again, DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
+import { onceKeyOf } from '../../src/store/triggers.ts'
+import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
+import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page, recordOf, verdictsOf } from '../messaging.ts'
+
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  server = await createTestServer()
+  await server.setPlan({ snippetLimits: false })
+  messaging = await createMessaging(server)
+})
+afterEach(() => server.close())
+
+const AGAIN: Again = { once: 'property', property: ['resultId', 'url'], collect: { minutes: 30 } }
+const url = (name: string | number): string => `https://first.example/results/${name}`
+
+const put = (changes: Partial<MessageContent> = {}, id: number | null = null) =>
+  messaging.put(messageOf({ again: AGAIN, wait: { minutes: 60 }, ...changes }), id)
+const result = (name: string | number, changes: object = {}) =>
+  messaging.event({ properties: { url: url(name), headline: `Result ${name}` }, ...changes })
+
+/** Each delivery as its state, and the number of the one that it joined: oldest first. */
+async function states(): Promise<string[]> {
+  const all = await messaging.deliveries()
+  return all.map(({ state, reason, joinedTo }) => {
+    const lead = joinedTo === null ? '' : ` to ${all.findIndex(({ id }) => id === joinedTo)}`
+    return `${state === 'joined' ? state : (reason ?? state)}${lead}`
+  })
+}
+
+describe('what is the same', () => {
+  const keyOf = (again: Again, properties: Record<string, unknown>): string => onceKeyOf(again, () => properties)
+
+  test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
+    ['the first property that is there counts', { resultId: 7, url: url(1) }, { resultId: 7, url: url(2) }],
+    ['a blank or null property is not there', { resultId: '', url: url(1) }, { resultId: null, url: url(1) }],
+    ['a url counts without its query', { url: `${url(1)}?token=a` }, { url: `${url(1)}?token=b&utm=c` }],
+    ['and without its fragment', { url: `${url(1)}#top` }, { url: url(1) }],
+    ['also with a query in it', { url: `${url(1)}#top?a=b` }, { url: `${url(1)}?b#c` }],
+    ['but with a route, of which the query does not count', { url: `${url('')}#/1?a` }, { url: `${url('')}#/1?b` }],
+    ['without blanks around it', { url: ` ${url(1)}` }, { url: url(1) }],
+    ['without either of them there is one a person', {}, { other: 1 }],
+    ['nor by what every object has', {}, Object.create({ resultId: 1 })],
+  ])('%s', (_, one, other) => expect(keyOf(AGAIN, one)).toBe(keyOf(AGAIN, other)))
+
+  test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
+    ['another value', { url: url(1) }, { url: url(2) }],
+    ['a number and its text', { resultId: 1 }, { resultId: '1' }],
+    ['a route', { url: `${url('')}#/1` }, { url: `${url('')}#/2` }],
+    ['a value and none', { url: url(1) }, {}],
+    ['a query of what is no url', { resultId: 'a?b' }, { resultId: 'a?c' }],
+  ])('not %s', (_, one, other) => expect(keyOf(AGAIN, one)).not.toBe(keyOf(AGAIN, other)))
+
+  test('one property is a list of one, and nothing that is there is once a person', () => {
+    const single: Again = { once: 'property', property: 'url' }
+    expect(keyOf(single, { url: `${url(1)}?a` })).toBe(keyOf({ once: 'property', property: ['url'] }, { url: url(1) }))
+    expect(keyOf(single, { resultId: 1 })).toBe('')
+    expect(keyOf({ once: 'person' }, { url: url(1) })).toBe('')
+  })
+})
+
+describe('joining', () => {
+  test('twelve results are one email, each with its own row', async () => {
+    await put()
+    for (let index = 0; index < 12; index += 1) await result(index)
+    expect(await states()).toEqual(['waiting', ...Array.from({ length: 11 }, () => 'joined to 0')])
+    server.clock.tick(HOUR)
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+  })
+
+  test.each([
+    [30 * MINUTE, 'joined to 0'],
+    [30 * MINUTE + 1, 'waiting'],
+  ])('%d ms later: %s', async (later, state) => {
+    await put()
+    await result(1)
+    server.clock.tick(later)
+    await result(2)
+    expect(await states()).toEqual(['waiting', state])
+  })
+
+  test('it is when they happened that counts, and not when they came, nor in which order', async () => {
+    await put({ wait: { minutes: 600 } })
+    const happened = (minutes: number) => ({
+      occurredAt: new Date(server.clock.now() - minutes * MINUTE).toISOString(),
+    })
+    await result(1, happened(60))
+    await result(2, happened(89))
+    await result(3, happened(31))
+    await result(4, happened(29))
+    server.clock.tick(2 * HOUR)
+    await result(5, happened(160))
+    expect(await states()).toEqual(['waiting', 'joined to 0', 'joined to 0', 'waiting', 'joined to 0'])
+  })
+
+  test('one that waits too long is followed by another, which takes what comes then', async () => {
+    await put({ wait: { minutes: 600 } })
+    for (const [name, minutes] of [
+      [1, 31],
+      [2, 10],
+      [3, 30],
+      [4, 0],
+    ] as const) {
+      await result(name)
+      server.clock.tick(minutes * MINUTE)
+    }
+    expect(await states()).toEqual(['waiting', 'waiting', 'joined to 1', 'waiting'])
+  })
+
+  test('the same result joins once, and starts nothing while or after its email', async () => {
+    await put()
+    for (const name of [1, 2, 2, 1]) await result(name)
+    const two = ['waiting', 'joined to 0']
+    expect(await states()).toEqual(two)
+    server.clock.tick(HOUR)
+    await messaging.decide()
+    server.clock.tick(DAY)
+    for (const name of [1, 2]) await result(name)
+    expect(await states()).toEqual(['sent', 'joined to 0'])
+    await result(3)
+    expect(await states()).toEqual(['sent', 'joined to 0', 'waiting'])
+  })
+
+  test('without a property once a person: in the email of others, and not again', async () => {
+    await put()
+    await result(1)
+    for (const properties of [{}, { headline: 'Other' }]) await messaging.event({ properties })
+    expect(await states()).toEqual(['waiting', 'joined to 0'])
+  })
+
+  test('once a person: all join while it waits, and nothing comes after', async () => {
+    await put({ again: { once: 'person', collect: { minutes: 30 } } })
+    for (const name of [1, 2, 2]) await result(name)
+    expect(await states()).toEqual(['waiting', 'joined to 0', 'joined to 0'])
+    server.clock.tick(HOUR)
+    await messaging.decide()
+    await result(3)
+    expect(await states()).toEqual(['sent', 'joined to 0', 'joined to 0'])
+  })
+
+  test('of one person and one message alone', async () => {
+    await put()
+    await messaging.put(messageOf({ name: 'Other', again: AGAIN, wait: { minutes: 60 } }))
+    await result(1)
+    await result(2, { email: 'eve@example.com' })
+    await result(3)
+    expect(await states()).toEqual(['waiting', 'waiting', 'waiting', 'waiting', 'joined to 0', 'joined to 1'])
+  })
+
+  test('not an email of another version, nor of a message that no longer collects', async () => {
+    const { id } = await put()
+    await result(1)
+    await put({ mail: { subject: 'New words', body: 'Hello' } }, id)
+    for (const name of [2, 3]) await result(name)
+    expect(await states()).toEqual(['waiting', 'waiting', 'joined to 1'])
+    await put({ again: { once: 'property', property: ['resultId', 'url'] } }, id)
+    for (const name of [3, 4]) await result(name)
+    expect(await states()).toEqual(['waiting', 'waiting', 'joined to 1', 'waiting'])
+  })
+
+  test('not one that is being written, and none that a member sends on', async () => {
+    await put()
+    await result(1)
+    server.clock.tick(HOUR)
+    const [first] = await messaging.deliveries()
+    const claiming = { claimedBy: 'test', now: server.clock.now(), leaseMs: MINUTE, most: 9, skipApps: [] }
+    await messaging.store().claimDeliveries(claiming)
+    await result(2, { occurredAt: new Date(first?.triggeredAt ?? 0).toISOString() })
+    expect(await states()).toEqual(['claimed', 'waiting'])
+    const claim = { id: first?.id ?? 0, claimedBy: 'test', attempt: 1, at: server.clock.now() }
+    await messaging.store().markSkipped({ ...claim, reason: 'tag', record: null })
+    await messaging.store().resendDelivery({ appId: messaging.app.id, id: claim.id, at: claim.at })
+    await result(3, { occurredAt: new Date(first?.triggeredAt ?? 0).toISOString() })
+    expect(await states()).toEqual(['waiting', 'waiting', 'joined to 1'])
+  })
+
+  test('also after a restart, and an email that was put off', async () => {
+    await messaging.set({ perPersonDay: 1 })
+    await put({ wait: { minutes: 0 } })
+    await result(0)
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    await result(1)
+    expect(verdictsOf(await messaging.decide())).toEqual(['perDay'])
+    await server.restart()
+    await result(2)
+    expect(await states()).toEqual(['sent', 'perDay', 'joined to 1'])
+    server.clock.tick(DAY)
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    expect(await states()).toEqual(['sent', 'sent', 'joined to 1'])
+  })
+
+  test('a write that is repeated joins once', async () => {
+    await put()
+    await result(1)
+    const body = { app: server.first.appId, email: ADA, event: 'results_ready', properties: { n: 1 } }
+    const again = () => server.call('POST', '/api/v1/events', { body, headers: { 'Idempotency-Key': 'once' } })
+    expect([(await again()).status, (await again()).status]).toEqual([202, 202])
+    expect(await states()).toEqual(['waiting', 'joined to 0'])
+  })
+
+  test('an event and its row are written together or not at all', async () => {
+    await put()
+    await result(1)
+    const { Database } = await import('bun:sqlite')
+    const { databasePath } = await import('../../src/store/database.ts')
+    const other = new Database(databasePath(server.folder))
+    other.run(`CREATE TRIGGER refuse BEFORE INSERT ON deliveries WHEN NEW.state = 'joined'
+      BEGIN SELECT RAISE(ABORT, 'no'); END`)
+    const count = () => other.query('SELECT count(*) AS n FROM events').get()
+    const before = count()
+    const log = console.error
+    console.error = () => {}
+    expect((await result(2)).status).toBe(500)
+    console.error = log
+    expect(count()).toEqual(before)
+    other.run('DROP TRIGGER refuse')
+    other.close()
+    expect((await result(2)).status).toBe(202)
+    expect(await states()).toEqual(['waiting', 'joined to 0'])
+  })
+})
+
+describe('what is opened before the email goes', () => {
+  const NOT_SEEN: Partial<MessageContent> = { onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] }
+  const see = async (name: string | number): Promise<void> => {
+    server.clock.tick(1)
+    await messaging.browse('tab', page(`/results/${name}`))
+  }
+
+  test('is taken out of it, and may start again', async () => {
+    await put(NOT_SEEN)
+    for (const name of [1, 2, 3]) await result(name)
+    await see(2)
+    expect(await states()).toEqual(['waiting', 'seen to 0', 'joined to 0'])
+    await result(2)
+    expect(await states()).toEqual(['waiting', 'seen to 0', 'joined to 0', 'joined to 0'])
+  })
+
+  test('passes the email on where it was the first, and ends it where it was the last', async () => {
+    await put(NOT_SEEN)
+    for (const name of [1, 2, 3]) await result(name)
+    const [first] = await messaging.deliveries()
+    await see(1)
+    expect(await states()).toEqual(['seen', 'waiting', 'joined to 1'])
+    const heir = (await messaging.deliveries())[1]
+    expect(heir).toMatchObject({ dueAt: first?.dueAt, plannedAt: first?.plannedAt, reason: null, record: null })
+    await see(3)
+    await see(2)
+    expect(await states()).toEqual(['seen', 'seen', 'seen to 1'])
+    server.clock.tick(HOUR)
+    expect(await messaging.decide()).toEqual([])
+  })
+
+  test('two results on one page are opened together', async () => {
+    await put(NOT_SEEN)
+    for (const resultId of [1, 2, 3])
+      await messaging.event({ properties: { resultId, url: resultId === 3 ? url(3) : url(1) } })
+    await see(1)
+    expect(await states()).toEqual(['seen', 'seen to 0', 'waiting'])
+  })
+
+  test('a view from before the event does not count, nor one of a message that does not ask', async () => {
+    await put(NOT_SEEN)
+    await result(1)
+    server.clock.tick(10 * MINUTE)
+    await result(2)
+    await messaging.browse('tab', page('/results/2', 5 * MINUTE))
+    expect(await states()).toEqual(['waiting', 'joined to 0'])
+    await messaging.put(messageOf({ name: 'Other', again: AGAIN, wait: { minutes: 60 } }))
+    for (const name of [3, 4]) await result(name)
+    await see(4)
+    expect((await states()).filter((state) => state.startsWith('seen'))).toEqual(['seen to 0'])
+  })
+
+  test('is found when it is due, where the pages were open already', async () => {
+    await put(NOT_SEEN)
+    await messaging.event({ event: 'known' })
+    await messaging.browse('tab', page('/results/1'))
+    server.clock.tick(1)
+    for (const name of [1, 2, 3]) await result(name)
+    server.clock.tick(MINUTE)
+    // proof that they were there when result 1 came
+    await messaging.browse('tab', page('/elsewhere'))
+    server.clock.tick(HOUR)
+    expect(verdictsOf(await messaging.decide())).toEqual(['seen'])
+    expect(await states()).toEqual(['seen', 'waiting', 'joined to 1'])
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+  })
+
+  test('an email asks of each of its events, and keeps what it found', async () => {
+    await put({
+      onlyIf: [
+        { rule: 'notSeen', ifUnknown: 'skip' },
+        { rule: 'tag', lacks: 'beta' },
+      ],
+    })
+    await messaging.event({ event: 'known' })
+    await messaging.browse('tab', page('/home'))
+    for (const name of [1, 2]) await result(name)
+    await messaging.event({ properties: { resultId: 3 } })
+    server.clock.tick(HOUR)
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    const [lead, , without] = await messaging.deliveries()
+    const asked = recordOf(lead as DeliveryRow).verdicts.filter(({ rule }) => rule === 'notSeen' || rule === 'tag')
+    expect(asked.map(({ rule, about }) => `${rule} ${about}`)).toEqual([
+      'notSeen /results/1',
+      'tag beta',
+      'notSeen /results/2',
+    ])
+    expect(await states()).toEqual(['sent', 'joined to 0', 'no_page to 0'])
+    expect(recordOf(without as DeliveryRow).verdicts).toMatchObject([{ rule: 'notSeen', about: null, verdict: 'fail' }])
+  })
+
+  test('who comes back to any of the results has opened the result', async () => {
+    await put()
+    for (const name of [1, 2]) await result(name)
+    server.clock.tick(HOUR)
+    await messaging.decide()
+    server.clock.tick(MINUTE)
+    await messaging.browse('tab', page('/results/2'))
+    const [lead, joined] = await messaging.deliveries()
+    expect([lead?.openedAt, lead?.cameBackAt, joined?.openedAt]).toEqual([server.clock.now(), server.clock.now(), null])
+  })
+})
+
+describe('the end of the email', () => {
+  const two = async (changes: Partial<MessageContent> = {}) => {
+    const { id } = await put(changes)
+    for (const name of [1, 2]) await result(name)
+    return id
+  }
+  const resend = async (index: number) => {
+    const id = (await messaging.deliveries())[index]?.id ?? 0
+    return messaging.store().resendDelivery({ appId: messaging.app.id, id, at: server.clock.now() })
+  }
+
+  test('is that of all its events, and gives them back', async () => {
+    await two({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
+    server.clock.tick(HOUR)
+    expect(verdictsOf(await messaging.decide())).toEqual(['tag'])
+    expect(await states()).toEqual(['tag', 'tag to 0'])
+    await result(2)
+    expect(await states()).toEqual(['tag', 'tag to 0', 'waiting'])
+  })
+
+  test('by unsubscribing, or a message that is paused', async () => {
+    const id = await two()
+    await messaging.store().suppress({ appId: messaging.app.id, email: ADA, reason: 'unsubscribed', at: 1 })
+    expect(await states()).toEqual(['unsubscribed', 'unsubscribed to 0'])
+    for (const name of [1, 2]) await result(name, { email: 'eve@example.com' })
+    await messaging.store().setMessageStatus({ ...messaging.by, id, status: 'paused' })
+    server.clock.tick(HOUR)
+    await messaging.decide()
+    expect((await states()).slice(2)).toEqual(['message_paused', 'message_paused to 2'])
+  })
+
+  test('a member sends all of it on, but for what another email has taken', async () => {
+    await two({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
+    await result(3)
+    server.clock.tick(HOUR)
+    await messaging.decide()
+    await result(2)
+    expect(await resend(0)).toEqual({ done: true })
+    expect(await states()).toEqual(['waiting', 'tag to 0', 'joined to 0', 'waiting'])
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+  })
+
+  test('or one event of it alone', async () => {
+    await two({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
+    server.clock.tick(HOUR)
+    await messaging.decide()
+    expect(await resend(1)).toEqual({ done: true })
+    expect(await states()).toEqual(['tag', 'waiting'])
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    expect(await resend(0)).toEqual({ done: true })
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    expect(await states()).toEqual(['sent', 'sent'])
+  })
+
+  test('once a person: one of it alone uses up the message', async () => {
+    await two({ again: { once: 'person', collect: { minutes: 30 } }, onlyIf: [{ rule: 'tag', has: 'beta' }] })
+    server.clock.tick(HOUR)
+    await messaging.decide()
+    expect(await resend(1)).toEqual({ done: true })
+    await messaging.decide()
+    await result(3)
+    expect(await resend(0)).toEqual({ refusal: 'message_on_its_way' })
+    expect(await states()).toEqual(['tag', 'sent'])
+  })
+
+  test('what is in an email cannot be sent on beside it', async () => {
+    await two()
+    expect(await resend(1)).toEqual({ refusal: 'delivery_in_use' })
+  })
+
+  test('by the erasure of the person: nothing of them is left', async () => {
+    await two()
+    await messaging.store().eraseContact({ ...messaging.by, email: ADA })
+    expect(await messaging.deliveries()).toEqual([])
+  })
+})
