@@ -6,6 +6,7 @@ import { MOST_WATCHERS } from '../../src/core/feed.ts'
 import { RATE_LIMITS } from '../../src/core/limits.ts'
 import { FLOOD_LIMITS } from '../../src/core/flood.ts'
 import { readMessage } from '../../src/core/message-input.ts'
+import { findTemplateProblems } from '../../src/core/templates.ts'
 import { effectivePlan } from '../../src/core/plans.ts'
 import { REFUSALS } from '../../src/core/refusals.ts'
 import { readBatchInput } from '../../src/core/collect-input.ts'
@@ -63,9 +64,11 @@ describe('what the pages say is so', () => {
   test('the message that is shown, and the rules there are', () => {
     const [, example = ''] = /```json\n([^]*?)```/.exec(markdownOf('messages')) ?? []
     expect(readMessage(JSON.parse(example))).toMatchObject({ input: { name: 'Results ready, they left' } })
+    const [, template = ''] = /```liquid\n([^]*?)```/.exec(markdownOf('messages')) ?? []
+    expect([template.length > 0, findTemplateProblems(template)]).toEqual([true, []])
     const named = Array.from(rowsOf('messages').keys(), (cell) => cell?.match(/`(\w+)`/g) ?? []).flat()
     const rules = Object.keys(STOP_REASONS).map((rule) => `\`${rule}\``)
-    expect(named.filter((name) => name !== '`trigger`' && name !== '`rule`').sort()).toEqual(rules.sort())
+    expect(named.filter((name) => !['`trigger`', '`rule`', '`again`'].includes(name)).sort()).toEqual(rules.sort())
   })
 
   test('the tag, its hash, its forms, and who is added by it', () => {

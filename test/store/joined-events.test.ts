@@ -290,6 +290,26 @@ describe('what is opened before the email goes', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['send'])
   })
 
+  test.each([
+    [2, 'outdated', ['waiting', 'seen to 0', 'joined to 0']],
+    [1, 'lost', ['seen', 'waiting', 'joined to 1']],
+  ])('while it is written: of result %d it is not handed over, but written again', async (opened, because, after) => {
+    await put(NOT_SEEN)
+    for (const name of [1, 2, 3]) await result(name)
+    server.clock.tick(HOUR)
+    const [store, now] = [messaging.store(), server.clock.now()]
+    const claimed = await store.claimDeliveries({ claimedBy: 'test', now, leaseMs: MINUTE, most: 1, skipApps: [] })
+    const work = 'works' in claimed ? claimed.works[0] : undefined
+    if (!work) throw new Error('nothing was claimed')
+    const judged = await store.judgeDelivery(work, now)
+    await see(opened)
+    const claim = { id: work.delivery.id, claimedBy: 'test', attempt: 1, at: server.clock.now() }
+    const handing = { ...claim, record: JSON.stringify(judged.record), basis: judged.basis }
+    expect(await store.markHanded(handing)).toMatchObject({ held: false, because })
+    expect(await states()).toEqual(after)
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+  })
+
   test('an email asks of each of its events, and keeps what it found', async () => {
     await put({
       onlyIf: [
