@@ -32,7 +32,7 @@ function readState(text: string, errors: FieldError[]) {
 export const listDeliveries: Tool = {
   name: 'list_deliveries',
   title: 'Mails to people',
-  description: 'Triggered mails, newest first, with what became of each.',
+  description: 'Triggered mails, newest first.',
   kind: 'read',
   input: takes({
     app: APP,
@@ -42,7 +42,9 @@ export const listDeliveries: Tool = {
     ...PAGE,
   }),
   output: gives({
-    data: records('id, messageId, message, contactId, email, state, reason, mayHaveArrivedTwice, times such as sentAt'),
+    data: records(
+      'id, messageId, message, contactId, email, state, reason, joinedTo, mayHaveArrivedTwice, times such as sentAt',
+    ),
     ...NEXT,
   }),
   run: async (parts, { access }, args) => {

@@ -55,7 +55,7 @@ export const sendEvent: Tool = {
   name: 'send_event',
   title: 'Send an event',
   description:
-    'Records an event of a person, as the server of the app would, and says which mails it queued, or why not. `dryRun` saves and counts nothing.',
+    'Records an event of a person; lists the emails it queued, or why not. With `dryRun` nothing is saved or counted.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
   input: takes({

@@ -14,7 +14,7 @@ const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
 export const listEventNames: Tool = {
   name: 'list_event_names',
   title: 'Names of events',
-  description: 'The names of the events of the last 30 days with how often each came, by the alphabet.',
+  description: 'The names of the events of the last 30 days, by the alphabet, with counts.',
   kind: 'read',
   input: takes({ app: APP, ...PAGE }),
   output: gives({ data: records('event, count'), ...NEXT }),
