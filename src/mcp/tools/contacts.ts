@@ -22,7 +22,7 @@ import { checkDryRun, DRY_RUN, queuedView } from './writes.ts'
 export const getContact: schemas.Tool = {
   name: 'get_contact',
   title: 'One person',
-  description: 'A person by email: names, tags, fields, subscription, when they were last seen.',
+  description: 'A person by email: names, tags, fields, subscription, last seen.',
   kind: 'read',
   input: schemas.takes({ app: schemas.APP, email: schemas.EMAIL }),
   output: schemas.gives({ contact: schemas.CONTACT }),

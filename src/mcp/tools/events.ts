@@ -54,8 +54,7 @@ const NAME = Type.Optional(textOrNull())
 export const sendEvent: Tool = {
   name: 'send_event',
   title: 'Send an event',
-  description:
-    'Records an event of a person; lists the emails it queued, or why not. With `dryRun` nothing is saved or counted.',
+  description: 'Records an event; lists emails it queued, or why not. With `dryRun` nothing is saved or counted.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
   input: takes({

@@ -15,7 +15,7 @@ const AROUND_BYTES = 2 * 1024
 export const listMessages: Tool = {
   name: 'list_messages',
   title: 'Messages of an app',
-  description: 'The messages, oldest first: what triggers each, and how many emails are in each state.',
+  description: 'The messages, oldest first: what triggers each, how many emails are in each state.',
   kind: 'read',
   input: takes({ app: APP, ...PAGE }),
   output: gives({ data: records('id, name, status, version, createdAt, updatedAt, trigger, counts'), ...NEXT }),
