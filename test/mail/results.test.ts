@@ -134,9 +134,9 @@ describe('a result without a page', () => {
 
   test('goes out also of an app that has neither a home page nor a domain', async () => {
     const sending = await start(contentOf(0))
-    const { accountId, id: appId, name, timezone } = sending.app
+    const { accountId, id: appId, name, timezone, locale } = sending.app
     const snippet = { hosts: [], addsPeople: false }
-    const settings = { name, timezone, homeUrl: null, hosts: [], snippet }
+    const settings = { name, timezone, locale, homeUrl: null, hosts: [], snippet }
     await sending.store().updateApp({ accountId, appId, actor: 'test', at: 1, settings })
     for (const url of [undefined, urlOf(1)]) await sending.sendEvent(`${url ? 'a' : 'b'}@example.com`, { url })
     await live(sending, HOUR)
