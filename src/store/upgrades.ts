@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { chmodSync, renameSync, rmSync } from 'node:fs'
 import { StoreError } from './errors.ts'
+import { CODE_STEPS } from './migrations/index.ts'
 
 /** The schema version of an open database. */
 export const schemaVersion = (db: Database): number =>
@@ -52,6 +53,7 @@ export function applyMigrations(db: Database, from: number, migrations: readonly
       // another process may have migrated while this one waited for the lock
       if (schemaVersion(db) >= target) return
       db.run(sql)
+      CODE_STEPS.get(target)?.(db)
       db.run(`PRAGMA user_version = ${target}`)
     }).immediate()
   }

@@ -169,6 +169,10 @@ describe('an older schema', () => {
     write(2, 2, [3, 3], 'Mail@shared.Example')
     write(3, 2, [1, 1], 'mail@shared.example')
     write(4, 3, [1, 1], null)
+    write(5, 3, [1, 1], 'Hello@Bücher.example')
+    write(6, 3, [1, 1], 'hello@xn--bcher-kva.example')
+    write(7, 3, [1, 1], 'never@sent.example')
+    old.run(`UPDATE messages SET status = 'draft' WHERE id = 7`)
     old.run(
       `INSERT INTO deliveries VALUES (7, 2, 1, 2, 2, NULL, '', 'waiting', 1, 1, 1, 0, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, 1)`,
     )
@@ -178,6 +182,7 @@ describe('an older schema', () => {
     expect(all('SELECT app_id, from_email, other_from_emails, colour FROM app_mail_settings ORDER BY 1')).toEqual([
       [1, 'hi@Shared.example', '["news@new.example"]', '#000000'],
       [2, null, expect.any(String), null],
+      [3, null, '["hello@xn--bcher-kva.example"]', null],
     ])
     const [[others] = []] = all('SELECT other_from_emails FROM app_mail_settings WHERE app_id = 2')
     expect(JSON.parse(String(others)).sort()).toEqual(['mail@shared.example', 'waits@old.example'])
@@ -185,6 +190,7 @@ describe('an older schema', () => {
       ['acc_new', 'new.example', 'existing'],
       ['acc_old', 'old.example', 'existing'],
       ['acc_old', 'shared.example', 'existing'],
+      ['acc_none', 'xn--bcher-kva.example', 'existing'],
     ])
     expect(all('PRAGMA foreign_key_check')).toEqual([])
     db.close()

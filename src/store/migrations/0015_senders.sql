@@ -14,12 +14,13 @@ CREATE TABLE sender_domains (
 CREATE INDEX sender_domains_by_domain ON sender_domains (domain);
 
 -- Addresses that messages set for themselves, now or in a version that a delivery still waits with or was kept with.
+-- Drafts are left out: editors could write any address into them, and nothing was sent from it.
 INSERT INTO app_mail_settings (app_id, other_from_emails)
 SELECT app_id, json_group_array(email) FROM (
   SELECT DISTINCT messages.app_id, lower(trim(json_extract(content, '$.mail.fromEmail'))) AS email
   FROM messages JOIN message_versions ON message_id = messages.id
   WHERE json_extract(content, '$.mail.fromEmail') IS NOT NULL AND (
-    message_versions.version = messages.version
+    (message_versions.version = messages.version AND messages.status <> 'draft')
     OR (message_id, message_versions.version) IN
       (SELECT message_id, version FROM deliveries WHERE state IN ('waiting', 'deferred'))
     OR (message_id, message_versions.version) IN

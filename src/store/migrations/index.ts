@@ -1,3 +1,5 @@
+import type { Database } from 'bun:sqlite'
+import { foldSenders } from './fold-senders.ts'
 import first from './0001_people_and_events.sql' with { type: 'text' }
 import sessions from './0002_sessions.sql' with { type: 'text' }
 import snippet from './0003_snippet.sql' with { type: 'text' }
@@ -36,5 +38,10 @@ export const MIGRATIONS: readonly string[] = [
   locale,
   joinedEvents,
 ]
+
+/** What SQL cannot do, by schema version: runs at the end of the migration to it, in its transaction. */
+export const CODE_STEPS: ReadonlyMap<number, (db: Database) => void> = new Map([
+  [MIGRATIONS.indexOf(senders) + 1, foldSenders],
+])
 
 export const SCHEMA_VERSION = MIGRATIONS.length
