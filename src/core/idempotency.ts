@@ -1,3 +1,4 @@
+import { isSameBody } from '../store/idempotency.ts'
 import type { Idempotency } from '../store/types.ts'
 import type { Parts } from './parts.ts'
 import { type Refusal, refuse } from './refusals.ts'
@@ -15,7 +16,7 @@ export const NOTHING_EARLIER: Earlier = new Map()
  */
 export async function findEarlier({ store }: Pick<Parts, 'store'>, asked: Idempotency): Promise<Earlier | Refusal> {
   const stored = await store.listOutcomes(asked)
-  if (stored.some(({ bodyHash }) => bodyHash !== asked.bodyHash)) return refuse('idempotency_mismatch')
+  if (stored.some(({ bodyHash }) => !isSameBody(bodyHash, asked.bodyHash))) return refuse('idempotency_mismatch')
   return new Map(stored.map(({ part, outcome }) => [part, outcome]))
 }
 

@@ -18,6 +18,10 @@ type Stored = { idempotency_key: string; body_hash: string; outcome: string }
 /** What is kept of a request, or of one part of it. `outcome` is JSON, null of a request that has parts. */
 export type StoredOutcome = { part: number | null; bodyHash: string; outcome: string }
 
+/** Requests from before bodies were hashed as they are now have no hash (migration 0018), and match any body. */
+export const isSameBody = (storedHash: string, bodyHash: string): boolean =>
+  storedHash === '' || storedHash === bodyHash
+
 const storedKey = ({ key, part }: Idempotency): string => (part === null ? key : `${key}${PART}${part}`)
 
 /**
@@ -40,7 +44,7 @@ export function createOnce(db: Database) {
     if (!idempotency) return run()
     const { keyId, key, bodyHash, part, at } = idempotency
     const [request, earlier] = [key, storedKey(idempotency)].map((one) => select.get(keyId, one, expiredUntil(at)))
-    if ([request, earlier].some((record) => record && record.body_hash !== bodyHash)) {
+    if ([request, earlier].some((record) => record && !isSameBody(record.body_hash, bodyHash))) {
       return { refusal: 'idempotency_mismatch' }
     }
     if (earlier) return { ...(JSON.parse(earlier.outcome) as T), replayed: true }

@@ -4,10 +4,11 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { databasePath, openDatabase } from '../../src/store/database.ts'
+import { createOnce, createOutcomeReads, isSameBody } from '../../src/store/idempotency.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../src/store/migrations/index.ts'
 import { schemaVersion } from '../../src/store/upgrades.ts'
 import { useFolder } from './databases.ts'
-import { makeFolder } from './samples.ts'
+import { AT, idempotency, makeFolder } from './samples.ts'
 
 const databases = useFolder()
 const { keep } = databases
@@ -130,6 +131,29 @@ describe('an older schema', () => {
       [2, 'kept', 5, null, null, null],
       [3, 'skipped', 5, 6, 7, 8],
     ])
+    db.close()
+    other.remove()
+  })
+
+  test('answers retries of requests from before bodies were hashed as they are now, once', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes(`SET body_hash = ''`))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    old.run(`INSERT INTO idempotency_records VALUES ('key_1', 'once', 'old hash', '{"contactId":3}', 3, ${AT})`)
+    old.close()
+    const db = openDatabase(other.folder)
+    let writes = 0
+    const send = (changes: Parameters<typeof idempotency>[0]) =>
+      createOnce(db)(
+        { idempotency: idempotency({ at: AT + 1, ...changes }) },
+        (): { contactId: number; replayed?: true } => ({ contactId: (writes += 1) }),
+      )
+    expect(send({ bodyHash: 'new hash' })).toEqual({ contactId: 3, replayed: true })
+    expect(writes).toBe(0)
+    const found = createOutcomeReads(db).listOutcomes({ keyId: 'key_1', key: 'once', at: AT + 1 })
+    expect(found.map(({ bodyHash }) => isSameBody(bodyHash, 'new hash'))).toEqual([true])
+    expect(send({ key: 'other', bodyHash: 'first' })).toEqual({ contactId: 1 })
+    expect(send({ key: 'other', bodyHash: 'second' })).toEqual({ refusal: 'idempotency_mismatch' })
     db.close()
     other.remove()
   })
