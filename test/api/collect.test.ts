@@ -46,6 +46,7 @@ describe('202', () => {
       'cache-control': 'no-store',
       'content-type': 'application/json; charset=utf-8',
       'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
       'x-request-id': expect.stringMatching(/^req_/),
     })
     const common = { id: EVENT_ID, email: 'ada@example.com', contactId: PERSON_ID, properties: null, via: 'browser' }

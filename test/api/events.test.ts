@@ -33,6 +33,7 @@ describe('202', () => {
       'ratelimit-remaining': '5998',
       'ratelimit-reset': '3600',
       'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
       'x-request-id': expect.stringMatching(/^req_/),
     })
   })
