@@ -1,6 +1,7 @@
 /** A mail goes to its server, and what that answered is written down (messages.md, Sending). */
 import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord, type Marked } from '../core/deliveries.ts'
 import { publicId } from '../core/public-ids.ts'
+import type { SenderProblem } from '../core/senders.ts'
 import type { Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOff, retry } from './marks.ts'
@@ -14,7 +15,7 @@ export async function handOver(
   work: DeliveryWork,
   { route, composed, record: judged, basis, onSlow }: Handing,
 ): Promise<Delivered> {
-  const { breaker, clock, handed, store, stopping } = parts
+  const { breaker, clock, handed, senders, store, stopping } = parts
   const places = placesOf(route)
   if (places.some((place) => breaker.isHeld(place))) return waitForPause(parts, work, { route, record: judged })
   const record = forgetReply(judged)
@@ -26,8 +27,10 @@ export async function handOver(
   const { appId, messageId, contactId } = work.delivery
   /** A pause that began meanwhile is for this email too, unless it is the one that tries. */
   const isPaused = (): boolean => places.some((place) => !tried.includes(place) && breaker.isHeld(place))
+  let problem = null as SenderProblem | null
   const commit = async (): Promise<boolean> => {
-    if (stopping.aborted || isPaused()) return false
+    problem = await senders.findProblem({ ...work, mail: work.message.content.mail }, { asksDns: false })
+    if (problem || stopping.aborted || isPaused()) return false
     handed.add({ appId, messageId, contactId }, answered.promise)
     marked = await store.markHanded({ ...claimOf(parts, work), record: JSON.stringify(record), basis })
     return 'held' in marked && marked.held
@@ -50,9 +53,18 @@ export async function handOver(
     server: route.server,
     outcome,
   })
-  if (outcome.is === 'withheld' && marked === null) return waitForPause(parts, work, { route, record: judged })
+  const unsent = { route, problem, record: judged }
+  if (outcome.is === 'withheld' && marked === null) return withhold(parts, work, unsent)
   return conclude(parts, work, { outcome, marked, record })
 }
+
+type Unsent = Pick<Handing, 'route' | 'record'> & { problem: SenderProblem | null }
+
+/** Its sender, or a pause, kept it from being handed over. */
+const withhold = (parts: DeliverParts, work: DeliveryWork, { route, problem, record }: Unsent): Promise<Delivered> =>
+  problem
+    ? retry(parts, work, { reason: problem.code, isServerFault: true, record })
+    : waitForPause(parts, work, { route, record })
 
 /** Nothing goes to a mail server, or from a sender there, that is left alone for a while. */
 function waitForPause(parts: DeliverParts, work: DeliveryWork, { route, record }: Pick<Handing, 'route' | 'record'>) {

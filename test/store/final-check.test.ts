@@ -119,6 +119,26 @@ describe('nothing is handed over where this happens while the email is on its wa
     expect(delivery && recordOf(delivery).verdicts.some(({ verdict }) => verdict === 'fail')).toBe(true)
   })
 
+  test('the domain of the sender taken from the account', async () => {
+    const domain = 'news.example'
+    const sending = keep(await startSending())
+    await sending.setSettings({ fromEmail: `hello@${domain}` })
+    const store = sending.store()
+    await store.bindSenderDomain({ ...byOf(sending), domain, proof: 'operator' })
+    const { senderFacts } = store
+    let asked = 0
+    store.senderFacts = async (accountId) => {
+      asked += 1
+      // the first time is before the email is written
+      if (asked === 2) await store.unbindSenderDomain({ ...byOf(sending), domain })
+      return senderFacts(accountId)
+    }
+    await sending.sendEvent(ADA)
+    await sending.sendDue()
+    expect([sending.server.received, asked]).toEqual([[], 2])
+    expect(await sending.states()).toEqual({ 'deferred: sender_unverified': 1 })
+  })
+
   test('the person erased', async () => {
     const sending = await startWith(({ store, app, clock }) =>
       store().eraseContact({ appId: app.id, accountId: app.accountId, email: ADA, actor: 'test', at: clock.now() }),
