@@ -142,7 +142,7 @@ async function tryWhole(trying: Trying, { mail }: MessageContent, start: Start):
   const { app, templates } = trying
   const whole = { words: mailWordsOf(mail), facts: mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL) }
   const first = await templates.render(app.id, whole)
-  const rendered = 'slow' in first ? await templates.render(app.id, whole, true) : first
+  const rendered = 'slow' in first ? await templates.render(app.id, whole, { isAlone: true }) : first
   if ('html' in rendered || 'missing' in rendered || 'empty' in rendered) return []
   if ('slow' in rendered) return [SLOW]
   return [{ field: 'mail.body', code: 'template', message: describeTemplateFault(rendered) }]

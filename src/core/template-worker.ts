@@ -31,7 +31,7 @@ const ALONE_MS = 2_000
 const START_MS = 10_000
 /** The thread looks at the clock itself; only what cannot look is ended, a little later. */
 const GRACE_MS = 50
-/** What one app may have waiting: more than are ever claimed for sending at a time. */
+/** What one app may have waiting besides emails to be sent, of which few are claimed at a time. */
 const WAITING_MOST = 250
 /** Beyond so many apps, those that used no more than the others are forgotten. */
 const REMEMBERED_APPS = 1_000
@@ -105,34 +105,43 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
     void runNext()
   }
 
-  const submit = <Answer>(appId: number, request: Request, budgetMs: number, spareMs = 0): Promise<Answer | null> =>
+  /** `isFirst`: before all that waits for the same app, however much that is. */
+  const submit = <Answer>(
+    appId: number,
+    request: Request,
+    { budgetMs, spareMs = 0, isFirst = false }: { budgetMs: number; spareMs?: number; isFirst?: boolean },
+  ): Promise<Answer | null> =>
     new Promise((resolve, reject) => {
       const jobs = waiting.get(appId) ?? []
-      if (jobs.length >= WAITING_MOST) return resolve(null)
+      if (jobs.length >= WAITING_MOST && !isFirst) return resolve(null)
       if (jobs.length === 0) usedMs.set(appId, Math.max(usedMs.get(appId) ?? 0, leastMs))
-      jobs.push({
+      const job: Job = {
         request: { ...request, budgetMs },
         limitMs: budgetMs + spareMs + graceMs,
         resolve: resolve as (answer: unknown) => void,
         reject,
-      })
+      }
+      if (isFirst) jobs.unshift(job)
+      else jobs.push(job)
       waiting.set(appId, jobs)
       void runNext()
     })
 
   return {
-    /** `isAlone`: it ran out of its time before. */
+    /** `isAlone`: it ran out of its time before. `isSent`: it is to be sent, so it waits for no preview. */
     async render(
       appId: number,
       mail: { words: MailWords; facts: MailFacts },
-      isAlone = false,
+      { isAlone = false, isSent = false } = {},
     ): Promise<RenderedMail | TemplateFault> {
       const budgetMs = isAlone ? aloneMs : renderMs
-      return (await submit<RenderedMail | TemplateFault>(appId, { render: mail }, budgetMs)) ?? SLOW
+      return (
+        (await submit<RenderedMail | TemplateFault>(appId, { render: mail }, { budgetMs, isFirst: isSent })) ?? SLOW
+      )
     },
     /** Null where it takes too long. */
     inspect: (appId: number, sources: readonly string[]): Promise<Inspection | null> =>
-      submit<Inspection>(appId, { inspect: sources }, renderMs),
+      submit<Inspection>(appId, { inspect: sources }, { budgetMs: renderMs }),
     /** Fills the templates for one after the other until the time is up. */
     async tryAll(
       appId: number,
@@ -140,7 +149,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
       budgetMs: number,
     ): Promise<TrialResult> {
       // the last one may begin just before that
-      const result = await submit<TrialResult>(appId, { tryAll: trial }, budgetMs, renderMs)
+      const result = await submit<TrialResult>(appId, { tryAll: trial }, { budgetMs, spareMs: renderMs })
       return result ?? { tried: 1, faults: [{ part: null, fault: SLOW, count: 1 }] }
     },
   }

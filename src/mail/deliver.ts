@@ -35,7 +35,7 @@ export async function deliver(parts: DeliverParts, claimed: DeliveryWork, onSlow
   const problem = await parts.senders.findProblem({ ...work, mail: work.message.content.mail })
   if (problem) return retry(parts, work, { reason: problem.code, isServerFault: true, record: judged.record })
   const url = unsubscribeUrl(parts.baseUrl, parts.unsubscribeKey, work.contact.id)
-  const mail = await renderSample(parts.templates, work, url, judged.record.isSlow)
+  const mail = await renderSample(parts.templates, work, url, { isAlone: judged.record.isSlow, isSent: true })
   if ('slow' in mail) return endSlow(parts, work, judged.record)
   if (!('html' in mail)) return skip(parts, work, ...faultOf(mail, judged.record))
   const record = withLinks(judged.record, mail)

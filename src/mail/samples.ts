@@ -7,18 +7,18 @@ import type { TemplateFault } from '../core/templates.ts'
 import { type ComposedMail, composeMail } from './compose.ts'
 import type { Route } from './routes.ts'
 
-/** `url` is where the person unsubscribes. `isAlone`: it ran out of its time before. */
+/** `url` is where the person unsubscribes. `how`: see core/template-worker.ts. */
 export function renderSample(
   templates: TemplateWorker,
   sample: Sample,
   url: string,
-  isAlone = false,
+  how: { isAlone?: boolean; isSent?: boolean } = {},
 ): Promise<RenderedMail | TemplateFault> {
   const mail = {
     words: mailWordsOf(sample.message.content.mail),
     facts: mailFactsOf({ ...sample, events: listEvents(sample) }, url),
   }
-  return templates.render(sample.app.id, mail, isAlone)
+  return templates.render(sample.app.id, mail, how)
 }
 
 /** All that the email lists, oldest first: one that happened before may have come after. */

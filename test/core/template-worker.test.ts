@@ -47,14 +47,30 @@ describe('rendering', () => {
     const worker = createTemplateWorker({ renderMs: 1, graceMs: 0 })
     expect(await worker.render(APP, mailOf({ body: COSTLY_BODIES['many values'] }))).toEqual({ slow: true })
     expect(await worker.inspect(APP, Object.values(COSTLY_BODIES))).toBeNull()
-    expect(await worker.render(APP, mailOf(), true)).toHaveProperty('html')
+    expect(await worker.render(APP, mailOf(), { isAlone: true })).toHaveProperty('html')
+  })
+
+  test('of an email to be sent waits for no preview, however many wait', async () => {
+    const worker = createTemplateWorker()
+    const ended: string[] = []
+    const previews = Array.from({ length: 260 }, () => worker.render(APP, mailOf()))
+    const counted = previews.map((preview) =>
+      preview.then((mail) => ended.push('slow' in mail ? 'refused' : 'preview')),
+    )
+    const sent = worker.render(APP, mailOf(), { isSent: true }).then((mail) => {
+      ended.push('html' in mail ? 'sent' : 'not sent')
+    })
+    await Promise.all([...counted, sent])
+    expect(ended.filter((one) => one !== 'refused').indexOf('sent')).toBeLessThan(3)
+    expect(ended).not.toContain('not sent')
+    expect(ended).toContain('refused')
   })
 
   test('has more time by itself', async () => {
     const worker = createTemplateWorker({ renderMs: 0 })
     const mail = mailOf({ body: SOME_WORK })
     expect(await worker.render(APP, mail)).toEqual({ slow: true })
-    expect(await worker.render(APP, mail, true)).toHaveProperty('html')
+    expect(await worker.render(APP, mail, { isAlone: true })).toHaveProperty('html')
   })
 
   test('of one app waits for its own work, and not for that of others', async () => {
