@@ -68,6 +68,31 @@ describe('SIGTERM', () => {
     expect((await stopping).code).toBe(0)
   })
 
+  test('while a request takes nearly 10 seconds: it is answered', async () => {
+    const { server, target } = await serve()
+    const body = JSON.stringify({ app: target.app, email: 'slow2@example.com', event: 'slow', createContact: true })
+    const head = `POST /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${target.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+    let got = ''
+    const ended = Promise.withResolvers<void>()
+    const { hostname, port } = new URL(target.url)
+    const socket = await Bun.connect({
+      hostname,
+      port: Number(port),
+      socket: { data: (_, data) => void (got += data.toString()), close: () => ended.resolve() },
+    })
+    socket.write(head + body.slice(0, 20))
+    await Bun.sleep(50)
+    const stopping = server.stop()
+    for (let sent = 20; sent < 29; sent += 1) {
+      await Bun.sleep(1_060)
+      socket.write(body.slice(sent, sent + 1))
+    }
+    socket.write(body.slice(29))
+    await ended.promise
+    expect(got).toStartWith('HTTP/1.1 202 Accepted\r\n')
+    expect((await stopping).code).toBe(0)
+  }, 30_000)
+
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`${signal} when idle ends it at once, whoever keeps a connection open`, async () => {
       const { server, target } = await serve()
