@@ -76,6 +76,17 @@ describe('an address that is refused', () => {
   })
 })
 
+test('where one address of a server does not answer, the next one is tried', async () => {
+  const { port } = await listen()
+  const allowed = readPrivateHosts(['127.0.0.0/8'])
+  if ('wrong' in allowed) throw new Error(allowed.wrong)
+  const resolve = async () => ['127.0.0.9', '127.0.0.1']
+  const dial = createGuardedDial({ allowed, findShared: notShared, resolve })
+  const socket = await dial({ host: 'mail.example', port, login: null }, { withinMs: 2_000 })
+  expect(socket.remoteAddress).toBe('127.0.0.1')
+  socket.destroy()
+})
+
 test('the address that was checked is dialled, and the name is asked for in TLS', async () => {
   const names: (string | undefined)[] = []
   const { port } = await listen({
