@@ -27,10 +27,11 @@ export async function handOver(
   const { appId, messageId, contactId } = work.delivery
   /** A pause that began meanwhile is for this email too, unless it is the one that tries. */
   const isPaused = (): boolean => places.some((place) => !tried.includes(place) && breaker.isHeld(place))
-  let problem = null as SenderProblem | null
+  let obstacle = null as SenderProblem | 'pause' | null
   const commit = async (): Promise<boolean> => {
-    problem = await senders.findProblem({ ...work, mail: work.message.content.mail }, { asksDns: false })
-    if (problem || stopping.aborted || isPaused()) return false
+    const problem = await senders.findProblem({ ...work, mail: work.message.content.mail }, { asksDns: false })
+    obstacle = problem ?? (isPaused() ? 'pause' : null)
+    if (obstacle || stopping.aborted) return false
     handed.add({ appId, messageId, contactId }, answered.promise)
     marked = await store.markHanded({ ...claimOf(parts, work), record: JSON.stringify(record), basis })
     return 'held' in marked && marked.held
@@ -53,18 +54,10 @@ export async function handOver(
     server: route.server,
     outcome,
   })
-  const unsent = { route, problem, record: judged }
-  if (outcome.is === 'withheld' && marked === null) return withhold(parts, work, unsent)
+  if (obstacle === 'pause') return waitForPause(parts, work, { route, record: judged })
+  if (obstacle) return retry(parts, work, { reason: obstacle.code, isServerFault: true, record: judged })
   return conclude(parts, work, { outcome, marked, record })
 }
-
-type Unsent = Pick<Handing, 'route' | 'record'> & { problem: SenderProblem | null }
-
-/** Its sender, or a pause, kept it from being handed over. */
-const withhold = (parts: DeliverParts, work: DeliveryWork, { route, problem, record }: Unsent): Promise<Delivered> =>
-  problem
-    ? retry(parts, work, { reason: problem.code, isServerFault: true, record })
-    : waitForPause(parts, work, { route, record })
 
 /** Nothing goes to a mail server, or from a sender there, that is left alone for a while. */
 function waitForPause(parts: DeliverParts, work: DeliveryWork, { route, record }: Pick<Handing, 'route' | 'record'>) {
