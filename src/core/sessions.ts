@@ -8,7 +8,7 @@ import { hashToken, makeToken } from './tokens.ts'
 export type { MemberRow, SessionRow, SignedIn }
 
 /** A session that nobody used for so long has ended, and any has after 30 days (promises 14). */
-const SESSION_IDLE_MS = 12 * 3_600_000
+export const SESSION_IDLE_MS = 12 * 3_600_000
 export const SESSION_MS = 30 * 24 * 3_600_000
 /** For so long after the password was typed, keys and secrets may be shown. */
 export const CONFIRMED_MS = 10 * 60_000

@@ -3,6 +3,7 @@ import http from './http.md' with { type: 'text' }
 import limits from './limits.md' with { type: 'text' }
 import mcp from './mcp.md' with { type: 'text' }
 import messages from './messages.md' with { type: 'text' }
+import security from './security.md' with { type: 'text' }
 import start from './start.md' with { type: 'text' }
 import snippet from './snippet.md' with { type: 'text' }
 
@@ -18,6 +19,7 @@ export const DOC_PAGES: readonly DocPage[] = [
   toPage('limits', limits),
   toPage('http', http),
   toPage('mcp', mcp),
+  toPage('security', security),
 ]
 
 /** The page for whoever reaches the service at this address. */

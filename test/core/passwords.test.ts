@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import commonPasswords from '@zxcvbn-ts/language-common/src/passwords.json' with { type: 'text' }
-import { findPasswordFault as findFault, PASSWORD_MIN_CHARACTERS } from '../../src/core/passwords.ts'
+import {
+  findPasswordFault as findFault,
+  hashPassword,
+  isPasswordOf,
+  PASSWORD_MIN_CHARACTERS,
+} from '../../src/core/passwords.ts'
 
 const ADA = { email: 'ada.lovelace@analytical.example', names: ['Ärger & Söhne', 'Engine', 'Go'] }
 const findPasswordFault = (password: string) => findFault(password, ADA)
@@ -73,6 +78,16 @@ test.each([
   'lovelace wrote this',
   'gorilla glue',
 ])('%s is taken', (password) => expect(findPasswordFault(password)).toBe(null))
+
+test('a password is compared exactly as typed, whatever its characters', async () => {
+  const password = ' Größe\tund 🦀 Blanks '
+  const hash = await hashPassword(password)
+  expect(hash).toStartWith('$argon2id$v=19$m=19456,t=2,p=1$')
+  expect(await isPasswordOf(hash, password)).toBe(true)
+  for (const other of [password.trim(), password.toLowerCase(), password.normalize('NFD'), password.slice(0, -1)])
+    expect(await isPasswordOf(hash, other)).toBe(false)
+  expect(await isPasswordOf(null, password)).toBe(false)
+})
 
 test.each([
   ['', 'Choose a password of at least 8 characters.'],

@@ -22,7 +22,16 @@ const rowsOf = (slug: string) =>
   new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|$/gm), ([, a, b]) => [a, b]))
 
 test('every page has a title, one line that sums it up, and the address of the installation', () => {
-  expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(['start', 'events', 'snippet', 'messages', 'limits', 'http', 'mcp'])
+  expect(DOC_PAGES.map(({ slug }) => slug)).toEqual([
+    'start',
+    'events',
+    'snippet',
+    'messages',
+    'limits',
+    'http',
+    'mcp',
+    'security',
+  ])
   for (const page of DOC_PAGES) {
     expect([page.title, page.summary]).toEqual([expect.stringMatching(/^\w/), expect.stringMatching(/\.$/)])
     expect(writeDocPage(page, 'https://post.example.com')).not.toContain('{base_url}')

@@ -1,0 +1,227 @@
+/** The page about security: its table, and that what it says is so. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { MOST_WATCHERS } from '../../src/core/feed.ts'
+import { PASSWORD_MAX_CHARACTERS, PASSWORD_MIN_CHARACTERS } from '../../src/core/passwords.ts'
+import { MANY_WRONG_CODES } from '../../src/core/second-steps.ts'
+import { CONFIRMED_MS, SESSION_IDLE_MS, SESSION_MS } from '../../src/core/sessions.ts'
+import { MANY_FAILURES } from '../../src/core/sign-in-notes.ts'
+import { SIGN_IN_DELAYS } from '../../src/core/sign-in-tries.ts'
+import { makeRecoveryCodes } from '../../src/core/two-step.ts'
+import { DOC_PAGES } from '../../src/docs/index.ts'
+import { MOST_REQUESTS } from '../../src/server.ts'
+import { MOST_SESSIONS } from '../../src/store/session-writes.ts'
+import { SIGN_INS_KEPT_MS } from '../../src/store/upkeep.ts'
+import { type AccountPages, createBrowser, openAccount } from '../dashboard/browser.ts'
+import { attributesOf } from '../dashboard/pages.ts'
+import { createTestServer, type TestServer } from '../helper.ts'
+
+const ROOT = join(import.meta.dir, '../..')
+const page = DOC_PAGES.find(({ slug }) => slug === 'security')?.markdown ?? ''
+const text = page.replaceAll(/ +/g, ' ')
+
+type Row = { number: string; level: string; status: string; how: string; tests: string[] }
+const ROW = /^\| (\d+\.\d+\.\d+), L([12]) \| (.+?) \| \*\*(.+?)\*\*: (.+?) \| (.*?) ?\|$/gm
+const rows: Row[] = Array.from(
+  text.matchAll(ROW),
+  ([, number = '', level = '', , status = '', how = '', tests = '']) => ({
+    number,
+    level,
+    status,
+    how,
+    tests: Array.from(tests.matchAll(/`([^`]+)`/g), ([, path = '']) => path),
+  }),
+)
+
+const STATUSES = ['Does not apply', 'Operator', 'Met', 'Not met']
+const count = (level: string, status?: string) =>
+  rows.filter((row) => row.level === level && (status === undefined || row.status === status)).length
+
+describe('the table of ASVS 5.0', () => {
+  test('has every requirement of level 1 and 2 once, with a status and a reason', () => {
+    expect([count('1'), count('2')]).toEqual([70, 183])
+    expect(new Set(rows.map(({ number }) => number)).size).toBe(253)
+    expect(rows.filter(({ status, how }) => !STATUSES.includes(status) || how.length < 3)).toEqual([])
+  })
+
+  test('names a test of each that is met, and only tests that exist', () => {
+    expect(rows.filter(({ status, tests }) => status === 'Met' && tests.length === 0)).toEqual([])
+    const missing = rows.flatMap(({ tests }) => tests).filter((path) => !existsSync(join(ROOT, 'test', path)))
+    expect(missing).toEqual([])
+    // a page about something else proves nothing
+    const proven = rows.flatMap(({ tests }) => tests).filter((path) => !path.endsWith('.test.ts'))
+    expect(proven).toEqual([])
+  })
+
+  test('is counted as the page says', () => {
+    const said = (name: string) => new RegExp(`^\\| ${name} \\| (\\d+) \\| (\\d+) \\|$`, 'm').exec(text)?.slice(1)
+    expect(said('Requirements')).toEqual([String(count('1')), String(count('2'))])
+    for (const status of STATUSES)
+      expect([status, said(status)]).toEqual([status, [String(count('1', status)), String(count('2', status))]])
+    const applies = (level: string) => count(level, 'Met') + count(level, 'Not met')
+    const share = ((100 * count('2', 'Met')) / applies('2')).toFixed(1)
+    expect(text).toContain(
+      `it meets ${count('1', 'Met')} of ${applies('1')} at level 1 and ${count('2', 'Met')} of ${applies('2')} (${share} %) at level 2`,
+    )
+  })
+
+  test('shows all of level 1 and at least 95 % of level 2', () => {
+    expect(count('1', 'Not met')).toBe(0)
+    expect(count('2', 'Met') / (count('2', 'Met') + count('2', 'Not met'))).toBeGreaterThanOrEqual(0.95)
+  })
+})
+
+describe('what the page says is so', () => {
+  const says = (...sentences: string[]) => {
+    for (const sentence of sentences) expect(text).toContain(sentence)
+  }
+  const hours = (ms: number) => ms / 3_600_000
+
+  test('of passwords and sign-in', () => {
+    const { pair, address, account, known, code } = SIGN_IN_DELAYS
+    says(
+      `${PASSWORD_MIN_CHARACTERS} to ${PASSWORD_MAX_CHARACTERS} characters of any kind`,
+      `| one address and one account | ${pair.free} | 1 second, doubled with each | ${pair.maxMs / 1_000} seconds |`,
+      `| one address, all accounts | ${address.free} | 1 second, doubled with every second | ${address.maxMs / 1_000} seconds |`,
+      `| one account, all addresses | ${account.free} | 1 second, doubled with every fifth: a new address waits so long before its first try | ${account.maxMs / 1_000} seconds |`,
+      `| browsers the member has signed in with | ${known.free} | 1 second, doubled with each | ${known.maxMs / 1_000} seconds |`,
+      `| codes, one address and one member | ${code.free} | 1 second, doubled with each | ${code.maxMs / 1_000} seconds |`,
+      `After ${MANY_WRONG_CODES} wrong codes in a day`,
+      `after ${MANY_FAILURES.wrong_password} wrong passwords or ${MANY_FAILURES.wrong_code} wrong codes in a day`,
+    )
+    expect([address.step, account.step, pair.step]).toEqual([2, 5, 1])
+    const [recovery = ''] = makeRecoveryCodes().codes
+    says(`ten recovery codes of ${recovery.replaceAll('-', '').length * 5} bits`)
+  })
+
+  test('of sessions, live pages, requests and the audit log', () => {
+    says(
+      `It ends ${hours(SESSION_IDLE_MS)} hours after it was last used and ${hours(SESSION_MS) / 24} days after it began.`,
+      `A member has at most ${MOST_SESSIONS}`,
+      `typed more than ${CONFIRMED_MS / 60_000} minutes ago`,
+      `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account, ${MOST_WATCHERS.all} in all`,
+      `${MOST_REQUESTS.toLocaleString('en')} requests at once`,
+      `sign-ins for ${hours(SIGN_INS_KEPT_MS) / 24} days`,
+    )
+  })
+
+  test.each([
+    ['Ways in', 'API key'],
+    ['Passwords', 'eventpost'],
+    ['Access', 'Viewer'],
+    ['Input', 'occurredAt'],
+    ['Files', 'Nothing is uploaded'],
+    ['Costly work', 'templates'],
+    ['Data', 'personal'],
+    ['Cryptography', 'AES-256-GCM'],
+    ['Network', 'Outbound'],
+    ['Logs', 'standard output'],
+    ['Dependencies', '7 days'],
+  ])('there is a part about %s', (name, word) => {
+    const [, section = ''] = text.split(`\n## ${name}\n`)
+    expect(section.split('\n## ')[0]).toContain(word)
+  })
+})
+
+describe('the code', () => {
+  const read = (glob: string) =>
+    [...new Bun.Glob(glob).scanSync(ROOT)].map((path) => ({ path, source: readFileSync(join(ROOT, path), 'utf8') }))
+  const using = (files: { path: string; source: string }[], what: RegExp) =>
+    files.filter(({ source }) => what.test(source)).map(({ path }) => path)
+  // the islands run in browsers, and the code in integration/ is shown to customers
+  const server = read('src/**/*.{ts,tsx}').filter(({ path }) => !/\/(islands|integration)\//.test(path))
+
+  test('starts no shell, and one kind of child process', () => {
+    expect(using(server, /child_process|Bun\.\$|\bexecSync?\(|\bspawnSync?\(/)).toEqual([])
+    expect(using(server, /Bun\.spawn/)).toEqual(['src/core/rehearsals/child.ts'])
+  })
+
+  test('evaluates no text as code', () => {
+    const all = [...server, ...read('src/dashboard/islands/*.ts'), ...read('snippet/*.ts')]
+    expect(using(all, /\beval\(|new Function\(|node:vm/)).toEqual([])
+  })
+
+  test('sends no HTTP request, and opens sockets to mail servers only', () => {
+    expect(using(server, /(?<![.\w])fetch\(|node:https?'/)).toEqual([])
+    const sockets = using(server, /createConnection|\b(?:net|tls)\.connect|\bconnect\(\{|Bun\.connect/)
+    expect(sockets.length).toBeGreaterThan(0)
+    expect(sockets.filter((path) => !path.startsWith('src/mail/'))).toEqual([])
+  })
+
+  test('keeps nothing in the storage of browsers', () => {
+    expect(using(read('src/dashboard/islands/*.ts'), /localStorage|sessionStorage|indexedDB|caches\./)).toEqual([])
+  })
+
+  test('depends on exact versions', () => {
+    const { dependencies, devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<
+      string,
+      Record<string, string>
+    >
+    const loose = Object.entries({ ...dependencies, ...devDependencies }).filter(
+      ([, version]) => !/^\d+\.\d+\.\d+$/.test(version),
+    )
+    expect(loose).toEqual([])
+    expect(existsSync(join(ROOT, 'bun.lock'))).toBe(true)
+  })
+})
+
+describe('password fields', () => {
+  let pages: AccountPages
+  beforeAll(async () => {
+    pages = await openAccount()
+  })
+  afterAll(() => pages.close())
+
+  test('mask what is typed, and let it be pasted or filled in by a password manager', async () => {
+    const browser = await pages.signedIn()
+    pages.clock.ms += CONFIRMED_MS
+    const htmls = [
+      (await createBrowser(pages).get('/sign-in')).html,
+      (await browser.get(pages.at('you'))).html,
+      (await browser.post(pages.at('keys'), { name: 'x', scope: 'standard' })).html,
+    ]
+    for (const html of htmls) {
+      const names = await attributesOf(html, 'input[name*=assword]', 'name')
+      expect(names.length).toBeGreaterThan(0)
+      expect(await attributesOf(html, 'input[name*=assword]', 'type')).toEqual(names.map(() => 'password'))
+      for (const hint of await attributesOf(html, 'input[name*=assword]', 'autocomplete'))
+        expect(hint).toMatch(/^(current|new)-password$/)
+      expect(html).not.toMatch(/onpaste|oncopy|readonly/)
+    }
+  })
+})
+
+describe('over the network', () => {
+  let server: TestServer
+  let http: Bun.Server<undefined>
+  beforeAll(async () => {
+    server = await createTestServer()
+    http = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => server.send(request, '127.0.0.1') })
+  })
+  afterAll(async () => {
+    await http.stop(true)
+    await server.close()
+  })
+
+  test('TRACE is refused, and repeats nothing', async () => {
+    const { promise, resolve } = Promise.withResolvers<string>()
+    let heard = ''
+    const socket = await Bun.connect({
+      hostname: '127.0.0.1',
+      port: http.port ?? 0,
+      socket: {
+        data: (_, chunk) => {
+          heard += chunk.toString('utf8')
+          if (heard.includes('\r\n\r\n')) resolve(heard)
+        },
+        close: () => resolve(heard),
+      },
+    })
+    socket.write('TRACE / HTTP/1.1\r\nHost: localhost\r\nX-Secret: repeat-me\r\n\r\n')
+    const answer = await promise
+    socket.end()
+    expect(answer).toStartWith('HTTP/1.1 405')
+    expect(answer).not.toContain('repeat-me')
+  })
+})
