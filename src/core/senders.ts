@@ -4,7 +4,6 @@ import type { Mail, MailSettings, SenderProof } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
 import { publishesKey, readDkimKey } from './dkim.ts'
-import { foldDomain } from './domains.ts'
 import { readEmail } from './email.ts'
 import { findFrom, type Mailbox } from './mail-addresses.ts'
 import type { Clock } from './parts.ts'
@@ -31,14 +30,10 @@ type UnverifiedDomain = { domain: string; accountId: string; appId: string; veri
 
 type SenderSettings = Pick<MailSettings, 'fromEmail' | 'otherFromEmails'>
 
-/** Upgrades list addresses and domains as messages had them: international ones may not be folded yet. */
-const foldAddress = (email: string): string => readEmail(email)?.email ?? email
-const foldKnown = (domain: string): string => foldDomain(domain.toLowerCase()) ?? domain
-
 /** The addresses that messages of an app may choose, the default one first. */
 export const listSenderEmails = (settings: SenderSettings, { from }: Installation): string[] => {
   const all = [settings.fromEmail, ...(settings.otherFromEmails ?? []), from?.address]
-  return [...new Set(all.filter((email) => typeof email === 'string').map(foldAddress))]
+  return [...new Set(all.filter((email) => typeof email === 'string'))]
 }
 
 const isListed = (email: string, settings: SenderSettings, installation: Installation): boolean => {
@@ -160,7 +155,7 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
   const isShared = async ({ smtpUrl }: Pick<MailSettings, 'smtpUrl'>, accountId: string) => {
     if (smtpUrl !== null || !installation.hasServer) return null
     const { isOnlyAccount, domains } = await store.senderFacts(accountId)
-    return isOnlyAccount ? null : domains.map(foldKnown)
+    return isOnlyAccount ? null : domains
   }
 
   const findUnverified = async (
@@ -208,12 +203,9 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
       const found: UnverifiedDomain[] = []
       for (const { accountId, publicId: appId, emails, hasOwnServer } of apps) {
         const isNeeded = !hasOwnServer && installation.hasServer && !(await store.senderFacts(accountId)).isOnlyAccount
-        const own = emails
-          .map(foldAddress)
-          .filter((email) => email !== installation.from?.address)
-          .map(domainOf)
+        const own = emails.filter((email) => email !== installation.from?.address).map(domainOf)
         for (const domain of isNeeded ? new Set(own) : []) {
-          const holders = known.filter((one) => listCovering(domain).includes(foldKnown(one.domain)))
+          const holders = known.filter((one) => listCovering(domain).includes(one.domain))
           if (holders.some((one) => one.accountId === accountId)) continue
           found.push({ domain, accountId, appId, verifiedBy: holders.map((one) => one.accountId) })
         }
@@ -232,7 +224,7 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
       const known = (await store.listSenderDomains()).filter(({ accountId }) => accountId === app.accountId)
       return domains.map((domain) => {
         const covering = listCovering(domain)
-        const proof = known.find((one) => covering.includes(foldKnown(one.domain)))?.proof ?? null
+        const proof = known.find((one) => covering.includes(one.domain))?.proof ?? null
         if (!isNeeded) return { domain, state: 'not_needed', proof, record: null }
         const record = proof === null ? senderRecord(domain, app.accountId) : null
         return { domain, state: proof === null ? 'unverified' : 'verified', proof, record }

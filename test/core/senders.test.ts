@@ -132,17 +132,6 @@ describe('a domain, where several accounts share the mail server', () => {
   })
 })
 
-test('what an upgrade has listed and bound as it was written is found in its folded form', async () => {
-  const settings = await set({ otherFromEmails: ['post@B\u00fccher.example'] })
-  await bind(app.accountId, 'b\u00fccher.example')
-  expect(await codeOf(settings, 'post@b\u00fccher.example')).toBe(null)
-  expect(await codeOf(settings, 'post@xn--bcher-kva.example')).toBe(null)
-  expect(await open().listDomains(app, settings)).toMatchObject([
-    { domain: 'xn--bcher-kva.example', state: 'verified' },
-  ])
-  expect(await open().listUnverified()).toEqual([])
-})
-
 describe('no domain needs to be verified', () => {
   test('where the app has a mail server of its own, and where no mail leaves', async () => {
     expect(await codeOf(await set({ fromEmail: 'a@mine.example', smtpUrl: 'smtps://a:b@mail.example' }))).toBe(null)
