@@ -104,6 +104,16 @@ describe('serve', () => {
     expect(server.url).toBe('https://post.example.com')
   })
 
+  test('warns of a base URL that others reach by plain http', async () => {
+    const warns = async (baseUrl: string) => {
+      const server = await serve({ words: ['--base-url', baseUrl] })
+      await server.stop()
+      return server.said.out.includes('the base URL is plain http: put a proxy with TLS in front')
+    }
+    expect(await warns('http://post.example.com')).toBe(true)
+    for (const fine of ['https://post.example.com', 'http://localhost:9000']) expect(await warns(fine)).toBe(false)
+  })
+
   test('logs JSON lines, without what was sent', async () => {
     const server = await serve()
     await fetch(`${server.url}/api/v1/events?secret=hush`, { headers: { Authorization: 'Bearer mc_hush' } })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { SIGN_IN_DELAYS } from '../../src/core/sign-in-tries.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from './browser.ts'
-import { attributesOf, expectHarmless, HOSTILE, textOf } from './pages.ts'
+import { attributesOf, expectHarmless, HOSTILE, SAME_ORIGIN, textOf } from './pages.ts'
 
 let pages: AccountPages
 beforeEach(async () => {
@@ -119,6 +119,19 @@ describe('signing in', () => {
     expect(beside).toStartWith('__Host-session_8443=')
     await secure.close()
     await other.close()
+  })
+
+  test('of a field or a parameter that was sent twice the first counts', async () => {
+    const [headers, login] = [SAME_ORIGIN, `email=ada@example.com&email=eve@example.com&password=${PASSWORD}`]
+    const body = new URLSearchParams(`${login}&password=wrong&next=/docs/start&next=/docs/mcp`)
+    const { status, headers: sent } = await pages.handle('/sign-in?next=/docs/limits', {
+      method: 'POST',
+      headers,
+      body,
+    })
+    expect([status, sent.get('location')]).toEqual([303, '/docs/start'])
+    const { html } = await createBrowser(pages).get('/sign-in?next=/a&next=/b')
+    expect(await attributesOf(html, '[name=next]', 'value')).toEqual(['/a'])
   })
 
   test('a form from another site is refused', async () => {

@@ -13,6 +13,18 @@ const start = useSending()
 const readFiles = (folder: string): string =>
   Bun.spawnSync(['cat', ...readdirSync(folder).map((file) => join(folder, file))]).stdout.toString('latin1')
 
+test('a mail server without a valid certificate is named in the log', async () => {
+  const lines: Record<string, unknown>[] = []
+  const createProvider = () => ({
+    send: async () => ({ is: 'unreachable', reason: 'euntrusted' }) as const,
+    close: () => {},
+  })
+  const sending = await start({}, {}, { createProvider, note: (line) => void lines.push(line) })
+  await sending.sendEvent('ada@example.com')
+  await sending.sendDue()
+  expect(lines).toEqual([expect.objectContaining({ deliveryId: expect.stringMatching(/^dlv_/), reason: 'euntrusted' })])
+})
+
 describe('what the mail server answered', () => {
   const reply = async ({ deliveries }: Sending): Promise<string | undefined> => {
     const [delivery] = await deliveries()
