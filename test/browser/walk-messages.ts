@@ -80,7 +80,7 @@ export const MESSAGE_STEPS: Step[] = [
   {
     name: 'message-go-live',
     go: async (page) => {
-      await page.fill(named('mail.subject'), '{{ event.isPublic }}')
+      await page.fill(named('mail.subject'), '{{ event.headline }')
       await page.click('[popovertarget=go-live]')
     },
   },

@@ -23,6 +23,7 @@ describe('what is typed', () => {
       dkimKey: ____,
       bounceSecret: _____,
       timezone: ______,
+      locale: _______,
       ...rest
     } = NO_SETTINGS
     expect(read({})).toEqual({ settings: rest })

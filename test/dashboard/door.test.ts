@@ -50,6 +50,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['sender', 'owner', { fromEmail: 'x' }],
   ['sender/dkim', 'owner', { domain: 'x' }],
   ['sender/dkim/remove', 'owner', {}],
+  ['sender/domains', 'editor', {}],
   ['sender/reports', 'owner', {}],
   ['sender/server', 'editor', {}],
   ['settings', 'owner', { app: '' }],

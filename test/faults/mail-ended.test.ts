@@ -52,7 +52,8 @@ async function prepare(folder: string, events: string[]): Promise<string> {
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: Date.now() }
   const drafts = events.map((event) => ({ id: null, name: event, status: 'live' as const, content: contentOf(event) }))
   await store.saveMessages({ ...by, drafts })
-  await store.setMailSettings({ ...by, settings: { fromEmail: 'hello@example.com', perSecond: 10_000 } })
+  const settings = { fromEmail: 'hello@example.com', perSecond: 10_000, perPersonDay: null }
+  await store.setMailSettings({ ...by, settings })
   await store.close()
   return app.publicId
 }
