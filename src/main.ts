@@ -1,24 +1,24 @@
 #!/usr/bin/env bun
 // first: it begins the process again, then a thread of it
-import './operations/heap.ts'
+import './ops/heap.ts'
 import './store/begin-writer.ts'
-import { accountCreate, accountList, init } from './commands/accounts.ts'
-import { appSet, appTag } from './commands/app-settings.ts'
-import { appCreate, appList } from './commands/apps.ts'
-import { type Command, CommandRefused } from './commands/command.ts'
-import { printHelp, printResult } from './commands/print.ts'
-import { keyCreate, keyList, keyRevoke, secretRotate } from './commands/keys.ts'
-import { licenses } from './commands/licenses.ts'
-import { masterKeyChange } from './commands/master-key.ts'
-import { memberInvite, memberResetPassword } from './commands/members.ts'
-import { messageExport, messageImport } from './commands/messages.ts'
-import { planSet, planShow } from './commands/plan.ts'
-import { senderAdd, senderBind, senderList, senderRemove, senderUnbind } from './commands/senders.ts'
-import { serve } from './commands/serve.ts'
-import { version } from './commands/version.ts'
-import { readWords } from './commands/words.ts'
+import { accountCreate, accountList, init } from './cli/accounts.ts'
+import { appSet, appTag } from './cli/app-settings.ts'
+import { appCreate, appList } from './cli/apps.ts'
+import { type Command, CommandRefused } from './cli/command.ts'
+import { printHelp, printResult } from './cli/print.ts'
+import { keyCreate, keyList, keyRevoke, secretRotate } from './cli/keys.ts'
+import { licenses } from './cli/licenses.ts'
+import { masterKeyChange } from './cli/master-key.ts'
+import { memberInvite, memberResetPassword } from './cli/members.ts'
+import { messageExport, messageImport } from './cli/messages.ts'
+import { planSet, planShow } from './cli/plan.ts'
+import { senderAdd, senderBind, senderList, senderRemove, senderUnbind } from './cli/senders.ts'
+import { serve } from './cli/serve.ts'
+import { version } from './cli/version.ts'
+import { readWords } from './cli/words.ts'
 import { UsageError } from './config.ts'
-import { REHEARSAL_WORD } from './core/rehearsals/child.ts'
+import { REHEARSAL_WORD } from './deliveries/rehearsals/child.ts'
 import { StoreError } from './store/errors.ts'
 
 const COMMANDS: Command[] = [
@@ -75,7 +75,7 @@ async function main(words: string[]): Promise<number> {
 
 /** Loaded for itself: no other process reads templates on the thread that runs here. */
 async function rehearse(words: string[]): Promise<number> {
-  const { answerRehearsal } = await import('./core/rehearsals/process.ts')
+  const { answerRehearsal } = await import('./deliveries/rehearsals/process.ts')
   await answerRehearsal(words)
   return 0
 }

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { textOf } from './dashboard/pages.ts'
 import { startMailServer } from './mail/mail-server.ts'
 import { connect } from './mcp/outside.ts'
-import { type Begun, call, eventpost, eventpostJson, makeFolder, MANY_MS, startServer } from './commands/process.ts'
-import { cookieOf, postForm, turnOnTwoStep } from './commands/signing-in.ts'
+import { type Begun, call, eventpost, eventpostJson, makeFolder, MANY_MS, startServer } from './cli/process.ts'
+import { cookieOf, postForm, turnOnTwoStep } from './cli/signing-in.ts'
 import { BUILD_MS, ensureExecutable, EXECUTABLE } from './executable.ts'
 
 const ROOT = join(import.meta.dir, '..')

@@ -1,17 +1,17 @@
-/** The rules of the house: who imports whom, what lies where, how long a file is, and that the README says what is so. */
+/** The rules of the repository: who imports whom, what lies where, how long a file is, and that the README says what is so. */
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { COLLECT_BYTES } from '../src/api/collect.ts'
 import { readStub } from '../src/assets.ts'
 import { SETTINGS } from '../src/config.ts'
-import { MAX_BATCH_ITEMS } from '../src/core/collect-input.ts'
-import { FLOOD_LIMITS } from '../src/core/flood.ts'
+import { MAX_BATCH_ITEMS } from '../src/visits/collect-input.ts'
+import { FLOOD_LIMITS } from '../src/http/flood.ts'
 import { COSTLY_LIMIT } from '../src/mcp/costly.ts'
-import { type Limit, RATE_LIMITS } from '../src/core/limits.ts'
-import { SERVER_CHECKS } from '../src/core/mail-server-check.ts'
-import { SNIPPET_LIMITS } from '../src/core/snippet-limits.ts'
-import { makeSnippetPolicy, makeSnippetTag } from '../src/core/snippet-tag.ts'
+import { type Limit, RATE_LIMITS } from '../src/accounts/limits.ts'
+import { SERVER_CHECKS } from '../src/mail/mail-server-check.ts'
+import { SNIPPET_LIMITS } from '../src/visits/snippet-limits.ts'
+import { makeSnippetPolicy, makeSnippetTag } from '../src/visits/snippet-tag.ts'
 
 const ROOT = join(import.meta.dir, '..')
 
@@ -34,20 +34,23 @@ const TOP_LEVEL = [
 const IGNORED = ['.git', 'node_modules', 'dist']
 
 const EVERYTHING = null
-/** What each room, or file beside the rooms, may import besides itself. */
+/** What the domain is made of; docs, assets and what is above may not be imported by it. */
+const DOMAIN = ['core', 'store', 'accounts', 'people', 'events', 'visits', 'messages', 'deliveries', 'mail']
+/** What each module, or file beside the modules, may import besides itself. */
 const MAY_IMPORT: Record<string, string[] | null> = {
   main: EVERYTHING,
   server: EVERYTHING,
-  commands: EVERYTHING,
+  cli: EVERYTHING,
+  writer: ['store', 'events', 'deliveries'],
   config: ['core'],
   assets: [],
-  api: ['core', 'assets'],
-  mcp: ['core', 'docs'],
-  dashboard: ['core', 'assets', 'docs'],
-  operations: ['core'],
-  mail: ['core'],
+  api: [...DOMAIN, 'http', 'assets'],
+  mcp: [...DOMAIN, 'http', 'docs'],
+  dashboard: [...DOMAIN, 'http', 'assets', 'docs'],
+  http: ['core', 'store', 'accounts', 'people', 'events'],
+  ops: ['core'],
   docs: [],
-  core: ['store'],
+  ...Object.fromEntries(DOMAIN.map((module) => [module, [...DOMAIN, 'http']])),
   store: [],
   snippet: [],
 }
@@ -64,8 +67,8 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 const SOURCES = [...listFiles('src'), ...listFiles('snippet')]
 const CODE = SOURCES.filter((path) => /\.tsx?$/.test(path) && !path.endsWith('.d.ts'))
 
-/** `src/api/events.ts` is of the room api, `src/server.ts` of server. */
-const roomOf = (path: string): string => {
+/** `src/api/events.ts` is of the module api, `src/server.ts` of server. */
+const moduleOf = (path: string): string => {
   const [top = '', second = ''] = path.split('/')
   return top === 'src' ? second.replace(/\.tsx?$/, '') : top
 }
@@ -102,16 +105,16 @@ function mayImport(from: string, to: string): boolean {
   return allowed === EVERYTHING || from === to || (allowed?.includes(to) ?? false)
 }
 
-describe('the rooms', () => {
+describe('the modules', () => {
   test('are known', () => {
-    expect(CODE.map(roomOf).filter((room) => !(room in MAY_IMPORT))).toEqual([])
+    expect(CODE.map(moduleOf).filter((module) => !(module in MAY_IMPORT))).toEqual([])
     expect(CODE.length).toBeGreaterThan(50)
   })
 
   test('import what the table allows', () => {
     const wrong = CODE.flatMap((path) =>
       ownImportsOf(path)
-        .filter((imported) => !mayImport(roomOf(path), roomOf(imported)))
+        .filter((imported) => !mayImport(moduleOf(path), moduleOf(imported)))
         .map((imported) => `${path} imports ${imported}`),
     )
     expect(wrong).toEqual([])
@@ -126,7 +129,7 @@ describe('the rooms', () => {
 
   test('read no template on the thread that answers', () => {
     const loaded = loadedBy('src/main.ts')
-    expect(loaded).toContain('src/core/template-worker.ts')
+    expect(loaded).toContain('src/messages/template-worker.ts')
     expect(loaded.filter((path) => importsOf(path).includes('liquidjs'))).toEqual([])
     expect(loaded.filter((path) => read(path).includes('Bun.markdown.render('))).toEqual([])
     expect(loadedBy('src/mail/template-thread.ts').filter((path) => importsOf(path).includes('liquidjs'))).toHaveLength(
@@ -135,8 +138,8 @@ describe('the rooms', () => {
   })
 
   test('load no list of public suffixes into the thread that writes', () => {
-    const loaded = loadedBy('src/core/writer-thread.ts')
-    expect(loaded).toContain('src/core/links.ts')
+    const loaded = loadedBy('src/writer.ts')
+    expect(loaded).toContain('src/events/links.ts')
     expect(loaded.filter((path) => importsOf(path).includes('tldts'))).toEqual([])
     expect(loadedBy('src/main.ts').filter((path) => importsOf(path).includes('tldts'))).not.toEqual([])
   })
@@ -148,7 +151,7 @@ describe('the rooms', () => {
 
   test('keep SQLite to the store and its threads', () => {
     const wrong = CODE.filter((path) => importsOf(path).some((name) => /^(bun:sqlite|drizzle-orm)/.test(name)))
-    expect(wrong.filter((path) => roomOf(path) !== 'store')).toEqual([])
+    expect(wrong.filter((path) => moduleOf(path) !== 'store')).toEqual([])
   })
 })
 
@@ -179,7 +182,7 @@ describe('the pages', () => {
 })
 
 describe('the folders', () => {
-  test('at the top are those of the house', () => {
+  test('at the top are the known ones', () => {
     const found = readdirSync(ROOT).filter((name) => !IGNORED.includes(name))
     expect(found.filter((name) => !TOP_LEVEL.includes(name))).toEqual([])
   })

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type License, readLicenses } from '../src/assets.ts'
 import { dependencies, devDependencies, scripts } from '../package.json'
-import { eventpost, eventpostJson } from './commands/process.ts'
+import { eventpost, eventpostJson } from './cli/process.ts'
 
 const ROOT = join(import.meta.dir, '..')
 let parts: License[] = []

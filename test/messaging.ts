@@ -1,5 +1,5 @@
 /** Messages of a test server, and a sender that hands nothing over: what is due is claimed, judged and marked. */
-import { saveMessage, type SavedMessage } from '../src/core/messages.ts'
+import { saveMessage, type SavedMessage } from '../src/messages/messages.ts'
 import { isRefusal } from '../src/core/refusals.ts'
 import type { JudgeRecord } from '../src/store/judge-records.ts'
 import type { DeliveryRow, DeliveryWork, MailSettings, MessageContent } from '../src/store/message-types.ts'

@@ -1,11 +1,11 @@
 /** What is answered where the service fails, the client goes away, or too many come at once, whatever the door. */
 import { describe, expect, test } from 'bun:test'
-import { createLog } from '../src/operations/log.ts'
-import { createMetrics } from '../src/operations/metrics.ts'
+import { createLog } from '../src/ops/log.ts'
+import { createMetrics } from '../src/ops/metrics.ts'
 import { createServer, MOST_REPORTS, MOST_REQUESTS } from '../src/server.ts'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
 import { useClosing } from './closing.ts'
-import { keepOutput } from './operations/keep-output.ts'
+import { keepOutput } from './ops/keep-output.ts'
 import {
   BASE_URL,
   BATCH,

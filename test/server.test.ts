@@ -1,8 +1,8 @@
 /** What every answer has in common, whatever the door: the shape of refusals, headers, ids, and who asks. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
-import { setPasswordByLink } from '../src/core/members.ts'
-import { hashPassword } from '../src/core/passwords.ts'
+import { setPasswordByLink } from '../src/accounts/members.ts'
+import { hashPassword } from '../src/accounts/passwords.ts'
 import { useClosing } from './closing.ts'
 import {
   API,

@@ -1,13 +1,13 @@
 import { Elysia } from 'elysia'
-import { noteEventWithoutEmail, noteRefusedCall } from '../core/activation.ts'
-import { BatchAnswer } from '../core/answer-schemas.ts'
-import { readEventInput } from '../core/event-input.ts'
-import { recordEvent, type RecordedEvent, warnOfLink, warnOfNames } from '../core/events.ts'
+import { noteEventWithoutEmail, noteRefusedCall } from '../events/activation.ts'
+import { BatchAnswer } from '../http/answer-schemas.ts'
+import { readEventInput } from '../events/event-input.ts'
+import { recordEvent, type RecordedEvent, warnOfLink, warnOfNames } from '../events/events.ts'
 import { warnOfUnknown } from '../core/field-readers.ts'
 import { MAX_BATCH_EVENTS } from '../core/field-limits.ts'
-import { replayOf } from '../core/idempotency.ts'
+import { replayOf } from '../http/idempotency.ts'
 import { isJsonObject, warnOfRepeated } from '../core/json.ts'
-import { rateLimitHeaders } from '../core/limits.ts'
+import { rateLimitHeaders } from '../accounts/limits.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
 import {
@@ -19,15 +19,15 @@ import {
   refusalBody,
   withWarnings,
 } from '../core/refusals.ts'
-import { BatchInput } from '../core/schemas.ts'
-import { refuseWrite, takeForKey, type TakenFor } from '../core/write-limits.ts'
-import { answer, refusalAnswer } from './answers.ts'
-import { BATCH_BYTES, readJsonList } from './body.ts'
-import { authenticate, type Call, readItem, type Refused } from './call.ts'
+import { BatchInput } from '../http/schemas.ts'
+import { refuseWrite, takeForKey, type TakenFor } from '../accounts/write-limits.ts'
+import { answer, refusalAnswer } from '../http/answers.ts'
+import { BATCH_BYTES, readJsonList } from '../http/body.ts'
+import { authenticate, type Call, readItem, type Refused } from '../http/call.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
-import { remainingHeaders, settleLimit, uncountedAnswer } from './limited.ts'
-import { type Begun, findKeyFault, type Once, REPLAYED } from './once.ts'
+import { remainingHeaders, settleLimit, uncountedAnswer } from '../http/limited.ts'
+import { type Begun, findKeyFault, type Once, REPLAYED } from '../http/once.ts'
 
 type Event = Call<Extract<ReturnType<typeof readEventInput>, { input: unknown }>['input']>
 type Batch = Pick<Event, 'access' | 'body' | 'warnings'> & { items: Item[] }

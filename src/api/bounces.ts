@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
-import { reportBounce } from '../core/bounces.ts'
+import { reportBounce } from '../people/bounces.ts'
 import type { Parts } from '../core/parts.ts'
 import { isRefusal, refuse, warnOfSending, withWarnings } from '../core/refusals.ts'
-import { readBytes } from '../core/request-bytes.ts'
-import { answer, refusalAnswer } from './answers.ts'
+import { readBytes } from '../http/request-bytes.ts'
+import { answer, refusalAnswer } from '../http/answers.ts'
 
 const REPORT_BYTES = 16 * 1024
 const SIGNATURE = 'eventpost-signature'

@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia'
-import { collectBatch } from '../core/collect.ts'
+import { collectBatch } from '../visits/collect.ts'
 import { parseJsonObject } from '../core/json.ts'
 import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
-import { readBytes } from '../core/request-bytes.ts'
-import { factsOf } from '../core/request-facts.ts'
-import { createAnswer, refusalAnswer } from './answers.ts'
+import { readBytes } from '../http/request-bytes.ts'
+import { factsOf } from '../http/request-facts.ts'
+import { createAnswer, refusalAnswer } from '../http/answers.ts'
 
 export const COLLECT_PATH = '/c'
 export const COLLECT_BYTES = 32 * 1024

@@ -1,8 +1,8 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
-import { ContactRecord, ErrorAnswer, EventRecord, FieldErrorItem, WarningItem } from '../core/answer-schemas.ts'
+import { ContactRecord, ErrorAnswer, EventRecord, FieldErrorItem, WarningItem } from '../http/answer-schemas.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../core/refusals.ts'
 import type { Example } from './examples.ts'
-import { MAX_IDEMPOTENCY_KEY_CHARACTERS } from './once.ts'
+import { MAX_IDEMPOTENCY_KEY_CHARACTERS } from '../http/once.ts'
 
 type Described = {
   summary: string

@@ -1,5 +1,5 @@
 import { assetUrl, ICON } from '../assets.ts'
-import { factsOf } from '../core/request-facts.ts'
+import { factsOf } from '../http/request-facts.ts'
 import { callMarkdown, type Operation } from './docs-calls.ts'
 import { STYLE } from './docs-style.ts'
 import type { OpenApi } from './openapi.ts'

@@ -1,15 +1,15 @@
-import type { EventSender } from '../core/access.ts'
-import { readEventInput } from '../core/event-input.ts'
-import { textOf } from '../core/event-texts.ts'
-import { recordEventText, type RecordedEvent, warnOfNames } from '../core/events.ts'
+import type { EventSender } from '../accounts/access.ts'
+import { readEventInput } from '../events/event-input.ts'
+import { textOf } from '../events/event-texts.ts'
+import { recordEventText, type RecordedEvent, warnOfNames } from '../events/events.ts'
 import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
 import { withWarnings } from '../core/refusals.ts'
-import { peekForKey, settleTaken, takeForKey } from '../core/write-limits.ts'
-import { answer, refusalAnswer } from './answers.ts'
-import { type Arrived, readArrived } from './call.ts'
-import { settleLimit } from './limited.ts'
-import { hasKey } from './once.ts'
+import { peekForKey, settleTaken, takeForKey } from '../accounts/write-limits.ts'
+import { answer, refusalAnswer } from '../http/answers.ts'
+import { type Arrived, readArrived } from '../http/call.ts'
+import { settleLimit } from '../http/limited.ts'
+import { hasKey } from '../http/once.ts'
 
 /** Of all keys at once: what turns out to be refused takes no more places in the queue of writes than these. */
 export const MOST_TEXTS = 500
@@ -19,7 +19,7 @@ export const SPARE_EVENTS = 1_000
 type Answering = Promise<Response | null> | null
 
 /**
- * The usual event (spec 2.4, 4.1): it goes to the writing thread as it came (core/event-texts.ts). null, at once or later,
+ * The usual event (spec 2.4, 4.1): it goes to the writing thread as it came (events/event-texts.ts). null, at once or later,
  * where it must be read here: then nothing of it is counted, and nothing was saved.
  */
 export function createTextWay(parts: Parts): (request: Request, arrived: Arrived) => Answering {

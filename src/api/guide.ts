@@ -1,9 +1,9 @@
 /** What holds for every call, in words, made from the tables that the service itself runs on (spec 7, 8, 9). */
-import { ERROR_CODES } from '../core/answer-schemas.ts'
-import { FLOOD_LIMITS } from '../core/flood.ts'
-import { type Limit, RATE_LIMITS } from '../core/limits.ts'
+import { ERROR_CODES } from '../http/answer-schemas.ts'
+import { FLOOD_LIMITS } from '../http/flood.ts'
+import { type Limit, RATE_LIMITS } from '../accounts/limits.ts'
 import { REFUSALS } from '../core/refusals.ts'
-import { BATCH_BYTES, BODY_BYTES } from './body.ts'
+import { BATCH_BYTES, BODY_BYTES } from '../http/body.ts'
 import { row, table } from './markdown.ts'
 
 /** Markdown with second-level headings. */

@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia'
 import type { Parts } from '../core/parts.ts'
-import { answer } from './answers.ts'
+import { answer } from '../http/answers.ts'
 import { batchRoutes } from './batch.ts'
 import { contactRoutes } from './contacts.ts'
 import { docsPage } from './docs-page.ts'
 import { eventRoutes } from './events.ts'
-import { createOnce } from './once.ts'
+import { createOnce } from '../http/once.ts'
 import { createOpenApi } from './openapi.ts'
 
 export const API_PREFIX = '/api/v1'

@@ -1,9 +1,9 @@
-import type { Access, AppRow } from '../core/access.ts'
-import { findApp } from '../core/apps.ts'
+import type { Access, AppRow } from '../accounts/access.ts'
+import { findApp } from '../accounts/apps.ts'
 import type { Parts } from '../core/parts.ts'
-import { readParameters } from '../core/queries.ts'
+import { readParameters } from '../http/queries.ts'
 import { type FieldError, refuse, refuseFields } from '../core/refusals.ts'
-import { authenticate, type Refused } from './call.ts'
+import { authenticate, type Refused } from '../http/call.ts'
 
 type Read<T> = (query: Record<string, string>) => { input: T } | { errors: FieldError[] }
 

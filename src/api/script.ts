@@ -1,10 +1,10 @@
 import { Elysia } from 'elysia'
 import type { Script } from '../assets.ts'
-import { noteScriptLoad } from '../core/activation.ts'
+import { noteScriptLoad } from '../events/activation.ts'
 import type { Parts } from '../core/parts.ts'
 import { refuse } from '../core/refusals.ts'
-import { pinnedScriptPath, scriptHash } from '../core/snippet-tag.ts'
-import { refusalAnswer } from './answers.ts'
+import { pinnedScriptPath, scriptHash } from '../visits/snippet-tag.ts'
+import { refusalAnswer } from '../http/answers.ts'
 
 /** An hour, so that a mended script reaches everyone the same day, and nobody waits for the question. */
 const SHORTLY = 'public, max-age=3600, stale-while-revalidate=86400'

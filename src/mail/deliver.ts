@@ -6,12 +6,12 @@ import {
   type JudgeRecord,
   type UnfitEvent,
   whenToGiveUp,
-} from '../core/deliveries.ts'
-import type { RenderedMail } from '../core/mailer.ts'
+} from '../deliveries/deliveries.ts'
+import type { RenderedMail } from './mailer.ts'
 import { publicId } from '../core/public-ids.ts'
-import { judgeFault } from '../core/template-faults.ts'
-import type { TemplateFault } from '../core/templates.ts'
-import { unsubscribeUrl } from '../core/unsubscribe.ts'
+import { judgeFault } from '../messages/template-faults.ts'
+import type { TemplateFault } from '../messages/templates.ts'
+import { unsubscribeUrl } from '../people/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
 import { handOver } from './hand-over.ts'
 import { claimOf, type Delivered, type DeliverParts, done, endOf, fail, putOff, retry, skip } from './marks.ts'

@@ -1,5 +1,5 @@
 /** Claims what is due and has it delivered, a few side by side. */
-import type { DeliveryWork } from '../core/deliveries.ts'
+import type { DeliveryWork } from '../deliveries/deliveries.ts'
 import { publicId } from '../core/public-ids.ts'
 import { deliver } from './deliver.ts'
 import { createHeldApps } from './held-apps.ts'

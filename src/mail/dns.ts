@@ -1,6 +1,6 @@
-/** Asks name servers, for the checks of the sender's domain (core/sender-checks.ts). */
+/** Asks name servers, for the checks of the sender's domain (accounts/sender-checks.ts). */
 import { Resolver } from 'node:dns/promises'
-import type { ResolveTxt } from '../core/sender-checks.ts'
+import type { ResolveTxt } from '../accounts/sender-checks.ts'
 
 /** A page waits for it. */
 const ANSWER_MS = 3_000

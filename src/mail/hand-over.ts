@@ -1,7 +1,7 @@
 /** A mail goes to its server, and what that answered is written down (messages.md, Sending). */
-import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord, type Marked } from '../core/deliveries.ts'
+import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord, type Marked } from '../deliveries/deliveries.ts'
 import { publicId } from '../core/public-ids.ts'
-import type { SenderProblem } from '../core/senders.ts'
+import type { SenderProblem } from '../accounts/senders.ts'
 import type { Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOff, retry } from './marks.ts'

@@ -1,5 +1,5 @@
 /** Emails that were handed over, or are just being, and that their mail server has not answered yet. */
-import type { HandedAbout } from '../core/mailer.ts'
+import type { HandedAbout } from './mailer.ts'
 
 export type Handed = ReturnType<typeof createHanded>
 

@@ -1,5 +1,5 @@
 /** The body of an email as HTML. Styles are on the elements, because many mail programs read nothing else. */
-import { showValues } from '../core/templates.ts'
+import { showValues } from '../messages/templates.ts'
 import type { Look } from './look.ts'
 import { findButton, type MarkdownChild, MarkdownLimit, type MarkdownNode } from './markdown.ts'
 

@@ -1,7 +1,7 @@
 /** Which links a mail carries (messages.md, Link rule; spec 1.5, 6). */
-import { ownHosts } from '../core/app-hosts.ts'
-import { linkableUrl } from '../core/links.ts'
-import { splitValues } from '../core/templates.ts'
+import { ownHosts } from '../accounts/app-hosts.ts'
+import { linkableUrl } from '../events/links.ts'
+import { splitValues } from '../messages/templates.ts'
 
 /** What decides about links: the app's own hosts, its home page, and the addresses that are ours to give. */
 export type LinkFacts = { hosts: readonly string[]; homeUrl: string | null; unsubscribeUrl: string }

@@ -3,7 +3,7 @@
  * nested input quadratic: so each call leaves a number behind, and the tree is written out once, at the end.
  */
 
-import { showValues } from '../core/templates.ts'
+import { showValues } from '../messages/templates.ts'
 
 type BlockKind = 'paragraph' | 'blockquote' | 'code' | 'hr' | 'table' | 'thead' | 'tbody' | 'tr'
 type InlineKind = 'strong' | 'emphasis' | 'strikethrough' | 'codespan'

@@ -1,7 +1,7 @@
 /** What the sender writes about a delivery: always under its claim, so that it means nothing once somebody else holds it. */
-import { type DeliveryWork, type JudgeRecord, type Marked, readRecord, whenToGiveUp } from '../core/deliveries.ts'
+import { type DeliveryWork, type JudgeRecord, type Marked, readRecord, whenToGiveUp } from '../deliveries/deliveries.ts'
 import type { Parts } from '../core/parts.ts'
-import type { Senders } from '../core/senders.ts'
+import type { Senders } from '../accounts/senders.ts'
 import type { Breaker } from './breaker.ts'
 import type { NoteServer } from './provider.ts'
 import type { Handed } from './handed.ts'

@@ -1,9 +1,9 @@
 /** A mail to a member about their own sign-in: no message of an app, and no delivery. */
 import type { Mailbox } from '../core/mail-addresses.ts'
-import type { NoticeResult } from '../core/mailer.ts'
-import type { Notice } from '../core/notices.ts'
+import type { NoticeResult } from './mailer.ts'
+import type { Notice } from '../accounts/notices.ts'
 import type { Clock } from '../core/parts.ts'
-import type { MailSettings } from '../core/sender-settings.ts'
+import type { MailSettings } from '../accounts/sender-settings.ts'
 import { composeMail } from './compose.ts'
 import { layOutHtml, layOutText } from './layout.ts'
 import { findLook } from './look.ts'

@@ -32,7 +32,7 @@ export const isPlea = ({ code }: Pick<Refused, 'code'>): boolean => code === 421
 const isSenderRefused = (refused: Refused): boolean =>
   refused.about === 'sender' && !isPlea(refused) && !isLoginRefused(refused)
 
-/** The code that is kept of what became of a mail (core/reason-words.ts says it in words). */
+/** The code that is kept of what became of a mail (deliveries/reason-words.ts says it in words). */
 export const reasonOf = (outcome: Outcome): string => {
   if (outcome.is === 'refused') return `${isSenderRefused(outcome) ? 'from' : 'smtp'}_${outcome.code}`
   return 'reason' in outcome ? outcome.reason : outcome.is

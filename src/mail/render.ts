@@ -1,7 +1,7 @@
 /** From the words of a message and the facts of one delivery to an email that can be read. */
-import type { MailFacts, MailWords, RenderedMail } from '../core/mailer.ts'
-import { cleanText, makeTemplateScope, RENDER_MS } from '../core/template-scope.ts'
-import { fillTemplate, showValues, type TemplateFault } from '../core/templates.ts'
+import type { MailFacts, MailWords, RenderedMail } from './mailer.ts'
+import { cleanText, makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
+import { fillTemplate, showValues, type TemplateFault } from '../messages/templates.ts'
 import { type BodyLinks, renderHtmlBody } from './html-body.ts'
 import { layOutHtml, layOutText } from './layout.ts'
 import { findLook } from './look.ts'

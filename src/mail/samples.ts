@@ -1,13 +1,13 @@
 /** A message for one person and event, as a mail: for sending, for the preview and for the test alike. */
-import type { EventRow } from '../core/events.ts'
+import type { EventRow } from '../events/events.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
-import { mailFactsOf, mailWordsOf, type RenderedMail, type Sample } from '../core/mailer.ts'
-import type { TemplateWorker } from '../core/template-worker.ts'
-import type { TemplateFault } from '../core/templates.ts'
+import { mailFactsOf, mailWordsOf, type RenderedMail, type Sample } from './mailer.ts'
+import type { TemplateWorker } from '../messages/template-worker.ts'
+import type { TemplateFault } from '../messages/templates.ts'
 import { type ComposedMail, composeMail } from './compose.ts'
 import type { Route } from './routes.ts'
 
-/** `url` is where the person unsubscribes. `how`: see core/template-worker.ts. */
+/** `url` is where the person unsubscribes. `how`: see messages/template-worker.ts. */
 export function renderSample(
   templates: TemplateWorker,
   sample: Sample,

@@ -1,9 +1,9 @@
 /** The loop that takes due deliveries out (messages.md, Sending): claims a few, delivers them side by side, sleeps. */
 import { readSmtpUrl } from '../core/mail-addresses.ts'
-import type { Mailer } from '../core/mailer.ts'
+import type { Mailer } from './mailer.ts'
 import type { Parts } from '../core/parts.ts'
 import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
-import { createSenders } from '../core/senders.ts'
+import { createSenders } from '../accounts/senders.ts'
 import { createBreaker } from './breaker.ts'
 import { createGuardedDial, type Dial } from './dial.ts'
 import { createDispatch, type DispatchParts } from './dispatch.ts'

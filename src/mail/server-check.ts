@@ -1,7 +1,7 @@
 /** Whether a mail server can be reached and takes the login, found out before a mail fails. */
 import type { Socket } from 'node:net'
 import type { SmtpServer } from '../core/mail-addresses.ts'
-import type { ServerCheck } from '../core/mailer.ts'
+import type { ServerCheck } from './mailer.ts'
 import { type Dial, dialAny } from './dial.ts'
 import { loadConnection } from './nodemailer.ts'
 import { type Outcome, reasonOf, replyOf } from './provider.ts'
@@ -9,7 +9,7 @@ import { connect, connectionOptions, readConnectError, SMTP_LIMITS, type SmtpLim
 
 /**
  * Altogether, because somebody waits for it: a server that is silent, and one that never comes to an end. Below the time
- * after which a connection on which nothing is said is closed (commands/serve.ts).
+ * after which a connection on which nothing is said is closed (cli/serve.ts).
  */
 export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, connectMs: 6_000, answerMs: 6_000, mailMs: 7_000 }
 

@@ -1,8 +1,8 @@
-/** The thread that renders what members write. Each request is one text with one answer; see core/template-worker.ts. */
-import type { MailFacts, MailWords } from '../core/mailer.ts'
-import { makeTemplateScope, RENDER_MS } from '../core/template-scope.ts'
-import type { CountedFault, FromTemplates, Inspection, ToTemplates, TrialResult } from '../core/template-worker.ts'
-import { fillTemplate, findTemplateProblems, listUsedProperties, type TemplateFault } from '../core/templates.ts'
+/** The thread that renders what members write. Each request is one text with one answer; see messages/template-worker.ts. */
+import type { MailFacts, MailWords } from './mailer.ts'
+import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
+import type { CountedFault, FromTemplates, Inspection, ToTemplates, TrialResult } from '../messages/template-worker.ts'
+import { fillTemplate, findTemplateProblems, listUsedProperties, type TemplateFault } from '../messages/templates.ts'
 import { cleanSource } from './markdown.ts'
 import { renderMail } from './render.ts'
 

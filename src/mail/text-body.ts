@@ -1,5 +1,5 @@
 /** The body of an email as plain text, from the same Markdown as the HTML. */
-import { showValues } from '../core/templates.ts'
+import { showValues } from '../messages/templates.ts'
 import { BODY_CHARACTERS, type BodyLinks } from './html-body.ts'
 import { findButton, type MarkdownChild, MarkdownLimit, type MarkdownNode } from './markdown.ts'
 

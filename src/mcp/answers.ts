@@ -1,5 +1,5 @@
 import { type Refusal, refusalBody, REFUSALS } from '../core/refusals.ts'
-import { factsOf } from '../core/request-facts.ts'
+import { factsOf } from '../http/request-facts.ts'
 
 /** JSON-RPC's codes, and the one of MCP for a revision that is not served. */
 export const PARSE_ERROR = -32_700

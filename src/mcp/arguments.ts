@@ -1,11 +1,11 @@
 /** From the arguments of a reading tool to clean input, by the readers of the API's queries. */
-import type { Access, AppRow } from '../core/access.ts'
-import { findApp } from '../core/apps.ts'
+import type { Access, AppRow } from '../accounts/access.ts'
+import { findApp } from '../accounts/apps.ts'
 import { type Body, readAddress, readAppId } from '../core/field-readers.ts'
-import type { MessageRow } from '../core/messages.ts'
+import type { MessageRow } from '../messages/messages.ts'
 import type { Parts } from '../core/parts.ts'
 import { readPublicId } from '../core/public-ids.ts'
-import { type Query, refuseUnknown } from '../core/queries.ts'
+import { type Query, refuseUnknown } from '../http/queries.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
 /** As a query would say it. Models send null for what they leave out. */

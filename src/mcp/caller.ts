@@ -1,7 +1,7 @@
 import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js'
-import type { Access } from '../core/access.ts'
+import type { Access } from '../accounts/access.ts'
 import type { Refusal, Warning } from '../core/refusals.ts'
-import type { RequestFacts } from '../core/request-facts.ts'
+import type { RequestFacts } from '../http/request-facts.ts'
 import type { Narrowing } from './narrowing.ts'
 
 /** Who calls, and all that a call may know of its request: the server is shared, and nothing else is the request's own. */

@@ -1,4 +1,4 @@
-import type { Access } from '../core/access.ts'
+import type { Access } from '../accounts/access.ts'
 import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuseLimited } from '../core/refusals.ts'
 

@@ -1,12 +1,12 @@
 /** Everything that may be wrong with a request before its message is looked at, in the order of mcp.md. */
 import { isJsonContentType } from '@modelcontextprotocol/sdk/shared/mediaType.js'
-import type { Access } from '../core/access.ts'
-import { readBearer } from '../core/api-keys.ts'
-import { createKnownHosts, isOwnOrigin } from '../core/known-hosts.ts'
+import type { Access } from '../accounts/access.ts'
+import { readBearer } from '../accounts/api-keys.ts'
+import { createKnownHosts, isOwnOrigin } from '../http/known-hosts.ts'
 import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse, refuseLimited } from '../core/refusals.ts'
-import { factsOf } from '../core/request-facts.ts'
-import { readBytes } from '../core/request-bytes.ts'
+import { factsOf } from '../http/request-facts.ts'
+import { readBytes } from '../http/request-bytes.ts'
 import { refusalError } from './answers.ts'
 
 /** The largest message taken. */

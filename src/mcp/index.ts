@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { openLate } from '../core/open-late.ts'
-import { factsOf } from '../core/request-facts.ts'
+import { factsOf } from '../http/request-facts.ts'
 import { acceptedAnswer, messageAnswer, refusalError } from './answers.ts'
 import { createGuard, type GuardParts } from './guard.ts'
 import { narrowAccess, readNarrowing } from './narrowing.ts'

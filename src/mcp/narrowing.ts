@@ -1,4 +1,4 @@
-import type { Access } from '../core/access.ts'
+import type { Access } from '../accounts/access.ts'
 import { quoteName } from '../core/json.ts'
 import { type FieldError, type Refusal, refuseFields } from '../core/refusals.ts'
 

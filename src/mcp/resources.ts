@@ -4,7 +4,7 @@ import {
   type Resource,
   type ResourceTemplate,
 } from '@modelcontextprotocol/sdk/types.js'
-import { findApp } from '../core/apps.ts'
+import { findApp } from '../accounts/apps.ts'
 import type { Parts } from '../core/parts.ts'
 import { DOC_PAGES, writeDocPage } from '../docs/index.ts'
 import type { Caller } from './caller.ts'

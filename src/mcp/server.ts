@@ -12,7 +12,7 @@ import {
   McpError,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { findNamedApp } from '../core/apps.ts'
+import { findNamedApp } from '../accounts/apps.ts'
 import { errorCode, isRefusal, type Refusal, refusalBody } from '../core/refusals.ts'
 import { VERSION } from '../core/version.ts'
 import { type Caller, callerOf } from './caller.ts'

@@ -16,7 +16,7 @@ export const STORED_FIELDS_BYTES = 16 * 1024
 export type ContactStatus = 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'
 export type KeyScope = 'standard' | 'ingest' | 'manage'
 
-/** What a member may do in an account: see core/members.ts. */
+/** What a member may do in an account: see accounts/members.ts. */
 export type Role = 'owner' | 'editor' | 'viewer'
 
 /** Why a write was not done; nothing of it was saved, but with `commit_unconfirmed` that is not known. */

@@ -7,9 +7,9 @@ import type { Timeline } from './timeline.ts'
 const USAGE_KEPT_S = 3_600
 /** A form is sent again within the life of the page that holds it. */
 const FORM_MS = 48 * 3_600_000
-/** Well after a session has ended by itself (core/sessions.ts), so that a clock that is a day wrong ends none. */
+/** Well after a session has ended by itself (accounts/sessions.ts), so that a clock that is a day wrong ends none. */
 const IDLE_MS = 72 * 3_600_000
-/** A secret that was rotated out works for 24 hours (core/identity.ts); a day more, for the same reason. */
+/** A secret that was rotated out works for 24 hours (accounts/identity.ts); a day more, for the same reason. */
 const RETIRED_MS = 48 * 3_600_000
 /** So long a set-up of the second step waits for its first code. */
 const SETUP_MS = 3_600_000

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 
 /** Threads, by their files in src. The one that writes is begun by core, which knows how to read what comes as text. */
 export const [WRITER_THREAD, CHECKPOINT_THREAD, TEMPLATE_THREAD] = [
-  'core/writer-thread.ts',
+  'writer.ts',
   'store/checkpoint-thread.ts',
   'mail/template-thread.ts',
 ] as const

@@ -1,8 +1,8 @@
 /** POST /c: for whom a site may speak, which pages may send, and who is added (spec 2.6, 3.1; snippet.md). */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { rotateIdentitySecret } from '../../src/core/accounts.ts'
-import { signEmail } from '../../src/core/identity.ts'
-import { readSnippetSettings, saveSnippetSettings } from '../../src/core/snippet-settings.ts'
+import { rotateIdentitySecret } from '../../src/accounts/accounts.ts'
+import { signEmail } from '../../src/accounts/identity.ts'
+import { readSnippetSettings, saveSnippetSettings } from '../../src/visits/snippet-settings.ts'
 import { useClosing } from '../closing.ts'
 import { type Answer, DAY, type Options, type TestServer } from '../helper.ts'
 import { codeOf, no } from './expected.ts'

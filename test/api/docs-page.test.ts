@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { docsPage } from '../../src/api/docs-page.ts'
 import type { OpenApi } from '../../src/api/openapi.ts'
-import { ERROR_CODES } from '../../src/core/answer-schemas.ts'
-import { noteFacts } from '../../src/core/request-facts.ts'
-import * as schemas from '../../src/core/schemas.ts'
+import { ERROR_CODES } from '../../src/http/answer-schemas.ts'
+import { noteFacts } from '../../src/http/request-facts.ts'
+import * as schemas from '../../src/http/schemas.ts'
 import { API, type Answer, createTestServer, type TestServer } from '../helper.ts'
 
 let server: TestServer

@@ -1,8 +1,8 @@
 /** Events that the writing thread reads: nobody outside can tell by which way theirs went, but for the time it takes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { MOST_TEXTS, SPARE_EVENTS } from '../../src/api/event-texts.ts'
-import { MAX_SENDER_APPS } from '../../src/core/access.ts'
-import { MAX_TEXT_BYTES } from '../../src/core/event-texts.ts'
+import { MAX_SENDER_APPS } from '../../src/accounts/access.ts'
+import { MAX_TEXT_BYTES } from '../../src/events/event-texts.ts'
 import type { Store } from '../../src/store/store.ts'
 import {
   type Answer,

@@ -3,9 +3,9 @@ import SwaggerParser from '@apidevtools/swagger-parser'
 import { FormatRegistry, type TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { EXAMPLES } from '../../src/api/examples.ts'
-import * as answers from '../../src/core/answer-schemas.ts'
+import * as answers from '../../src/http/answer-schemas.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
-import * as schemas from '../../src/core/schemas.ts'
+import * as schemas from '../../src/http/schemas.ts'
 import { API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
 
 if (!FormatRegistry.Has('date-time')) FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)))

@@ -1,8 +1,8 @@
 /** What the browser script sends, as the tests of POST /c make it. */
 import { expect } from 'bun:test'
 import { type Account, type Answer, createTestServer, EVENTS, type Options, type TestServer } from '../helper.ts'
-import { signEmail } from '../../src/core/identity.ts'
-import type { AppRow } from '../../src/core/access.ts'
+import { signEmail } from '../../src/accounts/identity.ts'
+import type { AppRow } from '../../src/accounts/access.ts'
 
 export const ORIGIN = 'https://app.first.example'
 

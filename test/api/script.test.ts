@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { Elysia } from 'elysia'
 import { scriptRoutes } from '../../src/api/script.ts'
-import { pinnedScriptPath } from '../../src/core/snippet-tag.ts'
+import { pinnedScriptPath } from '../../src/visits/snippet-tag.ts'
 import { readScript } from '../../src/assets.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 

@@ -6,7 +6,7 @@
 import { Database } from 'bun:sqlite'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
-import { signEmail } from '../../src/core/identity.ts'
+import { signEmail } from '../../src/accounts/identity.ts'
 import { hasWrk, type Kind, type Load, type People, sendLoad, type Target } from './load.ts'
 import { createFolder, EXECUTABLE, residentMb, runJson, type Service, startService, waitForRest } from './service.ts'
 

@@ -4,8 +4,8 @@
  * SEED_PEOPLE make a smaller one.
  */
 import { existsSync, rmSync } from 'node:fs'
-import { createAccount, createApp } from '../../src/core/accounts.ts'
-import { hashPassword } from '../../src/core/passwords.ts'
+import { createAccount, createApp } from '../../src/accounts/accounts.ts'
+import { hashPassword } from '../../src/accounts/passwords.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { openStore } from '../../src/store/store.ts'
 import { SEEDED, type Seeded, seededFile } from './seeded.ts'

@@ -1,7 +1,7 @@
 /** The live feed in a real Chromium: what comes is shown, and what is being read stays where it is. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
-import { MOST_WATCHERS } from '../../src/core/feed.ts'
+import { MOST_WATCHERS } from '../../src/events/feed.ts'
 import { EVENTS } from '../helper.ts'
 import { hasChromium, openChromium, serveTest, signIn } from './chromium.ts'
 import { HOSTILE, SLY } from './seed.ts'

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { signEmail } from '../../src/core/identity.ts'
+import { signEmail } from '../../src/accounts/identity.ts'
 import { addPerson, report, send } from '../api/reports.ts'
-import { call, makeFolder, startServer } from '../commands/process.ts'
+import { call, makeFolder, startServer } from '../cli/process.ts'
 import { DAY } from '../helper.ts'
 import { hasChromium, openChromium, PASSWORD, serveTest, signIn } from './chromium.ts'
 

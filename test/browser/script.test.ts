@@ -1,7 +1,7 @@
 /** What the scripts of the dashboard add in a real Chromium, and that they cost no page its place or its weight. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
-import { createApp } from '../../src/core/accounts.ts'
+import { createApp } from '../../src/accounts/accounts.ts'
 import { hasChromium, openChromium, PASSWORD, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents } from './seed.ts'
 

@@ -1,7 +1,7 @@
 /** The way through joining further accounts, and the list of all that somebody is in. */
 import type { Page } from 'playwright-core'
-import { createAccount, createApp } from '../../src/core/accounts.ts'
-import { inviteMember } from '../../src/core/members.ts'
+import { createAccount, createApp } from '../../src/accounts/accounts.ts'
+import { inviteMember } from '../../src/accounts/members.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 import { HOSTILE } from './seed.ts'
 

@@ -1,6 +1,6 @@
 /** The way through what an app's owner sets, and through what Activation says of what went wrong. */
 import type { Page } from 'playwright-core'
-import { signEmail } from '../../src/core/identity.ts'
+import { signEmail } from '../../src/accounts/identity.ts'
 import { addPerson, page as pageView, report, send } from '../api/reports.ts'
 import { EVENTS } from '../helper.ts'
 import type { Served } from './chromium.ts'

@@ -1,8 +1,8 @@
 /** The way through the second step of signing in: set up, turned on, asked for, and off again by a link. The last of all. */
 import type { Page } from 'playwright-core'
-import { resetPassword } from '../../src/core/members.ts'
-import { SIGN_IN_DELAYS } from '../../src/core/sign-in-tries.ts'
-import { codeAt, STEP_MS } from '../dashboard/authenticator.ts'
+import { resetPassword } from '../../src/accounts/members.ts'
+import { SIGN_IN_DELAYS } from '../../src/accounts/sign-in-tries.ts'
+import { codeAt, STEP_MS } from '../dashboard/access/authenticator.ts'
 import { PASSWORD, type Served } from './chromium.ts'
 
 type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }

@@ -1,6 +1,6 @@
 /** The way through every page, for the pictures and for the tests that look at all of them. */
 import type { Page } from 'playwright-core'
-import { createSetupToken } from '../../src/core/accounts.ts'
+import { createSetupToken } from '../../src/accounts/accounts.ts'
 import { ADA, seedEvents } from './seed.ts'
 import { ACCOUNT_STEPS } from './walk-accounts.ts'
 import { ACTIVATION_STEPS, APP_STEPS } from './walk-app.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { PREVIOUS_SECRET_VALID_MS, signEmail, verifyIdentity } from '../../src/core/identity.ts'
+import { PREVIOUS_SECRET_VALID_MS, signEmail, verifyIdentity } from '../../src/accounts/identity.ts'
 import { type Clock, expiryNow, systemClock } from '../../src/core/parts.ts'
 
 const DAY = PREVIOUS_SECRET_VALID_MS

@@ -1,8 +1,8 @@
 /** A browser as far as cookies and forms go, and members to use it. */
-import type { AppRow } from '../../src/core/access.ts'
-import { createAccount } from '../../src/core/accounts.ts'
-import { acceptInvitation, inviteMember, type Role, setPasswordByLink } from '../../src/core/members.ts'
-import { hashPassword } from '../../src/core/passwords.ts'
+import type { AppRow } from '../../src/accounts/access.ts'
+import { createAccount } from '../../src/accounts/accounts.ts'
+import { acceptInvitation, inviteMember, type Role, setPasswordByLink } from '../../src/accounts/members.ts'
+import { hashPassword } from '../../src/accounts/passwords.ts'
 import { openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 
 export const PASSWORD = 'correct horse battery'

@@ -7,8 +7,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { makeSnippetTag } from '../../src/core/snippet-tag.ts'
-import { type Begun, eventpostJson, makeFolder, startServer } from '../commands/process.ts'
+import { makeSnippetTag } from '../../src/visits/snippet-tag.ts'
+import { type Begun, eventpostJson, makeFolder, startServer } from '../cli/process.ts'
 import type { Eventpost } from './eventpost.ts'
 import { startSite } from './site.ts'
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { makeFolder, type Running, setUp, startServer } from '../commands/process.ts'
+import { makeFolder, type Running, setUp, startServer } from '../cli/process.ts'
 import { DOC_PAGES } from '../../src/docs/index.ts'
 
 const { folder, remove } = makeFolder()

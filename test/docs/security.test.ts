@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MOST_WATCHERS } from '../../src/core/feed.ts'
-import { PASSWORD_MAX_CHARACTERS, PASSWORD_MIN_CHARACTERS } from '../../src/core/passwords.ts'
-import { MANY_WRONG_CODES } from '../../src/core/second-steps.ts'
-import { CONFIRMED_MS, SESSION_IDLE_MS, SESSION_MS } from '../../src/core/sessions.ts'
-import { MANY_FAILURES } from '../../src/core/sign-in-notes.ts'
-import { SIGN_IN_DELAYS } from '../../src/core/sign-in-tries.ts'
-import { makeRecoveryCodes } from '../../src/core/two-step.ts'
+import { MOST_WATCHERS } from '../../src/events/feed.ts'
+import { PASSWORD_MAX_CHARACTERS, PASSWORD_MIN_CHARACTERS } from '../../src/accounts/passwords.ts'
+import { MANY_WRONG_CODES } from '../../src/accounts/second-steps.ts'
+import { CONFIRMED_MS, SESSION_IDLE_MS, SESSION_MS } from '../../src/accounts/sessions.ts'
+import { MANY_FAILURES } from '../../src/accounts/sign-in-notes.ts'
+import { SIGN_IN_DELAYS } from '../../src/accounts/sign-in-tries.ts'
+import { makeRecoveryCodes } from '../../src/accounts/two-step.ts'
 import { DOC_PAGES } from '../../src/docs/index.ts'
 import { MOST_REQUESTS } from '../../src/server.ts'
 import { MOST_SESSIONS } from '../../src/store/session-writes.ts'
@@ -134,7 +134,7 @@ describe('the code', () => {
 
   test('starts no shell, and one kind of child process', () => {
     expect(using(server, /child_process|Bun\.\$|\bexecSync?\(|\bspawnSync?\(/)).toEqual([])
-    expect(using(server, /Bun\.spawn/)).toEqual(['src/core/rehearsals/child.ts'])
+    expect(using(server, /Bun\.spawn/)).toEqual(['src/deliveries/rehearsals/child.ts'])
   })
 
   test('evaluates no text as code', () => {

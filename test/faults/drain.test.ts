@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Begun, makeFolder, setUp, startServer } from '../commands/process.ts'
+import { type Begun, makeFolder, setUp, startServer } from '../cli/process.ts'
 import { createClient, type Sent } from './client.ts'
 import { readBack, sendEvent, startLoad } from './load.ts'
 

@@ -4,10 +4,10 @@
  */
 import { afterEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { unsubscribeUrl } from '../../src/core/unsubscribe.ts'
+import { unsubscribeUrl } from '../../src/people/unsubscribe.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { openStore } from '../../src/store/store.ts'
-import { type Begun, call, eventpost, makeFolder, setUp, startServer } from '../commands/process.ts'
+import { type Begun, call, eventpost, makeFolder, setUp, startServer } from '../cli/process.ts'
 import { inTurns } from '../helper.ts'
 import { type Doing, startMailServer } from '../mail/mail-server.ts'
 

@@ -7,7 +7,7 @@ import { IN_THE_AIR } from '../../src/mail/shares.ts'
 import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { openStore } from '../../src/store/store.ts'
 import type { AppRow, EventWrite } from '../../src/store/types.ts'
-import { type Begun, makeFolder, setUp, startServer } from '../commands/process.ts'
+import { type Begun, makeFolder, setUp, startServer } from '../cli/process.ts'
 import { inTurns } from '../helper.ts'
 import { type Doing, startMailServer } from '../mail/mail-server.ts'
 

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { openStore } from '../../src/store/store.ts'
-import { type Begun, call, makeFolder, setUp, startServer } from '../commands/process.ts'
+import { type Begun, call, makeFolder, setUp, startServer } from '../cli/process.ts'
 import { inTurns } from '../helper.ts'
 import { startMailServer } from '../mail/mail-server.ts'
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { copyFileSync, cpSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Begun, call, makeFolder, type Running, setUp, startServer } from '../commands/process.ts'
+import { type Begun, call, makeFolder, type Running, setUp, startServer } from '../cli/process.ts'
 import { readBack } from './load.ts'
 import { canMakeFaults, createShim, type Shim } from './shim.ts'
 

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { SCHEMA_VERSION } from '../../src/store/migrations/index.ts'
-import { eventpost, MANY_MS, makeFolder, type Ran, setUp, startServer } from '../commands/process.ts'
+import { eventpost, MANY_MS, makeFolder, type Ran, setUp, startServer } from '../cli/process.ts'
 import { canMakeFaults, createShim } from './shim.ts'
 
 const { folder, remove } = makeFolder()

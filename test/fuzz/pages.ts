@@ -1,8 +1,8 @@
 /** Sends hostile requests to every page as everybody who may reach it, and looks for answers that should not be. */
-import { createSetupToken } from '../../src/core/accounts.ts'
+import { createSetupToken } from '../../src/accounts/accounts.ts'
 import { openPages } from '../dashboard/pages.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
-import { createRouteFinder, pathOf, type RouteFinder } from '../../src/core/request-paths.ts'
+import { createRouteFinder, pathOf, type RouteFinder } from '../../src/http/request-paths.ts'
 import { BASE_URL } from '../helper.ts'
 import { createRandom, type Random } from '../random.ts'
 import { HOSTILE, HOSTILE_ESCAPES, MARKUP } from './hostile.ts'

@@ -1,7 +1,7 @@
 /** A whole server with hostile data in it, and browsers of every role that are signed in. */
-import { createSetupToken } from '../../src/core/accounts.ts'
-import { inviteMember, resetPassword, type Role, setPasswordByLink } from '../../src/core/members.ts'
-import { hashPassword } from '../../src/core/passwords.ts'
+import { createSetupToken } from '../../src/accounts/accounts.ts'
+import { inviteMember, resetPassword, type Role, setPasswordByLink } from '../../src/accounts/members.ts'
+import { hashPassword } from '../../src/accounts/passwords.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import type { Sender } from '../../src/mail/sender.ts'
 import { addPerson, appOf, page, report, send, track } from '../api/reports.ts'

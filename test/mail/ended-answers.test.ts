@@ -1,10 +1,10 @@
 /** What ends emails is answered when the mail servers have answered what they had already; nothing is handed over later. */
 import { describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import { setMessageStatus } from '../../src/core/messages.ts'
+import { setMessageStatus } from '../../src/messages/messages.ts'
 import { publicId } from '../../src/core/public-ids.ts'
-import { addSuppression } from '../../src/core/suppressions.ts'
-import { unsubscribeUrl } from '../../src/core/unsubscribe.ts'
+import { addSuppression } from '../../src/people/suppressions.ts'
+import { unsubscribeUrl } from '../../src/people/unsubscribe.ts'
 import type { SenderParts } from '../../src/mail/sender.ts'
 import { CONTACTS } from '../helper.ts'
 import { callTool } from '../mcp/client.ts'

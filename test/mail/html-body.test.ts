@@ -1,4 +1,4 @@
-import { DEFAULT_PLACE } from '../../src/core/template-values.ts'
+import { DEFAULT_PLACE } from '../../src/messages/template-values.ts'
 import { describe, expect, test } from 'bun:test'
 import { CONTACT, makeFacts, renderForTest, RESULTS } from './facts.ts'
 

@@ -1,5 +1,5 @@
 /** The layout in a real browser: nothing runs, nothing overflows, everything can be read, by day and by night. */
-import { DEFAULT_PLACE } from '../../src/core/template-values.ts'
+import { DEFAULT_PLACE } from '../../src/messages/template-values.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openChromium, type OpenChromium } from '../chromium.ts'
 import { CONTACT, makeFacts, renderForTest, RESULTS } from './facts.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { fillTemplate } from '../../src/core/templates.ts'
+import { fillTemplate } from '../../src/messages/templates.ts'
 import { readMailLink } from '../../src/mail/mail-links.ts'
 
 const UNSUBSCRIBE = 'https://post.elsewhere.example/u/1'

@@ -1,7 +1,7 @@
 /** Emails to members about their own sign-in, over a real mail server. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { MANY_FAILURES } from '../../src/core/sign-in-notes.ts'
-import { codeAt, STEP_MS, turnOn, twoStepPath } from '../dashboard/authenticator.ts'
+import { MANY_FAILURES } from '../../src/accounts/sign-in-notes.ts'
+import { codeAt, STEP_MS, turnOn, twoStepPath } from '../dashboard/access/authenticator.ts'
 import { type AccountPages, appOf, createBrowser, openAccount, PASSWORD } from '../dashboard/browser.ts'
 import { DAY } from '../dashboard/pages.ts'
 import { LOOPBACK_HOSTS } from '../helper.ts'

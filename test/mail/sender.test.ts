@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import { IN_THE_AIR } from '../../src/mail/shares.ts'
-import { createTemplateWorker } from '../../src/core/template-worker.ts'
+import { createTemplateWorker } from '../../src/messages/template-worker.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import type { SendWindow } from '../../src/store/message-types.ts'
 import { useClosing } from '../closing.ts'

@@ -1,6 +1,6 @@
 /** An app sends only from its own addresses, and from domains that its account has verified. */
 import { expect, test } from 'bun:test'
-import { senderRecord } from '../../src/core/senders.ts'
+import { senderRecord } from '../../src/accounts/senders.ts'
 import type { AppRow } from '../../src/store/types.ts'
 import { EVENTS, LOOPBACK_HOSTS } from '../helper.ts'
 import { startMailServer } from './mail-server.ts'

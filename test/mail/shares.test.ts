@@ -1,6 +1,6 @@
 /** What one app's slow mail server leaves to the others (messages.md, Sending). */
 import { expect, test } from 'bun:test'
-import { createApp } from '../../src/core/accounts.ts'
+import { createApp } from '../../src/accounts/accounts.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import { CLAIMED, IN_THE_AIR } from '../../src/mail/shares.ts'
 import { useClosing } from '../closing.ts'

@@ -1,5 +1,5 @@
 /** Calls of MCP through the door of a test server. */
-import { setPasswordByLink } from '../../src/core/members.ts'
+import { setPasswordByLink } from '../../src/accounts/members.ts'
 import type { Answer, Given, TestServer } from '../helper.ts'
 import { findKnown } from './outside.ts'
 

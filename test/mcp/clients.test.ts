@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Begun, eventpostJson, makeFolder, type Running, startServer } from '../commands/process.ts'
+import { type Begun, eventpostJson, makeFolder, type Running, startServer } from '../cli/process.ts'
 import { BUILD_MS, ensureExecutable, EXECUTABLE } from '../executable.ts'
 import { conform, inspect, INSTALL_MS, installClients, type Target } from './clients/run.ts'
 import { argumentsFor, connect, findKnown } from './outside.ts'

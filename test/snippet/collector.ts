@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { pinnedScriptPath } from '../../src/core/snippet-tag.ts'
+import { pinnedScriptPath } from '../../src/visits/snippet-tag.ts'
 
 const ASSETS = join(import.meta.dir, '../../dist/assets')
 export const SCRIPT = readFileSync(join(ASSETS, 's.js'))

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Frame } from 'playwright-core'
-import { makeSnippetPolicy } from '../../src/core/snippet-tag.ts'
+import { makeSnippetPolicy } from '../../src/visits/snippet-tag.ts'
 import { SCRIPT, STUB, until } from './collector.ts'
 import { identify, LOADED, SITE_ID, useBench } from './site.ts'
 

@@ -1,8 +1,8 @@
 /** A customer's site of another origin than the service's, and the pages that tests open in it. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout } from 'bun:test'
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import { signEmail } from '../../src/core/identity.ts'
-import { makeSnippetTag, type SnippetTag } from '../../src/core/snippet-tag.ts'
+import { signEmail } from '../../src/accounts/identity.ts'
+import { makeSnippetTag, type SnippetTag } from '../../src/visits/snippet-tag.ts'
 import { bringToFront, openBehind, type OpenChromium, openChromium } from '../chromium.ts'
 import { type Collector, quiet, startCollector, STUB, until } from './collector.ts'
 

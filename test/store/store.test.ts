@@ -1,5 +1,5 @@
-import { judgeDelivery } from '../../src/core/deliveries.ts'
-import { readEventText } from '../../src/core/event-texts.ts'
+import { judgeDelivery } from '../../src/deliveries/deliveries.ts'
+import { readEventText } from '../../src/events/event-texts.ts'
 import { openStore } from '../../src/store/store.ts'
 import { describeStore } from './conformance.ts'
 import { makeFolder, type Opened } from './samples.ts'

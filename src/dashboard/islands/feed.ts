@@ -6,7 +6,7 @@ const ROWS_MAX = 100
 /** Rows that wait while somebody reads or has paused; beyond them the oldest go. */
 const HELD_MAX = 100
 
-/** What dashboard/events-live.tsx sends. */
+/** What dashboard/events/events-live.tsx sends. */
 type FeedRows = { html: string; count: number; cursor: string }
 type FeedCounts = { state: string; chart: string; names: string }
 

@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
-import { CodeBlock, CodeTabs } from '../parts/code.tsx'
-import { Diff } from '../parts/diff.tsx'
-import { MailPreview } from '../parts/mail-preview.tsx'
-import { QrCode } from '../parts/qr.tsx'
-import { SecretOnce } from '../parts/secret.tsx'
-import { ExactTime, Time } from '../parts/time.tsx'
-import { Fact, Value, Values } from '../parts/values.tsx'
+import { CodeBlock, CodeTabs } from '../ui/code.tsx'
+import { Diff } from '../ui/diff.tsx'
+import { MailPreview } from '../ui/mail-preview.tsx'
+import { QrCode } from '../ui/qr.tsx'
+import { SecretOnce } from '../ui/secret.tsx'
+import { ExactTime, Time } from '../ui/time.tsx'
+import { Fact, Value, Values } from '../ui/values.tsx'
 import { LONG } from './samples.ts'
 
 const LANGUAGES = [

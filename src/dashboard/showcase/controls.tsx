@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
-import { Badge } from '../parts/badge.tsx'
-import { Button, ButtonLink } from '../parts/button.tsx'
-import { Radios, Select, Toggle } from '../parts/choice.tsx'
-import { Dialog } from '../parts/dialog.tsx'
-import { Field } from '../parts/field.tsx'
-import { Notice } from '../parts/notice.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { Button, ButtonLink } from '../ui/button.tsx'
+import { Radios, Select, Toggle } from '../ui/choice.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { LONG } from './samples.ts'
 
 const SCOPES = [

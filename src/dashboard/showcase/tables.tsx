@@ -1,12 +1,12 @@
 /** @jsxImportSource preact */
-import { Badge } from '../parts/badge.tsx'
-import { Button } from '../parts/button.tsx'
-import { AreaChart, formatCount, Sparkline } from '../parts/chart.tsx'
-import { EmptyState } from '../parts/empty.tsx'
-import { Progress } from '../parts/progress.tsx'
-import { type Column, Pager, Table } from '../parts/table.tsx'
-import { Time } from '../parts/time.tsx'
-import { Timeline } from '../parts/timeline.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { AreaChart, formatCount, Sparkline } from '../ui/chart.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { Progress } from '../ui/progress.tsx'
+import { type Column, Pager, Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+import { Timeline } from '../ui/timeline.tsx'
 import { DAY, LONG } from './samples.ts'
 
 type Row = { name: string; count: number; at: number; isLive: boolean }

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
-import { findApp } from '../../core/apps.ts'
-import { noteEventWithoutEmail } from '../../core/activation.ts'
-import { findContact, UNKNOWN_PERSON } from '../../core/contacts.ts'
-import { type EventFields, readEventInput } from '../../core/event-input.ts'
+import { findApp } from '../../accounts/apps.ts'
+import { noteEventWithoutEmail } from '../../events/activation.ts'
+import { findContact, UNKNOWN_PERSON } from '../../people/contacts.ts'
+import { type EventFields, readEventInput } from '../../events/event-input.ts'
 import {
   listEvents as listStoredEvents,
   listKeptNames,
@@ -11,16 +11,16 @@ import {
   warnOfLink,
   warnOfNames,
   type WriteContext,
-} from '../../core/events.ts'
+} from '../../events/events.ts'
 import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
-import { listUnstarted } from '../../core/message-explanations.ts'
-import { listQueued, listWouldQueue } from '../../core/queued-messages.ts'
-import { readEventsQuery, writeIdCursor } from '../../core/queries.ts'
+import { listUnstarted } from '../../deliveries/message-explanations.ts'
+import { listQueued, listWouldQueue } from '../../deliveries/queued-messages.ts'
+import { readEventsQuery, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
-import { isPlanUsedUp } from '../../core/stats.ts'
-import { eventView } from '../../core/views.ts'
-import { peekForKey, settleTaken, takeForKey } from '../../core/write-limits.ts'
+import { isPlanUsedUp } from '../../events/stats.ts'
+import { eventView } from '../../http/views.ts'
+import { peekForKey, settleTaken, takeForKey } from '../../accounts/write-limits.ts'
 import { findAsked, toQuery } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { isJsonObject } from '../../core/json.ts'
-import { isLiveToken } from '../../core/live-tokens.ts'
-import { type MessageChange, saveMessage, setMessageStatus } from '../../core/messages.ts'
-import type { AppRow } from '../../core/access.ts'
+import { isLiveToken } from '../../messages/live-tokens.ts'
+import { type MessageChange, saveMessage, setMessageStatus } from '../../messages/messages.ts'
+import type { AppRow } from '../../accounts/access.ts'
 import type { Parts } from '../../core/parts.ts'
 import { publicId } from '../../core/public-ids.ts'
 import {

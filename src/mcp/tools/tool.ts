@@ -2,7 +2,7 @@ import { type TObject, type TProperties, Type } from '@sinclair/typebox'
 import type { Body } from '../../core/field-readers.ts'
 import type { Parts } from '../../core/parts.ts'
 import type { Refusal, Warning } from '../../core/refusals.ts'
-import type { SnippetSource } from '../../core/snippet-code.ts'
+import type { SnippetSource } from '../../visits/snippet-code.ts'
 import type { Caller } from '../caller.ts'
 
 /** What a tool may do: `manage` is for keys of that scope alone (mcp.md, Tools). */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import * as schemas from '../../../src/core/schemas.ts'
+import * as schemas from '../../../src/http/schemas.ts'
 import { TOOL_LIST_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, type TestServer } from '../../helper.ts'
 import { callTool, listTools, openManaged, rpc, type ToolRow } from '../client.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { inviteMember } from '../../../src/core/members.ts'
+import { inviteMember } from '../../../src/accounts/members.ts'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { COSTLY_LIMIT } from '../../../src/mcp/costly.ts'
 import { createTestServer, inTurns } from '../../helper.ts'

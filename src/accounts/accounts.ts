@@ -1,0 +1,169 @@
+import type { SnippetSettings } from '../store/snippet-types.ts'
+import type { Store } from '../store/store.ts'
+import type { KeyRow, KeyScope, NewApp, Plan, Refused } from '../store/types.ts'
+import { hashApiKey, makeApiKey } from './api-keys.ts'
+import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
+import { makeLink } from './members.ts'
+import { FIRST_MESSAGES } from '../messages/message-drafts.ts'
+import { hashPassword, isPasswordOf } from './passwords.ts'
+import { makeTextId } from '../core/public-ids.ts'
+import { hashToken } from '../core/tokens.ts'
+
+export type { KeyRow, KeyScope, Plan }
+
+type Maker = { store: Store; now: number; actor: string }
+
+/**
+ * What someone must say to begin. `passwordHash`: from `provePassword` where the email may be known; null lets the owner
+ * join by a link. `home` defaults to https and the first domain.
+ */
+export type Beginning = {
+  email: string
+  passwordHash: string | null
+  /** of the account; by default the app's */
+  name?: string | null
+  appName: string
+  domains: string[]
+  home: string | null
+}
+
+/** What an account begins with: ids to copy, and two values that are shown once. */
+export type Begun = {
+  accountId: string
+  appId: string
+  siteId: string
+  apiKey: string
+  identitySecret: string
+  /** lets the owner join, with the password they have or one that they choose; null when it was given */
+  inviteToken: string | null
+}
+
+/**
+ * Makes an account with its owner, first app, first key and identity secret, in one commit (spec 2.1 to 2.3).
+ * `onlyFirst` refuses where an account exists; `setupToken` is the printed link's. Refusals: already_set_up, not_found,
+ * email_taken where the email is known and the password is not theirs.
+ */
+export async function createAccount(
+  { store, now, actor }: Maker,
+  beginning: Beginning,
+  { onlyFirst, setupToken }: { onlyFirst: boolean; setupToken: string | null },
+): Promise<Begun | Refused> {
+  const accountId = makeTextId('acc', now)
+  const app = newApp(beginning.appName, beginning.domains, beginning.home, now)
+  const apiKey = makeApiKey()
+  const identitySecret = makeIdentitySecret()
+  const link = beginning.passwordHash === null ? makeLink('invite', now) : null
+  const outcome = await store.createAccount({
+    id: accountId,
+    name: beginning.name ?? beginning.appName,
+    at: now,
+    actor,
+    onlyFirst,
+    setupToken: setupToken === null ? null : hashToken(setupToken),
+    member: {
+      id: makeTextId('mem', now),
+      membershipId: makeTextId('mem', now),
+      email: beginning.email,
+      passwordHash: beginning.passwordHash,
+    },
+    inviteLink: link?.row ?? null,
+    app,
+    key: newKey('First key', 'standard', apiKey, now),
+    secret: { id: makeTextId('sec', now), secret: identitySecret },
+  })
+  if ('refusal' in outcome) return outcome
+  return {
+    accountId,
+    appId: app.publicId,
+    siteId: app.siteId,
+    apiKey,
+    identitySecret,
+    inviteToken: link?.token ?? null,
+  }
+}
+
+/**
+ * The hash of the password that an owner signs in with: of a new person, and of one who is only invited somewhere, of this
+ * one; whoever has one keeps it, and it must be the same. Refusals: email_taken where it is not.
+ */
+export async function provePassword(
+  store: Store,
+  email: string,
+  password: string,
+): Promise<{ hash: string } | Refused> {
+  const known = await store.findMember(email)
+  if (!known?.passwordHash) return { hash: await hashPassword(password) }
+  const isTheirs = await isPasswordOf(known.passwordHash, password)
+  return isTheirs ? { hash: known.passwordHash } : { refusal: 'email_taken' }
+}
+
+/** Calls an account by another name, as `readAccountName` gives it. Refusals: unavailable. */
+export const renameAccount = ({ store, now, actor }: Maker, accountId: string, name: string) =>
+  store.renameAccount({ accountId, actor, at: now, name })
+
+type AppBeginning = { name: string; domains: string[]; home: string | null; snippet?: SnippetSettings }
+
+/** A further app of an account. */
+export async function createApp(
+  { store, now, actor }: Maker,
+  accountId: string,
+  { name, domains, home, snippet }: AppBeginning,
+): Promise<{ appId: string; siteId: string } | Refused> {
+  const app = { ...newApp(name, domains, home, now), snippet }
+  const outcome = await store.createApp({ accountId, actor, at: now, app })
+  return 'refusal' in outcome ? outcome : { appId: app.publicId, siteId: app.siteId }
+}
+
+/**
+ * A further key; its text is returned here and stored nowhere (spec 2.2). `form` is the random text of the form that
+ * asked for it. Refusals: already_done where that form was sent before.
+ */
+export async function createKey(
+  { store, now, actor }: Maker,
+  accountId: string,
+  { name, scope, form = null }: { name: string; scope: KeyScope; form?: string | null },
+): Promise<{ keyId: string; apiKey: string } | Refused> {
+  const apiKey = makeApiKey()
+  const key = newKey(name, scope, apiKey, now)
+  const outcome = await store.createKey({ accountId, actor, at: now, key, form })
+  return 'refusal' in outcome ? outcome : { keyId: key.id, apiKey }
+}
+
+/**
+ * A new identity secret; the one before keeps working for 24 hours (spec 3.3). `replaces` is the id of the current one
+ * as the asker knew it. Refusals: already_done where that is not current any more.
+ */
+export async function rotateIdentitySecret(
+  { store, now, actor }: Maker,
+  accountId: string,
+  replaces: string | null = null,
+): Promise<{ identitySecret: string; previousValidUntil: number } | Refused> {
+  const secret = { id: makeTextId('sec', now), secret: makeIdentitySecret() }
+  const outcome = await store.rotateSecret({ accountId, actor, at: now, secret, replaces })
+  if ('refusal' in outcome) return outcome
+  return { identitySecret: secret.secret, previousValidUntil: now + PREVIOUS_SECRET_VALID_MS }
+}
+
+/** Makes the set-up link's token; an earlier one stops working. */
+export async function createSetupToken({ store, now }: Omit<Maker, 'actor'>): Promise<string> {
+  const { token, row } = makeLink('setup', now)
+  const outcome = await store.makeSetupLink({ link: row, at: now })
+  if ('refusal' in outcome) throw new Error('the set-up link could not be saved')
+  return token
+}
+
+const newApp = (name: string, hosts: string[], home: string | null, now: number): NewApp => ({
+  publicId: makeTextId('app', now),
+  siteId: makeTextId('site', now),
+  name,
+  homeUrl: home ?? (hosts[0] === undefined ? null : `https://${hosts[0]}`),
+  hosts,
+  messages: FIRST_MESSAGES,
+})
+
+const newKey = (name: string, scope: KeyScope, apiKey: string, now: number) => ({
+  id: makeTextId('key', now),
+  name,
+  scope,
+  keyHash: hashApiKey(apiKey),
+})

@@ -1,0 +1,101 @@
+import { isLocale, isTimezone, readLocale } from '../store/local-time.ts'
+import type { SnippetSettings } from '../store/snippet-types.ts'
+import type { Refused } from '../store/types.ts'
+import type { AppRow } from './access.ts'
+import { DOMAIN_MESSAGE, readAppText } from './beginnings.ts'
+import { readTypedHost } from './app-hosts.ts'
+import type { Parts } from '../core/parts.ts'
+import type { FieldError } from '../core/refusals.ts'
+
+/** What someone typed; `domains` and `snippetHosts` have one host a line. */
+export type AppSettingsText = {
+  name: string
+  home: string
+  domains: string
+  timezone: string
+  locale: string
+  snippetHosts: string
+  addsPeople: boolean
+}
+
+export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone' | 'locale'> & {
+  snippet: SnippetSettings
+}
+
+/** What is set, as it is typed again. */
+export const writeAppSettings = (
+  { name, homeUrl, hosts, timezone, locale }: AppRow,
+  snippet: SnippetSettings,
+): AppSettingsText => ({
+  name,
+  home: homeUrl ?? '',
+  domains: hosts.join('\n'),
+  timezone,
+  locale,
+  snippetHosts: snippet.hosts.join('\n'),
+  addsPeople: snippet.addsPeople,
+})
+
+/** Checks what someone typed, by the rules of set-up; errors name the fields `app`, `home`, `domains`, `timezone`, `locale`, `snippetHosts`. */
+export function readAppSettings(text: AppSettingsText): { settings: AppSettings } | { errors: FieldError[] } {
+  const errors: FieldError[] = []
+  const hosts = readHosts('domains', text.domains, errors)
+  const timezone = text.timezone.trim()
+  if (!isTimezone(timezone)) errors.push({ field: 'timezone', code: 'invalid', message: TIMEZONE_MESSAGE })
+  const locale = text.locale.trim()
+  if (locale !== '' && !isLocale(locale)) errors.push({ field: 'locale', code: 'invalid', message: LOCALE_MESSAGE })
+  const snippetHosts = readHosts('snippetHosts', text.snippetHosts, errors)
+  const app = readAppText({ appName: text.name, domains: [], home: text.home })
+  if ('errors' in app) return { errors: [...app.errors, ...errors] }
+  if (errors.length > 0) return { errors }
+  const { appName: name, home: homeUrl } = app.input
+  const snippet = { hosts: snippetHosts, addsPeople: text.addsPeople }
+  return { settings: { name, homeUrl, hosts, timezone, locale: readLocale(locale), snippet } }
+}
+
+const TIMEZONE_MESSAGE = 'Choose a timezone by its name, such as Europe/Zurich, or UTC.'
+
+const LOCALE_MESSAGE = 'Choose a locale by its BCP 47 tag, such as en-US or de-CH.'
+
+/** Languages and countries that the settings page offers; the command line takes any that is known here. */
+const LOCALES = `ar-AE ar-EG ar-SA bg-BG bn-BD ca-ES cs-CZ da-DK de-AT de-CH de-DE el-GR en-AU en-CA en-GB en-IE en-IN
+  en-NZ en-SG en-US en-ZA es-AR es-CL es-CO es-ES es-MX et-EE fa-IR fi-FI fil-PH fr-BE fr-CA fr-CH fr-FR he-IL hi-IN
+  hr-HR hu-HU id-ID is-IS it-CH it-IT ja-JP ko-KR lt-LT lv-LV ms-MY nb-NO nl-BE nl-NL pl-PL pt-BR pt-PT ro-RO ru-RU
+  sk-SK sl-SI sr-RS sv-SE ta-IN th-TH tr-TR uk-UA ur-PK vi-VN zh-CN zh-HK zh-TW`.split(/\s+/)
+
+/** Each with its name and an example, by the name; with one that is set already. */
+export function localesWith(current: string): { locale: string; name: string }[] {
+  const names = new Intl.DisplayNames('en', { type: 'language', languageDisplay: 'standard' })
+  return [...new Set([current, ...LOCALES])]
+    .filter((locale) => locale !== '')
+    .map((locale) => ({ locale, name: (isLocale(locale) && names.of(locale)) || locale }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** The names of timezones to choose from, with one that is set already. */
+export const timezonesWith = (current: string): string[] =>
+  [...new Set(['UTC', current, ...Intl.supportedValuesOf('timeZone')])].toSorted()
+
+function readHosts(field: string, text: string, errors: FieldError[]): string[] {
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  const hosts = lines.map((line) => readTypedHost(line))
+  const wrong = hosts.indexOf(null)
+  const place = lines.length === 1 ? '' : `Line ${wrong + 1} is no domain. `
+  if (wrong >= 0) errors.push({ field, code: 'invalid', message: place + DOMAIN_MESSAGE })
+  return [...new Set(hosts.filter((host) => host !== null))]
+}
+
+/** Saves all of it; holds from the next request on. Refusals: app_not_found, unavailable. */
+export async function saveAppSettings(
+  { store, clock, access }: Pick<Parts, 'store' | 'clock' | 'access'>,
+  app: AppRow,
+  { settings, actor }: { settings: AppSettings; actor: string },
+): Promise<{ done: true } | Refused> {
+  const { accountId, id: appId } = app
+  const outcome = await store.updateApp({ accountId, actor, at: clock.now(), appId, settings })
+  access.forget()
+  return outcome
+}

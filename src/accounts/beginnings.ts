@@ -1,0 +1,67 @@
+import type { Beginning } from './accounts.ts'
+import { readEmail } from '../core/email.ts'
+import { readTypedHost } from './app-hosts.ts'
+import type { FieldError } from '../core/refusals.ts'
+import { readVisibleText } from '../core/visible-text.ts'
+
+/** What the set-up form and `init` ask for, as text. Without a `name` the account is called as its first app. */
+export type BeginningText = AppText & { email: string; name?: string | null }
+export type AppText = { appName: string; domains: string[]; home: string | null }
+
+/** Of an app and of an account. */
+const NAME_CHARACTERS = 100
+
+/** Checks what someone typed to begin; both doors say the same sentences. Domains may be none. */
+export function readBeginning(
+  text: BeginningText,
+): { input: Omit<Beginning, 'passwordHash'> } | { errors: FieldError[] } {
+  const errors: FieldError[] = []
+  const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
+  const email = readEmail(text.email)
+  if (!email) add('email', 'Give one plain email address, such as ada@example.com.')
+  const app = readAppText(text)
+  if ('errors' in app) errors.push(...app.errors)
+  const account = text.name === undefined || text.name === null ? { name: null } : readAccountName(text.name)
+  if ('errors' in account) errors.push(...account.errors)
+  if ('errors' in app || 'errors' in account || !email) return { errors }
+  return { input: { email: email.email, name: account.name, ...app.input } }
+}
+
+/** What an account is called; two may be called the same. The error names the field `name`. */
+export function readAccountName(text: string): { name: string } | { errors: FieldError[] } {
+  const name = text.trim()
+  const message = `Give the account a name of 1 to ${NAME_CHARACTERS} characters.`
+  return isName(name) ? { name } : { errors: [{ field: 'name', code: 'invalid', message }] }
+}
+
+/** The same for a further app. */
+export function readAppText(
+  text: AppText,
+): { input: Omit<Beginning, 'email' | 'passwordHash' | 'name'> } | { errors: FieldError[] } {
+  const errors: FieldError[] = []
+  const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
+  const appName = text.appName.trim()
+  if (!isName(appName)) add('app', `Give the app a name of 1 to ${NAME_CHARACTERS} characters.`)
+  const domains = text.domains.map((domain) => readTypedHost(domain))
+  if (domains.includes(null)) add('domain', DOMAIN_MESSAGE)
+  const home = text.home === null || text.home.trim() === '' ? null : readHome(text.home)
+  if (text.home !== null && text.home.trim() !== '' && home === null) {
+    add('home', 'Give the address of your home page, beginning with https://.')
+  }
+  if (errors.length > 0) return { errors }
+  return { input: { appName, domains: domains.filter((domain) => domain !== null), home } }
+}
+
+export const DOMAIN_MESSAGE = 'Give a domain of your own, such as app.example.com.'
+
+/** One line, in which nothing hides or turns what stands around it: whoever is invited reads it. */
+const isName = (name: string): boolean => {
+  const isShown = !/\p{Cc}/u.test(name) && readVisibleText(name).every((piece) => 'text' in piece)
+  return name !== '' && [...name].length <= NAME_CHARACTERS && isShown
+}
+
+function readHome(text: string): string | null {
+  const url = URL.parse(text.trim())
+  const isWeb = url?.protocol === 'https:' || (url?.protocol === 'http:' && url.hostname === 'localhost')
+  return url && isWeb && url.username === '' && url.password === '' ? url.href : null
+}

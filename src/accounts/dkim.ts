@@ -1,0 +1,66 @@
+/** The key with which an app signs its mails, and the record that proves it (RFC 6376). */
+import { createPrivateKey, createPublicKey, generateKeyPair } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { MailSettings } from '../store/message-types.ts'
+import { foldDomain } from '../core/domains.ts'
+import type { DnsRecord } from './sender-checks.ts'
+import type { FieldError } from '../core/refusals.ts'
+
+/** What every receiver reads; longer ones do not fit into one answer of an old name server. */
+const KEY_BITS = 2_048
+const SELECTOR = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+
+/** What someone typed. */
+export type DkimText = { domain: string; selector: string }
+
+/** Checks the domain and the selector; errors name `dkimDomain` and `dkimSelector`. */
+export function readDkim({ domain, selector }: DkimText): { input: DkimText } | { errors: FieldError[] } {
+  const errors: FieldError[] = []
+  const folded = foldDomain(domain.trim().toLowerCase())
+  if (folded === null) {
+    errors.push({ field: 'dkimDomain', code: 'invalid', message: 'Give a domain, such as example.com.' })
+  }
+  const name = selector.trim().toLowerCase()
+  if (!SELECTOR.test(name)) {
+    const message = 'Give up to 63 letters, digits and hyphens, such as eventpost.'
+    errors.push({ field: 'dkimSelector', code: 'invalid', message })
+  }
+  return folded === null || errors.length > 0 ? { errors } : { input: { domain: folded, selector: name } }
+}
+
+const generate = promisify(generateKeyPair)
+
+/** A new private key as PEM: RSA, because not every receiver reads anything newer. */
+export async function makeDkimKey(): Promise<string> {
+  const { privateKey } = await generate('rsa', { modulusLength: KEY_BITS })
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
+/** The public half as a record has it; null for a key that cannot be read. */
+export function readPublicKey(pem: string): string | null {
+  try {
+    return createPublicKey(createPrivateKey(pem)).export({ type: 'spki', format: 'der' }).toString('base64')
+  } catch {
+    return null
+  }
+}
+
+/** The public key with which an app signs, and where it is published; null where it signs nothing. */
+export function readDkimKey({ dkimDomain: domain, dkimSelector: selector, dkimKey }: DkimSettings) {
+  const publicKey = dkimKey === null ? null : readPublicKey(dkimKey)
+  if (domain === null || selector === null || publicKey === null) return null
+  return { domain, selector, publicKey, record: dkimRecord({ domain, selector }, publicKey) }
+}
+
+type DkimSettings = Pick<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey'>
+
+/** Whether this is the key among the TXT records of its name: one may have been cut anywhere, and come as several. */
+export const publishesKey = (records: string[], publicKey: string): boolean =>
+  `${records.join('').replaceAll(/\s/g, '')};`.includes(`p=${publicKey};`)
+
+/** The record that publishes a key. */
+export const dkimRecord = ({ domain, selector }: DkimText, publicKey: string): DnsRecord => ({
+  name: `${selector}._domainkey.${domain}`,
+  type: 'TXT',
+  value: `v=DKIM1; k=rsa; p=${publicKey}`,
+})

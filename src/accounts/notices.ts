@@ -1,0 +1,83 @@
+/** Emails to members about their own sign-in. They hold no token, and link to the sign-in page only. */
+import type { Clock } from '../core/parts.ts'
+
+export type NoticeKind =
+  | 'wrong_passwords'
+  | 'wrong_codes'
+  | 'password_changed'
+  | 'two_step_on'
+  | 'two_step_off'
+  | 'recovery_codes_made'
+  | 'recovery_code_used'
+
+/** `link` is what to do, and where. */
+export type Notice = { subject: string; paragraphs: string[]; link: { text: string; url: string } }
+
+export type NoticeFacts = {
+  email: string
+  baseUrl: string
+  at: ReturnType<Clock['now']>
+  count?: number
+  addresses?: number
+}
+
+type Words = { subject: string; what: (facts: NoticeFacts) => string; ifNotYou: string }
+
+const TELL_OWNER =
+  'If this was not you, change your password now and end your other sessions, or ask an owner of your account for help.'
+
+const NOTICES: Record<NoticeKind, Words> = {
+  wrong_passwords: {
+    subject: 'Many wrong passwords for your Eventpost sign-in',
+    what: ({ count = 0, addresses = 0 }) =>
+      `${count} wrong passwords were tried for your email, from ${countAddresses(addresses)}. None was right.`,
+    ifNotYou:
+      'If this was not you, somebody is guessing. Each wrong try delays the next one, and you can still sign in. Use a password that you use nowhere else, and turn on two-step sign-in.',
+  },
+  wrong_codes: {
+    subject: 'Wrong codes after your Eventpost password',
+    what: ({ count = 0, addresses = 0 }) =>
+      `Your password was right, and then ${count} wrong codes were tried, from ${countAddresses(addresses)}.`,
+    ifNotYou: 'If this was not you, somebody knows your password. Change it now.',
+  },
+  password_changed: {
+    subject: 'Your Eventpost password was changed',
+    what: () => 'Your password was changed, and your other sessions have ended.',
+    ifNotYou: 'If this was not you, ask an owner of your account, or the person who runs the server, for a new link.',
+  },
+  two_step_on: {
+    subject: 'Two-step sign-in is on for Eventpost',
+    what: () => 'Two-step sign-in was turned on. Signing in now asks for a code after your password.',
+    ifNotYou: TELL_OWNER,
+  },
+  two_step_off: {
+    subject: 'Two-step sign-in is off for Eventpost',
+    what: () => 'Two-step sign-in was turned off. Your password alone now signs you in.',
+    ifNotYou: TELL_OWNER,
+  },
+  recovery_codes_made: {
+    subject: 'New recovery codes for Eventpost',
+    what: () => 'New recovery codes were made for your sign-in. The earlier ones no longer work.',
+    ifNotYou: TELL_OWNER,
+  },
+  recovery_code_used: {
+    subject: 'A recovery code signed you in to Eventpost',
+    what: () => 'Somebody signed in with your password and one of your recovery codes.',
+    ifNotYou: TELL_OWNER,
+  },
+}
+
+const countAddresses = (count: number): string => (count === 1 ? 'one address' : `${count} addresses`)
+
+const timeOf = (at: number): string =>
+  `${new Date(at).toLocaleString('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' })} UTC`
+
+export function writeNotice(kind: NoticeKind, facts: NoticeFacts): Notice {
+  const { subject, what, ifNotYou } = NOTICES[kind]
+  const where = `Account: ${facts.email}. Time: ${timeOf(facts.at)}.`
+  return {
+    subject,
+    paragraphs: [what(facts), where, ifNotYou],
+    link: { text: 'Sign in', url: `${facts.baseUrl}/sign-in` },
+  }
+}

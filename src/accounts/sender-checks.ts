@@ -1,0 +1,132 @@
+/** Whether the sender's domain says that our mails are its own: SPF, DKIM and DMARC (messages.md, The sender's domain). */
+import { isIP } from 'node:net'
+import { getDomain } from 'tldts'
+import { type DkimText, dkimRecord, publishesKey } from './dkim.ts'
+import { isPublicAddress } from '../core/public-addresses.ts'
+
+/**
+ * Looks up the TXT records of a name, each as one text. Empty where there are none; null where nobody answered, because
+ * there is no network or it took too long. Passed in, because this room opens no sockets.
+ */
+export type ResolveTxt = (name: string) => Promise<string[] | null>
+
+export type DnsRecord = { name: string; type: 'TXT'; value: string }
+
+/** `record` is what to add or to change; null where nothing is to be done, or nobody knows. */
+export type SenderCheck = {
+  about: 'SPF' | 'DKIM' | 'DMARC'
+  state: 'good' | 'caution' | 'bad' | 'unasked'
+  sentence: string
+  record: DnsRecord | null
+}
+
+/** `server` is the host that mails leave through; `publicKey` null where the app signs nothing. */
+export type CheckedSender = {
+  domain: string
+  server: string | null
+  dkim: (DkimText & { publicKey: string }) | null
+}
+
+/** Asks for all three at once. Never rejects. */
+export function checkSender(resolve: ResolveTxt, sender: CheckedSender): Promise<SenderCheck[]> {
+  return Promise.all([checkSpf(resolve, sender), checkDkim(resolve, sender), checkDmarc(resolve, sender)])
+}
+
+const unasked = (about: SenderCheck['about'], name: string): SenderCheck => ({
+  about,
+  state: 'unasked',
+  sentence: `Nobody answered for ${name}. Is this machine connected to the network? Check again later.`,
+  record: null,
+})
+
+/** Names that only this machine or its network resolves (RFC 6761, RFC 6762, RFC 9476). */
+const LOCAL_NAME = /^[^.]+\.?$|\.(?:localhost|local|internal|lan|home\.arpa|test|invalid)\.?$/i
+
+/** Receivers look up a name and compare an address (RFC 7208). Null where neither means anything to them. */
+function spfTerm(server: string): string | null {
+  const host = server.replace(/^\[(.*)\]$/, '$1')
+  const version = isIP(host)
+  if (version === 0) return LOCAL_NAME.test(host) ? null : `a:${host}`
+  return isPublicAddress(host) ? `ip${version}:${host}` : null
+}
+
+async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender): Promise<SenderCheck> {
+  const found = await resolve(domain)
+  if (found === null) return unasked('SPF', domain)
+  const records = found.filter((text) => /^v=spf1(?: |$)/i.test(text))
+  const [record] = records
+  const term = server === null ? 'mx' : spfTerm(server)
+  const value = `v=spf1 ${term ?? 'mx'} ~all`
+  if (record === undefined) {
+    const sentence =
+      term === null
+        ? `${domain} does not say who may send for it. The mail server is on a private network, so its public address is not known here. Add this record with ip4:ADDRESS in it, the public address that emails leave from, or add the one that your mail provider names.`
+        : `${domain} does not say who may send for it. Add this record, or the one that your mail provider names.`
+    return { about: 'SPF', state: 'bad', sentence, record: { name: domain, type: 'TXT', value } }
+  }
+  if (records.length > 1) {
+    const sentence = `${domain} has ${records.length} SPF records, and receivers then use none. Put them together into one.`
+    return { about: 'SPF', state: 'bad', sentence, record: null }
+  }
+  if (/(?:^|\s)\+?all(?:\s|$)/i.test(record)) {
+    const sentence = `The record of ${domain} lets everybody send for it. End it with ~all or -all.`
+    return { about: 'SPF', state: 'bad', sentence, record: null }
+  }
+  const sentence = `${domain} says who may send for it: ${record}. Whether that names your mail server is for you to see.`
+  return { about: 'SPF', state: 'good', sentence, record: null }
+}
+
+async function checkDkim(resolve: ResolveTxt, { domain, dkim }: CheckedSender): Promise<SenderCheck> {
+  if (dkim === null) {
+    const sentence = 'Mails are not signed here. Make a key pair, unless your mail provider signs them.'
+    return { about: 'DKIM', state: 'caution', sentence, record: null }
+  }
+  const record = dkimRecord(dkim, dkim.publicKey)
+  const found = await resolve(record.name)
+  if (found === null) return unasked('DKIM', record.name)
+  if (!found.some((text) => /(?:^|;)\s*p=/i.test(text))) {
+    return { about: 'DKIM', state: 'bad', sentence: 'The key is not published yet. Add this record.', record }
+  }
+  if (!publishesKey(found, dkim.publicKey)) {
+    const sentence = 'Another key is published than the one that signs. Put this record in its place.'
+    return { about: 'DKIM', state: 'bad', sentence, record }
+  }
+  if (organisationOf(dkim.domain) !== organisationOf(domain)) {
+    const sentence = `The signature is of ${dkim.domain} and the sender of ${domain}, so it does not count for DMARC.`
+    return { about: 'DKIM', state: 'caution', sentence, record: null }
+  }
+  return { about: 'DKIM', state: 'good', sentence: 'The key that signs is published.', record: null }
+}
+
+const organisationOf = (domain: string): string => getDomain(domain) ?? domain
+
+/** Of the domain itself, or else of the one that it is below (RFC 7489). */
+async function checkDmarc(resolve: ResolveTxt, { domain }: CheckedSender): Promise<SenderCheck> {
+  const names = [...new Set([domain, organisationOf(domain)])].map((one) => `_dmarc.${one}`)
+  for (const name of names) {
+    const found = await resolve(name)
+    if (found === null) return unasked('DMARC', name)
+    const record = found.find((text) => /^v=DMARC1\b/i.test(text))
+    if (record) return sayDmarc(name, record)
+  }
+  const record: DnsRecord = { name: `_dmarc.${domain}`, type: 'TXT', value: 'v=DMARC1; p=none' }
+  const sentence = `${domain} does not say what receivers shall do with mails in its name that are not its own. Add this record to begin with.`
+  return { about: 'DMARC', state: 'caution', sentence, record }
+}
+
+function sayDmarc(name: string, record: string): SenderCheck {
+  const [, policy = ''] = /;\s*p=\s*(\w+)/i.exec(record) ?? []
+  const words = new Map<string, string>(
+    Object.entries({
+      none: 'are only reported',
+      quarantine: 'go to the spam folder',
+      reject: 'are refused',
+    }),
+  )
+  const done = words.get(policy.toLowerCase())
+  if (done === undefined) {
+    const sentence = `The record of ${name} names no policy, so it says nothing. Put this one in its place.`
+    return { about: 'DMARC', state: 'bad', sentence, record: { name, type: 'TXT', value: 'v=DMARC1; p=none' } }
+  }
+  return { about: 'DMARC', state: 'good', sentence: `Mails that are not its own ${done}, says ${name}.`, record: null }
+}

@@ -1,0 +1,267 @@
+/** Which addresses an app may send from, and whether its account has verified their domains. */
+import { getDomain } from 'tldts'
+import type { Mail, MailSettings, SenderProof } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
+import type { AppRow } from '../store/types.ts'
+import { publishesKey, readDkimKey } from './dkim.ts'
+import { readEmail } from '../core/email.ts'
+import { findFrom, type Mailbox } from '../core/mail-addresses.ts'
+import type { Clock } from '../core/parts.ts'
+import type { FieldError } from '../core/refusals.ts'
+import type { DnsRecord, ResolveTxt } from './sender-checks.ts'
+
+/** How the installation sends for apps that set nothing. */
+export type Installation = { from: Mailbox | null; hasServer: boolean }
+
+export const SENDER_PROBLEMS = ['no_sender', 'sender_not_listed', 'sender_unverified'] as const
+
+/** What keeps an app from sending as an address. `record` verifies the domain. */
+export type SenderProblem = { code: (typeof SENDER_PROBLEMS)[number]; message: string; record: DnsRecord | null }
+
+/** `not_needed`: only the account's own mail goes through the mail server. `record` is null once it is verified. */
+export type DomainStatus = {
+  domain: string
+  state: 'verified' | 'unverified' | 'not_needed'
+  proof: SenderProof | null
+  record: DnsRecord | null
+}
+
+type UnverifiedDomain = { domain: string; accountId: string; appId: string; verifiedBy: string[] }
+
+type SenderSettings = Pick<MailSettings, 'fromEmail' | 'otherFromEmails'>
+
+/** The addresses that messages of an app may choose, the default one first. */
+export const listSenderEmails = (settings: SenderSettings, { from }: Installation): string[] => {
+  const all = [settings.fromEmail, ...(settings.otherFromEmails ?? []), from?.address]
+  return [...new Set(all.filter((email) => typeof email === 'string'))]
+}
+
+const isListed = (email: string, settings: SenderSettings, installation: Installation): boolean => {
+  const asked = readEmail(email)?.email
+  return asked !== undefined && listSenderEmails(settings, installation).includes(asked)
+}
+
+/** Addresses that new settings would remove although messages use them, with why not. */
+export async function findRemovedInUse(store: Store, app: AppRow, next: SenderSettings): Promise<string | null> {
+  const before = await store.mailSettings(app.id)
+  const [kept, listed] = [next, before].map(({ fromEmail, otherFromEmails }) => [fromEmail, ...(otherFromEmails ?? [])])
+  const removed = (listed ?? []).filter((email) => email !== null && !kept?.includes(email)) as string[]
+  return (await findSendersInUse(store, app, removed))[0] ?? null
+}
+
+type SenderChange = { add: string; isDefault: boolean } | { remove: string }
+
+/** The settings that add or remove an address; `wrong` says why it may not be removed. */
+export async function changeSenders(
+  store: Store,
+  app: AppRow,
+  change: SenderChange,
+): Promise<{ settings: SenderSettings } | { wrong: string }> {
+  const { fromEmail, otherFromEmails } = await store.mailSettings(app.id)
+  const listed = [fromEmail, ...(otherFromEmails ?? [])].filter((email) => email !== null)
+  if ('remove' in change) {
+    const [wrong] = await findSendersInUse(store, app, [change.remove])
+    return wrong
+      ? { wrong }
+      : { settings: settingsOf(listed, fromEmail === change.remove ? null : fromEmail, change.remove) }
+  }
+  return { settings: settingsOf([...listed, change.add], change.isDefault ? change.add : fromEmail) }
+}
+
+const settingsOf = (listed: string[], fromEmail: string | null, removed?: string): SenderSettings => ({
+  fromEmail,
+  otherFromEmails: [...new Set(listed)].filter((email) => email !== fromEmail && email !== removed),
+})
+
+/** Why addresses may not be removed: messages use them. */
+async function findSendersInUse(store: Store, app: AppRow, removed: readonly string[]): Promise<string[]> {
+  const messages = await store.listMessages(app.id)
+  return removed.flatMap((email) => {
+    const user = messages.find(({ content: { mail } }) => readEmail(mail.fromEmail ?? '')?.email === email)
+    return user ? `The message "${user.name}" uses ${email}. Choose another sender address there first.` : []
+  })
+}
+
+export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+
+/** A domain and those it is below, up to the one that somebody registered: who controls one of them controls it. */
+export function listCovering(domain: string): string[] {
+  const registered = getDomain(domain, { allowPrivateDomains: true }) ?? domain
+  const labels = domain.split('.')
+  const most = labels.length - registered.split('.').length
+  return Array.from({ length: most + 1 }, (_, index) => labels.slice(index).join('.'))
+}
+
+/** The record that verifies a domain for an account. */
+export const senderRecord = (domain: string, accountId: string): DnsRecord => ({
+  name: `_eventpost.${domain}`,
+  type: 'TXT',
+  value: `eventpost-account=${accountId}`,
+})
+
+/** A domain that is not verified is looked up again after so long, when it is needed. */
+const ASK_AGAIN_MS = 30_000
+const MOST_ASKED = 10_000
+
+type Given = {
+  store: Store
+  clock: Pick<Clock, 'now' | 'monotonicMs'>
+  resolveTxt: ResolveTxt
+  installation: Installation
+}
+
+export type { SenderProof }
+
+export type Senders = ReturnType<typeof createSenders>
+
+export function createSenders({ store, clock, resolveTxt, installation }: Given) {
+  /** When DNS was last asked, by account and domain; the oldest first. */
+  const asked = new Map<string, number>()
+
+  const mayAsk = (accountId: string, domain: string): boolean => {
+    const key = `${accountId} ${domain}`
+    const [now, last] = [clock.monotonicMs(), asked.get(key)]
+    if (last !== undefined && now - last < ASK_AGAIN_MS) return false
+    asked.delete(key)
+    asked.set(key, now)
+    const [oldest] = asked.keys()
+    if (asked.size > MOST_ASKED && oldest !== undefined) asked.delete(oldest)
+    return true
+  }
+
+  /** Looks for the record of the account, and for the public key of the app, at a domain and those above it. */
+  const findProof = async ({ accountId }: AppRow, settings: MailSettings, domain: string) => {
+    const dkim = readDkimKey(settings)
+    const lookUps = listCovering(domain).map(async (one): Promise<{ domain: string; proof: SenderProof } | null> => {
+      const record = senderRecord(one, accountId)
+      if ((await resolveTxt(record.name))?.some((text) => text.trim() === record.value))
+        return { domain: one, proof: 'txt' }
+      const isSigned = dkim?.domain === one && publishesKey((await resolveTxt(dkim.record.name)) ?? [], dkim.publicKey)
+      return isSigned ? { domain: one, proof: 'dkim' } : null
+    })
+    return (await Promise.all(lookUps)).find((found) => found !== null) ?? null
+  }
+
+  /** Asks DNS, and keeps what it finds. */
+  const verify = async (app: AppRow, settings: MailSettings, domain: string): Promise<boolean> => {
+    const found = await findProof(app, settings, domain)
+    if (found === null) return false
+    const { accountId } = app
+    const outcome = await store.bindSenderDomain({ ...found, accountId, actor: 'eventpost', at: clock.now() })
+    return !('refusal' in outcome)
+  }
+
+  /** Whether other accounts send through the same mail server. */
+  const isShared = async ({ smtpUrl }: Pick<MailSettings, 'smtpUrl'>, accountId: string) => {
+    if (smtpUrl !== null || !installation.hasServer) return null
+    const { isOnlyAccount, domains } = await store.senderFacts(accountId)
+    return isOnlyAccount ? null : domains
+  }
+
+  const findUnverified = async (
+    app: AppRow,
+    settings: MailSettings,
+    { email, asksDns }: { email: string; asksDns: boolean },
+  ): Promise<SenderProblem | null> => {
+    if (email === installation.from?.address) return null
+    const verified = await isShared(settings, app.accountId)
+    if (verified === null) return null
+    const domain = domainOf(email)
+    if (listCovering(domain).some((one) => verified.includes(one))) return null
+    if (asksDns && mayAsk(app.accountId, domain) && (await verify(app, settings, domain))) return null
+    return unverified(domain, app.accountId)
+  }
+
+  return {
+    installation,
+
+    /** What is wrong with the address that a message sets; nothing where it sets none. */
+    async findUnlisted(app: AppRow, { fromEmail }: Pick<Mail, 'fromEmail'>): Promise<FieldError[]> {
+      if (fromEmail === undefined) return []
+      const settings = await store.mailSettings(app.id)
+      const problem = isListed(fromEmail, settings, installation) ? null : notListed(settings, installation)
+      return problem ? [{ field: 'mail.fromEmail', code: problem.code, message: problem.message }] : []
+    },
+
+    /** What keeps an app from sending a message as its sender; null where nothing does. `asksDns`: verifies what it can. */
+    async findProblem(
+      { app, mail, settings }: { app: AppRow; mail: Pick<Mail, 'fromEmail' | 'fromName'>; settings: MailSettings },
+      { asksDns = true } = {},
+    ): Promise<SenderProblem | null> {
+      const from = findFrom(mail, settings, installation.from)
+      if (from === null) return NO_SENDER
+      if (!isListed(from.address, settings, installation)) return notListed(settings, installation)
+      return findUnverified(app, settings, { email: from.address, asksDns })
+    },
+
+    /**
+     * Domains that apps send from and their accounts have not verified, with the accounts that have: of several that used
+     * one before domains were verified, only the oldest keeps it.
+     */
+    async listUnverified(): Promise<UnverifiedDomain[]> {
+      const [apps, known] = [await store.listSenders(), await store.listSenderDomains()]
+      const found: UnverifiedDomain[] = []
+      for (const { accountId, publicId: appId, emails, hasOwnServer } of apps) {
+        const isNeeded = !hasOwnServer && installation.hasServer && !(await store.senderFacts(accountId)).isOnlyAccount
+        const own = emails.filter((email) => email !== installation.from?.address).map(domainOf)
+        for (const domain of isNeeded ? new Set(own) : []) {
+          const holders = known.filter((one) => listCovering(domain).includes(one.domain))
+          if (holders.some((one) => one.accountId === accountId)) continue
+          found.push({ domain, accountId, appId, verifiedBy: holders.map((one) => one.accountId) })
+        }
+      }
+      return found
+    },
+
+    /** The domains of an app's addresses. `asksDns`: looks up those that are not verified yet. */
+    async listDomains(app: AppRow, settings: MailSettings, { asksDns = false } = {}): Promise<DomainStatus[]> {
+      const emails = listSenderEmails(settings, installation).filter((email) => email !== installation.from?.address)
+      const domains = [...new Set(emails.map(domainOf))]
+      if (asksDns && (await isShared(settings, app.accountId)) !== null) {
+        await Promise.all(domains.map((domain) => verify(app, settings, domain)))
+      }
+      const isNeeded = (await isShared(settings, app.accountId)) !== null
+      const known = (await store.listSenderDomains()).filter(({ accountId }) => accountId === app.accountId)
+      return domains.map((domain) => {
+        const covering = listCovering(domain)
+        const proof = known.find((one) => covering.includes(one.domain))?.proof ?? null
+        if (!isNeeded) return { domain, state: 'not_needed', proof, record: null }
+        const record = proof === null ? senderRecord(domain, app.accountId) : null
+        return { domain, state: proof === null ? 'unverified' : 'verified', proof, record }
+      })
+    },
+  }
+}
+
+/** Where the running server keeps how it sends, for commands: they have no settings of the server. */
+const INSTALLATION = 'mail_installation'
+
+export async function keepInstallation(store: Store, { from, hasServer }: Installation): Promise<void> {
+  const value = JSON.stringify({ from, hasServer } satisfies Installation)
+  if (value !== (await store.installValue(INSTALLATION))) await store.setInstallValue({ name: INSTALLATION, value })
+}
+
+/** What the server that ran last kept; null before one did. */
+export async function readInstallation(store: Store): Promise<Installation | null> {
+  const value = await store.installValue(INSTALLATION)
+  return value === null ? null : (JSON.parse(value) as Installation)
+}
+
+const NO_SENDER: SenderProblem = {
+  code: 'no_sender',
+  message: 'There is no sender address. Add one on the Sender page of the app, or set EVENTPOST_MAIL_FROM.',
+  record: null,
+}
+
+function notListed(settings: SenderSettings, installation: Installation): SenderProblem {
+  const known = listSenderEmails(settings, installation)
+  const choices = known.length === 0 ? '' : ` Choose one of ${known.join(', ')}, or leave it out.`
+  const message = `This is not a sender address of the app.${choices} Owners add addresses on the Sender page.`
+  return { code: 'sender_not_listed', message, record: null }
+}
+
+function unverified(domain: string, accountId: string): SenderProblem {
+  const record = senderRecord(domain, accountId)
+  const message = `${domain} is not verified for this account. Add the ${record.type} record ${record.name} with the value ${record.value}, then try again.`
+  return { code: 'sender_unverified', message, record }
+}

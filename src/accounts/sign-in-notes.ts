@@ -1,0 +1,163 @@
+/** What becomes known of sign-ins: lines of the log, entries of the audit log, and emails to the member. */
+import { createHmac } from 'node:crypto'
+import type { FailedSignIns } from '../store/session-types.ts'
+import type { Store } from '../store/store.ts'
+import { addressBucket } from '../core/addresses.ts'
+import type { Mailer } from '../mail/mailer.ts'
+import { makeMailbox } from '../core/mail-addresses.ts'
+import { type NoticeKind, writeNotice } from './notices.ts'
+import type { Clock } from '../core/parts.ts'
+import type { MemberRow, Proof } from './sessions.ts'
+
+/** A line about security, for the log of the service; never an email, a token or an address in the clear. */
+export type NoteSecurity = (
+  level: 'info' | 'warn',
+  message: string,
+  fields: Record<string, string | number | boolean | null>,
+) => void
+
+/** What was tried in vain. `delayed`: it was not compared, because too many were wrong before. */
+export type Failure = 'wrong_password' | 'wrong_code' | 'wrong_recovery_code' | 'delayed'
+
+const ADDRESS_CHARACTERS = 16
+/** Stands for the addresses beyond the first ones. */
+const SEVERAL = 'several'
+/** Entries of a member in one go, and how often: a flood of guesses must not fill the disk. */
+const MOST_ENTRIES = 20
+const ENTRIES_EVERY_MS = 10 * 60_000
+
+/** So many within a day are many. One wrong code means that somebody has the password. */
+export const MANY_FAILURES = { wrong_password: 20, wrong_code: 5 } as const
+const FAILURES_KEPT_MS = 24 * 3_600_000
+
+type Gathered = { entries: Map<string, FailedSignIns>; nextAt: number }
+type Counted = { count: number; addresses: Set<string>; since: number }
+
+export type SignInNotes = ReturnType<typeof createSignInNotes>
+
+type NotesParts = {
+  store: Store
+  clock: Clock
+  addressKey: string
+  baseUrl: string
+  mailer: Mailer
+  noteSecurity: NoteSecurity
+}
+
+export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, noteSecurity }: NotesParts) {
+  const gathered = new Map<string, Gathered>()
+  const counted = new Map<string, Counted>()
+  let isSaving = false
+
+  /** Tells addresses apart without naming them; an IPv6 address by its /64. */
+  const hashAddress = (address: string): string =>
+    createHmac('sha256', addressKey)
+      .update(`sign-in address:${addressBucket(address)}`)
+      .digest('hex')
+      .slice(0, ADDRESS_CHARACTERS)
+
+  const gather = (memberId: string, failure: Failure, address: string): void => {
+    const own = gathered.get(memberId) ?? { entries: new Map<string, FailedSignIns>(), nextAt: 0 }
+    gathered.set(memberId, own)
+    const isNew = !own.entries.has(`${failure} ${address}`)
+    const shown = isNew && own.entries.size >= MOST_ENTRIES ? SEVERAL : address
+    const entry = own.entries.get(`${failure} ${shown}`)
+    if (entry) entry.count += 1
+    else {
+      const action = `sign_in.${failure}`
+      own.entries.set(`${failure} ${shown}`, { memberId, action, address: shown, count: 1, at: clock.now() })
+    }
+  }
+
+  /** How the apps send that a member may open: by one of them, where the installation has no mail server. */
+  const listSettings = async (memberId: string) => {
+    const places = await store.listPlaces(memberId)
+    const accounts = [...new Set(places.map(({ accountId }) => accountId))]
+    const apps = (await Promise.all(accounts.map(store.listApps))).flat()
+    return Promise.all(apps.map(({ id }) => store.mailSettings(id)))
+  }
+
+  /** `facts` are for the sentences of the notice. `isRare`: once a day, however often it happens. */
+  const notify = async (
+    { id, email }: Pick<MemberRow, 'id' | 'email'>,
+    kind: NoticeKind,
+    { isRare = false, ...facts }: { count?: number; addresses?: number; isRare?: boolean } = {},
+  ): Promise<void> => {
+    const to = makeMailbox('', email)
+    const send = mailer.findNoticeSender(await listSettings(id))
+    if (!to || !send) return
+    const claimed = isRare && (await store.claimNotice({ memberId: id, action: `notice.${kind}`, at: clock.now() }))
+    if (claimed && 'refusal' in claimed) return
+    const outcome = await send(writeNotice(kind, { email, baseUrl, at: clock.now(), ...facts }), to)
+    const reason = 'reason' in outcome ? outcome.reason : null
+    noteSecurity(outcome.is === 'sent' ? 'info' : 'warn', 'security notice', {
+      kind,
+      memberId: id,
+      outcome: outcome.is,
+      reason,
+    })
+  }
+
+  const notifyIfMany = (member: MemberRow, failure: 'wrong_password' | 'wrong_code', address: string): void => {
+    const key = `${failure}:${member.id}`
+    const known = counted.get(key)
+    const isKept = known !== undefined && clock.monotonicMs() - known.since < FAILURES_KEPT_MS
+    const own = isKept ? known : { count: 0, addresses: new Set<string>(), since: clock.monotonicMs() }
+    own.count += 1
+    if (own.addresses.size < MANY_FAILURES[failure]) own.addresses.add(address)
+    counted.set(key, own)
+    if (own.count < MANY_FAILURES[failure]) return
+    counted.delete(key)
+    const kind = failure === 'wrong_password' ? 'wrong_passwords' : 'wrong_codes'
+    notifySoon(member, kind, { count: own.count, addresses: own.addresses.size, isRare: true })
+  }
+
+  /** Whoever caused it waits for no mail server. */
+  const notifySoon = (...given: Parameters<typeof notify>): void =>
+    void notify(...given).catch((error: unknown) => {
+      noteSecurity('warn', 'security notice', {
+        kind: given[1],
+        memberId: given[0].id,
+        outcome: 'failed',
+        reason: String(error),
+      })
+    })
+
+  /** Writes what was gathered, of each member at most every ten minutes; `all`: now. */
+  const save = async ({ all = false }: { all?: boolean } = {}): Promise<void> => {
+    if (isSaving) return
+    const now = clock.monotonicMs()
+    const due = [...gathered].filter(([, { entries, nextAt }]) => entries.size > 0 && (all || now >= nextAt))
+    for (const [memberId, { entries, nextAt }] of gathered) {
+      if (entries.size === 0 && now >= nextAt) gathered.delete(memberId)
+    }
+    if (due.length === 0) return
+    isSaving = true
+    const taken = due.map(([, own]) => ({ own, entries: own.entries }))
+    for (const { own } of taken) Object.assign(own, { entries: new Map(), nextAt: now + ENTRIES_EVERY_MS })
+    const outcome = await store.noteFailedSignIns(taken.flatMap(({ entries }) => [...entries.values()]))
+    isSaving = false
+    // what came in meanwhile is later, and goes with the next
+    if ('refusal' in outcome) for (const { own, entries } of taken) Object.assign(own, { entries, nextAt: 0 })
+  }
+
+  return {
+    hashAddress,
+    save,
+    notify: notifySoon,
+    /** The audit entry is a part of what starts the session (store/session-writes.ts). */
+    noteSignIn({ member, isSecondStepDone, isByRecoveryCode }: Proof, address: string): void {
+      const by = isByRecoveryCode ? 'recovery_code' : isSecondStepDone ? 'code' : 'password'
+      noteSecurity('info', 'sign-in', { outcome: 'done', by, memberId: member.id, address: hashAddress(address) })
+      if (isByRecoveryCode) notifySoon(member, 'recovery_code_used')
+    },
+    /** `member` null: nobody has this email. */
+    noteFailure(member: MemberRow | null, failure: Failure, address: string): void {
+      const hash = hashAddress(address)
+      noteSecurity('warn', 'sign-in', { outcome: failure, memberId: member?.id ?? null, address: hash })
+      if (!member) return
+      gather(member.id, failure, hash)
+      if (failure === 'wrong_password' || failure === 'wrong_code') notifyIfMany(member, failure, hash)
+    },
+  }
+}

@@ -1,0 +1,129 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { MemberRow } from '../store/types.ts'
+import type { Clock } from '../core/parts.ts'
+
+const HOUR_MS = 3_600_000
+
+/**
+ * How the wait before the next try grows: none until `free` tries were wrong, then a second, doubled after every `step`
+ * more, up to `maxMs`. Wrong tries are forgotten after `quietMs` without another.
+ */
+type Growth = { free: number; step: number; maxMs: number; quietMs: number }
+
+/**
+ * No wait is longer than 30 seconds, so nobody is locked out. `pair` is one address at one account, `address` one address
+ * at all accounts, `account` all addresses at one account, and `known` the browsers that a member has signed in with.
+ */
+export const SIGN_IN_DELAYS = {
+  pair: { free: 5, step: 1, maxMs: 30_000, quietMs: HOUR_MS },
+  address: { free: 20, step: 2, maxMs: 10_000, quietMs: HOUR_MS },
+  account: { free: 20, step: 5, maxMs: 30_000, quietMs: HOUR_MS },
+  known: { free: 10, step: 1, maxMs: 30_000, quietMs: HOUR_MS },
+  code: { free: 3, step: 1, maxMs: 30_000, quietMs: HOUR_MS },
+  codes: { free: Infinity, step: 1, maxMs: 0, quietMs: 24 * HOUR_MS },
+} as const satisfies Record<string, Growth>
+
+/** Counters kept at once; beyond it the one that was used longest ago goes. */
+const MOST_COUNTERS = 100_000
+
+/** `isKnown`: the browser is one that the member has signed in with. */
+export type TooMany = { refusal: 'too_many_tries'; retryAfterSeconds: number; isKnown: boolean }
+
+export type Bucket = { name: string; growth: Growth }
+
+/**
+ * Where a try is counted. `own` waits after its own wrong tries. `shared` is common to many addresses: an address that is
+ * new to it waits for its delay once, so that those who guess cannot keep the others out. `address` bounds one address.
+ */
+export type Buckets = { own: Bucket; shared?: Bucket; address?: Bucket }
+
+/** A try that may be made. `undo`: it was not made, or was right. `right`: the wrong tries of `own` are forgotten too. */
+export type Try = { undo(): void; right(): void }
+
+type Counter = { wrong: number; triedAt: number; notBefore: number }
+
+const delayOf = ({ free, step, maxMs }: Growth, wrong: number): number =>
+  wrong < free ? 0 : Math.min(maxMs, 1_000 * 2 ** Math.floor((wrong - free) / step))
+
+export type SignInTries = ReturnType<typeof createSignInTries>
+
+/** Counts wrong passwords and codes, and says how long the next try waits. Kept in memory, by the monotonic clock. */
+export function createSignInTries({ clock, addressKey }: { clock: Clock; addressKey: string }) {
+  const counters = new Map<string, Counter>()
+
+  const find = ({ name, growth }: Bucket): Counter | undefined => {
+    const counter = counters.get(name)
+    if (!counter || clock.monotonicMs() - counter.triedAt < growth.quietMs) return counter
+    counters.delete(name)
+    return undefined
+  }
+
+  /** The counter, from now on the one used last. */
+  const use = (bucket: Bucket, notBefore = 0): Counter => {
+    const triedAt = clock.monotonicMs()
+    const counter = find(bucket) ?? { wrong: 0, triedAt, notBefore }
+    counters.delete(bucket.name)
+    if (counters.size >= MOST_COUNTERS) counters.delete(counters.keys().next().value ?? '')
+    counters.set(bucket.name, counter)
+    return Object.assign(counter, { triedAt, notBefore })
+  }
+
+  const waitOf = (bucket: Bucket): number => {
+    const counter = find(bucket)
+    if (!counter) return 0
+    const { wrong, triedAt, notBefore } = counter
+    return Math.max(0, Math.max(notBefore, triedAt + delayOf(bucket.growth, wrong)) - clock.monotonicMs())
+  }
+
+  const sharedDelay = (shared?: Bucket): number => (shared ? delayOf(shared.growth, find(shared)?.wrong ?? 0) : 0)
+
+  /** How many milliseconds a try waits; a newcomer's wait begins with the question. */
+  const waitFor = ({ own, shared, address }: Buckets): number => {
+    const wait = Math.max(waitOf(own), address ? waitOf(address) : 0)
+    const delay = sharedDelay(shared)
+    if (wait > 0 || delay === 0 || find(own)) return wait
+    use(own, clock.monotonicMs() + delay)
+    return delay
+  }
+
+  const forget = (bucket: Bucket | undefined, count: number): void => {
+    const counter = bucket && find(bucket)
+    if (counter) counter.wrong = Math.max(0, counter.wrong - count)
+  }
+
+  /** Proves that a browser has signed in as this member, with the password they have now. */
+  const knownMark = ({ id, passwordHash }: MemberRow): string =>
+    new Bun.CryptoHasher('sha256', addressKey).update(`known browser:${id}:${passwordHash}`).digest('hex')
+
+  return {
+    knownMark,
+    isKnown(member: MemberRow | null, mark: string | null): boolean {
+      if (member === null || mark === null || mark.length !== 64) return false
+      return timingSafeEqual(Buffer.from(knownMark(member)), Buffer.from(mark))
+    },
+    /** Counts a try as wrong before it is compared, so that many at once are counted too; or says how long it waits. */
+    begin(buckets: Buckets): Try | { retryAfterSeconds: number } {
+      const wait = waitFor(buckets)
+      if (wait > 0) return { retryAfterSeconds: Math.ceil(wait / 1_000) }
+      const { own, shared, address } = buckets
+      for (const bucket of [shared, address]) if (bucket) use(bucket).wrong += 1
+      use(own, clock.monotonicMs() + sharedDelay(shared)).wrong += 1
+      const undo = (): void => {
+        for (const bucket of [own, shared, address]) forget(bucket, 1)
+        const counter = find(own)
+        if (counter) counter.notBefore = 0
+      }
+      return {
+        undo,
+        right(): void {
+          undo()
+          forget(shared, find(own)?.wrong ?? 0)
+          counters.delete(own.name)
+        },
+      }
+    },
+    /** How many milliseconds the next try would wait. Asking begins no wait. */
+    wait: ({ own, address }: Buckets): number => Math.max(waitOf(own), address ? waitOf(address) : 0),
+    wrongIn: (bucket: Bucket): number => find(bucket)?.wrong ?? 0,
+  }
+}

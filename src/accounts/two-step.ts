@@ -1,0 +1,95 @@
+/** The second step of signing in: codes of an authenticator app (RFC 6238), and those for whoever lost it (promises 14). */
+import { createHmac } from 'node:crypto'
+import { Secret, TOTP } from 'otpauth/bare'
+import type { TwoStepRow } from '../store/session-types.ts'
+import type { Store } from '../store/store.ts'
+import type { Refused } from '../store/types.ts'
+import type { Clock } from '../core/parts.ts'
+import type { Sessions, SignedIn } from './sessions.ts'
+import { hashToken } from '../core/tokens.ts'
+
+export type { TwoStepRow }
+
+/** What every authenticator app takes: others are possible by the standard, and some apps ignore what they are told. */
+const CODE_RULES = { algorithm: 'SHA1', digits: 6, period: 30 } as const
+/** As long as the hash of the standard: 160 bits. */
+const SECRET_BYTES = 20
+/** The code of the 30 seconds before and after counts too: phones go wrong, and people are slow. */
+const STEPS_AROUND = 1
+
+export const RECOVERY_CODES = 10
+/** Without letters that are taken for digits. 28 of 32 make 140 bits, so a plain hash keeps them safe at rest. */
+const RECOVERY_ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+const RECOVERY_CHARACTERS = 28
+/** Codes of 16 characters, from before they were longer, work until they are made anew. */
+const RECOVERY_FORM = new RegExp(`^(?:[${RECOVERY_ALPHABET}]{16}|[${RECOVERY_ALPHABET}]{${RECOVERY_CHARACTERS}})$`)
+
+const toTotp = (secret: string, label = ''): TOTP =>
+  new TOTP({
+    ...CODE_RULES,
+    issuer: 'Eventpost',
+    label,
+    secret: Secret.fromBase32(secret),
+    hmac: (_, key, message) => createHmac('sha1', key).update(message).digest(),
+  })
+
+/** What an authenticator app reads from the QR code. */
+export const twoStepUri = (secret: string, email: string): string => toTotp(secret, email).toString()
+
+/** The 30 seconds, counted from 1970, that a code of 6 digits belongs to at `now` (ms UTC); null for a wrong one. */
+export function findCodeStep(secret: string, code: string, now: number): number | null {
+  const delta = toTotp(secret).validate({ token: code, timestamp: now, window: STEPS_AROUND })
+  return delta === null ? null : TOTP.counter({ period: CODE_RULES.period, timestamp: now }) + delta
+}
+
+export type TypedCode = { code: string } | { recoveryHash: string }
+
+/** What was typed where a code is asked for, however it was spaced; null where it can be neither. */
+export function readTypedCode(typed: string): TypedCode | null {
+  const plain = typed.replaceAll(/[\s-]/g, '').toLowerCase()
+  if (/^\d{6}$/.test(plain)) return { code: plain }
+  const meant = plain.replaceAll('o', '0').replaceAll(/[il]/g, '1')
+  return RECOVERY_FORM.test(meant) ? { recoveryHash: hashToken(meant) } : null
+}
+
+/** Ten codes as they are shown, in groups of four, and as they are stored. */
+export function makeRecoveryCodes(): { codes: string[]; codeHashes: string[] } {
+  const plain = Array.from({ length: RECOVERY_CODES }, makeRecoveryCode)
+  return { codes: plain.map((code) => code.replaceAll(/.{4}(?!$)/g, '$&-')), codeHashes: plain.map(hashToken) }
+}
+
+function makeRecoveryCode(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(RECOVERY_CHARACTERS))
+  return Array.from(bytes, (byte) => RECOVERY_ALPHABET.charAt(byte % RECOVERY_ALPHABET.length)).join('')
+}
+
+/** The secret to set up with; one that waits already is given again. Refusals: already_done where it is on. */
+export async function startTwoStep(
+  { store, clock }: { store: Store; clock: Clock },
+  memberId: string,
+): Promise<TwoStepRow | Refused> {
+  const secret = new Secret({ size: SECRET_BYTES }).base32
+  const outcome = await store.startTwoStep({ memberId, secret, at: clock.now() })
+  if ('refusal' in outcome) return outcome
+  return (await store.findTwoStep(memberId)) ?? { refusal: 'not_found' }
+}
+
+/**
+ * Turns on what was set up, by a code that shows that it works; all other sessions end. Gives the recovery codes, which
+ * are shown once. Refusals: wrong_code, already_done, not_found where the set-up was left for too long.
+ */
+export async function turnOnTwoStep(
+  { store, clock, sessions }: { store: Store; clock: Clock; sessions: Sessions },
+  signedIn: SignedIn,
+  typed: string,
+): Promise<{ codes: string[] } | Refused | { refusal: 'wrong_code' }> {
+  const row = await store.findTwoStep(signedIn.member.id)
+  if (!row) return { refusal: 'not_found' }
+  if (row.turnedOnAt !== null) return { refusal: 'already_done' }
+  const read = readTypedCode(typed)
+  const step = read && 'code' in read ? findCodeStep(row.secret, read.code, clock.now()) : null
+  if (step === null) return { refusal: 'wrong_code' }
+  const { codes, codeHashes } = makeRecoveryCodes()
+  const outcome = await sessions.turnOnTwoStep(signedIn, { startedAt: row.startedAt, step, codeHashes })
+  return 'refusal' in outcome ? outcome : { codes }
+}

@@ -1,0 +1,159 @@
+import type { Plan } from '../store/types.ts'
+import { addressBucket } from '../core/addresses.ts'
+import type { Access, AppRow } from './access.ts'
+import type { ContactFields } from '../people/contact-input.ts'
+import { type Limit, RATE_LIMITS, type Taken } from './limits.ts'
+import type { Parts } from '../core/parts.ts'
+import { effectivePlan } from './plans.ts'
+import { type LimitName, type Refusal, refuseLimited } from '../core/refusals.ts'
+
+/** The writes that are limited per key (spec 8). Every door takes from the same buckets. */
+export type LimitedWrite = 'events' | 'contactAdds' | 'contactUpdates'
+
+const PLAN_FIELD = {
+  events: 'eventsPerHour',
+  contactAdds: 'addsPerHour',
+  contactUpdates: 'updatesPerHour',
+} as const satisfies Record<LimitedWrite, keyof Plan>
+
+const LIMIT_NAME = {
+  events: 'events_per_hour',
+  contactAdds: 'contact_adds_per_hour',
+  contactUpdates: 'contact_updates_per_hour',
+} as const satisfies Record<LimitedWrite, LimitName>
+
+/** A bucket's name, under which the store keeps what was counted, and what it may hold. */
+type KeyLimit = { bucket: string; limit: Limit }
+export type KeyLimits = Readonly<Record<LimitedWrite | 'mcpCalls', KeyLimit>>
+
+const MINUTE_MS = 60_000
+
+/** What a key's writes count towards, and its calls over MCP. */
+export function limitsOf({ key, plan }: Pick<Access, 'key' | 'plan'>): KeyLimits {
+  const rates = effectivePlan(plan)
+  const limitOf = (write: LimitedWrite): KeyLimit => ({
+    bucket: `${write}:${key.id}`,
+    limit: { ...RATE_LIMITS[write], max: rates[PLAN_FIELD[write]] },
+  })
+  return {
+    events: limitOf('events'),
+    contactAdds: limitOf('contactAdds'),
+    contactUpdates: limitOf('contactUpdates'),
+    mcpCalls: { bucket: `mcp:${key.id}`, limit: { max: rates.mcpCallsPerMinute, windowMs: MINUTE_MS } },
+  }
+}
+
+export type TakenFor = { limit: Limit; taken: Taken; buckets: string[]; refused: Refusal | null }
+
+/** The 429 of a key whose hourly limit is used up. */
+export const refuseWrite = (
+  { clock }: Pick<Parts, 'clock'>,
+  write: LimitedWrite,
+  { key }: Access,
+  limit: Limit,
+  taken: Taken,
+) =>
+  refuseLimited({
+    name: LIMIT_NAME[write],
+    key,
+    limit: limit.max,
+    retryAfter: taken.retryAfterSeconds,
+    at: clock.now(),
+  })
+
+/** Takes `count` of a key's hourly limit; refused when not even the first fits. */
+export function takeForKey(parts: Parts, write: LimitedWrite, access: Access, count = 1): TakenFor {
+  const { bucket, limit } = access.keyLimits[write]
+  const taken = parts.limits.take(bucket, limit, count)
+  const refused = taken.allowed > 0 ? null : refuseWrite(parts, write, access, limit, taken)
+  return { limit, taken, buckets: [bucket], refused }
+}
+
+/** What a key has left, without taking; `refused` is what a write would meet. */
+export function peekForKey(parts: Parts, write: LimitedWrite, access: Access): TakenFor {
+  const { bucket, limit } = access.keyLimits[write]
+  const taken = parts.limits.peek(bucket, limit)
+  const refused = taken.allowed > 0 ? null : refuseWrite(parts, write, access, limit, taken)
+  return { limit, taken, buckets: [], refused }
+}
+
+/** The bucket of a visitor of an app: an IPv4 address or an IPv6 /64. The store only gets a keyed hash of it. */
+function visitorBucket({ addressKey }: Parts, app: AppRow, address: string): string {
+  const text = `${app.publicId}:${addressBucket(address)}`
+  return `visitor:${new Bun.CryptoHasher('sha256', addressKey).update(text).digest('base64url')}`
+}
+
+const refuseVisitor = ({ clock }: Parts, { retryAfterSeconds: retryAfter }: Taken): Refusal => {
+  const { max: limit } = RATE_LIMITS.addsPerVisitor
+  return refuseLimited({ name: 'contact_adds_per_ip', key: null, limit, retryAfter, at: clock.now() })
+}
+
+/** The limit per visitor of an app: 5 adds in 10 minutes. */
+function takeForVisitor(parts: Parts, app: AppRow, address: string): TakenFor {
+  const limit = RATE_LIMITS.addsPerVisitor
+  const bucket = visitorBucket(parts, app, address)
+  const taken = parts.limits.take(bucket, limit)
+  return { limit, taken, buckets: [bucket], refused: taken.allowed > 0 ? null : refuseVisitor(parts, taken) }
+}
+
+/** Gives back what was taken for nothing. @returns what is true then */
+export function settleTaken({ limits }: Parts, counted: TakenFor, outcome: object): TakenFor {
+  const { limit, taken, buckets } = counted
+  const [bucket] = buckets
+  if (bucket === undefined || !isFree(outcome)) return counted
+  limits.giveBack(bucket, limit, taken)
+  return { ...counted, taken: limits.peek(bucket, limit) }
+}
+
+/**
+ * What was written before, is refused as another request's key, is still to be read, or was not saved for our own fault
+ * uses up no limit.
+ */
+const isFree = (outcome: object): boolean =>
+  'replayed' in outcome ||
+  'isUnread' in outcome ||
+  ('refusal' in outcome && (outcome.refusal === 'idempotency_mismatch' || outcome.refusal === 'unavailable'))
+
+export type ContactWriteName = Exclude<LimitedWrite, 'events'>
+type ContactCall = { access: Access; app: AppRow; input: Pick<ContactFields, 'ip'> }
+
+/** What a write about a person would meet, without taking. */
+export function peekForContact(parts: Parts, { access, app, input }: ContactCall, write: ContactWriteName) {
+  const { refused } = peekForKey(parts, write, access)
+  if (refused || write !== 'contactAdds' || input.ip === null) return refused
+  const taken = parts.limits.peek(visitorBucket(parts, app, input.ip), RATE_LIMITS.addsPerVisitor)
+  return taken.allowed > 0 ? null : refuseVisitor(parts, taken)
+}
+
+/** Takes from the key's hour and, for an add with `ip`, from the visitor's ten minutes; from both or from neither. */
+export function takeForContact(parts: Parts, { access, app, input }: ContactCall, write: ContactWriteName) {
+  const byKey = takeForKey(parts, write, access)
+  const isByVisitor = write === 'contactAdds' && input.ip !== null && !byKey.refused
+  const byVisitor = isByVisitor ? takeForVisitor(parts, app, input.ip ?? '') : null
+  if (byVisitor?.refused) parts.limits.giveBack(byKey.buckets[0] ?? '', byKey.limit, byKey.taken)
+  const { limit, taken } = byVisitor?.refused ? byVisitor : byKey
+  return {
+    limit,
+    taken,
+    refused: byKey.refused ?? byVisitor?.refused ?? null,
+    buckets: [...byKey.buckets, ...(byVisitor?.buckets ?? [])],
+    /** Gives back what was taken for nothing. @returns what the key has left then */
+    settle(outcome: object): TakenFor {
+      if (byVisitor) settleTaken(parts, byVisitor, outcome)
+      return settleTaken(parts, byKey, outcome)
+    },
+  }
+}
+
+/** Fills the buckets with what the store has counted, so that a restart gives no tokens back. */
+export async function restoreLimits({ limits, store, clock }: Parts): Promise<void> {
+  const nowSecond = Math.floor(clock.now() / 1000)
+  const usage = await store.listUsage(nowSecond - RATE_LIMITS.events.windowMs / 1000 - 1)
+  const byBucket = Map.groupBy(usage, (row) => row.bucket)
+  for (const [bucket, rows] of byBucket) {
+    const window = bucket.startsWith('visitor:') ? RATE_LIMITS.addsPerVisitor : RATE_LIMITS.events
+    // the end of its second: on the strict side
+    const takenAgo = rows.map((row) => [Math.max(0, (nowSecond - row.second - 1) * 1000), row.count] as const)
+    limits.restore(bucket, { max: Number.MAX_SAFE_INTEGER, windowMs: window.windowMs }, takenAgo)
+  }
+}

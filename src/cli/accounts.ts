@@ -1,0 +1,109 @@
+import { readSecret, UsageError } from '../config.ts'
+import { createAccount, provePassword } from '../accounts/accounts.ts'
+import { readBeginning } from '../accounts/beginnings.ts'
+import { findPasswordFault, type PasswordContext } from '../accounts/passwords.ts'
+import { REFUSALS } from '../core/refusals.ts'
+import type { Store } from '../store/store.ts'
+import { APP_ADDRESSES } from './apps.ts'
+import {
+  BASE_URL,
+  CommandRefused,
+  DATA,
+  type Environment,
+  expectDone,
+  type Given,
+  JSON_OUTPUT,
+  type Command,
+  type Options,
+  reachedAt,
+  required,
+  toIso,
+  withStore,
+} from './command.ts'
+
+const BEGINNING: Options = {
+  ...DATA,
+  ...JSON_OUTPUT,
+  ...BASE_URL,
+  email: { type: 'string', value: 'EMAIL', meaning: "The owner's email." },
+  app: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
+  name: { type: 'string', value: 'NAME', meaning: 'Name of the account.', default: 'that of the app' },
+  ...APP_ADDRESSES,
+  'password-file': {
+    type: 'string',
+    value: 'FILE',
+    meaning: 'File with their password; without it they join by a link.',
+  },
+}
+
+const EMAIL_TAKEN =
+  'A member with this email exists already, and this is not their password. Leave --password-file out: they join by the link that is printed.'
+
+function readPassword(given: Given, context: PasswordContext): string | null {
+  const path = given.text('password-file')
+  if (path === undefined) return null
+  const password = readSecret('--password-file', path)
+  const fault = findPasswordFault(password, context)
+  if (fault) throw new UsageError(fault)
+  return password
+}
+
+async function proveOwner(store: Store, email: string, password: string | null): Promise<string | null> {
+  if (password === null) return null
+  const proof = await provePassword(store, email, password)
+  if ('refusal' in proof) throw new CommandRefused(EMAIL_TAKEN)
+  return proof.hash
+}
+
+/** The same set-up as in the browser, without one (product.md, Command line). */
+async function begin(given: Given, env: Environment, onlyFirst: boolean) {
+  const text = {
+    email: required(given, 'email'),
+    appName: required(given, 'app'),
+    name: given.text('name'),
+    domains: given.all('domain'),
+    home: given.text('home') ?? null,
+  }
+  const reading = readBeginning(text)
+  if ('errors' in reading)
+    throw new UsageError(reading.errors.map(({ field, message }) => `--${field}: ${message}`).join(' '))
+  const baseUrl = reachedAt(given, env)
+  const names = [text.appName, text.name ?? '']
+  const password = readPassword(given, { email: text.email, names })
+  return withStore(given, env, { mayCreate: onlyFirst }, async (store) => {
+    const maker = { store, now: Date.now(), actor: 'cli' }
+    if (onlyFirst && (await store.isSetUp())) throw new CommandRefused(REFUSALS.already_set_up.message)
+    const passwordHash = await proveOwner(store, reading.input.email, password)
+    const beginning = { ...reading.input, passwordHash }
+    const { inviteToken, ...printed } = expectDone(
+      await createAccount(maker, beginning, { onlyFirst, setupToken: null }),
+    )
+    const signInUrl = inviteToken === null ? `${baseUrl}/` : `${baseUrl}/password?token=${inviteToken}`
+    return { ...printed, signInUrl }
+  })
+}
+
+export const init: Command = {
+  name: 'init',
+  summary: 'sets up without a browser: account, owner, app, first key, identity secret',
+  options: BEGINNING,
+  run: (given, env) => begin(given, env, true),
+}
+
+export const accountCreate: Command = {
+  name: 'account create',
+  summary: 'makes a further account, with the options and the output of init; its owner may be in others',
+  options: BEGINNING,
+  run: (given, env) => begin(given, env, false),
+}
+
+export const accountList: Command = {
+  name: 'account list',
+  summary: 'lists the accounts, the first made first',
+  options: { ...DATA, ...JSON_OUTPUT },
+  run: (given, env) =>
+    withStore(given, env, { mayCreate: false }, async (store) => {
+      const accounts = await store.listAccounts()
+      return accounts.map(({ id, name, createdAt }) => ({ accountId: id, name, createdAt: toIso(createdAt) }))
+    }),
+}

@@ -1,0 +1,158 @@
+import { readScript, readStub } from '../assets.ts'
+import { UsageError } from '../config.ts'
+import { type AppRow, createAccess } from '../accounts/access.ts'
+import {
+  type AppSettings,
+  type AppSettingsText,
+  readAppSettings,
+  saveAppSettings,
+  writeAppSettings,
+} from '../accounts/app-settings.ts'
+import { systemClock } from '../core/parts.ts'
+import type { FieldError } from '../core/refusals.ts'
+import { readSnippetSettings } from '../visits/snippet-settings.ts'
+import { makeSnippetPolicy, makeSnippetTag } from '../visits/snippet-tag.ts'
+import {
+  ACCOUNT,
+  BASE_URL,
+  type Command,
+  DATA,
+  expectDone,
+  findAppOf,
+  type Given,
+  JSON_OUTPUT,
+  type Options,
+  reachedAt,
+  required,
+  withStore,
+} from './command.ts'
+
+const list = (meaning: string): Options[string] => ({ type: 'string', value: 'HOST', multiple: true, meaning })
+
+const SETTINGS: Options = {
+  name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
+  domain: list("The app's own domains, all of them; repeat it for each."),
+  home: { type: 'string', value: 'URL', meaning: 'Its home page.' },
+  timezone: {
+    type: 'string',
+    value: 'ZONE',
+    meaning: 'By which its pages tell times and its mails go out, such as Europe/Zurich.',
+  },
+  locale: {
+    type: 'string',
+    value: 'TAG',
+    meaning: 'How its emails write numbers, money and dates, such as en-US or de-CH.',
+  },
+  'snippet-host': list('Hosts whose pages may report, all of them; repeat it for each. `any` allows all.'),
+  'snippet-adds-people': {
+    type: 'string',
+    value: 'on|off',
+    meaning: 'On adds people whom a page reports and the app does not know.',
+  },
+}
+
+/** As on the settings page: what is not given stays as it is. */
+function changeText(before: AppSettingsText, given: Given): AppSettingsText {
+  const hosts = (name: string): string | undefined => {
+    const all = given.all(name)
+    return all.length === 0 ? undefined : all.join('\n')
+  }
+  const snippetHosts = hosts('snippet-host')
+  const addsPeople = given.text('snippet-adds-people')
+  return {
+    name: given.text('name') ?? before.name,
+    home: given.text('home') ?? before.home,
+    domains: hosts('domain') ?? before.domains,
+    timezone: given.text('timezone') ?? before.timezone,
+    locale: given.text('locale') ?? before.locale,
+    snippetHosts: snippetHosts === 'any' ? '' : (snippetHosts ?? before.snippetHosts),
+    addsPeople: addsPeople === undefined ? before.addsPeople : addsPeople === 'on',
+  }
+}
+
+function readAppId({ words }: Given): string {
+  const [appId, ...more] = words
+  if (appId === undefined || more.length > 0) throw new UsageError('Name one app to change: eventpost app set APPID.')
+  return appId
+}
+
+export const appSet: Command = {
+  name: 'app set',
+  words: 'APPID',
+  summary: "changes an app's name, addresses and what its pages may report; prints all of it",
+  options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT, ...SETTINGS },
+  run: async (given, env) => {
+    const appId = readAppId(given)
+    if (Object.keys(SETTINGS).every((name) => given.text(name) === undefined))
+      throw new UsageError('Say what to set, such as --domain app.example.com.')
+    if (!['on', 'off', undefined].includes(given.text('snippet-adds-people')))
+      throw new UsageError('--snippet-adds-people takes on or off.')
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const app = await findAppOf(store, given, appId)
+      const reading = readAppSettings(changeText(writeAppSettings(app, await store.snippetSettings(app.id)), given))
+      if ('errors' in reading) throw new UsageError(nameOptions(reading.errors))
+      const clock = systemClock
+      const parts = { store, clock, access: createAccess({ store, clock }) }
+      expectDone(await saveAppSettings(parts, app, { ...reading, actor: 'cli' }))
+      return show(app, reading.settings)
+    })
+  },
+}
+
+/** The fields of the settings page that have another name here. */
+const OPTION_OF = new Map<string, string>(
+  Object.entries({ app: 'name', domains: 'domain', snippetHosts: 'snippet-host' }),
+)
+
+const nameOptions = (errors: FieldError[]): string =>
+  errors.map(({ field, message }) => `--${OPTION_OF.get(field) ?? field}: ${message}`).join(' ')
+
+const show = (
+  { publicId: appId, siteId }: AppRow,
+  { name, hosts: domains, homeUrl: home, timezone, locale, snippet }: AppSettings,
+) => ({
+  appId,
+  siteId,
+  name,
+  domains,
+  home,
+  timezone,
+  locale,
+  snippetHosts: snippet.hosts,
+  snippetAddsPeople: snippet.addsPeople,
+})
+
+export const appTag: Command = {
+  name: 'app tag',
+  summary: "prints the browser script's two lines; with --json also what a Content-Security-Policy needs",
+  options: {
+    ...DATA,
+    ...ACCOUNT,
+    ...JSON_OUTPUT,
+    ...BASE_URL,
+    app: { type: 'string', value: 'ID', meaning: 'The app; see app list.' },
+    consent: { type: 'boolean', meaning: 'Nothing is sent before the page has called service("consent", true).' },
+    gpc: { type: 'boolean', meaning: 'Takes Global Privacy Control for a refusal.' },
+    pinned: { type: 'boolean', meaning: 'Names this very build, with its hash: to be replaced on every upgrade.' },
+  },
+  run: async (given, env) => {
+    const appId = required(given, 'app')
+    const baseUrl = reachedAt(given, env)
+    const stub = readStub()
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const app = await findAppOf(store, given, appId)
+      const { siteId } = app
+      const { addsPeople } = await readSnippetSettings({ store }, app)
+      // beside what the command prints, which a program may read
+      if (!addsPeople) console.error(addsNobody(appId))
+      const [requiresConsent, respectsGpc] = [given.isSet('consent'), given.isSet('gpc')]
+      const pinned = given.isSet('pinned') ? readScript().identity : undefined
+      const tag = makeSnippetTag({ baseUrl, siteId, stub, requiresConsent, respectsGpc, pinned })
+      return given.isSet('json') ? { tag, contentSecurityPolicy: makeSnippetPolicy({ baseUrl, stub }) } : tag
+    })
+  },
+}
+
+/** Their reports are answered with 202 like all others, so nothing else says why none are seen. */
+const addsNobody = (appId: string): string =>
+  `eventpost: page views of people the app does not know are not kept; to let them add people: eventpost app set ${appId} --snippet-adds-people on`

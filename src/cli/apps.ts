@@ -1,0 +1,75 @@
+import { UsageError } from '../config.ts'
+import { createApp } from '../accounts/accounts.ts'
+import { readBeginning } from '../accounts/beginnings.ts'
+import { readSnippetHosts } from '../visits/snippet-settings.ts'
+import {
+  ACCOUNT,
+  type Command,
+  DATA,
+  expectDone,
+  findAccount,
+  JSON_OUTPUT,
+  type Options,
+  required,
+  toIso,
+  withStore,
+} from './command.ts'
+
+/** What `init` and `app create` ask for alike. */
+export const APP_ADDRESSES: Options = {
+  domain: { type: 'string', value: 'HOST', multiple: true, meaning: "The app's own domain; may be repeated." },
+  home: { type: 'string', value: 'URL', meaning: 'Its home page.', default: 'https:// and the first domain' },
+}
+
+export const appCreate: Command = {
+  name: 'app create',
+  summary: 'makes a further app; prints appId and siteId',
+  options: {
+    ...DATA,
+    ...ACCOUNT,
+    ...JSON_OUTPUT,
+    name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
+    ...APP_ADDRESSES,
+    'snippet-host': {
+      type: 'string',
+      value: 'HOST',
+      multiple: true,
+      meaning: 'Host whose pages may report; may be repeated.',
+      default: 'any',
+    },
+    'snippet-adds-people': { type: 'boolean', meaning: 'Adds people whom a page reports and the app does not know.' },
+  },
+  run: async (given, env) => {
+    const text = { appName: required(given, 'name'), domains: given.all('domain'), home: given.text('home') ?? null }
+    const reading = readBeginning({ ...text, email: 'owner@example.com' })
+    if ('errors' in reading) throw new UsageError(reading.errors.map(({ message }) => message).join(' '))
+    const { appName: name, domains, home } = reading.input
+    const snippetHosts = readSnippetHosts(given.all('snippet-host'))
+    if ('refusal' in snippetHosts) throw new UsageError(`--snippet-host: ${snippetHosts.message}`)
+    const snippet = { hosts: snippetHosts.hosts, addsPeople: given.isSet('snippet-adds-people') }
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const accountId = await findAccount(store, given)
+      return expectDone(
+        await createApp({ store, now: Date.now(), actor: 'cli' }, accountId, { name, domains, home, snippet }),
+      )
+    })
+  },
+}
+
+export const appList: Command = {
+  name: 'app list',
+  summary: 'lists the apps with their appId and siteId, the first made first',
+  options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
+  run: (given, env) =>
+    withStore(given, env, { mayCreate: false }, async (store) => {
+      const apps = await store.listApps(await findAccount(store, given))
+      return apps.map(({ publicId, siteId, name, hosts, homeUrl, createdAt }) => ({
+        appId: publicId,
+        siteId,
+        name,
+        domains: hosts,
+        home: homeUrl,
+        createdAt: toIso(createdAt),
+      }))
+    }),
+}

@@ -1,0 +1,205 @@
+import {
+  addressOf,
+  findUnknownSettings,
+  readConfig,
+  type Setting,
+  SETTINGS,
+  type SettingName,
+  UsageError,
+} from '../config.ts'
+import { databasePath, describeExposed, hasDatabase, restrictDatabase } from '../store/database.ts'
+import { StoreError } from '../store/errors.ts'
+import { readAddress } from '../store/folder-lock.ts'
+import { openStore, type Store } from '../store/store.ts'
+import { readMailbox } from '../core/mail-addresses.ts'
+import { REFUSALS } from '../core/refusals.ts'
+import { type Installation, readInstallation } from '../accounts/senders.ts'
+import type { AppRow, Refused } from '../store/types.ts'
+
+/** The options of a command line, as `parseArgs` takes them, with a word for the help. */
+export type Option = {
+  type: 'string' | 'boolean'
+  multiple?: boolean
+  /** what stands for its value in the help: a word in capitals, or the words to choose from */
+  value?: string
+  meaning: string
+  default?: string
+  /** the variable of the environment that it takes precedence over */
+  env?: string
+  /** refused as a flag, so the help names the variable only */
+  isSecret?: true
+}
+export type Options = Record<string, Option>
+
+export type Given = {
+  /** the first value of an option */
+  text(name: string): string | undefined
+  all(name: string): string[]
+  isSet(name: string): boolean
+  /** what stands beside the options, after the command's own words */
+  words: string[]
+}
+
+export type Command = {
+  /** such as "key create" */
+  name: string
+  /** such as "KEYID" */
+  words?: string
+  summary: string
+  options: Options
+  /** Prints what it returns; nothing for one that runs on. */
+  run(given: Given, env: Environment): Promise<Printed | void>
+}
+
+export type Environment = Record<string, string | undefined>
+
+/** Rows print as a table, an object as names and values, a text as it is; with --json all of them as they are. */
+export type Printed = Record<string, unknown> | Record<string, unknown>[] | string
+
+/** A setting as the option of a command. */
+export function optionOf(name: SettingName): Options {
+  const { flag, env, value, meaning, default: fallback, isSecret, isFlagSafe }: Setting = SETTINGS[name]
+  const isHidden = isSecret && !isFlagSafe ? { isSecret } : {}
+  return { [flag]: { type: 'string', value, meaning, default: fallback, env, ...isHidden } }
+}
+
+export const DATA: Options = optionOf('data')
+/** For commands that print a link. */
+export const BASE_URL: Options = {
+  ...optionOf('baseUrl'),
+  port: {
+    type: 'string',
+    value: 'PORT',
+    meaning: 'Port that the service listens on, where it has no other address.',
+    default: 'the one it ran on last, or else 8080',
+  },
+}
+export const JSON_OUTPUT: Options = { json: { type: 'boolean', meaning: 'Print JSON.' } }
+export const ACCOUNT: Options = {
+  account: {
+    type: 'string',
+    value: 'ID',
+    meaning: 'Which account, where there are several; see account list.',
+    default: 'the first',
+  },
+}
+
+/** The command was understood and not done: exit 1, with this line. */
+export class CommandRefused extends Error {
+  override name = 'CommandRefused'
+}
+
+/** Refusals become a line and exit 1. */
+export function expectDone<T extends object>(outcome: T | Refused): Exclude<T, Refused> {
+  if ('refusal' in outcome) throw new CommandRefused(REFUSALS[outcome.refusal].message)
+  return outcome as Exclude<T, Refused>
+}
+
+/** ISO 8601 UTC of milliseconds. */
+export const toIso = (at: number): string => new Date(at).toISOString()
+
+export function required(given: Given, name: string): string {
+  const text = given.text(name)
+  if (text === undefined || text === '') throw new UsageError(`--${name} is missing.`)
+  return text
+}
+
+const folderOf = (given: Given, { EVENTPOST_DATA }: Environment): string =>
+  readConfig({ data: given.text('data') }, { EVENTPOST_DATA }).data
+
+/** The key alone: what else is set for the server is no concern of a command. */
+const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }: Environment): string | null =>
+  readConfig({}, { EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }).masterKey
+
+/** Where the service is reached, for a link: what is said, else where the folder's server is or last was. */
+export function reachedAt(given: Given, env: Environment): string {
+  const port = given.text('port')
+  if (port !== undefined && Number(port) === 0)
+    throw new UsageError('--port takes the one that a link leads to: not 0.')
+  const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url'), port }, env)
+  const running = port === undefined ? readAddress(config.data) : null
+  return config.baseUrl ?? running ?? addressOf(config.host, config.port)
+}
+
+/** How the server sends: what this command's environment says, else what the server that ran last kept. */
+export async function installationOf(store: Store, env: Environment): Promise<Installation> {
+  const { EVENTPOST_MAIL_FROM, EVENTPOST_SMTP_URL, EVENTPOST_SMTP_URL_FILE } = env
+  const { mailFrom, smtpUrl } = readConfig({}, { EVENTPOST_MAIL_FROM, EVENTPOST_SMTP_URL, EVENTPOST_SMTP_URL_FILE })
+  const kept = await readInstallation(store)
+  return {
+    from: mailFrom === null ? (kept?.from ?? null) : readMailbox(mailFrom),
+    hasServer: smtpUrl !== null || (kept?.hasServer ?? false),
+  }
+}
+
+/** One line for all settings of the environment that do not exist. */
+export function warnOfUnknownSettings(env: Environment): void {
+  const unknown = findUnknownSettings(env)
+  if (unknown.length > 0) console.error(`eventpost: no such setting, so without effect: ${unknown.join(', ')}`)
+}
+
+/** Opens the store, does the work, closes it. Works beside a running server, which notices within a second. */
+export async function withStore<T>(
+  given: Given,
+  env: Environment,
+  { mayCreate }: { mayCreate: boolean },
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  const folder = folderOf(given, env)
+  warnOfUnknownSettings(env)
+  const isNew = !hasDatabase(folder)
+  if (!mayCreate && isNew) {
+    throw new StoreError(
+      'missing',
+      `There is no database in ${folder}. Start with eventpost init, or name its folder with --data.`,
+    )
+  }
+  for (const exposed of restrictDatabase(folder)) console.error(`eventpost: ${describeExposed(exposed)}`)
+  const store = await openStore(folder, { threads: false, masterKey: masterKeyOf(env) })
+  // beside what the command prints, which a program may read
+  if (isNew) console.error(createdLine(folder))
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** Someone who named the wrong folder must see it. */
+export const createdLine = (folder: string): string => `created ${databasePath(folder)}`
+
+/** The app with this ID, of whichever account; with --account of that one. */
+export async function findAppOf(store: Store, given: Given, appId: string): Promise<AppRow> {
+  for (const accountId of await listAccountIds(store, given)) {
+    const app = (await store.listApps(accountId)).find(({ publicId }) => publicId === appId)
+    if (app) return app
+  }
+  throw new CommandRefused(`There is no app with this ID${inAccount(given)}. List them with eventpost app list.`)
+}
+
+/** Where something with an ID of its own is looked for: in the account that is named, else in all. */
+export async function listAccountIds(store: Store, given: Given): Promise<string[]> {
+  if (given.text('account') !== undefined) return [await findAccount(store, given)]
+  return (await store.listAccounts()).map(({ id }) => id)
+}
+
+export const inAccount = (given: Given): string => (given.text('account') === undefined ? '' : ' in this account')
+
+/** The account that a command is about; where there are several and none is named, the first, and it says so. */
+export async function findAccount(store: Store, given: Given): Promise<string> {
+  const named = given.text('account') ?? null
+  const account = await store.findAccount(named)
+  if (!account) {
+    const isSetUp = await store.isSetUp()
+    throw new CommandRefused(
+      isSetUp
+        ? 'There is no account with this ID. List them with eventpost account list.'
+        : 'There is no account yet. Run eventpost init.',
+    )
+  }
+  if (named === null && (await store.listAccounts()).length > 1) {
+    // beside what the command prints, which a program may read
+    console.error(`eventpost: of several accounts the first is meant, ${account.name} (${account.id}); see --account`)
+  }
+  return account.id
+}

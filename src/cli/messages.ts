@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs'
+import { UsageError } from '../config.ts'
+import { describeStillSending } from '../mail/mailer.ts'
+import { exportMessages, importMessages } from '../messages/message-files.ts'
+import { isRefusal, type Refusal, REFUSALS } from '../core/refusals.ts'
+import { createTemplateWorker } from '../messages/template-worker.ts'
+import { MESSAGE_STATUSES, type MessageStatus } from '../store/message-types.ts'
+import { openSenders } from './senders.ts'
+import {
+  ACCOUNT,
+  type Command,
+  CommandRefused,
+  DATA,
+  findAppOf,
+  JSON_OUTPUT,
+  type Options,
+  required,
+  withStore,
+} from './command.ts'
+
+const APP: Options = { app: { type: 'string', value: 'ID', meaning: "the app's ID" } }
+
+export const messageExport: Command = {
+  name: 'message export',
+  summary: "prints an app's messages as JSON, to keep them in a file",
+  options: { ...DATA, ...ACCOUNT, ...APP },
+  run: async (given, env) =>
+    withStore(given, env, { mayCreate: false }, async (store) => {
+      const messages = await exportMessages(store, await findAppOf(store, given, required(given, 'app')))
+      console.log(JSON.stringify(messages, null, 2))
+    }),
+}
+
+export const messageImport: Command = {
+  name: 'message import',
+  words: 'FILE',
+  summary: 'brings the messages of a file into an app, by name; prints what changed',
+  options: {
+    ...DATA,
+    ...ACCOUNT,
+    ...APP,
+    ...JSON_OUTPUT,
+    status: { type: 'string', value: 'draft|live|paused', meaning: 'for all of them (default: what the file says)' },
+    'dry-run': { type: 'boolean', meaning: 'say what would change, and change nothing' },
+  },
+  run: async (given, env) => {
+    const [path, ...more] = given.words
+    if (path === undefined || more.length > 0) throw new UsageError('Name one file.')
+    const [file, status] = [readFile(path), readStatus(given.text('status'))]
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const app = await findAppOf(store, given, required(given, 'app'))
+      const by = { accountId: app.accountId, appId: app.id, actor: 'cli', at: Date.now() }
+      const senders = await openSenders(store, env)
+      const context = { store, app, senders, templates: createTemplateWorker() }
+      const outcome = await importMessages(context, by, { file, status, dryRun: given.isSet('dry-run') })
+      if (isRefusal(outcome)) throw new CommandRefused(sentencesOf(outcome).join(' '))
+      if (outcome.stillSending > 0) console.error(describeStillSending(outcome.stillSending))
+      // beside what the command prints, which a program may read
+      for (const { field, message } of outcome.warnings) console.error(`eventpost: ${field}: ${message}`)
+      return outcome.messages.map((one) => ({ ...one, fields: one.fields.join(' ') }))
+    })
+  },
+}
+
+function sentencesOf({ refusal, field, message, errors }: Refusal): string[] {
+  const all = errors ?? [{ field, message: message ?? REFUSALS[refusal].message }]
+  return all.map((error) => (error.field === undefined ? error.message : `${error.field}: ${error.message}`))
+}
+
+function readFile(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw new CommandRefused(
+      error instanceof SyntaxError ? `${path} is not JSON: ${error.message}` : `${path} cannot be read.`,
+    )
+  }
+}
+
+function readStatus(text: string | undefined): MessageStatus | null {
+  const status = MESSAGE_STATUSES.find((one) => one === text)
+  if (text !== undefined && status === undefined) throw new UsageError('--status takes draft, live or paused.')
+  return status ?? null
+}

@@ -1,0 +1,175 @@
+import { getPublicSuffix } from 'tldts'
+import { UsageError } from '../config.ts'
+import { foldDomain } from '../core/domains.ts'
+import { readEmail } from '../core/email.ts'
+import { systemClock } from '../core/parts.ts'
+import { changeSenders, createSenders, domainOf, listSenderEmails, type Senders } from '../accounts/senders.ts'
+import { createTxtResolver } from '../mail/dns.ts'
+import type { Store } from '../store/store.ts'
+import type { AppRow } from '../store/types.ts'
+import {
+  ACCOUNT,
+  type Command,
+  CommandRefused,
+  DATA,
+  type Environment,
+  expectDone,
+  findAccount,
+  findAppOf,
+  type Given,
+  installationOf,
+  JSON_OUTPUT,
+  listAccountIds,
+  type Options,
+  required,
+  withStore,
+} from './command.ts'
+
+const APP: Options = { app: { type: 'string', value: 'ID', meaning: 'The app; see app list.' } }
+
+export const openSenders = async (store: Store, env: Environment): Promise<Senders> =>
+  createSenders({
+    store,
+    clock: systemClock,
+    resolveTxt: createTxtResolver(),
+    installation: await installationOf(store, env),
+  })
+
+function readOne({ words }: Given, what: string): string {
+  const [one, ...more] = words
+  if (one === undefined || more.length > 0) throw new UsageError(`Name one ${what}.`)
+  return one
+}
+
+function readAddress(given: Given): string {
+  const email = readEmail(readOne(given, 'address'))?.email
+  if (email === undefined) throw new UsageError('Give one plain email address, such as hello@example.com.')
+  return email
+}
+
+function readDomain(given: Given): string {
+  const domain = foldDomain(readOne(given, 'domain').toLowerCase())
+  if (domain === null) throw new UsageError('Give a domain, such as example.com.')
+  if (getPublicSuffix(domain, { allowPrivateDomains: true }) === domain) {
+    throw new UsageError(`${domain} is a public suffix: many people have domains below it. Give one of those.`)
+  }
+  return domain
+}
+
+export const senderList: Command = {
+  name: 'sender list',
+  summary: 'lists the sender addresses of apps, and the DNS record that verifies a domain which is not verified yet',
+  options: {
+    ...DATA,
+    ...ACCOUNT,
+    ...JSON_OUTPUT,
+    app: { type: 'string', value: 'ID', meaning: 'Of one app.', default: 'all' },
+    check: { type: 'boolean', meaning: 'Look for the records in DNS first.' },
+  },
+  run: (given, env) =>
+    withStore(given, env, { mayCreate: false }, async (store) => {
+      const senders = await openSenders(store, env)
+      const rows = (await listAppsOf(store, given)).map((app) => listOf({ store, senders }, app, given.isSet('check')))
+      return (await Promise.all(rows)).flat()
+    }),
+}
+
+async function listAppsOf(store: Store, given: Given): Promise<AppRow[]> {
+  const appId = given.text('app')
+  if (appId !== undefined) return [await findAppOf(store, given, appId)]
+  return (await Promise.all((await listAccountIds(store, given)).map((id) => store.listApps(id)))).flat()
+}
+
+async function listOf({ store, senders }: { store: Store; senders: Senders }, app: AppRow, asksDns: boolean) {
+  const settings = await store.mailSettings(app.id)
+  const domains = await senders.listDomains(app, settings, { asksDns })
+  const ofInstallation = senders.installation.from?.address
+  return listSenderEmails(settings, senders.installation).map((address) => {
+    const found = domains.find(({ domain }) => domain === domainOf(address) && address !== ofInstallation)
+    return {
+      account: app.accountId,
+      app: app.publicId,
+      address,
+      isDefault: address === (settings.fromEmail ?? ofInstallation),
+      domain: found?.state ?? 'installation',
+      record: found?.record ? `${found.record.name} ${found.record.type} ${found.record.value}` : null,
+    }
+  })
+}
+
+export const senderAdd: Command = {
+  name: 'sender add',
+  words: 'ADDRESS',
+  summary: 'adds a sender address to an app',
+  options: {
+    ...DATA,
+    ...ACCOUNT,
+    ...JSON_OUTPUT,
+    ...APP,
+    default: { type: 'boolean', meaning: 'Make it the one that messages use unless they choose another.' },
+  },
+  run: (given, env) => {
+    const email = readAddress(given)
+    return change(given, env, (store, app) =>
+      changeSenders(store, app, { add: email, isDefault: given.isSet('default') }),
+    )
+  },
+}
+
+export const senderRemove: Command = {
+  name: 'sender remove',
+  words: 'ADDRESS',
+  summary: 'removes a sender address from an app; refused while a message uses it',
+  options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT, ...APP },
+  run: (given, env) => {
+    const email = readAddress(given)
+    return change(given, env, (store, app) => changeSenders(store, app, { remove: email }))
+  },
+}
+
+type Change = (store: Store, app: AppRow) => ReturnType<typeof changeSenders>
+
+const change = (given: Given, env: Environment, work: Change) =>
+  withStore(given, env, { mayCreate: false }, async (store) => {
+    const app = await findAppOf(store, given, required(given, 'app'))
+    const changed = await work(store, app)
+    if ('wrong' in changed) throw new CommandRefused(changed.wrong)
+    const by = { accountId: app.accountId, appId: app.id, actor: 'cli', at: Date.now() }
+    expectDone(await store.setMailSettings({ ...by, settings: changed.settings }))
+    return listOf({ store, senders: await openSenders(store, env) }, app, false)
+  })
+
+export const senderBind: Command = {
+  name: 'sender bind',
+  words: 'DOMAIN',
+  summary: 'lets one account send from a domain without a DNS record, and no other',
+  options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
+  run: (given, env) => {
+    const domain = readDomain(given)
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const accountId = await findAccount(store, given)
+      expectDone(await store.bindSenderDomain({ accountId, domain, proof: 'operator', actor: 'cli', at: Date.now() }))
+      return { domain, accountId }
+    })
+  },
+}
+
+export const senderUnbind: Command = {
+  name: 'sender unbind',
+  words: 'DOMAIN',
+  summary: 'takes a domain from an account; it can verify it again by its DNS record',
+  options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
+  run: (given, env) => {
+    const domain = readDomain(given)
+    return withStore(given, env, { mayCreate: false }, async (store) => {
+      const accountId = await findAccount(store, given)
+      const isBound = (await store.listSenderDomains()).some(
+        (one) => one.accountId === accountId && one.domain === domain,
+      )
+      if (!isBound)
+        throw new CommandRefused(`${domain} is not bound to ${accountId}. List domains with eventpost sender list.`)
+      expectDone(await store.unbindSenderDomain({ accountId, domain, actor: 'cli', at: Date.now() }))
+      return { domain, accountId }
+    })
+  },
+}

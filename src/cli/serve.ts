@@ -1,0 +1,221 @@
+import type { Server } from 'bun'
+import { createSecure } from '../http/answers.ts'
+import { answerEarly, answerFault } from '../api/unserved.ts'
+import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
+import { createSetupToken } from '../accounts/accounts.ts'
+import { judgeDelivery } from '../deliveries/deliveries.ts'
+import { isLoopback, readSmtpUrl } from '../core/mail-addresses.ts'
+import { isRefusedHost } from '../core/public-addresses.ts'
+import { createParts, keepSecret, systemClock } from '../core/parts.ts'
+import { createRehearsals } from '../deliveries/rehearsals/index.ts'
+import { keepInstallation, type Senders } from '../accounts/senders.ts'
+import { createTemplateWorker } from '../messages/template-worker.ts'
+import { isLinkLost } from '../people/unsubscribe.ts'
+import { createTxtResolver } from '../mail/dns.ts'
+import { createSender } from '../mail/sender.ts'
+import { startChores } from '../ops/chores.ts'
+import { drainOnSignals, onFault, type Stopping } from '../ops/drain.ts'
+import type { Health } from '../ops/health.ts'
+import { createLog, type Log, type LogFields } from '../ops/log.ts'
+import { createMetrics } from '../ops/metrics.ts'
+import { createServer } from '../server.ts'
+import { describeExposed, type ExposedFile, hasDatabase, restrictDatabase } from '../store/database.ts'
+import { type FolderLock, lockFolder } from '../store/folder-lock.ts'
+import { openStore, type Store } from '../store/store.ts'
+import {
+  type Command,
+  CommandRefused,
+  createdLine,
+  type Given,
+  optionOf,
+  type Options,
+  warnOfUnknownSettings,
+} from './command.ts'
+
+/** A connection that is silent this long is closed (promises 13). */
+const IDLE_S = 10
+/** Bodies are bounded by each door, which answers in JSON; this is only the wall behind them. */
+const WALL_BYTES = 1024 * 1024 * 1024
+
+const OPTIONS: Options = Object.assign({}, ...(Object.keys(SETTINGS) as SettingName[]).map(optionOf))
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'runs the service; prints a set-up link on an empty data folder',
+  options: OPTIONS,
+  run: async (given, env) => {
+    const config = readConfig(flagsOf(given), env)
+    warnOfUnknownSettings(env)
+    await start(config)
+  },
+}
+
+const flagsOf = (given: Given) => Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, given.text(name)]))
+
+/** Takes the folder, then the port, so that what is taken is said before anything else happens. */
+async function start({ masterKey, ...config }: Config): Promise<void> {
+  const undo: (() => unknown)[] = []
+  try {
+    const lock = lockFolder(config.data)
+    undo.unshift(lock.abandon)
+    const http = listen(config)
+    undo.unshift(() => http.stop(true))
+    const isNew = !hasDatabase(config.data)
+    const exposed = restrictDatabase(config.data)
+    const store = await openStore(config.data, { threads: true, masterKey, judge: judgeDelivery })
+    undo.unshift(store.close)
+    if (isNew) console.log(createdLine(config.data))
+    await run(config, { lock, http, store, exposed })
+  } catch (error) {
+    for (const step of undo) await step()
+    throw error
+  }
+}
+
+/** Once the store is open nobody needs its key. */
+type Open = Omit<Config, 'masterKey'>
+type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store; exposed: ExposedFile[] }
+
+/** Answers requests, prints where, and stays until a signal drains it (promises 8). */
+async function run(config: Open, { lock, http, store, exposed }: Opened): Promise<void> {
+  const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
+  const log = createLog(systemClock.now)
+  for (const one of exposed) log.write('warn', describeExposed(one), one)
+  const { sender, parts } = await createAll(store, { ...config, baseUrl }, log)
+  const metrics = createMetrics()
+  const health: Health = { isDraining: false }
+  const { handle } = await createServer({ ...parts, ...config, baseUrl, log, metrics, health })
+  const secure = createSecure(baseUrl)
+  http.reload({ fetch: handle, error: () => secure(answerFault()) })
+  store.onCommit(metrics.countCommit)
+  store.onForeignWrite(parts.access.forget)
+  store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
+  const chores = startChores(parts, log)
+  drainOnSignals({ http, answer: handle, health, log, chores, lock, parts, sender, stopMailMs: config.stopMailMs })
+  warnOfPlainHttp(baseUrl, log)
+  await warnOfLostLinks(store, { ...config, baseUrl }, log)
+  await warnOfPrivateServers(store, config, log)
+  await warnOfUnverified(sender.senders, log)
+  await sender.start()
+  lock.noteAddress(baseUrl)
+  await announce(store, baseUrl)
+}
+
+/** The parts, and the room that sends, which they know only as their mailer. */
+async function createAll(store: Store, { data, ...config }: Open & { baseUrl: string }, log: Log) {
+  const [clock, { baseUrl }] = [systemClock, config]
+  const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
+  const [templates, resolveTxt] = [createTemplateWorker(), createTxtResolver()]
+  const making = { store, clock, baseUrl, unsubscribeKey, templates, resolveTxt }
+  const sender = createSender({ ...making, ...sending(config, log) })
+  await keepInstallation(store, sender.senders.installation)
+  const rehearsals = createRehearsals(data)
+  return {
+    sender,
+    parts: await createParts({
+      store,
+      clock,
+      baseUrl,
+      unsubscribeKey,
+      mailer: sender,
+      rehearsals,
+      templates,
+      resolveTxt,
+      noteSecurity: log.write,
+    }),
+  }
+}
+
+type MailConfig = Pick<Config, 'smtpUrl' | 'mailFrom' | 'mailPrivateHosts'>
+const sending = ({ smtpUrl, mailFrom, mailPrivateHosts }: MailConfig, log: Log) => ({
+  claimedBy: crypto.randomUUID(),
+  defaults: { smtpUrl, from: mailFrom },
+  privateHosts: mailPrivateHosts,
+  note: (line: LogFields) => log.write('info', 'delivery', line),
+  noteServer: (line: LogFields) => log.write('warn', 'a mail server refused', line),
+  onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: String(error) }),
+})
+
+/** Passwords and cookies would cross the network readable. */
+function warnOfPlainHttp(baseUrl: string, log: Log): void {
+  const { protocol, hostname } = new URL(baseUrl)
+  if (protocol === 'https:' || isLoopback(hostname)) return
+  log.write('warn', 'the base URL is plain http: put a proxy with TLS in front and set --base-url https://...', {
+    baseUrl,
+  })
+}
+
+/** Whoever started it can mend this, and would learn of it from those who got a mail. */
+async function warnOfLostLinks(
+  store: Store,
+  { smtpUrl, baseUrl }: Pick<Open, 'smtpUrl'> & { baseUrl: string },
+  log: Log,
+): Promise<void> {
+  const servers = [smtpUrl ?? '', ...(await store.listSmtpUrls())].flatMap((url) => readSmtpUrl(url) ?? [])
+  if (!servers.some(({ host }) => isLinkLost(baseUrl, host))) return
+  log.write(
+    'warn',
+    'links in mails lead to an address that only this machine reaches: set EVENTPOST_BASE_URL or --base-url',
+    { baseUrl },
+  )
+}
+
+/** Apps whose mail server was allowed by an earlier version, or by another setting, wait until it is allowed again. */
+async function warnOfPrivateServers(store: Store, { mailPrivateHosts }: Open, log: Log): Promise<void> {
+  const hosts = (await store.listSmtpUrls()).flatMap((url) => readSmtpUrl(url)?.host ?? [])
+  for (const host of new Set(hosts.filter((one) => isRefusedHost(one, mailPrivateHosts)))) {
+    log.write('warn', 'an app sends through a private address, which is refused: set EVENTPOST_MAIL_PRIVATE_HOSTS', {
+      host,
+    })
+  }
+}
+
+/** Their emails wait. The operator decides where two accounts use one domain. */
+async function warnOfUnverified(senders: Senders, log: Log): Promise<void> {
+  for (const { domain, accountId, appId, verifiedBy } of await senders.listUnverified()) {
+    const fix = `eventpost sender bind ${domain} --account ${accountId}`
+    const holders = verifiedBy.join(', ') || null
+    log.write('warn', 'a sender domain is not verified for its account', {
+      ...{ domain, accountId, appId, fix },
+      verifiedBy: holders,
+    })
+  }
+}
+
+/** Listens, and answers 503 until the store is open. */
+function listen({ host, port, baseUrl }: Open): Server<undefined> {
+  const secure = createSecure(baseUrl ?? addressOf(host, port))
+  try {
+    return Bun.serve({
+      hostname: host,
+      port,
+      idleTimeout: IDLE_S,
+      maxRequestBodySize: WALL_BYTES,
+      // without it an exception would be answered with a page of source code
+      development: false,
+      // which lets others listen on the same port too, unless it is told not to
+      reusePort: false,
+      fetch: (request) => secure(answerEarly(request)),
+      error: () => secure(answerFault()),
+    })
+  } catch (error) {
+    throw new CommandRefused(whyNotListening(host, port, error))
+  }
+}
+
+function whyNotListening(host: string, port: number, error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EADDRINUSE')
+    return `Port ${port} on ${host} is in use. Stop what listens there, or choose another with --port.`
+  if (code === 'EACCES') return `This user may not listen on port ${port}. Choose one above 1023 with --port.`
+  return `The address ${host} cannot be used. Give one of this machine with --host, such as 127.0.0.1 or 0.0.0.0.`
+}
+
+async function announce(store: Store, baseUrl: string): Promise<void> {
+  if (!(await store.isSetUp())) {
+    const token = await createSetupToken({ store, now: systemClock.now() })
+    console.log(`set up at ${baseUrl}/setup?token=${token}`)
+    console.log('(works once, for a day; if it is lost, start the server again: it prints a new one)')
+  }
+  console.log(`listening on ${baseUrl}`)
+}

@@ -1,6 +1,0 @@
-/** The thread that writes: the store's, with what reads the events that reach it as texts, and the rules for sending. */
-import { serveWrites } from '../store/writer-thread.ts'
-import { judgeDelivery } from './deliveries.ts'
-import { readEventText } from './event-texts.ts'
-
-serveWrites({ readEvent: readEventText, judge: judgeDelivery })

@@ -1,0 +1,102 @@
+import type { KeyRow } from '../../accounts/accounts.ts'
+import type { AppRow } from '../../accounts/access.ts'
+import { readPublicId } from '../../core/public-ids.ts'
+import type { MemberEntry } from '../../accounts/members.ts'
+import type { AuditEntry } from '../../accounts/audit.ts'
+
+/** What each action of the audit log did, as the end of "Ada ...". `{}` stands for what it was done to. */
+const ACTIONS = new Map<string, string>([
+  ['account.create', 'created the account'],
+  ['account.rename', 'renamed the account'],
+  ['account.require_two_step', 'required two-step sign-in from all members'],
+  ['account.allow_one_step', 'stopped requiring two-step sign-in'],
+  ['plan.set', 'changed the plan: {}'],
+  ['app.create', 'created the app {}'],
+  ['app.update', 'changed the settings of the app {}'],
+  ['snippet.set', 'changed the browser script settings of the app {}'],
+  ['key.create', 'created the API key {}'],
+  ['key.revoke', 'revoked the API key {}'],
+  ['secret.rotate', 'rotated the identity secret'],
+  ['secret.revoke', 'ended a previous identity secret'],
+  ['mail.set', 'changed the sender: {}'],
+  ['sender_domain.txt', 'verified the sender domain {} by its TXT record'],
+  ['sender_domain.dkim', 'verified the sender domain {} by its DKIM key'],
+  ['sender_domain.operator', 'bound the sender domain {} to this account'],
+  ['sender_domain.unbind', 'unbound the sender domain {} from this account'],
+  ['member.invite', 'invited {}'],
+  ['member.accept', 'joined the account'],
+  ['member.set_role.owner', 'made {} an owner'],
+  ['member.set_role.editor', 'made {} an editor'],
+  ['member.set_role.viewer', 'made {} a viewer'],
+  ['member.remove', 'removed {}'],
+  ['member.reset_password', 'made a password link for {}'],
+  ['member.set_password', 'set a password with a link'],
+  ['member.change_password', 'changed their password'],
+  ['member.refuse_password', 'tried to set a password for {}, who has one'],
+  ['member.end_sessions', 'ended all sessions of {}'],
+  ['session.start', 'signed in'],
+  ['session.end', 'signed out'],
+  ['session.end_others', 'ended their other sessions'],
+  ['sign_in.wrong_password', 'typed a wrong password for {}'],
+  ['sign_in.wrong_code', 'typed a wrong code for {}'],
+  ['sign_in.wrong_recovery_code', 'typed a wrong recovery code for {}'],
+  ['sign_in.delayed', 'tried to sign in as {} too soon after wrong tries'],
+  ['notice.wrong_passwords', 'emailed {} about wrong passwords'],
+  ['notice.wrong_codes', 'emailed {} about wrong codes'],
+  ['two_step.turn_on', 'turned on two-step sign-in'],
+  ['two_step.turn_off', 'turned off two-step sign-in'],
+  ['two_step.renew_recovery_codes', 'made new recovery codes'],
+  ['two_step.use_recovery_code', 'used a recovery code'],
+  ['message.save', 'saved the message {}'],
+  ['message.live', 'put the message {} live'],
+  ['message.paused', 'paused the message {}'],
+  ['message.draft', 'made the message {} a draft'],
+  ['message.delete', 'deleted the message {}'],
+  ['delivery.resend', 'resent the delivery {}'],
+  ['contact.erase', 'erased the person {}'],
+  ['suppression.add', 'suppressed an address: {}'],
+  ['suppression.remove', 'freed an address: {}'],
+])
+
+export const isKnownAction = (action: string): boolean => ACTIONS.has(action)
+
+/** Who and what the entries of an account name. */
+export type AuditNames = {
+  members: MemberEntry[]
+  keys: KeyRow[]
+  apps: AppRow[]
+  messages: { id: number; name: string }[]
+}
+
+const ACTORS = new Map([
+  ['cli', 'The command line'],
+  ['setup', 'Setup'],
+  ['link', 'Holder of a link'],
+  ['stranger', 'Somebody'],
+  ['eventpost', 'Eventpost'],
+])
+
+/** An id in words; the text itself where it names nothing of the account. */
+function nameOf(id: string, { members, keys, apps, messages }: AuditNames): string {
+  const member = members.find(({ personId }) => personId === id)
+  if (member) return member.email
+  // the id of a person is the same in all accounts, so none shows it
+  if (id.startsWith('mem_')) return 'a former member'
+  const messageId = readPublicId('msg', id)
+  const named =
+    keys.find((key) => key.id === id) ??
+    apps.find((app) => app.publicId === id) ??
+    messages.find((message) => message.id === messageId)
+  return named?.name ?? id
+}
+
+export function describeActor({ actor }: AuditEntry, names: AuditNames): string {
+  const known = ACTORS.get(actor)
+  if (known !== undefined) return known
+  return actor.startsWith('key_') ? `API key ${nameOf(actor, names)}` : nameOf(actor, names)
+}
+
+export function describeAction({ action, subject, count }: AuditEntry, names: AuditNames): string {
+  const words = (ACTIONS.get(action) ?? `${action} {}`).replace('{}', () => nameOf(subject ?? '', names)).trim()
+  return count > 1 ? `${words} (${count} times)` : words
+}

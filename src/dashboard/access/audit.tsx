@@ -1,0 +1,107 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import {
+  AUDIT_KINDS,
+  type AuditEntry,
+  type AuditKind,
+  isAuditKind,
+  listAudit,
+  readAuditCursor,
+} from '../../accounts/audit.ts'
+import { hasRole } from '../../accounts/members.ts'
+import { pageAnswer } from '../layout/answers.ts'
+import { type AuditNames, describeAction, describeActor } from './audit-words.ts'
+import { type PageParts, refuseRole, showPage } from '../layout/door.tsx'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { MemberSections } from './members-page.tsx'
+import { Button } from '../ui/button.tsx'
+import { Select } from '../ui/choice.tsx'
+import { type Column, Pager, Table } from '../ui/table.tsx'
+import { SentText } from '../ui/text.tsx'
+import { Moment } from '../ui/time.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+const PAGE_ROWS = 50
+
+/** Who changed what in the account, and who signed in: for its owners. */
+export const auditRoutes = (parts: PageParts) =>
+  new Elysia().get('/apps/:app/audit', ({ request, params: { app } }) =>
+    showPage(parts, request, app, (viewer) =>
+      hasRole(viewer.member.role, 'owner') ? showAudit(parts, request, viewer) : refuseRole(parts, request, viewer),
+    ),
+  )
+
+async function showAudit(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
+  const { store, signInNotes } = parts
+  const { searchParams } = new URL(request.url)
+  const asked = searchParams.get('kind') ?? ''
+  const kind = isAuditKind(asked) ? asked : 'all'
+  const before = readAuditCursor(searchParams.get('before') ?? '')
+  await signInNotes.save({ all: true })
+  const { id } = viewer.account
+  const { entries, older } = await listAudit(store, id, { kind, before, limit: PAGE_ROWS })
+  const [members, keys, apps] = await Promise.all([store.listMembers(id), store.listKeys(id), store.listApps(id)])
+  const messages = (await Promise.all(apps.map((app) => store.listMessages(app.id)))).flat()
+  const names = { members, keys, apps, messages }
+  const page = { viewer, kind, entries, older, isFirst: before === null, names }
+  return pageAnswer(request, 200, <AuditPage {...page} />)
+}
+
+type AuditProps = {
+  viewer: Viewer
+  kind: AuditKind
+  entries: AuditEntry[]
+  /** the cursor of the page after */
+  older: string | null
+  isFirst: boolean
+  names: AuditNames
+}
+
+const KIND_NAMES: Record<AuditKind, string> = { all: 'Everything', sign_ins: 'Sign-ins', changes: 'Changes' }
+
+const AuditPage = (props: AuditProps) => {
+  const { viewer, kind, entries, older, isFirst } = props
+  const path = pathOf(viewer.app.publicId, 'audit')
+  const pathWith = (more: Record<string, string>): string => `${path}?${new URLSearchParams({ kind, ...more })}`
+  return (
+    <Frame
+      viewer={viewer}
+      page="members"
+      title="Audit log"
+      state={`Who changed what in the account ${viewer.account.name}, and who signed in. Sign-ins are kept for 400 days.`}
+    >
+      <MemberSections viewer={viewer} current="audit" />
+      <form class="filters" method="get" action={path}>
+        <Select
+          name="kind"
+          label="Show"
+          value={kind}
+          options={AUDIT_KINDS.map((value) => ({ value, label: KIND_NAMES[value] }))}
+        />
+        <Button>Show</Button>
+      </form>
+      <p class="hint">
+        Addresses are shown as keyed hashes: the same hash is the same address (for IPv6, the same /64 network). The
+        server's log shows the same hashes.
+      </p>
+      {entries.length === 0 && <p class="hint">{isFirst ? 'Nothing yet.' : 'Nothing older.'}</p>}
+      {entries.length > 0 && (
+        <Table label="Audit log" columns={columnsOf(props)} rows={entries} idOf={({ id }) => id} />
+      )}
+      <Pager
+        newest={isFirst ? undefined : pathWith({})}
+        older={older === null ? undefined : pathWith({ before: older })}
+      />
+    </Frame>
+  )
+}
+
+const columnsOf = ({ names }: AuditProps): Column<AuditEntry>[] => [
+  { name: 'When', cell: ({ createdAt }) => <Moment at={createdAt} /> },
+  { name: 'Who', cell: (entry) => <SentText most={254}>{describeActor(entry, names)}</SentText> },
+  { name: 'What', cell: (entry) => <SentText most={400}>{describeAction(entry, names)}</SentText> },
+  {
+    name: 'Address',
+    cell: ({ address }) => (address === null || address === 'several' ? (address ?? '–') : <code>{address}</code>),
+  },
+]

@@ -1,0 +1,128 @@
+/** @jsxImportSource preact */
+import type { MemberLink } from '../../accounts/members.ts'
+import { Layout } from '../layout/layout.tsx'
+import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { PASSWORD_HINT } from './password-hint.ts'
+import { ROLE_WORDS } from './role-words.ts'
+
+/** An invitation of somebody who has a password, or may have one as a member of another account. */
+export type Invitation = { token: string; member: MemberLink['member']; invited: NonNullable<MemberLink['invited']> }
+
+type InvitationProps = Invitation & {
+  /** the email of who is signed in here; null is nobody */
+  signedInAs: string | null
+  /** of either way to join */
+  error?: string
+  newError?: string
+  notice?: string
+}
+
+type ElseProps = { what: 'invitation' | 'link'; email: string; signedInAs: string | null }
+
+/** Caution where somebody else is signed in than the link is for. */
+export const ForSomebodyElse = ({ what, email, signedInAs }: ElseProps) =>
+  signedInAs !== null &&
+  signedInAs !== email && (
+    <Notice kind="caution">
+      You are signed in as {signedInAs}, and this {what} is for {email}.
+    </Notice>
+  )
+
+/** The field of a first password, which tells the two ways to join apart. */
+export const NEW_PASSWORD = 'newPassword'
+
+/**
+ * Whoever is signed in is asked to accept, anybody else for the password they have or one that they choose: the page says
+ * the same of both, because whoever invites could open it (promises 21).
+ */
+export const InvitationPage = (props: InvitationProps) => {
+  const { token, member, invited, signedInAs, notice } = props
+  const isSelf = signedInAs === member.email
+  const { accountName, role } = invited
+  return (
+    <Layout title={`Join the account ${accountName}`} lead={`You are invited as ${ROLE_WORDS[role]}.`} isNarrow>
+      {notice && <Notice kind="error">{notice}</Notice>}
+      <ForSomebodyElse what="invitation" email={member.email} signedInAs={signedInAs} />
+      <p>
+        You sign in as <strong>{member.email}</strong>.
+      </p>
+      {isSelf ? (
+        <form method="post" action="/password">
+          <HiddenFields fields={{ token }} />
+          <Button kind="primary">Join</Button>
+        </form>
+      ) : (
+        <>
+          <KnownSection {...props} />
+          <NewSection {...props} />
+        </>
+      )}
+    </Layout>
+  )
+}
+
+const KnownSection = ({ token, member, error }: InvitationProps) => (
+  <section>
+    <h2>If you have a password here</h2>
+    <form method="post" action="/password" novalidate>
+      <HiddenFields fields={{ token }} />
+      <input type="hidden" autocomplete="username" value={member.email} />
+      <Field
+        name="password"
+        label="Your password"
+        kind="password"
+        error={error && `${error} If you have none here yet, choose one below.`}
+        autofocus={error !== undefined}
+        autocomplete="current-password"
+      />
+      <Button kind="primary">Join</Button>
+    </form>
+  </section>
+)
+
+const NewSection = ({ token, member, newError }: InvitationProps) => (
+  <section>
+    <h2>If you have none yet</h2>
+    <form method="post" action="/password" novalidate>
+      <HiddenFields fields={{ token }} />
+      <input type="hidden" autocomplete="username" value={member.email} />
+      <Field
+        name={NEW_PASSWORD}
+        label="Choose a password"
+        kind="password"
+        hint={PASSWORD_HINT}
+        error={newError}
+        autofocus={newError !== undefined}
+        autocomplete="new-password"
+      />
+      <Button>Choose it and join</Button>
+    </form>
+  </section>
+)
+
+type UsedProps = { title: string; note?: string; email: string; next: string; signedInAs: string | null }
+
+/** What was done by a link, and how to go on to `next` as `email`. */
+export const LinkUsedPage = ({ title, note, email, next, signedInAs }: UsedProps) => (
+  <Layout title={title} lead="The link has been used and does not work any more." isNarrow>
+    {note && <p>{note}</p>}
+    {signedInAs === null ? (
+      <p class="next">
+        <ButtonLink kind="primary" href={`/sign-in?${new URLSearchParams({ next })}`}>
+          Sign in
+        </ButtonLink>
+      </p>
+    ) : (
+      <>
+        <p>
+          This browser is signed in as {signedInAs}. Sign out, and in again as {email}.
+        </p>
+        <form class="next" method="post" action="/sign-out">
+          <Button kind="primary">Sign out</Button>
+        </form>
+      </>
+    )}
+  </Layout>
+)

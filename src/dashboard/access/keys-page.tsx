@@ -1,0 +1,128 @@
+/** @jsxImportSource preact */
+import type { KeyRow } from '../../accounts/accounts.ts'
+import type { Noted } from '../../events/activation.ts'
+import type { CallRow } from '../../accounts/call-log.ts'
+import type { SecretRow } from '../../accounts/identity.ts'
+import { hasRole } from '../../accounts/members.ts'
+import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
+import { CallsSection } from '../activation/calls-section.tsx'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { Notice } from '../ui/notice.tsx'
+import type { Page } from '../layout/paging.ts'
+import { type Column, Pager, Table } from '../ui/table.tsx'
+import { ExactTime, Time } from '../ui/time.tsx'
+import { SecretSection } from '../activation/secret-section.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+type KeysProps = {
+  viewer: Viewer
+  keys: KeyRow[]
+  /** those of this page, the ones that work first */
+  shown: Page<KeyRow>
+  secrets: SecretRow[]
+  /** signatures made with a previous one, since the last rotation */
+  oldSecretUse: Noted | null
+  calls: CallRow[]
+  now: number
+  refusal?: RefusalCode
+}
+
+/** The keys of the account with what became of them, the identity secret, and what AI clients did. */
+export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, now, refusal }: KeysProps) {
+  const isOwner = hasRole(viewer.member.role, 'owner')
+  const newKey = `${pathOf(viewer.app.publicId, 'keys')}/new`
+  const make = (
+    <ButtonLink kind="primary" href={newKey}>
+      Make a key
+    </ButtonLink>
+  )
+  return (
+    <Frame
+      viewer={viewer}
+      page="keys"
+      title="API keys"
+      state={stateOf(keys)}
+      action={isOwner && keys.length > 0 && make}
+    >
+      {refusal && <Notice kind="error">{REFUSALS[refusal].message}</Notice>}
+      {!isOwner && <Notice kind="info">Only owners of the account make and revoke keys.</Notice>}
+      {keys.filter(isExposed).map((key) => (
+        <ExposedNotice key={key.id} exposed={key} />
+      ))}
+      {keys.length === 0 ? (
+        <EmptyState title="No key yet" next={isOwner && make}>
+          Your server sends events with a key. There is none, so nothing can arrive.
+        </EmptyState>
+      ) : (
+        <>
+          <Table label="API keys" columns={columnsOf(viewer, isOwner, now)} rows={shown.rows} idOf={({ id }) => id} />
+          <Pager {...shown} />
+        </>
+      )}
+      <SecretSection {...{ viewer, secrets, oldSecretUse, isOwner, now }} />
+      <CallsSection calls={calls} keys={keys} now={now} />
+    </Frame>
+  )
+}
+
+function stateOf(keys: KeyRow[]): string {
+  const working = keys.filter(({ revokedAt }) => revokedAt === null).length
+  if (working === 0) return 'No key works, so nothing can arrive.'
+  return working === 1 ? 'One key works.' : `${working} keys work.`
+}
+
+const isExposed = ({ revokedAt, seenInBrowserAt }: KeyRow): boolean => revokedAt === null && seenInBrowserAt !== null
+
+const ExposedNotice = ({ exposed: { name, seenInBrowserAt } }: { exposed: KeyRow }) => (
+  <Notice kind="caution">
+    The key “{name}” was sent by a browser, last on <ExactTime at={seenInBrowserAt ?? 0} />. Whoever opens that page can
+    read it. Make a new one for your server, then revoke this one.
+  </Notice>
+)
+
+const SCOPE_NAMES = { standard: 'Standard', ingest: 'Ingest', manage: 'Manage' } as const
+
+const columnsOf = (viewer: Viewer, isOwner: boolean, now: number): Column<KeyRow>[] => [
+  { name: 'Name', cell: (key) => <KeyName {...key} /> },
+  { name: 'Scope', cell: ({ scope }) => SCOPE_NAMES[scope] },
+  { name: 'Made', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+  { name: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'Never' : <Time at={lastUsedAt} now={now} />) },
+  {
+    name: 'State',
+    cell: ({ revokedAt }) =>
+      revokedAt === null ? (
+        <Badge mood="good">Works</Badge>
+      ) : (
+        <>
+          <Badge mood="bad">Revoked</Badge>{' '}
+          <span class="hint">
+            <Time at={revokedAt} now={now} />
+          </span>
+        </>
+      ),
+  },
+  ...(isOwner
+    ? [{ name: 'Revoke it', isAction: true, cell: (key: KeyRow) => <RevokeDialog viewer={viewer} row={key} /> }]
+    : []),
+]
+
+const KeyName = (key: KeyRow) => (
+  <span class="with-badge">
+    {key.name} {isExposed(key) && <Badge mood="caution">Seen in a browser</Badge>}
+  </span>
+)
+
+const RevokeDialog = ({ viewer, row: { id, name, revokedAt } }: { viewer: Viewer; row: KeyRow }) =>
+  revokedAt === null && (
+    <Dialog id={`revoke-${id}`} opener="Revoke" about={name} kind="danger" title={`Revoke “${name}”?`}>
+      <p>Requests with this key are refused from the next one on. This cannot be undone.</p>
+      <form method="post" action={`${pathOf(viewer.app.publicId, 'keys')}/revoke`}>
+        <HiddenFields fields={{ key: id }} />
+        <Button kind="danger">Revoke the key</Button>
+      </form>
+    </Dialog>
+  )

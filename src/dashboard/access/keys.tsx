@@ -1,0 +1,109 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { createKey } from '../../accounts/accounts.ts'
+import { readOldSecretUse } from '../../events/activation.ts'
+import { PREVIOUS_SECRET_VALID_MS } from '../../accounts/identity.ts'
+import { readKeyInput } from '../../accounts/key-input.ts'
+import { hasRole } from '../../accounts/members.ts'
+import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
+import { makeToken } from '../../core/tokens.ts'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { SHOWN_CALLS } from '../activation/calls-section.tsx'
+import { type PageParts, refuseRole, showPage, takeForm } from '../layout/door.tsx'
+import { flashCookie } from '../layout/flash.ts'
+import type { Form } from '../layout/forms.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { KeyMadePage, type NewKeyInput, NewKeyPage } from './key-pages.tsx'
+import { KeysPage } from './keys-page.tsx'
+import type { Made } from './made-key.tsx'
+import { pageOf } from '../layout/paging.ts'
+import { problemAnswer } from '../layout/problems.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** Keys are made and revoked here, by owners (spec 2.2, 3.2). */
+export const keysRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/apps/:app/keys', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => showKeys(parts, request, viewer)),
+    )
+    .get('/apps/:app/keys/new', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => {
+        if (!hasRole(viewer.member.role, 'owner')) return refuseRole(parts, request, viewer)
+        return pageAnswer(request, 200, <NewKeyPage viewer={viewer} form={makeToken()} input={EMPTY} />)
+      }),
+    )
+    .post(
+      '/apps/:app/keys',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'owner', confirm: { to: 'make an API key' } }, (form, viewer) =>
+          makeKey(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/keys/revoke',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'owner', confirm: { to: 'revoke an API key' } }, (form, viewer) =>
+          revokeKey(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+
+const EMPTY: NewKeyInput = { name: '', scope: 'standard' }
+
+/** The list of keys and the identity secret, with what could not be done on it. */
+export async function showKeys(parts: PageParts, request: Request, viewer: Viewer, refusal?: RefusalCode) {
+  const { store, clock, access } = parts
+  const now = clock.now()
+  const keys = (await store.listKeys(viewer.account.id)).map(access.withUse)
+  const secrets = await store.listSecrets(viewer.account.id, now - PREVIOUS_SECRET_VALID_MS)
+  const oldSecretUse = await readOldSecretUse(parts, await store.listApps(viewer.account.id))
+  const workingFirst = keys.toSorted((a, b) => Number(a.revokedAt !== null) - Number(b.revokedAt !== null))
+  const shown = pageOf(workingFirst, pathOf(viewer.app.publicId, 'keys'), request)
+  const calls = await store.listCalls(viewer.account.id, SHOWN_CALLS)
+  const page = <KeysPage {...{ viewer, keys, shown, secrets, oldSecretUse, calls, now, refusal }} />
+  return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
+}
+
+/** Makes the key that a form asks for; null answers stand for its errors. */
+export async function createKeyByForm(
+  { store, clock, access }: PageParts,
+  viewer: Viewer,
+  form: Form,
+): Promise<Made | { refusal: RefusalCode } | { errors: { field: string; message: string }[] }> {
+  const reading = readKeyInput({ name: form.text('name'), scope: form.text('scope') })
+  if ('errors' in reading) return reading
+  const now = clock.now()
+  const maker = { store, now, actor: viewer.member.id }
+  const made = await createKey(maker, viewer.account.id, { ...reading, form: formOf(form, viewer) })
+  if ('refusal' in made) return made
+  access.forget()
+  const [secret] = await store.listSecrets(viewer.account.id, now)
+  return { apiKey: made.apiKey, identitySecret: secret?.secret ?? '' }
+}
+
+/** Another member's form is never this one, whatever text it carries. */
+const formOf = (form: Form, viewer: Viewer): string | null =>
+  /^\w{43}$/.test(form.text('form')) ? `${viewer.member.id}:${form.text('form')}` : null
+
+async function makeKey(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const made = await createKeyByForm(parts, viewer, form)
+  if ('apiKey' in made) return pageAnswer(request, 200, <KeyMadePage viewer={viewer} made={made} />)
+  if ('refusal' in made && made.refusal === 'already_done') return problemAnswer(request, 'done_before')
+  const input = { name: form.text('name'), scope: form.text('scope') }
+  const errors = 'errors' in made ? made.errors : []
+  const notice = 'refusal' in made ? REFUSALS[made.refusal].message : undefined
+  const status = 'refusal' in made ? REFUSALS[made.refusal].status : 400
+  const page = <NewKeyPage viewer={viewer} form={form.text('form')} input={input} errors={errors} notice={notice} />
+  return pageAnswer(request, status, page)
+}
+
+async function revokeKey(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const { store, clock, access } = parts
+  const change = { accountId: viewer.account.id, actor: viewer.member.id, at: clock.now() }
+  const outcome = await store.revokeKey({ ...change, keyId: form.text('key') })
+  if ('refusal' in outcome) return showKeys(parts, request, viewer, outcome.refusal)
+  // from here on its next request is refused
+  access.forget()
+  return redirectAnswer(pathOf(viewer.app.publicId, 'keys'), [flashCookie(parts.baseUrl, 'key_revoked')])
+}

@@ -1,0 +1,23 @@
+/** @jsxImportSource preact */
+import { environmentLines, SECRETS_WARNING } from '../../visits/integration/index.ts'
+import { CodeBlock } from '../ui/code.tsx'
+import { SecretOnce } from '../ui/secret.tsx'
+
+export type Made = { apiKey: string; identitySecret: string }
+
+/** A key that was just made, with the identity secret beside it: the only sight of the key (spec 2.2, 2.3, 5.4). */
+export const MadeKey = ({ apiKey, identitySecret, next }: Made & { next?: string }) => (
+  <SecretOnce
+    secrets={[
+      { id: 'api-key', name: 'API key', text: apiKey },
+      { id: 'identity-secret', name: 'Identity secret', text: identitySecret },
+    ]}
+    warning="The API key is shown once, on this page; only a hash of it is kept. Reloading does not bring it back."
+    next={next}
+  >
+    <p>{SECRETS_WARNING}</p>
+    <CodeBlock id="environment" label="Environment of your server">
+      {environmentLines(apiKey, identitySecret)}
+    </CodeBlock>
+  </SecretOnce>
+)

@@ -1,0 +1,178 @@
+/** @jsxImportSource preact */
+import type { MemberEntry } from '../../accounts/members.ts'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { ActionForm, Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { Radios } from '../ui/choice.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { SecretOnce } from '../ui/secret.tsx'
+import { Command } from '../ui/text.tsx'
+import { ROLE_NAMES, ROLE_WORDS } from './role-words.ts'
+import type { Viewer } from '../layout/viewer.ts'
+
+export type InviteErrors = { email?: string; role?: string; notice?: string }
+
+const ROLES = [
+  { value: 'owner', label: ROLE_NAMES.owner, hint: 'Everything, with keys, secrets, settings and members.' },
+  {
+    value: 'editor',
+    label: ROLE_NAMES.editor,
+    hint: 'Writes messages and puts them live, sends mails on, and keeps the list of who is not written to.',
+  },
+  { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Looks, and changes nothing.' },
+]
+
+type InviteProps = { viewer: Viewer; input: { email: string; role: string }; errors?: InviteErrors }
+
+/** Whom to invite, and what they may do. */
+export const InvitePage = ({ viewer, input, errors = {} }: InviteProps) => {
+  const members = pathOf(viewer.app.publicId, 'members')
+  return (
+    <Frame
+      viewer={viewer}
+      page="members"
+      title="Invite a member"
+      state="You get a link on the next page, and give it to them. No mail is sent."
+    >
+      {errors.notice && <Notice kind="error">{errors.notice}</Notice>}
+      <form method="post" action={members} novalidate>
+        <Field
+          name="email"
+          label="Email"
+          kind="email"
+          hint="They sign in with it, and keep their password if they have one here."
+          error={errors.email}
+          value={input.email}
+          autofocus
+          autocomplete="off"
+        />
+        <Radios name="role" label="Role" value={input.role} error={errors.role} options={ROLES} />
+        <div class="buttons">
+          <Button kind="primary">Make the link</Button>
+          <ButtonLink href={members}>Cancel</ButtonLink>
+        </div>
+      </form>
+    </Frame>
+  )
+}
+
+type LinkMadeProps = { viewer: Viewer; email: string; link: string; isInvitation: boolean }
+
+/** The only page that shows the link. Neither it nor the page of the link tells whom the server knows already (promises 21). */
+export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProps) => (
+  <Frame viewer={viewer} page="members" title="The link is ready" state={`Give it to ${email}, and to nobody else.`}>
+    <SecretOnce
+      secrets={[{ id: 'link', name: 'Link', text: link }]}
+      warning={`It is shown once, works once, and for a day. ${isInvitation ? INVITATION : 'Whoever opens it chooses the password.'}`}
+      next={pathOf(viewer.app.publicId, 'members')}
+      said="I have passed it on"
+    />
+  </Frame>
+)
+
+const INVITATION = 'Whoever opens it joins the account, with the password they have here or one that they choose.'
+
+type MemberProps = {
+  viewer: Viewer
+  member: MemberEntry
+  /** whether the server holds no other account */
+  isOnlyAccount: boolean
+  notice?: string
+}
+
+/** What owners can do about a member. */
+export const MemberPage = ({ viewer, member, isOnlyAccount, notice }: MemberProps) => (
+  <Frame viewer={viewer} page="members" title={member.email} state={stateOf(viewer, member)}>
+    {notice && <Notice kind="error">{notice}</Notice>}
+    <section>
+      <h2>Role</h2>
+      <form method="post" action={`${pathOf(viewer.app.publicId, 'members')}/role`}>
+        <HiddenFields fields={{ member: member.id }} />
+        <Radios name="role" label="What they may do" value={member.role} options={ROLES} />
+        <Button>Change the role</Button>
+      </form>
+    </section>
+    {member.isInvited ? (
+      <InvitationSection viewer={viewer} member={member} />
+    ) : (
+      <PasswordSection {...{ viewer, member, isOnlyAccount }} />
+    )}
+    {!member.isInvited && member.personId !== viewer.member.id && <SessionsSection viewer={viewer} member={member} />}
+    <RemoveSection viewer={viewer} member={member} />
+  </Frame>
+)
+
+function stateOf({ member, account }: Viewer, { personId, role, isInvited }: MemberEntry): string {
+  if (personId === member.id) return `You, ${ROLE_NAMES[role].toLowerCase()} of the account ${account.name}.`
+  const name = `${ROLE_NAMES[role]} of the account ${account.name}`
+  return isInvited
+    ? `Invited as ${ROLE_WORDS[role]} of the account ${account.name}, and has not joined yet.`
+    : `${name}.`
+}
+
+type SectionProps = Pick<MemberProps, 'viewer' | 'member'>
+
+const LinkForm = ({ viewer, member: { id } }: SectionProps) => (
+  <ActionForm action={`${pathOf(viewer.app.publicId, 'members')}/link`} fields={{ member: id }}>
+    Make a link
+  </ActionForm>
+)
+
+const InvitationSection = (props: SectionProps) => (
+  <section>
+    <h2>Invitation</h2>
+    <p>If the link was lost or is older than a day, make another one. The earlier one stops working.</p>
+    <LinkForm {...props} />
+  </section>
+)
+
+/** Where there are several accounts, a link would open the member's other ones to whoever makes it. */
+const PasswordSection = ({ isOnlyAccount, ...props }: Omit<MemberProps, 'notice'>) => (
+  <section>
+    <h2>Password</h2>
+    {isOnlyAccount ? (
+      <>
+        <p>Whoever forgot it gets a link to choose another one, which ends all their sessions.</p>
+        <LinkForm {...props} />
+      </>
+    ) : (
+      <p>
+        Whoever forgot it asks who runs this server for a link:{' '}
+        <Command>{`eventpost member reset-password --email ${props.member.email}`}</Command>
+      </p>
+    )}
+  </section>
+)
+
+const SessionsSection = ({ viewer, member: { id, email } }: SectionProps) => (
+  <section>
+    <h2>Sessions</h2>
+    <p>Sign {email} out of every browser. They can sign in again.</p>
+    <ActionForm action={`${pathOf(viewer.app.publicId, 'members')}/sessions`} fields={{ member: id }}>
+      End all sessions
+    </ActionForm>
+  </section>
+)
+
+const RemoveSection = ({ viewer, member: { id, email, isInvited } }: SectionProps) => (
+  <section>
+    <h2>Remove</h2>
+    <p>
+      {isInvited
+        ? 'This takes the invitation back.'
+        : 'Keys they made keep working: revoke those that they may have kept.'}
+    </p>
+    <Dialog id="remove" opener="Remove" about={email} kind="danger" title={`Remove ${email}?`}>
+      <p>
+        {isInvited
+          ? 'Their link stops working.'
+          : `From now on they see nothing of the account ${viewer.account.name}. What they made stays.`}
+      </p>
+      <form method="post" action={`${pathOf(viewer.app.publicId, 'members')}/remove`}>
+        <HiddenFields fields={{ member: id }} />
+        <Button kind="danger">Remove the member</Button>
+      </form>
+    </Dialog>
+  </section>
+)

@@ -1,0 +1,135 @@
+/** @jsxImportSource preact */
+import { hasRole, type MemberEntry } from '../../accounts/members.ts'
+import { AccountNameSection, type NameTyped } from './account-name.tsx'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { ActionForm, ButtonLink } from '../ui/button.tsx'
+import { Notice } from '../ui/notice.tsx'
+import type { Page } from '../layout/paging.ts'
+import { SectionLinks } from '../ui/sections.tsx'
+import { type Column, Pager, Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+import { ROLE_NAMES } from './role-words.ts'
+import type { Viewer } from '../layout/viewer.ts'
+
+type MembersProps = {
+  viewer: Viewer
+  members: MemberEntry[]
+  shown: Page<MemberEntry>
+  /** the persons who sign in with a code too */
+  inTwoSteps: string[]
+  now: number
+  /** for the account, and refused */
+  typed?: NameTyped
+  /** whoever requires two-step sign-in must use it */
+  needsOwnTwoStep?: true
+}
+
+/** The people who sign in to the account. */
+export const MembersPage = (props: MembersProps) => {
+  const { viewer, members, shown } = props
+  const isOwner = hasRole(viewer.member.role, 'owner')
+  return (
+    <Frame
+      viewer={viewer}
+      page="members"
+      title="Members"
+      state={stateOf(members, viewer.account.name)}
+      action={
+        isOwner && (
+          <ButtonLink kind="primary" href={`${pathOf(viewer.app.publicId, 'members')}/new`}>
+            Invite a member
+          </ButtonLink>
+        )
+      }
+    >
+      {isOwner && <MemberSections viewer={viewer} current="members" />}
+      {!isOwner && <Notice kind="info">Only owners of the account invite and change members.</Notice>}
+      <Table label="Members" columns={columnsOf(props, isOwner)} rows={shown.rows} idOf={({ id }) => id} />
+      <Pager {...shown} />
+      {isOwner && <TwoStepRuleSection {...props} />}
+      {isOwner && <AccountNameSection viewer={viewer} typed={props.typed} />}
+    </Frame>
+  )
+}
+
+/** The pages about members, for owners. */
+export const MemberSections = ({ viewer, current }: { viewer: Viewer; current: 'members' | 'audit' }) => (
+  <SectionLinks
+    label="Members"
+    links={(['members', 'audit'] as const).map((name) => ({
+      name: { members: 'Members', audit: 'Audit log' }[name],
+      href: pathOf(viewer.app.publicId, name),
+      isCurrent: name === current,
+    }))}
+  />
+)
+
+const TwoStepRuleSection = ({ viewer, members, inTwoSteps, needsOwnTwoStep }: MembersProps) => {
+  const { requiresTwoStep } = viewer.account
+  const without = members.filter(({ personId, isInvited }) => !isInvited && !inTwoSteps.includes(personId)).length
+  return (
+    <section id="two-step">
+      <div class="with-badge">
+        <h2>Two-step sign-in</h2>
+        {requiresTwoStep ? <Badge mood="good">Required</Badge> : <Badge>Optional</Badge>}
+      </div>
+      {needsOwnTwoStep && (
+        <Notice kind="error">
+          Set up <a href={`${pathOf(viewer.app.publicId, 'you')}#two-step`}>two-step sign-in for yourself</a> first.
+        </Notice>
+      )}
+      <p class="hint">{describeRule(requiresTwoStep, without)}</p>
+      <ActionForm
+        action={`${pathOf(viewer.app.publicId, 'members')}/two-step`}
+        fields={{ required: requiresTwoStep ? 'no' : 'yes' }}
+      >
+        {requiresTwoStep ? 'Make it optional' : 'Require it from all members'}
+      </ActionForm>
+    </section>
+  )
+}
+
+function describeRule(isRequired: boolean, without: number): string {
+  const people = without === 1 ? 'One member has' : `${without} members have`
+  if (isRequired)
+    return without === 0 ? 'All members use it.' : `${people} yet to set it up, and can open no page until then.`
+  if (without === 0) return 'All members use it already.'
+  return `${people} not set it up. If you require it, they set it up at their next page.`
+}
+
+const stateOf = (members: MemberEntry[], account: string): string =>
+  members.length === 1
+    ? `One person signs in to the account ${account}.`
+    : `${members.length} people belong to the account ${account}.`
+
+const columnsOf = ({ viewer, inTwoSteps, now }: MembersProps, isOwner: boolean): Column<MemberEntry>[] => [
+  {
+    name: 'Email',
+    cell: ({ personId, email }) => (
+      <span class="with-badge">
+        {email} {personId === viewer.member.id && <Badge>You</Badge>}
+      </span>
+    ),
+  },
+  { name: 'Role', cell: ({ role }) => ROLE_NAMES[role] },
+  {
+    name: 'State',
+    cell: ({ personId, isInvited }) =>
+      isInvited ? (
+        <Badge mood="caution">Invited</Badge>
+      ) : (
+        <Badge mood="good">{inTwoSteps.includes(personId) ? 'Signs in, two steps' : 'Signs in'}</Badge>
+      ),
+  },
+  { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+  ...(isOwner
+    ? [{ name: 'Change', isAction: true, cell: (member: MemberEntry) => <ChangeLink viewer={viewer} {...member} /> }]
+    : []),
+]
+
+const ChangeLink = ({ viewer, id, email }: { viewer: Viewer } & MemberEntry) => (
+  <ButtonLink href={`${pathOf(viewer.app.publicId, 'members')}/edit?${new URLSearchParams({ member: id })}`}>
+    Change<span class="unseen">{` ${email}`}</span>
+  </ButtonLink>
+)

@@ -1,0 +1,203 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { readEmail } from '../../core/email.ts'
+import { hasRole, inviteAgain, inviteMember, isRole, type MemberEntry, resetPassword } from '../../accounts/members.ts'
+import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
+import type { NameTyped } from './account-name.tsx'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { type PageParts, refuseRole, showPage, takeForm } from '../layout/door.tsx'
+import { flashCookie } from '../layout/flash.ts'
+import type { Form } from '../layout/forms.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { InvitePage, type InviteErrors, LinkMadePage, MemberPage } from './member-pages.tsx'
+import { MembersPage } from './members-page.tsx'
+import { pageOf } from '../layout/paging.ts'
+import { problemAnswer } from '../layout/problems.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** Who signs in to the account: seen by all of them, changed by owners. */
+export const membersRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/apps/:app/members', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => showMembers(parts, request, viewer)),
+    )
+    .get('/apps/:app/members/new', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => {
+        if (!hasRole(viewer.member.role, 'owner')) return refuseRole(parts, request, viewer)
+        return pageAnswer(request, 200, <InvitePage viewer={viewer} input={{ email: '', role: 'editor' }} />)
+      }),
+    )
+    .get('/apps/:app/members/edit', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => {
+        const id = new URL(request.url).searchParams.get('member') ?? ''
+        return showMember(parts, request, viewer, id)
+      }),
+    )
+    .use(memberForms(parts))
+
+/** The page, with what is wrong with the name that was typed for the account. */
+export async function showMembers(
+  { store, clock }: PageParts,
+  request: Request,
+  viewer: Viewer,
+  { status, ...told }: { status: number; typed?: NameTyped; needsOwnTwoStep?: true } = { status: 200 },
+): Promise<Response> {
+  const members = await store.listMembers(viewer.account.id)
+  const shown = pageOf(members, pathOf(viewer.app.publicId, 'members'), request)
+  const inTwoSteps = await store.listTwoStepOn(members.map(({ personId }) => personId))
+  const page = { viewer, members, shown, inTwoSteps, now: clock.now(), ...told }
+  return pageAnswer(request, status, <MembersPage {...page} />)
+}
+
+const askOwner = (appId: string, to: string) => ({
+  appId,
+  role: 'owner' as const,
+  confirm: { to },
+  page: 'members' as const,
+})
+
+/** Each may let somebody in, so the password is asked again when it was typed long ago. */
+const memberForms = (parts: PageParts) =>
+  new Elysia()
+    .post(
+      '/apps/:app/members',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, askOwner(app, 'invite a member'), (form, viewer) =>
+          invite(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/members/role',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, askOwner(app, 'change a role'), (form, viewer) =>
+          setRole(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/members/link',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, askOwner(app, 'make a link for a member'), (form, viewer) =>
+          makeLink(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/members/sessions',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, askOwner(app, 'end the sessions of a member'), (form, viewer) =>
+          endSessions(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/members/two-step',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, askOwner(app, 'change who needs two-step sign-in'), (form, viewer) =>
+          requireTwoStep(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/members/remove',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, askOwner(app, 'remove a member'), (form, viewer) =>
+          remove(parts, request, form, viewer),
+        ),
+      { parse: 'none' },
+    )
+
+/** One of another account does not exist. */
+const findMember = async ({ store }: PageParts, { account }: Viewer, id: string): Promise<MemberEntry | null> =>
+  (await store.listMembers(account.id)).find((member) => member.id === id) ?? null
+
+async function showMember(parts: PageParts, request: Request, viewer: Viewer, id: string, refusal?: RefusalCode) {
+  if (!hasRole(viewer.member.role, 'owner')) return refuseRole(parts, request, viewer)
+  const member = await findMember(parts, viewer, id)
+  if (!member) return problemAnswer(request, 'page_unknown')
+  const notice = refusal && REFUSALS[refusal].message
+  const isOnlyAccount = (await parts.store.listAccounts()).length === 1
+  const page = <MemberPage {...{ viewer, member, isOnlyAccount, notice }} />
+  return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
+}
+
+async function invite(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const { store, clock, baseUrl } = parts
+  const [email, role] = [readEmail(form.text('email'))?.email, form.text('role')]
+  const refuse = (status: number, errors: InviteErrors): Response => {
+    const input = { email: form.text('email'), role }
+    return pageAnswer(request, status, <InvitePage viewer={viewer} input={input} errors={errors} />)
+  }
+  if (!email) return refuse(400, { email: 'Give one plain email address, such as ada@example.com.' })
+  if (!isRole(role)) return refuse(400, { role: 'Choose one of these.' })
+  const maker = { store, now: clock.now(), actor: viewer.member.id }
+  const made = await inviteMember(maker, viewer.account.id, { email, role })
+  if ('refusal' in made) {
+    const { status, message } = REFUSALS[made.refusal]
+    return refuse(status, made.refusal === 'email_taken' ? { email: message } : { notice: message })
+  }
+  const link = linkOf(baseUrl, made.inviteToken)
+  return pageAnswer(request, 200, <LinkMadePage {...{ viewer, email, link }} isInvitation />)
+}
+
+const linkOf = (baseUrl: string, token: string): string => `${baseUrl}/password?token=${token}`
+
+/** Another invitation for who has not accepted yet, a new password for who has forgotten theirs. */
+async function makeLink(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const { store, clock, baseUrl } = parts
+  const member = await findMember(parts, viewer, form.text('member'))
+  if (!member) return problemAnswer(request, 'page_unknown')
+  const maker = { store, now: clock.now(), actor: viewer.member.id }
+  const accountId = viewer.account.id
+  const made = member.isInvited
+    ? await inviteAgain(maker, accountId, member.id)
+    : await resetPassword(maker, { email: member.email, accountId })
+  if ('refusal' in made) return showMember(parts, request, viewer, member.id, made.refusal)
+  const link = linkOf(baseUrl, 'inviteToken' in made ? made.inviteToken : made.passwordToken)
+  const { email, isInvited: isInvitation } = member
+  return pageAnswer(request, 200, <LinkMadePage {...{ viewer, email, link, isInvitation }} />)
+}
+
+const changeBy = ({ clock }: PageParts, { account, member }: Viewer) => ({
+  accountId: account.id,
+  actor: member.id,
+  at: clock.now(),
+})
+
+async function setRole(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const [membershipId, role] = [form.text('member'), form.text('role')]
+  if (!isRole(role)) return showMember(parts, request, viewer, membershipId, 'invalid_field')
+  const outcome = await parts.store.setRole({ ...changeBy(parts, viewer), membershipId, role })
+  if ('refusal' in outcome) return showMember(parts, request, viewer, membershipId, outcome.refusal)
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'role_changed')])
+}
+
+async function endSessions(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const member = await findMember(parts, viewer, form.text('member'))
+  if (!member) return problemAnswer(request, 'page_unknown')
+  const { account, app } = viewer
+  if (member.personId === viewer.member.id) return redirectAnswer(pathOf(app.publicId, 'you'))
+  const change = { accountId: account.id, actor: viewer.member.id, membershipId: member.id }
+  const outcome = await parts.sessions.endAllOf(member.personId, change)
+  if ('refusal' in outcome) return showMember(parts, request, viewer, member.id, outcome.refusal)
+  const flash = flashCookie(parts.baseUrl, 'member_signed_out')
+  return redirectAnswer(pathOf(app.publicId, 'members'), [flash])
+}
+
+async function requireTwoStep(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const isRequired = form.text('required') === 'yes'
+  const hasOwn = (await parts.store.listTwoStepOn([viewer.member.id])).length > 0
+  if (isRequired && !hasOwn) return showMembers(parts, request, viewer, { status: 409, needsOwnTwoStep: true })
+  const outcome = await parts.store.requireTwoStep({ ...changeBy(parts, viewer), isRequired })
+  if ('refusal' in outcome) return problemAnswer(request, 'page_unknown')
+  const flash = flashCookie(parts.baseUrl, isRequired ? 'two_step_asked' : 'two_step_free')
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flash])
+}
+
+async function remove(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const membershipId = form.text('member')
+  const outcome = await parts.store.removeMember({ ...changeBy(parts, viewer), membershipId })
+  if ('refusal' in outcome) return showMember(parts, request, viewer, membershipId, outcome.refusal)
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'member_removed')])
+}

@@ -1,0 +1,54 @@
+import { REFUSALS } from '../../core/refusals.ts'
+import { factsOf } from '../../http/request-facts.ts'
+import type { MemberRow } from '../../accounts/sessions.ts'
+import type { TooMany } from '../../accounts/sign-in-tries.ts'
+import type { PageParts } from '../layout/door.tsx'
+import { readKnownMark } from './session-cookie.ts'
+
+type Checked =
+  { member: MemberRow; passwordHash: string } | { status: number; message: string; retryAfterSeconds?: number }
+
+/** Compares what was typed with the member's password, or says why not in a sentence for beside the field. */
+export async function checkPassword(
+  parts: PageParts,
+  request: Request,
+  email: string,
+  password: string,
+): Promise<Checked> {
+  const address = factsOf(request).address()
+  const checked = await parts.signIns.check({ email, password, address, known: readKnownMark(request, parts.baseUrl) })
+  if (!('refusal' in checked)) return checked
+  const { status, message } = REFUSALS[checked.refusal]
+  if (checked.refusal !== 'too_many_tries') return { status, message }
+  return { status, retryAfterSeconds: checked.retryAfterSeconds, message: sayWait('passwords', checked) }
+}
+
+/** How long to wait, and every way in without waiting. `instead` is one of them. */
+export function sayWait(
+  what: 'passwords' | 'codes' | 'recovery codes',
+  { retryAfterSeconds, isKnown }: Pick<TooMany, 'retryAfterSeconds' | 'isKnown'>,
+  instead: string | null = null,
+): string {
+  const wait = retryAfterSeconds === 1 ? 'a second' : `${retryAfterSeconds} seconds`
+  const elsewhere = isKnown ? null : 'use a browser that you have signed in with before'
+  const ways = [`Try again in ${wait}`, instead, elsewhere].filter((way) => way !== null)
+  return `Too many wrong ${what}. ${ways.join(', or ')}.`
+}
+
+/** Says to programs too how long to wait, where there were too many. */
+export function withWait(response: Response, { retryAfterSeconds }: { retryAfterSeconds?: number }): Response {
+  if (retryAfterSeconds) response.headers.set('Retry-After', String(retryAfterSeconds))
+  return response
+}
+
+/** The same for somebody who is signed in and can only have the password wrong. */
+export async function checkOwnPassword(
+  parts: PageParts,
+  request: Request,
+  { email }: MemberRow,
+  password: string,
+): Promise<Checked> {
+  const checked = await checkPassword(parts, request, email, password)
+  const isWrong = 'message' in checked && checked.message === REFUSALS.wrong_password.message
+  return isWrong ? { ...checked, message: 'This is not your password.' } : checked
+}

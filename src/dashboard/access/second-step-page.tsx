@@ -1,0 +1,84 @@
+/** @jsxImportSource preact */
+import { SECOND_STEP_MS } from '../../accounts/second-steps.ts'
+import { Layout } from '../layout/layout.tsx'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { Command } from '../ui/text.tsx'
+import type { TypedStep } from './second-step.ts'
+
+type FieldsProps = {
+  /** of whoever signs in */
+  email: string
+  /** what the fields are called beside those of a form that waits */
+  names: { [name in keyof TypedStep]: string }
+  button: string
+  /** what is wrong, and with which of the two */
+  fault?: { message: string; isOfRecovery: boolean }
+}
+
+/** Where the code is typed, or for want of the phone a recovery code. */
+export const SecondStepFields = ({ email, names, button, fault }: FieldsProps) => {
+  const isOfRecovery = fault?.isOfRecovery === true
+  return (
+    <>
+      <Field
+        name={names.code}
+        label="Code"
+        kind="code"
+        hint="The 6 digits that your authenticator app shows now."
+        error={isOfRecovery ? undefined : fault?.message}
+        autofocus={!isOfRecovery}
+        autocomplete="one-time-code"
+      />
+      <Button kind="primary">{button}</Button>
+      <details class="instead" open={isOfRecovery}>
+        <summary>No phone at hand? Use a recovery code</summary>
+        <Field
+          name={names.recoveryCode}
+          label="Recovery code"
+          hint="One of the ten that you stored. Each works once."
+          error={isOfRecovery ? fault?.message : undefined}
+          autofocus={isOfRecovery}
+          autocomplete="off"
+        />
+        <Button>{button}</Button>
+        <p class="hint">
+          No codes either? Whoever runs this server makes a link that turns this step off:{' '}
+          <Command>{`eventpost member reset-password --email ${email} --two-step-off`}</Command>
+        </p>
+      </details>
+    </>
+  )
+}
+
+export const SIGN_IN_STEP = { code: 'code', recoveryCode: 'recoveryCode' } as const
+
+/** Asks for the code after a right password. */
+export const SecondStepPage = ({
+  email,
+  next,
+  isPasswordSet,
+  fault,
+}: {
+  email: string
+  next: string
+  /** by a link, a moment ago */
+  isPasswordSet?: boolean
+  fault?: FieldsProps['fault']
+}) => (
+  <Layout title="Your code" lead={`The second step for ${email}, within ${SECOND_STEP_MS / 60_000} minutes.`} isNarrow>
+    {isPasswordSet && (
+      <Notice kind="done">
+        Your new password is set. Wherever you were signed in with another one, you are signed out.
+      </Notice>
+    )}
+    <form method="post" action="/sign-in/code" novalidate>
+      <input type="hidden" name="next" value={next} />
+      <SecondStepFields email={email} names={SIGN_IN_STEP} button="Sign in" fault={fault} />
+    </form>
+    <p class="hint after-form">
+      Or <a href={`/sign-in?${new URLSearchParams({ next })}`}>sign in as somebody else</a>.
+    </p>
+  </Layout>
+)

@@ -1,0 +1,75 @@
+import { REFUSALS } from '../../core/refusals.ts'
+import { factsOf } from '../../http/request-facts.ts'
+import type { WrongStep } from '../../accounts/second-steps.ts'
+import type { MemberRow, Proof } from '../../accounts/sessions.ts'
+import type { PageParts } from '../layout/door.tsx'
+import { sayWait } from './password-check.ts'
+import { readKnownMark, readSecondStepToken, secondStepCookie } from './session-cookie.ts'
+import { startSession } from './session-start.ts'
+
+export type TypedStep = { code: string; recoveryCode: string }
+
+export type StepFault = { status: number; message: string; retryAfterSeconds?: number; isExpired?: true }
+
+/** The cookie by which a browser goes on to the second step; null where the member has none. */
+export async function askSecondStep({ signIns, baseUrl }: PageParts, proof: Proof): Promise<string | null> {
+  const token = await signIns.secondSteps.ask(proof)
+  return token === null ? null : secondStepCookie(baseUrl, token)
+}
+
+/** Whose sign-in waits for a code in this browser. */
+export const findAsked = ({ signIns, baseUrl }: PageParts, request: Request): MemberRow | null =>
+  signIns.secondSteps.findMember(readSecondStepToken(request, baseUrl) ?? '')
+
+/** Begins the session of a sign-in that waits in this browser, or says why not in a sentence for beside the field. */
+export async function passSecondStep(
+  parts: PageParts,
+  request: Request,
+  { code, recoveryCode }: TypedStep,
+): Promise<{ token: string; cookies: string[]; isByRecoveryCode: boolean } | StepFault> {
+  const passed = await parts.signIns.secondSteps.pass({
+    token: readSecondStepToken(request, parts.baseUrl) ?? '',
+    typed: recoveryCode || code,
+    address: factsOf(request).address(),
+    known: readKnownMark(request, parts.baseUrl),
+  })
+  if ('refusal' in passed) return toFault(passed)
+  const started = await startSession(parts, request, passed)
+  // the password was changed meanwhile
+  if (!started) return toFault({ refusal: 'sign_in_expired' })
+  const cookies = [...started.cookies, secondStepCookie(parts.baseUrl, null)]
+  return { token: started.token, cookies, isByRecoveryCode: passed.isByRecoveryCode }
+}
+
+/** Checks the code that confirms who changes how they sign in; null where it is right, or none is asked for. */
+export async function confirmSecondStep(
+  parts: PageParts,
+  request: Request,
+  member: MemberRow,
+  typed: string,
+): Promise<StepFault | null> {
+  const confirmed = await parts.signIns.secondSteps.confirm(member, {
+    typed,
+    address: factsOf(request).address(),
+    known: readKnownMark(request, parts.baseUrl),
+  })
+  return confirmed && 'refusal' in confirmed ? toFault(confirmed) : null
+}
+
+function toFault(wrong: WrongStep): StepFault {
+  const { status, message } = REFUSALS[wrong.refusal]
+  if (wrong.refusal === 'sign_in_expired') return { status, message, isExpired: true }
+  if (wrong.refusal !== 'too_many_tries') return { status, message }
+  const [what, instead] = TOLD[wrong.kind]
+  return {
+    status,
+    retryAfterSeconds: wrong.retryAfterSeconds,
+    message: sayWait(what, wrong, wrong.mayTryOther ? instead : null),
+  }
+}
+
+/** What was counted, and what gets in all the same. */
+const TOLD = {
+  code: ['codes', 'use a recovery code'],
+  'recovery-code': ['recovery codes', 'use a code of your authenticator app'],
+} as const

@@ -1,0 +1,96 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { type Begun, createAccount } from '../../accounts/accounts.ts'
+import { readBeginning } from '../../accounts/beginnings.ts'
+import { hasSetupLink } from '../../accounts/members.ts'
+import type { Parts } from '../../core/parts.ts'
+import { findPasswordFault, hashPassword } from '../../accounts/passwords.ts'
+import { type FieldError, REFUSALS } from '../../core/refusals.ts'
+import { showActivation } from '../activation/activation.tsx'
+import { pageAnswer } from '../layout/answers.ts'
+import type { PageParts } from '../layout/door.tsx'
+import { type Form, readForm } from '../layout/forms.ts'
+import { closeLink, openLink } from './one-time-link.ts'
+import { problemAnswer } from '../layout/problems.tsx'
+import { startSession } from './session-start.ts'
+import { EMPTY_SETUP, type SetupInput, SetupPage } from './setup-page.tsx'
+import { findViewer } from '../layout/viewer.ts'
+
+/** Makes the first account through the printed link; opening it does not use it up (promises 14). */
+export const setupRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/setup', async ({ request }) => {
+      const link = openLink(request, parts.baseUrl)
+      if ('redirect' in link) return link.redirect
+      const { token } = link
+      if (!(await isValid(parts, token))) return refuseLink(parts, request)
+      return pageAnswer(request, 200, <SetupPage token={token} input={EMPTY_SETUP} />)
+    })
+    .post(
+      '/setup',
+      async ({ request }) => {
+        const form = await readForm(request)
+        if ('refusal' in form) return problemAnswer(request, form.refusal)
+        // first the link, then the rest: nobody without it may have a password hashed
+        if (!(await isValid(parts, form.text('token')))) return refuseLink(parts, request)
+        return closeLink(await setUp(parts, request, form), parts.baseUrl)
+      },
+      { parse: 'none' },
+    )
+
+const isValid = ({ store, clock }: Parts, token: string): Promise<boolean> =>
+  hasSetupLink({ store, now: clock.now() }, token)
+
+const refuseLink = async ({ store }: Parts, request: Request): Promise<Response> =>
+  problemAnswer(request, (await store.isSetUp()) ? 'link_used' : 'setup_link_unknown')
+
+async function setUp(parts: PageParts, request: Request, form: Form): Promise<Response> {
+  const token = form.text('token')
+  const input = { email: form.text('email'), app: form.text('app'), domain: form.text('domain') }
+  const reading = readSetup(input, form.text('password'))
+  if ('errors' in reading)
+    return pageAnswer(request, 400, <SetupPage token={token} input={input} errors={reading.errors} />)
+  const { store, clock } = parts
+  const passwordHash = await hashPassword(form.text('password'))
+  const begun = await createAccount(
+    { store, now: clock.now(), actor: 'setup' },
+    { ...reading.input, passwordHash },
+    { onlyFirst: true, setupToken: token },
+  )
+  if ('refusal' in begun) return refuseSetup(parts, request, begun.refusal, { token, input })
+  parts.access.forget()
+  return showBegun(parts, request, begun, reading.input.email)
+}
+
+function readSetup(input: SetupInput, password: string) {
+  const domains = input.domain.trim() === '' ? [] : [input.domain]
+  const reading = readBeginning({ email: input.email, appName: input.app, domains, home: null })
+  const fault = findPasswordFault(password, { email: input.email, names: [input.app] })
+  if (!fault) return reading
+  const error: FieldError = { field: 'password', code: 'invalid', message: fault }
+  return { errors: 'errors' in reading ? [...reading.errors, error] : [error] }
+}
+
+/** Someone else may have been faster, or the disk may be full; what was typed is kept where it can be sent again. */
+function refuseSetup(
+  parts: Parts,
+  request: Request,
+  refusal: keyof typeof REFUSALS,
+  page: { token: string; input: SetupInput },
+) {
+  if (refusal === 'already_set_up' || refusal === 'not_found') return refuseLink(parts, request)
+  const { status, message } = REFUSALS[refusal]
+  return pageAnswer(request, status, <SetupPage {...page} notice={message} />)
+}
+
+/** Whoever set it up is signed in, and sees the first key on Activation. */
+async function showBegun(parts: PageParts, request: Request, { appId, apiKey, identitySecret }: Begun, email: string) {
+  const member = await parts.store.findMember(email)
+  const started = member?.passwordHash
+    ? await startSession(parts, request, { member, passwordHash: member.passwordHash })
+    : null
+  const viewer = member && (await findViewer(parts, member, appId, ['set_up']))
+  // another process took away what was made a moment ago
+  if (!viewer) return problemAnswer(request, 'link_used')
+  return showActivation(parts, request, viewer, { made: { apiKey, identitySecret }, cookies: started?.cookies })
+}

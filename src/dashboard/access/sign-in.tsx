@@ -1,0 +1,101 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { REFUSALS } from '../../core/refusals.ts'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { findSignedIn, type PageParts } from '../layout/door.tsx'
+import { type Form, readForm } from '../layout/forms.ts'
+import { Layout } from '../layout/layout.tsx'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { Command } from '../ui/text.tsx'
+import { checkPassword, withWait } from './password-check.ts'
+import { problemAnswer } from '../layout/problems.tsx'
+import { askSecondStep } from './second-step.ts'
+import { readSessionToken, sessionCookie } from './session-cookie.ts'
+import { startSession } from './session-start.ts'
+
+/** In and out (promises 14). */
+export const signInRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/sign-in', async ({ request }) => {
+      const { searchParams } = new URL(request.url)
+      const next = searchParams.get('next') ?? '/'
+      if (await findSignedIn(parts, request)) return redirectAnswer(next)
+      const error = searchParams.has('expired') ? REFUSALS.sign_in_expired.message : undefined
+      const isUnsent = searchParams.has('unsent')
+      return pageAnswer(request, 200, <SignInPage email="" next={next} error={error} isUnsent={isUnsent} />)
+    })
+    .post(
+      '/sign-in',
+      async ({ request }) => {
+        const form = await readForm(request)
+        return 'refusal' in form ? problemAnswer(request, form.refusal) : signIn(parts, request, form)
+      },
+      { parse: 'none' },
+    )
+    .post(
+      '/sign-out',
+      async ({ request }) => {
+        const signedIn = await findSignedIn(parts, request)
+        if (signedIn) await parts.sessions.end(signedIn)
+        const response = redirectAnswer('/sign-in', [sessionCookie(parts.baseUrl, null)])
+        response.headers.set('Clear-Site-Data', '"cache", "storage"')
+        return response
+      },
+      { parse: 'none' },
+    )
+    // asked by pages that may be out of date (islands/session.ts)
+    .get('/session', async ({ request }) => {
+      const token = readSessionToken(request, parts.baseUrl)
+      const signedIn = token === null ? null : await parts.sessions.peek(token)
+      return new Response(null, { status: signedIn ? 204 : 401, headers: { 'Cache-Control': 'no-store' } })
+    })
+
+async function signIn(parts: PageParts, request: Request, form: Form): Promise<Response> {
+  const [email, next] = [form.text('email'), form.text('next')]
+  const refuse = (status: number, message: string): Response =>
+    pageAnswer(request, status, <SignInPage email={email} next={next} error={message} />)
+  const checked = await checkPassword(parts, request, email, form.text('password'))
+  if ('message' in checked) return withWait(refuse(checked.status, checked.message), checked)
+  const asked = await askSecondStep(parts, checked)
+  if (asked) return redirectAnswer(`/sign-in/code?${new URLSearchParams({ next })}`, [asked])
+  const started = await startSession(parts, request, checked)
+  if (!started) return refuse(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
+  return redirectAnswer(next, started.cookies)
+}
+
+type SignInProps = {
+  email: string
+  next: string
+  error?: string
+  /** a form was sent after its session had ended, and could not be kept (late-form.tsx) */
+  isUnsent?: boolean
+}
+
+const SignInPage = ({ email, next, error, isUnsent }: SignInProps) => (
+  <Layout title="Sign in" lead="With the email and password of your account." isNarrow>
+    {error && <Notice kind="error">{error}</Notice>}
+    {isUnsent && (
+      <Notice kind="caution">
+        You were signed out before this was sent, so nothing was changed. Sign in, and do it again.
+      </Notice>
+    )}
+    <form method="post" action="/sign-in" novalidate>
+      <input type="hidden" name="next" value={next} />
+      <Field name="email" label="Email" kind="email" value={email} autofocus={email === ''} autocomplete="username" />
+      <Field
+        name="password"
+        label="Password"
+        kind="password"
+        autofocus={email !== ''}
+        autocomplete="current-password"
+      />
+      <Button kind="primary">Sign in</Button>
+    </form>
+    <p class="hint after-form">
+      Forgotten? Whoever runs this server makes a link for a new one:{' '}
+      <Command>eventpost member reset-password --email EMAIL</Command>
+    </p>
+  </Layout>
+)

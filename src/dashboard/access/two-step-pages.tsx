@@ -1,0 +1,117 @@
+/** @jsxImportSource preact */
+import { type TwoStepRow, twoStepUri } from '../../accounts/two-step.ts'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { ActionForm, Button, ButtonLink } from '../ui/button.tsx'
+import { CodeBlock } from '../ui/code.tsx'
+import { Field } from '../ui/field.tsx'
+import { QrCode } from '../ui/qr.tsx'
+import { SecretOnce } from '../ui/secret.tsx'
+import { Value, Values } from '../ui/values.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+type SetupProps = { viewer: Viewer; secret: string; error?: string }
+
+/** What the app needs, and the code that shows that it has it. */
+export const TwoStepSetupPage = ({ viewer, secret, error }: SetupProps) => {
+  const uri = twoStepUri(secret, viewer.member.email)
+  return (
+    <Frame
+      viewer={viewer}
+      page="you"
+      title="Set up two-step sign-in"
+      state="It is on once a code of your app shows that it works."
+    >
+      <section>
+        <h2>Add it to your authenticator app</h2>
+        <p>Scan this with an app such as Aegis, 1Password or Google Authenticator.</p>
+        <QrCode label="QR code for your authenticator app">{uri}</QrCode>
+        <p>
+          On this device already? <a href={uri}>Open it in the app</a>. Without a camera, type the key.
+        </p>
+        <Values>
+          <Value id="two-step-key" name="Key">
+            {secret.replaceAll(/.{4}(?!$)/g, '$& ')}
+          </Value>
+        </Values>
+      </section>
+      <section>
+        <h2>Type the code that it shows</h2>
+        <form method="post" action={`${pathOf(viewer.app.publicId, 'you')}/two-step/on`} novalidate>
+          <Field
+            name="code"
+            label="Code"
+            kind="code"
+            hint="6 digits, another one every 30 seconds. Turning it on ends all your other sessions."
+            error={error}
+            autofocus={error !== undefined}
+            autocomplete="one-time-code"
+          />
+          <div class="buttons">
+            <Button kind="primary">Turn it on</Button>
+            <ButtonLink href={pathOf(viewer.app.publicId, 'you')}>Cancel</ButtonLink>
+          </div>
+        </form>
+      </section>
+    </Frame>
+  )
+}
+
+type CodesProps = { viewer: Viewer; codes: string[]; isFirst: boolean }
+
+/** The only page that shows the recovery codes. */
+export const RecoveryCodesPage = ({ viewer, codes, isFirst }: CodesProps) => (
+  <Frame
+    viewer={viewer}
+    page="you"
+    title="Your recovery codes"
+    state={
+      isFirst
+        ? 'Two-step sign-in is on, and all your other sessions have ended.'
+        : 'They work from now on, and those before do not any more.'
+    }
+  >
+    <SecretOnce
+      secrets={[]}
+      warning="They are shown once, on this page; only hashes of them are kept."
+      next={pathOf(viewer.app.publicId, 'you')}
+      said="I have stored them"
+    >
+      <p>
+        Each signs you in once, where you have no phone. Keep them apart from it: on paper, or where your passwords are.
+      </p>
+      <CodeBlock id="recovery-codes" label="Recovery codes">
+        {codes.join('\n')}
+      </CodeBlock>
+    </SecretOnce>
+  </Frame>
+)
+
+/** In place of what was shown once: what is so, and the way to other codes. */
+export const TwoStepDonePage = ({ viewer, twoStep }: { viewer: Viewer; twoStep: TwoStepRow }) => {
+  const you = pathOf(viewer.app.publicId, 'you')
+  return (
+    <Frame
+      viewer={viewer}
+      page="you"
+      title="Two-step sign-in is on"
+      state="This was done already, and nothing was done again."
+    >
+      <section>
+        <p>
+          Recovery codes are shown once, and not again. If you have not stored yours, make new ones: those before then
+          work no more.
+        </p>
+        <div class="buttons">
+          <ActionForm
+            action={`${you}/two-step/codes`}
+            fields={{ replaces: String(twoStep.codesMadeAt) }}
+            kind="primary"
+          >
+            Make new recovery codes
+          </ActionForm>
+          <ButtonLink href={you}>I have them</ButtonLink>
+        </div>
+      </section>
+    </Frame>
+  )
+}

@@ -1,0 +1,74 @@
+/** @jsxImportSource preact */
+import { RECOVERY_CODES, type TwoStepRow } from '../../accounts/two-step.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { ActionForm } from '../ui/button.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { ExactTime } from '../ui/time.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** With so few left it is time for new ones. */
+const FEW_CODES = 3
+
+type SectionProps = { viewer: Viewer; twoStep: TwoStepRow | null; requiredBy: string[]; error?: string }
+
+/** Whether a code is asked for after the password, and what can be done about it. */
+export const TwoStepSection = ({ viewer, twoStep, requiredBy, error }: SectionProps) => {
+  const turnedOnAt = twoStep?.turnedOnAt ?? null
+  return (
+    <section id="two-step">
+      <div class="with-badge">
+        <h2>Two-step sign-in</h2>
+        {turnedOnAt !== null ? <Badge mood="good">On</Badge> : <Badge>{twoStep ? 'Being set up' : 'Off'}</Badge>}
+      </div>
+      {error && <Notice kind="error">{error}</Notice>}
+      {requiredBy.length > 0 && <p class="hint">Required by {listNames(requiredBy)}.</p>}
+      {twoStep && turnedOnAt !== null ? (
+        <OnSection viewer={viewer} twoStep={twoStep} since={turnedOnAt} isRequired={requiredBy.length > 0} />
+      ) : (
+        <OffSection viewer={viewer} isBegun={twoStep !== null} />
+      )}
+    </section>
+  )
+}
+
+const listNames = (names: string[]): string =>
+  new Intl.ListFormat('en', { type: 'conjunction' }).format(names.map((name) => `the account ${name}`))
+
+const actionOf = ({ app }: Viewer, step = ''): string => `${pathOf(app.publicId, 'you')}/two-step${step}`
+
+const OffSection = ({ viewer, isBegun }: { viewer: Viewer; isBegun: boolean }) => (
+  <>
+    <p class="hint">
+      {isBegun
+        ? 'No code has shown yet that it works, so none is asked for. What is not finished within an hour is forgotten.'
+        : 'After your password, signing in asks for a code of an app on your phone. Whoever has the password alone does not get in.'}
+    </p>
+    <ActionForm action={actionOf(viewer)}>{isBegun ? 'Go on' : 'Set it up'}</ActionForm>
+  </>
+)
+
+type OnProps = { viewer: Viewer; twoStep: TwoStepRow; since: number; isRequired: boolean }
+
+const OnSection = ({ viewer, twoStep, since, isRequired }: OnProps) => (
+  <>
+    <p class="hint">
+      Signing in asks for a code of your authenticator app, since <ExactTime at={since} />. {sayLeft(twoStep.codesLeft)}
+    </p>
+    {twoStep.codesLeft <= FEW_CODES && (
+      <Notice kind="caution">Make new recovery codes while you can still sign in without them.</Notice>
+    )}
+    <div class="buttons">
+      <ActionForm action={actionOf(viewer, '/codes')} fields={{ replaces: String(twoStep.codesMadeAt) }}>
+        Make new recovery codes
+      </ActionForm>
+      {!isRequired && <ActionForm action={actionOf(viewer, '/off')}>Turn it off</ActionForm>}
+    </div>
+  </>
+)
+
+function sayLeft(count: number): string {
+  if (count === RECOVERY_CODES) return `All ${count} recovery codes are left.`
+  if (count === 0) return 'No recovery code is left.'
+  return `${count} of ${RECOVERY_CODES} recovery codes ${count === 1 ? 'is' : 'are'} left.`
+}

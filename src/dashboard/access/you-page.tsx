@@ -1,0 +1,113 @@
+/** @jsxImportSource preact */
+import type { SessionRow } from '../../accounts/sessions.ts'
+import type { TwoStepRow } from '../../accounts/two-step.ts'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { ActionForm, Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import type { Page } from '../layout/paging.ts'
+import { Notice } from '../ui/notice.tsx'
+import { type Column, Pager, Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+import { PASSWORD_HINT } from './password-hint.ts'
+import { ROLE_WORDS } from './role-words.ts'
+import { TwoStepSection } from './two-step-section.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+export type YouErrors = { password?: string; newPassword?: string; twoStep?: string; sessions?: string }
+
+type YouProps = {
+  viewer: Viewer
+  sessions: SessionRow[]
+  /** those of this page */
+  shown: Page<SessionRow>
+  currentId: string
+  twoStep: TwoStepRow | null
+  /** the accounts that require two-step sign-in */
+  requiredBy: string[]
+  now: number
+  errors: YouErrors
+}
+
+/** How a member signs in, and where they are signed in. */
+export const YouPage = (props: YouProps) => (
+  <Frame
+    viewer={props.viewer}
+    page="you"
+    title="Password and sessions"
+    state={`You are ${props.viewer.member.email}, ${ROLE_WORDS[props.viewer.member.role]} of the account ${props.viewer.account.name}.`}
+  >
+    <PasswordSection {...props} />
+    <TwoStepSection {...props} error={props.errors.twoStep} />
+    <SessionsSection {...props} />
+  </Frame>
+)
+
+const PasswordSection = ({ viewer, errors }: YouProps) => (
+  <section>
+    <h2>Password</h2>
+    <p class="hint">Changing it ends all your other sessions.</p>
+    <form method="post" action={`${pathOf(viewer.app.publicId, 'you')}/password`} novalidate>
+      <input type="hidden" autocomplete="username" value={viewer.member.email} />
+      <Field
+        name="password"
+        label="Current password"
+        kind="password"
+        error={errors.password}
+        autofocus={errors.password !== undefined}
+        autocomplete="current-password"
+      />
+      <Field
+        name="newPassword"
+        label="New password"
+        kind="password"
+        hint={PASSWORD_HINT}
+        error={errors.newPassword}
+        autofocus={errors.newPassword !== undefined}
+        autocomplete="new-password"
+      />
+      <Button>Change the password</Button>
+    </form>
+  </section>
+)
+
+const SessionsSection = ({ viewer, sessions, shown, currentId, now, errors }: YouProps) => (
+  <section>
+    <div class="section-head">
+      <h2>Sessions</h2>
+      {sessions.length > 1 && (
+        <ActionForm action={`${pathOf(viewer.app.publicId, 'you')}/sessions`}>End all others</ActionForm>
+      )}
+    </div>
+    <p class="hint">
+      A session ends 12 hours after it was last used, and 30 days after it began. You have at most 20; a further one
+      ends the one that was used longest ago.
+    </p>
+    {errors.sessions && <Notice kind="error">{errors.sessions}</Notice>}
+    <Table label="Sessions" columns={columnsOf(viewer, currentId, now)} rows={shown.rows} idOf={({ id }) => id} />
+    <Pager {...shown} />
+  </section>
+)
+
+const columnsOf = (viewer: Viewer, currentId: string, now: number): Column<SessionRow>[] => [
+  {
+    name: 'Browser',
+    cell: ({ id, browser }) => (
+      <span class="with-badge">
+        {browser} {id === currentId && <Badge mood="good">This one</Badge>}
+      </span>
+    ),
+  },
+  { name: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+  { name: 'Last used', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} now={now} /> },
+  {
+    name: 'End it',
+    isAction: true,
+    cell: ({ id, browser }) =>
+      id !== currentId && (
+        <ActionForm action={`${pathOf(viewer.app.publicId, 'you')}/sessions`} fields={{ session: id }}>
+          End<span class="unseen">{` the session of ${browser}`}</span>
+        </ActionForm>
+      ),
+  },
+]

@@ -1,0 +1,164 @@
+/** @jsxImportSource preact */
+import type { KeyRow } from '../../accounts/accounts.ts'
+import type { Activation } from '../../events/activation.ts'
+import { type Integration, SECRETS_WARNING } from '../../visits/integration/index.ts'
+import { hasRole } from '../../accounts/members.ts'
+import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
+import type { SnippetSource } from '../../visits/snippet-code.ts'
+import { State, Steps } from './activation-status.tsx'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { type Made, MadeKey } from '../access/made-key.tsx'
+import { ActionForm } from '../ui/button.tsx'
+import { CodeTabs } from '../ui/code.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { Value, Values } from '../ui/values.tsx'
+import { type Checked, SignatureSection } from './signature-section.tsx'
+import { SnippetSection } from './snippet-section.tsx'
+import { Trouble } from './trouble.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+type ActivationProps = {
+  viewer: Viewer
+  activation: Activation
+  /** those that work */
+  keys: KeyRow[]
+  hasOldSecret: boolean
+  /** whether page views add people */
+  addsPeople: boolean
+  code: Integration[]
+  snippet: SnippetSource
+  /** the random text by which the form of a key is known again when it is sent twice */
+  form: string
+  made?: Made
+  checked?: Checked
+  refusal?: RefusalCode
+  now: number
+}
+
+/** From the IDs of an app to its first event: what to store, what to paste, and what has arrived. */
+export const ActivationPage = (props: ActivationProps) => (
+  <Frame
+    viewer={props.viewer}
+    page="activation"
+    title="Activation"
+    islands={['live']}
+    state={
+      <span data-live="state" aria-live="polite">
+        <State {...props} appId={props.viewer.app.publicId} />
+      </span>
+    }
+  >
+    {props.refusal && <Notice kind="error">{REFUSALS[props.refusal].message}</Notice>}
+    <div class="columns">
+      <div>
+        <KeySection {...props} />
+        <CodeSection {...props} />
+        <SnippetSection source={props.snippet} addsPeople={props.addsPeople} appId={props.viewer.app.publicId} />
+        {/* a form that is sent would take away a key that nobody stored yet */}
+        {!props.made && <SignatureSection viewer={props.viewer} checked={props.checked} />}
+      </div>
+      <aside aria-label="Your app">
+        <StatusSection {...props} />
+        <AppSection {...props} />
+        {/* nor would this one leave it there */}
+        {!props.made && hasRole(props.viewer.member.role, 'editor') && <TestSection {...props} />}
+      </aside>
+    </div>
+  </Frame>
+)
+
+/** What has been seen and what was refused; kept up to date while the page is open (islands/live.ts). */
+const StatusSection = ({ viewer, ...props }: ActivationProps) => (
+  <>
+    <section>
+      <div class="section-head">
+        <h2>So far</h2>
+        {/* says whether this is live, where scripts run */}
+        <span data-live-state role="status" />
+      </div>
+      <p class="hint" role="status" data-stream-reason />
+      <div data-live="steps" data-live-from={`${pathOf(viewer.app.publicId, 'activation')}/live`}>
+        <Steps {...props} />
+      </div>
+    </section>
+    <section>
+      <h2>What was refused</h2>
+      <div data-live="trouble">
+        <Trouble {...props} appId={viewer.app.publicId} />
+      </div>
+    </section>
+  </>
+)
+
+const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
+  <section>
+    <h2>{made ? 'Store these two values' : 'API key'}</h2>
+    {made ? (
+      <MadeKey {...made} next={pathOf(viewer.app.publicId, 'activation')} />
+    ) : (
+      <>
+        <p>{keysSentence(keys, hasRole(viewer.member.role, 'owner'))}</p>
+        {hasRole(viewer.member.role, 'owner') && (
+          <ActionForm
+            action={`${pathOf(viewer.app.publicId, 'activation')}/key`}
+            fields={{ form, name: 'Server', scope: 'standard' }}
+            kind={keys.length === 0 ? 'primary' : 'plain'}
+          >
+            {keys.length === 0 ? 'Make a key' : 'Make another key'}
+          </ActionForm>
+        )}
+      </>
+    )}
+  </section>
+)
+
+function keysSentence(keys: KeyRow[], isOwner: boolean): string {
+  const again = 'A key is shown once, when it is made, with the identity secret beside it.'
+  if (keys.length === 0) return `No key works. ${again}${isOwner ? '' : ' Only owners of the account make one.'}`
+  const lost = isOwner ? 'make another' : 'ask an owner of the account to make another'
+  return `${keys.length === 1 ? `The key “${keys[0]?.name}” works.` : `${keys.length} keys work.`} ${again} If nobody stored it, ${lost}.`
+}
+
+const CodeSection = ({ code, made }: ActivationProps) => (
+  <section>
+    <h2>Code for your server</h2>
+    <p>
+      It sends an event, and signs the email of whoever is signed in. It reads <code>SERVICE_API_KEY</code> and{' '}
+      <code>SERVICE_IDENTITY_SECRET</code> from the environment, waits 10 seconds at most, and logs what fails instead
+      of throwing it.
+    </p>
+    {!made && <p class="hint">{SECRETS_WARNING}</p>}
+    <CodeTabs name="code" label="Language" languages={code} />
+  </section>
+)
+
+const AppSection = ({ viewer: { app } }: ActivationProps) => (
+  <section>
+    <h2>{app.name}</h2>
+    <Values>
+      <Value id="app-id" name="App ID">
+        {app.publicId}
+      </Value>
+      <Value id="site-id" name="Site ID">
+        {app.siteId}
+      </Value>
+    </Values>
+  </section>
+)
+
+const TestSection = ({ viewer, activation, keys }: ActivationProps) => (
+  <section>
+    <h2>Try it</h2>
+    <p class="hint">
+      A test event is about yourself, {viewer.member.email}, who then is one of the people of this app. No message
+      follows from it.
+    </p>
+    <ActionForm
+      action={`${pathOf(viewer.app.publicId, 'activation')}/test`}
+      // where there is no key, making one matters more
+      kind={activation.lastEventAt === null && keys.length > 0 ? 'primary' : 'plain'}
+    >
+      Send a test event
+    </ActionForm>
+  </section>
+)

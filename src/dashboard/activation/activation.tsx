@@ -1,0 +1,103 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { readScript, readStub } from '../../assets.ts'
+import { integrationCode } from '../../visits/integration/index.ts'
+import { expiryNow } from '../../core/parts.ts'
+import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
+import { checkSignature } from '../../visits/signature-check.ts'
+import { sendTestEvent } from '../../events/test-event.ts'
+import { makeToken } from '../../core/tokens.ts'
+import { readStatus, streamStatus } from './activation-live.tsx'
+import { ActivationPage } from './activation-page.tsx'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { openStream, type PageParts, showPage, takeForm } from '../layout/door.tsx'
+import { flashCookie } from '../layout/flash.ts'
+import type { Form } from '../layout/forms.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { createKeyByForm } from '../access/keys.tsx'
+import type { Made } from '../access/made-key.tsx'
+import { problemAnswer } from '../layout/problems.tsx'
+import type { Checked } from './signature-section.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** Where an app goes from its IDs to its first event (spec 2.1, 3.4). */
+export const activationRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/apps/:app/activation', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => showActivation(parts, request, viewer)),
+    )
+    .get('/apps/:app/activation/live', ({ request, params: { app } }) =>
+      openStream(parts, request, app, (viewer) => streamStatus(parts, request, viewer)),
+    )
+    .post(
+      '/apps/:app/activation/key',
+      ({ request, params: { app } }) =>
+        takeForm(
+          parts,
+          request,
+          { appId: app, role: 'owner', confirm: { to: 'make an API key' }, page: 'activation' },
+          async (form, viewer) => {
+            const made = await createKeyByForm(parts, viewer, form)
+            if ('apiKey' in made) return showActivation(parts, request, viewer, { made })
+            if ('errors' in made) return showActivation(parts, request, viewer, { refusal: 'invalid_field' })
+            if (made.refusal === 'already_done') return problemAnswer(request, 'done_before')
+            return showActivation(parts, request, viewer, { refusal: made.refusal })
+          },
+        ),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/activation/test',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'editor' }, async (_, viewer) => {
+          const outcome = await sendTestEvent(parts, viewer.app, viewer.member)
+          if ('refusal' in outcome) return showActivation(parts, request, viewer, { refusal: outcome.refusal })
+          return redirectAnswer(pathOf(viewer.app.publicId, 'activation'), [flashCookie(parts.baseUrl, 'test_sent')])
+        }),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/activation/signature',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'viewer' }, async (form, viewer) => {
+          const checked = await checkPasted(parts, viewer, form)
+          return showActivation(parts, request, viewer, { checked })
+        }),
+      { parse: 'none' },
+    )
+
+async function checkPasted({ store, clock }: PageParts, viewer: Viewer, form: Form): Promise<Checked> {
+  // all of them, so that one which does not work any more is known for what it is
+  const secrets = await store.listSecrets(viewer.account.id, 0)
+  const pasted = { email: form.text('email'), signature: form.text('signature').trim() }
+  return { ...pasted, verdict: checkSignature({ ...pasted, secrets, now: expiryNow(clock) }) }
+}
+
+let built: { stub: string; script: Uint8Array } | null = null
+
+/** What was built does not change while this runs. */
+const readBuilt = () => (built ??= { stub: readStub(), script: readScript().identity })
+
+type Shown = { made?: Made; checked?: Checked; refusal?: RefusalCode; cookies?: string[] }
+
+/** The page, with a key that was just made or what could not be done. */
+export async function showActivation(
+  parts: PageParts,
+  request: Request,
+  viewer: Viewer,
+  { refusal, cookies, ...shown }: Shown = {},
+): Promise<Response> {
+  const { baseUrl } = parts
+  const page = (
+    <ActivationPage
+      viewer={viewer}
+      {...await readStatus(parts, viewer)}
+      code={integrationCode(baseUrl, viewer.app)}
+      snippet={{ baseUrl, siteId: viewer.app.siteId, ...readBuilt() }}
+      form={makeToken()}
+      refusal={refusal}
+      {...shown}
+    />
+  )
+  return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page, cookies)
+}

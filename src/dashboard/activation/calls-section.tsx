@@ -1,0 +1,48 @@
+/** @jsxImportSource preact */
+import type { KeyRow } from '../../accounts/accounts.ts'
+import type { CallRow } from '../../accounts/call-log.ts'
+import { Badge } from '../ui/badge.tsx'
+import { formatCount } from '../ui/chart.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+
+/** So many are shown; all are kept for 90 days. */
+export const SHOWN_CALLS = 20
+
+type CallsProps = { calls: CallRow[]; keys: KeyRow[]; now: number }
+type Row = CallRow & { place: number }
+
+/** What AI clients did with the account's keys, the latest first (mcp.md, Tools). */
+export const CallsSection = ({ calls, keys, now }: CallsProps) => (
+  <section>
+    <h2>Activity over MCP</h2>
+    {calls.length === 0 ? (
+      <p>
+        No AI client has called yet. <a href="/docs/mcp">Connect one</a> with a key of this list.
+      </p>
+    ) : (
+      <>
+        <p>The last calls of AI clients, without what was sent or answered.</p>
+        <Table
+          label="Calls over MCP"
+          columns={columnsOf(keys, now)}
+          rows={calls.map((call, place): Row => ({ ...call, place }))}
+          idOf={({ place }) => String(place)}
+        />
+      </>
+    )}
+  </section>
+)
+
+const columnsOf = (keys: KeyRow[], now: number): Column<Row>[] => [
+  { name: 'When', cell: ({ calledAt }) => <Time at={calledAt} now={now} /> },
+  { name: 'Tool', cell: ({ tool }) => <code>{tool}</code> },
+  { name: 'Outcome', cell: ({ outcome }) => <Outcome outcome={outcome} /> },
+  { name: 'Took', cell: ({ ms }) => `${formatCount(ms)} ms` },
+  { name: 'Client', cell: ({ client }) => client ?? 'Not named' },
+  { name: 'Key', cell: ({ keyId }) => keys.find(({ id }) => id === keyId)?.name ?? keyId },
+]
+
+/** A refusal by its code, which is the one that the client got. */
+const Outcome = ({ outcome }: { outcome: string }) =>
+  outcome === 'ok' ? <Badge mood="good">Done</Badge> : <Badge mood="caution">{outcome}</Badge>

@@ -1,0 +1,108 @@
+/** @jsxImportSource preact */
+import type { Noted } from '../../events/activation.ts'
+import { PREVIOUS_SECRET_VALID_MS, type SecretRow } from '../../accounts/identity.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { Button, HiddenFields } from '../ui/button.tsx'
+import { formatCount } from '../ui/chart.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { ExactTime, Time } from '../ui/time.tsx'
+import { Fact, Values } from '../ui/values.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+type SecretProps = {
+  viewer: Viewer
+  secrets: SecretRow[]
+  oldSecretUse: Noted | null
+  isOwner: boolean
+  now: number
+}
+
+/** The identity secret, without its text, and how long those before it still work (spec 2.3, 3.3). */
+export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: SecretProps) {
+  const current = secrets.find(({ retiredAt }) => retiredAt === null)
+  const previous = secrets.filter(({ retiredAt }) => retiredAt !== null)
+  return (
+    <section>
+      <h2>Identity secret</h2>
+      <p>
+        Your server signs the email of whoever is signed in with it, so that nobody reports page views in another name.
+        It is shown whenever a key is made.
+      </p>
+      <Values>
+        {current && (
+          <Fact name="Current">
+            <span>
+              Made <Time at={current.createdAt} now={now} />
+            </span>
+          </Fact>
+        )}
+        {previous.map(({ id, retiredAt }) => (
+          <Fact key={id} name="Previous">
+            <span>
+              Works until <ExactTime at={(retiredAt ?? 0) + PREVIOUS_SECRET_VALID_MS} />, which is{' '}
+              <Time at={(retiredAt ?? 0) + PREVIOUS_SECRET_VALID_MS} now={now} />
+            </span>
+          </Fact>
+        ))}
+        {previous.length > 0 && (
+          <Fact name="Still used">
+            <span>
+              <OldUse use={oldSecretUse} now={now} />
+            </span>
+          </Fact>
+        )}
+      </Values>
+      {isOwner && current && (
+        <div class="buttons">
+          <RotateDialog path={pathOf(viewer.app.publicId, 'keys')} currentId={current.id} />
+          {previous.length > 0 && (
+            <RevokeOldDialog path={pathOf(viewer.app.publicId, 'keys')} count={previous.length} />
+          )}
+        </div>
+      )}
+    </section>
+  )
+}
+
+/** Whether every server has the new one yet. */
+const OldUse = ({ use, now }: { use: Noted | null; now: number }) =>
+  use === null ? (
+    <>No signature was made with a previous one since the last rotation.</>
+  ) : (
+    <>
+      {use.count === 1 ? 'One signature was' : `${formatCount(use.count)} signatures were`} made with a previous one
+      since the last rotation, the latest <Time at={use.lastAt} now={now} />
+      {use.origin !== null && ` on ${use.origin}`}.
+    </>
+  )
+
+const RotateDialog = ({ path, currentId }: { path: string; currentId: string }) => (
+  <Dialog id="rotate" opener="Rotate" about="the identity secret" title="Rotate the identity secret?">
+    <p>
+      A new one is made and shown once. The one it replaces keeps working for 24 hours, so that you can put the new one
+      in place.
+    </p>
+    <form method="post" action={`${path}/secret`}>
+      <HiddenFields fields={{ replaces: currentId }} />
+      <Button kind="primary">Rotate</Button>
+    </form>
+  </Dialog>
+)
+
+/** Rotated twice within 24 hours, both earlier ones work, and go together. */
+const RevokeOldDialog = ({ path, count }: { path: string; count: number }) => (
+  <Dialog
+    id="revoke-previous"
+    opener={count === 1 ? 'Revoke the previous now' : 'Revoke all previous now'}
+    kind="danger"
+    title={count === 1 ? 'Revoke the previous identity secret?' : 'Revoke all previous identity secrets?'}
+  >
+    <p>
+      Signatures made with {count === 1 ? 'it' : 'them'} are refused from now on. Do this when{' '}
+      {count === 1 ? 'it' : 'one'} leaked, or when every server has the new one.
+    </p>
+    <form method="post" action={`${path}/secret/revoke`}>
+      <Button kind="danger">Revoke {count === 1 ? 'it' : 'them'} now</Button>
+    </form>
+  </Dialog>
+)

@@ -1,0 +1,55 @@
+/** @jsxImportSource preact */
+import { PREVIOUS_SECRET_VALID_MS } from '../../accounts/identity.ts'
+import type { SignatureVerdict } from '../../visits/signature-check.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Notice, type NoticeKind } from '../ui/notice.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** What was pasted, and what it is. */
+export type Checked = { email: string; signature: string; verdict: SignatureVerdict }
+
+const HOURS = PREVIOUS_SECRET_VALID_MS / 3_600_000
+
+const VERDICTS: Record<SignatureVerdict, [kind: NoticeKind, text: string]> = {
+  current: ['done', 'It matches the current identity secret.'],
+  previous: [
+    'caution',
+    `It matches an old identity secret. It is accepted until that one is ${HOURS} hours old; put the new one into SERVICE_IDENTITY_SECRET on the server that made it.`,
+  ],
+  expired: [
+    'error',
+    `It matches an identity secret that was rotated out more than ${HOURS} hours ago, and is refused. Put the new one into SERVICE_IDENTITY_SECRET.`,
+  ],
+  uppercase: ['error', 'It matches, but it is in uppercase, and is refused. Send it as lowercase hexadecimal.'],
+  unfolded: [
+    'error',
+    'It signs the email as it was typed. Trim the email and make it lowercase before your server signs it.',
+  ],
+  malformed: ['error', 'It is no signature: that is 64 characters, digits and the letters a to f.'],
+  wrong: ['error', 'It does not match. It signs another email, or was made with another secret.'],
+}
+
+/** Somebody's email and signature, as the browser sent them, judged as the service would (spec 2.6, 3.4). */
+export const SignatureSection = ({ viewer, checked }: { viewer: Viewer; checked?: Checked }) => (
+  <section id="check">
+    <h2>Check a signature</h2>
+    <p>Paste what your page gives to identify. Nothing of it is kept.</p>
+    {checked && <Verdict {...checked} />}
+    <form method="post" action={`${pathOf(viewer.app.publicId, 'activation')}/signature#check`} novalidate>
+      <Field name="email" label="Email" kind="email" value={checked?.email} autocomplete="off" />
+      <Field name="signature" label="Signature" value={checked?.signature} autocomplete="off" />
+      <Button>Check it</Button>
+    </form>
+  </section>
+)
+
+const Verdict = ({ verdict }: Checked) => {
+  const [kind, text] = VERDICTS[verdict]
+  return (
+    <div role="status">
+      <Notice kind={kind}>{text}</Notice>
+    </div>
+  )
+}

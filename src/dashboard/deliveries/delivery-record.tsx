@@ -1,0 +1,148 @@
+/** @jsxImportSource preact */
+import { readRecord } from '../../deliveries/deliveries.ts'
+import type { DeliveryState, Explanation, MessageRow, ShownDelivery } from '../../deliveries/delivery-lists.ts'
+import { Badge, type Mood } from '../ui/badge.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { SentText } from '../ui/text.tsx'
+import { ExactTime } from '../ui/time.tsx'
+import { type Moment, Timeline } from '../ui/timeline.tsx'
+
+/** `id` is its place. */
+type Rule = Explanation['rules'][number] & { id: string }
+
+/** Rules as the editor calls them. */
+const RULE_NAMES: Record<string, string> = {
+  wish: 'Their wish',
+  message: 'The message',
+  seen: 'Has seen it',
+  notSeen: 'Has not seen it',
+  done: 'Has done',
+  notDone: 'Has not done',
+  tag: 'Tag',
+  field: 'Field',
+  status: 'Status',
+  again: 'Again',
+  window: 'Hours',
+  perDay: 'Per day',
+  perWeek: 'Per week',
+  giveUp: 'Giving up',
+  template: 'The text',
+  link: 'A link',
+}
+
+/** A message may ask twice, for then and for now. */
+const nameOfRule = ({ rule, about }: Rule): string =>
+  rule === 'away'
+    ? `Away, ${about === 'trigger' ? 'then' : 'when due'}`
+    : (Object.hasOwn(RULE_NAMES, rule) && RULE_NAMES[rule]) || rule
+
+const COLUMNS: Column<Rule>[] = [
+  { name: 'Rule', cell: nameOfRule },
+  { name: 'What it found', cell: ({ sentence }) => <SentText most={400}>{sentence}</SentText> },
+  {
+    name: 'Verdict',
+    cell: ({ rule, verdict }) => <Badge {...moodOf(rule, verdict)} />,
+  },
+]
+
+function moodOf(rule: string, verdict: Rule['verdict']): { mood: Mood; children: string } {
+  // what a mail does not link to does not keep it from going
+  if (rule === 'link') return { mood: 'quiet', children: 'Left out' }
+  return verdict === 'pass' ? { mood: 'good', children: 'Send' } : { mood: 'caution', children: 'Do not send' }
+}
+
+/** What the mail server answered when it did not accept the email. */
+export const ReplySection = ({ explained: { serverReply } }: { explained: Explanation }) =>
+  serverReply !== undefined && (
+    <section>
+      <h2>Mail server</h2>
+      <p>{serverReply} The full answer is in the log of this installation.</p>
+    </section>
+  )
+
+/** Every rule that was asked, with what it found and said. */
+export const RulesSection = ({ explained: { rules, judgedAt, rulesAt } }: { explained: Explanation }) => (
+  <section>
+    <h2>What was looked at</h2>
+    {judgedAt === null ? (
+      <EmptyState title="Nothing yet">
+        The rules are judged at the moment of sending, and at once when something happens that settles one of them.
+      </EmptyState>
+    ) : (
+      <>
+        <p class="hint">
+          Judged on <ExactTime at={rulesAt ?? judgedAt} />
+          {rulesAt !== undefined && (
+            <>
+              , with a final check on <ExactTime at={judgedAt} />
+            </>
+          )}
+          .
+        </p>
+        <Table label="Rules" columns={COLUMNS} rows={rowsOf(rules)} idOf={({ id }) => id} />
+      </>
+    )}
+  </section>
+)
+
+const rowsOf = (rules: Explanation['rules']): Rule[] => rules.map((rule, index) => ({ ...rule, id: String(index) }))
+
+/** What happened to it, newest first, as far as its row says. */
+export const DeliveryTimeline = ({ shown, now }: { shown: ShownDelivery; now: number }) => (
+  <section>
+    <h2>What happened</h2>
+    <Timeline now={now} moments={momentsOf(shown)} />
+  </section>
+)
+
+function momentsOf(shown: ShownDelivery): Moment[] {
+  const { delivery, message } = shown.work
+  const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
+  const { keptAt = null, sentOn, unconfirmedAt = null } = readRecord(delivery) ?? {}
+  const isAhead = state === 'waiting' || state === 'deferred'
+  const isKept = state === 'kept'
+  const isStopped = state === 'skipped' || state === 'failed' || state === 'bounced' || state === 'complained'
+  const times: [string, number | null, string][] = [
+    ['triggered', triggeredAt, sayStart(message.content.trigger)],
+    ['judged', whenAsked(shown), 'The rules were judged'],
+    ['kept', isKept ? handedAt : keptAt, 'Kept in the outbox'],
+    ['sent-on', sentOn?.at ?? null, 'A member sent it on'],
+    ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
+    ['handed', isKept || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],
+    ['sent', sentAt, 'Sent'],
+    ['came-back', cameBackAt, 'They came back to the site'],
+    ['opened', openedAt, 'They opened the result'],
+    ['ended', isStopped ? updatedAt : null, ENDS[state] ?? ''],
+    ['ahead', isAhead ? dueAt : null, sayAhead(delivery)],
+  ]
+  return times
+    .flatMap(([id, at, what]) => (at === null ? [] : [{ id, at, what }]))
+    .reverse()
+    .sort((a, b) => b.at - a.at)
+}
+
+/** What is asked of a mail that a member sends on as well. */
+const ALWAYS_ASKED = ['wish', 'link', 'template']
+
+function whenAsked({ explained: { rules, judgedAt, rulesAt } }: ShownDelivery): number | null {
+  return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? judgedAt) : null
+}
+
+function sayAhead({ byHand, state }: ShownDelivery['work']['delivery']): string {
+  if (!byHand) return 'The rules are judged'
+  return state === 'waiting' ? 'It goes out' : 'It is tried again'
+}
+
+const ENDS: Partial<Record<DeliveryState, string>> = {
+  skipped: 'It was not sent',
+  failed: 'It failed',
+  bounced: 'It bounced',
+  complained: 'They complained',
+}
+
+function sayStart(trigger: MessageRow['content']['trigger']): string {
+  if ('event' in trigger) return `${trigger.event} came`
+  if ('page' in trigger) return 'They opened the page'
+  return 'contact' in trigger ? 'They were added' : 'They got the tag'
+}

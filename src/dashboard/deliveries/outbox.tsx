@@ -1,0 +1,44 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { readMail } from '../../mail/captured-mail.ts'
+import { publicId, readPublicId } from '../../core/public-ids.ts'
+import { pageAnswer } from '../layout/answers.ts'
+import { type PageParts, showPage } from '../layout/door.tsx'
+import { readMailState } from './mail-state.ts'
+import { type Kept, OutboxPage } from './outbox-page.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+const PAGE_ROWS = 50
+
+/** The mails that were kept instead of sent (messages.md, capture). */
+export const outboxRoutes = (parts: PageParts) =>
+  new Elysia().get('/apps/:app/outbox', ({ request, params: { app } }) =>
+    showPage(parts, request, app, (viewer) => showOutbox(parts, request, viewer)),
+  )
+
+async function showOutbox(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
+  const before = readPublicId('dlv', new URL(request.url).searchParams.get('before') ?? '')
+  const found = await parts.store.listCaptured(viewer.app.id, before, PAGE_ROWS + 1)
+  const mails = await Promise.all(
+    found.slice(0, PAGE_ROWS).map(({ deliveryId }) => readKept(parts, viewer, deliveryId)),
+  )
+  const last = found.length > PAGE_ROWS ? found[PAGE_ROWS - 1] : undefined
+  const page = (
+    <OutboxPage
+      viewer={viewer}
+      state={await readMailState(parts, viewer.app)}
+      mails={mails.filter((mail) => mail !== null)}
+      isFirst={before === null}
+      older={last ? publicId('dlv', last.deliveryId) : null}
+      now={parts.clock.now()}
+    />
+  )
+  return pageAnswer(request, 200, page)
+}
+
+async function readKept({ store }: PageParts, { app }: Viewer, deliveryId: number): Promise<Kept | null> {
+  const kept = await store.findCaptured(app.id, deliveryId)
+  if (!kept) return null
+  const { to, subject } = readMail(kept.raw)
+  return { deliveryId, to, subject, keptAt: kept.createdAt }
+}

@@ -1,0 +1,121 @@
+/** @jsxImportSource preact */
+import type { CountPoint, CountRange, NameCount } from '../../events/counts.ts'
+import { nameOfZone } from '../../core/time-words.ts'
+import { nameInWords } from './event-words.ts'
+import { type CountsProps, eventsPath } from './events-view.ts'
+import { Button, HiddenFields } from '../ui/button.tsx'
+import { AreaChart, formatCount, type Point } from '../ui/chart.tsx'
+import { SentText } from '../ui/text.tsx'
+import { formatClock, formatDate, formatDay } from '../ui/time.tsx'
+
+export const RANGE_WORDS: Record<CountRange, { name: string; last: string }> = {
+  hours: { name: '48 hours', last: 'the last 48 hours' },
+  days: { name: '30 days', last: 'the last 30 days' },
+  weeks: { name: '26 weeks', last: 'the last 26 weeks' },
+}
+
+/** Days and weeks are counted as they begin in UTC, hours are told by the app's clock. */
+const zoneOf = (range: CountRange, { timezone }: { timezone: string }): string => (range === 'hours' ? timezone : 'UTC')
+
+const toPoint = (range: CountRange, zone: string, { at, count }: CountPoint): Point => {
+  const day = formatDay(at, zone)
+  const clock = formatClock(at, { seconds: false }, zone)
+  if (range === 'hours') return { label: `${day}, ${clock}`, tick: clock.startsWith('00:') ? day : clock, value: count }
+  return { label: range === 'weeks' ? `Week of ${formatDate(at)}` : formatDate(at), tick: day, value: count }
+}
+
+/** How many events came when. */
+export const CountsSection = (props: CountsProps) => (
+  <section class="counts" aria-label="How many came">
+    <nav class="ranges" aria-label="How far back">
+      {Object.entries(RANGE_WORDS).map(([range, { name }]) => (
+        <a
+          key={range}
+          href={eventsPath(props.viewer.app.publicId, { ...props.view, range: range as CountRange })}
+          aria-current={range === props.view.range ? 'true' : undefined}
+        >
+          {name}
+        </a>
+      ))}
+    </nav>
+    <CountsChart {...props} />
+  </section>
+)
+
+export function CountsChart({ viewer, view, counts }: CountsProps) {
+  const zone = zoneOf(view.range, viewer.app)
+  const what = view.name === null ? 'All events' : nameInWords(view.name)
+  return (
+    <AreaChart
+      label={`${what} by the ${UNITS[view.range]} (${nameOfZone(zone)})`}
+      points={counts.points.map((point) => toPoint(view.range, zone, point))}
+    />
+  )
+}
+
+const UNITS: Record<CountRange, string> = { hours: 'hour', days: 'day', weeks: 'week' }
+
+/** Which names came how often, each a filter of the page. */
+export const NamesSection = (props: CountsProps) => (
+  <section>
+    <h2>Names</h2>
+    <NamesFilter {...props} />
+    <ul class="names" data-feed-counts="names">
+      <NamesList {...props} />
+    </ul>
+    {!props.counts.isWhole && (
+      <p class="hint">
+        So many different names came that only the newest are counted here. Put what changes from event to event into
+        its properties.
+      </p>
+    )}
+  </section>
+)
+
+export const NamesList = (props: CountsProps) => (
+  <>
+    <NameItem {...props} name={null} count={props.counts.total} />
+    {props.counts.names.map(({ name, count }) => (
+      <NameItem key={name} {...props} name={name} count={count} />
+    ))}
+  </>
+)
+
+const NameItem = ({ viewer, view, counts, name, count }: CountsProps & { name: string | null; count: number }) => (
+  <li>
+    <a href={eventsPath(viewer.app.publicId, { ...view, name })} aria-current={name === view.name ? 'true' : undefined}>
+      <Share count={count} of={counts.total} />
+      <span>{name === null ? 'All events' : <SentText>{nameInWords(name)}</SentText>}</span>
+      <span class="number">{formatCount(count)}</span>
+    </a>
+  </li>
+)
+
+/** How much of all it is, behind the words that say so. */
+const Share = ({ count, of }: { count: number; of: number }) => (
+  <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+    <rect width={of === 0 ? 0 : Math.max(0.5, (100 * count) / of).toFixed(1)} height="1" />
+  </svg>
+)
+
+/** The same on a phone, where a list would stand between the reader and the events. */
+const NamesFilter = ({ view, counts }: CountsProps) => (
+  <form class="names-filter" method="get">
+    <HiddenFields fields={view.range === 'hours' ? {} : { range: view.range }} />
+    <label class="unseen" for="event">
+      Name
+    </label>
+    <select id="event" name="event">
+      <option value="">All events</option>
+      {withCurrent(counts.names, view.name).map(({ name, count }) => (
+        <option key={name} value={name} selected={name === view.name}>
+          {`${nameInWords(name)} (${formatCount(count)})`}
+        </option>
+      ))}
+    </select>
+    <Button>Show</Button>
+  </form>
+)
+
+const withCurrent = (names: NameCount[], current: string | null): NameCount[] =>
+  current === null || names.some(({ name }) => name === current) ? names : [{ name: current, count: 0 }, ...names]

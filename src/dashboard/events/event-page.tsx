@@ -1,0 +1,195 @@
+/** @jsxImportSource preact */
+import type { ContactRow } from '../../people/contacts.ts'
+import type { ShownDelivery } from '../../deliveries/delivery-lists.ts'
+import type { EventRow } from '../../events/events.ts'
+import type { Unstarted } from '../../deliveries/message-explanations.ts'
+import { publicId } from '../../core/public-ids.ts'
+import { toVisibleJson } from '../../core/visible-text.ts'
+import { DOORS, KINDS, nameInWords, type Property, readProperties } from './event-words.ts'
+import { eventsPath } from './events-view.ts'
+import { personPath } from './feed.tsx'
+import { Frame } from '../layout/frame.tsx'
+import { messagePath } from '../messages/messages-page.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { ButtonLink } from '../ui/button.tsx'
+import { CodeBlock } from '../ui/code.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { SentText } from '../ui/text.tsx'
+import { ExactTime, Time } from '../ui/time.tsx'
+import { Fact, Value, Values } from '../ui/values.tsx'
+import { DeliveryLine } from '../people/person-mail.tsx'
+import { StatusBadge, nameOfPerson } from '../people/person-words.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** `mails`: those that the event started or joined. `unstarted`: messages that it fits, and why it started none of them. */
+type EventProps = {
+  viewer: Viewer
+  row: EventRow
+  person: ContactRow
+  mails: ShownDelivery[]
+  unstarted: Unstarted[]
+  now: number
+}
+
+/** One event: what was sent, when, and about whom. */
+export const EventPage = (props: EventProps) => (
+  <Frame
+    viewer={props.viewer}
+    page="events"
+    title={nameInWords(props.row.name)}
+    state={<State {...props} />}
+    action={
+      <ButtonLink href={eventsPath(props.viewer.app.publicId, { range: 'hours', name: props.row.name })}>
+        All of this name
+      </ButtonLink>
+    }
+  >
+    <div class="columns words-first">
+      <div>
+        <PropertiesSection {...props} />
+        <MailSection {...props} />
+        <FactsSection {...props} />
+      </div>
+      <aside aria-label="The person">
+        <PersonSection {...props} />
+      </aside>
+    </div>
+  </Frame>
+)
+
+const State = ({ viewer, row, now }: EventProps) => (
+  <>
+    {KINDS[row.type]} of{' '}
+    <a href={personPath(viewer.app.publicId, row.contactId)}>
+      <SentText>{row.email}</SentText>
+    </a>
+    , <Time at={row.occurredAt} now={now} />.
+  </>
+)
+
+function PropertiesSection({ row }: EventProps) {
+  const properties = readProperties(row)
+  return (
+    <section>
+      <h2>{row.path === null ? 'Properties' : 'Page'}</h2>
+      {row.path !== null && (
+        <p class="sent-path">
+          <code>
+            <SentText>{row.path}</SentText>
+          </code>
+        </p>
+      )}
+      {row.path === null && properties.length === 0 && (
+        <EmptyState title="No properties">This event says that something happened, and no more.</EmptyState>
+      )}
+      {properties.length > 0 && (
+        <>
+          <PropertyList properties={properties} />
+          <details>
+            <summary>As JSON</summary>
+            <CodeBlock id="json" label="Properties">
+              {toVisibleJson(Object.fromEntries(properties.map(({ name, value }) => [name, value])))}
+            </CodeBlock>
+          </details>
+        </>
+      )}
+    </section>
+  )
+}
+
+const PropertyList = ({ properties }: { properties: Property[] }) => (
+  <dl class="values properties">
+    {properties.map(({ name, value }) => (
+      <div key={name}>
+        <dt>
+          <SentText>{name}</SentText>
+        </dt>
+        <dd>
+          <PropertyValue value={value} />
+        </dd>
+      </div>
+    ))}
+  </dl>
+)
+
+const PropertyValue = ({ value }: { value: unknown }) => {
+  if (typeof value === 'string') return value === '' ? <span class="hint">empty</span> : <SentText>{value}</SentText>
+  if (typeof value === 'object' && value !== null) return <code class="nested">{toVisibleJson(value)}</code>
+  return <code>{JSON.stringify(value)}</code>
+}
+
+const MailSection = ({ viewer, person, mails, unstarted }: EventProps) => (
+  <section id="mail">
+    <h2>Mail that followed</h2>
+    {mails.length + unstarted.length === 0 ? (
+      <p class="hint">
+        None: it started no message.{' '}
+        <a href={`${personPath(viewer.app.publicId, person.id)}#mail`}>What each message did for this person</a> says
+        why.
+      </p>
+    ) : (
+      <ul class="told">
+        {mails.map(({ work: { delivery, message }, explained }) => (
+          <li key={delivery.id}>
+            <DeliveryLine viewer={viewer} delivery={delivery} message={message} why={explained.why} />
+          </li>
+        ))}
+        {unstarted.map(({ message, why }) => (
+          <li key={message.id}>
+            <p class="with-badge">
+              <a href={messagePath(viewer.app.publicId, message.id)}>
+                <SentText most={80}>{message.name}</SentText>
+              </a>
+              <Badge>No email</Badge>
+            </p>
+            <p class="hint">
+              <SentText most={400}>{why}</SentText>
+            </p>
+          </li>
+        ))}
+      </ul>
+    )}
+  </section>
+)
+
+const FactsSection = ({ row }: EventProps) => (
+  <section>
+    <h2>About this event</h2>
+    <Values isCompact>
+      <Value id="event-id" name="Event ID">
+        {publicId('evt', row.id)}
+      </Value>
+      <Fact name="Kind">{KINDS[row.type]}</Fact>
+      <Fact name="Came by">{DOORS[row.via]}</Fact>
+      <Fact name="Happened">
+        <ExactTime at={row.occurredAt} />
+      </Fact>
+      <Fact name="Received">
+        <ExactTime at={row.receivedAt} />
+      </Fact>
+    </Values>
+  </section>
+)
+
+const PersonSection = ({ viewer, person, now }: EventProps) => (
+  <section>
+    <h2>About the person</h2>
+    <Values isCompact>
+      <Fact name="Email">
+        <SentText>{person.email}</SentText>
+      </Fact>
+      {nameOfPerson(person) !== '' && (
+        <Fact name="Name">
+          <SentText>{nameOfPerson(person)}</SentText>
+        </Fact>
+      )}
+      <Fact name="Status">
+        <StatusBadge status={person.status} />
+      </Fact>
+      <Fact name="Added">
+        <Time at={person.createdAt} now={now} />
+      </Fact>
+    </Values>
+    <ButtonLink href={personPath(viewer.app.publicId, person.id)}>See what else happened</ButtonLink>
+  </section>
+)

@@ -1,0 +1,85 @@
+/** @jsxImportSource preact */
+import { render } from 'preact-render-to-string'
+import { readCounts } from '../../events/counts.ts'
+import type { EventRow } from '../../events/events.ts'
+import { publicId, readPublicId } from '../../core/public-ids.ts'
+import { CountsChart, NamesList } from './counts-section.tsx'
+import type { PageParts } from '../layout/door.tsx'
+import { State } from './events-page.tsx'
+import { type EventsView, readView } from './events-view.ts'
+import { FEED_ROWS, FeedRow } from './feed.tsx'
+import { Zone } from '../ui/time.tsx'
+import { streamChanges } from '../layout/stream.ts'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** Counting an app with thousands of names takes 10 ms (store/rollup-reads.ts), so whoever follows is told seldom. */
+const COUNTS_EVERY_MS = 10_000
+
+/** What islands/feed.ts gets: rows to put on top, newest first, and the cursor to come back with. */
+type FeedRows = { html: string; count: number; cursor: string }
+/** The counts of the page as they are now, each as HTML. */
+type FeedCounts = { state: string; chart: string; names: string }
+
+/** Between what was seen before and what is shown now there is more than anybody would read. */
+const Gap = () => <li class="gap">More came in between than is shown here. The pages of older events have it.</li>
+
+type NewRows = { rows: EventRow[]; hasGap: boolean }
+
+/** The newest rows that came after one; 0: after none. */
+async function findNewRows(
+  { store }: PageParts,
+  { app }: Viewer,
+  name: string | null,
+  after: number,
+): Promise<NewRows> {
+  const query = { appId: app.id, contactId: null, name, before: null, after, limit: FEED_ROWS }
+  const { rows, next } = await store.listEvents(query)
+  return { rows, hasGap: next !== null && after !== 0 }
+}
+
+function renderRows({ app }: Viewer, { rows, hasGap }: NewRows, cursor: string): FeedRows {
+  const html = render(
+    <Zone.Provider value={app.timezone}>
+      {rows.map((row) => (
+        <FeedRow key={row.id} appId={app.publicId} row={row} />
+      ))}
+      {hasGap && <Gap />}
+    </Zone.Provider>,
+  )
+  return { html, count: rows.length, cursor }
+}
+
+async function renderCounts(parts: PageParts, viewer: Viewer, view: EventsView): Promise<FeedCounts> {
+  const shown = { viewer, view, counts: await readCounts(parts, viewer.app, view.range, view.name) }
+  return {
+    state: render(<State {...shown} />),
+    chart: render(<CountsChart {...shown} />),
+    names: render(<NamesList {...shown} />),
+  }
+}
+
+/** Follows the events of an app, from the cursor that the page or the last message gave (spec 3.4). */
+export function followFeed(parts: PageParts, request: Request, viewer: Viewer): Response {
+  const { searchParams } = new URL(request.url)
+  const given = request.headers.get('last-event-id') ?? searchParams.get('after') ?? ''
+  const view = readView(searchParams)
+  let after = readPublicId('evt', given) ?? 0
+  let countsDueAt: number | null = null
+  let countedAt = -Infinity
+  return streamChanges(parts, request, viewer, async (send) => {
+    const now = parts.clock.monotonicMs()
+    const found = await findNewRows(parts, viewer, view.name, after)
+    const [newest] = found.rows
+    if (newest) {
+      after = newest.id
+      const cursor = publicId('evt', after)
+      send({ name: 'rows', data: renderRows(viewer, found, cursor), id: cursor })
+      countsDueAt ??= countedAt + COUNTS_EVERY_MS
+    }
+    if (countsDueAt === null) return
+    if (now < countsDueAt) return countsDueAt - now
+    countsDueAt = null
+    countedAt = now
+    send({ name: 'counts', data: await renderCounts(parts, viewer, view) })
+  })
+}

@@ -1,0 +1,139 @@
+/** @jsxImportSource preact */
+import { publicId } from '../../core/public-ids.ts'
+import { nameOfZone } from '../../core/time-words.ts'
+import { CountsSection, NamesSection, RANGE_WORDS } from './counts-section.tsx'
+import { nameInWords } from './event-words.ts'
+import { type CountsProps, type EventsProps, eventsPath, feedPath } from './events-view.ts'
+import { FeedRow } from './feed.tsx'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { ButtonLink } from '../ui/button.tsx'
+import { formatCount } from '../ui/chart.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { SentText } from '../ui/text.tsx'
+import { Pager } from '../ui/table.tsx'
+
+/** The events of an app: how many came when, under which names, and the newest as they come. */
+export function EventsPage(props: EventsProps) {
+  const { viewer, view, counts, rows, isOld } = props
+  const hasNone = rows.length === 0 && counts.total === 0 && view.name === null && !isOld
+  return (
+    <Frame
+      viewer={viewer}
+      page="events"
+      title="Events"
+      state={
+        <span data-feed-counts="state">
+          <State {...props} />
+        </span>
+      }
+      islands={['feed', 'chart']}
+    >
+      {hasNone ? (
+        <FeedSection {...props} />
+      ) : (
+        <>
+          <CountsSection {...props} />
+          <div class="columns beside-names">
+            <FeedSection {...props} />
+            <aside aria-label="Names">
+              <NamesSection {...props} />
+            </aside>
+          </div>
+        </>
+      )}
+    </Frame>
+  )
+}
+
+/** How many came, in a sentence. */
+export function State({ view: { range, name }, counts: { total, points } }: CountsProps) {
+  const when = RANGE_WORDS[range].last
+  if (name === null) return <>{total === 0 ? `No events in ${when}.` : `${countEvents(total)} in ${when}.`}</>
+  const count = points.reduce((sum, point) => sum + point.count, 0)
+  const times = count === 0 ? 'did not come' : count === 1 ? 'came once' : `came ${formatCount(count)} times`
+  return (
+    <>
+      <SentText>{nameInWords(name)}</SentText> {times} in {when}.
+    </>
+  )
+}
+
+const countEvents = (count: number): string => (count === 1 ? 'One event' : `${formatCount(count)} events`)
+
+const FeedSection = (props: EventsProps) => (
+  <section class="feed-section" aria-label="Newest events">
+    <div class="section-head">
+      <h2>{props.isOld ? 'Older events' : 'Newest events'}</h2>
+      {!props.isOld && <FeedTools />}
+    </div>
+    {!props.isOld && <p class="hint" role="status" data-stream-reason />}
+    <p class="hint">Times in {nameOfZone(props.viewer.app.timezone)}.</p>
+    <FeedList {...props} />
+  </section>
+)
+
+/** Only where scripts run; it says how it stands from when that is known, and announces it. */
+const FeedTools = () => (
+  <div class="feed-tools">
+    <span role="status" data-feed-state>
+      <Badge mood="good">Live</Badge>
+    </span>
+    <button class="button plain" type="button" aria-pressed="false" data-feed-pause>
+      Pause
+    </button>
+  </div>
+)
+
+function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
+  const { publicId: appId } = viewer.app
+  const path = (cursor: string | null) => eventsPath(appId, view, cursor)
+  return (
+    <>
+      {!isOld && (
+        <div class="feed-held">
+          <button class="button primary" type="button" data-feed-show hidden>
+            Show new events
+          </button>
+        </div>
+      )}
+      <ol
+        class="feed"
+        data-feed={isOld ? undefined : feedPath(appId, view)}
+        data-cursor={publicId('evt', rows[0]?.id ?? 0)}
+      >
+        {rows.map((row) => (
+          <FeedRow key={row.id} appId={appId} row={row} />
+        ))}
+      </ol>
+      {rows.length === 0 && <NoRows viewer={viewer} view={view} isOld={isOld} />}
+      <Pager newest={isOld ? path(null) : undefined} older={older === null ? undefined : path(older)} />
+    </>
+  )
+}
+
+const NoRows = ({ viewer, view, isOld }: Pick<EventsProps, 'viewer' | 'view' | 'isOld'>) => {
+  if (isOld) return <EmptyState title="Nothing older">No event came before these.</EmptyState>
+  if (view.name !== null)
+    return (
+      <EmptyState
+        title="Nothing under this name"
+        next={<ButtonLink href={eventsPath(viewer.app.publicId, { ...view, name: null })}>Show all events</ButtonLink>}
+      >
+        No event <SentText>{nameInWords(view.name)}</SentText> has come yet. The first will be shown here when it does.
+      </EmptyState>
+    )
+  return (
+    <EmptyState
+      title="No events yet"
+      next={
+        <ButtonLink kind="primary" href={pathOf(viewer.app.publicId, 'activation')}>
+          Send the first one
+        </ButtonLink>
+      }
+    >
+      Your server tells here what people did, and your pages which ones they opened. Nothing has come yet; the first
+      event is shown the moment it does.
+    </EmptyState>
+  )
+}

@@ -1,0 +1,58 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { readCounts } from '../../events/counts.ts'
+import { listFollowing } from '../../deliveries/delivery-lists.ts'
+import { listUnstarted } from '../../deliveries/message-explanations.ts'
+import { publicId, readPublicId } from '../../core/public-ids.ts'
+import { pageAnswer } from '../layout/answers.ts'
+import { openStream, type PageParts, showPage } from '../layout/door.tsx'
+import { EventPage } from './event-page.tsx'
+import { EventsPage } from './events-page.tsx'
+import { followFeed } from './events-live.tsx'
+import { readView } from './events-view.ts'
+import { FEED_ROWS } from './feed.tsx'
+import { problemAnswer } from '../layout/problems.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** What happened: as it comes, counted, and one by one (spec 3.4). */
+export const eventsRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/apps/:app/events', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => showEvents(parts, request, viewer)),
+    )
+    .get('/apps/:app/feed', ({ request, params: { app } }) =>
+      openStream(parts, request, app, (viewer) => followFeed(parts, request, viewer)),
+    )
+    .get('/apps/:app/events/:event', ({ request, params: { app, event } }) =>
+      showPage(parts, request, app, (viewer) => showEvent(parts, request, viewer, event)),
+    )
+
+async function showEvents(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
+  const { searchParams } = new URL(request.url)
+  const view = readView(searchParams)
+  const before = readPublicId('evt', searchParams.get('before') ?? '')
+  const [counts, { rows, next }] = await Promise.all([
+    readCounts(parts, viewer.app, view.range, view.name),
+    parts.store.listEvents({ appId: viewer.app.id, contactId: null, name: view.name, before, limit: FEED_ROWS }),
+  ])
+  const older = next === null ? null : publicId('evt', next)
+  const page = (
+    <EventsPage viewer={viewer} view={view} counts={counts} rows={rows} isOld={before !== null} older={older} />
+  )
+  return pageAnswer(request, 200, page)
+}
+
+async function showEvent(parts: PageParts, request: Request, viewer: Viewer, event: string): Promise<Response> {
+  const { store, clock } = parts
+  const id = readPublicId('evt', event)
+  const row = id === null ? null : await store.findEvent(viewer.app.id, id)
+  const person = row && (await store.byId(row.contactId))
+  if (!row || !person) return problemAnswer(request, 'event_unknown')
+  const [mails, unstarted] = await Promise.all([
+    listFollowing(store, viewer.app, row),
+    listUnstarted(store, person, row),
+  ])
+  const shown = { viewer, row, person, mails, unstarted, now: clock.now() }
+  const page = <EventPage {...shown} />
+  return pageAnswer(request, 200, page)
+}

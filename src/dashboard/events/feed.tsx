@@ -1,0 +1,35 @@
+/** @jsxImportSource preact */
+import type { EventRow } from '../../events/events.ts'
+import { publicId } from '../../core/public-ids.ts'
+import { nameInWords, previewOf } from './event-words.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { SentText } from '../ui/text.tsx'
+import { Moment } from '../ui/time.tsx'
+
+/** Rows of a page, and of a message to those who follow. */
+export const FEED_ROWS = 50
+
+const ICONS = { event: 'activation', page: 'page', action: 'action' } as const
+const PREVIEW_MOST = 160
+const NAME_MOST = 120
+
+export const eventPath = (appId: string, id: number): string => `${pathOf(appId, 'events')}/${publicId('evt', id)}`
+export const personPath = (appId: string, id: number): string => `${pathOf(appId, 'people')}/${publicId('con', id)}`
+
+/** One event in a line, on a phone in three. */
+export const FeedRow = ({ appId, row }: { appId: string; row: EventRow }) => (
+  <li data-id={publicId('evt', row.id)}>
+    <Moment at={row.receivedAt} />
+    <a class="what" href={eventPath(appId, row.id)}>
+      <Icon name={ICONS[row.type]} />
+      <SentText most={NAME_MOST}>{nameInWords(row.name)}</SentText>
+    </a>
+    <a class="who" href={personPath(appId, row.contactId)}>
+      <SentText>{row.email}</SentText>
+    </a>
+    <span class="preview">
+      <SentText most={PREVIEW_MOST}>{previewOf(row)}</SentText>
+    </span>
+  </li>
+)

@@ -1,0 +1,30 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { useContext } from 'preact/hooks'
+import { assetUrl, ICON } from '../../assets.ts'
+import { PageContext } from './page-context.ts'
+
+/** Scripts of the few pages that live; each works without. */
+export type Island = 'feed' | 'chart' | 'live' | 'message'
+
+type DocumentProps = { title: string; site?: string | null; islands?: Island[]; children: ComponentChildren }
+
+/** What every page is: its title for the browser's tab, the stylesheet, the islands, the colours that were chosen. */
+export function Document({ title, site = 'Eventpost', islands = [], children }: DocumentProps) {
+  const { theme } = useContext(PageContext)
+  return (
+    <html lang="en" data-theme={theme === 'system' ? undefined : theme}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>{site === null ? title : `${title} - ${site}`}</title>
+        <link rel="icon" href={ICON} />
+        <link rel="stylesheet" href={assetUrl('style.css')} />
+        {(['page', ...islands] as const).map((name) => (
+          <script key={name} type="module" src={assetUrl(`islands/${name}.js`)} />
+        ))}
+      </head>
+      <body>{children}</body>
+    </html>
+  )
+}

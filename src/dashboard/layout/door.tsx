@@ -1,0 +1,159 @@
+/** @jsxImportSource preact */
+import { hasRole, type Role } from '../../accounts/members.ts'
+import type { Parts } from '../../core/parts.ts'
+import type { Sessions, SignedIn } from '../../accounts/sessions.ts'
+import type { SignIns } from '../../accounts/sign-ins.ts'
+import { factsOf } from '../../http/request-facts.ts'
+import { redirectAnswer } from './answers.ts'
+import { askForPassword, type Confirm, CONFIRM_CODE_FIELD, CONFIRM_FIELD } from '../access/confirm.tsx'
+import { type PageName, pathOf } from './frame.tsx'
+import { addFlash, flashCookie, noFlash, readFlash } from './flash.ts'
+import { type Form, readForm, toForm } from './forms.ts'
+import { lastAppCookie, readLastApp } from './last-app.ts'
+import { signInLate } from './late-form.tsx'
+import { pageAbove } from './paths.ts'
+import { problemAnswer } from './problems.tsx'
+import { readSessionToken } from '../access/session-cookie.ts'
+import { STREAM_HEADERS } from './stream.ts'
+import { findViewer, type Viewer } from './viewer.ts'
+
+/** What the pages are made of. */
+export type PageParts = Parts & { sessions: Sessions; signIns: SignIns }
+
+/** Whose request this is; null for a stranger. */
+export async function findSignedIn({ sessions, baseUrl }: PageParts, request: Request): Promise<SignedIn | null> {
+  const token = readSessionToken(request, baseUrl)
+  const signedIn = token === null ? null : await sessions.find(token)
+  if (signedIn) factsOf(request).memberId = signedIn.member.id
+  return signedIn
+}
+
+/** Asks to sign in, and goes on from there to the page that was wanted; from a form to the page above it. */
+function sendToSignIn(request: Request): Response {
+  const { pathname, search } = new URL(request.url)
+  const isForm = request.method === 'POST'
+  const query = new URLSearchParams({ next: isForm ? pageAbove(pathname) : pathname + search })
+  if (isForm) query.set('unsent', '1')
+  return redirectAnswer(`/sign-in?${query}`)
+}
+
+/**
+ * Opens a stream of an app (stream.ts) for a member of its account. It leads nowhere else, takes no flash message and
+ * does not count as use of the session: a script opens it, not a person.
+ */
+export async function openStream(
+  parts: PageParts,
+  request: Request,
+  appId: string,
+  open: (viewer: Viewer) => Response,
+): Promise<Response> {
+  const token = readSessionToken(request, parts.baseUrl)
+  const signedIn = token === null ? null : await parts.sessions.peek(token)
+  if (!signedIn) return new Response(null, { status: 401 })
+  const viewer = await findViewer(parts, signedIn.member, appId, [])
+  if (!viewer) return problemAnswer(request, 'page_unknown')
+  if (await lacksTwoStep(parts, request, viewer)) return new Response(null, { status: 403 })
+  // nobody would read it, and it would not end
+  return request.method === 'HEAD' ? new Response(null, { headers: STREAM_HEADERS }) : open(viewer)
+}
+
+type Answer = Response | Promise<Response>
+
+type Show = (viewer: Viewer, signedIn: SignedIn) => Answer
+
+/** Shows a page of an app to a member of its account; to others it does not exist (promises 21). */
+export async function showPage(parts: PageParts, request: Request, appId: string, show: Show): Promise<Response> {
+  const signedIn = await findSignedIn(parts, request)
+  return signedIn ? showTo(signedIn, parts, request, { appId, show }) : sendToSignIn(request)
+}
+
+async function showTo(
+  signedIn: SignedIn,
+  parts: PageParts,
+  request: Request,
+  { appId, show }: { appId: string; show: Show },
+): Promise<Response> {
+  const viewer = await findViewer(parts, signedIn.member, appId, readFlash(request, parts.baseUrl))
+  if (!viewer) {
+    parts.noteSecurity('warn', 'access denied', { reason: 'not_a_member', memberId: signedIn.member.id })
+    return problemAnswer(request, 'page_unknown')
+  }
+  if (await lacksTwoStep(parts, request, viewer)) {
+    const flash = flashCookie(parts.baseUrl, 'two_step_required')
+    return redirectAnswer(pathOf(appId, 'you'), [flash])
+  }
+  const response = await show(viewer, signedIn)
+  if (viewer.flash && response.status === 200) response.headers.append('Set-Cookie', noFlash(parts.baseUrl))
+  if (hasOthers(viewer) && response.status === 200 && readLastApp(request, parts.baseUrl) !== appId) {
+    response.headers.append('Set-Cookie', lastAppCookie(parts.baseUrl, appId))
+  }
+  return response
+}
+
+/** For who is in the account, and may not do this there. */
+export function refuseRole(parts: PageParts, request: Request, { member, account }: Viewer): Response {
+  const { id: memberId, role } = member
+  parts.noteSecurity('warn', 'access denied', { reason: 'role_too_low', memberId, role, accountId: account.id })
+  return problemAnswer(request, 'role_too_low')
+}
+
+/** Whether the account asks for two-step sign-in and the member has none. Their own page stays open, to set it up. */
+async function lacksTwoStep({ store }: PageParts, request: Request, { member, account, app }: Viewer) {
+  const own = pathOf(app.publicId, 'you')
+  const { pathname } = new URL(request.url)
+  if (!account.requiresTwoStep || pathname === own || pathname.startsWith(`${own}/`)) return false
+  return (await store.listTwoStepOn([member.id])).length === 0
+}
+
+const hasOthers = ({ accounts: [first, second] }: Viewer): boolean =>
+  second !== undefined || (first?.apps.length ?? 0) > 1
+
+function withCookies(response: Response, cookies: string[]): Response {
+  for (const cookie of cookies) response.headers.append('Set-Cookie', cookie)
+  return response
+}
+
+/** `role` is the least that may send it; what is to be confirmed asks for the password, as a part of `page`. */
+type FormRules = { appId: string; role: Role; confirm?: Confirm; page?: PageName; mostBytes?: number }
+
+/** Takes a form of a page of an app from a member who may send it. */
+export async function takeForm(
+  parts: PageParts,
+  request: Request,
+  { appId, role, confirm, page = 'keys', mostBytes }: FormRules,
+  take: (form: Form, viewer: Viewer, signedIn: SignedIn) => Answer,
+): Promise<Response> {
+  const form = await readForm(request, mostBytes)
+  if ('refusal' in form) return problemAnswer(request, form.refusal)
+  const showFor = (form: Form) => async (viewer: Viewer, signedIn: SignedIn) => {
+    if (!hasRole(viewer.member.role, role)) return refuseRole(parts, request, viewer)
+    const isDue = confirm?.isAlways || !parts.sessions.isConfirmed(signedIn.session)
+    if (!confirm || !isDue) return take(form, viewer, signedIn)
+    const asked = await askForPassword(parts, request, form, { viewer, signedIn, page, ...confirm })
+    return asked instanceof Response ? asked : withCookies(await take(form, viewer, signedIn), asked.cookies)
+  }
+  const signedIn = await findSignedIn(parts, request)
+  return signedIn
+    ? showTo(signedIn, parts, request, { appId, show: showFor(form) })
+    : takeLateForm(parts, request, form, (form) => ({ appId, show: showFor(form) }))
+}
+
+/** Passwords, and an address with one in it: left to lie on a screen that nobody is signed in at, they would be read. */
+const NEVER_KEPT = ['password', 'newPassword', 'smtpUrl']
+
+/** A form of somebody whose session has ended. */
+async function takeLateForm(
+  parts: PageParts,
+  request: Request,
+  form: Form,
+  toShown: (form: Form) => { appId: string; show: Show },
+): Promise<Response> {
+  const { [CONFIRM_FIELD]: _, [CONFIRM_CODE_FIELD]: __, ...fields } = form.fields
+  if (NEVER_KEPT.some((name) => form.text(name) !== '')) return sendToSignIn(request)
+  const late = await signInLate(parts, request, fields)
+  if (late instanceof Response) return late
+  const response = await showTo(late.signedIn, parts, request, toShown(toForm(late.fields)))
+  withCookies(response, late.cookies)
+  if (late.isByRecoveryCode) addFlash(response, parts.baseUrl, 'recovery_code_used')
+  return response
+}

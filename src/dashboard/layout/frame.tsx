@@ -1,0 +1,167 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { hasRole } from '../../accounts/members.ts'
+import { Document, type Island } from './document.tsx'
+import { Icon, type IconName, Mark } from '../ui/icon.tsx'
+import { Flash } from '../ui/notice.tsx'
+import { PageHead } from '../ui/page-head.tsx'
+import { Zone } from '../ui/time.tsx'
+import { ThemeSwitch } from './theme-switch.tsx'
+import type { OwnAccount, Viewer } from './viewer.ts'
+
+/** The pages of an app, in the order in which they are needed. */
+const PAGES = {
+  activation: { name: 'Activation', icon: 'activation' },
+  events: { name: 'Events', icon: 'events' },
+  people: { name: 'People', icon: 'people' },
+  messages: { name: 'Messages', icon: 'messages' },
+  deliveries: { name: 'Deliveries', icon: 'deliveries' },
+  sender: { name: 'Sender', icon: 'sender' },
+  keys: { name: 'API keys', icon: 'keys' },
+  settings: { name: 'Settings', icon: 'settings' },
+  members: { name: 'Members', icon: 'members' },
+} as const satisfies Record<string, { name: string; icon: IconName }>
+
+export type PageName = keyof typeof PAGES | 'you' | 'new-app'
+
+/** Where a page of an app is. */
+export const pathOf = (appId: string, page: PageName | 'feed' | 'outbox' | 'suppressions' | 'audit'): string =>
+  `/apps/${appId}/${page}`
+
+/** What another app has too. */
+const pageElsewhere = (page: PageName): PageName => (page === 'new-app' ? 'activation' : page)
+
+type FrameProps = {
+  viewer: Viewer
+  page: PageName
+  title: string
+  /** the title of the browser tab, where another page has the same heading */
+  tabTitle?: string
+  /** the one sentence that says how things stand */
+  state: ComponentChildren
+  action?: ComponentChildren
+  islands?: Island[]
+  children?: ComponentChildren
+}
+
+/** The frame of every page of a member: a sidebar, under 800 pixels a bar with a menu. */
+export const Frame = ({ viewer, page, title, tabTitle = title, state, action, islands, children }: FrameProps) => (
+  <Document title={`${tabTitle} - ${viewer.app.name}`} islands={islands}>
+    <a class="skip" href="#main">
+      Skip to the content
+    </a>
+    <div class="frame">
+      <Bar app={viewer.app.name} />
+      <Sidebar viewer={viewer} page={page} />
+      <main id="main">
+        <Zone.Provider value={viewer.app.timezone}>
+          <PageHead title={title} state={state} action={action} />
+          {viewer.flash && <Flash>{viewer.flash}</Flash>}
+          {children}
+        </Zone.Provider>
+      </main>
+    </div>
+  </Document>
+)
+
+const Bar = ({ app }: { app: string }) => (
+  <header class="bar">
+    <Mark />
+    <span>{app}</span>
+    <button class="button plain" type="button" popovertarget="menu">
+      <Icon name="menu" />
+      Menu
+    </button>
+  </header>
+)
+
+const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) => (
+  <nav class="sidebar" id="menu" popover aria-label="Main">
+    <Switcher viewer={viewer} page={page} />
+    <ul>
+      {Object.entries(PAGES).map(([name, { name: title, icon }]) => (
+        <li key={name}>
+          <Item href={`/apps/${viewer.app.publicId}/${name}`} icon={icon} isCurrent={name === page}>
+            {title}
+          </Item>
+        </li>
+      ))}
+    </ul>
+    <div class="foot">
+      <Item href={pathOf(viewer.app.publicId, 'you')} icon="person" isCurrent={page === 'you'}>
+        {viewer.member.email}
+      </Item>
+      <form method="post" action="/sign-out">
+        <button class="item" type="submit">
+          <Icon name="leave" />
+          Sign out
+        </button>
+      </form>
+      <ThemeSwitch />
+    </div>
+  </nav>
+)
+
+type ItemProps = { href: string; icon: IconName; isCurrent: boolean; children: string }
+
+const Item = ({ href, icon, isCurrent, children }: ItemProps) => (
+  <a class="item" href={href} aria-current={isCurrent ? 'page' : undefined}>
+    <Icon name={icon} />
+    <span>{children}</span>
+  </a>
+)
+
+type SwitcherProps = { viewer: Viewer; page: PageName }
+
+/** Which app is looked at, and all others that the person may open, each on the same page. */
+const Switcher = ({ viewer, page }: SwitcherProps) => {
+  const { account, accounts, app, member } = viewer
+  const isOnly = accounts.length === 1
+  return (
+    <details class="switcher" name="switcher">
+      <summary class="item">
+        <Mark />
+        <span>
+          <b>{app.name}</b>
+          <small>Account {account.name}</small>
+        </span>
+        <Icon name="chevrons" />
+      </summary>
+      <div class={isOnly ? 'menu' : 'menu wide'}>
+        <div class="places">
+          {accounts.map((one) => (
+            <AccountPlaces key={one.id} account={one} {...{ viewer, page }} />
+          ))}
+        </div>
+        {hasRole(member.role, 'owner') && (
+          <div class="make">
+            <a class="item more" href={pathOf(app.publicId, 'new-app')}>
+              <Icon name="plus" />
+              <span>{isOnly ? 'New app' : `New app in account ${account.name}`}</span>
+            </a>
+          </div>
+        )}
+      </div>
+    </details>
+  )
+}
+
+const AccountPlaces = ({ account: { id, name, apps }, viewer, page }: SwitcherProps & { account: OwnAccount }) => (
+  <div>
+    <p id={`account-${id}`}>Account {name}</p>
+    <ul aria-labelledby={`account-${id}`}>
+      {apps.map((app) => (
+        <li key={app.publicId}>
+          <a
+            class="item"
+            href={pathOf(app.publicId, pageElsewhere(page))}
+            aria-current={app.publicId === viewer.app.publicId ? 'true' : undefined}
+          >
+            <span>{app.name}</span>
+            {app.publicId === viewer.app.publicId && <Icon name="check" />}
+          </a>
+        </li>
+      ))}
+    </ul>
+  </div>
+)

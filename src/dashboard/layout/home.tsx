@@ -1,0 +1,45 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { pageAnswer, redirectAnswer } from './answers.ts'
+import { findSignedIn, type PageParts } from './door.tsx'
+import { pathOf } from './frame.tsx'
+import { readLastApp } from './last-app.ts'
+import { Layout } from './layout.tsx'
+import { Button } from '../ui/button.tsx'
+import { Command } from '../ui/text.tsx'
+
+/** The address itself leads on: to the app that was looked at last, else to one's first, or to signing in. */
+export const homeRoutes = (parts: PageParts) =>
+  new Elysia().get('/', async ({ request }) => {
+    if (!(await parts.store.isSetUp())) return pageAnswer(request, 200, <HomePage />)
+    const signedIn = await findSignedIn(parts, request)
+    if (!signedIn) return redirectAnswer('/sign-in')
+    const places = await parts.store.listPlaces(signedIn.member.id)
+    const last = readLastApp(request, parts.baseUrl)
+    const place = places.find(({ appId }) => appId === last) ?? places[0]
+    return place
+      ? redirectAnswer(pathOf(place.appId, 'activation'))
+      : pageAnswer(request, 200, <NowherePage email={signedIn.member.email} />)
+  })
+
+const HomePage = () => (
+  <Layout title="Eventpost is running" lead="It is not set up yet.">
+    <p>
+      The link that sets it up is printed in the terminal where the server was started. It works once, and only the one
+      printed last.
+    </p>
+  </Layout>
+)
+
+/** Of somebody who was removed from their last account, or whose account has no app. */
+const NowherePage = ({ email }: { email: string }) => (
+  <Layout title="There is no app for you" lead={`You are signed in as ${email}, and no account of yours has an app.`}>
+    <p>
+      If you are invited to an account, open the link that you were given. Otherwise ask an owner for one, or who runs
+      this server for an app: <Command>eventpost app create</Command>
+    </p>
+    <form class="next" method="post" action="/sign-out">
+      <Button>Sign out</Button>
+    </form>
+  </Layout>
+)

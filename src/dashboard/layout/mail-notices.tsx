@@ -1,0 +1,91 @@
+/** @jsxImportSource preact */
+import { sayReason } from '../../deliveries/reason-words.ts'
+import { pathOf } from './frame.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { SectionLinks } from '../ui/sections.tsx'
+import { Command } from '../ui/text.tsx'
+import { ExactTime } from '../ui/time.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** What is to be known of sending as such, on every page about mail. */
+export type MailState = {
+  isCapturing: boolean
+  isUnreadable: boolean
+  /** the base URL, where whoever is written to cannot reach it */
+  lostUrl: string | null
+  /** domains of its addresses that the account has to verify first */
+  unverified: string[]
+  /** `isOwn`: what is refused is what this app sends as, and it is not the server that is left alone */
+  pause: { server: string; isOwn: boolean; reason: string; until: number } | null
+}
+
+/** `on`: the page that need not be linked to. */
+type NoticesProps = { viewer: Viewer; state: MailState; on?: 'sender' | 'outbox' }
+
+/** Nothing leaves this installation, or a server fails: neither is to be found out by waiting. */
+export const MailNotices = ({
+  viewer,
+  state: { isCapturing, isUnreadable, lostUrl, unverified, pause },
+  on,
+}: NoticesProps) => (
+  <>
+    {isCapturing && (
+      <Notice kind="caution">
+        Nothing leaves this installation: no mail server is set, so every mail is kept{' '}
+        {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.
+        {on !== 'sender' && (
+          <>
+            {' '}
+            Set one on <a href={pathOf(viewer.app.publicId, 'sender')}>Sender</a>.
+          </>
+        )}
+      </Notice>
+    )}
+    {isUnreadable && on !== 'sender' && (
+      <Notice kind="caution">
+        Nothing can be sent: the address of the mail server cannot be read. Set it again on{' '}
+        <a href={pathOf(viewer.app.publicId, 'sender')}>Sender</a>.
+      </Notice>
+    )}
+    {lostUrl !== null && on === 'sender' && (
+      <Notice kind="caution">
+        Nobody can unsubscribe: links in mails lead to <code>{lostUrl}</code>, which only the machine of this server
+        reaches. Start it with the address at which people reach it, in <code>EVENTPOST_BASE_URL</code> or as{' '}
+        <Command>--base-url https://post.example.com</Command>.
+      </Notice>
+    )}
+    {unverified.length > 0 && (
+      <Notice kind="caution">
+        Emails from {unverified.join(', ')} wait until this account has verified the domain. The record to add is on{' '}
+        <a href={`${pathOf(viewer.app.publicId, 'sender')}#domains`}>Sender</a>.
+      </Notice>
+    )}
+    {pause && (
+      <Notice kind="caution">
+        {pause.isOwn ? (
+          'Mails of this app wait'
+        ) : (
+          <>
+            The mail server <code>{pause.server}</code> is left alone
+          </>
+        )}{' '}
+        until <ExactTime at={pause.until} />. {sayReason(pause.reason, '', 'deferred')}{' '}
+        {pause.isOwn ? 'None is lost.' : 'Mails wait, and none is lost.'}
+      </Notice>
+    )}
+  </>
+)
+
+const SECTIONS = { deliveries: 'All', outbox: 'Outbox', suppressions: 'Suppressions' } as const
+
+/** Between what was sent, what is kept, and who is not written to. */
+export const DeliverySections = ({ viewer, current }: { viewer: Viewer; current: keyof typeof SECTIONS }) => (
+  <SectionLinks
+    label="Deliveries"
+    links={(['deliveries', 'outbox', 'suppressions'] as const).map((name) => ({
+      name: SECTIONS[name],
+      href: pathOf(viewer.app.publicId, name),
+      isCurrent: name === current,
+    }))}
+  />
+)

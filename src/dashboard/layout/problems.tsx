@@ -1,0 +1,162 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { pageAnswer } from './answers.ts'
+import type { GuardRefusal } from './guard.ts'
+import { Layout } from './layout.tsx'
+import { ButtonLink } from '../ui/button.tsx'
+
+type Problem = { status: number; title: string; lead: ComponentChildren; remedy?: ComponentChildren }
+
+type ProblemCode =
+  | GuardRefusal
+  | 'unsupported_form'
+  | 'large_form'
+  | 'link_used'
+  | 'setup_link_unknown'
+  | 'password_link_unknown'
+  | 'page_unknown'
+  | 'event_unknown'
+  | 'person_unknown'
+  | 'message_unknown'
+  | 'delivery_unknown'
+  | 'role_too_low'
+  | 'done_before'
+
+const TO_START = (
+  <p>
+    Go to <a href="/">the start</a>.
+  </p>
+)
+
+/** Everything that a page says no to: what happened, then what to do. */
+const PROBLEMS: Record<ProblemCode, Problem> = {
+  unknown_host: {
+    status: 403,
+    title: 'Unknown address',
+    lead: 'Eventpost was reached at an address it does not know, so it shows nothing here.',
+    remedy: (
+      <p>
+        Use the address that is printed in the terminal where the server was started. If this one is right, start the
+        server with it: <code>--base-url https://post.example.com</code>.
+      </p>
+    ),
+  },
+  foreign_origin: {
+    status: 403,
+    title: 'This form came from another site',
+    lead: 'Nothing was changed.',
+    remedy: <p>Open the link again in this browser, and send the form from there.</p>,
+  },
+  missing_origin: {
+    status: 403,
+    title: 'Nothing says where this form came from',
+    lead: 'Nothing was changed: the header Origin or Sec-Fetch-Site is missing.',
+    remedy: (
+      <p>
+        Browsers send one of them with every form. If this is a browser, a proxy in between drops them: let it pass both
+        on. A program calls the <a href="/api/v1/docs">API</a> instead.
+      </p>
+    ),
+  },
+  unsupported_form: {
+    status: 415,
+    title: 'This is not a form that Eventpost can read',
+    lead: 'Nothing was changed.',
+    remedy: <p>Open the link again, and send the form from there.</p>,
+  },
+  large_form: {
+    status: 413,
+    title: 'This form is too large',
+    lead: 'Nothing was changed.',
+    remedy: <p>Go back, and shorten what you typed.</p>,
+  },
+  link_used: {
+    status: 409,
+    title: 'This link has been used',
+    lead: 'Eventpost is set up, and a set-up link works once. The API key was shown on the page that followed.',
+    remedy: (
+      <>
+        <p>If nobody stored the key, sign in and make another one; the identity secret is shown beside it.</p>
+        <p class="next">
+          <ButtonLink kind="primary" href="/sign-in">
+            Sign in
+          </ButtonLink>
+        </p>
+      </>
+    ),
+  },
+  setup_link_unknown: {
+    status: 404,
+    title: 'This link does not work',
+    lead: 'A set-up link works for a day, and only the one that was printed last.',
+    remedy: (
+      <p>
+        Open the whole link again, in a browser that takes cookies. If it still fails, restart the server: it prints a
+        new link in the terminal.
+      </p>
+    ),
+  },
+  page_unknown: {
+    status: 404,
+    title: 'There is nothing here',
+    lead: 'No page of your account has this address.',
+    remedy: TO_START,
+  },
+  event_unknown: {
+    status: 404,
+    title: 'There is no such event',
+    lead: 'This app has none with this ID. It may have been erased with its person.',
+    remedy: TO_START,
+  },
+  person_unknown: {
+    status: 404,
+    title: 'There is nobody here',
+    lead: 'This app knows nobody with this ID. The person may have been erased.',
+    remedy: TO_START,
+  },
+  message_unknown: {
+    status: 404,
+    title: 'There is no such message',
+    lead: 'This app has none with this ID.',
+    remedy: TO_START,
+  },
+  delivery_unknown: {
+    status: 404,
+    title: 'There is no such delivery',
+    lead: 'This app has no delivery with this ID. It may have been erased with its person.',
+    remedy: TO_START,
+  },
+  role_too_low: {
+    status: 403,
+    title: 'Your role does not allow this',
+    lead: 'Nothing was changed.',
+    remedy: <p>Ask an owner of the account to do it, or to give you another role.</p>,
+  },
+  done_before: {
+    status: 409,
+    title: 'This was done already',
+    lead: 'The form was sent a second time, and nothing was done again. What it showed is shown once.',
+    remedy: TO_START,
+  },
+  password_link_unknown: {
+    status: 404,
+    title: 'This link does not work',
+    lead: 'It was used, is older than a day, or was opened more than an hour ago.',
+    remedy: (
+      <p>
+        Open the whole link again, in a browser that takes cookies. If you used it before,{' '}
+        <a href="/sign-in">sign in</a>. Otherwise ask the person who runs this server for a new link.
+      </p>
+    ),
+  },
+}
+
+const ProblemPage = ({ title, lead, remedy }: Problem) => (
+  <Layout title={title} lead={lead}>
+    {remedy}
+  </Layout>
+)
+
+/** The page that says why nothing was done, and what to do. */
+export const problemAnswer = (request: Request, code: ProblemCode): Response =>
+  pageAnswer(request, PROBLEMS[code].status, <ProblemPage {...PROBLEMS[code]} />)

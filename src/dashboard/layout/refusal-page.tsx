@@ -1,0 +1,47 @@
+/** @jsxImportSource preact */
+import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
+import { factsOf } from '../../http/request-facts.ts'
+import { pageAnswer } from './answers.ts'
+import { Layout } from './layout.tsx'
+import { pageAbove } from './paths.ts'
+
+/** What a person reads in place of what a program does. */
+const WORDS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {
+  not_found: { title: 'There is nothing here', lead: 'No page has this address.' },
+  method_not_allowed: {
+    title: 'There is nothing to see here',
+    lead: 'This address only takes what a form sends. Nothing was sent again.',
+  },
+  internal_error: { title: 'Something broke' },
+}
+
+const WayOut = ({ refusal, path }: { refusal: RefusalCode; path: string }) =>
+  refusal === 'method_not_allowed' && pageAbove(path) !== '/' ? (
+    <p>
+      Go to <a href={pageAbove(path)}>the page of the form</a>.
+    </p>
+  ) : (
+    <p>
+      Go to <a href="/">the start</a>.
+    </p>
+  )
+
+/** A refusal for someone who looks through a browser. */
+export function refusalPage(request: Request, refusal: RefusalCode): Response {
+  const { status, message } = REFUSALS[refusal]
+  const { title, lead = message } = WORDS[refusal] ?? { title: 'This did not work' }
+  const { requestId } = factsOf(request)
+  return pageAnswer(
+    request,
+    status,
+    <Layout title={title} lead={lead}>
+      {status === 500 ? (
+        <p>
+          The requestId is <code>{requestId}</code>.
+        </p>
+      ) : (
+        <WayOut refusal={refusal} path={new URL(request.url).pathname} />
+      )}
+    </Layout>,
+  )
+}

@@ -1,0 +1,21 @@
+import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
+
+export const THEMES = ['light', 'dark', 'system'] as const
+export type Theme = (typeof THEMES)[number]
+
+const COOKIE = 'theme'
+const YEAR_S = 365 * 86_400
+
+/** Either may be read, whatever the base URL: it only chooses colours. */
+const NAMES = ['https:', 'http:'].map((scheme) => cookieName(scheme, COOKIE))
+
+export const isTheme = (text: string): text is Theme => (THEMES as readonly string[]).includes(text)
+
+/** Which colours somebody chose; `system` is what their device says. */
+export function readTheme(request: Request): Theme {
+  const text = NAMES.map((name) => readCookie(request, name)).find((value) => value !== null) ?? ''
+  return isTheme(text) ? text : 'system'
+}
+
+export const themeCookie = (baseUrl: string, theme: Theme): string =>
+  cookieHeader(baseUrl, { name: COOKIE, value: theme, maxAgeS: YEAR_S })

@@ -1,0 +1,49 @@
+import type { AppRow } from '../../accounts/access.ts'
+import type { Place, Role } from '../../accounts/members.ts'
+import type { MemberRow } from '../../accounts/sessions.ts'
+import type { Parts } from '../../core/parts.ts'
+import { type FlashCode, sayFlash } from './flash.ts'
+
+/** An account that a person is in, with its apps. */
+export type OwnAccount = { id: string; name: string; apps: { publicId: string; name: string }[] }
+
+/** Who looks at a page, and at which app; the account that owns it decides what they may do. */
+export type Viewer = {
+  member: Pick<MemberRow, 'id' | 'email'> & { role: Role }
+  account: { id: string; name: string; requiresTwoStep: boolean }
+  /** all that they are in, this one among them */
+  accounts: OwnAccount[]
+  app: AppRow
+  /** what was just done */
+  flash: string | null
+}
+
+/** null where the app is none of an account that the person is in: whether it exists at all, nothing tells (promises 21). */
+export async function findViewer(
+  { store }: Pick<Parts, 'store'>,
+  { id, email }: Pick<MemberRow, 'id' | 'email'>,
+  appId: string,
+  told: FlashCode[],
+): Promise<Viewer | null> {
+  const places = await store.listPlaces(id)
+  const place = places.find((one) => one.appId === appId)
+  const app = place ? await store.findAppByPublicId(appId) : null
+  if (!place || !app) return null
+  const flash = sayFlash(told, place)
+  const account = { id: place.accountId, name: place.accountName, requiresTwoStep: place.requiresTwoStep }
+  return { member: { id, email, role: place.role }, account, accounts: toAccounts(places), app, flash }
+}
+
+const byName = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
+
+/** By their names. The places of one account follow one another. */
+function toAccounts(places: Place[]): OwnAccount[] {
+  const accounts: OwnAccount[] = []
+  for (const { accountId, accountName, appId, appName } of places) {
+    const app = { publicId: appId, name: appName }
+    const last = accounts.at(-1)
+    if (last?.id === accountId) last.apps.push(app)
+    else accounts.push({ id: accountId, name: accountName, apps: [app] })
+  }
+  return accounts.toSorted((a, b) => byName.compare(a.name, b.name))
+}

@@ -1,0 +1,121 @@
+/** @jsxImportSource preact */
+import { isCapturing as readCapturing } from '../../deliveries/delivery-lists.ts'
+import { listRecipients } from '../../accounts/members.ts'
+import { previewMessage } from '../../messages/message-preview.ts'
+import { checkLive, type LiveCheck } from '../../messages/message-checks.ts'
+import { readMessage } from '../../messages/message-input.ts'
+import type { MessageContent, MessageRow, SavingContext } from '../../messages/messages.ts'
+import { listSenderEmails } from '../../accounts/senders.ts'
+import { pageAnswer } from '../layout/answers.ts'
+import { messagePath } from './messages-page.tsx'
+import type { PageParts } from '../layout/door.tsx'
+import { pathOf } from '../layout/frame.tsx'
+import type { MailFrames } from '../deliveries/mail-frames.ts'
+import { EditorPage, type EditorProps } from './message-editor.tsx'
+import { type Fields, textOf } from './message-field-names.ts'
+import { readFields } from './message-form.ts'
+import { showPreview, type ShownPreview } from './message-preview.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+const DAY_HOURS = 24
+const HOUR_MS = 3_600_000
+/** Names of events are offered that came in so many days. */
+const NAME_DAYS = 30
+
+/** Whose request about which message this is; `message` null: it is not made yet. */
+export type Editing = {
+  parts: PageParts
+  frames: MailFrames
+  request: Request
+  viewer: Viewer
+  message: MessageRow | null
+}
+
+/** What an answer shows beside the fields. */
+export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'rehearsal' | 'test'>> & {
+  fields: Fields
+  status?: number
+}
+
+export const editorPath = ({ viewer, message }: Pick<Editing, 'viewer' | 'message'>): string =>
+  message ? messagePath(viewer.app.publicId, message.id) : `${pathOf(viewer.app.publicId, 'messages')}/new`
+
+export const readContext = ({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>): SavingContext => ({
+  store: parts.store,
+  mailer: parts.mailer,
+  templates: parts.templates,
+  app: viewer.app,
+  senders: parts.mailer.senders,
+})
+
+/** The editor as it was typed, with all that it needs to be looked at. */
+export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
+  const { parts, request, viewer, message } = editing
+  const { fields, errors, notice, rehearsal = null, test = null, status = errors ? 400 : 200 } = shown
+  const page = (
+    <EditorPage
+      {...await readSurroundings(editing)}
+      viewer={viewer}
+      message={message}
+      fields={fields}
+      errors={errors ?? []}
+      check={await checkFields(editing, fields)}
+      notice={notice}
+      shown={await previewFields(editing, fields)}
+      rehearsal={rehearsal}
+      test={test}
+      path={editorPath(editing)}
+      now={parts.clock.now()}
+    />
+  )
+  return pageAnswer(request, status, page)
+}
+
+/** What is the same whatever was typed. */
+async function readSurroundings({ parts, viewer, message }: Editing) {
+  const { store } = parts
+  const [counts, settings, members, eventNames, isCapturing] = await Promise.all([
+    message && store.countDeliveries(message.id),
+    store.mailSettings(viewer.app.id),
+    listRecipients(store, viewer.account.id),
+    listNames(parts, viewer),
+    readCapturing(parts, viewer.app),
+  ])
+  const timezone = settings.timezone ?? 'UTC'
+  const { installation } = parts.mailer.senders
+  const senders = {
+    emails: listSenderEmails(settings, installation),
+    usual: settings.fromEmail ?? installation.from?.address ?? null,
+  }
+  return { counts, timezone, members, senders, eventNames, isCapturing }
+}
+
+/** A message that was saved before, as its fields are now: what was mended counts at once. */
+export async function checkFields(
+  { parts, viewer, message }: Pick<Editing, 'parts' | 'viewer' | 'message'>,
+  fields: Fields,
+): Promise<LiveCheck | null> {
+  if (message === null) return null
+  const reading = readMessage(readFields(fields))
+  return 'errors' in reading
+    ? null
+    : checkLive({ ...readContext({ parts, viewer }), asksDns: false }, reading.input.content)
+}
+
+/** Those of customers: names of our own begin with `$`. */
+async function listNames({ store, clock }: PageParts, { app }: Viewer): Promise<string[]> {
+  const day = Math.floor(clock.now() / (DAY_HOURS * HOUR_MS)) - NAME_DAYS + 1
+  const { names } = await store.countNames(app.id, day * DAY_HOURS)
+  return names.map(({ name }) => name).filter((name) => !name.startsWith('$'))
+}
+
+/** The mail that the fields make, for the sample among them. */
+export async function previewFields(
+  { parts, frames, viewer }: Pick<Editing, 'parts' | 'frames' | 'viewer'>,
+  fields: Fields,
+): Promise<ShownPreview> {
+  // what the schema would refuse elsewhere makes no difference to the words
+  const content = readFields(fields) as unknown as MessageContent
+  const asked = { content, sampleId: textOf(fields, 'sample') }
+  return showPreview(frames, viewer, await previewMessage(parts, viewer.app, asked))
+}

@@ -1,0 +1,138 @@
+/** @jsxImportSource preact */
+import type { LiveCheck } from '../../messages/message-checks.ts'
+import type { Rehearsal } from '../../deliveries/rehearsals/index.ts'
+import type { MessageContent, MessageCounts, MessageRow } from '../../messages/messages.ts'
+import { hasRole } from '../../accounts/members.ts'
+import type { FieldError } from '../../core/refusals.ts'
+import { Frame } from '../layout/frame.tsx'
+import { type Fields, textOf } from './message-field-names.ts'
+import { type ChoosableSenders, MailSection, SenderSection } from './message-mail.tsx'
+import { NameOptions, PreviewSection, type ShownPreview } from './message-preview.tsx'
+import { Findings, FINDINGS } from './message-problems.tsx'
+import { RehearsalSection } from './message-rehearsal.tsx'
+import { RulesSection } from './message-rules.tsx'
+import { HeadActions, sayState, StatusSection } from './message-status.tsx'
+import { TestSection, type TestOutcome } from './message-test.tsx'
+import { AgainSection, type Ask, EVENT_NAMES, PROPERTY_NAMES, TriggerSection, WaitSection } from './message-when.tsx'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Notice } from '../ui/notice.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+export type EditorProps = {
+  viewer: Viewer
+  /** null: it was not saved yet */
+  message: MessageRow | null
+  counts: MessageCounts | null
+  fields: Fields
+  /** what is wrong with what was sent */
+  errors: FieldError[]
+  /** what was found about the fields as they are; null where they are no whole message, or were never saved */
+  check: LiveCheck | null
+  notice?: string
+  shown: ShownPreview
+  eventNames: string[]
+  members: string[]
+  senders: ChoosableSenders
+  timezone: string
+  /** no mail leaves this installation */
+  isCapturing: boolean
+  /** `content` is what was rehearsed */
+  rehearsal: { days: number; content: MessageContent; found: Rehearsal | null } | null
+  test: TestOutcome | null
+  /** where the editor is, and its form goes */
+  path: string
+  now: number
+}
+
+/** The form's own id: buttons in the head of the page belong to it too. */
+export const EDITOR = 'editor'
+
+/** One form for all of a message, so that whatever its buttons do, nothing that was typed is lost. */
+export function EditorPage(props: EditorProps) {
+  const { viewer, message, errors, check, notice } = props
+  const isEditor = hasRole(viewer.member.role, 'editor')
+  return (
+    <Frame
+      viewer={viewer}
+      page="messages"
+      title={message?.name ?? 'New message'}
+      state={sayState(message, props.counts)}
+      action={isEditor ? <HeadActions {...props} /> : undefined}
+      islands={['message']}
+    >
+      {notice && <Notice kind="error">{notice}</Notice>}
+      <div id={FINDINGS}>
+        <Findings
+          appId={viewer.app.publicId}
+          errors={errors}
+          check={check}
+          isLive={message?.status === 'live'}
+          isEditor={isEditor}
+        />
+      </div>
+      {!isEditor && <Notice kind="info">Only owners and editors of the account change messages.</Notice>}
+      <EditorForm {...props} />
+      {message && <StatusSection {...props} message={message} />}
+    </Frame>
+  )
+}
+
+const EditorForm = (props: EditorProps) => (
+  <form id={EDITOR} method="post" action={props.path} novalidate data-editor>
+    <input type="hidden" name="basedOn" value={textOf(props.fields, 'basedOn')} />
+    <div class="editor">
+      <MessageFields {...props} />
+      <aside>
+        <PreviewSection
+          {...props.shown}
+          viewer={props.viewer}
+          path={props.path}
+          view={textOf(props.fields, 'view')}
+          now={props.now}
+        />
+        <TestSection {...props} />
+      </aside>
+    </div>
+    <RehearsalSection {...props} />
+  </form>
+)
+
+function makeAsk({ viewer, fields, errors, check }: EditorProps): Ask {
+  const problems = errors.length > 0 ? errors : (check?.problems ?? [])
+  const isLocked = !hasRole(viewer.member.role, 'editor')
+  return (name) => ({
+    name,
+    value: fields[name] ?? '',
+    error: problems.find(({ field }) => field === name)?.message,
+    isLocked,
+    autocomplete: 'off',
+  })
+}
+
+function MessageFields(props: EditorProps) {
+  const { message, fields, path, timezone, eventNames, shown } = props
+  const ask = makeAsk(props)
+  return (
+    <div class="message-fields">
+      <Field {...ask('name')} label="Name" hint="For you and your team; nobody who is written to sees it." />
+      <TriggerSection ask={ask} path={path} fields={fields} />
+      <WaitSection ask={ask} timezone={timezone} />
+      <RulesSection ask={ask} path={path} fields={fields} />
+      <AgainSection ask={ask} />
+      <MailSection ask={ask} properties={shown.preview.properties} />
+      <SenderSection ask={ask} appId={props.viewer.app.publicId} senders={props.senders} />
+      {!ask('name').isLocked && (
+        <Button name="do" value="save">
+          {message ? 'Save' : 'Save as a draft'}
+        </Button>
+      )}
+      <datalist id={EVENT_NAMES}>
+        <NameOptions names={eventNames} />
+      </datalist>
+      <datalist id={PROPERTY_NAMES}>
+        <NameOptions names={shown.preview.properties} />
+      </datalist>
+    </div>
+  )
+}

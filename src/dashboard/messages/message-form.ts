@@ -1,0 +1,172 @@
+/**
+ * A message as the editor's fields, each named by its path in the schema, so that a problem finds its field. What was
+ * typed into parts that are not chosen stays among the fields, and is not part of the message.
+ */
+import type { MessageContent, MessageRow, Trigger } from '../../messages/messages.ts'
+import { readRule, writeRule } from './message-rule-form.ts'
+import {
+  countRows,
+  dropRow,
+  type Fields,
+  numberOf,
+  readCompared,
+  textOf,
+  writeCompared,
+} from './message-field-names.ts'
+
+const UNITS = { days: 1_440, hours: 60, minutes: 1 } as const
+export type WaitUnit = keyof typeof UNITS
+
+/** What a new message begins with. */
+export const EMPTY_FIELDS: Fields = {
+  trigger: 'event',
+  'trigger.event': 'results_ready',
+  wait: 'now',
+  'wait.unit': 'minutes',
+  again: 'person',
+  'mail.category': 'lifecycle',
+}
+
+/** A stored message, as it is typed again. */
+export function writeFields({ name, content }: Pick<MessageRow, 'name' | 'content'>): Fields {
+  const { trigger, wait, onlyIf = [], again, ifUnconfirmed, mail } = content
+  const fields: Fields = {
+    ...EMPTY_FIELDS,
+    'trigger.event': '',
+    name,
+    ...writeTrigger(trigger),
+    ...writeWait(wait),
+    ...writeAgain(again),
+    ifUnconfirmed: ifUnconfirmed ?? '',
+  }
+  for (const [name, value] of Object.entries(mail)) fields[`mail.${name}`] = withPlainLines(value)
+  for (const [index, rule] of onlyIf.entries()) Object.assign(fields, writeRule(rule, `onlyIf[${index}]`))
+  return fields
+}
+
+function writeTrigger(trigger: Trigger): Fields {
+  if ('page' in trigger) return { trigger: 'page', 'trigger.page': trigger.page }
+  if ('tag' in trigger) return { trigger: 'tag', 'trigger.tag': trigger.tag }
+  if ('contact' in trigger) return { trigger: 'contact' }
+  const fields: Fields = { trigger: 'event', 'trigger.event': trigger.event }
+  for (const [index, { property, ...compared }] of (trigger.where ?? []).entries()) {
+    const path = `trigger.where[${index}]`
+    Object.assign(fields, { [`${path}.property`]: property }, writeCompared(compared, path))
+  }
+  return fields
+}
+
+function writeWait(wait: MessageContent['wait']): Fields {
+  if (wait === undefined) return { wait: 'now' }
+  if ('until' in wait) return { wait: 'until', 'wait.until': wait.until }
+  const unit = unitOf(wait.minutes)
+  return { wait: 'minutes', 'wait.minutes': String(wait.minutes / UNITS[unit]), 'wait.unit': unit }
+}
+
+const unitOf = (minutes: number): WaitUnit =>
+  (['days', 'hours'] as const).find((unit) => minutes > 0 && minutes % UNITS[unit] === 0) ?? 'minutes'
+
+function writeAgain(again: MessageContent['again']): Fields {
+  if (again && 'everyHours' in again) return { again: 'everyHours', 'again.everyHours': String(again.everyHours) }
+  const minutes = again?.collect?.minutes
+  const collect: Fields = minutes === undefined ? {} : { 'again.collect.minutes': String(minutes) }
+  return again && 'property' in again
+    ? { again: 'property', 'again.property': writeNames(again.property), ...collect }
+    : { again: 'person', ...collect }
+}
+
+/** Names with commas between them; a comma of a name itself stands behind a backslash. */
+const writeNames = (names: string | string[]): string =>
+  [names]
+    .flat()
+    .map((name) => name.replaceAll(/[\\,]/g, '\\$&'))
+    .join(', ')
+
+/** One name as a text, several as a list. */
+function readNames(text: string): string | string[] {
+  const parts = text.match(/(?:\\.|[^,\\])+/g) ?? []
+  const names = parts.map((part) => part.replaceAll(/\\(.)/g, '$1').trim()).filter((name) => name !== '')
+  return names.length > 1 ? names : (names[0] ?? '')
+}
+
+/** What was typed as a message for the schema to judge: what is no number where one belongs stays the text it is. */
+export const readFields = (fields: Fields): Record<string, unknown> => ({
+  name: textOf(fields, 'name'),
+  trigger: readTrigger(fields),
+  wait: readWait(fields),
+  onlyIf: readRules(fields),
+  again: readAgain(fields),
+  ifUnconfirmed: textOf(fields, 'ifUnconfirmed') || undefined,
+  mail: readMail(fields),
+})
+
+function readTrigger(fields: Fields): Record<string, unknown> {
+  const kind = textOf(fields, 'trigger')
+  if (kind === 'contact') return { contact: 'created' }
+  if (kind === 'page' || kind === 'tag') return { [kind]: textOf(fields, `trigger.${kind}`) }
+  const where = Array.from({ length: countRows(fields, 'trigger.where') }, (_, index) => {
+    const path = `trigger.where[${index}]`
+    return { property: textOf(fields, `${path}.property`), ...readCompared(fields, path) }
+  })
+  return { event: textOf(fields, 'trigger.event'), where: where.length === 0 ? undefined : where }
+}
+
+function readWait(fields: Fields): unknown {
+  const kind = textOf(fields, 'wait')
+  if (kind === 'until') return { until: textOf(fields, 'wait.until') }
+  if (kind !== 'minutes') return undefined
+  const count = numberOf(fields, 'wait.minutes') ?? ''
+  const unit = textOf(fields, 'wait.unit')
+  const minutes = Object.hasOwn(UNITS, unit) ? UNITS[unit as WaitUnit] : 1
+  return { minutes: typeof count === 'number' ? count * minutes : count }
+}
+
+function readAgain(fields: Fields): unknown {
+  const kind = textOf(fields, 'again')
+  if (kind === 'everyHours') return { everyHours: numberOf(fields, 'again.everyHours') ?? '' }
+  const minutes = numberOf(fields, 'again.collect.minutes')
+  const collect = minutes === undefined ? {} : { collect: { minutes } }
+  if (kind === 'property') {
+    return { once: 'property', property: readNames(textOf(fields, 'again.property')), ...collect }
+  }
+  return { once: 'person', ...collect }
+}
+
+function readRules(fields: Fields): unknown {
+  const count = countRows(fields, 'onlyIf')
+  return count === 0 ? undefined : Array.from({ length: count }, (_, index) => readRule(fields, `onlyIf[${index}]`))
+}
+
+function readMail(fields: Fields): Record<string, unknown> {
+  const optional = (name: string) => textOf(fields, `mail.${name}`) || undefined
+  const category = textOf(fields, 'mail.category')
+  return {
+    subject: textOf(fields, 'mail.subject'),
+    preheader: optional('preheader'),
+    body: withPlainLines(fields['mail.body'] ?? ''),
+    fromName: optional('fromName'),
+    fromEmail: optional('fromEmail'),
+    replyTo: optional('replyTo'),
+    category: category === '' || category === 'lifecycle' ? undefined : category,
+  }
+}
+
+/** A form sends lines as CRLF. */
+const withPlainLines = (text: string): string => text.replaceAll('\r\n', '\n')
+
+/** Whether both say the same message. What a file leaves out and a form always says counts as the same. */
+export const saysSame = (fields: Fields, message: Pick<MessageRow, 'name' | 'content'>): boolean =>
+  Bun.deepEquals(toJson(readFields(fields)), toJson(readFields(writeFields(message))), true)
+
+const toJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+/** What a button of the editor does to its rows; null where it is none of these. */
+export function changeRows(fields: Fields, action: string): Fields | null {
+  const [verb = '', list = '', row = ''] = action.split(' ')
+  if (list !== 'onlyIf' && list !== 'trigger.where') return null
+  if (verb === 'remove') return dropRow(fields, list, Number(row))
+  if (verb !== 'add') return null
+  const path = `${list}[${countRows(fields, list)}]`
+  if (list === 'trigger.where') return { ...fields, [`${path}.property`]: '', [`${path}.is`]: 'equal' }
+  return { ...fields, [`${path}.rule`]: textOf(fields, 'newRule') || 'notSeen' }
+}

@@ -1,0 +1,116 @@
+/** @jsxImportSource preact */
+import { readEmail } from '../../core/email.ts'
+import { pathOf } from '../layout/frame.tsx'
+import type { Ask } from './message-when.tsx'
+import { type Option, Select } from '../ui/choice.tsx'
+import { Field } from '../ui/field.tsx'
+import { SentText } from '../ui/text.tsx'
+
+type MailProps = {
+  ask: Ask
+  /** properties that the event really had */
+  properties: string[]
+}
+
+/** The words of the mail. */
+export const MailSection = ({ ask, properties }: MailProps) => (
+  <section id="mail">
+    <h2>The mail</h2>
+    <Field {...ask('mail.subject')} label="Subject" />
+    <Field
+      {...ask('mail.preheader')}
+      label="First line in the inbox"
+      hint="What mail programs show beside the subject."
+      optional
+    />
+    <Field
+      {...ask('mail.body')}
+      label="Text"
+      kind="prose"
+      hint={
+        <>
+          Markdown. A value stands between braces: <code>{'{{ event.headline }}'}</code>, with a fallback{' '}
+          <code>{'{{ contact.firstName | default: "there" }}'}</code>. Without either, nobody gets a mail with a gap.
+        </>
+      }
+    />
+    <div id="properties">
+      <Properties names={properties} />
+    </div>
+  </section>
+)
+
+/** What may stand between braces, as the events really had it. */
+export const Properties = ({ names }: { names: string[] }) =>
+  names.length === 0 ? null : (
+    <p class="hint">
+      The event came with{' '}
+      {names.map((name, index) => (
+        <>
+          {index > 0 && ', '}
+          <code>
+            <SentText most={60}>{`event.${name}`}</SentText>
+          </code>
+        </>
+      ))}
+      .
+    </p>
+  )
+
+const CATEGORIES = [
+  { value: 'lifecycle', label: 'Lifecycle: unsubscribing ends it' },
+  { value: 'transactional', label: 'Transactional: unsubscribing does not apply' },
+]
+
+const UNCONFIRMED = [
+  { value: '', label: 'As usual: once more for results_ready' },
+  { value: 'resend', label: 'Send it once more' },
+  { value: 'leave', label: 'Leave it to a person' },
+]
+
+const SENDER_FIELDS = ['mail.fromName', 'mail.fromEmail', 'mail.replyTo', 'mail.category', 'ifUnconfirmed']
+
+type SenderSectionProps = { ask: Ask; appId: string; senders: ChoosableSenders }
+
+/** The addresses that a message may choose, and the one it has without a choice. */
+export type ChoosableSenders = { emails: string[]; usual: string | null }
+
+/** What was set and is no address of the app any more stays visible until another is chosen. */
+function optionsOf({ emails, usual }: ChoosableSenders, current: string): Option[] {
+  const listed = emails.map((email) => ({ value: email, label: email }))
+  const isListed = emails.includes(readEmail(current)?.email ?? '')
+  const other = { value: current, label: isListed ? current : `${current} (not an address of this app)` }
+  const others = current === '' || emails.includes(current) ? [] : [other]
+  return [{ value: '', label: usual === null ? 'Default' : `Default (${usual})` }, ...listed, ...others]
+}
+
+/** What seldom differs from what the app says; open where something in it is set or wrong. */
+export function SenderSection({ ask, appId, senders }: SenderSectionProps) {
+  const isPlain = SENDER_FIELDS.every((name) => ['', 'lifecycle'].includes(ask(name).value) && !ask(name).error)
+  return (
+    <details class="more-fields" open={!isPlain}>
+      <summary>
+        <h2>Sender and kind</h2>
+      </summary>
+      <Field {...ask('mail.fromName')} label="Sender's name" hint="Left empty, the app's." optional />
+      <Select
+        {...ask('mail.fromEmail')}
+        label="Sender's address"
+        hint={
+          <>
+            Owners add addresses on <a href={pathOf(appId, 'sender')}>Sender</a>.
+          </>
+        }
+        options={optionsOf(senders, ask('mail.fromEmail').value)}
+      />
+      <Field {...ask('mail.replyTo')} label="Replies go to" kind="email" optional />
+      <Select {...ask('mail.category')} label="Kind of mail" options={CATEGORIES} />
+      <Select
+        {...ask('ifUnconfirmed')}
+        label="If nobody can say whether it went out"
+        hint="A mail server may go away at the very moment of taking a mail."
+        options={UNCONFIRMED}
+      />
+    </details>
+  )
+}

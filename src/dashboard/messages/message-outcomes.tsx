@@ -1,0 +1,59 @@
+/** @jsxImportSource preact */
+import { useContext } from 'preact/hooks'
+import { explainRehearsal } from '../../deliveries/explanations.ts'
+import type { MessageContent } from '../../messages/messages.ts'
+import type { RehearsalLine } from '../../deliveries/rehearsals/index.ts'
+import { SentText } from '../ui/text.tsx'
+import { Zone } from '../ui/time.tsx'
+
+const OUTCOMES: Record<string, string> = {
+  send: 'Would have been written to',
+  waiting: 'Would wait still',
+  joined: 'Joined an email that was waiting',
+  again: 'Had one waiting, or had got it',
+  gave_up: 'Could not be sent in time',
+  not_away: 'Were there',
+  seen: 'Had opened the results',
+  not_seen: 'Had not opened the results',
+  never_reported: 'Your pages had not reported them',
+  no_page: 'What started it named no page of yours',
+  done: 'Had done what stops it',
+  not_done: 'Had not done what it asks for',
+  tag: 'The tag did not fit',
+  field: 'The field did not fit',
+  status: 'The status did not fit',
+  missing_value: 'A value of the mail was missing',
+  broken_template: 'The mail could not be written',
+  unsubscribed: 'Had unsubscribed',
+  bounced: 'Their address takes no mail',
+  complained: 'Had complained',
+}
+
+/** What came of a rehearsal for some, as a heading. */
+export const sayOutcome = (outcome: string): string =>
+  (Object.hasOwn(OUTCOMES, outcome) && OUTCOMES[outcome]) || outcome
+
+/** Why one line came out as it did: the sentence that answers, and behind it all that was looked at. */
+export function Why({ line, content }: { line: RehearsalLine; content: MessageContent }) {
+  const person = { firstName: null, email: line.email }
+  const { why, rules } = explainRehearsal(line, { person, content, zone: useContext(Zone) })
+  return (
+    <>
+      <SentText>{why}</SentText>
+      {rules.length > 0 && (
+        <details>
+          <summary class="hint small">{rules.length === 1 ? 'The rule' : `All ${rules.length} rules`}</summary>
+          <ul class="verdicts">
+            {rules.map(({ sentence, verdict, isToday, isEstimated }, index) => (
+              <li key={index} class={verdict}>
+                <SentText>{sentence}</SentText>
+                {isToday && <span class="hint"> By what is known of them today.</span>}
+                {isEstimated && <span class="hint"> By page views alone.</span>}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  )
+}

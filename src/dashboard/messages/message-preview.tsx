@@ -1,0 +1,150 @@
+/** @jsxImportSource preact */
+import { render } from 'preact-render-to-string'
+import type { Preview, SampleChoice } from '../../messages/message-preview.ts'
+import { pathOf } from '../layout/frame.tsx'
+import type { MailFrames } from '../deliveries/mail-frames.ts'
+import { Properties } from './message-mail.tsx'
+import { SAYS } from './message-status.tsx'
+import { Button } from '../ui/button.tsx'
+import { Select } from '../ui/choice.tsx'
+import { MailPreview, type ShownMail } from '../ui/mail-preview.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { SentText } from '../ui/text.tsx'
+import { formatAge } from '../ui/time.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** A preview as a page shows it: `mail` null where none can be made. */
+export type ShownPreview = { preview: Preview; mail: ShownMail | null }
+
+/** Keeps the laid out mail for the frames that will ask for it. */
+export function showPreview(frames: MailFrames, { app }: Viewer, preview: Preview): ShownPreview {
+  const { mail, from } = preview
+  if (!('html' in mail)) return { preview, mail: null }
+  const src = `/apps/${app.publicId}/mail-frames/${frames.keep(app.id, mail.html)}`
+  const shownFrom =
+    from === null ? 'Nobody yet' : [from.name, `<${from.address}>`].filter((one) => one !== '').join(' ')
+  return { preview, mail: { from: shownFrom, subject: mail.subject, text: mail.text, src } }
+}
+
+type PreviewProps = ShownPreview & { viewer: Viewer; path: string; view: string; now: number }
+
+/** The mail beside the fields it is made of. islands/message.ts keeps it up with what is typed. */
+export const PreviewSection = ({ viewer, path, view, now, preview, mail }: PreviewProps) => (
+  <section id="preview" data-preview={`${path}/preview`}>
+    <h2>Preview</h2>
+    <div class="beside add" id="preview-sample">
+      <SampleSelect preview={preview} now={now} />
+      <Button name="do" value="preview" formaction={`${path}#preview`}>
+        Preview
+      </Button>
+    </div>
+    <div id="preview-said" role="status">
+      <Said viewer={viewer} preview={preview} />
+    </div>
+    <MailPreview name="view" selected={view} mail={mail} />
+  </section>
+)
+
+/** `says`: what the message does as it is typed; null while it is not whole. */
+type Typed = { viewer: Viewer; says: string | null; now: number }
+
+/** What islands/message.ts puts in place of what is there: HTML by the id of its place, and the mail. */
+export const previewParts = ({ viewer, preview, mail, says, now }: ShownPreview & Typed) => ({
+  places: {
+    ...(says === null ? {} : { [SAYS]: render(<>{says}</>) }),
+    'preview-said': render(<Said viewer={viewer} preview={preview} />),
+    sample: render(<SampleOptions preview={preview} now={now} />),
+    properties: render(<Properties names={preview.properties} />),
+    'property-names': render(<NameOptions names={preview.properties} />),
+  },
+  mail: mail && {
+    from: render(<SentText>{mail.from}</SentText>),
+    subject: render(<SentText>{mail.subject}</SentText>),
+    text: mail.text,
+    src: mail.src,
+  },
+})
+
+export const NameOptions = ({ names }: { names: string[] }) => (
+  <>
+    {names.map((name) => (
+      <option key={name} value={name} />
+    ))}
+  </>
+)
+
+const SampleSelect = ({ preview, now }: { preview: Preview; now: number }) => (
+  <Select name="sample" label="As it would reach" value={preview.sample?.id ?? ''} options={optionsOf(preview, now)} />
+)
+
+const SampleOptions = ({ preview, now }: { preview: Preview; now: number }) => (
+  <>
+    {optionsOf(preview, now).map(({ value, label }) => (
+      <option key={value} value={value} selected={value === (preview.sample?.id ?? '')}>
+        {label}
+      </option>
+    ))}
+  </>
+)
+
+const optionsOf = ({ choices }: Preview, now: number) => [
+  ...(choices.some(({ isMadeUp }) => !isMadeUp) ? [] : [{ value: '', label: MADE_UP_NAME }]),
+  ...choices.map((choice) => ({ value: choice.id, label: sayChoice(choice, now) })),
+]
+
+const MADE_UP_NAME = 'Ada Lovelace, made up'
+
+function sayChoice({ contact, event, joined, isMadeUp }: SampleChoice, now: number): string {
+  const events = joined.length === 0 ? '' : `, ${joined.length + 1} events`
+  if (isMadeUp) return MADE_UP_NAME + events
+  return event ? `${contact.email}, ${formatAge(event.receivedAt, now)}${events}` : contact.email
+}
+
+const MADE_UP_SEVERAL = 'Somebody made up, with several events in one email.'
+const MADE_UP = 'Nobody has started it yet, so this is for somebody made up, with made-up values.'
+
+function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: Preview }) {
+  return (
+    <>
+      {!sample && <p class="hint">{MADE_UP}</p>}
+      {sample?.isMadeUp && <p class="hint">{MADE_UP_SEVERAL}</p>}
+      {'missing' in mail &&
+        (mail.missing === 'subject' ? (
+          <p class="hint">The mail is shown here once it has a subject and a text.</p>
+        ) : (
+          <Notice kind="caution">{sayMissing(mail.missing)}</Notice>
+        ))}
+      {'broken' in mail && <Notice kind="caution">{`This cannot be filled in: ${mail.broken}.`}</Notice>}
+      {'refusedLinks' in mail && mail.refusedLinks.length > 0 && (
+        <RefusedLinks
+          viewer={viewer}
+          links={mail.refusedLinks}
+          isMadeUp={sample === null || sample.isMadeUp === true}
+        />
+      )}
+    </>
+  )
+}
+
+type RefusedProps = { viewer: Viewer; links: string[]; isMadeUp: boolean }
+
+/** An address that we made up is not what is amiss. */
+const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
+  const domains = <a href={pathOf(viewer.app.publicId, 'settings')}>own domains</a>
+  return isMadeUp && viewer.app.hosts.length === 0 ? (
+    <Notice kind="caution">
+      This app has no {domains} yet, and a mail links to what came with an event on those only. What should lead there
+      leads nowhere.
+    </Notice>
+  ) : (
+    <Notice kind="caution">
+      The mail carries no link to <SentText most={300}>{links.map((link) => `“${link}”`).join(', ')}</SentText>. A link
+      is a whole address that begins with https://. Where a value has a part in it, it has to lead to this app's{' '}
+      {domains}, and a value that is not all of it counts as one word. What should lead there leads to the home page, or
+      nowhere.
+    </Notice>
+  )
+}
+
+const sayMissing = (name: string): string =>
+  `${name} has neither a value nor a fallback for this person, who would be skipped. Give it one: {{ ${name} | default: "..." }}.`

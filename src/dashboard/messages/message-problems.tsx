@@ -1,0 +1,85 @@
+/** @jsxImportSource preact */
+import type { LiveCheck, LiveWarning } from '../../messages/message-checks.ts'
+import type { FieldError } from '../../core/refusals.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { EDITOR } from './message-editor.tsx'
+import { Button } from '../ui/button.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { Ticked } from '../ui/text.tsx'
+
+/** What islands/message.ts replaces when the message was checked again. */
+export const FINDINGS = 'findings'
+
+type FindingsProps = {
+  appId: string
+  /** what is wrong with what was sent; nothing of it was saved */
+  errors?: FieldError[]
+  /** null where it was not checked */
+  check: LiveCheck | null
+  isLive: boolean
+  isEditor: boolean
+}
+
+/** What keeps a message from being saved or from going live, and the emails that would not be sent. */
+export const Findings = ({ appId, errors = [], check, isLive, isEditor }: FindingsProps) => (
+  <>
+    {errors.length > 0 && (
+      <Notice kind="error">
+        <p>Nothing was saved. Fix these first:</p>
+        <ProblemList problems={errors} appId={appId} />
+      </Notice>
+    )}
+    {check && errors.length === 0 && check.problems.length > 0 && (
+      <Notice kind="caution">
+        <p>{isLive ? 'Fix this before you save:' : 'Fix this before you go live:'}</p>
+        <ProblemList problems={check.problems} appId={appId} />
+      </Notice>
+    )}
+    {check && check.warnings.length > 0 && (
+      <Notice kind="caution">
+        <p>Some emails won't be sent:</p>
+        <Warnings warnings={check.warnings} isEditor={isEditor} />
+      </Notice>
+    )}
+    {check && check.tried.tried < check.tried.of && (
+      <p class="hint">{`Checked on ${check.tried.tried} of the last ${check.tried.of} ${check.tried.what}. The rest would take too long.`}</p>
+    )}
+  </>
+)
+
+/** Each leads to where it is fixed. */
+const ProblemList = ({ problems, appId }: { problems: FieldError[]; appId: string }) => (
+  <ul class="problems">
+    {problems.map(({ field, code, message }) => (
+      <li key={field + message}>
+        <a href={code === 'no_sender' ? pathOf(appId, 'sender') : `#${encodeURIComponent(field)}`}>
+          <Ticked>{message}</Ticked>
+        </a>
+      </li>
+    ))}
+  </ul>
+)
+
+/** Puts a fallback into a field; its value names the field and the text that is replaced. */
+export const FALLBACK = 'fallback'
+
+const Warnings = ({ warnings, isEditor }: { warnings: LiveWarning[]; isEditor: boolean }) => (
+  <ul class="problems">
+    {warnings.map(({ field, message, replace }) => (
+      <li key={field + message}>
+        <a href={`#${encodeURIComponent(field)}`}>
+          <Ticked>{message}</Ticked>
+        </a>
+        {replace && isEditor && (
+          <Button name="do" value={`${FALLBACK} ${field} ${replace.from}`} form={EDITOR}>
+            Add this fallback
+          </Button>
+        )}
+      </li>
+    ))}
+  </ul>
+)
+
+/** What is wrong with each field, by its name; the first of several. */
+export const faultsOf = (problems: FieldError[]): Record<string, string> =>
+  Object.fromEntries(problems.toReversed().map(({ field, message }) => [field, message]))

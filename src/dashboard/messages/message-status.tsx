@@ -1,0 +1,190 @@
+/** @jsxImportSource preact */
+import { hasRole } from '../../accounts/members.ts'
+import { sayMessage } from '../../messages/message-words.ts'
+import { mayDelete, type MessageCounts, type MessageRow, type MessageStatus } from '../../messages/messages.ts'
+import type { LiveCheck } from '../../messages/message-checks.ts'
+import type { FieldError } from '../../core/refusals.ts'
+import { SENDER_PROBLEMS } from '../../accounts/senders.ts'
+import { deliveriesPath, STATE_GROUPS, type StateGroup } from '../deliveries/delivery-words.tsx'
+import { pathOf } from '../layout/frame.tsx'
+import { EDITOR, type EditorProps } from './message-editor.tsx'
+import { Button, ButtonLink } from '../ui/button.tsx'
+import { Badge, type Mood } from '../ui/badge.tsx'
+import { formatCount } from '../ui/chart.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Ticked } from '../ui/text.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+const STATUSES: Record<MessageStatus, { word: string; mood: Mood }> = {
+  draft: { word: 'Draft', mood: 'quiet' },
+  live: { word: 'Live', mood: 'good' },
+  paused: { word: 'Paused', mood: 'caution' },
+}
+
+export const MessageBadge = ({ status }: { status: MessageStatus }) => (
+  <Badge mood={STATUSES[status].mood}>{STATUSES[status].word}</Badge>
+)
+
+/** Those that left, whatever became of them. */
+export const countSent = (counts: MessageCounts): number => countIn(counts, 'left')
+
+/** Those that wait for their time, also for the time after a limit. */
+export const countWaiting = (counts: MessageCounts): number => countIn(counts, 'pending')
+
+/** How many are in one of several states that a page takes together. */
+export const countIn = (counts: MessageCounts, group: StateGroup): number =>
+  STATE_GROUPS[group].states.reduce((sum, state) => sum + counts[state], 0)
+
+/** How things stand, in one sentence. */
+export function sayState(message: MessageRow | null, counts: MessageCounts | null) {
+  if (!message || !counts) return 'Not saved yet. It begins as a draft, and a draft writes to nobody.'
+  return (
+    <span class="with-badge">
+      <MessageBadge status={message.status} />
+      {message.status === 'draft'
+        ? 'It writes to nobody yet.'
+        : `Version ${message.version}. ${sayWaiting(countWaiting(counts))}, ${saySent(countSent(counts), counts.kept)}.`}
+    </span>
+  )
+}
+
+const sayWaiting = (count: number): string =>
+  count === 0 ? 'Nothing waits' : `${formatCount(count)} ${count === 1 ? 'waits' : 'wait'}`
+const saySent = (sent: number, kept: number): string => {
+  const was = (count: number): string => `${formatCount(count)} ${count === 1 ? 'was' : 'were'}`
+  const said = sent === 0 ? 'nothing was sent yet' : `${was(sent)} sent`
+  return kept === 0 ? said : `${said}, ${was(kept)} kept in the outbox`
+}
+
+/** Saving comes first, so that Enter in a field saves. */
+export function HeadActions({ viewer, message, counts, isCapturing, check }: EditorProps) {
+  const isLive = message?.status === 'live'
+  return (
+    <div class="buttons">
+      <Button kind={message && !isLive ? 'plain' : 'primary'} name="do" value="save" form={EDITOR}>
+        {message ? 'Save' : 'Save as a draft'}
+      </Button>
+      {message &&
+        (isLive ? (
+          <PauseDialog counts={counts} />
+        ) : (
+          <LiveDialog viewer={viewer} message={message} counts={counts} isCapturing={isCapturing} check={check} />
+        ))}
+    </div>
+  )
+}
+
+/** What a message does, in one sentence; islands/message.ts keeps it up with what is typed. */
+export const SAYS = 'go-live-says'
+
+type LiveProps = Pick<EditorProps, 'viewer' | 'counts' | 'isCapturing' | 'check'> & { message: MessageRow }
+
+/** It can always be tried: what was typed since the page was made may have mended what is listed here. */
+const LiveDialog = ({ viewer, message, counts, isCapturing, check }: LiveProps) => (
+  <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
+    <p id={SAYS}>{sayMessage(message.content)}</p>
+    <div id={LIVE_FINDINGS}>
+      <LiveFindings viewer={viewer} check={check} />
+    </div>
+    <p class="hint">
+      {counts && countWaiting(counts) > 0
+        ? `The ${formatCount(countWaiting(counts))} that wait are sent when they come due, if their rules still hold.`
+        : 'It begins with what comes from now on: nobody is written to about the past.'}{' '}
+      What you changed here is saved with it.
+    </p>
+    {isCapturing && (
+      <p class="hint">
+        No mail server is set yet, so nothing leaves: every mail is kept in the outbox. To its person a kept mail counts
+        as sent; it can be sent from there as soon as there is a mail server.
+      </p>
+    )}
+    <div class="act">
+      <Button kind="primary" name="do" value="live" form={EDITOR}>
+        Go live
+      </Button>
+    </div>
+  </Dialog>
+)
+
+/** The place of LiveFindings, for islands/message.ts. */
+export const LIVE_FINDINGS = 'go-live-findings'
+
+/** What would be refused, and which emails would not be sent. */
+export const LiveFindings = ({ viewer, check }: { viewer: Viewer; check: LiveCheck | null }) =>
+  check && (
+    <>
+      {check.problems.length > 0 && <p>Fix this first:</p>}
+      {check.problems.length > 0 && <Sentences of={check.problems} />}
+      {check.problems.some(({ code }) => SENDER_PROBLEMS.some((one) => one === code)) && (
+        <p>
+          <a href={pathOf(viewer.app.publicId, 'sender')}>Open Sender</a>
+        </p>
+      )}
+      {check.warnings.length > 0 && <p>Some emails won't be sent:</p>}
+      {check.warnings.length > 0 && <Sentences of={check.warnings} />}
+    </>
+  )
+
+const Sentences = ({ of: findings }: { of: FieldError[] }) => (
+  <ul class="problems">
+    {findings.map(({ field, message }) => (
+      <li key={field + message}>
+        <Ticked>{message}</Ticked>
+      </li>
+    ))}
+  </ul>
+)
+
+const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
+  <Dialog id="pause" opener="Pause" title="Pause this message?">
+    <p>
+      {counts && countWaiting(counts) > 0
+        ? `Nobody is written to until it is live again. Of the ${formatCount(countWaiting(counts))} that wait, those that come due before are skipped.`
+        : 'Nobody is written to until it is live again.'}
+    </p>
+    <div class="act">
+      <Button kind="primary" name="do" value="paused" form={EDITOR}>
+        Pause
+      </Button>
+    </div>
+  </Dialog>
+)
+
+/** What became of the message until now, and the way back. */
+export const StatusSection = ({ message, counts, path, viewer }: EditorProps & { message: MessageRow }) => (
+  <section>
+    <h2>Version {message.version}</h2>
+    <p class="hint">
+      {message.status === 'draft'
+        ? 'A draft is written over until it has gone live.'
+        : 'Saving a change makes a new version. What waits already keeps the one it started with.'}
+    </p>
+    <div class="buttons">
+      <ButtonLink href={`${path}/versions`}>See what changed</ButtonLink>
+      <ButtonLink href={deliveriesPath(viewer.app.publicId, message)}>See its deliveries</ButtonLink>
+      {message.status === 'paused' && hasRole(viewer.member.role, 'editor') && (
+        <Button name="do" value="draft" form={EDITOR}>
+          Make it a draft again
+        </Button>
+      )}
+      {counts && mayDelete(message, counts) && hasRole(viewer.member.role, 'editor') && (
+        <DeleteDialog message={message} />
+      )}
+    </div>
+  </section>
+)
+
+/** It was never started, so nothing that tells of a person goes with it. */
+const DeleteDialog = ({ message: { name, version } }: { message: MessageRow }) => (
+  <Dialog id="delete" opener="Delete" kind="danger" title={`Delete “${name}”?`}>
+    <p>
+      {version === 1 ? 'Its mail and its rules are' : `Its mail, its rules and all ${version} versions are`} gone for
+      good. It was never started for anybody, so no delivery goes with it.
+    </p>
+    <div class="act">
+      <Button kind="danger" name="do" value="delete" form={EDITOR}>
+        Delete this message
+      </Button>
+    </div>
+  </Dialog>
+)

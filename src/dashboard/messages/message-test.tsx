@@ -1,0 +1,67 @@
+/** @jsxImportSource preact */
+import { hasRole } from '../../accounts/members.ts'
+import { describeReply, sayReason } from '../../deliveries/reason-words.ts'
+import { describeTemplateFault } from '../../messages/template-faults.ts'
+import type { TestResult } from '../../mail/mailer.ts'
+import type { EditorProps } from './message-editor.tsx'
+import { Button } from '../ui/button.tsx'
+import { Select } from '../ui/choice.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { Ticked } from '../ui/text.tsx'
+
+/** What came of a test mail to a member. */
+export type TestOutcome = { to: string; result: TestResult }
+
+/** A mail to look at where it will be read; to members only, because nobody else asked for one. */
+export const TestSection = ({ viewer, members, fields, path, test }: EditorProps) =>
+  hasRole(viewer.member.role, 'editor') && (
+    <section id="test" data-part>
+      <h2>Test mail</h2>
+      <div class="beside add">
+        <Select
+          name="to"
+          label="To a member"
+          value={fields.to ?? viewer.member.email}
+          options={members.map((email) => ({ value: email, label: email }))}
+        />
+        <Button name="do" value="test" formaction={`${path}#test`}>
+          Send a test
+        </Button>
+      </div>
+      <div role="status">{test && <Told {...test} />}</div>
+    </section>
+  )
+
+function Told({ to, result }: TestOutcome) {
+  if (!('is' in result)) {
+    return (
+      <Notice kind="error">
+        Nothing was sent. <Ticked>{describeTemplateFault(result)}</Ticked>
+      </Notice>
+    )
+  }
+  if (result.is === 'sent') return <Notice kind="done">{`It was handed over for ${to}.`}</Notice>
+  if ('reason' in result) {
+    const why = result.detail ?? sayReason(result.reason, to, 'failed')
+    return result.is === 'unknown' ? (
+      <Notice kind="caution">{`Nobody knows whether ${to} gets it. ${why}`}</Notice>
+    ) : (
+      <Notice kind="error">
+        {`Nothing was sent. ${why}${result.reply === undefined ? '' : ` ${describeReply(result.reply)}`}`}
+      </Notice>
+    )
+  }
+  return (
+    <>
+      <Notice kind="info">
+        Nothing leaves this installation, because no mail server is set. This is what would have been sent to {to}.
+      </Notice>
+      <details>
+        <summary>The mail as it was written out</summary>
+        <pre class="written-out" tabindex={0} role="region" aria-label="The mail as it was written out">
+          {result.raw}
+        </pre>
+      </details>
+    </>
+  )
+}

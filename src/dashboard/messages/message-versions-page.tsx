@@ -1,0 +1,72 @@
+/** @jsxImportSource preact */
+import { diffVersions } from '../../messages/message-versions.ts'
+import type { MessageContent, MessageRow } from '../../messages/messages.ts'
+import { Frame } from '../layout/frame.tsx'
+import { messagePath } from './messages-page.tsx'
+import { ButtonLink } from '../ui/button.tsx'
+import { Diff } from '../ui/diff.tsx'
+import { type Column, Pager, Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+type Version = { version: number; createdAt: number }
+
+type VersionsProps = {
+  viewer: Viewer
+  message: MessageRow
+  /** newest first */
+  versions: Version[]
+  /** the one that is shown, and the one before it */
+  shown: { version: number; content: MessageContent; before: MessageContent | null }
+  older: string | null
+  newest: string | null
+  now: number
+}
+
+/** Every version of a message, and what each changed. */
+export function VersionsPage(props: VersionsProps) {
+  const { viewer, message, versions, now } = props
+  const { version, content, before } = props.shown
+  return (
+    <Frame
+      viewer={viewer}
+      page="messages"
+      title={message.name}
+      tabTitle={`Versions of ${message.name}`}
+      state={message.version === 1 ? 'It has one version.' : `It has ${message.version} versions.`}
+      action={<ButtonLink href={messagePath(viewer.app.publicId, message.id)}>Back to the message</ButtonLink>}
+    >
+      <div class="columns beside-names">
+        <section>
+          <h2>{before ? `What version ${version} changed` : `What version ${version} says`}</h2>
+          <Diff label={`Version ${version}`} lines={diffVersions(before, content)} />
+        </section>
+        <section>
+          <h2>Versions</h2>
+          <Table
+            label="Versions, the newest first"
+            columns={columnsOf(props, now)}
+            rows={versions}
+            idOf={({ version }) => String(version)}
+          />
+          <Pager newest={props.newest ?? undefined} older={props.older ?? undefined} />
+        </section>
+      </div>
+    </Frame>
+  )
+}
+
+const columnsOf = ({ viewer, message, shown }: VersionsProps, now: number): Column<Version>[] => [
+  {
+    name: 'Version',
+    cell: ({ version }) => (
+      <a
+        href={`${messagePath(viewer.app.publicId, message.id)}/versions?version=${version}`}
+        aria-current={version === shown.version ? 'true' : undefined}
+      >
+        {`Version ${version}`}
+      </a>
+    ),
+  },
+  { name: 'Made', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+]

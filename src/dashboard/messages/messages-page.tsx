@@ -1,0 +1,112 @@
+/** @jsxImportSource preact */
+import { hasRole } from '../../accounts/members.ts'
+import { sayTrigger, sayWait } from '../../messages/message-words.ts'
+import type { MessageCounts, MessageRow } from '../../messages/messages.ts'
+import { deliveriesPath, type StateFilter } from '../deliveries/delivery-words.tsx'
+import { publicId } from '../../core/public-ids.ts'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
+import { countIn, countSent, countWaiting, MessageBadge } from './message-status.tsx'
+import { ButtonLink } from '../ui/button.tsx'
+import { formatCount } from '../ui/chart.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { SentText } from '../ui/text.tsx'
+import { None } from '../people/tags.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+type Row = MessageRow & { counts: MessageCounts }
+type MessagesProps = { viewer: Viewer; mail: MailState; messages: Row[] }
+
+export const messagePath = (appId: string, id: number): string => `${pathOf(appId, 'messages')}/${publicId('msg', id)}`
+
+/** All messages of an app with what each achieved. */
+export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
+  const isEditor = hasRole(viewer.member.role, 'editor')
+  const write = (
+    <ButtonLink kind="primary" href={`${pathOf(viewer.app.publicId, 'messages')}/new`}>
+      New message
+    </ButtonLink>
+  )
+  return (
+    <Frame
+      viewer={viewer}
+      page="messages"
+      title="Messages"
+      state={sayHowMany(messages)}
+      action={isEditor && messages.length > 0 ? write : undefined}
+    >
+      <MailNotices viewer={viewer} state={mail} />
+      {messages.length === 0 ? (
+        <EmptyState title="No messages" next={isEditor ? write : undefined}>
+          A message is written once, and sent when an event calls for it to somebody who is not there to see it.
+        </EmptyState>
+      ) : (
+        <Table
+          label="Messages, in the order in which they were made"
+          columns={columnsOf(viewer, messages)}
+          rows={messages}
+          idOf={({ id }) => String(id)}
+        />
+      )}
+    </Frame>
+  )
+}
+
+function sayHowMany(messages: Row[]): string {
+  const live = messages.filter(({ status }) => status === 'live').length
+  if (live === 0) return 'None is live: nobody is written to.'
+  return live === 1
+    ? 'One is live, and writes to people by itself.'
+    : `${live} are live, and write to people by themselves.`
+}
+
+/** What was kept has a column where there is any. */
+const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
+  {
+    name: 'Message',
+    cell: ({ id, name, content }) => (
+      <a class="person" href={messagePath(viewer.app.publicId, id)}>
+        <b>
+          <SentText>{name}</SentText>
+        </b>
+        <span class="hint">{`${sayStart(sayTrigger(content.trigger))}, ${sayWait(content.wait)}`}</span>
+      </a>
+    ),
+  },
+  { name: 'State', cell: ({ status }) => <MessageBadge status={status} /> },
+  numberOf(viewer, 'Waiting', { count: countWaiting, state: 'pending' }),
+  numberOf(viewer, 'Sent', { count: countSent, state: 'left' }),
+  ...(messages.some(({ counts }) => counts.kept > 0)
+    ? [numberOf(viewer, 'Kept', { count: ({ kept }) => kept, state: 'kept' })]
+    : []),
+  numberOf(viewer, 'Came back', { count: ({ cameBack }) => cameBack, of: countSent }),
+  numberOf(viewer, 'Opened the result', { count: ({ opened }) => opened, of: countSent }),
+  numberOf(viewer, 'Not sent', { count: ({ skipped }) => skipped, state: 'skipped' }),
+  numberOf(viewer, 'Went wrong', { count: (counts) => countIn(counts, 'amiss'), state: 'amiss' }),
+]
+
+const sayStart = (text: string): string => `When ${text}`
+
+/** `of`: those of whom it is a part; `state`: how deliveries are that it leads to. */
+type Counted = {
+  count(counts: MessageCounts): number
+  of?(counts: MessageCounts): number
+  state?: StateFilter
+}
+
+const numberOf = (viewer: Viewer, name: string, { count, of, state }: Counted): Column<Row> => ({
+  name,
+  isNumber: true,
+  cell: ({ id, counts }) => {
+    const [number, whole] = [count(counts), of?.(counts) ?? 0]
+    if (number === 0) return <None />
+    const text = formatCount(number)
+    return (
+      <>
+        {state ? <a href={deliveriesPath(viewer.app.publicId, { id, state })}>{text}</a> : text}
+        {whole > 0 && <span class="hint">{` ${Math.round((number * 100) / whole)} %`}</span>}
+      </>
+    )
+  },
+})

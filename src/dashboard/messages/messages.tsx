@@ -1,0 +1,151 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { render } from 'preact-render-to-string'
+import { hasRole } from '../../accounts/members.ts'
+import { readMessage } from '../../messages/message-input.ts'
+import { sayMessage } from '../../messages/message-words.ts'
+import { listMessages, type MessageRow } from '../../messages/messages.ts'
+import { readPublicId } from '../../core/public-ids.ts'
+import { pageAnswer } from '../layout/answers.ts'
+import { type PageParts, refuseRole, showPage, takeForm } from '../layout/door.tsx'
+import { readMailState } from '../deliveries/mail-state.ts'
+import { createMailFrames, mailAnswer, type MailFrames } from '../deliveries/mail-frames.ts'
+import { takeEditor } from './message-actions.ts'
+import { answerEditor, checkFields, type Editing, previewFields } from './message-editing.tsx'
+import type { Fields } from './message-field-names.ts'
+import { EMPTY_FIELDS, readFields, writeFields } from './message-form.ts'
+import { previewParts } from './message-preview.tsx'
+import { faultsOf, Findings, FINDINGS } from './message-problems.tsx'
+import { LIVE_FINDINGS, LiveFindings } from './message-status.tsx'
+import { VersionsPage } from './message-versions-page.tsx'
+import { MessagesPage } from './messages-page.tsx'
+import { problemAnswer } from '../layout/problems.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** A mail of 50,000 characters, each of which a form may send as nine. */
+const EDITOR_BYTES = 512 * 1024
+const VERSIONS = 20
+const NEW = 'new'
+
+/** What is written, to whom and when: the list, and the editor of each (spec 1.5, 6). */
+export function messagesRoutes(parts: PageParts) {
+  const frames = createMailFrames()
+  return new Elysia()
+    .get('/apps/:app/messages', ({ request, params: { app } }) =>
+      showPage(parts, request, app, async (viewer) => {
+        const messages = await listMessages(parts.store, viewer.app)
+        return pageAnswer(
+          request,
+          200,
+          <MessagesPage viewer={viewer} mail={await readMailState(parts, viewer.app)} messages={messages} />,
+        )
+      }),
+    )
+    .get('/apps/:app/messages/:message', ({ request, params: { app, message } }) =>
+      showPage(parts, request, app, (viewer) => showEditor({ parts, frames, request, viewer }, message)),
+    )
+    .get('/apps/:app/messages/:message/versions', ({ request, params: { app, message } }) =>
+      showPage(parts, request, app, (viewer) => showVersions(parts, request, viewer, message)),
+    )
+    .get('/apps/:app/mail-frames/:frame', ({ request, params: { app, frame } }) =>
+      showPage(parts, request, app, (viewer) => mailAnswer(frames.find(viewer.app.id, frame))),
+    )
+    .use(editorForms(parts, frames))
+}
+
+/** Everybody may look at a preview and a rehearsal, and each action asks for its own role. */
+const editorForms = (parts: PageParts, frames: MailFrames) =>
+  new Elysia()
+    .post(
+      '/apps/:app/messages/:message',
+      ({ request, params: { app, message: id } }) =>
+        takeForm(parts, request, { appId: app, role: 'viewer', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
+          const message = await findMessage(parts, viewer, id)
+          if (message === 'unknown') return problemAnswer(request, 'message_unknown')
+          return takeEditor({ parts, frames, request, viewer, message }, form.fields)
+        }),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/messages/:message/preview',
+      ({ request, params: { app, message: id } }) =>
+        takeForm(parts, request, { appId: app, role: 'editor', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
+          const message = await findMessage(parts, viewer, id)
+          if (message === 'unknown') return problemAnswer(request, 'message_unknown')
+          const editing = { parts, frames, viewer, message }
+          const isChecked = form.text('check') !== ''
+          const shown = isChecked ? await checkTyped(editing, form.fields) : await previewTyped(editing, form.fields)
+          return Response.json(shown, { headers: { 'Cache-Control': 'no-store' } })
+        }),
+      { parse: 'none' },
+    )
+
+/** What is typed, for islands/message.ts. */
+type Typed = Pick<Editing, 'parts' | 'frames' | 'viewer' | 'message'>
+
+async function previewTyped({ parts, frames, viewer }: Typed, fields: Fields) {
+  const shown = await previewFields({ parts, frames, viewer }, fields)
+  const reading = readMessage({ ...readFields(fields), name: NEW })
+  const says = 'input' in reading ? sayMessage(reading.input.content) : null
+  return previewParts({ ...shown, viewer, says, now: parts.clock.now() })
+}
+
+async function checkTyped(about: Typed, fields: Fields) {
+  const check = await checkFields(about, fields)
+  const reading = readMessage(readFields(fields))
+  const errors = 'errors' in reading ? reading.errors : []
+  const isLive = about.message?.status === 'live'
+  return {
+    places: {
+      [FINDINGS]: render(<Findings appId={about.viewer.app.publicId} check={check} isLive={isLive} isEditor />),
+      [LIVE_FINDINGS]: render(<LiveFindings viewer={about.viewer} check={check} />),
+    },
+    faults: faultsOf([...errors, ...(check?.problems ?? [])]),
+  }
+}
+
+/** null for one that is not made yet. One of another app does not exist. */
+async function findMessage({ store }: PageParts, viewer: Viewer, id: string): Promise<MessageRow | null | 'unknown'> {
+  if (id === NEW) return null
+  const number = readPublicId('msg', id)
+  return (number === null ? null : await store.findMessage(viewer.app.id, number)) ?? 'unknown'
+}
+
+type Asking = { parts: PageParts; frames: MailFrames; request: Request; viewer: Viewer }
+
+async function showEditor(asking: Asking, id: string): Promise<Response> {
+  const { parts, request, viewer } = asking
+  const message = await findMessage(parts, viewer, id)
+  if (message === 'unknown') return problemAnswer(request, 'message_unknown')
+  if (message === null && !hasRole(viewer.member.role, 'editor')) return refuseRole(parts, request, viewer)
+  const fields = message ? { ...writeFields(message), basedOn: String(message.updatedAt) } : EMPTY_FIELDS
+  return answerEditor({ ...asking, message }, { fields })
+}
+
+async function showVersions(parts: PageParts, request: Request, viewer: Viewer, id: string): Promise<Response> {
+  const message = await findMessage(parts, viewer, id)
+  if (message === 'unknown' || message === null) return problemAnswer(request, 'message_unknown')
+  const asked = new URL(request.url).searchParams
+  const before = Number(asked.get('before')) || null
+  const found = await parts.store.listVersions(message.id, { before, limit: VERSIONS + 1 })
+  const versions = found.slice(0, VERSIONS)
+  const number = Number(asked.get('version')) || (versions[0]?.version ?? message.version)
+  const [shown, previous] = [
+    await parts.store.findVersion(message.id, number),
+    await parts.store.findVersion(message.id, number - 1),
+  ]
+  if (!shown) return problemAnswer(request, 'message_unknown')
+  const path = new URL(request.url).pathname
+  const page = (
+    <VersionsPage
+      viewer={viewer}
+      message={message}
+      versions={versions}
+      shown={{ version: number, content: shown.content, before: previous?.content ?? null }}
+      newest={before === null ? null : path}
+      older={found.length > VERSIONS ? `${path}?before=${versions.at(-1)?.version}` : null}
+      now={parts.clock.now()}
+    />
+  )
+  return pageAnswer(request, 200, page)
+}

@@ -1,0 +1,110 @@
+/** @jsxImportSource preact */
+import type { ContactRow } from '../../people/contacts.ts'
+import { personPath } from '../events/feed.tsx'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { Button, ButtonLink } from '../ui/button.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { Field } from '../ui/field.tsx'
+import { type Column, Pager, Table } from '../ui/table.tsx'
+import { SentText } from '../ui/text.tsx'
+import { Time } from '../ui/time.tsx'
+import { nameOfPerson, StatusBadge } from './person-words.tsx'
+import { None, Tags } from './tags.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** What was looked for, and why it was not found. */
+export type Search = { email: string; error?: string }
+
+type PeopleProps = {
+  viewer: Viewer
+  people: ContactRow[]
+  search: Search
+  isFirst: boolean
+  /** the cursor of the page after */
+  older: string | null
+  now: number
+}
+
+/** The people of an app, those who came last first. */
+export const PeoplePage = (props: PeopleProps) => (
+  <Frame
+    viewer={props.viewer}
+    page="people"
+    title="People"
+    state="Everybody your server or your pages have told about, the newest first."
+  >
+    {props.people.length === 0 && props.isFirst ? <Nobody {...props} /> : <PeopleList {...props} />}
+  </Frame>
+)
+
+function PeopleList({ viewer, people, search, isFirst, older, now }: PeopleProps) {
+  const path = pathOf(viewer.app.publicId, 'people')
+  return (
+    <>
+      <form class="search" method="post" action={path} role="search" novalidate>
+        <Field
+          name="email"
+          label="Find by email"
+          kind="email"
+          value={search.email}
+          error={search.error}
+          autocomplete="off"
+        />
+        <Button>Find</Button>
+      </form>
+      {people.length === 0 ? (
+        <EmptyState title="Nobody else">These were the first people of this app.</EmptyState>
+      ) : (
+        <Table
+          label="People, the newest first"
+          columns={columnsOf(viewer, now)}
+          rows={people}
+          idOf={({ id }) => String(id)}
+        />
+      )}
+      <Pager newest={isFirst ? undefined : path} older={older === null ? undefined : `${path}?before=${older}`} />
+    </>
+  )
+}
+
+const columnsOf = (viewer: Viewer, now: number): Column<ContactRow>[] => [
+  {
+    name: 'Person',
+    cell: (person) => (
+      <a class="person" href={personPath(viewer.app.publicId, person.id)}>
+        <b>
+          <SentText>{person.email}</SentText>
+        </b>
+        {nameOfPerson(person) !== '' && (
+          <span class="hint">
+            <SentText most={80}>{nameOfPerson(person)}</SentText>
+          </span>
+        )}
+      </a>
+    ),
+  },
+  { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  { name: 'Tags', cell: ({ tags }) => <Tags tags={tags ?? []} most={3} /> },
+  {
+    name: 'Last seen',
+    cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
+  },
+  {
+    name: 'Last event',
+    cell: ({ lastEventAt }) => (lastEventAt === null ? <None /> : <Time at={lastEventAt} now={now} />),
+  },
+  { name: 'Added', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+]
+
+const Nobody = ({ viewer }: PeopleProps) => (
+  <EmptyState
+    title="Nobody yet"
+    next={
+      <ButtonLink kind="primary" href={pathOf(viewer.app.publicId, 'activation')}>
+        Send the first event
+      </ButtonLink>
+    }
+  >
+    A person is added with the first event about them that says so, or by your server. None has come yet.
+  </EmptyState>
+)

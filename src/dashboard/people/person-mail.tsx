@@ -1,0 +1,41 @@
+/** @jsxImportSource preact */
+import type { MessageExplanation } from '../../deliveries/delivery-lists.ts'
+import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-words.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { SentText } from '../ui/text.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** For each message of the app, why this person did or did not get it (issue "Messages", Done when). */
+export const PersonMail = ({ viewer, messages }: { viewer: Viewer; messages: MessageExplanation[] }) =>
+  messages.length === 0 ? null : (
+    <section id="mail">
+      <h2>Mail to them</h2>
+      <ul class="told">
+        {messages.map((one) => (
+          <li key={one.message.id}>
+            <DeliveryLine viewer={viewer} {...one} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+
+type LineProps = { viewer: Viewer } & Pick<MessageExplanation, 'message' | 'delivery' | 'why'>
+
+/** What became of one message for one person, and why. */
+export const DeliveryLine = ({ viewer, message, delivery, why }: LineProps) => {
+  const name = <SentText most={80}>{message.name}</SentText>
+  return (
+    <>
+      <p class="with-badge">
+        {delivery ? <a href={deliveryPath(viewer.app.publicId, delivery.id)}>{name}</a> : <b>{name}</b>}
+        {delivery ? <DeliveryBadge delivery={delivery} /> : <Badge>{NOT_QUEUED[message.status]}</Badge>}
+      </p>
+      <p class="hint">
+        <SentText most={400}>{why}</SentText>
+      </p>
+    </>
+  )
+}
+
+const NOT_QUEUED = { draft: 'Draft', live: 'Never started', paused: 'Paused' } as const

@@ -1,0 +1,119 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { publicId, readPublicId } from '../../core/public-ids.ts'
+import { REFUSALS } from '../../core/refusals.ts'
+import {
+  addSuppression,
+  findSuppressed,
+  readSuppression,
+  removeSuppression,
+  type SuppressionText,
+} from '../../people/suppressions.ts'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { type PageParts, showPage, takeForm } from '../layout/door.tsx'
+import { flashCookie, withStillSending } from '../layout/flash.ts'
+import type { Form } from '../layout/forms.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { readMailState } from '../deliveries/mail-state.ts'
+import { type Asked, SuppressionsPage } from './suppressions-page.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+const PAGE_ROWS = 50
+
+/** Who is not written to; addresses are sent by POST only, for an address bar is no place for them. */
+export const suppressionsRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/apps/:app/suppressions', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => showSuppressions(parts, request, viewer)),
+    )
+    .post(
+      '/apps/:app/suppressions',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'viewer' }, (form, viewer) =>
+          lookUp(parts, request, viewer, form),
+        ),
+      { parse: 'none' },
+    )
+    .post('/apps/:app/suppressions/add', ({ request, params: { app } }) => takeChange(parts, request, app, true), {
+      parse: 'none',
+    })
+    .post('/apps/:app/suppressions/remove', ({ request, params: { app } }) => takeChange(parts, request, app, false), {
+      parse: 'none',
+    })
+
+const takeChange = (parts: PageParts, request: Request, appId: string, isAdding: boolean): Promise<Response> =>
+  takeForm(parts, request, { appId, role: 'editor' }, (form, viewer) =>
+    changeList(parts, request, viewer, { form, isAdding }),
+  )
+
+/** Of a line: when it was added and its hash, which has no dot. */
+function readCursor(text: string | null): { createdAt: number; emailHash: string } | null {
+  const [, createdAt, emailHash] = /^(\d{1,15})\.([\w-]{43})$/.exec(text ?? '') ?? []
+  return createdAt === undefined || emailHash === undefined ? null : { createdAt: Number(createdAt), emailHash }
+}
+
+async function showSuppressions(
+  parts: PageParts,
+  request: Request,
+  viewer: Viewer,
+  { status = 200, ...asked }: Asked & { status?: number } = {},
+): Promise<Response> {
+  const query = new URL(request.url).searchParams
+  const [before, beforePerson] = [readCursor(query.get('before')), readPublicId('con', query.get('people') ?? '')]
+  const found = await parts.store.listSuppressions(viewer.app.id, before, PAGE_ROWS + 1)
+  const lines = found.slice(0, PAGE_ROWS)
+  const last = found.length > PAGE_ROWS ? lines.at(-1) : undefined
+  const { people, next } = await parts.store.listRefusing(viewer.app.id, beforePerson, PAGE_ROWS)
+  const page = (
+    <SuppressionsPage
+      viewer={viewer}
+      mail={await readMailState(parts, viewer.app)}
+      asked={asked}
+      list={{ rows: lines, isFirst: before === null, older: last ? `${last.createdAt}.${last.emailHash}` : null }}
+      people={{ rows: people, isFirst: beforePerson === null, older: next === null ? null : publicId('con', next) }}
+      now={parts.clock.now()}
+    />
+  )
+  return pageAnswer(request, status, page)
+}
+
+async function lookUp(parts: PageParts, request: Request, viewer: Viewer, form: Form): Promise<Response> {
+  const email = form.text('email')
+  const found = await findSuppressed(parts, viewer.app, email)
+  if (found !== 'invalid') return showSuppressions(parts, request, viewer, { search: { email, found } })
+  const error = 'Give one whole email address.'
+  return showSuppressions(parts, request, viewer, { status: 400, search: { email, error } })
+}
+
+type Changing = { form: Form; isAdding: boolean }
+
+async function changeList(
+  parts: PageParts,
+  request: Request,
+  viewer: Viewer,
+  { form, isAdding }: Changing,
+): Promise<Response> {
+  const text: SuppressionText = {
+    email: form.text('email'),
+    why: form.text('why'),
+    reason: isAdding ? form.text('reason') : 'unsubscribed',
+  }
+  const reading = readSuppression(text)
+  const name = isAdding ? 'adding' : 'removing'
+  if ('errors' in reading) {
+    return showSuppressions(parts, request, viewer, { status: 400, [name]: { text, errors: reading.errors } })
+  }
+  const change = isAdding ? addSuppression : removeSuppression
+  const outcome = await change(parts, viewer.app, { input: reading.input, actor: viewer.member.id })
+  if (outcome === 'not_listed') {
+    const error = { field: 'email', code: 'invalid', message: 'This address is not on the list.' } as const
+    return showSuppressions(parts, request, viewer, { status: 400, [name]: { text, errors: [error] } })
+  }
+  if ('refusal' in outcome) {
+    const { status, message } = REFUSALS[outcome.refusal]
+    return showSuppressions(parts, request, viewer, { status, notice: message, [name]: { text, errors: [] } })
+  }
+  const codes =
+    'stillSending' in outcome ? withStillSending('address_suppressed', outcome) : (['address_freed'] as const)
+  return redirectAnswer(pathOf(viewer.app.publicId, 'suppressions'), [flashCookie(parts.baseUrl, ...codes)])
+}

@@ -1,0 +1,85 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { describeStillSending, type Ended } from '../../mail/mailer.ts'
+import type { Parts } from '../../core/parts.ts'
+import { REFUSALS } from '../../core/refusals.ts'
+import { findUnsubscribing, TEST_TOKEN, unsubscribe } from '../../people/unsubscribe.ts'
+import { pageAnswer } from '../layout/answers.ts'
+import { AppLayout } from '../layout/layout.tsx'
+import { Button } from '../ui/button.tsx'
+
+/**
+ * The link in every mail (messages.md, Unsubscribe; RFC 8058). Opening it changes nothing, because programs open links
+ * to look at them. The POST needs no cookie and no body, whoever sends it, acts at once and is never limited.
+ */
+export const unsubscribeRoutes = (parts: Parts) =>
+  new Elysia()
+    .get(`/u/${TEST_TOKEN}`, ({ request }) => pageAnswer(request, 200, <TestPage />))
+    .post(`/u/${TEST_TOKEN}`, ({ request }) => pageAnswer(request, 200, <TestPage />), { parse: 'none' })
+    .get('/u/:token', async ({ params, request }) => {
+      const found = await findUnsubscribing(parts, params.token)
+      return found ? pageAnswer(request, 200, <AskPage {...found} token={params.token} />) : unknownLink(request)
+    })
+    .post(
+      '/u/:token',
+      async ({ params, request }) => {
+        const found = await findUnsubscribing(parts, params.token)
+        if (!found) return unknownLink(request)
+        const outcome = await unsubscribe(parts, found.contactId)
+        if (!('refusal' in outcome)) return pageAnswer(request, 200, <DonePage {...found} {...outcome} />)
+        return pageAnswer(request, REFUSALS[outcome.refusal].status, <FailedPage {...found} token={params.token} />)
+      },
+      { parse: 'none' },
+    )
+
+type Found = { appName: string | null }
+
+const nameOf = ({ appName }: Found): string => appName ?? 'the sender'
+
+const Form = ({ token, children }: { token: string; children: string }) => (
+  <form method="post" action={`/u/${token}`}>
+    <Button kind="primary">{children}</Button>
+  </form>
+)
+
+const AskPage = ({ appName, token }: Found & { token: string }) => (
+  <AppLayout appName={appName} title="Unsubscribe" lead={`Do you want no more emails from ${nameOf({ appName })}?`}>
+    <Form token={token}>Unsubscribe</Form>
+  </AppLayout>
+)
+
+const DonePage = ({ appName, stillSending }: Found & Ended) => (
+  <AppLayout
+    appName={appName}
+    title="You are unsubscribed"
+    lead={`You will get no more emails like that one from ${nameOf({ appName })}. ${
+      stillSending === 0 ? 'There is nothing else to do.' : describeStillSending(stillSending)
+    }`}
+  />
+)
+
+const FailedPage = ({ appName, token }: Found & { token: string }) => (
+  <AppLayout appName={appName} title="This did not work" lead="You are not unsubscribed yet. Try again in a minute.">
+    <Form token={token}>Try again</Form>
+  </AppLayout>
+)
+
+/** A test mail is written for nobody in particular. */
+const TestPage = () => (
+  <AppLayout
+    appName={null}
+    title="This was a test mail"
+    lead="In a real one this link asks whether its reader wants no more emails. Nobody was unsubscribed."
+  />
+)
+
+const unknownLink = (request: Request): Response =>
+  pageAnswer(
+    request,
+    404,
+    <AppLayout
+      appName={null}
+      title="This link does not work"
+      lead="Perhaps it was cut off. Open it from the email again, or copy all of it."
+    />,
+  )

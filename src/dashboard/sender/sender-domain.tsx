@@ -1,0 +1,196 @@
+/** @jsxImportSource preact */
+import { hasRole } from '../../accounts/members.ts'
+import type { SenderProof } from '../../accounts/senders.ts'
+import { dkimRecord, readPublicKey } from '../../accounts/dkim.ts'
+import type { DnsRecord, SenderCheck } from '../../accounts/sender-checks.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { Badge, type Mood } from '../ui/badge.tsx'
+import { ActionForm, Button, ButtonLink } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { SentText } from '../ui/text.tsx'
+import { Value, Values } from '../ui/values.tsx'
+import type { About } from './sender-fields.tsx'
+import type { SenderProps } from './sender-page.tsx'
+
+/** A record as a name server's form asks for it. */
+const RecordValues = ({ id, record }: { id: string; record: DnsRecord }) => (
+  <Values>
+    <Value id={`${id}-name`} name={`Name (${record.type})`}>
+      {record.name}
+    </Value>
+    <Value id={`${id}-value`} name="Value">
+      {record.value}
+    </Value>
+  </Values>
+)
+
+const PROOFS: Record<SenderProof, string> = {
+  txt: 'Verified by its TXT record.',
+  dkim: 'Verified by the DKIM key of this app.',
+  operator: 'Bound to this account by the operator of this installation.',
+  existing: 'In use by this account before domains were verified.',
+}
+
+/** Domains that the account has to verify, because others send through the same mail server. */
+export const DomainsSection = ({ viewer, domains, isChecked }: SenderProps) => {
+  const needed = domains.filter(({ state }) => state !== 'not_needed')
+  const isOpen = needed.some(({ state }) => state === 'unverified')
+  return (
+    needed.length > 0 && (
+      <section id={DOMAINS}>
+        <h2>Domains</h2>
+        <p>
+          Several accounts send through the mail server of this installation, so each verifies the domains it sends
+          from.
+        </p>
+        {isChecked && isOpen && (
+          <Notice kind="caution">Not every record was found. It can take an hour until a new one is visible.</Notice>
+        )}
+        <ul class="told">
+          {needed.map(({ domain, state, proof, record }) => (
+            <li key={domain}>
+              <p class="with-badge">
+                <b>{domain}</b>
+                {state === 'verified' ? <Badge mood="good">Verified</Badge> : <Badge mood="bad">Not verified</Badge>}
+              </p>
+              <p class="hint">
+                {proof === null ? `Emails from ${domain} wait until this record is in its DNS.` : PROOFS[proof]}
+              </p>
+              {record && <RecordValues id={`domain-${domain}`} record={record} />}
+            </li>
+          ))}
+        </ul>
+        {isOpen && hasRole(viewer.member.role, 'editor') && (
+          <ActionForm action={`${pathOf(viewer.app.publicId, 'sender')}/domains#${DOMAINS}`}>Check now</ActionForm>
+        )}
+      </section>
+    )
+  )
+}
+
+const DOMAINS = 'domains'
+
+type DkimProps = SenderProps & { about: About; isOwner: boolean }
+
+/** The key that signs mails, and the record that proves it. */
+export const DkimSection = (props: DkimProps) => {
+  const { settings, isOwner } = props
+  return (
+    <section id="dkim">
+      <h2>Signature (DKIM)</h2>
+      <p>Receivers trust a mail that is signed by the domain it comes from. Many mail providers sign by themselves.</p>
+      <PublishedKey {...settings} />
+      <OtherDomain {...props} />
+      {isOwner && (settings.dkimKey === null ? <KeyForm {...props} /> : <ChangeKey {...props} />)}
+    </section>
+  )
+}
+
+/** Receivers that ask for DMARC compare the two domains, and take one below the other as the same. */
+const OtherDomain = ({ settings: { dkimDomain, dkimKey }, way: { from } }: DkimProps) => {
+  const sender = from?.address.split('@')[1]?.toLowerCase()
+  if (dkimKey === null || dkimDomain === null || sender === undefined) return null
+  const isAligned = sender === dkimDomain || sender.endsWith(`.${dkimDomain}`) || dkimDomain.endsWith(`.${sender}`)
+  return isAligned ? null : (
+    <Notice kind="caution">
+      Mails come from {sender} and are signed by {dkimDomain}, so the signature does not speak for them. Make a key pair
+      for {sender}.
+    </Notice>
+  )
+}
+
+const PublishedKey = ({ dkimDomain, dkimSelector, dkimKey }: SenderProps['settings']) => {
+  if (dkimKey === null || dkimDomain === null || dkimSelector === null) {
+    return <p class="hint">Mails are not signed by this installation.</p>
+  }
+  const publicKey = readPublicKey(dkimKey)
+  return publicKey === null ? (
+    <Notice kind="error">The key cannot be read, so no mail goes out. Make a new one.</Notice>
+  ) : (
+    <>
+      <p class="hint">Mails are signed. Publish this record at the name server of {dkimDomain}.</p>
+      <RecordValues id="dkim" record={dkimRecord({ domain: dkimDomain, selector: dkimSelector }, publicKey)} />
+    </>
+  )
+}
+
+/** A domain is offered that fits the sender's address. */
+const KeyForm = ({ viewer, settings, way, typed, about }: DkimProps) => (
+  <form method="post" action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`} novalidate>
+    <Field
+      {...about('dkimDomain')}
+      label="Domain"
+      value={typed?.dkim?.domain ?? settings.dkimDomain ?? way.from?.address.split('@')[1] ?? ''}
+      autocomplete="off"
+    />
+    <Field
+      {...about('dkimSelector')}
+      label="Selector"
+      hint="A name for this key, so that a domain may have several."
+      value={typed?.dkim?.selector ?? settings.dkimSelector ?? 'eventpost'}
+      autocomplete="off"
+    />
+    <Button>Make a key pair</Button>
+  </form>
+)
+
+/** Until the record is changed too, receivers see a signature that is wrong. */
+const ChangeKey = (props: DkimProps) => (
+  <div class="buttons">
+    <Dialog id="new-key" opener="Make a new key pair" title="Make a new key pair?">
+      <p>
+        It signs from the next mail on, and its record has to be published for that. Under another selector both keys
+        are good until all mails have arrived.
+      </p>
+      <KeyForm {...props} />
+    </Dialog>
+    <Dialog id="remove-key" opener="Remove the key" kind="danger" title="Remove the key?">
+      <p>Mails go out unsigned from then on, unless your mail provider signs them.</p>
+      <form method="post" action={`${pathOf(props.viewer.app.publicId, 'sender')}/dkim/remove`}>
+        <Button kind="danger">Remove the key</Button>
+      </form>
+    </Dialog>
+  </div>
+)
+
+const STATES: Record<SenderCheck['state'], { word: string; mood: Mood }> = {
+  good: { word: 'Good', mood: 'good' },
+  caution: { word: 'To do', mood: 'caution' },
+  bad: { word: 'Wrong', mood: 'bad' },
+  unasked: { word: 'No answer', mood: 'quiet' },
+}
+
+/** What the domain says of who may send for it, asked when a member wants to know. */
+export const ChecksSection = ({ viewer, way, checks }: SenderProps) => (
+  <section id="checks">
+    <h2>Records of the domain</h2>
+    <p>
+      SPF says who may send for a domain, DKIM proves who did, and DMARC what to do with the rest. Without them mails
+      land in the spam folder.
+    </p>
+    {checks && checks.length === 0 && <p class="hint">There is no sender yet, so there is no domain to ask about.</p>}
+    {checks && checks.length > 0 && (
+      <ul class="told">
+        {checks.map((check) => (
+          <li key={check.about}>
+            <p class="with-badge">
+              <b>{check.about}</b>
+              <Badge mood={STATES[check.state].mood}>{STATES[check.state].word}</Badge>
+            </p>
+            <p class="hint">
+              <SentText most={600}>{check.sentence}</SentText>
+            </p>
+            {check.record && <RecordValues id={`check-${check.about}`} record={check.record} />}
+          </li>
+        ))}
+      </ul>
+    )}
+    {way.from !== null && (
+      <ButtonLink href={`${pathOf(viewer.app.publicId, 'sender')}?check=1#checks`}>
+        {checks === null ? 'Check the records' : 'Check again'}
+      </ButtonLink>
+    )}
+  </section>
+)

@@ -1,0 +1,136 @@
+/** @jsxImportSource preact */
+import type { DkimText } from '../../accounts/dkim.ts'
+import type { RenderedMail, ServerCheck, Way } from '../../mail/mailer.ts'
+import { hasRole } from '../../accounts/members.ts'
+import type { FieldError, Refusal } from '../../core/refusals.ts'
+import type { DomainStatus } from '../../accounts/senders.ts'
+import type { SenderCheck } from '../../accounts/sender-checks.ts'
+import type { MailSettings, SenderText } from '../../accounts/sender-settings.ts'
+import { ChecksSection, DkimSection, DomainsSection } from './sender-domain.tsx'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
+import { ActionForm, Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { MailPreview } from '../ui/mail-preview.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { SentText } from '../ui/text.tsx'
+import { Value, Values } from '../ui/values.tsx'
+import { type About, SenderFields } from './sender-fields.tsx'
+import { ServerSection } from './sender-server.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** What was typed into one of the forms, and what is wrong with it. */
+export type Typed = { sender?: SenderText; dkim?: DkimText; errors: FieldError[] }
+
+export type SenderProps = {
+  viewer: Viewer
+  mail: MailState
+  way: Way
+  settings: MailSettings
+  input: SenderText
+  typed?: Typed
+  /** what could not be done */
+  notice?: string
+  /** a mail as it would look now; null where the sample cannot be written */
+  sample: RenderedMail | null
+  /** what came of trying the mail server, or why it was not tried; null where nobody asked */
+  serverCheck: ServerCheck | Refusal | null
+  /** what name servers said; null where they were not asked */
+  checks: SenderCheck[] | null
+  /** the domains of its addresses; `isChecked`: DNS was asked just now */
+  domains: DomainStatus[]
+  isChecked: boolean
+  baseUrl: string
+}
+
+/** Whom mails come from, how they look, how they leave, and whether the domain says so. */
+export function SenderPage(props: SenderProps) {
+  const { viewer, typed, input, notice } = props
+  const errors = typed?.errors ?? []
+  const isOwner = hasRole(viewer.member.role, 'owner')
+  const about: About = (name) => {
+    const error = errors.find(({ field }) => field === name)?.message
+    return { name, error, autofocus: errors[0]?.field === name, isLocked: !isOwner }
+  }
+  return (
+    <Frame viewer={viewer} page="sender" title="Sender" state={<State {...props} />}>
+      {notice && <Notice kind="error">{notice}</Notice>}
+      {errors.length > 0 && <Notice kind="error">Nothing was saved yet. Look at the marked fields again.</Notice>}
+      {!isOwner && <Notice kind="info">Only owners of the account change the sender.</Notice>}
+      <MailNotices viewer={viewer} state={props.mail} on="sender" />
+      <form method="post" action={pathOf(viewer.app.publicId, 'sender')} novalidate>
+        <SenderFields input={input} about={about} app={viewer.app} settings={props.settings} isOwner={isOwner} />
+        {isOwner && <Button kind="primary">Save</Button>}
+      </form>
+      <DomainsSection {...props} />
+      <ServerSection {...props} />
+      <SampleSection {...props} />
+      <DkimSection {...props} about={about} isOwner={isOwner} />
+      <ChecksSection {...props} />
+      <ReportsSection {...props} isOwner={isOwner} />
+    </Frame>
+  )
+}
+
+const State = ({ way: { from, server, isUnreadable } }: SenderProps) => (
+  <>
+    {from === null ? (
+      'There is no sender yet, so no message can go live.'
+    ) : (
+      <>
+        Mails come from <SentText>{nameOf(from)}</SentText>
+        {server === null ? '' : ` and leave through ${server}`}.
+      </>
+    )}
+    {isUnreadable && ' The address of the mail server cannot be read.'}
+  </>
+)
+
+const nameOf = (from: Way['from']): string => {
+  if (from === null) return 'No sender yet'
+  return from.name === '' ? from.address : `${from.name} <${from.address}>`
+}
+
+const SampleSection = ({ viewer, way: { from }, sample }: SenderProps) =>
+  sample && (
+    <section>
+      <h2>A mail of this app</h2>
+      <p class="hint">As it looks with what is saved.</p>
+      <MailPreview
+        name="sample"
+        mail={{ ...sample, from: nameOf(from), src: `${pathOf(viewer.app.publicId, 'sender')}/sample` }}
+      />
+    </section>
+  )
+
+const SecretForm = ({ viewer, isNew }: { viewer: SenderProps['viewer']; isNew: boolean }) => {
+  const action = `${pathOf(viewer.app.publicId, 'sender')}/reports`
+  return isNew ? (
+    <ActionForm action={action}>Make a secret</ActionForm>
+  ) : (
+    <Dialog id="new-secret" opener="Make a new secret" title="Make a new secret?">
+      <p>Reports that are signed with the present one are refused from then on, until your provider has the new one.</p>
+      <ActionForm action={action}>Make a new secret</ActionForm>
+    </Dialog>
+  )
+}
+
+/** What a provider finds out later comes back by a signed request (docs: bounces). */
+const ReportsSection = ({ viewer, settings, baseUrl, isOwner }: SenderProps & { isOwner: boolean }) => (
+  <section>
+    <h2>Reports of your mail provider</h2>
+    <p>
+      What bounced after it was taken, and who complained, is told by a signed request to this address. Its person gets
+      no more mail.
+    </p>
+    <Values>
+      <Value id="report-url" name="Address">
+        {`${baseUrl}/hooks/bounces/${viewer.app.publicId}`}
+      </Value>
+    </Values>
+    <p class="hint">
+      {settings.bounceSecret === null ? 'There is no secret yet, so every report is refused.' : 'The secret is set.'}
+    </p>
+    {isOwner && <SecretForm viewer={viewer} isNew={settings.bounceSecret === null} />}
+  </section>
+)

@@ -1,0 +1,55 @@
+/** @jsxImportSource preact */
+import { hasRole } from '../../accounts/members.ts'
+import type { ServerCheck } from '../../mail/mailer.ts'
+import { describeReply, sayServerFault } from '../../deliveries/reason-words.ts'
+import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { ActionForm } from '../ui/button.tsx'
+import { Notice } from '../ui/notice.tsx'
+import type { SenderProps } from './sender-page.tsx'
+
+const ID = 'server-check'
+
+/** Tries the server that mails leave through, before one of them fails. */
+export const ServerSection = ({ viewer, way: { from, server }, serverCheck }: SenderProps) =>
+  server !== null &&
+  hasRole(viewer.member.role, 'editor') && (
+    <section id={ID}>
+      <h2>Check of the mail server</h2>
+      <p>
+        Connects to <code>{server}</code> as for a mail and logs in, with what is saved. Nothing is sent.
+      </p>
+      <div role="status">
+        {serverCheck && <Told check={serverCheck} server={server} from={from?.address ?? null} />}
+      </div>
+      <ActionForm action={`${pathOf(viewer.app.publicId, 'sender')}/server#${ID}`}>
+        {serverCheck === null ? 'Check the mail server' : 'Check again'}
+      </ActionForm>
+    </section>
+  )
+
+type Found = { check: ServerCheck | Refusal; server: string; from: string | null }
+
+function Told({ check, server, from }: Found) {
+  if (isRefusal(check)) return <Notice kind="error">{check.message ?? REFUSALS[check.refusal].message}</Notice>
+  if (check.is === 'failed') {
+    return (
+      <Notice kind="error">
+        {`${sayServerFault(check.reason)}${check.reply === undefined ? '' : ` ${describeReply(check.reply)}`}`}
+      </Notice>
+    )
+  }
+  return (
+    <Notice kind="done">
+      {server} answers{check.isSecure ? ', the connection is secure' : ', without a secure connection'}
+      {LOGINS[check.login]}
+      {from !== null && ` A test mail, on the page of a message, shows whether it takes mails from ${from}.`}
+    </Notice>
+  )
+}
+
+const LOGINS: Record<Extract<ServerCheck, { is: 'fine' }>['login'], string> = {
+  taken: ', and it took the user name and password.',
+  unasked: '. It offers no way to log in, so the user name and password were not used.',
+  none: '. No user name is set, so none was used.',
+}

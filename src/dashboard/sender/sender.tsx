@@ -1,0 +1,173 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { makeSenderSample } from '../../mail/sender-sample.ts'
+import { checkMailServer } from '../../mail/mail-server-check.ts'
+import { checkSender } from '../../accounts/sender-checks.ts'
+import { readDkimKey } from '../../accounts/dkim.ts'
+import type { Limit } from '../../accounts/limits.ts'
+import { findRemovedInUse } from '../../accounts/senders.ts'
+import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
+import {
+  type MailSettings,
+  readSender,
+  readSenderText,
+  saveSender,
+  writeSender,
+} from '../../accounts/sender-settings.ts'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { type PageParts, showPage, takeForm } from '../layout/door.tsx'
+import { type FlashCode, flashCookie } from '../layout/flash.ts'
+import type { Form } from '../layout/forms.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { mailAnswer } from '../deliveries/mail-frames.ts'
+import { readMailState } from '../deliveries/mail-state.ts'
+import { problemAnswer } from '../layout/problems.tsx'
+import { SenderPage, type SenderProps, type Typed } from './sender-page.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+/** Whom mails come from, how they look, and how they leave (messages.md, Sending). */
+export const senderRoutes = (parts: PageParts) =>
+  new Elysia()
+    .get('/apps/:app/sender', ({ request, params: { app } }) =>
+      showPage(parts, request, app, (viewer) => showSender(parts, request, viewer)),
+    )
+    .get('/apps/:app/sender/sample', ({ request, params: { app } }) =>
+      showPage(parts, request, app, async (viewer) => {
+        const sample = makeSenderSample(viewer.app, await parts.store.mailSettings(viewer.app.id))
+        const mail = await parts.mailer.preview(sample)
+        return 'html' in mail ? mailAnswer(mail.html) : problemAnswer(request, 'page_unknown')
+      }),
+    )
+    .post(
+      '/apps/:app/sender',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'owner' }, (form, viewer) => save(parts, request, viewer, form)),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/sender/domains',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'editor' }, (_, viewer) => checkDomains(parts, request, viewer)),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/sender/server',
+      ({ request, params: { app } }) =>
+        takeForm(parts, request, { appId: app, role: 'editor' }, async (_, viewer) => {
+          const serverCheck = await checkMailServer(parts, viewer.app)
+          const status = serverCheck && isRefusal(serverCheck) ? REFUSALS[serverCheck.refusal].status : 200
+          return showSender(parts, request, viewer, { status, serverCheck })
+        }),
+      { parse: 'none' },
+    )
+
+/** DNS is asked at most so often for an account. */
+const DOMAIN_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
+
+async function checkDomains(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
+  const { allowed } = parts.limits.take(`domain-check:${viewer.account.id}`, DOMAIN_CHECKS)
+  if (allowed === 0) {
+    const { status, message } = REFUSALS.rate_limited
+    return showSender(parts, request, viewer, { status, notice: message })
+  }
+  return showSender(parts, request, viewer, { asksDns: true })
+}
+
+/** What is typed and wrong, and what could not be done, where a form was not taken; else what came of it. */
+type Shown = {
+  status?: number
+  typed?: Typed
+  notice?: string
+  serverCheck?: SenderProps['serverCheck']
+  /** looks up the records of domains that are not verified */
+  asksDns?: boolean
+}
+
+/** The page, with what was typed where a form of it was not taken. Asks name servers only where that is asked for. */
+export async function showSender(
+  parts: PageParts,
+  request: Request,
+  viewer: Viewer,
+  { status = 200, typed, notice, serverCheck = null, asksDns = false }: Shown = {},
+): Promise<Response> {
+  const settings = await parts.store.mailSettings(viewer.app.id)
+  const isAsked = new URL(request.url).searchParams.has('check')
+  const sample = await parts.mailer.preview(makeSenderSample(viewer.app, settings))
+  const page = (
+    <SenderPage
+      viewer={viewer}
+      mail={await readMailState(parts, viewer.app)}
+      way={parts.mailer.findWay(settings)}
+      settings={settings}
+      input={typed?.sender ?? writeSender(settings)}
+      typed={typed}
+      notice={notice}
+      sample={'html' in sample ? sample : null}
+      serverCheck={serverCheck}
+      checks={isAsked ? await check(parts, settings) : null}
+      domains={await parts.mailer.senders.listDomains(viewer.app, settings, { asksDns })}
+      isChecked={asksDns}
+      baseUrl={parts.baseUrl}
+    />
+  )
+  return pageAnswer(request, status, page)
+}
+
+/** Empty without a sender: there is no domain to ask about. */
+async function check({ mailer, resolveTxt }: PageParts, settings: MailSettings) {
+  const { from, server } = mailer.findWay(settings)
+  const domain = from?.address.split('@')[1]
+  if (domain === undefined) return []
+  return checkSender(resolveTxt, {
+    domain,
+    server: server?.replace(/:\d+$/, '') ?? null,
+    dkim: readDkimKey(settings),
+  })
+}
+
+async function save(parts: PageParts, request: Request, viewer: Viewer, form: Form): Promise<Response> {
+  const sender = readSenderText(form.text)
+  const reading = readSender(sender)
+  if ('errors' in reading) {
+    return showSender(parts, request, viewer, { status: 400, typed: { sender, errors: reading.errors } })
+  }
+  const { smtpUrl } = reading.settings
+  if (typeof smtpUrl === 'string' && parts.mailer.refusesServer(smtpUrl)) {
+    const errors = [{ field: 'smtpUrl', code: 'invalid', message: PRIVATE_SERVER }]
+    return showSender(parts, request, viewer, { status: 400, typed: { sender, errors } })
+  }
+  const { fromEmail = null, otherFromEmails = null } = reading.settings
+  const inUse = await findRemovedInUse(parts.store, viewer.app, { fromEmail, otherFromEmails })
+  if (inUse !== null) {
+    const errors = [{ field: 'otherFromEmails', code: 'conflict', message: inUse }]
+    return showSender(parts, request, viewer, { status: 409, typed: { sender, errors } })
+  }
+  return saveSettings(parts, request, viewer, {
+    settings: reading.settings,
+    typed: { sender, errors: [] },
+    flash: 'sender_saved',
+  })
+}
+
+const PRIVATE_SERVER =
+  'This address is not public. Use a public mail server, or ask the operator of this installation to allow it with EVENTPOST_MAIL_PRIVATE_HOSTS.'
+
+type Saving = { settings: Partial<MailSettings>; typed?: Typed; flash: FlashCode }
+
+/** Goes back to the page with what was done, or shows it again with what was typed. */
+export async function saveSettings(
+  parts: PageParts,
+  request: Request,
+  viewer: Viewer,
+  { settings, typed, flash }: Saving,
+): Promise<Response> {
+  const outcome = await saveSender(parts, viewer.app, { settings, actor: viewer.member.id })
+  if (!('refusal' in outcome))
+    return redirectAnswer(pathOf(viewer.app.publicId, 'sender'), [flashCookie(parts.baseUrl, flash)])
+  return showSender(parts, request, viewer, { ...untakenOf(outcome), typed })
+}
+
+const untakenOf = ({ refusal }: Pick<Refusal, 'refusal'>): Shown => {
+  const { status, message } = REFUSALS[refusal]
+  return { status, notice: message }
+}

@@ -1,0 +1,108 @@
+/** Deliveries for who looks at them: with person, message and reason, newest first (messages.md; issue of the dashboard). */
+import type { Mailer } from '../mail/mailer.ts'
+import { isResent, RESENDABLE } from '../store/delivery-ends.ts'
+import type {
+  DeliveryRow,
+  DeliveryState,
+  DeliveryWork,
+  JoinedEvent,
+  MessageRow,
+  SuppressionReason,
+} from '../store/message-types.ts'
+import { DELIVERY_STATES } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
+import { refusedBy } from '../store/suppression-list.ts'
+import type { AppRow, EventRow, Refused } from '../store/types.ts'
+import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
+import type { ContactRow } from '../people/contacts.ts'
+import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
+import type { Parts } from '../core/parts.ts'
+import { findUnconfirmed, mayHaveArrivedTwice } from './deliveries.ts'
+import { type Refusal, refuse } from '../core/refusals.ts'
+
+export { DELIVERY_STATES, findUnconfirmed, isResent, mayHaveArrivedTwice }
+export type { DeliveryRow, DeliveryState, DeliveryWork, Explanation, JoinedEvent, MessageExplanation, MessageRow }
+
+export type DeliveryFilter = {
+  messageId: number | null
+  /** null = every state */
+  states: readonly DeliveryState[] | null
+  before: number | null
+  limit: number
+}
+
+/** A delivery with all that is shown of it. */
+export type ShownDelivery = { work: DeliveryWork; explained: Explanation }
+
+/** `unwanted`: why nothing of this message may be sent to the person now, whoever asks; null = it may. */
+export type FoundDelivery = ShownDelivery & { unwanted: SuppressionReason | null }
+
+const toShown = (work: DeliveryWork): ShownDelivery => ({ work, explained: explainDelivery(toExplained(work)) })
+
+/** A page of an app's deliveries, newest first; `next` is what `before` must be for the page after, null at the end. */
+export async function listDeliveries(
+  store: Store,
+  app: AppRow,
+  { limit, ...filter }: DeliveryFilter,
+): Promise<{ deliveries: ShownDelivery[]; next: number | null }> {
+  const rows = await store.listDeliveries({ ...filter, appId: app.id, contactId: null, limit: limit + 1 })
+  const works = await Promise.all(rows.slice(0, limit).map(({ id }) => store.findWork(id)))
+  const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
+  return { deliveries: works.filter((work) => work !== null).map(toShown), next }
+}
+
+/** The deliveries that an event started, the newest first. */
+export async function listFollowing(
+  store: Store,
+  app: AppRow,
+  { id, contactId }: Pick<EventRow, 'id' | 'contactId'>,
+): Promise<ShownDelivery[]> {
+  const rows = await store.listDeliveriesOfEvent({ appId: app.id, contactId, eventId: id })
+  const works = await Promise.all(rows.map((row) => store.findWork(row.id)))
+  return works.filter((work) => work !== null).map(toShown)
+}
+
+/** One delivery of an app; null for another app's, which does not exist (promises 21). */
+export async function findDelivery(store: Store, app: AppRow, id: number): Promise<FoundDelivery | null> {
+  const work = await store.findWork(id)
+  if (work?.app.id !== app.id) return null
+  const unwanted = refusedBy(work, await store.findSuppression(app.id, work.contact.email))
+  return { ...toShown(work), unwanted }
+}
+
+/** For each message of the app why this person did or did not get it, in the order in which they were made. */
+export async function explainPerson(store: Store, person: ContactRow): Promise<MessageExplanation[]> {
+  const messages = await store.listMessages(person.appId)
+  return Promise.all(messages.map((message) => explainMessageFor(store, person, message)))
+}
+
+/**
+ * Sends a delivery on by hand: only the person's wish is asked, none of the rules. Refusals: delivery_not_found,
+ * delivery_in_use, message_on_its_way, unavailable; of a mail that is kept also no_mail_server and
+ * mail_server_unreadable, where it could not leave.
+ */
+export async function resendDelivery(
+  { store, clock, mailer }: Pick<Parts, 'store' | 'clock'> & { mailer: Mailer },
+  app: AppRow,
+  { id, actor }: { id: number; actor: string },
+): Promise<{ done: true } | Refused | Refusal> {
+  const work = await store.findWork(id)
+  if (work?.app.id === app.id && work.delivery.state === 'kept') {
+    const { server, isUnreadable } = mailer.findWay(work.settings)
+    if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
+  }
+  return store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
+}
+
+/** Whether mails leave: they do not where no mail server is set, or its address cannot be read. */
+type Leaving = { isCapturing: boolean; isUnreadable: boolean }
+
+/** Whether a member may send a delivery on; what is under way or done must not be, and what is kept only where mails leave. */
+export const mayResend = ({ state }: DeliveryRow, { isCapturing, isUnreadable }: Leaving): boolean =>
+  state === 'kept' ? !isCapturing && !isUnreadable : RESENDABLE.includes(state)
+
+/** Whether mails of an app stay here, because no mail server is set (messages.md, capture). */
+export async function isCapturing({ store, mailer }: { store: Store; mailer: Mailer }, app: AppRow): Promise<boolean> {
+  const { server, isUnreadable } = mailer.findWay(await store.mailSettings(app.id))
+  return server === null && !isUnreadable
+}

@@ -1,0 +1,227 @@
+/** Why this person did, or did not, get this message: by their delivery, or by what never started one (messages.md). */
+import { compares, parseProperties, propertyOf } from '../store/conditions.ts'
+import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
+import { PAGE_NAME } from '../store/snippet-types.ts'
+import type { Store } from '../store/store.ts'
+import { isPerPerson, isTooOld, onceKeyOf } from '../store/triggers.ts'
+import type { ContactRow, EventRow } from '../store/types.ts'
+import { sayCompared, sayValue } from '../messages/condition-words.ts'
+import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
+import { isStartedBy } from '../messages/message-samples.ts'
+import { sayTime } from '../core/time-words.ts'
+import { sayName } from '../messages/told.ts'
+
+/** How many of the latest events of a person are looked at. */
+const LOOKED_AT = 100
+
+/** So many deliveries of a person are looked at, the newest ones. */
+const LOOKED_DELIVERIES = 1_000
+
+/** `delivery` is the newest, null where none was ever queued. */
+export type MessageExplanation = Explanation & { message: MessageRow; delivery: DeliveryRow | null }
+
+/** The person, and the zone of their app (IANA name), by which times are told. */
+type Whom = { person: ContactRow; zone: string }
+
+/** What happened last that would start a message, and what happened that comes near. */
+type Causes = { last: Cause | null; near: EventRow | null }
+/** `row`: the event, null where there is none. */
+type Cause = { at: number; cameAt: number; row: EventRow | null }
+
+/**
+ * Explains as far as what is stored can tell: events and page views that were erased, and when a tag was added, are
+ * not known any more.
+ */
+export async function explainMessageFor(
+  store: Store,
+  person: ContactRow,
+  message: MessageRow,
+): Promise<MessageExplanation> {
+  const deliveries = await listOfPerson(store, person, message.id)
+  const [delivery] = deliveries
+  const work = delivery ? await store.findWork(delivery.id) : null
+  const causes = await findCauses(store, person, message.content.trigger)
+  const whom = { person, zone: (await store.findApp(person.appId))?.timezone ?? 'UTC' }
+  if (!work) {
+    const why = sayNever(whom, message, { ...causes, liveAt: await store.firstLiveAt(message) })
+    return { message, delivery: null, why, judgedAt: null, rules: [] }
+  }
+  const explained = explainDelivery(toExplained(work))
+  const why = [explained.why, sayAgain(whom, message, deliveries, causes)].filter((said) => said !== '').join(' ')
+  return { ...explained, why, message, delivery: work.delivery }
+}
+
+const listOfPerson = (store: Store, { appId, id }: ContactRow, messageId: number | null): Promise<DeliveryRow[]> =>
+  store.listDeliveries({ appId, messageId, contactId: id, states: null, before: null, limit: LOOKED_DELIVERIES })
+
+async function findCauses(store: Store, person: ContactRow, trigger: Trigger): Promise<Causes> {
+  if ('contact' in trigger) return { last: { at: person.createdAt, cameAt: person.createdAt, row: null }, near: null }
+  if ('tag' in trigger) return { last: null, near: null }
+  const name = 'event' in trigger ? trigger.event : PAGE_NAME
+  const query = { appId: person.appId, contactId: person.id, name, before: null, limit: LOOKED_AT }
+  const { rows } = await store.listEvents(query)
+  const row = rows.find((one) => isStartedBy(one, trigger))
+  return { last: row ? { at: row.occurredAt, cameAt: row.receivedAt, row } : null, near: rows[0] ?? null }
+}
+
+/** What started it, as a sentence without its end: "results_ready came for Ada on 3 May 2026, 14:05 UTC". */
+function sayCause({ person, zone }: Whom, { trigger }: MessageContent, at: number): string {
+  const [name, time] = [sayName(person), sayTime(at, zone)]
+  if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
+  return 'event' in trigger ? `${trigger.event} came for ${name} on ${time}` : `${name} was added on ${time}`
+}
+
+/** `liveAt`: when the message first went live (ms UTC), where that is known. */
+function sayNever(whom: Whom, message: MessageRow, causes: Causes & { liveAt: number | null }): string {
+  const { status, content, updatedAt } = message
+  if (status === 'draft') return 'It is a draft, and is sent to nobody.'
+  if (causes.last === null) return sayNoCause(whom, content.trigger, causes.near)
+  const { at, cameAt } = causes.last
+  const came = sayCause(whom, content, at)
+  if (isTooOld({ at: cameAt, occurredAt: at }))
+    return `${came}, and was told only on ${sayTime(cameAt, whom.zone)}. What is so old starts no mail.`
+  if (status === 'paused') return `${came}. The message is paused.`
+  if (causes.liveAt !== null && cameAt < causes.liveAt)
+    return `${came}. The message went live only on ${sayTime(causes.liveAt, whom.zone)}.`
+  return cameAt < updatedAt
+    ? `${came}. The message was not live then, or said something else: it was last changed on ${sayTime(updatedAt, whom.zone)}.`
+    : `${came}. Nothing that is stored says why no mail was queued.`
+}
+
+function sayNoCause({ person, zone }: Whom, trigger: Trigger, near: EventRow | null): string {
+  const name = sayName(person)
+  if ('page' in trigger) return `${name} has not opened ${trigger.page}.`
+  if ('tag' in trigger) return sayTagCause(person, trigger.tag)
+  if (!('event' in trigger)) return ''
+  if (near === null) return `${trigger.event} has not come for ${name}.`
+  const properties = parseProperties(near.properties)
+  const broken = trigger.where?.find((condition) => !compares(propertyOf(properties, condition.property), condition))
+  const came = `${trigger.event} came for ${name} on ${sayTime(near.occurredAt, zone)}`
+  return broken ? `${came}, but ${sayBroken(broken, properties)}.` : `${came}.`
+}
+
+function sayBroken(condition: Condition, properties: Record<string, unknown>): string {
+  const value = propertyOf(properties, condition.property)
+  const isPlain = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+  const had = value === undefined || value === null ? 'missing' : sayValue(isPlain ? value : JSON.stringify(value))
+  return `its ${sayValue(condition.property)} was ${had}, and this message asks for ${sayCompared(condition)}`
+}
+
+const sayTagCause = (person: ContactRow, tag: string): string =>
+  person.tags?.includes(tag)
+    ? `${sayName(person)} has the tag ${sayValue(tag)}, but did not get it while this message was live.`
+    : `${sayName(person)} does not have the tag ${sayValue(tag)}.`
+
+/** What came again, and found that the message was sent or on its way already. */
+function sayAgain(whom: Whom, { content }: MessageRow, deliveries: DeliveryRow[], { last }: Causes): string {
+  const row = last?.row
+  if (!row || deliveries.some(({ eventId }) => eventId === row.id)) return ''
+  const came = `Since then ${sayCause(whom, content, row.occurredAt)}`
+  if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt })) return `${came}, but arrived too late.`
+  return findUse(content, deliveries, row) === null ? '' : `${came}, but this message is sent ${sayHow(content.again)}.`
+}
+
+function sayHow(again: Again = { once: 'person' }): string {
+  if ('everyHours' in again) return `at most every ${again.everyHours} hours`
+  return again.once === 'person'
+    ? 'once to a person'
+    : `once for each ${[again.property].flat().map(sayValue).join(' or ')}`
+}
+
+/** An event that came, or would come. */
+type Coming = Pick<EventRow, 'id' | 'receivedAt' | 'properties'>
+
+/** The delivery because of which an event started none of its message; null where none is known. */
+function findUse({ again }: MessageContent, deliveries: readonly DeliveryRow[], row: Coming): DeliveryRow | null {
+  const isInUse = ({ state, handedAt, updatedAt }: DeliveryRow): boolean =>
+    handedAt !== null || (state !== 'skipped' && state !== 'failed') || updatedAt >= row.receivedAt
+  // ids are in the order of arrival
+  const used = deliveries.filter((one) => one.id < row.id && isInUse(one))
+  const isForAll = isPerPerson(again) || (again !== undefined && 'everyHours' in again)
+  const key = isForAll ? null : onceKeyOf(again, () => parseProperties(row.properties))
+  return used.find(({ onceKey }) => key === null || onceKey === key) ?? null
+}
+
+/** A message that an event fits and that it started nothing of, and why. */
+export type Unstarted = { message: Pick<MessageRow, 'id' | 'name'>; why: string }
+
+/** One message and an event that fits it: the delivery that it started, or why there is none. */
+export type EventOutcome = { message: MessageRow } & ({ delivery: DeliveryRow } | { delivery: null; why: string })
+
+/**
+ * What events of a person did: the deliveries that they started or whose email they joined, and for each live message that
+ * they fit and that has none, why. By the id of the event; the list is empty where it fits no message.
+ */
+export async function explainEvents(
+  store: Store,
+  person: ContactRow,
+  rows: readonly EventRow[],
+): Promise<Map<number, EventOutcome[]>> {
+  const [messages, deliveries] = await Promise.all([
+    store.listMessages(person.appId),
+    listOfPerson(store, person, null),
+  ])
+  const zone = (await store.findApp(person.appId))?.timezone ?? 'UTC'
+  // of what is older not all deliveries are known
+  const knownFrom = deliveries.length < LOOKED_DELIVERIES ? 0 : (deliveries.at(-1)?.id ?? 0)
+  const outcomes = new Map(rows.map(({ id }): [number, EventOutcome[]] => [id, []]))
+  for (const message of messages) {
+    const ofMessage = deliveries.filter(({ messageId }) => messageId === message.id)
+    const fitting = message.status === 'live' ? rows.filter((row) => isOfTrigger(row, message.content.trigger)) : []
+    const liveAt = fitting.length === 0 ? null : await store.firstLiveAt(message)
+    for (const row of rows) {
+      const own = ofMessage.find(({ eventId }) => eventId === row.id)
+      if (own) outcomes.get(row.id)?.push({ message, delivery: own })
+      if (own || row.id <= knownFrom || !fitting.includes(row)) continue
+      const why = sayUnstarted(row, { message, deliveries: ofMessage, liveAt, zone })
+      outcomes.get(row.id)?.push({ message, delivery: null, why })
+    }
+  }
+  return outcomes
+}
+
+/** The live messages that an event fits and that it started nothing of. */
+export async function listUnstarted(store: Store, person: ContactRow, row: EventRow): Promise<Unstarted[]> {
+  const outcomes = (await explainEvents(store, person, [row])).get(row.id) ?? []
+  return outcomes.flatMap(({ message: { id, name }, ...one }) =>
+    one.delivery === null ? [{ message: { id, name }, why: one.why }] : [],
+  )
+}
+
+function isOfTrigger(row: EventRow, trigger: Trigger): boolean {
+  const isItsKind = 'event' in trigger ? row.type !== 'page' && row.name === trigger.event : row.type === 'page'
+  return isItsKind && isStartedBy(row, trigger)
+}
+
+type About = { message: MessageRow; deliveries: readonly DeliveryRow[]; liveAt: number | null; zone: string }
+
+/** Why an event that comes so late starts nothing. */
+export const TOO_OLD = 'It arrived more than 72 hours after it happened.'
+
+/** Why an event started nothing of a message that it fits. */
+function sayUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: About): string {
+  const { receivedAt, occurredAt } = row
+  if (isTooOld({ at: receivedAt, occurredAt })) return TOO_OLD
+  if (liveAt !== null && receivedAt < liveAt) return `The message went live later, on ${sayTime(liveAt, zone)}.`
+  const use = sayUse(row, { message, deliveries, zone })
+  if (use !== null) return use
+  return receivedAt < message.updatedAt
+    ? `The message was changed later, on ${sayTime(message.updatedAt, zone)}.`
+    : 'Nothing that is stored says why.'
+}
+
+/** That "once" is used up, and by what; null where it is not. */
+export function sayUse(row: Coming, { message, deliveries, zone }: Omit<About, 'liveAt'>): string | null {
+  const use = findUse(message.content, deliveries, row)
+  if (use === null) return null
+  const lead = deliveries.find(({ id }) => id === use.joinedTo) ?? use
+  return `This message is sent ${sayHow(message.content.again)}. ${sayEarlier(lead, zone)}`
+}
+
+function sayEarlier({ state, sentAt, handedAt }: DeliveryRow, zone: string): string {
+  const at = sentAt ?? handedAt
+  if (at === null) return state === 'skipped' ? 'An email was waiting then.' : 'An email was waiting already.'
+  return state === 'kept'
+    ? `An email was kept in the outbox on ${sayTime(at, zone)}.`
+    : `An email went out on ${sayTime(at, zone)}.`
+}

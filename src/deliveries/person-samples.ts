@@ -1,0 +1,71 @@
+/** For whom a message is shown before it goes out: the person who is asked for, the last one, or somebody made up. */
+import type { MessageRow } from '../store/message-types.ts'
+import type { ContactRow } from '../store/types.ts'
+import type { AppRow } from '../accounts/access.ts'
+import { UNKNOWN_PERSON } from '../people/contacts.ts'
+import type { Sample } from '../mail/mailer.ts'
+import {
+  isStartedBy,
+  listSamples,
+  makeSampleFor,
+  type SampleMoment,
+  SEVERAL,
+  takeEmail,
+} from '../messages/message-samples.ts'
+import type { Parts } from '../core/parts.ts'
+import { isRefusal, type Refusal } from '../core/refusals.ts'
+
+/** How far back one person's event is looked for. */
+const LOOKED_EVENTS = 500
+
+/** `isMadeUp`: nothing that is stored would have started the message yet. */
+export type FoundSample = { sample: Sample; isMadeUp: boolean }
+
+type Asked = { app: AppRow; message: MessageRow; email: string | null; isSeveral?: boolean }
+
+/**
+ * A message with somebody to show it for: with an email that person, by their last event that would start it; else the
+ * last who would have got it, or somebody who does not exist. `isSeveral`: somebody who does not exist, with several
+ * events in one email. Refusals: contact_not_found.
+ */
+export async function findSample(parts: Sampling, asked: Asked): Promise<FoundSample | Refusal> {
+  const found = await findMoment(parts, asked)
+  if (isRefusal(found)) return found
+  const { isMadeUp, ...moment } = found
+  const { app, message } = asked
+  return { sample: { ...moment, app, message, settings: await parts.store.mailSettings(app.id) }, isMadeUp }
+}
+
+/** What a sample is found or made with. */
+type Sampling = Pick<Parts, 'store' | 'clock' | 'templates'>
+
+type Found = SampleMoment & { isMadeUp: boolean }
+
+async function findMoment(
+  { store, clock, templates }: Sampling,
+  { app, message, email, isSeveral = false }: Asked,
+): Promise<Found | Refusal> {
+  const { content } = message
+  if (isSeveral) {
+    const several = await makeSampleFor(templates, app, { content, at: clock.now(), events: SEVERAL })
+    return { ...several, isMadeUp: true }
+  }
+  if (email === null) {
+    const [last] = await listSamples(store, app, content)
+    if (last) return { ...last, isMadeUp: false }
+    return { ...(await makeSampleFor(templates, app, { content, at: clock.now() })), isMadeUp: true }
+  }
+  const contact = await store.findContact(app.id, email)
+  return contact ? { contact, ...(await findEmail(store, message, contact)), isMadeUp: false } : UNKNOWN_PERSON
+}
+
+async function findEmail(store: Parts['store'], { appId, content }: MessageRow, contact: ContactRow) {
+  const { trigger } = content
+  if (!('event' in trigger)) return { event: null, joined: [] }
+  const query = { appId, contactId: contact.id, name: trigger.event, before: null, limit: LOOKED_EVENTS }
+  const { rows } = await store.listEvents(query)
+  return takeEmail(
+    content,
+    rows.filter((row) => isStartedBy(row, trigger)),
+  )
+}

@@ -1,0 +1,127 @@
+/** From the body of POST /events, or an item of the batch, to a clean event (spec 2.4; api.md, Fields). */
+import { PROPERTIES_BYTES_BOUND, MAX_FIELD_DEPTH } from '../core/field-limits.ts'
+import { isTooOld } from '../store/triggers.ts'
+import type { AppRow, EventWrite } from '../store/types.ts'
+import * as readers from '../core/field-readers.ts'
+import { isDeeperThan, isJsonObject } from '../core/json.ts'
+import type { FieldError, Warning } from '../core/refusals.ts'
+
+export type EventFields = {
+  app: string
+  /** Identity form; `emailShown` is as it was sent. */
+  email: string
+  emailShown: string
+  event: string
+  /** Compact JSON, at most 2,047 bytes of UTF-8. */
+  properties: string | null
+  createContact: boolean
+  firstName: string | null
+  lastName: string | null
+  /** Milliseconds since 1970; null means now. */
+  occurredAt: number | null
+  /** The property `url` of a `results_ready`, for the link rule. */
+  url: string | null
+}
+
+type Properties = Pick<EventFields, 'properties' | 'url'>
+
+export const RESULTS_READY = 'results_ready'
+
+/** In the order of the schema, which is the order of the errors. */
+export const EVENT_FIELD_NAMES: ReadonlySet<string> = new Set([
+  'app',
+  'newsletter',
+  'email',
+  'event',
+  'properties',
+  'createContact',
+  'firstName',
+  'lastName',
+  'occurredAt',
+])
+
+const NO_PROPERTIES: Properties = { properties: null, url: null }
+
+/** Reads one event. `now` in milliseconds since 1970. Errors name every field that fails, in the schema's order. */
+export function readEventInput(body: readers.Body, now: number): readers.Reading<EventFields> {
+  const errors: FieldError[] = []
+  const app = readers.readAppId(body, 'app', errors)
+  const address = readers.readAddress(body.email, errors)
+  const event = readers.readEventName(body.event, errors)
+  const { properties, url } = readProperties(body.properties, event, errors)
+  const input: EventFields = {
+    app,
+    email: address.email,
+    emailShown: address.shown,
+    event,
+    properties,
+    createContact: readers.readFlag(body.createContact, 'createContact', errors),
+    firstName: readers.readName(body.firstName, 'firstName', errors) ?? null,
+    lastName: readers.readName(body.lastName, 'lastName', errors) ?? null,
+    occurredAt: readers.readOccurredAt(body.occurredAt, now, errors),
+    url,
+  }
+  if (errors.length > 0) return { errors }
+  const warnings = readers.warnOfUnknown(body, EVENT_FIELD_NAMES)
+  const { occurredAt } = input
+  if (occurredAt !== null && isTooOld({ at: now, occurredAt })) warnings.push(TOO_OLD)
+  return { input, warnings }
+}
+
+const TOO_OLD: Warning = {
+  field: 'occurredAt',
+  code: 'too_old',
+  message: 'This is more than 72 hours ago. The event is stored, but it triggers no message.',
+}
+
+function readProperties(value: unknown, event: string, errors: FieldError[]): Properties {
+  if (value === undefined) return NO_PROPERTIES
+  const add = (code: string, message: string): Properties => {
+    readers.addError(errors, 'properties', code, message)
+    return NO_PROPERTIES
+  }
+  if (!isJsonObject(value)) return add('invalid', 'Send a JSON object.')
+  // a body's depth is judged when it is parsed; this is for items of a batch and for other doors
+  if (isDeeperThan(value, MAX_FIELD_DEPTH)) return add('invalid', `Send at most ${MAX_FIELD_DEPTH} levels of objects.`)
+  const text = JSON.stringify(value)
+  if (isTooLarge(text)) return add('too_large', 'Send less than 2 KB (2,048 bytes of compact JSON).')
+  if (event !== RESULTS_READY) return { properties: text, url: null }
+  const { url, headline } = value
+  if (!isTextOrAbsent(url) || !isTextOrAbsent(headline))
+    return add('invalid', 'With results_ready, send `url` and `headline` as strings, or leave them out.')
+  return { properties: text, url: url ?? null }
+}
+
+/** A character of UTF-16 takes at most three bytes of UTF-8, so most need no count. */
+const isTooLarge = (text: string): boolean =>
+  text.length * 3 >= PROPERTIES_BYTES_BOUND && Buffer.byteLength(text) >= PROPERTIES_BYTES_BOUND
+
+const isTextOrAbsent = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'
+
+type EventContext = Pick<EventWrite, 'via' | 'buckets' | 'idempotency' | 'newPeoplePerMonth' | 'at'> & {
+  app: Pick<AppRow, 'id' | 'accountId'>
+}
+
+/** What the store is told of an event that came from a server. */
+export function eventWrite(context: EventContext, fields: EventFields): EventWrite {
+  const { app } = context
+  return {
+    accountId: app.accountId,
+    appId: app.id,
+    email: fields.email,
+    shownEmail: fields.emailShown === fields.email ? null : fields.emailShown,
+    newPeoplePerMonth: context.newPeoplePerMonth,
+    createContact: fields.createContact,
+    firstName: fields.firstName,
+    lastName: fields.lastName,
+    type: 'event',
+    name: fields.event,
+    properties: fields.properties,
+    path: null,
+    via: context.via,
+    at: context.at,
+    occurredAt: fields.occurredAt,
+    buckets: context.buckets,
+    idempotency: context.idempotency,
+  }
+}

@@ -1,0 +1,72 @@
+import type { EventPage, EventQuery } from '../store/event-reads.ts'
+import type { EventSender, RecordedText, Unread } from '../store/event-texts.ts'
+import type { EventRow, Idempotency, NameField, RecordedEvent, Refused, Via } from '../store/types.ts'
+import type { Access, AppRow } from '../accounts/access.ts'
+import { ownHosts } from '../accounts/app-hosts.ts'
+import { type EventFields, eventWrite } from './event-input.ts'
+import { warnOfUrl } from './links.ts'
+import type { Parts } from '../core/parts.ts'
+import type { Warning } from '../core/refusals.ts'
+
+export { listKeptNames } from '../store/contact-merging.ts'
+export type { EventRow, NameField, RecordedEvent }
+
+/** Who writes, where to, through which door, and what was counted for it. */
+export type WriteContext = {
+  access: Access
+  app: AppRow
+  via: Via
+  buckets: string[]
+  idempotency: Idempotency | null
+}
+
+/**
+ * Records an event of a person, who is made when `createContact` says so (spec 2.4, 3.5). Resolves after the commit.
+ * Refusals: contact_not_found, plan_limit_reached, idempotency_mismatch, unavailable.
+ */
+export function recordEvent(
+  { store, clock }: Parts,
+  { access, ...context }: WriteContext,
+  fields: EventFields,
+): Promise<RecordedEvent | Refused> {
+  const { newPeoplePerMonth } = access.plan
+  return store.recordEvent(eventWrite({ ...context, newPeoplePerMonth, at: clock.now() }, fields))
+}
+
+/** The same of an event that nobody has read yet. Unread, and nothing is saved, where something is wrong with it: read it then. */
+export const recordEventText = (
+  { store, clock }: Parts,
+  sender: EventSender,
+  text: string,
+): Promise<RecordedText | Refused | Unread> => store.recordEventText({ text, sender, at: clock.now() })
+
+export const warnOfLink = (input: EventFields, app: AppRow): Warning[] => warnOfUrl(input, ownHosts(app.hosts))
+
+const NAME_TEXT: Record<NameField, string> = { firstName: 'first name', lastName: 'last name' }
+
+/** Names that were not taken. A key that may not read is not told what the person is called, not even that much. */
+export const warnOfNames = (
+  { keptNames }: Pick<RecordedEvent, 'keptNames'>,
+  { key }: Pick<Access, 'key'>,
+): Warning[] => (keptNames === undefined || key.scope === 'ingest' ? [] : keptNames.map(warnOfName))
+
+const warnOfName = (field: NameField): Warning => ({
+  field,
+  code: 'name_not_taken',
+  message: `This person has another ${NAME_TEXT[field]}. An event only fills an empty one. Update the contact to change it.`,
+})
+
+/**
+ * Stored events, newest first, and where the page after begins; there may be fewer than `limit` and still such a page
+ * (the store looks through so many at a time). A person who is unknown has none: null.
+ */
+export async function listEvents(
+  { store }: Parts,
+  app: AppRow,
+  query: { email: string | null } & Pick<EventQuery, 'name' | 'before' | 'limit'>,
+): Promise<EventPage | null> {
+  const { email, ...rest } = query
+  if (email === null) return store.listEvents({ ...rest, appId: app.id, contactId: null })
+  const contact = await store.findContact(app.id, email)
+  return contact && store.listEvents({ ...rest, appId: app.id, contactId: contact.id })
+}

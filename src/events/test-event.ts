@@ -1,0 +1,37 @@
+import type { RecordedEvent, Refused } from '../store/types.ts'
+import type { AppRow } from '../accounts/access.ts'
+import type { Parts } from '../core/parts.ts'
+
+/** Names of our own begin with a sign that customers cannot send, so no message is triggered by it. */
+const TEST_EVENT = '$test'
+
+/**
+ * Records an event about a member, who becomes a person of the app: shows that everything behind the API works.
+ * Refusals: plan_limit_reached, unavailable.
+ */
+export async function sendTestEvent(
+  { store, clock }: Parts,
+  app: AppRow,
+  member: { email: string },
+): Promise<RecordedEvent | Refused> {
+  const account = await store.findAccount(app.accountId)
+  return store.recordEvent({
+    accountId: app.accountId,
+    appId: app.id,
+    email: member.email,
+    shownEmail: null,
+    newPeoplePerMonth: account?.plan.newPeoplePerMonth ?? null,
+    createContact: true,
+    firstName: null,
+    lastName: null,
+    type: 'event',
+    name: TEST_EVENT,
+    properties: null,
+    path: null,
+    via: 'api',
+    at: clock.now(),
+    occurredAt: null,
+    buckets: [],
+    idempotency: null,
+  })
+}

@@ -1,0 +1,213 @@
+/** What the service answers, as the doors publish it (api.md, Answers and Errors; spec 4, 7). Times are ISO 8601 UTC. */
+import { type TSchema, Type } from '@sinclair/typebox'
+import type { LimitName, RefusalCode } from '../core/refusals.ts'
+
+const TRUE = Type.Literal(true)
+const FALSE = Type.Literal(false)
+const time = (description: string) => Type.String({ description, format: 'date-time' })
+const orNull = <S extends TSchema>(schema: S, description: string) => Type.Union([schema, Type.Null()], { description })
+const timeOrNull = (description: string) => orNull(Type.String({ format: 'date-time' }), description)
+const oneOf = <T extends string>(values: readonly T[], description: string) =>
+  Type.Union(
+    values.map((value) => Type.Literal(value)),
+    { description },
+  )
+
+const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
+const EVENT_TYPES = ['event', 'page', 'action'] as const
+
+const ISSUE = {
+  field: Type.String({ description: 'The top-level name of the field.' }),
+  code: Type.String({ description: 'A stable code for machines.' }),
+  message: Type.String({ description: 'One sentence for a person, which echoes nothing that was sent.' }),
+}
+
+export const WarningItem = Type.Object(ISSUE, {
+  title: 'Warning',
+  description: 'The request was done, but something in it had no effect.',
+})
+
+export const FieldErrorItem = Type.Object(ISSUE, {
+  title: 'FieldError',
+  description: 'A field that cannot be accepted.',
+})
+
+const WARNINGS = Type.Optional(
+  Type.Array(WarningItem, {
+    description:
+      'Absent when there is nothing to warn of. `unknown_field`: the call knows no such field. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: the JSON has a key more than once, and the last one was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person has another name. `url_missing`: a `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails will not link to the `url` of this `results_ready`. `url_trimmed`: emails link to `url` without the whitespace around it. `still_sending`: the mail server already has emails to this person, which may still arrive.',
+  }),
+)
+const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })
+
+/** A stored person. */
+export const ContactRecord = Type.Object(
+  {
+    id: CONTACT_ID,
+    app: Type.String({ description: 'The app ID.' }),
+    email: Type.String({ description: 'Trimmed, lowercase, the domain in punycode.' }),
+    firstName: orNull(Type.String(), 'First name.'),
+    lastName: orNull(Type.String(), 'Last name.'),
+    tags: Type.Array(Type.String()),
+    fields: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
+      description: "The customer's own data.",
+    }),
+    source: orNull(Type.String(), 'Where the person came from first.'),
+    status: oneOf(CONTACT_STATUSES, 'Whether mail may go to this person.'),
+    createdAt: time('When the person was added.'),
+    updatedAt: time('When a field last changed.'),
+    firstSeenAt: timeOrNull('The first page view.'),
+    lastSeenAt: timeOrNull('The latest page view.'),
+    lastEventAt: timeOrNull('The latest event.'),
+  },
+  { title: 'Contact', description: 'A stored person.' },
+)
+
+/** A stored event, page view or custom action. */
+export const EventRecord = Type.Object(
+  {
+    id: Type.String({ description: 'The ID of the event, `evt_...`.' }),
+    type: oneOf(
+      EVENT_TYPES,
+      '`event` from a server, `page` for a page view, `action` for what `track` of the browser script sent.',
+    ),
+    event: orNull(Type.String(), 'The name; null for a page view.'),
+    path: orNull(Type.String(), 'The path of the page; null for an event from a server.'),
+    email: Type.String(),
+    contactId: CONTACT_ID,
+    properties: orNull(Type.Object({}, { additionalProperties: true }), 'As they were sent.'),
+    occurredAt: time('When it happened.'),
+    receivedAt: time('When it arrived.'),
+    via: Type.String({ description: 'The door it came through.' }),
+  },
+  { title: 'Event', description: 'A stored event, page view or custom action.' },
+)
+
+/** 202 of POST /events (spec 4.1). */
+export const EventAnswer = Type.Object({
+  ok: TRUE,
+  contactId: CONTACT_ID,
+  created: Type.Boolean({ description: 'Whether this call added the person.' }),
+  warnings: WARNINGS,
+})
+
+const contactAnswer = <S extends TSchema>(created: S) =>
+  Type.Object({
+    ok: TRUE,
+    contactId: CONTACT_ID,
+    created,
+    contact: Type.Optional(
+      Type.Object(ContactRecord.properties, {
+        title: ContactRecord.title,
+        description: 'The person as they are now. Absent for a key of scope `ingest`, which may not read.',
+      }),
+    ),
+    warnings: WARNINGS,
+  })
+
+/** 201 of POST /contacts (spec 4.2). */
+export const ContactAddedAnswer = contactAnswer(Type.Literal(true, { description: 'This call added the person.' }))
+/** 200 of POST and PATCH /contacts (spec 4.2, 4.3). */
+export const ContactSavedAnswer = contactAnswer(Type.Literal(false, { description: 'The person was known.' }))
+
+/** 200 of GET /contacts with `email`. */
+export const ContactFoundAnswer = Type.Object({ ok: TRUE, contact: ContactRecord })
+
+/** 200 of DELETE /contacts. */
+export const ContactEraseAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS })
+
+const pageOf = <S extends TSchema>(item: S) =>
+  Type.Object({
+    ok: TRUE,
+    data: Type.Array(item, { description: 'Newest first. A page may hold fewer than `limit` and not be the last.' }),
+    nextCursor: orNull(Type.String(), 'Send it as `cursor` for the next page; null on the last, and only there.'),
+  })
+
+export const ContactPage = pageOf(ContactRecord)
+/** 200 of GET /contacts: one person with `email`, else a page. */
+export const ContactFoundOrPage = Type.Union([ContactFoundAnswer, ContactPage])
+export const EventPage = pageOf(EventRecord)
+
+/** The codes of the HTTP API, by status. The table of refusals holds more: those of the dashboard and the command line. */
+export const ERROR_CODES = [
+  'invalid_json',
+  'invalid_field',
+  'invalid_api_key',
+  'plan_limit_reached',
+  'insufficient_scope',
+  'app_not_found',
+  'contact_not_found',
+  'not_found',
+  'method_not_allowed',
+  'idempotency_in_progress',
+  'too_large',
+  'unsupported_media_type',
+  'idempotency_mismatch',
+  'rate_limited',
+  'internal_error',
+  'unavailable',
+] as const satisfies readonly RefusalCode[]
+const ERROR_CODE = oneOf(ERROR_CODES, 'A stable code for machines.')
+
+/** MCP has two more. */
+const API_LIMIT_NAMES = [
+  'events_per_hour',
+  'contact_adds_per_hour',
+  'contact_updates_per_hour',
+  'contact_adds_per_ip',
+  'refused_requests_per_minute',
+  'requests_without_key_per_minute',
+] as const satisfies readonly LimitName[]
+
+/** Of a refusal by a limit. */
+const LIMITED = {
+  scope: Type.Optional(oneOf(['key', 'ip'], 'With `rate_limited`: whether the limit is that of a key or an address.')),
+  limitName: Type.Optional(oneOf(API_LIMIT_NAMES, 'With `rate_limited`: which limit is used up.')),
+  keyId: Type.Optional(Type.String({ description: 'With `rate_limited` and scope `key`: the ID of the key.' })),
+  limit: Type.Optional(Type.Integer({ description: 'With `rate_limited`: how many the limit lets through.' })),
+  retryAfter: Type.Optional(Type.Integer({ description: 'With `rate_limited`: seconds until the next may come.' })),
+  retryAt: Type.Optional(time('With `rate_limited`: the same as a time.')),
+}
+
+const BATCH_INDEX = Type.Integer({ description: 'The place of the event among those that were sent.', minimum: 0 })
+
+/** 207 of POST /events/batch: one result for each event, in the order they were sent. */
+export const BatchAnswer = Type.Object({
+  ok: Type.Boolean({ description: 'Whether every event was accepted.' }),
+  accepted: Type.Integer({ description: 'How many were accepted.', minimum: 0 }),
+  results: Type.Array(
+    Type.Union([
+      Type.Object({
+        index: BATCH_INDEX,
+        ok: TRUE,
+        contactId: CONTACT_ID,
+        created: Type.Boolean(),
+        warnings: WARNINGS,
+      }),
+      Type.Object({
+        index: BATCH_INDEX,
+        ok: FALSE,
+        error: ERROR_CODE,
+        message: ISSUE.message,
+        field: Type.Optional(ISSUE.field),
+        errors: Type.Optional(Type.Array(FieldErrorItem)),
+        ...LIMITED,
+      }),
+    ]),
+  ),
+  warnings: WARNINGS,
+})
+
+/** Every answer that says no (spec 7). */
+export const ErrorAnswer = Type.Object(
+  {
+    ok: FALSE,
+    error: ERROR_CODE,
+    message: ISSUE.message,
+    field: Type.Optional(ISSUE.field),
+    errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'When several fields fail.' })),
+    requestId: Type.String({ description: 'Also in the header X-Request-Id; the log knows it.' }),
+    ...LIMITED,
+  },
+  { title: 'Error', description: 'Every answer that says no.' },
+)

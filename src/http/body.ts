@@ -1,0 +1,41 @@
+import { type ParsedList, parseJsonList } from '../core/json.ts'
+import { type Refusal, refuse } from '../core/refusals.ts'
+import { readBytes } from './request-bytes.ts'
+
+/** The largest bodies taken (api.md, Errors). */
+export const BODY_BYTES = 64 * 1024
+export const BATCH_BYTES = 256 * 1024
+
+/** Other parameters than the charset mean nothing to JSON. */
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
+const JSON_IN_UTF8 =
+  /^application\/(?:[\w.+-]+\+)?json\s*(?:;(?!.*\bcharset\s*=)|;.*\bcharset\s*=\s*"?utf-?8"?\s*(?:;|$)|$)/i
+
+const COMPRESSED = refuse('unsupported_media_type', {
+  message: 'Send the body as it is, not compressed: leave the header Content-Encoding out.',
+})
+const NOT_UTF8 = refuse('unsupported_media_type', {
+  message: 'Encode the body as UTF-8, with the header Content-Type: application/json.',
+})
+
+/**
+ * Reads a body with a list of objects. Refused with unsupported_media_type, too_large (before the rest of it is read) and
+ * invalid_json; what JSON allows and we cannot keep is the fault of the item that holds it.
+ */
+export async function readJsonList(request: Request, name: string, maxBytes: number): Promise<ParsedList> {
+  const bytes = startReading(request, maxBytes)
+  if ('refused' in bytes) return bytes
+  const body = await bytes
+  return body === null ? { refused: refuse('too_large') } : parseJsonList(body, name)
+}
+
+/** Begins to read, or refuses by what the headers say. null: larger than allowed. */
+export function startReading(request: Request, maxBytes: number): Promise<Uint8Array | null> | { refused: Refusal } {
+  const { headers } = request
+  const type = headers.get('content-type') ?? ''
+  if (type !== 'application/json' && !JSON_IN_UTF8.test(type))
+    return { refused: JSON_TYPE.test(type) ? NOT_UTF8 : refuse('unsupported_media_type') }
+  const encoding = headers.get('content-encoding')
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') return { refused: COMPRESSED }
+  return readBytes(request, maxBytes) ?? { refused: refuse('too_large') }
+}

@@ -1,0 +1,64 @@
+import { addressBucket } from '../core/addresses.ts'
+import { createLimits, type Limit, type Limits, type MonotonicClock } from '../accounts/limits.ts'
+import type { Clock } from '../core/parts.ts'
+import { type Refusal, refuseLimited } from '../core/refusals.ts'
+
+/** In any minute: refused requests of a key, and requests of an address without a valid key. */
+export const FLOOD_LIMITS = {
+  key: { max: 600, windowMs: 60_000 },
+  address: { max: 1_200, windowMs: 60_000 },
+} as const satisfies Record<string, Limit>
+
+/** Addresses remembered at once, 35 MB of them. Who has more than these to call from is not held up by one more. */
+export const MOST_ADDRESSES = 100_000
+
+export type FloodGuard = {
+  /** Counts a refused request of a valid key. See `isEarlyRefusal` for which ones count. */
+  countRefusal(keyId: string): void
+  /** The 429 for a key with too many refused requests, valid requests included; null below the limit. */
+  checkKey(key: { id: string; name: string }): Refusal | null
+  /** Counts a request without a valid key. */
+  countWithoutKey(address: string): void
+  /** The 429 that takes the place of a 401; null below the limit. */
+  checkAddress(address: string): Refusal | null
+  forgetIdle(): void
+  addressCount(): number
+}
+
+/**
+ * Bounds the requests that are refused before any hourly limit sees them. A valid key is only ever held up by its own
+ * refusals: who shares its address, or sits behind the same undeclared proxy, cannot shut it out. `address` is what
+ * `clientAddress` answers; an IPv6 /64 counts as one.
+ *
+ * Memory: at most 100,000 addresses, the oldest going first, and 4 B for each request of the last minute; keys are few.
+ */
+export function createFloodGuard({ clock }: { clock: MonotonicClock & Pick<Clock, 'now'> }): FloodGuard {
+  const addresses = createLimits({ clock, mostBuckets: MOST_ADDRESSES })
+  const keys = createLimits({ clock })
+  const retryAfterOf = (limits: Limits, bucket: string, limit: Limit): number => {
+    if (limits.bucketCount() === 0) return 0
+    const { allowed, retryAfterSeconds } = limits.peek(bucket, limit)
+    return allowed > 0 ? 0 : retryAfterSeconds
+  }
+  return {
+    countRefusal: (keyId) => void keys.take(keyId, FLOOD_LIMITS.key),
+    checkKey(key) {
+      const retryAfter = retryAfterOf(keys, key.id, FLOOD_LIMITS.key)
+      if (retryAfter === 0) return null
+      const { max: limit } = FLOOD_LIMITS.key
+      return refuseLimited({ name: 'refused_requests_per_minute', key, limit, retryAfter, at: clock.now() })
+    },
+    countWithoutKey: (address) => void addresses.take(addressBucket(address), FLOOD_LIMITS.address),
+    checkAddress(address) {
+      const retryAfter = retryAfterOf(addresses, addressBucket(address), FLOOD_LIMITS.address)
+      if (retryAfter === 0) return null
+      const { max: limit } = FLOOD_LIMITS.address
+      return refuseLimited({ name: 'requests_without_key_per_minute', key: null, limit, retryAfter, at: clock.now() })
+    },
+    forgetIdle() {
+      addresses.forgetIdle()
+      keys.forgetIdle()
+    },
+    addressCount: addresses.bucketCount,
+  }
+}

@@ -1,0 +1,27 @@
+import { isSameBody } from '../store/idempotency.ts'
+import type { Idempotency } from '../store/types.ts'
+import type { Parts } from '../core/parts.ts'
+import { type Refusal, refuse } from '../core/refusals.ts'
+
+export type { Idempotency }
+
+/** What a request did when it came first: by part, `null` the request itself. Empty where it is new. */
+export type Earlier = ReadonlyMap<number | null, string>
+
+export const NOTHING_EARLIER: Earlier = new Map()
+
+/**
+ * What was done before under an Idempotency-Key, to be answered again and not counted (api.md, Fields). Refused with
+ * idempotency_mismatch where that was another request. The write looks again in its own transaction.
+ */
+export async function findEarlier({ store }: Pick<Parts, 'store'>, asked: Idempotency): Promise<Earlier | Refusal> {
+  const stored = await store.listOutcomes(asked)
+  if (stored.some(({ bodyHash }) => !isSameBody(bodyHash, asked.bodyHash))) return refuse('idempotency_mismatch')
+  return new Map(stored.map(({ part, outcome }) => [part, outcome]))
+}
+
+/** The outcome of a request, or of one part of it, as it was the first time; null where there is none. */
+export function replayOf<T extends object>(earlier: Earlier, part: number | null): (T & { replayed: true }) | null {
+  const outcome = earlier.get(part)
+  return outcome === undefined ? null : { ...(JSON.parse(outcome) as T), replayed: true }
+}

@@ -1,0 +1,68 @@
+import { type Earlier, findEarlier, type Idempotency, NOTHING_EARLIER } from './idempotency.ts'
+import { canonicalJson } from '../core/json.ts'
+import type { Parts } from '../core/parts.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
+import type { Call } from './call.ts'
+
+const HEADER = 'Idempotency-Key'
+export const MAX_IDEMPOTENCY_KEY_CHARACTERS = 255
+const KEY = new RegExp(`^[\\x20-\\x7e]{1,${MAX_IDEMPOTENCY_KEY_CHARACTERS}}$`)
+
+/** Whether it may have been sent before: then the store is asked, before any limit is looked at. */
+export const hasKey = (request: Request): boolean => request.headers.has(HEADER)
+
+/** A 400 for an Idempotency-Key that cannot be one. DELETE has no use for it. */
+export function findKeyFault(request: Request): Refusal | null {
+  const key = request.headers.get(HEADER)
+  if (key === null || KEY.test(key) || request.method === 'DELETE') return null
+  const message = 'Send 1 to 255 printable ASCII characters, a new random value for each write.'
+  return refuseFields([{ field: HEADER, code: 'invalid', message }])
+}
+
+/**
+ * Lets a write with an Idempotency-Key run once (api.md, Fields). The store keeps the record with the write itself; here
+ * a second request that comes while the first still runs is told so, and one that was done before is known in time to
+ * be answered again, or refused, before any limit is looked at.
+ */
+export type Once = ReturnType<typeof createOnce>
+
+export function createOnce({ store, clock }: Pick<Parts, 'store' | 'clock'>) {
+  const running = new Set<string>()
+
+  const look = async (idempotency: Idempotency): Promise<Beginning> => {
+    const id = `${idempotency.keyId}:${idempotency.key}`
+    if (running.has(id)) return { refused: refuse('idempotency_in_progress') }
+    running.add(id)
+    const release = (): void => void running.delete(id)
+    try {
+      const earlier = await findEarlier({ store }, idempotency)
+      if (!isRefusal(earlier)) return { idempotency, earlier, release }
+      release()
+      return { refused: earlier }
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  return {
+    /**
+     * `release` belongs in a `finally`. A promise only where there is such a key. Refused with idempotency_in_progress
+     * and idempotency_mismatch.
+     */
+    begin(request: Request, { access, body }: Pick<Call<unknown>, 'access' | 'body'>): Beginning | Promise<Beginning> {
+      const key = request.headers.get(HEADER)
+      if (key === null) return WITHOUT_KEY
+      const text = `${request.method} ${new URL(request.url).pathname} ${canonicalJson(body)}`
+      const bodyHash = new Bun.CryptoHasher('sha256').update(text).digest('base64url')
+      return look({ keyId: access.key.id, key, bodyHash, part: null, at: clock.steadyNow() })
+    },
+  }
+}
+
+export type Begun = { idempotency: Idempotency | null; earlier: Earlier; release: () => void }
+type Beginning = Begun | { refused: Refusal }
+
+const WITHOUT_KEY: Begun = { idempotency: null, earlier: NOTHING_EARLIER, release: () => {} }
+
+export const REPLAYED = { 'Idempotency-Replayed': 'true' }

@@ -1,0 +1,27 @@
+import type { AppRow } from '../accounts/access.ts'
+import type { Limit } from '../accounts/limits.ts'
+import type { ServerCheck } from './mailer.ts'
+import type { Parts } from '../core/parts.ts'
+import { type Refusal, refuse } from '../core/refusals.ts'
+
+/** Of an account: enough to get a server right, and too few to look for open ports with. */
+export const SERVER_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
+
+/**
+ * Tries the server that an app's mails leave through, as it is saved (messages.md, Sending); null where nothing leaves.
+ * Refusals: rate_limited.
+ */
+export async function checkMailServer(
+  { store, mailer, limits }: Pick<Parts, 'store' | 'mailer' | 'limits'>,
+  app: AppRow,
+): Promise<ServerCheck | Refusal | null> {
+  const { allowed, retryAfterSeconds } = limits.take(`server-check:${app.accountId}`, SERVER_CHECKS)
+  return allowed > 0 ? mailer.checkServer(app, await store.mailSettings(app.id)) : refuseChecks(retryAfterSeconds)
+}
+
+function refuseChecks(retryAfterSeconds: number): Refusal {
+  const minutes = Math.ceil(retryAfterSeconds / 60)
+  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
+  const message = `Mail servers were checked ${SERVER_CHECKS.max} times within ten minutes. Wait ${wait}, then check again.`
+  return refuse('rate_limited', { message })
+}

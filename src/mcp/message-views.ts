@@ -1,0 +1,38 @@
+/** What messages and deliveries look like from outside: times ISO 8601 UTC, absent values null. */
+import { mayHaveArrivedTwice } from '../deliveries/deliveries.ts'
+import type { DeliveryRow, MessageCounts, MessageRow } from '../store/message-types.ts'
+import { publicId } from '../core/public-ids.ts'
+
+const iso = (at: number): string => new Date(at).toISOString()
+const isoOrNull = (at: number | null): string | null => (at === null ? null : iso(at))
+
+/** How many deliveries are in each state, without the states that none is in. */
+export const countsView = (counts: MessageCounts): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+
+/** All but what the message says. */
+export const messageView = ({ id, name, status, version, createdAt, updatedAt }: MessageRow) => ({
+  id: publicId('msg', id),
+  name,
+  status,
+  version,
+  createdAt: iso(createdAt),
+  updatedAt: iso(updatedAt),
+})
+
+/** `reason` is a code; `dueAt` is when the rules are judged; `joinedTo` is the delivery whose email lists the event. */
+export const deliveryView = (row: DeliveryRow) => ({
+  id: publicId('dlv', row.id),
+  messageId: publicId('msg', row.messageId),
+  version: row.version,
+  contactId: publicId('con', row.contactId),
+  state: row.state,
+  reason: row.reason,
+  triggeredAt: iso(row.triggeredAt),
+  dueAt: iso(row.dueAt),
+  sentAt: isoOrNull(row.sentAt),
+  cameBackAt: isoOrNull(row.cameBackAt),
+  openedAt: isoOrNull(row.openedAt),
+  mayHaveArrivedTwice: mayHaveArrivedTwice(row),
+  joinedTo: row.joinedTo === null ? null : publicId('dlv', row.joinedTo),
+})

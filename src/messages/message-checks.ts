@@ -1,0 +1,217 @@
+import { allHold, parseProperties } from '../store/conditions.ts'
+import type { Mail, MailSettings, MessageContent, Trigger } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
+import type { AppRow } from '../store/types.ts'
+import { mailFactsOf, mailWordsOf } from '../mail/mailer.ts'
+import { makeSample } from './message-samples.ts'
+import type { FieldError } from '../core/refusals.ts'
+import type { Senders } from '../accounts/senders.ts'
+import { describeTemplateFault } from './template-faults.ts'
+import type { TemplateFacts } from './template-scope.ts'
+import type { CountedFault, TemplateWorker } from './template-worker.ts'
+import type { UsedProperty } from './templates.ts'
+
+/** How many of the events really received, or of the people last added, a draft is tried on. */
+const CHECKED = 500
+/** For all of them together. They are sent to the templates in groups, so that others get their turn. */
+const CHECK_MS = 1_000
+const GROUP = 50
+const GROUP_MS = 250
+
+/** `asksDns`: false where somebody only looks. */
+export type CheckContext = { store: Store; app: AppRow; senders: Senders; templates: TemplateWorker; asksDns?: boolean }
+
+/** Emails that would not be sent. `replace`: the text of the field in which a fallback can be put as it is. */
+export type LiveWarning = FieldError & { replace: { from: string; by: string } | null }
+
+/** On how many events or people it was tried, of how many that were there. */
+export type Tried = { tried: number; of: number; what: 'events' | 'people' }
+
+/** `problems` keep a message from going live; `warnings` do not, but the emails that they count are skipped. */
+export type LiveCheck = { problems: FieldError[]; warnings: LiveWarning[]; tried: Tried }
+
+/** Stands in for each person's own. */
+const UNSUBSCRIBE_URL = 'https://example.com/unsubscribe'
+
+type Part = 'subject' | 'preheader' | 'body'
+/** In the order of the editor. */
+const PARTS = ['subject', 'preheader', 'body'] as const satisfies Part[]
+
+/**
+ * Checks a message before it goes live, each finding with its field: it needs a sender and templates that can be filled.
+ * Values that are missing in the events really received, or for the people really added, are counted.
+ */
+export async function checkLive(
+  { store, app, senders, templates, asksDns }: CheckContext,
+  content: MessageContent,
+): Promise<LiveCheck> {
+  const settings = await store.mailSettings(app.id)
+  const problem = await senders.findProblem({ app, mail: content.mail, settings }, { asksDns })
+  const unsent = problem ? [{ field: 'mail.fromEmail', code: problem.code, message: problem.message }] : []
+  const inspected = await templates.inspect(
+    app.id,
+    PARTS.map((part) => content.mail[part] ?? ''),
+  )
+  const tried: Tried = { tried: 0, of: 0, what: 'event' in content.trigger ? 'events' : 'people' }
+  if (inspected === null) return { problems: [...unsent, SLOW], warnings: [], tried }
+  const broken = PARTS.flatMap((part, index) =>
+    (inspected.problems[index] ?? []).map((message) => ({ field: `mail.${part}`, code: 'template', message })),
+  )
+  if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried }
+  const trial = await tryOut({ store, app, templates, settings }, content, inspected.properties)
+  return { ...trial, problems: [...unsent, ...trial.problems] }
+}
+
+const SLOW: FieldError = {
+  field: 'mail.body',
+  code: 'template_too_slow',
+  message: 'This email takes too long to render. Use fewer loops and filters, or a shorter text.',
+}
+
+type Trying = Pick<CheckContext, 'store' | 'app' | 'templates'> & { settings: MailSettings }
+/** A person, and the event that would have started it. */
+type Start = Pick<TemplateFacts, 'contact' | 'event'>
+
+async function tryOut(trying: Trying, content: MessageContent, properties: UsedProperty[]): Promise<LiveCheck> {
+  const { store, app } = trying
+  const { trigger } = content
+  const what = 'event' in trigger ? 'events' : 'people'
+  const madeUp = makeSample(app, content, { properties, at: 0 })
+  if (what === 'people') {
+    const eventless = await findEventless(trying, content, madeUp)
+    if (eventless.length > 0) return { problems: eventless, warnings: [], tried: { tried: 0, of: 0, what } }
+  }
+  const starts = 'event' in trigger ? await listTriggers(store, app, trigger) : await listAdded(store, app, trigger)
+  const { tried, faults } = await tryAll(trying, content, starts)
+  const whole = await tryWhole(trying, content, starts[0] ?? madeUp)
+  const counted = { tried, of: starts.length, what } as const
+  const [skipped, wrong] = partition(faults)
+  return {
+    problems: [...wrong.map((fault) => describeCounted(fault, counted)), ...(wrong.length > 0 ? [] : whole)],
+    warnings: skipped.map((fault) => warnOfSkipped(fault, counted, { app, mail: content.mail })),
+    tried: counted,
+  }
+}
+
+/**
+ * What depends on the values of one email, and what is wrong with the template; each sorted by its part. That one was
+ * slow says more about the machine, and tryWhole looks at that.
+ */
+function partition(faults: readonly CountedFault[]): [skipped: CountedFault[], wrong: CountedFault[]] {
+  const sorted = faults.toSorted((a, b) => PARTS.indexOf(a.part ?? 'body') - PARTS.indexOf(b.part ?? 'body'))
+  const isSkipped = ({ fault }: CountedFault): boolean => 'missing' in fault || 'empty' in fault
+  return [sorted.filter(isSkipped), sorted.filter(({ fault }) => 'broken' in fault)]
+}
+
+/** What only an event has, where none starts the message: such an email could never be written. */
+async function findEventless(trying: Trying, content: MessageContent, madeUp: Start): Promise<FieldError[]> {
+  const { faults } = await tryAll(trying, content, [madeUp])
+  return partition(faults)[0].flatMap(({ part, fault }) => {
+    const variable = 'missing' in fault ? fault.missing : ''
+    if (!variable.startsWith('event.')) return []
+    const message = `No event starts this message, so \`${variable}\` has no value. Give it a fallback: \`${withFallback(variable)}\`.`
+    return [{ field: `mail.${part}`, code: 'missing_value', message }]
+  })
+}
+
+async function tryAll(trying: Trying, { mail }: MessageContent, starts: readonly Start[]) {
+  const found = new Map<string, CountedFault>()
+  const until = performance.now() + CHECK_MS
+  let tried = 0
+  while (tried < starts.length) {
+    const leftMs = until - performance.now()
+    if (leftMs <= 0) break
+    const samples = starts
+      .slice(tried, tried + GROUP)
+      .map((start) => mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL))
+    const trial = { words: mailWordsOf(mail), samples }
+    const result = await trying.templates.tryAll(trying.app.id, trial, Math.min(leftMs, GROUP_MS))
+    for (const one of result.faults) {
+      const key = JSON.stringify([one.part, one.fault])
+      found.set(key, { ...one, count: one.count + (found.get(key)?.count ?? 0) })
+    }
+    tried += result.tried
+    // it was ended, and would be again
+    if (result.faults.some(({ part }) => part === null)) break
+  }
+  return { tried, faults: [...found.values()] }
+}
+
+/** The Markdown and the length of one email depend little on its values. As when it is sent, it is tried twice. */
+async function tryWhole(trying: Trying, { mail }: MessageContent, start: Start): Promise<FieldError[]> {
+  const { app, templates } = trying
+  const whole = { words: mailWordsOf(mail), facts: mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL) }
+  const first = await templates.render(app.id, whole)
+  const rendered = 'slow' in first ? await templates.render(app.id, whole, { isAlone: true }) : first
+  if ('html' in rendered || 'missing' in rendered || 'empty' in rendered) return []
+  if ('slow' in rendered) return [SLOW]
+  return [{ field: 'mail.body', code: 'template', message: describeTemplateFault(rendered) }]
+}
+
+/** Whom a message would have been started for that starts with each new person. */
+async function listAdded(store: Store, app: AppRow, trigger: Trigger): Promise<Start[]> {
+  if (!('contact' in trigger)) return []
+  const query = { appId: app.id, tag: null, updatedAfter: null, before: null, limit: CHECKED }
+  return (await store.listContacts(query)).map((contact) => ({ contact, event: null }))
+}
+
+/** The events received that would have triggered it. */
+async function listTriggers(store: Store, app: AppRow, trigger: OnEvent): Promise<Start[]> {
+  const query = { appId: app.id, contactId: null, name: trigger.event, before: null, limit: CHECKED }
+  const { rows } = await store.listEvents(query)
+  const starting = rows.filter(({ properties }) => allHold(trigger.where ?? [], parseProperties(properties)))
+  const ids = new Set(starting.map(({ contactId }) => contactId))
+  const people = new Map((await store.listContactsById([...ids])).map((contact) => [contact.id, contact]))
+  return starting.flatMap((event) => {
+    const contact = people.get(event.contactId)
+    return contact ? [{ contact, event }] : []
+  })
+}
+
+type OnEvent = Extract<Trigger, { event: string }>
+
+/** "in 12 % of the last 500 events", or "for the only person so far". */
+function describeShare(count: number, { tried, what }: Tried): string {
+  const preposition = what === 'events' ? 'in' : 'for'
+  if (tried === 1) return `${preposition} the only ${what === 'events' ? 'event' : 'person'} so far`
+  const share = count * 100 < tried ? 'less than 1' : String(Math.floor((count * 100) / tried))
+  return `${preposition} ${share} % of the last ${tried} ${what}`
+}
+
+function describeCounted({ part, fault, count }: CountedFault, tried: Tried): FieldError {
+  const message = `${describeTemplateFault(fault)} This is so ${describeShare(count, tried)}.`
+  return { field: `mail.${part ?? 'body'}`, code: 'template', message }
+}
+
+/** Fallbacks that fit as they are, by the variable. */
+const FALLBACKS = new Map([
+  ['contact.firstName', '"there"'],
+  ['event.headline', '"Your results are ready"'],
+])
+
+function warnOfSkipped(
+  { part, fault, count }: CountedFault,
+  tried: Tried,
+  { app, mail }: { app: AppRow; mail: Mail },
+): LiveWarning {
+  const field = `mail.${part ?? 'body'}`
+  const share = describeShare(count, tried)
+  const whose = tried.what === 'events' ? 'Those events send no email' : 'They get no email'
+  if (!('missing' in fault)) {
+    return { field, code: 'empty_mail', message: `The text is empty ${share}. ${whose}.`, replace: null }
+  }
+  const variable = fault.missing
+  const fallback = variable === 'event.url' && app.homeUrl !== null ? 'app.homeUrl' : FALLBACKS.get(variable)
+  const by = withFallback(variable, fallback)
+  const from = part === null ? null : findPlain(mail[part] ?? '', variable)
+  const message = `\`${variable}\` is missing ${share}. ${whose} unless you add a fallback: \`${by}\`.`
+  return { field, code: 'missing_value', message, replace: fallback && from ? { from, by } : null }
+}
+
+const withFallback = (variable: string, fallback = '"..."'): string => `{{ ${variable} | default: ${fallback} }}`
+
+/** The variable as the author wrote it, where nothing else stands between its braces. */
+function findPlain(source: string, variable: string): string | null {
+  const outputs = source.match(/\{\{[^{}]*\}\}/g) ?? []
+  return outputs.find((output) => output.slice(2, -2).trim() === variable) ?? null
+}

@@ -1,0 +1,90 @@
+import type { MessageContent } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
+import { RESULTS_READY } from '../events/event-input.ts'
+
+/** A later result gets another email, and results that are ready together share one. */
+const ONCE_PER_RESULT: MessageContent['again'] = {
+  once: 'property',
+  property: ['resultId', 'url'],
+  collect: { minutes: 30 },
+}
+
+/** One result as a headline and a button, several as a list of links. Without a `url` they lead to the app's home page. */
+const RESULTS = [
+  '{% if events.size > 1 %}',
+  '{% for event in events %}{% assign link = event.url | default: app.homeUrl %}',
+  '- {% if link %}[{{ event.headline | default: "See your results" }}]({{ link }}){% else %}{{ event.headline | default: "Your results" }}{% endif %}',
+  '{% endfor %}',
+  '{% else %}',
+  '{% if event.headline %}**{{ event.headline }}**{% endif %}',
+  '',
+  '{% assign link = event.url | default: app.homeUrl %}{% if link %}[See your results]({{ link }}){% endif %}',
+  '{% endif %}',
+].join('\n')
+
+/** What every new app begins with, ready to be turned on (spec 1.5). */
+export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
+  {
+    name: 'Results ready, they left',
+    content: {
+      trigger: { event: RESULTS_READY },
+      wait: { minutes: 10 },
+      onlyIf: [
+        { rule: 'notSeen', ifUnknown: 'send' },
+        { rule: 'away', at: 'trigger', ifUnknown: 'send' },
+        { rule: 'away', minutes: 5, ifUnknown: 'send' },
+      ],
+      again: ONCE_PER_RESULT,
+      mail: {
+        subject:
+          '{% if events.size > 1 %}Your {{ events.size }} results are ready{% else %}{{ event.headline | default: "Your results are ready" }}{% endif %}',
+        preheader: 'They were finished while you were away.',
+        body: ['Hello {{ contact.firstName | default: "there" }},', 'Your results are ready.', RESULTS].join('\n\n'),
+      },
+    },
+  },
+  {
+    name: 'Results not opened yet',
+    content: {
+      trigger: { event: RESULTS_READY },
+      wait: { minutes: 24 * 60 },
+      // whoever the script never saw may have opened them long ago
+      onlyIf: [
+        { rule: 'notSeen', ifUnknown: 'skip' },
+        { rule: 'away', minutes: 30, ifUnknown: 'skip' },
+      ],
+      again: ONCE_PER_RESULT,
+      mail: {
+        subject:
+          'Still there for you: {% if events.size > 1 %}{{ events.size }} results{% else %}{{ event.headline | default: "your results" }}{% endif %}',
+        preheader: 'You have not opened them yet.',
+        body: [
+          'Hello {{ contact.firstName | default: "there" }},',
+          'Your results have been ready since yesterday, and you have not opened them yet.',
+          RESULTS,
+        ].join('\n\n'),
+      },
+    },
+  },
+]
+
+/** An installation in which every app began with the drafts, or was given them since. */
+const GIVEN = { name: 'first_messages', value: 'given' }
+
+/**
+ * Gives the drafts to apps that were made before there were messages: once, at the first start that knows them, so that
+ * an app whose owner deletes its messages later stays without. Apps that have a message are left alone. What cannot be
+ * saved keeps no service from starting: the next start tries again.
+ */
+export async function giveFirstMessages(store: Store, at: number): Promise<void> {
+  if ((await store.installValue(GIVEN.name)) !== null) return
+  for (const { id: accountId } of await store.listAccounts()) {
+    for (const { id: appId } of await store.listApps(accountId)) {
+      if ((await store.listMessages(appId)).length > 0) continue
+      const drafts = FIRST_MESSAGES.map((draft) => ({ ...draft, id: null, status: null }))
+      const outcome = await store.saveMessages({ accountId, appId, actor: 'upgrade', at, drafts })
+      if ('refusal' in outcome) return
+    }
+  }
+  await store.keepInstallValue(GIVEN)
+}

@@ -1,0 +1,137 @@
+import type { MessageContent, MessageRow, MessageStatus } from '../store/message-types.ts'
+import type { MessageChange, SavedMessage } from '../store/message-writes.ts'
+import type { Store } from '../store/store.ts'
+import type { AppRow, Refused } from '../store/types.ts'
+import type { Ended } from '../mail/mailer.ts'
+import { type CheckContext, checkLive } from './message-checks.ts'
+import { type ReadMessage, readMessage } from './message-input.ts'
+import type { MessageInput } from './message-schema.ts'
+import { type FieldError, isRefusal, type Refusal, refuseFields } from '../core/refusals.ts'
+
+/** A file holds at most this many messages: each is checked and compared. */
+const MAX_MESSAGES = 200
+
+/** What an import does to one message: `fields` are the paths that differ. */
+export type ImportedMessage = {
+  name: string
+  change: 'created' | 'changed' | 'unchanged'
+  status: MessageStatus
+  fields: string[]
+}
+
+/** All messages of an app as a file holds them (messages.md, As a file). */
+export async function exportMessages(store: Store, app: AppRow): Promise<MessageInput[]> {
+  const rows = await store.listMessages(app.id)
+  return rows.map(({ name, status, content }) => ({ name, status, ...content }))
+}
+
+/**
+ * Brings the messages of a file into an app, all or none: those of the same name are changed, others made, none removed.
+ * @param options.status for all of them, in place of what the file says; `dryRun` changes nothing
+ * @returns what changes, and emails that live messages would not send; or invalid_field naming each field by its place in the file, also what keeps one from going live
+ */
+export async function importMessages(
+  context: CheckContext,
+  by: MessageChange,
+  { file, status, dryRun }: { file: unknown; status: MessageStatus | null; dryRun: boolean },
+): Promise<({ messages: ImportedMessage[]; warnings: FieldError[] } & Ended) | Refusal | Refused> {
+  const reading = readFile(file)
+  if ('errors' in reading) return refuseFields(reading.errors)
+  const messages = reading.input.map((message) => ({ ...message, status: status ?? message.status }))
+  const old = await context.store.listMessages(context.app.id)
+  const changes = messages.map((message) => compare(message, findByName(old, message.name)))
+  const { problems, warnings } = await checkAll(context, messages, changes)
+  if (problems.length > 0) return refuseFields(problems)
+  if (dryRun) return { messages: changes, warnings, stillSending: 0 }
+  const outcome = await context.store.saveMessages({ ...by, drafts: messages.map((one) => ({ id: null, ...one })) })
+  if (isRefusal(outcome)) return outcome
+  const stopped = old.filter(({ id, status: was }) => was === 'live' && outcome.saved.some((one) => isStopped(one, id)))
+  return { messages: changes, warnings, stillSending: await settleElsewhere(context.store, stopped) }
+}
+
+const isStopped = (saved: SavedMessage, id: number): boolean => saved.id === id && saved.status !== 'live'
+
+const SETTLE_MS = 5_000
+const LOOK_MS = 100
+/** More of one message are not counted. */
+const HANDED_MAX = 1_000
+
+/** As the mailer of the process that sends does it, by what that process writes down. */
+async function settleElsewhere(store: Store, messages: MessageRow[]): Promise<number> {
+  const count = async (): Promise<number> => {
+    const asked = { contactId: null, states: ['handed'] as const, before: null, limit: HANDED_MAX }
+    const handed = messages.map(({ id, appId }) => store.listDeliveries({ ...asked, appId, messageId: id }))
+    return (await Promise.all(handed)).flat().length
+  }
+  const until = performance.now() + SETTLE_MS
+  let handed = await count()
+  while (handed > 0 && performance.now() < until) {
+    await Bun.sleep(LOOK_MS)
+    handed = await count()
+  }
+  return handed
+}
+
+const findByName = (rows: MessageRow[], name: string): MessageRow | undefined => rows.find((row) => row.name === name)
+
+function readFile(file: unknown): { input: ReadMessage[] } | { errors: FieldError[] } {
+  if (!Array.isArray(file) || file.length > MAX_MESSAGES) {
+    return { errors: [{ field: 'file', code: 'invalid', message: `Give a list of up to ${MAX_MESSAGES} messages.` }] }
+  }
+  const readings = file.map(readMessage)
+  const errors = readings.flatMap((reading, index) => ('errors' in reading ? atPlace(index, reading.errors) : []))
+  const input = readings.flatMap((reading) => ('input' in reading ? [reading.input] : []))
+  for (const [index, { name }] of input.entries()) {
+    if (input.findIndex((other) => other.name === name) === index) continue
+    errors.push(...atPlace(index, [{ field: 'name', code: 'conflict', message: 'Two messages have this name.' }]))
+  }
+  return errors.length > 0 ? { errors } : { input }
+}
+
+const atPlace = (index: number, errors: FieldError[]): FieldError[] =>
+  errors.map((error) => ({ ...error, field: `[${index}]${error.field === '' ? '' : `.${error.field}`}` }))
+
+/** Of all, sender addresses that the app does not have; of those that will be live, whatever else is in the way. */
+async function checkAll(context: CheckContext, messages: ReadMessage[], changes: ImportedMessage[]) {
+  const [problems, warnings]: [FieldError[], FieldError[]] = [[], []]
+  for (const [index, { content }] of messages.entries()) {
+    if (changes[index]?.status !== 'live') {
+      problems.push(...atPlace(index, await context.senders.findUnlisted(context.app, content.mail)))
+      continue
+    }
+    const check = await checkLive(context, content)
+    problems.push(...atPlace(index, check.problems))
+    warnings.push(
+      ...atPlace(
+        index,
+        check.warnings.map(({ replace: _, ...warning }) => warning),
+      ),
+    )
+  }
+  return { problems, warnings }
+}
+
+function compare({ name, status, content }: ReadMessage, old: MessageRow | undefined): ImportedMessage {
+  if (!old) return { name, change: 'created', status: status ?? 'draft', fields: [] }
+  const next = status ?? old.status
+  const fields = [...(next === old.status ? [] : ['status']), ...listDifferences(old.content, content)]
+  return { name, change: fields.length === 0 ? 'unchanged' : 'changed', status: next, fields }
+}
+
+/** The paths at which two messages differ, as deep as both have the same shape. */
+function listDifferences(a: MessageContent, b: MessageContent): string[] {
+  const paths: string[] = []
+  walk(a, b, '', paths)
+  return paths
+}
+
+function walk(a: unknown, b: unknown, path: string, paths: string[]): void {
+  if (Bun.deepEquals(a, b, true)) return
+  if (!isObject(a) || !isObject(b) || Array.isArray(a) !== Array.isArray(b)) return void paths.push(path)
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    const place = Array.isArray(a) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`
+    walk(a[key], b[key], place, paths)
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null

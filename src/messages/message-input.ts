@@ -1,0 +1,54 @@
+import type { MessageContent, MessageStatus } from '../store/message-types.ts'
+import { readEmail } from '../core/email.ts'
+import { type MessageInput, MessageSchema } from './message-schema.ts'
+import type { FieldError } from '../core/refusals.ts'
+import { findProblems } from './schema-problems.ts'
+
+/** A message as it was written, fit to be stored. `status` null where it was left out. */
+export type ReadMessage = { name: string; status: MessageStatus | null; content: MessageContent }
+
+/** Reads a message of the editor, a file or MCP. Errors name every field that fails by its whole path. */
+export function readMessage(value: unknown): { input: ReadMessage } | { errors: FieldError[] } {
+  const errors = findProblems(MessageSchema, value)
+  if (errors.length > 0) return { errors }
+  const { name, status, ...content } = value as MessageInput
+  const further = checkContent(content)
+  return further.length > 0
+    ? { errors: further }
+    : { input: { name, status: status ?? null, content: withoutUndefined(content) } }
+}
+
+/** As a file would hold it, so that the same message is equal however it was written. */
+const withoutUndefined = (content: MessageContent): MessageContent =>
+  JSON.parse(JSON.stringify(content)) as MessageContent
+
+/** What a schema cannot say: what belongs together. */
+function checkContent(content: MessageContent): FieldError[] {
+  const errors: FieldError[] = []
+  const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
+  const { trigger, onlyIf = [], again, mail } = content
+  const compared = 'event' in trigger ? (trigger.where ?? []) : []
+  for (const [index, condition] of compared.entries()) {
+    if (lacksValue(condition)) add(`trigger.where[${index}].to`, LACKS_VALUE)
+  }
+  for (const [index, rule] of onlyIf.entries()) {
+    if (rule.rule === 'field' && lacksValue(rule)) add(`onlyIf[${index}].to`, LACKS_VALUE)
+    if ((rule.rule === 'seen' || rule.rule === 'notSeen') && !('event' in trigger)) {
+      add(`onlyIf[${index}].rule`, "This rule is about the page of the event's `url`. Start the message by an event.")
+    }
+  }
+  if (again && 'property' in again && !('event' in trigger)) {
+    add('again.property', 'Only an event has properties. Start the message by an event, or write once per person.')
+  }
+  if (again && 'collect' in again && again.collect && !('event' in trigger)) {
+    add('again.collect.minutes', 'Only events can share an email. Start the message by an event, or leave this out.')
+  }
+  for (const field of ['fromEmail', 'replyTo'] as const) {
+    if (mail[field] !== undefined && !readEmail(mail[field])) add(`mail.${field}`, 'Give one plain email address.')
+  }
+  return errors
+}
+
+const LACKS_VALUE = 'Say what to compare with.'
+const lacksValue = ({ is, to }: { is: string; to?: unknown }): boolean =>
+  is !== 'present' && is !== 'absent' && to === undefined

@@ -1,0 +1,168 @@
+/**
+ * What a message says (messages.md, As a file): the one schema for the editor, the file, MCP and the documentation.
+ * `say` is the sentence for someone who wrote something else; message-input.ts reads by it.
+ */
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { COMPARISONS, MESSAGE_STATUSES } from '../store/message-types.ts'
+import { MAX_TAG_CHARACTERS } from '../core/field-limits.ts'
+import { EMAIL_PATTERN, EVENT_NAME_PATTERN, NO_CONTROL_PATTERN } from '../core/field-patterns.ts'
+
+const MAX_WAIT_MINUTES = 30 * 24 * 60
+const MAX_RULES = 20
+const MAX_CONDITIONS = 20
+const MAX_AWAY_MINUTES = 24 * 60
+const MAX_SINCE_DAYS = 365
+const MAX_AGAIN_HOURS = 365 * 24
+const MAX_SUBJECT_CHARACTERS = 300
+const MAX_BODY_CHARACTERS = 50_000
+const MAX_NAME_CHARACTERS = 100
+const MAX_PROPERTY_CHARACTERS = 100
+const MAX_ONCE_PROPERTIES = 10
+const MAX_COMPARED_CHARACTERS = 1_000
+
+const text = (maxLength: number, say: string, minLength = 1) =>
+  Type.String({ minLength, maxLength, pattern: NO_CONTROL_PATTERN, say })
+const whole = (minimum: number, maximum: number, say: string) => Type.Integer({ minimum, maximum, say })
+const oneOf = <const T extends readonly string[]>(words: T) =>
+  Type.Unsafe<T[number]>({ type: 'string', enum: words, say: `Give one of ${words.join(', ')}.` })
+const object = <T extends Record<string, TSchema>>(properties: T, say = 'Give a JSON object.') =>
+  Type.Object(properties, { additionalProperties: false, say })
+
+const EVENT = Type.String({
+  pattern: EVENT_NAME_PATTERN,
+  say: 'Give the name of an event: 1 to 64 letters, digits, `_`, `.`, `:` and `-`.',
+})
+const TAG = text(MAX_TAG_CHARACTERS, `Give a tag of 1 to ${MAX_TAG_CHARACTERS} characters.`)
+const PROPERTY = text(MAX_PROPERTY_CHARACTERS, `Give a name of 1 to ${MAX_PROPERTY_CHARACTERS} characters.`)
+const ADDRESS = Type.String({ maxLength: 254, pattern: EMAIL_PATTERN, say: 'Give one plain email address.' })
+
+const COMPARED = {
+  is: oneOf(COMPARISONS),
+  to: Type.Optional(
+    Type.Unsafe<string | number | boolean>({
+      type: ['string', 'number', 'boolean'],
+      maxLength: MAX_COMPARED_CHARACTERS,
+      say: `Give a text of up to ${MAX_COMPARED_CHARACTERS} characters, a number, true or false.`,
+    }),
+  ),
+}
+
+const CONDITIONS = Type.Array(object({ property: PROPERTY, ...COMPARED }), {
+  maxItems: MAX_CONDITIONS,
+  say: `Give a list of up to ${MAX_CONDITIONS} conditions.`,
+})
+
+const TriggerSchema = Type.Union(
+  [
+    object({ event: EVENT, where: Type.Optional(CONDITIONS) }),
+    object({
+      page: Type.String({
+        maxLength: 1_024,
+        pattern: '^/[^\\u0000-\\u0020?#*\\u007F]*\\*?$',
+        say: 'Give the path of a page, such as /pricing, or /docs/* for all that begin so.',
+      }),
+    }),
+    object({ contact: Type.Literal('created', { say: 'Give "created".' }) }),
+    object({ tag: TAG }),
+  ],
+  { say: 'Give what starts the message: an event, a page, a contact or a tag.' },
+)
+
+const WaitSchema = Type.Union(
+  [
+    object({
+      minutes: whole(0, MAX_WAIT_MINUTES, `Give at most 30 days, in whole minutes (0 to ${MAX_WAIT_MINUTES}).`),
+    }),
+    object({
+      until: Type.String({ pattern: '^(?:[01]\\d|2[0-3]):[0-5]\\d$', say: 'Give a time of day, such as 09:00.' }),
+    }),
+  ],
+  { say: 'Give { "minutes": 10 }, or { "until": "09:00" } for a time of day.' },
+)
+
+const IF_UNKNOWN = Type.Optional(oneOf(['send', 'skip']))
+const SINCE = Type.Optional(
+  Type.Union(
+    [
+      oneOf(['trigger', 'ever']),
+      object({ days: whole(1, MAX_SINCE_DAYS, `Give whole days from 1 to ${MAX_SINCE_DAYS}.`) }),
+    ],
+    { say: 'Give trigger, ever, or days.' },
+  ),
+)
+const minutes = (maximum: number, minimum = 0) =>
+  Type.Optional(whole(minimum, maximum, `Give whole minutes from ${minimum} to ${maximum}.`))
+const rule = <N extends string, T extends Record<string, TSchema>>(name: N, properties: T) =>
+  object({ rule: Type.Literal(name), ...properties })
+
+const RuleSchema = Type.Union(
+  [
+    rule('away', {
+      minutes: minutes(MAX_AWAY_MINUTES),
+      at: Type.Optional(oneOf(['sending', 'trigger'])),
+      quietMinutes: minutes(MAX_AWAY_MINUTES, 1),
+      ifUnknown: IF_UNKNOWN,
+    }),
+    rule('seen', { ifUnknown: IF_UNKNOWN }),
+    rule('notSeen', { ifUnknown: IF_UNKNOWN }),
+    rule('done', { event: EVENT, since: SINCE }),
+    rule('notDone', { event: EVENT, since: SINCE }),
+    rule('tag', { has: TAG }),
+    rule('tag', { lacks: TAG }),
+    rule('field', { field: PROPERTY, ...COMPARED }),
+    rule('status', { is: oneOf(['subscribed', 'unsubscribed', 'bounced', 'complained']) }),
+  ],
+  { say: 'Give a rule: away, seen, notSeen, done, notDone, tag with has or lacks, field, or status.' },
+)
+
+const PERSON = Type.Literal('person', { say: 'Give "person", or "property" with its name.' })
+const ONCE_PROPERTY = Type.Union(
+  [PROPERTY, Type.Array(PROPERTY, { minItems: 1, maxItems: MAX_ONCE_PROPERTIES, uniqueItems: true })],
+  { say: `Give the name of a property, or a list of 1 to ${MAX_ONCE_PROPERTIES} different names.` },
+)
+const COLLECT = object({
+  minutes: whole(1, MAX_WAIT_MINUTES, `Give whole minutes from 1 to ${MAX_WAIT_MINUTES} (30 days).`),
+})
+
+const AgainSchema = Type.Union(
+  [
+    object({ once: PERSON }),
+    object({ once: PERSON, collect: COLLECT }),
+    object({ once: Type.Literal('property'), property: ONCE_PROPERTY, collect: Type.Optional(COLLECT) }),
+    object({ everyHours: whole(1, MAX_AGAIN_HOURS, `Give whole hours from 1 to ${MAX_AGAIN_HOURS}.`) }),
+  ],
+  { say: 'Give once with "person", once with "property" and its name, or everyHours.' },
+)
+
+const MailSchema = object({
+  subject: text(MAX_SUBJECT_CHARACTERS, `Give a subject of one line and 1 to ${MAX_SUBJECT_CHARACTERS} characters.`),
+  preheader: Type.Optional(
+    text(MAX_SUBJECT_CHARACTERS, `Give one line of up to ${MAX_SUBJECT_CHARACTERS} characters.`, 0),
+  ),
+  body: Type.String({
+    minLength: 1,
+    maxLength: MAX_BODY_CHARACTERS,
+    pattern: '^[^\\u0000-\\u0008\\u000B\\u000C\\u000E-\\u001F\\u007F]*$',
+    say: `Give the text of the mail: 1 to ${MAX_BODY_CHARACTERS} characters of Markdown.`,
+  }),
+  fromName: Type.Optional(text(MAX_NAME_CHARACTERS, `Give a name of 1 to ${MAX_NAME_CHARACTERS} characters.`)),
+  fromEmail: Type.Optional(ADDRESS),
+  replyTo: Type.Optional(ADDRESS),
+  category: Type.Optional(oneOf(['lifecycle', 'transactional'])),
+})
+
+/** A message as the editor, a file and MCP write it. */
+export const MessageSchema = object({
+  name: text(MAX_NAME_CHARACTERS, `Give a name of 1 to ${MAX_NAME_CHARACTERS} characters.`),
+  status: Type.Optional(oneOf(MESSAGE_STATUSES)),
+  trigger: TriggerSchema,
+  wait: Type.Optional(WaitSchema),
+  onlyIf: Type.Optional(
+    Type.Array(RuleSchema, { maxItems: MAX_RULES, say: `Give a list of up to ${MAX_RULES} rules.` }),
+  ),
+  again: Type.Optional(AgainSchema),
+  ifUnconfirmed: Type.Optional(oneOf(['resend', 'leave'])),
+  mail: MailSchema,
+})
+
+export type MessageInput = Static<typeof MessageSchema>

@@ -1,0 +1,92 @@
+import { type TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { isJsonObject, quoteName } from '../core/json.ts'
+import type { FieldError } from '../core/refusals.ts'
+
+/** Problems beyond this many are not listed: the first ones say enough. */
+const MAX_PROBLEMS = 50
+
+type Node = TSchema & { say?: string }
+
+/**
+ * Every field of a value that does not fit its schema, named by its whole path (`onlyIf[0].minutes`), so that an editor
+ * can say it beside the field. Of a union the variant that was meant is taken: the one whose literals fit, or that shares
+ * the most names with the value. Sentences are the schema's `say`; nothing that was sent is echoed.
+ */
+export function findProblems(schema: TSchema, value: unknown): FieldError[] {
+  const problems: FieldError[] = []
+  visit(schema, value, '', problems)
+  return problems.slice(0, MAX_PROBLEMS)
+}
+
+function visit(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
+  if (Array.isArray(schema.anyOf)) return visitUnion(schema, value, path, problems)
+  if (schema.type === 'object') return visitObject(schema, value, path, problems)
+  if (schema.type === 'array') return visitArray(schema, value, path, problems)
+  if (!fits(schema, value)) problems.push(invalid(schema, path))
+}
+
+const invalid = (schema: Node, path: string): FieldError => ({
+  field: path,
+  code: 'invalid',
+  message: schema.say ?? 'Give another value.',
+})
+
+/** `enum` and several types at once are JSON Schema that TypeBox publishes and does not check. */
+function fits(schema: Node, value: unknown): boolean {
+  if (Array.isArray(schema.enum)) return schema.enum.includes(value)
+  if (!Array.isArray(schema.type)) return Value.Check(schema, value)
+  if (typeof value === 'string') return value.length <= Number(schema.maxLength)
+  return typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
+}
+
+function visitUnion(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
+  const variants = schema.anyOf as Node[]
+  const meant = isJsonObject(value)
+    ? findMeant(variants, value)
+    : variants.find((variant) => variant.type !== 'object' && fits(variant, value))
+  if (meant) visit(meant, value, path, problems)
+  else problems.push(invalid(schema, path))
+}
+
+/** The variant with which the value shares most; one whose literal differs is out. */
+function findMeant(variants: Node[], value: Record<string, unknown>): Node | undefined {
+  const scored = variants
+    .filter((variant) => variant.type === 'object')
+    .map((variant) => ({ variant, score: scoreOf(variant, value) }))
+    .sort((a, b) => b.score - a.score)
+  const [best] = scored
+  return best && best.score > 0 ? best.variant : undefined
+}
+
+function scoreOf(variant: Node, value: Record<string, unknown>): number {
+  const properties = variant.properties as Record<string, Node>
+  const names = Object.keys(properties).filter((name) => Object.hasOwn(value, name) && value[name] !== undefined)
+  const differs = names.some((name) => properties[name]?.const !== undefined && properties[name].const !== value[name])
+  // a literal that is the only one of its kind may be misspelt, and is then named itself
+  return differs ? (Object.keys(properties).length === 1 ? 0.5 : 0) : names.length
+}
+
+function visitObject(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
+  if (!isJsonObject(value)) return void problems.push(invalid(schema, path))
+  const properties = schema.properties as Record<string, Node>
+  const required = (schema.required ?? []) as string[]
+  for (const [name, property] of Object.entries(properties)) {
+    const field = join(path, name)
+    // a program may write `undefined` where a file has nothing
+    if (Object.hasOwn(value, name) && value[name] !== undefined) visit(property, value[name], field, problems)
+    else if (required.includes(name)) problems.push({ ...invalid(property, field), code: 'missing' })
+  }
+  for (const name of Object.keys(value)) {
+    if (Object.hasOwn(properties, name)) continue
+    const message = 'This field is not known here. Check its spelling.'
+    problems.push({ field: join(path, quoteName(name)), code: 'unknown_field', message })
+  }
+}
+
+function visitArray(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
+  if (!Array.isArray(value) || value.length > Number(schema.maxItems)) return void problems.push(invalid(schema, path))
+  for (const [index, item] of value.entries()) visit(schema.items as Node, item, `${path}[${index}]`, problems)
+}
+
+const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)

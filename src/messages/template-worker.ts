@@ -1,0 +1,193 @@
+/**
+ * Renders what members write, in a thread of its own that is ended when it takes too long. The thread starts with the
+ * first template and stays. The limits on what a template allocates are in templates.ts and mail/markdown.ts: ending a
+ * thread does not bound its memory.
+ */
+import { TEMPLATE_THREAD, takeWorker, type Thread } from '../store/workers.ts'
+import type { MailFacts, MailWords, RenderedMail } from '../mail/mailer.ts'
+import { RENDER_MS } from './template-scope.ts'
+import type { TemplateFault, UsedProperty } from './templates.ts'
+
+/** What is wrong with each template, in their order, and which properties of the event they use together. */
+export type Inspection = { problems: string[][]; properties: UsedProperty[] }
+
+/** A fault of one part of an email, and for how many of those that were tried. `part`: null where it is about all of it. */
+export type CountedFault = { part: Exclude<keyof MailWords, 'category'> | null; fault: TemplateFault; count: number }
+
+/** How many were tried before the time was up, and what was wrong. */
+export type TrialResult = { tried: number; faults: CountedFault[] }
+
+type Request =
+  | { render: { words: MailWords; facts: MailFacts } }
+  | { inspect: readonly string[] }
+  | { tryAll: { words: MailWords; samples: readonly MailFacts[] } }
+
+export type ToTemplates = Request & { budgetMs: number }
+/** Text in both directions: it crosses threads cheaper than objects. */
+export type FromTemplates = { answer: unknown } | { failure: string }
+
+/** For an email that ran out of its time before. */
+const ALONE_MS = 2_000
+const START_MS = 10_000
+/** The thread looks at the clock itself; only what cannot look is ended, a little later. */
+const GRACE_MS = 50
+/** What one app may have waiting besides emails to be sent, of which few are claimed at a time. */
+const WAITING_MOST = 250
+/** Beyond so many apps, those that used no more than the others are forgotten. */
+const REMEMBERED_APPS = 1_000
+
+type Job = {
+  request: ToTemplates
+  limitMs: number
+  resolve: (answer: unknown) => void
+  reject: (error: unknown) => void
+}
+
+export type TemplateWorker = ReturnType<typeof createTemplateWorker>
+
+const SLOW: TemplateFault = { slow: true }
+
+/** One thread for all apps: who has used it least is next, so slow templates hold up their own app only. */
+export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS, graceMs = GRACE_MS } = {}) {
+  const waiting = new Map<number, Job[]>()
+  const usedMs = new Map<number, number>()
+  let leastMs = 0
+  let thread: Promise<Thread> | null = null
+  let isBusy = false
+
+  const takeNext = (): [appId: number, job: Job] | null => {
+    const used = (appId: number): number => usedMs.get(appId) ?? 0
+    const [appId] = [...waiting.keys()].sort((a, b) => used(a) - used(b))
+    const job = appId === undefined ? undefined : waiting.get(appId)?.shift()
+    if (appId === undefined || job === undefined) return null
+    if (waiting.get(appId)?.length === 0) waiting.delete(appId)
+    leastMs = Math.max(leastMs, used(appId))
+    return [appId, job]
+  }
+
+  const note = (appId: number, ms: number): void => {
+    usedMs.set(appId, (usedMs.get(appId) ?? leastMs) + ms)
+    if (usedMs.size <= REMEMBERED_APPS) return
+    for (const [known, used] of usedMs) if (used <= leastMs && !waiting.has(known)) usedMs.delete(known)
+  }
+
+  /** Null where the time was not enough, and the thread has been ended. */
+  const run = async (appId: number, { request, limitMs }: Job): Promise<unknown> => {
+    thread ??= startThread()
+    const running = await thread.catch((error: unknown) => {
+      thread = null
+      throw error
+    })
+    const startedAt = performance.now()
+    const text = await ask(running, JSON.stringify(request), limitMs).catch((error: unknown) => {
+      thread = null
+      running.terminate()
+      throw error
+    })
+    note(appId, performance.now() - startedAt)
+    if (text === null) {
+      thread = null
+      running.terminate()
+      return null
+    }
+    const answer = JSON.parse(text) as FromTemplates
+    if ('failure' in answer) throw new Error(answer.failure)
+    return answer.answer
+  }
+
+  const runNext = async (): Promise<void> => {
+    const next = isBusy ? null : takeNext()
+    if (!next) return
+    isBusy = true
+    const [appId, job] = next
+    await run(appId, job).then(job.resolve, job.reject)
+    isBusy = false
+    void runNext()
+  }
+
+  /** `isFirst`: before all that waits for the same app, however much that is. */
+  const submit = <Answer>(
+    appId: number,
+    request: Request,
+    { budgetMs, spareMs = 0, isFirst = false }: { budgetMs: number; spareMs?: number; isFirst?: boolean },
+  ): Promise<Answer | null> =>
+    new Promise((resolve, reject) => {
+      const jobs = waiting.get(appId) ?? []
+      if (jobs.length >= WAITING_MOST && !isFirst) return resolve(null)
+      if (jobs.length === 0) usedMs.set(appId, Math.max(usedMs.get(appId) ?? 0, leastMs))
+      const job: Job = {
+        request: { ...request, budgetMs },
+        limitMs: budgetMs + spareMs + graceMs,
+        resolve: resolve as (answer: unknown) => void,
+        reject,
+      }
+      if (isFirst) jobs.unshift(job)
+      else jobs.push(job)
+      waiting.set(appId, jobs)
+      void runNext()
+    })
+
+  return {
+    /** `isAlone`: it ran out of its time before. `isSent`: it is to be sent, so it waits for no preview. */
+    async render(
+      appId: number,
+      mail: { words: MailWords; facts: MailFacts },
+      { isAlone = false, isSent = false } = {},
+    ): Promise<RenderedMail | TemplateFault> {
+      const budgetMs = isAlone ? aloneMs : renderMs
+      return (
+        (await submit<RenderedMail | TemplateFault>(appId, { render: mail }, { budgetMs, isFirst: isSent })) ?? SLOW
+      )
+    },
+    /** Null where it takes too long. */
+    inspect: (appId: number, sources: readonly string[]): Promise<Inspection | null> =>
+      submit<Inspection>(appId, { inspect: sources }, { budgetMs: renderMs }),
+    /** Fills the templates for one after the other until the time is up. */
+    async tryAll(
+      appId: number,
+      trial: { words: MailWords; samples: readonly MailFacts[] },
+      budgetMs: number,
+    ): Promise<TrialResult> {
+      // the last one may begin just before that
+      const result = await submit<TrialResult>(appId, { tryAll: trial }, { budgetMs, spareMs: renderMs })
+      return result ?? { tried: 1, faults: [{ part: null, fault: SLOW, count: 1 }] }
+    },
+  }
+}
+
+function startThread(): Promise<Thread> {
+  const started = takeWorker(TEMPLATE_THREAD)
+  return new Promise((resolve, reject) => {
+    const fail = (reason: string): void => {
+      clearTimeout(timer)
+      started.terminate()
+      reject(new Error(`the template thread does not start: ${reason}`))
+    }
+    const timer = setTimeout(() => fail('no answer'), START_MS)
+    started.onerror = ({ message }) => fail(message)
+    started.onmessage = () => {
+      clearTimeout(timer)
+      // it keeps no process alive while it waits for work
+      started.unref()
+      resolve(started)
+    }
+  })
+}
+
+/** Null where no answer came in time. */
+function ask(thread: Thread, text: string, withinMs: number): Promise<string | null> {
+  return new Promise<string | null>((resolve, reject) => {
+    // an answer that came while this thread was busy is read before the time counts as up
+    const timer = setTimeout(() => setImmediate(() => setImmediate(() => resolve(null))), withinMs)
+    thread.onmessage = ({ data }: MessageEvent<string>) => {
+      clearTimeout(timer)
+      resolve(data)
+    }
+    thread.onerror = ({ message }) => {
+      clearTimeout(timer)
+      reject(new Error(message))
+    }
+    thread.ref()
+    thread.postMessage(text)
+  }).finally(() => thread.unref())
+}

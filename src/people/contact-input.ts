@@ -1,0 +1,147 @@
+/** From the bodies of POST, PATCH and DELETE /contacts to clean input (spec 2.5; api.md, Fields). */
+import * as limits from '../core/field-limits.ts'
+import { CUSTOM_FIELD_KEY_PATTERN } from '../core/field-patterns.ts'
+import * as readers from '../core/field-readers.ts'
+import { isJsonObject } from '../core/json.ts'
+import type { FieldError } from '../core/refusals.ts'
+
+/** Values of the customer's own fields; null removes one. */
+export type CustomFields = Record<string, string | number | boolean | null>
+
+export type ContactFields = {
+  app: string
+  /** Identity form; `emailShown` is as it was sent. */
+  email: string
+  emailShown: string
+  /** undefined: leave as it is; null: clear. */
+  firstName?: string | null
+  lastName?: string | null
+  /** Sets, in the order they were sent. */
+  tags: string[]
+  removeTags: string[]
+  /** null when absent. A key may be `__proto__`: merge with entries, never by assignment or spread into `{}`. */
+  fields: CustomFields | null
+  source: string | null
+  /** In its one spelling, for the limit only; never to be stored. */
+  ip: string | null
+}
+
+export type ContactEraseFields = { app: string; email: string }
+
+const PERSON = ['newsletter', 'app', 'email']
+const COMMON = ['fields', 'source', 'ip']
+
+/** In the order of the schemas, which is the order of the errors. */
+export const CONTACT_FIELD_NAMES: ReadonlySet<string> = new Set([...PERSON, 'firstName', 'lastName', 'tags', ...COMMON])
+export const CONTACT_UPDATE_FIELD_NAMES: ReadonlySet<string> = new Set([
+  ...PERSON,
+  'firstName',
+  'lastName',
+  'tags',
+  'removeTags',
+  ...COMMON,
+])
+export const CONTACT_ERASE_FIELD_NAMES: ReadonlySet<string> = new Set(PERSON)
+
+const CUSTOM_FIELD_KEY = new RegExp(CUSTOM_FIELD_KEY_PATTERN)
+const TAG: readers.TextKind = { what: 'each tag as a string', min: 1, max: limits.MAX_TAG_CHARACTERS }
+const SOURCE: readers.TextKind = { what: 'a string', min: 1, max: limits.MAX_SOURCE_CHARACTERS }
+
+/** Reads POST /contacts. `removeTags` has no effect there and is answered with a warning, whatever it holds. */
+export function readContactInput(body: readers.Body): readers.Reading<ContactFields> {
+  const { input, errors } = readContact(body, undefined)
+  if (errors.length > 0) return { errors }
+  const warnings = readers.warnOfUnknown(body, CONTACT_UPDATE_FIELD_NAMES)
+  if (body.removeTags !== undefined) {
+    const message = 'Tags are removed with PATCH only, so this was ignored.'
+    warnings.unshift({ field: 'removeTags', code: 'ignored_field', message })
+  }
+  return { input, warnings }
+}
+
+/** Reads PATCH /contacts. The same tag to add and to remove is an error. */
+export function readContactUpdate(body: readers.Body): readers.Reading<ContactFields> {
+  const { input, errors } = readContact(body, body.removeTags)
+  return errors.length > 0 ? { errors } : { input, warnings: readers.warnOfUnknown(body, CONTACT_UPDATE_FIELD_NAMES) }
+}
+
+/** Reads DELETE /contacts. */
+export function readContactErase(body: readers.Body): readers.Reading<ContactEraseFields> {
+  const errors: FieldError[] = []
+  const app = readers.readAppId(body, 'newsletter', errors)
+  const { email } = readers.readAddress(body.email, errors)
+  if (errors.length > 0) return { errors }
+  return { input: { app, email }, warnings: readers.warnOfUnknown(body, CONTACT_ERASE_FIELD_NAMES) }
+}
+
+function readContact(body: readers.Body, removed: unknown): { input: ContactFields; errors: FieldError[] } {
+  const errors: FieldError[] = []
+  const app = readers.readAppId(body, 'newsletter', errors)
+  const address = readers.readAddress(body.email, errors)
+  const firstName = readers.readName(body.firstName, 'firstName', errors)
+  const lastName = readers.readName(body.lastName, 'lastName', errors)
+  const tags = readTags(body.tags, 'tags', errors)
+  const removeTags = readTags(removed, 'removeTags', errors)
+  if (removeTags.some((tag) => tags.includes(tag)))
+    readers.addError(
+      errors,
+      'removeTags',
+      'conflict',
+      'A tag is in both `tags` and `removeTags`. Send it in one of them.',
+    )
+  const fields = readCustomFields(body.fields, errors)
+  const source = readSource(body.source, errors)
+  const ip = readers.readIp(body.ip, errors)
+  const { email, shown: emailShown } = address
+  return { input: { app, email, emailShown, firstName, lastName, tags, removeTags, fields, source, ip }, errors }
+}
+
+function readTags(value: unknown, field: string, errors: FieldError[]): string[] {
+  if (value === undefined) return []
+  if (!Array.isArray(value)) {
+    readers.addError(errors, field, 'invalid', 'Send an array of strings.')
+    return []
+  }
+  if (value.length > limits.MAX_TAGS) {
+    readers.addError(errors, field, 'too_long', `Send at most ${limits.MAX_TAGS} tags at a time.`)
+    return []
+  }
+  const tags = new Set<string>()
+  for (const tag of value as unknown[]) {
+    if (!readers.isPlainText(tag, field, TAG, errors)) return []
+    tags.add(tag)
+  }
+  return [...tags]
+}
+
+function readSource(value: unknown, errors: FieldError[]): string | null {
+  return value !== undefined && readers.isPlainText(value, 'source', SOURCE, errors) ? value : null
+}
+
+function readCustomFields(value: unknown, errors: FieldError[]): CustomFields | null {
+  if (value === undefined) return null
+  const add = (code: string, message: string): null => {
+    readers.addError(errors, 'fields', code, message)
+    return null
+  }
+  if (!isJsonObject(value)) return add('invalid', 'Send a JSON object.')
+  const entries = Object.entries(value)
+  if (entries.length > limits.MAX_CUSTOM_FIELDS)
+    return add('too_large', `Send at most ${limits.MAX_CUSTOM_FIELDS} keys.`)
+  if (!entries.every(([key]) => CUSTOM_FIELD_KEY.test(key)))
+    return add('invalid', 'Name each key with 1 to 64 of the letters A to Z and a to z, digits, `_`, `.` and `-`.')
+  if (!hasPlainValues(value)) return add('invalid', 'Send strings, numbers, true, false or null as values.')
+  const max = limits.MAX_CUSTOM_FIELD_TEXT_CHARACTERS
+  if (Object.values(value).some((one) => typeof one === 'string' && readers.isLongerThan(one, max)))
+    return add('too_long', 'Send values of up to 1,000 characters.')
+  return isTooLarge(value) ? add('too_large', 'Send at most 16 KB (16,384 bytes of compact JSON) in all.') : value
+}
+
+const isPlainValue = (value: unknown): boolean =>
+  value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+
+const hasPlainValues = (value: Record<string, unknown>): value is CustomFields =>
+  Object.values(value).every(isPlainValue)
+
+const isTooLarge = (value: CustomFields): boolean =>
+  Buffer.byteLength(JSON.stringify(value)) > limits.MAX_CUSTOM_FIELDS_BYTES

@@ -1,0 +1,53 @@
+/** What a write about a person would meet, make and queue now, without leaving a trace (mcp.md, Tools). */
+import { mergeContact } from '../store/contact-merging.ts'
+import type { ContactRow } from '../store/types.ts'
+import type { AppRow } from '../accounts/access.ts'
+import type { ContactFields } from './contact-input.ts'
+import { findContact } from './contacts.ts'
+import type { WriteContext } from '../events/events.ts'
+import type { Parts } from '../core/parts.ts'
+import { listWouldQueueByContact, type QueuedMessage } from '../deliveries/queued-messages.ts'
+import { isRefusal, type Refusal, refuse } from '../core/refusals.ts'
+import { isPlanUsedUp } from '../events/stats.ts'
+import { type ContactWriteName, peekForContact } from '../accounts/write-limits.ts'
+
+/** `contactId` null: the person would be made, and `contact` has the times of now and no ID of its own. */
+export type TriedContact = { contactId: number | null; contact: ContactRow; queued: QueuedMessage[] }
+type Wanted = Pick<WriteContext, 'access' | 'app'> & { write: ContactWriteName; input: ContactFields }
+
+/** Tries POST or PATCH /contacts. Refusals: those of addContact and updateContact, and rate_limited. */
+export async function tryContact(parts: Parts, wanted: Wanted): Promise<TriedContact | Refusal> {
+  const { access, app, write, input } = wanted
+  const limited = peekForContact(parts, wanted, write)
+  if (limited) return limited
+  const known = await findContact(parts, app, input.email)
+  if (!known && write === 'contactUpdates') return refuse('contact_not_found')
+  if (!known && (await isPlanUsedUp(parts, access))) return refuse('plan_limit_reached')
+  const at = parts.clock.now()
+  const old = known ?? makeNobody(app, input.email, at)
+  const merged = mergeContact(old, input)
+  if (isRefusal(merged)) return merged
+  const keepsSource = known && (write === 'contactAdds' || input.source === null)
+  const contact = { ...old, ...merged, source: keepsSource ? known.source : input.source }
+  const addedTags = merged.tags.filter((tag) => !old.tags?.includes(tag))
+  const contactId = known?.id ?? null
+  return { contactId, contact, queued: await listWouldQueueByContact(parts.store, app, { contactId, addedTags, at }) }
+}
+
+const makeNobody = (app: AppRow, email: string, at: number): ContactRow => ({
+  id: 0,
+  appId: app.id,
+  email,
+  shownEmail: null,
+  firstName: null,
+  lastName: null,
+  source: null,
+  status: 'subscribed',
+  tags: null,
+  fields: null,
+  createdAt: at,
+  updatedAt: at,
+  firstSeenAt: null,
+  lastSeenAt: null,
+  lastEventAt: null,
+})

@@ -1,0 +1,76 @@
+import type { ContactCursor } from '../store/contact-reads.ts'
+import type { ContactRow, ContactWrite, Refused, SavedContact } from '../store/types.ts'
+import type { AppRow } from '../accounts/access.ts'
+import type { ContactFields } from './contact-input.ts'
+import type { WriteContext } from '../events/events.ts'
+import type { Ended } from '../mail/mailer.ts'
+import type { Parts } from '../core/parts.ts'
+import { type Refusal, refuse } from '../core/refusals.ts'
+
+export type { ContactCursor, ContactRow, SavedContact }
+
+/** Said where no event could make the person. */
+export const UNKNOWN_PERSON = refuse('contact_not_found', {
+  message: 'Nobody with this email is known to the app. Check the email, or add the person first.',
+})
+
+export const explainUnknown = (refusal: Refusal): Refusal =>
+  refusal.refusal === 'contact_not_found' ? UNKNOWN_PERSON : refusal
+
+/** Adds a person, or merges into a known one; status and source of a known one stay (spec 4.2). */
+export const addContact = (
+  parts: Parts,
+  context: WriteContext,
+  fields: ContactFields,
+): Promise<SavedContact | Refused> => parts.store.addContact(toWrite(parts, context, fields))
+
+/** Changes a known person and never makes one: contact_not_found (spec 4.3). */
+export const updateContact = (
+  parts: Parts,
+  context: WriteContext,
+  fields: ContactFields,
+): Promise<SavedContact | Refused> => parts.store.updateContact(toWrite(parts, context, fields))
+
+/**
+ * Erases a person with all that is held about them; the last bytes in the files follow the answer (promises 20). That
+ * `actor`, the id of a member or a key, did it stays in the audit list. Refusals: contact_not_found.
+ */
+export async function eraseContact(
+  { store, clock, mailer }: Parts,
+  { id: appId, accountId }: AppRow,
+  { email, actor }: { email: string; actor: string },
+): Promise<Ended | Refused> {
+  const outcome = await store.eraseContact({ appId, accountId, email, actor, at: clock.now() })
+  return 'refusal' in outcome ? outcome : { stillSending: await mailer.settleHanded(outcome) }
+}
+
+export const findContact = ({ store }: Parts, app: AppRow, email: string): Promise<ContactRow | null> =>
+  store.findContact(app.id, email)
+
+/** People of an app: the newest first, or with `updatedAfter` (ms UTC) the last changed first. */
+export const listContacts = (
+  { store }: Parts,
+  app: AppRow,
+  query: { tag: string | null; updatedAfter: number | null; before: ContactCursor | null; limit: number },
+): Promise<ContactRow[]> => store.listContacts({ ...query, appId: app.id })
+
+const toWrite = (
+  { clock }: Parts,
+  { access, app, buckets, idempotency }: WriteContext,
+  fields: ContactFields,
+): ContactWrite => ({
+  accountId: app.accountId,
+  appId: app.id,
+  email: fields.email,
+  shownEmail: fields.emailShown === fields.email ? null : fields.emailShown,
+  newPeoplePerMonth: access.plan.newPeoplePerMonth,
+  firstName: fields.firstName,
+  lastName: fields.lastName,
+  tags: fields.tags,
+  removeTags: fields.removeTags,
+  fields: fields.fields,
+  source: fields.source,
+  at: clock.now(),
+  buckets,
+  idempotency,
+})

@@ -1,0 +1,81 @@
+/** Who is not written to, as members see and change it (messages.md, Unsubscribe). The list holds no address. */
+import type { SuppressionReason } from '../store/message-types.ts'
+import { SUPPRESSION_REASONS } from '../store/message-types.ts'
+import type { Suppressed } from '../store/suppression-list.ts'
+import type { AppRow, Refused } from '../store/types.ts'
+import { readEmail } from '../core/email.ts'
+import type { Ended } from '../mail/mailer.ts'
+import type { Parts } from '../core/parts.ts'
+import type { FieldError } from '../core/refusals.ts'
+
+export type { Suppressed, SuppressionReason }
+
+const WHY_CHARACTERS = 200
+
+/** What a member typed. `reason` only where an address is added. */
+export type SuppressionText = { email: string; why: string; reason: string }
+
+export type SuppressionInput = { email: string; why: string; reason: SuppressionReason }
+
+/** Checks an address to put on the list or to take off it; errors name `email`, `why` and `reason`. */
+export function readSuppression(text: SuppressionText): { input: SuppressionInput } | { errors: FieldError[] } {
+  const errors: FieldError[] = []
+  const address = readEmail(text.email)
+  if (!address) errors.push({ field: 'email', code: 'invalid', message: 'Give one whole email address.' })
+  const why = text.why.trim().replaceAll(/\s+/g, ' ')
+  if (why === '') errors.push({ field: 'why', code: 'required', message: 'Say why, for whoever asks later.' })
+  if (why.length > WHY_CHARACTERS) {
+    errors.push({ field: 'why', code: 'too_long', message: `Say it in up to ${WHY_CHARACTERS} characters.` })
+  }
+  const reason = SUPPRESSION_REASONS.find((one) => one === text.reason)
+  if (!reason) errors.push({ field: 'reason', code: 'invalid', message: 'Choose one of these.' })
+  return address && reason && errors.length === 0 ? { input: { email: address.email, why, reason } } : { errors }
+}
+
+/** Why an address is not written to, by the list: null when it is not on it. Also `invalid` for what is no address. */
+export async function findSuppressed(
+  { store }: Pick<Parts, 'store'>,
+  app: AppRow,
+  text: string,
+): Promise<SuppressionReason | 'invalid' | null> {
+  const address = readEmail(text)
+  return address ? store.findSuppression(app.id, address.email) : 'invalid'
+}
+
+type Changing = { input: SuppressionInput; actor: string }
+
+/** Puts an address on the list: its person's email ends at once, and the audit list says who did it and why. */
+export async function addSuppression(
+  parts: Pick<Parts, 'store' | 'clock' | 'mailer'>,
+  { id: appId, accountId }: AppRow,
+  { input: { email, why, reason }, actor }: Changing,
+): Promise<Ended | Refused> {
+  const by = { accountId, actor, why }
+  const outcome = await parts.store.suppress({ appId, email, reason, at: parts.clock.now(), by })
+  return 'refusal' in outcome ? outcome : settleAddress(parts, appId, email)
+}
+
+/** Once an address is on the list: waits for the emails to it that mail servers had already. */
+export async function settleAddress(
+  { store, mailer }: Pick<Parts, 'store' | 'mailer'>,
+  appId: number,
+  email: string,
+): Promise<Ended> {
+  const contact = await store.findContact(appId, email)
+  return { stillSending: contact ? await mailer.settleHanded({ contactId: contact.id }) : 0 }
+}
+
+/**
+ * Takes an address off the list again, as its person asked for. The audit list says who did it and why.
+ * `not_listed`: it was on none, so perhaps another was meant.
+ */
+export async function removeSuppression(
+  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { id: appId, accountId }: AppRow,
+  { input: { email, why }, actor }: Changing,
+): Promise<{ done: true } | Refused | 'not_listed'> {
+  const contact = await store.findContact(appId, email)
+  const isRefusing = contact !== null && contact.status !== 'subscribed'
+  if (!isRefusing && (await store.findSuppression(appId, email)) === null) return 'not_listed'
+  return store.unsuppress({ appId, email, at: clock.now(), by: { accountId, actor, why } })
+}

@@ -1,0 +1,106 @@
+/** From the body of POST /c to a clean batch (snippet.md; spec 2.6, 4.5, 6). */
+import type { ReportedItem } from '../store/snippet-types.ts'
+import { readEmail } from '../core/email.ts'
+import { MAX_EVENT_NAME_CHARACTERS } from '../core/field-limits.ts'
+import { EVENT_NAME_PATTERN } from '../core/field-patterns.ts'
+import type { Body } from '../core/field-readers.ts'
+import { isJsonObject } from '../core/json.ts'
+import type { FieldError } from '../core/refusals.ts'
+
+const COLLECT_VERSION = 1
+export const MAX_BATCH_ITEMS = 20
+const MAX_PATH_CHARACTERS = 1024
+/** How long something may have waited in the browser. */
+const MAX_AGE_MS = 86_400_000
+const MAX_BATCH_ID_CHARACTERS = 64
+
+export type BatchFields = {
+  site: string
+  /** Identity form; `emailShown` is as it was sent, over which the signature is made. */
+  email: string
+  emailShown: string
+  signature: string
+  id: string
+  items: ReportedItem[]
+}
+
+const BATCH_ID = new RegExp(`^[\\x20-\\x7e]{1,${MAX_BATCH_ID_CHARACTERS}}$`)
+const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
+/** Control characters would be drawn, or not drawn, by whoever shows the path. */
+const PATH = new RegExp(`^/[^\\u0000-\\u001F\\u007F-\\u009F]{0,${MAX_PATH_CHARACTERS - 1}}$`)
+const TYPES = new Map<unknown, ReportedItem['type']>([
+  ['page', 'page'],
+  ['leave', 'leave'],
+  ['here', 'here'],
+  ['track', 'action'],
+])
+
+const MESSAGES = {
+  v: `Send ${COLLECT_VERSION}. This is a version of the script that the service does not know.`,
+  site: 'Send the site ID from the Activation screen, as `data-site` of the script tag.',
+  email: 'Call identify with one plain email address, without name, brackets or quotes.',
+  signature: "Call identify with the signature that your server computed over the user's email.",
+  id: `Send 1 to ${MAX_BATCH_ID_CHARACTERS} printable ASCII characters, the same when a batch is sent again.`,
+  events: `Send 1 to ${MAX_BATCH_ITEMS} items.`,
+  type: 'Each item is of type `page`, `leave`, `here` or `track`.',
+  path: `A path begins with \`/\` and has up to ${MAX_PATH_CHARACTERS} characters, without control characters.`,
+  age: 'An age is a number of milliseconds from 0 to 24 hours.',
+  name: `The name of an action has 1 to ${MAX_EVENT_NAME_CHARACTERS} letters, digits, \`_\`, \`.\`, \`:\` or \`-\`.`,
+} as const
+
+/** Whether a request says nobody's email: what the Activation screen speaks of (spec 3.4). */
+export const lacksEmail = ({ email }: Body): boolean => email === undefined || email === null || email === ''
+
+/** Reads a batch that arrived at `now` (ms UTC). Errors name every field that fails, once, in the order of the schema. */
+export function readBatchInput(body: Body, now: number): { input: BatchFields } | { errors: FieldError[] } {
+  const { v, site, signature, id } = body
+  const errors: FieldError[] = []
+  const add = (field: string, message: string, isMissing: boolean): void =>
+    void errors.push({ field, code: isMissing ? 'missing' : 'invalid', message })
+  if (v !== COLLECT_VERSION) add('v', MESSAGES.v, v === undefined)
+  if (!isText(site)) add('site', MESSAGES.site, site === undefined)
+  const address = typeof body.email === 'string' ? readEmail(body.email) : null
+  if (!address) add('email', MESSAGES.email, lacksEmail(body))
+  if (!isText(signature)) add('signature', MESSAGES.signature, signature === undefined)
+  if (!isBatchId(id)) add('id', MESSAGES.id, id === undefined)
+  const items = readItems(body.events, now)
+  if (typeof items === 'string') add('events', MESSAGES[items], body.events === undefined)
+  if (!address || typeof items === 'string' || !isText(site) || !isText(signature) || !isBatchId(id)) return { errors }
+  if (errors.length > 0) return { errors }
+  return { input: { site, email: address.email, emailShown: address.shown, signature, id, items } }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isBatchId = (value: unknown): value is string => typeof value === 'string' && BATCH_ID.test(value)
+
+/** The items in the order in which they happened, or what is wrong with one of them. */
+function readItems(value: unknown, now: number): ReportedItem[] | keyof typeof MESSAGES {
+  if (!Array.isArray(value) || value.length < 1 || value.length > MAX_BATCH_ITEMS) return 'events'
+  const items: ReportedItem[] = []
+  for (const one of value as unknown[]) {
+    const item = readItem(one, now)
+    if (typeof item === 'string') return item
+    items.push(item)
+  }
+  // the script holds a path back for a moment, and actions on it are reported before it
+  return items.sort((a, b) => a.occurredAt - b.occurredAt)
+}
+
+function readItem(value: unknown, now: number): ReportedItem | keyof typeof MESSAGES {
+  if (!isJsonObject(value)) return 'type'
+  const type = TYPES.get(value.type)
+  if (type === undefined) return 'type'
+  const path = typeof value.path === 'string' ? cutPath(value.path) : ''
+  if (!PATH.test(path)) return 'path'
+  const { age } = value
+  if (typeof age !== 'number' || !(age >= 0 && age <= MAX_AGE_MS)) return 'age'
+  const name = type === 'action' ? value.name : null
+  if (name !== null && (typeof name !== 'string' || !EVENT_NAME.test(name))) return 'name'
+  return { type, name, path, occurredAt: now - Math.round(age) }
+}
+
+/** What follows the path is nobody's business, also when the browser's side should send it (spec 4.5). */
+function cutPath(path: string): string {
+  const end = path.search(/[?#]/)
+  return end < 0 ? path : path.slice(0, end)
+}

@@ -1,0 +1,115 @@
+import type { NoteKind, StoredBatch } from '../store/snippet-types.ts'
+import type { Refused } from '../store/types.ts'
+import type { Site } from '../accounts/access.ts'
+import { type BatchFields, lacksEmail, readBatchInput } from './collect-input.ts'
+import type { Body } from '../core/field-readers.ts'
+import { verifyIdentity } from '../accounts/identity.ts'
+import { isOriginOf, readOrigin } from '../core/origins.ts'
+import { expiryNow, type Parts } from '../core/parts.ts'
+import { isRefusal, type Refusal, type RefusalCode, REFUSALS, refuse, refuseFields } from '../core/refusals.ts'
+
+/** `origin` is the header of that name. */
+export type Caller = { address(): string; origin: string | null }
+
+/**
+ * Takes a batch of the browser script: requests of the address, fields, site, origin, signature, limits, then one commit
+ * (spec 2.6, 4.5, 5.4). Nothing before the signature depends on whether the person exists. The address comes first, so
+ * that what is refused counts too, and who sends too much costs no look at the store.
+ * @returns null when it was stored, was stored before, or came from someone unknown; else why not
+ */
+export async function collectBatch(parts: Parts, body: Body, caller: Caller): Promise<Refusal | null> {
+  const { access, snippetLimits, clock } = parts
+  const siteId = typeof body.site === 'string' ? body.site : ''
+  const held = access.isUnlimited(siteId) ? null : snippetLimits.takeRequest(caller.address())
+  if (held) return noteRefusal(parts, access.keptSite(siteId), held, caller)
+  const found = access.findSite(siteId)
+  // no promise for a known site: each costs a turn of the queue, and this is every request's way
+  const site = found instanceof Promise ? await found : found
+  const reading = readBatchInput(body, clock.now())
+  if ('errors' in reading) {
+    if (site && lacksEmail(body)) parts.notes.add(site.app.id, 'without_email', originOf(caller))
+    return noteRefusal(parts, site, refuseFields(reading.errors), caller)
+  }
+  if (!site) return refuse('site_not_found')
+  const refusal = await collectFor(parts, site, reading.input, caller)
+  return refusal && noteRefusal(parts, site, refusal, caller)
+}
+
+async function collectFor(parts: Parts, site: Site, input: BatchFields, caller: Caller): Promise<Refusal | null> {
+  if (!isOwnPage(caller.origin, site.settings.hosts)) return refuse('origin_not_allowed')
+  const unproven = proveIdentity(parts, site, input, caller)
+  if (unproven) return unproven
+  if (!site.plan.snippetLimits) return settle(parts, site, await storeBatch(parts, site, input))
+  const taken = parts.snippetLimits.take({ appId: site.app.id, email: input.email, items: input.items.length })
+  if ('refused' in taken) return taken.refused
+  const outcome = await storeBatch(parts, site, input)
+  if (isForNothing(outcome)) taken.giveBack()
+  return settle(parts, site, outcome)
+}
+
+/** Hygiene, not authentication: only browsers send an Origin, and whoever sends none is no page. */
+const isOwnPage = (origin: string | null, hosts: string[]): boolean =>
+  hosts.length === 0 || origin === null || isOriginOf(origin, hosts)
+
+/** 429 for an address that guesses, 401 for a signature that proves nobody; null when it proves the email. */
+function proveIdentity(parts: Parts, site: Site, input: BatchFields, caller: Caller): Refusal | null {
+  const { snippetLimits, notes, clock } = parts
+  const { app, plan, secrets } = site
+  const guesser = plan.snippetLimits ? { appId: app.id, address: caller.address() } : null
+  const held = guesser && snippetLimits.checkSignatures(guesser)
+  if (held) return held
+  const { emailShown: email, signature } = input
+  const verified = verifyIdentity({ email, signature, secrets, now: expiryNow(clock) })
+  if (verified.ok) {
+    notes.add(app.id, 'identified')
+    if (verified.isPrevious) notes.add(app.id, 'old_secret', originOf(caller))
+    return null
+  }
+  if (guesser) snippetLimits.countBadSignature(guesser)
+  notes.add(app.id, 'failed_signature', { reason: verified.reason, ...originOf(caller) })
+  return refuse('invalid_signature', verified.reason === 'uppercase' ? { message: UPPERCASE } : {})
+}
+
+const UPPERCASE = 'Invalid signature: it must be in lowercase hexadecimal.'
+
+const storeBatch = ({ store: { recordBatch }, clock }: Parts, { app, plan, settings }: Site, input: BatchFields) =>
+  recordBatch({
+    accountId: app.accountId,
+    appId: app.id,
+    email: input.email,
+    shownEmail: input.emailShown === input.email ? null : input.emailShown,
+    newPeoplePerMonth: plan.newPeoplePerMonth,
+    createContact: settings.addsPeople,
+    at: clock.now(),
+    batchId: input.id,
+    items: input.items,
+  })
+
+const isForNothing = (outcome: StoredBatch | Refused): boolean =>
+  'refusal' in outcome ? outcome.refusal === 'unavailable' : outcome.repeated
+
+/** Whether somebody is known is the customer's business and not the browser's. */
+function settle({ notes }: Parts, site: Site, outcome: StoredBatch | Refused): Refusal | null {
+  if (!isRefusal(outcome)) return null
+  if (outcome.refusal !== 'contact_not_found') return outcome
+  notes.add(site.app.id, 'unknown_person')
+  return null
+}
+
+/** Noted by themselves, so that many of one kind hide none of another. Wrong signatures are noted where they are found. */
+function kindOf(refusal: RefusalCode): NoteKind | null {
+  if (refusal === 'invalid_signature') return null
+  if (refusal === 'origin_not_allowed') return 'foreign_host'
+  return refusal === 'rate_limited' ? 'limited' : 'refused'
+}
+
+/** For the site it named, where that is known. What our own faults refused is no concern of who integrates. */
+function noteRefusal({ notes }: Parts, site: Site | null, refusal: Refusal, caller: Caller): Refusal {
+  const { status, message } = REFUSALS[refusal.refusal]
+  const reason = refusal.message ?? message
+  const kind = status < 500 ? kindOf(refusal.refusal) : null
+  if (site && kind) notes.add(site.app.id, kind, { reason, ...originOf(caller) })
+  return refusal
+}
+
+const originOf = ({ origin }: Caller) => ({ origin: readOrigin(origin) })

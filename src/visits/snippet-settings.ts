@@ -1,0 +1,39 @@
+import type { SnippetSettings } from '../store/snippet-types.ts'
+import type { Refused } from '../store/types.ts'
+import type { AppRow } from '../accounts/access.ts'
+import { readTypedHost } from '../accounts/app-hosts.ts'
+import type { Parts } from '../core/parts.ts'
+import { type Refusal, refuseFields } from '../core/refusals.ts'
+
+export type { SnippetSettings }
+
+export const readSnippetSettings = ({ store }: Pick<Parts, 'store'>, app: AppRow): Promise<SnippetSettings> =>
+  store.snippetSettings(app.id)
+
+/** Hosts as someone typed them, in the form in which they are compared; refused with invalid_field, naming `hosts`. */
+export function readSnippetHosts(typed: string[]): { hosts: string[] } | Refusal {
+  const hosts = typed.map((host) => readTypedHost(host))
+  const known = hosts.filter((host) => host !== null)
+  if (known.length === hosts.length) return { hosts: [...new Set(known)] }
+  return refuseFields([{ field: 'hosts', code: 'invalid', message: HOST_MESSAGE }])
+}
+
+const HOST_MESSAGE = 'Give hosts of your own, such as app.example.com.'
+
+/**
+ * Sets which hosts' pages may report (none = any) and whether people whom the app does not know are added when a page
+ * reports them. Holds from the next request on. Refused with invalid_field, app_not_found, unavailable.
+ */
+export async function saveSnippetSettings(
+  { store, clock, access }: Pick<Parts, 'store' | 'clock' | 'access'>,
+  app: AppRow,
+  { hosts: typed, addsPeople, actor }: SnippetSettings & { actor: string },
+): Promise<{ done: true } | Refused | Refusal> {
+  const reading = readSnippetHosts(typed)
+  if ('refusal' in reading) return reading
+  const { accountId, id: appId } = app
+  const settings = { hosts: reading.hosts, addsPeople }
+  const outcome = await store.setSnippet({ accountId, actor, at: clock.now(), appId, settings })
+  access.forget()
+  return outcome
+}

@@ -1,0 +1,91 @@
+/** What an owner types about an app (product.md, Data model). */
+import { describe, expect, test } from 'bun:test'
+import {
+  type AppSettingsText,
+  localesWith,
+  readAppSettings,
+  timezonesWith,
+  writeAppSettings,
+} from '../../src/accounts/app-settings.ts'
+
+const TYPED: AppSettingsText = {
+  name: ' Engine ',
+  home: ' https://www.example.com/start ',
+  domains: 'https://App.Example.com:443/a\r\n\r\n bücher.example \nlocalhost\napp.example.com',
+  timezone: ' Europe/Zurich ',
+  locale: ' de-CH ',
+  snippetHosts: 'https://app.example.com/',
+  addsPeople: true,
+}
+const read = (more: Partial<AppSettingsText> = {}) => readAppSettings({ ...TYPED, ...more })
+
+test('is read in the form in which it is compared', () => {
+  const snippet = { hosts: ['app.example.com'], addsPeople: true }
+  const hosts = ['app.example.com', 'xn--bcher-kva.example', 'localhost']
+  const timezone = 'Europe/Zurich'
+  const settings = {
+    name: 'Engine',
+    homeUrl: 'https://www.example.com/start',
+    hosts,
+    timezone,
+    locale: 'de-CH',
+    snippet,
+  }
+  expect(read()).toEqual({ settings })
+  const app = { id: 1, accountId: 'acc_1', publicId: 'app_1', siteId: 'site_1', createdAt: 0 }
+  expect(readAppSettings(writeAppSettings({ ...app, ...settings }, snippet))).toEqual({ settings })
+})
+
+test('everything but the name may be empty', () => {
+  expect(read({ home: '', domains: '\n', snippetHosts: '', addsPeople: false })).toEqual({
+    settings: {
+      name: 'Engine',
+      homeUrl: null,
+      hosts: [],
+      timezone: 'Europe/Zurich',
+      locale: 'de-CH',
+      snippet: { hosts: [], addsPeople: false },
+    },
+  })
+})
+
+describe('refused, with the field', () => {
+  const DOMAIN = 'Give a domain of your own, such as app.example.com.'
+  const TIMEZONE = 'Choose a timezone by its name, such as Europe/Zurich, or UTC.'
+  const LOCALE = 'Choose a locale by its BCP 47 tag, such as en-US or de-CH.'
+  test.each<[Partial<AppSettingsText>, string, string]>([
+    [{ name: ' ' }, 'app', 'Give the app a name of 1 to 100 characters.'],
+    [{ name: 'x'.repeat(101) }, 'app', 'Give the app a name of 1 to 100 characters.'],
+    [{ home: 'http://example.com' }, 'home', 'Give the address of your home page, beginning with https://.'],
+    [{ home: 'javascript:alert(1)' }, 'home', 'Give the address of your home page, beginning with https://.'],
+    [{ domains: 'https://' }, 'domains', DOMAIN],
+    [{ domains: 'github.io' }, 'domains', DOMAIN],
+    [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is no domain. ${DOMAIN}`],
+    [{ timezone: '' }, 'timezone', TIMEZONE],
+    [{ timezone: 'Europe/Atlantis' }, 'timezone', TIMEZONE],
+    [{ locale: 'tlh' }, 'locale', LOCALE],
+    [{ locale: 'en-US@posix' }, 'locale', LOCALE],
+    [{ snippetHosts: 'a.example\nb.example\n*' }, 'snippetHosts', `Line 3 is no domain. ${DOMAIN}`],
+  ])('%p', (more, field, message) => {
+    expect(read(more)).toEqual({ errors: [{ field, code: 'invalid', message }] })
+  })
+
+  test('all that is wrong at once', () => {
+    const reading = read({ name: '', domains: '*', snippetHosts: '*' })
+    expect('errors' in reading && reading.errors.map(({ field }) => field)).toEqual(['app', 'domains', 'snippetHosts'])
+  })
+})
+
+test('timezones to choose from, with the one that is set', () => {
+  const all = timezonesWith('Asia/Calcutta')
+  expect(all).toEqual(expect.arrayContaining(['UTC', 'Asia/Calcutta', 'Europe/Zurich', 'America/New_York']))
+  expect(new Set(timezonesWith('UTC')).size).toBe(timezonesWith('UTC').length)
+})
+
+test('locales are offered by name, with the one that is set', () => {
+  const offered = localesWith('gsw-CH')
+  expect(offered).toContainEqual({ locale: 'de-CH', name: 'German (Switzerland)' })
+  expect(offered.filter(({ locale }) => locale === 'gsw-CH')).toHaveLength(1)
+  expect(localesWith('en-US')).toHaveLength(offered.length - 1)
+  expect(readAppSettings({ ...TYPED, locale: '' })).toMatchObject({ settings: { locale: 'en-US' } })
+})

@@ -1,0 +1,53 @@
+/** What somebody types to begin; the pages and the command line show the sentences. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createAccount } from '../../src/accounts/accounts.ts'
+import { type BeginningText, readBeginning } from '../../src/accounts/beginnings.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import { makeFolder } from '../store/samples.ts'
+
+const TYPED: BeginningText = { email: 'ada@example.com', appName: ' Engine ', domains: [], home: null }
+
+describe('an account', () => {
+  const { folder, remove } = makeFolder()
+  let store: Store
+  beforeAll(async () => {
+    store = await openStore(folder, { threads: false })
+  })
+  afterAll(async () => {
+    await store.close()
+    remove()
+  })
+
+  test.each([
+    [undefined, 'Engine'],
+    [null, 'Engine'],
+    [' Difference ', 'Difference'],
+  ])('that should be called %p is called %p', async (name, called) => {
+    const reading = readBeginning({ ...TYPED, name })
+    if ('errors' in reading) throw new Error(reading.errors.join())
+    const maker = { store, now: 1, actor: 'test' }
+    const begun = await createAccount(
+      maker,
+      { ...reading.input, passwordHash: null },
+      { onlyFirst: false, setupToken: null },
+    )
+    const account = 'refusal' in begun ? null : await store.findAccount(begun.accountId)
+    expect(account?.name).toBe(called)
+  })
+})
+
+test.each(['', ' ', 'x'.repeat(101), 'two\nlines', '\u200b', 'a\u202eb', '\u115f'])('%p is no name for one', (name) => {
+  const message = 'Give the account a name of 1 to 100 characters.'
+  expect(readBeginning({ ...TYPED, name })).toEqual({ errors: [{ field: 'name', code: 'invalid', message }] })
+})
+
+test('all that is wrong is said at once', () => {
+  const reading = readBeginning({ email: 'x', name: '', appName: '', domains: ['https://'], home: 'x' })
+  expect('errors' in reading && reading.errors.map(({ field }) => field)).toEqual([
+    'email',
+    'app',
+    'domain',
+    'home',
+    'name',
+  ])
+})

@@ -1,0 +1,216 @@
+import { describe, expect, test } from 'bun:test'
+import { createLimits, EXACT_MOST, RATE_LIMITS, rateLimitHeaders, type Limit } from '../../src/accounts/limits.ts'
+import { SLOTS_PER_WINDOW } from '../../src/accounts/token-ring.ts'
+import { createRandom } from '../random.ts'
+import { createListModel } from './limits-model.ts'
+
+const HOUR = 3_600_000
+const EVENTS: Limit = { max: 6_000, windowMs: HOUR }
+
+/** A clock whose monotonic side is moved by hand; its wall side exists to show that nobody looks at it. */
+function createClock(start = 0) {
+  const clock = { ms: start, wall: 1_750_000_000_000, monotonicMs: () => clock.ms, now: () => clock.wall }
+  return clock
+}
+
+describe('an hour of 6,000', () => {
+  test('the limits are those of the specification', () => {
+    expect(RATE_LIMITS).toEqual({
+      events: { max: 6_000, windowMs: HOUR },
+      contactAdds: { max: 600, windowMs: HOUR },
+      addsPerVisitor: { max: 5, windowMs: 600_000 },
+      contactUpdates: { max: 6_000, windowMs: HOUR },
+    })
+  })
+
+  test('6,000 pass at once, the next only when exactly one hour has gone by since the first', () => {
+    const clock = createClock(5)
+    const limits = createLimits({ clock })
+    for (let i = 1; i <= 6_000; i++) {
+      const taken = limits.take('k', EVENTS)
+      expect([taken.allowed, taken.remaining]).toEqual([1, 6_000 - i])
+    }
+    const refused = { allowed: 0, remaining: 0, resetSeconds: 3_600, retryAfterSeconds: 3_600 }
+    expect(limits.take('k', EVENTS)).toMatchObject(refused)
+    clock.ms += HOUR - 1
+    expect(limits.take('k', EVENTS)).toMatchObject({ ...refused, resetSeconds: 1, retryAfterSeconds: 1 })
+    clock.ms += 1
+    expect(limits.take('k', EVENTS, 6_001)).toMatchObject({ allowed: 6_000, remaining: 0, retryAfterSeconds: 3_600 })
+  })
+
+  test('6,000 at 0:59 are not followed by 6,000 at 60:00', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    clock.ms = 59_999
+    expect(limits.take('k', EVENTS, 6_000).allowed).toBe(6_000)
+    clock.ms = HOUR
+    expect(limits.take('k', EVENTS)).toMatchObject({ allowed: 0, retryAfterSeconds: 60 })
+    clock.ms = HOUR + 59_998
+    expect(limits.take('k', EVENTS).allowed).toBe(0)
+    clock.ms = HOUR + 59_999
+    expect(limits.take('k', EVENTS).allowed).toBe(1)
+  })
+
+  test.each([
+    [0, 3_600],
+    [1, 3_600],
+    [1_000, 3_599],
+    [3_598_999, 2],
+    [3_599_000, 1],
+    [3_599_999, 1],
+    [3_600_000, 0],
+  ])('%i ms after the only take, reset says %i s', (ms, seconds) => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    limits.take('k', EVENTS)
+    clock.ms = ms
+    expect(limits.peek('k', EVENTS).resetSeconds).toBe(seconds)
+  })
+
+  test('a clock that tells fractions never lets one through early', () => {
+    const clock = createClock(0.9)
+    const limits = createLimits({ clock })
+    expect(limits.take('k', { max: 1, windowMs: 1_000 })).toMatchObject({ allowed: 1, resetSeconds: 1 })
+    clock.ms = 1_000.8
+    expect(limits.take('k', { max: 1, windowMs: 1_000 }).allowed).toBe(0)
+    clock.ms = 1_001
+    expect(limits.take('k', { max: 1, windowMs: 1_000 }).allowed).toBe(1)
+  })
+})
+
+describe('take, peek and give back', () => {
+  test('a batch takes what fits', () => {
+    const limits = createLimits({ clock: createClock() })
+    const limit = { max: 150, windowMs: HOUR }
+    expect(limits.take('k', limit, 100)).toMatchObject({ allowed: 100, remaining: 50, retryAfterSeconds: 0 })
+    expect(limits.take('k', limit, 100)).toMatchObject({ allowed: 50, remaining: 0, retryAfterSeconds: 3_600 })
+    expect(limits.take('k', limit, 100)).toMatchObject({ allowed: 0, remaining: 0 })
+  })
+
+  test('peek takes nothing and makes no bucket', () => {
+    const limits = createLimits({ clock: createClock() })
+    const unused = { allowed: 1, remaining: 6_000, resetSeconds: 0, retryAfterSeconds: 0 }
+    expect(limits.peek('k', EVENTS)).toMatchObject(unused)
+    expect(limits.bucketCount()).toBe(0)
+    limits.take('k', EVENTS)
+    expect(limits.peek('k', EVENTS).remaining).toBe(5_999)
+    expect(limits.peek('k', EVENTS).remaining).toBe(5_999)
+  })
+
+  test('buckets do not share', () => {
+    const limits = createLimits({ clock: createClock() })
+    const limit = { max: 1, windowMs: HOUR }
+    expect([limits.take('a', limit).allowed, limits.take('b', limit).allowed, limits.take('a', limit).allowed]).toEqual(
+      [1, 1, 0],
+    )
+  })
+
+  test('giving back makes room again, and no more than was taken', () => {
+    const limits = createLimits({ clock: createClock() })
+    limits.giveBack('k', EVENTS)
+    limits.take('k', EVENTS)
+    limits.giveBack('k', EVENTS)
+    limits.giveBack('k', EVENTS)
+    expect(limits.peek('k', EVENTS)).toMatchObject({ remaining: 6_000, resetSeconds: 0 })
+  })
+
+  test('giving back twice undoes the latest two takes', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    for (clock.ms = 0; clock.ms < 3_000; clock.ms += 1_000) limits.take('k', EVENTS)
+    limits.giveBack('k', EVENTS)
+    limits.giveBack('k', EVENTS)
+    expect(limits.peek('k', EVENTS)).toMatchObject({ remaining: 5_999, resetSeconds: 3_597 })
+  })
+
+  test.each([
+    ['ring', 2],
+    ['slots', EXACT_MOST + 1],
+  ])('a take given back after another came returns its own token, not the later one (%s)', (_, max) => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    const limit = { max, windowMs: HOUR }
+    const mine = limits.take('k', limit, max - 1)
+    clock.ms = 60_000
+    limits.take('k', limit)
+    limits.giveBack('k', limit, mine)
+    clock.ms = HOUR
+    expect(limits.peek('k', limit)).toMatchObject({ remaining: max - 1, resetSeconds: 60 })
+  })
+
+  test('a take given back after its tokens came back by themselves changes nothing', () => {
+    const clock = createClock()
+    const limits = createLimits({ clock })
+    const mine = limits.take('k', EVENTS)
+    clock.ms = HOUR - 1
+    limits.take('k', EVENTS)
+    clock.ms = HOUR
+    limits.giveBack('k', EVENTS, mine)
+    expect(limits.peek('k', EVENTS).remaining).toBe(5_999)
+  })
+})
+
+describe('against a list of every take', () => {
+  const { below } = createRandom(20_260_101)
+
+  test('the ring answers exactly as the list, while limits change and takes are given back', () => {
+    const clock = createClock(2 ** 32 - 50_000)
+    const limits = createLimits({ clock })
+    const model = createListModel()
+    let limit = { max: 40, windowMs: 10_000 }
+    for (let step = 0; step < 40_000; step++) {
+      clock.ms += below(5) === 0 ? below(3_000) : below(40)
+      if (below(300) === 0) clock.ms += 10_000
+      if (below(50) === 0) limit = { ...limit, max: below(90) }
+      const count = below(6) === 0 ? below(30) : 1
+      const taken = limits.take('k', limit, count)
+      expect(taken).toMatchObject(model.take(clock.ms, limit, count))
+      if (below(8) === 0) {
+        limits.giveBack('k', limit, taken)
+        model.giveBack(taken.allowed)
+      }
+    }
+  })
+
+  test('slots never let more through in any window, and hold a token back by one slot at most', () => {
+    const clock = createClock(2 ** 32 - 50_000)
+    const limits = createLimits({ clock })
+    const model = createListModel()
+    const limit = { max: EXACT_MOST + 50_000, windowMs: 7_200_000 }
+    const late = limit.windowMs / SLOTS_PER_WINDOW
+    let refusals = 0
+    for (let step = 0; step < 20_000; step++) {
+      clock.ms += below(4) === 0 ? below(200_000) : below(300)
+      const count = below(4_000)
+      const { allowed } = limits.take('k', limit, count)
+      expect(model.countWithin(clock.ms, limit.windowMs) + allowed).toBeLessThanOrEqual(limit.max)
+      if (allowed < count) {
+        refusals++
+        expect(model.countWithin(clock.ms, limit.windowMs + late) + allowed).toBeGreaterThanOrEqual(limit.max)
+      }
+      model.add(clock.ms, allowed)
+      if (allowed > 0 && below(9) === 0) {
+        limits.giveBack('k', limit)
+        model.giveBack(1)
+      }
+    }
+    expect(refusals).toBeGreaterThan(1_000)
+  })
+})
+
+describe('headers', () => {
+  const taken = { allowed: 1, remaining: 5_999, resetSeconds: 3_600, retryAfterSeconds: 0, takenAt: 0 }
+
+  test('of an answered call', () => {
+    expect(rateLimitHeaders(EVENTS, taken)).toEqual({
+      'RateLimit-Limit': '6000',
+      'RateLimit-Remaining': '5999',
+      'RateLimit-Reset': '3600',
+      'RateLimit-Policy': '6000;w=3600',
+    })
+  })
+
+  test('of a lifted limit there are none', () => {
+    expect(rateLimitHeaders({ max: Infinity, windowMs: HOUR }, { ...taken, remaining: Infinity })).toEqual({})
+  })
+})

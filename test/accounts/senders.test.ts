@@ -1,0 +1,191 @@
+/** Which addresses an app may send from, and how an account verifies their domains. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { makeDkimKey, readDkimKey } from '../../src/accounts/dkim.ts'
+import { changeSenders, createSenders, listCovering, senderRecord } from '../../src/accounts/senders.ts'
+import type { MailSettings } from '../../src/store/message-types.ts'
+import type { AppRow } from '../../src/store/types.ts'
+import { createTestServer, type TestServer } from '../helper.ts'
+
+const OURS = { name: '', address: 'post@ours.example' }
+
+let server: TestServer
+let app: AppRow
+let asked: string[]
+let records: Map<string, string[]>
+beforeEach(async () => {
+  server = await createTestServer()
+  app = await appOf(server.second.accountId)
+  asked = []
+  records = new Map()
+})
+afterEach(() => server.close())
+
+async function appOf(accountId: string): Promise<AppRow> {
+  const [found] = await server.parts().store.listApps(accountId)
+  if (!found) throw new Error('no app')
+  return found
+}
+
+const open = (hasServer = true) =>
+  createSenders({
+    store: server.parts().store,
+    clock: server.clock,
+    resolveTxt: async (name) => (asked.push(name), records.get(name) ?? []),
+    installation: { from: OURS, hasServer },
+  })
+
+async function set(settings: Partial<MailSettings>): Promise<MailSettings> {
+  const { store } = server.parts()
+  await store.setMailSettings({ accountId: app.accountId, appId: app.id, actor: 'test', at: 1, settings })
+  return store.mailSettings(app.id)
+}
+const bind = (accountId: string, domain: string) =>
+  server.parts().store.bindSenderDomain({ accountId, domain, proof: 'operator', actor: 'test', at: 2 })
+
+const codeOf = async (settings: MailSettings, fromEmail?: string, senders = open()) =>
+  (await senders.findProblem({ app, mail: { fromEmail }, settings }))?.code ?? null
+
+describe('an address', () => {
+  test('is the installation’s, the app’s default, or one of its others; nothing else', async () => {
+    const settings = await set({ fromEmail: 'a@mine.example', otherFromEmails: ['b@mine.example'] })
+    await bind(app.accountId, 'mine.example')
+    for (const email of [undefined, 'a@mine.example', 'B@Mine.Example', OURS.address]) {
+      expect(await codeOf(settings, email)).toBe(null)
+    }
+    expect(await codeOf(settings, 'c@mine.example')).toBe('sender_not_listed')
+    expect(await codeOf(settings, 'nonsense')).not.toBe(null)
+  })
+
+  test('that is not listed is refused with those that are', async () => {
+    await set({ fromEmail: 'a@mine.example' })
+    const [error, ...more] = await open().findUnlisted(app, { fromEmail: 'x@evil.example' })
+    expect([error, more]).toMatchObject([{ field: 'mail.fromEmail', code: 'sender_not_listed' }, []])
+    expect(error?.message).toContain('a@mine.example, post@ours.example')
+    expect(error?.message).not.toContain('evil')
+  })
+})
+
+describe('a domain, where several accounts share the mail server', () => {
+  test('is asked for, with the record to add', async () => {
+    const settings = await set({ fromEmail: 'a@mail.mine.example' })
+    const problem = await open().findProblem({ app, mail: {}, settings })
+    const record = { name: '_eventpost.mail.mine.example', type: 'TXT', value: `eventpost-account=${app.accountId}` }
+    expect(problem).toMatchObject({ code: 'sender_unverified', record })
+    expect(problem?.message).toContain(`${record.name} with the value ${record.value}`)
+  })
+
+  test.each(['mail.mine.example', 'mine.example'])('is verified by the TXT record of %s', async (domain) => {
+    const settings = await set({ fromEmail: 'a@mail.mine.example' })
+    records.set(`_eventpost.${domain}`, ['other', senderRecord(domain, app.accountId).value])
+    expect(await codeOf(settings)).toBe(null)
+    expect(await server.parts().store.listSenderDomains()).toMatchObject([{ domain, proof: 'txt' }])
+    // it stays verified
+    records.clear()
+    server.clock.tick(60_000)
+    expect(await codeOf(settings)).toBe(null)
+  })
+
+  test.each([
+    ['of another account', () => senderRecord('mine.example', server.first.accountId).value],
+    ['with more in it', () => `${senderRecord('mine.example', app.accountId).value}x`],
+  ])('is not verified by a record %s', async (_, value) => {
+    const settings = await set({ fromEmail: 'a@mine.example' })
+    records.set('_eventpost.mine.example', [value()])
+    expect(await codeOf(settings)).toBe('sender_unverified')
+  })
+
+  test('is verified by the app’s own DKIM key in DNS, and by no other key', async () => {
+    const dkim = { dkimDomain: 'mine.example', dkimSelector: 's', dkimKey: await makeDkimKey() }
+    const settings = await set({ fromEmail: 'a@mine.example', ...dkim })
+    const record = readDkimKey(settings)?.record
+    const other = readDkimKey({ ...dkim, dkimKey: await makeDkimKey() })?.record
+    records.set(record?.name ?? '', [other?.value ?? ''])
+    expect(await codeOf(settings)).toBe('sender_unverified')
+    records.set(record?.name ?? '', [record?.value ?? ''])
+    server.clock.tick(60_000)
+    expect(await codeOf(settings)).toBe(null)
+    expect(await server.parts().store.listSenderDomains()).toMatchObject([{ domain: 'mine.example', proof: 'dkim' }])
+  })
+
+  test('of another account is of no use, and a domain above it is not covered by one below', async () => {
+    const settings = await set({ fromEmail: 'a@mine.example' })
+    await bind(server.first.accountId, 'mine.example')
+    await bind(app.accountId, 'mail.mine.example')
+    expect(await codeOf(settings)).toBe('sender_unverified')
+  })
+
+  test('is looked up once in a while, however many mails need it', async () => {
+    const settings = await set({ fromEmail: 'a@mine.example' })
+    const senders = open()
+    for (let mail = 0; mail < 50; mail++) await codeOf(settings, undefined, senders)
+    expect(asked).toEqual(['_eventpost.mine.example'])
+    server.clock.tick(30_000)
+    await codeOf(settings, undefined, senders)
+    expect(asked).toHaveLength(2)
+  })
+
+  test('is not looked up where somebody only looks', async () => {
+    const settings = await set({ fromEmail: 'a@mine.example' })
+    await open().findProblem({ app, mail: {}, settings }, { asksDns: false })
+    await open().listDomains(app, settings)
+    expect(asked).toEqual([])
+  })
+})
+
+describe('no domain needs to be verified', () => {
+  test('where the app has a mail server of its own, and where no mail leaves', async () => {
+    expect(await codeOf(await set({ fromEmail: 'a@mine.example', smtpUrl: 'smtps://a:b@mail.example' }))).toBe(null)
+    expect(await codeOf(await set({ smtpUrl: null }), undefined, open(false))).toBe(null)
+    expect(await open(false).listDomains(app, await set({}))).toMatchObject([{ state: 'not_needed', record: null }])
+  })
+})
+
+test('the state of each domain is listed once, and checked when asked', async () => {
+  const settings = await set({ fromEmail: 'a@mine.example', otherFromEmails: ['b@mine.example', 'c@else.example'] })
+  const senders = open()
+  const record = senderRecord('mine.example', app.accountId)
+  records.set(record.name, [record.value])
+  const list = (asksDns: boolean) => senders.listDomains(app, settings, { asksDns })
+  expect(await list(false)).toMatchObject([
+    { domain: 'mine.example', state: 'unverified', record },
+    { domain: 'else.example', state: 'unverified' },
+  ])
+  expect(await list(true)).toMatchObject([
+    { domain: 'mine.example', state: 'verified', proof: 'txt', record: null },
+    { domain: 'else.example', state: 'unverified', proof: null },
+  ])
+})
+
+test.each([
+  ['a.b.mine.example', ['a.b.mine.example', 'b.mine.example', 'mine.example']],
+  ['mine.co.uk', ['mine.co.uk']],
+  ['mine.github.io', ['mine.github.io']],
+  ['github.io', ['github.io']],
+])('%s is covered by itself and by those above it, never by a public suffix', (domain, covering) => {
+  expect(listCovering(domain)).toEqual(covering)
+})
+
+test('addresses are added and removed, but not while a message uses them', async () => {
+  const { store } = server.parts()
+  const change = async (
+    ...given: Parameters<typeof changeSenders> extends [unknown, unknown, infer C] ? [C] : never
+  ) => {
+    const changed = await changeSenders(store, app, ...given)
+    if ('settings' in changed) await set(changed.settings)
+    return changed
+  }
+  await change({ add: 'a@x.example', isDefault: false })
+  expect(await change({ add: 'b@x.example', isDefault: true })).toEqual({
+    settings: { fromEmail: 'b@x.example', otherFromEmails: ['a@x.example'] },
+  })
+  expect(await change({ add: 'a@x.example', isDefault: true })).toEqual({
+    settings: { fromEmail: 'a@x.example', otherFromEmails: ['b@x.example'] },
+  })
+  const content = { trigger: { event: 'x' }, mail: { subject: 'S', body: 'B', fromEmail: 'B@x.example' } }
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 3 }
+  await store.saveMessages({ ...by, drafts: [{ id: null, name: 'Mine', status: null, content }] })
+  expect(await change({ remove: 'b@x.example' })).toEqual({ wrong: expect.stringContaining('"Mine" uses b@x.example') })
+  expect(await change({ remove: 'a@x.example' })).toEqual({
+    settings: { fromEmail: null, otherFromEmails: ['b@x.example'] },
+  })
+})

@@ -1,0 +1,79 @@
+/** What pages cannot show: clocks that disagree. */
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { createAccount } from '../../src/accounts/accounts.ts'
+import { createSessions, type Sessions } from '../../src/accounts/sessions.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import { makeFolder } from '../store/samples.ts'
+
+const HOUR = 3_600_000
+const { folder, remove } = makeFolder()
+const clock = {
+  wall: 0,
+  mono: 0,
+  now: () => clock.wall,
+  monotonicMs: () => clock.mono,
+  steadyNow: () => clock.mono,
+}
+
+let store: Store
+let sessions: Sessions
+let token = ''
+
+beforeEach(async () => {
+  Object.assign(clock, { wall: Date.UTC(2026, 4, 3), mono: 5_000 })
+  store = await openStore(`${folder}/${crypto.randomUUID()}`, { threads: false })
+  sessions = createSessions({ store, clock })
+  const beginning = { email: 'ada@example.com', passwordHash: 'argon', appName: 'Ada', domains: [], home: null }
+  await createAccount({ store, now: clock.now(), actor: 'test' }, beginning, { onlyFirst: true, setupToken: null })
+  const member = await store.findMember('ada@example.com')
+  if (!member) throw new Error('no member')
+  const started = await sessions.start(
+    { member, passwordHash: 'argon' },
+    { browser: 'Firefox', address: 'a', replaces: null },
+  )
+  token = 'token' in started ? started.token : ''
+  expect(await sessions.find(token)).not.toBeNull()
+})
+afterEach(async () => {
+  await store.close()
+  remove()
+})
+
+const pass = (ms: number): void => {
+  clock.wall += ms
+  clock.mono += ms
+}
+
+test('a wall clock that jumps a day ends no session that is in use', async () => {
+  clock.wall += 24 * HOUR
+  await store.cleanUp({ at: clock.now() })
+  expect(await sessions.find(token)).not.toBeNull()
+  clock.wall -= 48 * HOUR
+  expect(await sessions.find(token)).not.toBeNull()
+})
+
+test('nor does one that goes back keep it longer', async () => {
+  clock.wall -= 24 * HOUR
+  clock.mono += 12 * HOUR
+  expect(await sessions.find(token)).toBeNull()
+})
+
+test('after a restart the stored time counts', async () => {
+  pass(6 * HOUR)
+  expect(await sessions.find(token)).not.toBeNull()
+  pass(12 * HOUR - 1)
+  expect(await createSessions({ store, clock }).find(token)).not.toBeNull()
+  pass(12 * HOUR)
+  expect(await createSessions({ store, clock }).find(token)).toBeNull()
+})
+
+test('its use is saved once a minute', async () => {
+  const saved: number[] = []
+  const { touchSession } = store
+  store.touchSession = (input) => (saved.push(input.at), touchSession(input))
+  for (let i = 0; i < 130; i++) {
+    pass(1_000)
+    await sessions.find(token)
+  }
+  expect(saved).toHaveLength(2)
+})

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readScript, readStub } from '../../src/assets.ts'
+import { signEmail } from '../../src/accounts/identity.ts'
+import { makeSnippetPolicy, makeSnippetTag } from '../../src/visits/snippet-tag.ts'
+import {
+  type Begun,
+  eventpost,
+  eventpostJson,
+  makeFolder,
+  MANY_MS,
+  type Running,
+  setUp,
+  startServer,
+} from './process.ts'
+import { refused, wrongUse } from './refused.ts'
+
+const { folder, remove } = makeFolder()
+let begun: Begun
+let server: Running
+
+beforeAll(async () => {
+  begun = await setUp(folder)
+  server = await startServer({ data: folder })
+}, MANY_MS)
+afterAll(async () => {
+  await server.stop('SIGKILL')
+  remove()
+})
+
+const set = (...words: string[]) => eventpost(['app', 'set', begun.appId, '--data', folder, ...words])
+const setJson = (...words: string[]) =>
+  eventpostJson<Record<string, unknown>>(['app', 'set', begun.appId, '--data', folder, ...words])
+
+const report = () =>
+  fetch(`${server.url}/c`, {
+    method: 'POST',
+    headers: { Origin: 'https://evil.example' },
+    body: JSON.stringify({
+      v: 1,
+      site: begun.siteId,
+      email: 'ada@example.com',
+      signature: signEmail('ada@example.com', begun.identitySecret),
+      id: 'load.1',
+      events: [{ type: 'page', path: '/', age: 0 }],
+    }),
+  })
+
+/** Until the running server knows: within a second (product.md). */
+async function reportUntil(wanted: number): Promise<number> {
+  const until = performance.now() + 1_000
+  for (;;) {
+    const { status } = await report()
+    if (status === wanted || performance.now() > until) return status
+    await Bun.sleep(20)
+  }
+}
+
+describe('app set', () => {
+  test(
+    'changes what is given and leaves the rest; a running server knows within a second',
+    async () => {
+      const domains = ['--domain', 'a.example.com', '--domain', 'B.example.com']
+      const named = await setJson(
+        '--timezone',
+        'Europe/Zurich',
+        '--name',
+        'Shop',
+        ...domains,
+        '--home',
+        'https://a.example.com/start',
+      )
+      const expected = {
+        appId: begun.appId,
+        siteId: begun.siteId,
+        name: 'Shop',
+        domains: ['a.example.com', 'b.example.com'],
+        home: 'https://a.example.com/start',
+        timezone: 'Europe/Zurich',
+        locale: 'en-US',
+        snippetHosts: [],
+        snippetAddsPeople: false,
+      }
+      expect(named).toEqual(expected)
+      expect(await setJson('--locale', 'de-CH')).toEqual({ ...expected, locale: 'de-CH' })
+      expect(await setJson('--locale', 'en-US')).toEqual(expected)
+      expect((await report()).status).toBe(202)
+      const snippet = await setJson('--snippet-host', 'a.example.com', '--snippet-adds-people', 'on')
+      expect(snippet).toEqual({ ...expected, snippetHosts: ['a.example.com'], snippetAddsPeople: true })
+      expect(await reportUntil(403)).toBe(403)
+      const open = await setJson('--snippet-host', 'any', '--snippet-adds-people', 'off', '--home', '')
+      expect(open).toEqual({ ...expected, home: null })
+      expect(await reportUntil(202)).toBe(202)
+      const [listed] = await eventpostJson<Record<string, unknown>[]>(['app', 'list', '--data', folder])
+      expect(listed).toMatchObject({ name: 'Shop', domains: expected.domains, home: null })
+    },
+    MANY_MS,
+  )
+
+  test(
+    'refuses what is none, and saves nothing of it',
+    async () => {
+      const named = async () => (await eventpost(['app', 'list', '--data', folder])).out
+      const before = await named()
+      expect(await set()).toEqual(wrongUse('Say what to set'))
+      expect(await set('--name', 'x', '--domain', 'https://shop')).toEqual(wrongUse('--domain: .*a domain of your own'))
+      expect(await set('--name', 'x', '--snippet-host', 'com')).toEqual(wrongUse('--snippet-host: '))
+      expect(await set('--name', 'x', '--timezone', 'Mars')).toEqual(wrongUse('--timezone: Choose a timezone'))
+      expect(await set('--name', 'x', '--locale', 'tlh')).toEqual(wrongUse('--locale: Choose a locale'))
+      expect(await set('--name', '')).toEqual(wrongUse('--name: Give the app a name'))
+      expect(await set('--snippet-adds-people', 'yes')).toEqual(wrongUse('takes on or off'))
+      expect(await eventpost(['app', 'set', '--data', folder, '--name', 'x'])).toEqual(wrongUse('Name one app'))
+      expect(await eventpost(['app', 'set', 'app_none', '--data', folder, '--name', 'x'])).toEqual(
+        refused('no app with this ID'),
+      )
+      expect(await named()).toBe(before)
+    },
+    MANY_MS,
+  )
+})
+
+describe('app tag', () => {
+  const words = () => ['app', 'tag', '--app', begun.appId, '--data', folder]
+  const tag = () => ({ baseUrl: server.url, siteId: begun.siteId, stub: readStub() })
+
+  test('prints the two lines, of where the server is', async () => {
+    expect(await eventpost(words())).toMatchObject({ code: 0, out: `${makeSnippetTag(tag())}\n` })
+    const { out } = await eventpost([...words(), '--consent', '--gpc', '--base-url', 'https://post.example.com/'])
+    expect(out).toContain('src="https://post.example.com/s.js"')
+    expect(out).toContain('data-consent="required" data-gpc="respect"')
+  })
+
+  test('says beside them how people are added by page views, where they are not', async () => {
+    const change = `eventpost app set ${begun.appId} --snippet-adds-people on`
+    for (const more of [[], ['--json']]) {
+      const { out, err } = await eventpost([...words(), ...more])
+      expect(err).toMatch(new RegExp(`^eventpost: page views of people the app does not know .*: ${change}\\n$`))
+      expect(out).not.toContain('page views')
+    }
+    await setJson('--snippet-adds-people', 'on')
+    expect((await eventpost(words())).err).toBe('')
+    await setJson('--snippet-adds-people', 'off')
+  })
+
+  test('--json adds what a policy needs; --pinned names the very script that is served', async () => {
+    const printed = await eventpostJson<Record<string, string>>([...words(), '--pinned'])
+    expect(printed).toEqual({
+      tag: makeSnippetTag({ ...tag(), pinned: readScript().identity }),
+      contentSecurityPolicy: makeSnippetPolicy(tag()),
+    })
+    const [, src = '', hash = ''] = /src="([^"]+)".* integrity="sha384-([^"]+)"/.exec(printed.tag ?? '') ?? []
+    expect(Bun.SHA384.hash(await (await fetch(src)).bytes(), 'base64')).toBe(hash)
+  })
+
+  test('refuses an app that is none', async () => {
+    expect(await eventpost(['app', 'tag', '--data', folder])).toEqual(wrongUse('--app is missing'))
+    expect(await eventpost(['app', 'tag', '--app', 'x', '--data', folder])).toEqual(refused('no app with this ID'))
+  })
+})

@@ -1,0 +1,84 @@
+/** The password again, before what only its owner may see or make (promises 14). */
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { type AccountPages, type Browser, createBrowser, openAccount, PASSWORD } from '../browser.ts'
+import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+const MINUTE = 60_000
+const FIELDS = { name: 'Production', scope: 'standard' }
+
+let pages: AccountPages
+let owner: Browser
+beforeEach(async () => {
+  pages = await openAccount()
+  owner = await pages.signedIn()
+})
+afterEach(() => pages.close())
+
+const keys = () => pages.at('keys')
+const make = (fields: Record<string, string> = {}) => owner.post(keys(), { ...FIELDS, ...fields })
+const listed = () => pages.store.listKeys(pages.begun.accountId)
+
+describe('the password, again', () => {
+  test('is asked for 10 minutes after it was typed, and then not for 10 minutes', async () => {
+    pages.clock.ms += 10 * MINUTE - 1
+    expect((await textOf((await make()).html, 'h1'))[0]).toBe('Your new key')
+    pages.clock.ms += 1
+    const asked = await make({ name: HOSTILE })
+    expect(await textOf(asked.html, 'h1')).toEqual(['Your password, again'])
+    expect(await attributesOf(asked.html, 'main form', 'action')).toEqual([keys()])
+    expect(await attributesOf(asked.html, 'main [type=hidden][name=name]', 'value')).toEqual([HOSTILE])
+    await expectHarmless(asked.html)
+    expect(asked.html).not.toContain(pages.begun.identitySecret)
+    expect((await textOf((await make({ confirmPassword: PASSWORD })).html, 'h1'))[0]).toBe('Your new key')
+    pages.clock.ms += 10 * MINUTE - 1
+    expect((await textOf((await make()).html, 'h1'))[0]).toBe('Your new key')
+  })
+
+  test('a wrong one makes nothing and keeps what waits', async () => {
+    pages.clock.ms += 10 * MINUTE
+    const { status, html } = await make({ confirmPassword: 'wrong' })
+    expect([status, await textOf(html, '#confirmPassword-fault')]).toEqual([400, ['Error: This is not your password.']])
+    expect(await attributesOf(html, 'main [type=hidden][name=name]', 'value')).toEqual([FIELDS.name])
+    expect(html).not.toContain('value="wrong"')
+    expect(await listed()).toHaveLength(1)
+  })
+
+  test('gives the session a new token, and the old one ends', async () => {
+    pages.clock.ms += 10 * MINUTE
+    const before = new Map(owner.cookies)
+    await make({ confirmPassword: 'wrong' })
+    expect(owner.cookies.get('eventpost_session_8080')).toBe(before.get('eventpost_session_8080') ?? '')
+    expect((await make({ confirmPassword: PASSWORD })).status).toBe(200)
+    expect(owner.cookies.get('eventpost_session_8080')).not.toBe(before.get('eventpost_session_8080') ?? '')
+    expect((await owner.get(pages.at('you'))).status).toBe(200)
+    const thief = createBrowser(pages)
+    for (const [name, value] of before) thief.cookies.set(name, value)
+    expect((await thief.get(pages.at('you'))).status).toBe(303)
+    const member = await pages.store.findMember('ada@example.com')
+    expect(await pages.store.listSessions(member?.id ?? '')).toHaveLength(1)
+  })
+
+  test('goes on with the token it has while the disk is full', async () => {
+    pages.clock.ms += 10 * MINUTE
+    const before = owner.cookies.get('eventpost_session_8080')
+    const full = spyOn(pages.store, 'confirmSession').mockResolvedValue({ refusal: 'unavailable' })
+    expect((await textOf((await make({ confirmPassword: PASSWORD })).html, 'h1'))[0]).toBe('Your new key')
+    full.mockRestore()
+    expect(owner.cookies.get('eventpost_session_8080')).toBe(before ?? '')
+    expect((await owner.get(pages.at('you'))).status).toBe(200)
+  })
+
+  test('wrong ones are counted as those of signing in', async () => {
+    pages.clock.ms += 10 * MINUTE
+    spyOn(Bun.password, 'verify').mockResolvedValue(false)
+    for (let i = 0; i < 20; i++) await make({ confirmPassword: 'wrong' })
+    const { status, headers } = await make({ confirmPassword: PASSWORD })
+    expect([status, Number(headers.get('retry-after')) > 0]).toEqual([429, true])
+    spyOn(Bun.password, 'verify').mockRestore()
+  })
+
+  test('a clock that was set back does not spare it', async () => {
+    pages.clock.ms -= DAY
+    expect((await textOf((await make()).html, 'h1'))[0]).toBe('Your password, again')
+  })
+})

@@ -1,0 +1,226 @@
+/** Joining a further account, by the link that an owner gave. */
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import type { Begun } from '../../../src/accounts/accounts.ts'
+import { inviteMember } from '../../../src/accounts/members.ts'
+import { openDatabase } from '../../../src/store/database.ts'
+import { SIGN_IN_DELAYS } from '../../../src/accounts/sign-in-tries.ts'
+import { type AccountPages, createBrowser, openAccount, PASSWORD } from '../browser.ts'
+import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+const [ADA, EVE] = ['ada@example.com', 'eve@example.com']
+const NEW = 'four dull wooden spoons'
+let pages: AccountPages
+let other: Begun
+let token: string
+
+const invite = async (email: string, account: Begun = other) => {
+  const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
+  const made = await inviteMember(maker, account.accountId, { email, role: 'editor' })
+  return 'refusal' in made ? made.refusal : made.inviteToken
+}
+
+beforeEach(async () => {
+  pages = await openAccount()
+  other = await pages.addAccount('owner@example.com', HOSTILE)
+  token = await invite(ADA)
+})
+afterEach(() => pages.close())
+
+const link = () => `/password?token=${token}`
+const activation = () => `/apps/${other.appId}/activation`
+const titleOf = async (html: string) => (await textOf(html, 'h1'))[0]
+const mayLook = async (email = ADA) => (await (await pages.signedIn(email)).get(activation())).status === 200
+
+describe('whoever has a password', () => {
+  test('types it, joins, and signs in as before', async () => {
+    const browser = createBrowser(pages)
+    const { status, html } = await browser.openLink(link())
+    expect([status, await titleOf(html)]).toEqual([200, `Join the account ${HOSTILE}`])
+    expect(await textOf(html, '.lead, main strong')).toEqual(['You are invited as an editor.', ADA])
+    expect(await attributesOf(html, 'main input[name]', 'name')).toEqual([
+      ...['token', 'password'],
+      ...['token', 'newPassword'],
+    ])
+    await expectHarmless(html)
+    expect(await mayLook()).toBe(false)
+    const joined = await browser.post('/password', { token, password: PASSWORD })
+    expect([joined.status, await titleOf(joined.html)]).toEqual([200, `You have joined the account ${HOSTILE}`])
+    expect(await attributesOf(joined.html, 'main a', 'href')).toEqual([
+      `/sign-in?next=${encodeURIComponent(activation())}`,
+    ])
+    // what it takes to sign in is the matter of that page
+    expect(browser.cookies.has('eventpost_session_8080')).toBe(false)
+    expect(await mayLook()).toBe(true)
+    expect((await browser.openLink(link())).status).toBe(404)
+  })
+
+  test.each(['wrong', '', NEW])('%p is not their password: nothing is changed, and the link goes on', async (wrong) => {
+    const browser = createBrowser(pages)
+    const { status, html } = await browser.post('/password', { token, password: wrong })
+    expect([status, await textOf(html, '#password-fault')]).toEqual([
+      400,
+      ['Error: This is not your password. If you have none here yet, choose one below.'],
+    ])
+    expect(await attributesOf(html, '#password', 'value')).toEqual([null])
+    expect([await mayLook(), (await browser.openLink(link())).status]).toEqual([false, 200])
+  })
+
+  test('has as many tries as at signing in', async () => {
+    const browser = createBrowser(pages, { address: '10.0.0.1' })
+    spyOn(Bun.password, 'verify').mockImplementation(async (password) => password === PASSWORD)
+    for (let i = 0; i < SIGN_IN_DELAYS.pair.free; i++) await browser.post('/password', { token, password: 'wrong' })
+    const { status, html, headers } = await browser.post('/password', { token, password: PASSWORD })
+    spyOn(Bun.password, 'verify').mockRestore()
+    expect([status, headers.get('retry-after')]).toEqual([429, '1'])
+    expect((await textOf(html, '#password-fault'))[0]).toContain('Too many wrong passwords')
+    expect((await browser.signIn(ADA)).status).toBe(429)
+  })
+
+  test('only accepts where they are signed in, and goes on to the app', async () => {
+    const browser = await pages.signedIn()
+    const { html } = await browser.openLink(link())
+    expect(await attributesOf(html, 'main input', 'name')).toEqual(['token'])
+    expect((await browser.get(activation())).status).toBe(404)
+    const { status, location } = await browser.post('/password', { token })
+    expect([status, location]).toEqual([303, activation()])
+    const shown = await browser.get(activation())
+    expect([shown.status, (await textOf(shown.html, '[role=status]'))[0]]).toEqual([
+      200,
+      expect.stringContaining('You have joined the account'),
+    ])
+  })
+
+  test('is not taken for who else is signed in here', async () => {
+    await pages.addMember(EVE, 'viewer')
+    const browser = await pages.signedIn(EVE)
+    const { html } = await browser.openLink(link())
+    expect(await textOf(html, '.notice.caution')).toEqual([
+      `Caution: You are signed in as ${EVE}, and this invitation is for ${ADA}.`,
+    ])
+    expect((await browser.post('/password', { token })).status).toBe(400)
+    expect([await mayLook(), await mayLook(EVE)]).toEqual([false, false])
+    const joined = await browser.post('/password', { token, password: PASSWORD })
+    expect(await textOf(joined.html, 'main p')).toContain(
+      `This browser is signed in as ${EVE}. Sign out, and in again as ${ADA}.`,
+    )
+    expect([await mayLook(), await mayLook(EVE)]).toEqual([true, false])
+  })
+
+  test('keeps it: whoever holds the link sets no other', async () => {
+    await createBrowser(pages).post('/password', { token, password: NEW })
+    expect((await createBrowser(pages).signIn(ADA, NEW)).status).toBe(400)
+    expect((await createBrowser(pages).signIn(ADA)).status).toBe(303)
+  })
+
+  test('finds the disk full, and joins later', async () => {
+    const browser = await pages.signedIn()
+    const { acceptInvitation } = pages.store
+    pages.store.acceptInvitation = async () => ({ refusal: 'unavailable' })
+    const { status, html } = await browser.post('/password', { token })
+    expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([
+      503,
+      expect.stringContaining('The service cannot save right now'),
+    ])
+    pages.store.acceptInvitation = acceptInvitation
+    expect((await browser.post('/password', { token })).status).toBe(303)
+  })
+
+  test('finds that it was used meanwhile, or is a day old', async () => {
+    const browser = await pages.signedIn()
+    const both = await Promise.all([browser.post('/password', { token }), browser.post('/password', { token })])
+    expect(both.map(({ status }) => status).toSorted()).toEqual([303, 404])
+    const [third] = [await pages.addAccount('third@example.com', 'Third')]
+    token = await invite(ADA, third)
+    pages.clock.ms += DAY
+    expect((await browser.openLink(link())).status).toBe(404)
+  })
+})
+
+test('whoever has none chooses one, once for all accounts', async () => {
+  token = await invite(EVE)
+  const second = await invite(EVE, pages.begun)
+  const browser = createBrowser(pages)
+  const { html } = await browser.openLink(link())
+  expect(await titleOf(html)).toBe(`Join the account ${HOSTILE}`)
+  expect((await textOf(html, 'main p'))[1]).toBe(`You sign in as ${EVE}.`)
+  expect((await browser.post('/password', { token, newPassword: PASSWORD })).location).toBe(activation())
+  expect(await mayLook(EVE)).toBe(true)
+  const eve = await pages.signedIn(EVE)
+  expect((await eve.get(pages.at('activation'))).status).toBe(404)
+  expect(await titleOf((await eve.openLink(`/password?token=${second}`)).html)).toBe('Join the account Engine')
+  expect((await eve.post('/password', { token: second })).location).toBe(pages.at('activation'))
+})
+
+test('on a server with one account nobody invited has one, so nobody is asked for it', async () => {
+  const alone = await openAccount()
+  const maker = { store: alone.store, now: alone.clock.now(), actor: 'test' }
+  const made = await inviteMember(maker, alone.begun.accountId, { email: EVE, role: 'editor' })
+  const path = `/password?token=${'refusal' in made ? '' : made.inviteToken}`
+  expect(await titleOf((await createBrowser(alone).openLink(path)).html)).toBe('Choose a password')
+  await alone.addAccount('owner@example.com', 'Other')
+  expect(await titleOf((await createBrowser(alone).openLink(path)).html)).toBe('Join the account Engine')
+  await alone.close()
+})
+
+describe('whoever holds the link of somebody else', () => {
+  const FAULT = '#newPassword-fault'
+  /** What is answered to the same of one who has a password and one who has none, but for what differs anyway. */
+  async function answersTo(fields: Record<string, string> | null): Promise<[known: string, unknown: string]> {
+    const unknown = await invite(EVE)
+    const answerOf = async (used: string, email: string) => {
+      const browser = createBrowser(pages)
+      const seen = fields
+        ? await browser.post('/password', { token: used, ...fields })
+        : await browser.openLink(`/password?token=${used}`)
+      return `${seen.status} ${seen.html.replaceAll(used, 'TOKEN').replaceAll(email, 'EMAIL')}`
+    }
+    return [await answerOf(token, ADA), await answerOf(unknown, EVE)]
+  }
+  const told = () => {
+    const db = openDatabase(pages.folder)
+    const sql = `SELECT account_id, actor, subject FROM audit_entries WHERE action = 'member.refuse_password'`
+    const rows = db.query(sql).values()
+    db.close()
+    return rows
+  }
+
+  const HARMLESS: (Record<string, string> | null)[] = [
+    null,
+    { password: 'wrong' },
+    ...['', 'short', 'password'].map((newPassword) => ({ newPassword })),
+  ]
+  test.each(HARMLESS)('does not learn by %p whether they have a password', async (fields) => {
+    const [known, unknown] = await answersTo(fields)
+    expect(known).toBe(unknown)
+    expect(known).toContain('If you have none yet')
+    expect(told()).toEqual([])
+  })
+
+  test('learns it by choosing one, of which the account is told, and changes nothing', async () => {
+    const browser = createBrowser(pages)
+    const { status, html } = await browser.post('/password', { token, newPassword: NEW })
+    expect([status, await textOf(html, FAULT), await textOf(html, '#password-fault')]).toEqual([
+      400,
+      ['Error: You have a password here already. Type that one.'],
+      [],
+    ])
+    const ada = await pages.store.findMember(ADA)
+    expect(told()).toEqual([[other.accountId, 'link', ada?.id ?? '']])
+    expect([await mayLook(), (await createBrowser(pages).signIn(ADA, NEW)).status]).toEqual([false, 400])
+  })
+
+  test('has as many tries as at signing in', async () => {
+    const browser = createBrowser(pages)
+    spyOn(Bun.password, 'verify').mockImplementation(async (password) => password === PASSWORD)
+    for (let i = 0; i < SIGN_IN_DELAYS.pair.free; i++) await browser.post('/password', { token, newPassword: NEW })
+    const { status, html } = await browser.post('/password', { token, newPassword: PASSWORD })
+    spyOn(Bun.password, 'verify').mockRestore()
+    expect([status, (await textOf(html, FAULT))[0]]).toEqual([429, expect.stringContaining('Too many wrong passwords')])
+    expect(told()).toHaveLength(SIGN_IN_DELAYS.pair.free)
+  })
+})
+
+test('whoever types the password they have in place of a new one joins too', async () => {
+  const joined = await createBrowser(pages).post('/password', { token, newPassword: PASSWORD })
+  expect([joined.status, await mayLook()]).toEqual([200, true])
+})

@@ -1,0 +1,331 @@
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { openDatabase } from '../../../src/store/database.ts'
+import { codeAt, codesOf, setUp, STEP_MS, turnOn, twoStepPath } from './authenticator.ts'
+import { type AccountPages, type Browser, createBrowser, openAccount, PASSWORD } from '../browser.ts'
+import { attributesOf, expectHarmless, textOf } from '../pages.ts'
+
+let pages: AccountPages
+let ada: Browser
+beforeEach(async () => {
+  pages = await openAccount()
+  ada = await pages.signedIn()
+})
+afterEach(() => pages.close())
+
+const MINUTE = 60_000
+const path = (step = '') => twoStepPath(pages, step)
+const memberId = async () => (await pages.store.findMember('ada@example.com'))?.id ?? ''
+const sectionOf = async (browser = ada) => {
+  const { html } = await browser.get(pages.at('you'))
+  const [state] = await textOf(html, '#two-step .badge')
+  const [hint = ''] = await textOf(html, '#two-step .hint')
+  return { html, state, hint, buttons: await textOf(html, '#two-step button') }
+}
+const isOn = async () => (await pages.store.listTwoStepOn([await memberId()])).length > 0
+
+function audited(): unknown[] {
+  const db = openDatabase(pages.folder)
+  const rows = db
+    .query(`SELECT action, actor, subject FROM audit_entries WHERE action LIKE 'two_step.%' ORDER BY created_at, rowid`)
+    .all()
+  db.close()
+  return rows
+}
+
+/** What is asked for before a change, with the code of now. */
+const confirmation = (secret: string) => ({ confirmPassword: PASSWORD, confirmCode: codeAt(secret, pages.clock.ms) })
+
+describe('setting it up', () => {
+  test('is offered, and asks for the password however lately that was typed', async () => {
+    expect(await sectionOf()).toMatchObject({ state: 'Off', buttons: ['Set it up'] })
+    const asked = await ada.post(path())
+    expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Your password, again']])
+    expect(await textOf(asked.html, '.lead')).toEqual([
+      'You are about to set up two-step sign-in. That changes how you sign in, so you are asked each time.',
+    ])
+    expect(await attributesOf(asked.html, 'main form a', 'href')).toEqual([pages.at('you')])
+    const wrong = await ada.post(path(), { confirmPassword: 'wrong' })
+    expect([wrong.status, await textOf(wrong.html, '#confirmPassword-fault')]).toEqual([
+      400,
+      ['Error: This is not your password.'],
+    ])
+    expect(await pages.store.findTwoStep(await memberId())).toBeNull()
+  })
+
+  test('shows the square and the key, and again what waits already', async () => {
+    const { status, html } = await ada.post(path(), { confirmPassword: PASSWORD })
+    expect([status, await textOf(html, 'h1')]).toEqual([200, ['Set up two-step sign-in']])
+    const [key = ''] = await textOf(html, '#two-step-key')
+    expect(key).toMatch(/^([A-Z2-7]{4} ){7}[A-Z2-7]{4}$/)
+    const secret = key.replaceAll(' ', '')
+    expect(await attributesOf(html, 'section p a', 'href')).toEqual([
+      `otpauth://totp/Eventpost:ada%40example.com?issuer=Eventpost&secret=${secret}&algorithm=SHA1&digits=6&period=30`,
+    ])
+    expect(await attributesOf(html, 'svg.qr', 'role')).toEqual(['img'])
+    expect(await attributesOf(html, '#code', 'inputmode')).toEqual(['numeric'])
+    expect(await attributesOf(html, '#code', 'autocomplete')).toEqual(['one-time-code'])
+    await expectHarmless(html)
+    expect(await setUp(pages, ada)).toBe(secret)
+    expect(await sectionOf()).toMatchObject({ state: 'Being set up', buttons: ['Go on'] })
+    expect((await sectionOf()).html).not.toContain(secret)
+    expect((await createBrowser(pages).signIn('ada@example.com')).location).toBe('/')
+  })
+
+  test('a wrong code leaves it off, with the same key', async () => {
+    const secret = await setUp(pages, ada)
+    const late = codeAt(secret, pages.clock.ms - 2 * STEP_MS)
+    for (const code of ['', 'abc', '000000', late]) {
+      const { status, html } = await ada.post(path('/on'), { code })
+      expect([status, await textOf(html, '#code-fault')]).toEqual([
+        400,
+        ['Error: This is not the code that your app shows now. If it is, set the clock of your phone right.'],
+      ])
+      expect((await textOf(html, '#two-step-key')).join('').replaceAll(' ', '')).toBe(secret)
+    }
+    expect([await isOn(), audited()]).toEqual([false, []])
+  })
+
+  test('a right one turns it on, ends all other sessions and shows ten codes once', async () => {
+    const other = await pages.signedIn()
+    const secret = await setUp(pages, ada)
+    const code = codeAt(secret, pages.clock.ms)
+    const { status, html } = await ada.post(path('/on'), { code })
+    expect([status, await textOf(html, 'h1')]).toEqual([200, ['Your recovery codes']])
+    expect(await textOf(html, '.lead')).toEqual(['Two-step sign-in is on, and all your other sessions have ended.'])
+    expect([await textOf(html, '.once .primary'), (await codesOf(html)).length]).toEqual([['I have stored them'], 10])
+    await expectHarmless(html)
+    expect([(await other.get(pages.at('you'))).status, await isOn()]).toEqual([303, true])
+    const seen = await sectionOf()
+    expect([seen.state, seen.buttons]).toEqual(['On', ['Make new recovery codes', 'Turn it off']])
+    expect(seen.hint).toContain('since 3 May 2026, 12:00 UTC. All 10 recovery codes are left.')
+    for (const text of [secret, ...(await codesOf(html))]) expect(seen.html).not.toContain(text)
+    expect((await ada.post(path('/on'), { code })).status).toBe(409)
+    pages.clock.ms += STEP_MS
+    expect((await ada.post(path(), confirmation(secret))).status).toBe(409)
+    const id = await memberId()
+    expect(audited()).toEqual([{ action: 'two_step.turn_on', actor: id, subject: id }])
+  })
+
+  test('reloading the page with the codes says that it is on, and makes new ones', async () => {
+    const { secret, codes } = await turnOn(pages, ada)
+    const { status, html } = await ada.post(path('/on'), { code: codeAt(secret, pages.clock.ms) })
+    expect([status, await textOf(html, 'h1'), await textOf(html, 'main .button')]).toEqual([
+      409,
+      ['Two-step sign-in is on'],
+      ['Make new recovery codes', 'I have them'],
+    ])
+    for (const text of [secret, ...codes]) expect(html).not.toContain(text)
+    const [action, replaces] = await Promise.all([
+      attributesOf(html, 'main form', 'action'),
+      attributesOf(html, '[name=replaces]', 'value'),
+    ])
+    const fields = { replaces: replaces[0] ?? '' }
+    const renewed = await ada.post(action[0] ?? '', { ...fields, ...confirmation(secret) })
+    expect([renewed.status, (await codesOf(renewed.html)).length]).toEqual([200, 10])
+    pages.clock.ms += STEP_MS
+    const again = await ada.post(action[0] ?? '', { ...fields, ...confirmation(secret) })
+    expect([again.status, await textOf(again.html, 'h1')]).toEqual([409, ['Two-step sign-in is on']])
+  })
+
+  test('a session that a full disk kept from being saved ends too', async () => {
+    const secret = await setUp(pages, ada)
+    const full = spyOn(pages.store, 'startSession').mockResolvedValue({ refusal: 'unavailable' })
+    const other = await pages.signedIn()
+    expect((await other.get(pages.at('you'))).status).toBe(200)
+    expect((await ada.post(path('/on'), { code: codeAt(secret, pages.clock.ms) })).status).toBe(200)
+    full.mockRestore()
+    expect((await other.get(pages.at('you'))).status).toBe(303)
+  })
+
+  test('two tabs that send the same code turn it on once, and one shows codes that work', async () => {
+    const secret = await setUp(pages, ada)
+    const fields = { code: codeAt(secret, pages.clock.ms) }
+    const both = await Promise.all([ada.post(path('/on'), fields), ada.post(path('/on'), fields)])
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409])
+    const [code = ''] = await codesOf(both.find(({ status }) => status === 200)?.html ?? '')
+    const browser = createBrowser(pages)
+    await browser.signIn('ada@example.com')
+    expect((await browser.post('/sign-in/code', { recoveryCode: code })).location).toBe('/')
+  })
+
+  test('left for an hour, it is forgotten and says so', async () => {
+    const secret = await setUp(pages, ada)
+    pages.clock.ms += 60 * MINUTE
+    await pages.store.cleanUp({ at: pages.clock.ms })
+    const { status, html } = await ada.post(path('/on'), { code: codeAt(secret, pages.clock.ms) })
+    expect([status, await textOf(html, '#two-step [role=alert]')]).toEqual([
+      409,
+      ['Error: The set-up is forgotten: it was left for more than an hour, or your password was changed. Begin again.'],
+    ])
+    expect([await isOn(), (await sectionOf()).state]).toEqual([false, 'Off'])
+  })
+
+  test('another password begins it anew: whoever had the old one may have seen the key', async () => {
+    const seen = await setUp(pages, ada)
+    const changed = { password: PASSWORD, newPassword: 'four dull wooden spoons' }
+    expect((await ada.post(`${pages.at('you')}/password`, changed)).status).toBe(303)
+    const late = await ada.post(path('/on'), { code: codeAt(seen, pages.clock.ms) })
+    expect([late.status, await textOf(late.html, '#two-step [role=alert]')]).toEqual([
+      409,
+      ['Error: The set-up is forgotten: it was left for more than an hour, or your password was changed. Begin again.'],
+    ])
+    const { html } = await ada.post(path(), { confirmPassword: changed.newPassword })
+    const key = (await textOf(html, '#two-step-key')).join('').replaceAll(' ', '')
+    expect([key.length, key === seen, await isOn()]).toEqual([32, false, false])
+  })
+
+  test('503: a full disk says so, and another try goes on', async () => {
+    const secret = await setUp(pages, ada)
+    const failing = spyOn(pages.store, 'turnOnTwoStep').mockResolvedValue({ refusal: 'unavailable' })
+    const fields = { code: codeAt(secret, pages.clock.ms) }
+    const { status, html } = await ada.post(path('/on'), fields)
+    failing.mockRestore()
+    expect([status, (await textOf(html, '#two-step [role=alert]')).join()]).toEqual([
+      503,
+      expect.stringContaining('cannot save right now'),
+    ])
+    expect((await ada.post(path('/on'), fields)).status).toBe(200)
+  })
+})
+
+describe('new recovery codes', () => {
+  const replaces = async () => (await attributesOf((await sectionOf()).html, '[name=replaces]', 'value'))[0] ?? ''
+
+  test('ask for the password and a code, replace those before, and are made once by one form', async () => {
+    const { secret, codes } = await turnOn(pages, ada)
+    const fields = { replaces: await replaces() }
+    expect(await textOf((await ada.post(path('/codes'), fields)).html, 'h1')).toEqual(['Your password, again'])
+    const { status, html } = await ada.post(path('/codes'), { ...fields, ...confirmation(secret) })
+    expect([status, await textOf(html, '.lead')]).toEqual([
+      200,
+      ['They work from now on, and those before do not any more.'],
+    ])
+    const made = await codesOf(html)
+    expect([made.length, made.filter((code) => codes.includes(code))]).toEqual([10, []])
+    pages.clock.ms += STEP_MS
+    expect((await ada.post(path('/codes'), { ...fields, ...confirmation(secret) })).status).toBe(409)
+    const browser = createBrowser(pages)
+    await browser.signIn('ada@example.com')
+    expect((await browser.post('/sign-in/code', { recoveryCode: codes[0] ?? '' })).status).toBe(400)
+    expect((await browser.post('/sign-in/code', { recoveryCode: made[0] ?? '' })).location).toBe('/')
+    expect(audited()).toMatchObject([
+      { action: 'two_step.turn_on' },
+      { action: 'two_step.renew_recovery_codes' },
+      { action: 'two_step.use_recovery_code' },
+    ])
+  })
+
+  test('are counted down, and missed in time', async () => {
+    const { codes } = await turnOn(pages, ada)
+    const said: string[] = []
+    for (const recoveryCode of codes) {
+      const browser = createBrowser(pages)
+      await browser.signIn('ada@example.com')
+      await browser.post('/sign-in/code', { recoveryCode })
+      const { html, hint } = await sectionOf(browser)
+      const [notice] = await textOf(html, '#two-step .notice')
+      said.push(`${hint.split('. ')[1]}${notice ? ' And a caution.' : ''}`)
+    }
+    expect(said.slice(-5)).toEqual([
+      '4 of 10 recovery codes are left.',
+      '3 of 10 recovery codes are left. And a caution.',
+      '2 of 10 recovery codes are left. And a caution.',
+      '1 of 10 recovery codes is left. And a caution.',
+      'No recovery code is left. And a caution.',
+    ])
+  })
+})
+
+describe('changing it needs a code beside the password', () => {
+  test('and a wrong or a used one changes nothing', async () => {
+    const { secret } = await turnOn(pages, ada)
+    const asked = await ada.post(path('/off'))
+    expect(await attributesOf(asked.html, 'main input[id]', 'name')).toEqual(['confirmPassword', 'confirmCode'])
+    const right = confirmation(secret)
+    for (const confirmCode of ['', '000000', codeAt(secret, pages.clock.ms - 2 * STEP_MS)]) {
+      const { status, html } = await ada.post(path('/off'), { ...right, confirmCode })
+      expect([status, await textOf(html, '#confirmCode-fault')]).toEqual([
+        400,
+        ['Error: This code is wrong, or was used before.'],
+      ])
+    }
+    pages.clock.ms += STEP_MS
+    expect((await ada.post(path('/off'), { ...confirmation(secret), confirmPassword: 'wrong' })).status).toBe(400)
+    expect(await isOn()).toBe(true)
+    expect((await ada.post(path('/off'), confirmation(secret))).status).toBe(303)
+  })
+
+  test('for which a recovery code does too, once', async () => {
+    const { codes } = await turnOn(pages, ada)
+    const fields = { confirmPassword: PASSWORD, confirmCode: codes[0] ?? '' }
+    expect((await ada.post(path(), fields)).status).toBe(409)
+    expect((await ada.post(path(), fields)).status).toBe(400)
+    expect((await sectionOf()).hint).toContain('9 of 10 recovery codes are left.')
+  })
+})
+
+test('turning it off asks for the password and a code, and then the password alone signs in', async () => {
+  const { secret } = await turnOn(pages, ada)
+  expect(await textOf((await ada.post(path('/off'))).html, 'h1')).toEqual(['Your password, again'])
+  expect((await ada.post(path('/off'), { confirmPassword: 'wrong' })).status).toBe(400)
+  expect(await isOn()).toBe(true)
+  const { status, location } = await ada.post(path('/off'), confirmation(secret))
+  expect([status, location, await isOn()]).toEqual([303, pages.at('you'), false])
+  expect(await textOf((await ada.get(location ?? '')).html, '[role=status]')).toEqual([
+    'Done: Two-step sign-in is off. From now on your password alone signs you in.',
+  ])
+  expect((await createBrowser(pages).signIn('ada@example.com')).location).toBe('/')
+  expect(audited()).toMatchObject([{ action: 'two_step.turn_on' }, { action: 'two_step.turn_off' }])
+})
+
+test('every role has their own, and the list of members says who', async () => {
+  await pages.addMember('vic@example.com', 'viewer')
+  const vic = await pages.signedIn('vic@example.com')
+  await turnOn(pages, vic)
+  expect([await isOn(), (await sectionOf()).state, (await sectionOf(vic)).state]).toEqual([false, 'Off', 'On'])
+  const { html } = await ada.get(pages.at('members'))
+  expect(await textOf(html, 'tbody .badge.good')).toEqual(['Signs in', 'Signs in, two steps'])
+})
+
+test('each account of a member is told, and none sees more than that it is on', async () => {
+  const other = await pages.addAccount('eve@example.com', 'Other')
+  await pages.addMember('ada@example.com', 'viewer', other.accountId)
+  const { secret } = await turnOn(pages, ada)
+  const db = openDatabase(pages.folder)
+  const told = db.query(`SELECT account_id FROM audit_entries WHERE action = 'two_step.turn_on'`).values().flat()
+  db.close()
+  expect(told.toSorted()).toEqual([pages.begun.accountId, other.accountId].toSorted())
+  const eve = await pages.signedIn('eve@example.com')
+  const { html } = await eve.get(`/apps/${other.appId}/members`)
+  expect((await textOf(html, 'tbody .badge.good')).toSorted()).toEqual(['Signs in', 'Signs in, two steps'])
+  expect(html).not.toContain(secret)
+})
+
+test('keys ask for the password alone', async () => {
+  await turnOn(pages, ada)
+  pages.clock.ms += 10 * MINUTE
+  const fields = { form: 'x'.repeat(43), name: 'Production', scope: 'standard' }
+  const asked = await ada.post(pages.at('keys'), fields)
+  expect(await textOf(asked.html, 'main input:not([type=hidden])')).toHaveLength(1)
+  const made = await ada.post(pages.at('keys'), { ...fields, confirmPassword: PASSWORD })
+  expect(await textOf(made.html, 'h1')).toEqual(['Your new key'])
+})
+
+test('recovery codes are stored as hashes', async () => {
+  const { codes } = await turnOn(pages, ada)
+  const files = await Promise.all(['', '-wal'].map((end) => Bun.file(`${pages.folder}/eventpost.db${end}`).text()))
+  for (const code of codes) {
+    expect(files.join('')).not.toContain(code.replaceAll('-', ''))
+    expect(files.join('')).toContain(Bun.SHA256.hash(code.replaceAll('-', ''), 'base64url'))
+  }
+})
+
+test('forms from another site, and from nobody who is signed in, change nothing', async () => {
+  await turnOn(pages, ada)
+  for (const step of ['', '/on', '/codes', '/off']) {
+    const fields = { confirmPassword: PASSWORD }
+    expect((await ada.post(path(step), fields, { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
+    expect((await pages.post(path(step), fields)).status).toBe(401)
+  }
+  expect(await isOn()).toBe(true)
+})

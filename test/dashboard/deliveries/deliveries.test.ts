@@ -1,0 +1,308 @@
+/** What became of every mail, and why, on the pages. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { AppRow } from '../../../src/accounts/access.ts'
+import { publicId } from '../../../src/core/public-ids.ts'
+import type { Sender } from '../../../src/mail/sender.ts'
+import { LOOPBACK_HOSTS } from '../../helper.ts'
+import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { MAIL, putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
+import { startMailServer } from '../../mail/mail-server.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+let pages: AccountPages
+let browser: Browser
+let app: AppRow
+beforeEach(async () => {
+  pages = await openAccount({ mail: { privateHosts: LOOPBACK_HOSTS } })
+  browser = await pages.signedIn()
+  app = await appOf(pages)
+})
+afterEach(() => pages.close())
+
+const BOB = 'bob@example.com'
+const see = async (query = '') => (await browser.get(pages.at(`deliveries${query}`))).html
+const pathsIn = (html: string) => attributesOf(html, 'td .strong', 'href')
+const pathOfNewest = async (): Promise<string> => (await pathsIn(await see()))[0] ?? ''
+const sayWhy = (html: string) => textOf(html, 'td[data-label=Why]')
+
+describe('the deliveries', () => {
+  test('there are none', async () => {
+    expect(await textOf(await see(), '.empty h2')).toEqual(['Nothing to deliver yet'])
+    expect(await textOf(await see('?state=sent'), '.empty h2')).toEqual(['None of these'])
+  })
+
+  test('with person, message, state and reason', async () => {
+    await putMessage(pages, { app })
+    await sendEvent(pages, { app, email: BOB })
+    await sendEvent(pages, { app, email: 'carol@example.com', properties: {} })
+    await sendDue(pages)
+    const html = await see()
+    expect(await textOf(html, 'td .address')).toEqual(['carol@example.com', BOB])
+    expect(await textOf(html, 'td .strong')).toEqual(['A message', 'A message'])
+    expect(await textOf(html, 'td .badge')).toEqual(['Not sent', 'Kept'])
+    expect(await sayWhy(html)).toEqual([
+      'event.headline had neither a value nor a fallback.',
+      'It was written on 3 May 2026, 12:00 UTC and kept in the outbox, because no mail server was set.',
+    ])
+  })
+
+  test('of a message, and in a state', async () => {
+    const one = await putMessage(pages, { app, name: 'One' })
+    await putMessage(pages, { app, name: 'Two' })
+    await sendEvent(pages, { app, email: BOB })
+    await sendDue(pages)
+    await sendEvent(pages, { app, email: 'carol@example.com' })
+    const namesOf = async (query: string) => textOf(await see(query), 'td .strong')
+    expect(await namesOf(`?message=${publicId('msg', one)}`)).toEqual(['One', 'One'])
+    expect(await namesOf(`?message=${publicId('msg', one)}&state=waiting`)).toEqual(['One'])
+    expect(await namesOf('?state=failed')).toEqual([])
+    expect(await namesOf('?state=pending')).toEqual(['Two', 'One'])
+    expect(await namesOf('?state=kept')).toEqual(['Two', 'One'])
+    for (const state of ['sent', 'left']) expect(await namesOf(`?state=${state}`)).toEqual([])
+    expect(await namesOf('?state=amiss')).toEqual([])
+    expect(await namesOf('?state=nothing')).toHaveLength(4)
+    expect(await attributesOf(await see('?state=waiting'), 'option[selected]', 'value')).toEqual(['', 'waiting'])
+  })
+
+  test('by pages, which keep what was asked for', async () => {
+    await putMessage(pages, { app })
+    for (let i = 0; i < 120; i++) await sendEvent(pages, { app, email: `p${i}@example.com` })
+    const seen: string[] = []
+    for (let query: string | undefined = '?state=waiting'; query !== undefined;) {
+      const html = await see(query)
+      seen.push(...(await textOf(html, 'td .address')))
+      const [href] = await attributesOf(html, '.pager [rel=next]', 'href')
+      query = href?.slice(pages.at('deliveries').length)
+      if (query) expect(query).toStartWith('?state=waiting&before=dlv_')
+    }
+    expect(seen).toEqual(Array.from({ length: 120 }, (_, i) => `p${119 - i}@example.com`))
+  })
+
+  test('hostile text is text', async () => {
+    await putMessage(pages, { app, name: HOSTILE })
+    await sendEvent(pages, { app, email: BOB, properties: { headline: HOSTILE } })
+    await sendDue(pages)
+    await expectHarmless(await see())
+    const { html } = await browser.get(await pathOfNewest())
+    await expectHarmless(html)
+    expect(await textOf(html, 'h1')).toEqual([HOSTILE])
+  })
+})
+
+describe('a delivery', () => {
+  const open = async (properties: object = { headline: 'Ready' }): Promise<string> => {
+    await putMessage(pages, { app, content: { ...MAIL, onlyIf: [{ rule: 'tag', lacks: 'beta' }] } })
+    await sendEvent(pages, { app, email: BOB, properties })
+    await sendDue(pages)
+    return pathOfNewest()
+  }
+
+  test('tells every rule with what it found and said', async () => {
+    const { html } = await browser.get(await open())
+    expect(await textOf(html, 'td[data-label="What it found"]')).toEqual([
+      `${BOB} may be written to.`,
+      'The message was live.',
+      `${BOB} did not have the tag beta.`,
+    ])
+    expect(await textOf(html, 'td .badge')).toEqual(['Send', 'Send', 'Send'])
+    expect(await textOf(html, '.timeline li span')).toEqual([
+      'Kept in the outbox',
+      'The rules were judged',
+      'results_ready came',
+    ])
+  })
+
+  test('shows the mail that was kept in a frame that may do nothing, with its source', async () => {
+    const path = await open()
+    const { html } = await browser.get(path)
+    expect(await attributesOf(html, 'iframe', 'src')).toEqual([`${path}/mail`, `${path}/mail`])
+    expect(await attributesOf(html, 'iframe', 'sandbox')).toEqual(
+      Array(2).fill('allow-popups allow-popups-to-escape-sandbox'),
+    )
+    expect(await textOf(html, '.mail dd')).toEqual(['Demo <hello@first.example>', 'Ready'])
+    expect((await textOf(html, '.raw'))[0]).toContain('Message-ID: <dlv_')
+    const mail = await browser.get(`${path}/mail`)
+    expect(mail.headers.get('content-security-policy')).toStartWith("default-src 'none'; style-src 'unsafe-inline'")
+    expect(mail.html).toContain(`Hello ${BOB}`)
+  })
+
+  test('that waits shows what would be written', async () => {
+    await putMessage(pages, { app, content: { ...MAIL, wait: { minutes: 60 } } })
+    await sendEvent(pages, { app, email: BOB })
+    const { html } = await browser.get(await pathOfNewest())
+    expect(await textOf(html, '#mail > .hint')).toEqual([
+      'As it would be written now. What people were sent is not stored.',
+    ])
+    expect(await textOf(html, '.empty h2')).toEqual(['Nothing yet'])
+    expect(await attributesOf(html, '[popovertarget=resend]', 'type')).toEqual([])
+  })
+
+  test('that cannot be written says why', async () => {
+    const { html } = await browser.get(await open({}))
+    expect(await textOf(html, '#mail .notice')).toEqual([
+      'Caution: It could not be written now. event.headline had neither a value nor a fallback.',
+    ])
+    expect(await textOf(html, '[popovertarget=resend]')).toEqual([])
+    expect(await textOf(html, 'p.hint')).toContain(
+      'It cannot be sent on: as things are it cannot be written, for the reason below.',
+    )
+  })
+
+  test('that the mail server refused says what its answer means, and repeats none of its text', async () => {
+    const words = { says: `5.7.1 ${HOSTILE}` }
+    const server = await startMailServer({ recipient: () => 451, words: () => words.says })
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
+    await pages.store.setMailSettings({ ...by, settings: { smtpUrl: server.url } })
+    const path = await open()
+    const { html } = await browser.get(path)
+    await expectHarmless(html)
+    expect(html).toContain('The mail server answered 451 5.7.1: its policy does not allow the email.')
+    expect(html).not.toContain('alert(1)')
+    expect(await textOf(html, '.page-head .lead bdi')).toEqual([
+      expect.stringContaining('(it answered 451). It is tried'),
+    ])
+    await expectHarmless(await see())
+    words.says = '4.2.2 Come again'
+    pages.clock.ms += 60_000
+    await sendDue(pages)
+    expect((await browser.get(path)).html).toContain('The mail server answered 451 4.2.2: the mailbox is full.')
+    await (pages.mailer as Sender).stop()
+    await server.stop()
+  })
+
+  test('that may have arrived twice says so on every page, also once it is sent', async () => {
+    let [dots, recipients] = [0, 0]
+    const server = await startMailServer({
+      dot: () => (dots++ === 0 ? 'drop' : 'accept'),
+      // the second try is put off
+      recipient: () => (recipients++ === 1 ? 451 : 'accept'),
+      keepsDropped: true,
+    })
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
+    await pages.store.setMailSettings({ ...by, settings: { smtpUrl: server.url } })
+    const path = await open()
+    const already =
+      /It may already have arrived: the attempt on 3 May 2026, 12:00 UTC wasn't confirmed by the mail server\./
+    expect(await textOf((await browser.get(path)).html, '.page-head .lead bdi')).toEqual([
+      expect.stringMatching(already),
+    ])
+    expect(await textOf((await browser.get(path)).html, '#resend p')).toContain('They may have got it already.')
+    pages.clock.ms += 60_000
+    await sendDue(pages)
+    expect(server.received).toHaveLength(2)
+    const twice =
+      "It was sent on 3 May 2026, 12:01 UTC. It may have arrived twice: the attempt on 3 May 2026, 12:00 UTC wasn't confirmed by the mail server."
+    const { html } = await browser.get(path)
+    expect(await textOf(html, '.page-head .lead bdi')).toEqual([twice])
+    expect(await textOf(html, 'aside .badge')).toEqual(['Sent', 'Maybe twice'])
+    expect(await textOf(html, '.timeline li span')).toContain('Handed over, not confirmed')
+    const list = await see('?state=sent')
+    expect([await textOf(list, 'td .badge'), await sayWhy(list)]).toEqual([['Sent', 'Maybe twice'], [twice]])
+    const [person = ''] = await attributesOf(list, 'td .address', 'href')
+    const [event = ''] = await attributesOf(html, 'aside a[href*=events]', 'href')
+    for (const page of [person, event]) {
+      const told = (await browser.get(page ?? '')).html
+      expect(await textOf(told, '#mail .badge')).toContain('Maybe twice')
+      expect(await textOf(told, '#mail .hint')).toContain(twice)
+    }
+    await (pages.mailer as Sender).stop()
+    await server.stop()
+  })
+
+  test('is another app of nobody else', async () => {
+    const path = await open()
+    await pages.addAccount('eve@example.com', 'Other')
+    const eve = await pages.signedIn('eve@example.com')
+    expect((await eve.get(path)).status).toBe(404)
+    const [other] = await pages.store.listApps((await pages.store.listAccounts())[1]?.id ?? '')
+    const elsewhere = path.replace(app.publicId, other?.publicId ?? '')
+    for (const one of [elsewhere, `${elsewhere}/mail`]) expect((await eve.get(one)).status).toBe(404)
+    expect((await eve.post(`${elsewhere}/resend`)).status).toBe(404)
+    expect((await browser.get(pages.at('deliveries/dlv_nothing'))).status).toBe(404)
+  })
+})
+
+describe('sending it on', () => {
+  const skip = async (): Promise<string> => {
+    await putMessage(pages, { app, content: { ...MAIL, onlyIf: [{ rule: 'tag', has: 'beta' }] } })
+    await sendEvent(pages, { app, email: BOB })
+    await sendDue(pages)
+    return pathOfNewest()
+  }
+  const stateOf = async (path: string) => (await textOf((await browser.get(path)).html, 'aside .badge'))[0]
+
+  test('asks no rule, and stands in the audit list', async () => {
+    const path = await skip()
+    expect(await stateOf(path)).toBe('Not sent')
+    const { status, location } = await browser.post(`${path}/resend`)
+    expect([status, location]).toEqual([303, path])
+    expect(await textOf((await browser.get(path)).html, '[role=status]')).toEqual([
+      'Done: The mail goes out next, unless the person must not be written to.',
+    ])
+    await sendDue(pages)
+    expect(await stateOf(path)).toBe('Kept')
+  })
+
+  test('what is on its way already is not sent on again', async () => {
+    const path = await skip()
+    await browser.post(`${path}/resend`)
+    const { status, html } = await browser.post(`${path}/resend`)
+    expect(status).toBe(409)
+    expect((await textOf(html, '[role=alert]'))[0]).toContain('is under way or done')
+  })
+
+  test('still asks the person', async () => {
+    const path = await skip()
+    await pages.store.suppress({ appId: app.id, email: BOB, reason: 'unsubscribed', at: pages.clock.now() })
+    await browser.post(`${path}/resend`)
+    await sendDue(pages)
+    expect(await stateOf(path)).toBe('Not sent')
+    expect(await textOf((await browser.get(path)).html, '.page-head .lead bdi')).toEqual([`${BOB} had unsubscribed.`])
+  })
+
+  test('is for editors', async () => {
+    const path = await skip()
+    for (const [role, isOffered, status] of [
+      ['viewer', 0, 403],
+      ['editor', 1, 303],
+    ] as const) {
+      await pages.addMember(`${role}@example.com`, role)
+      const member = await pages.signedIn(`${role}@example.com`)
+      const { html } = await member.get(path)
+      expect(await attributesOf(html, '[popovertarget=resend].plain:not(.close)', 'class')).toHaveLength(isOffered)
+      expect((await member.post(`${path}/resend`)).status).toBe(status)
+    }
+  })
+})
+
+describe('the banner', () => {
+  const noticesOn = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
+
+  test.each(['messages', 'deliveries', 'outbox', 'suppressions', 'sender'])(
+    'is on %s while nothing leaves',
+    async (page) => {
+      expect((await noticesOn(page))[0]).toStartWith('Caution: Nothing leaves this installation')
+      const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
+      await pages.store.setMailSettings({ ...by, settings: { smtpUrl: 'smtp://127.0.0.1:1' } })
+      expect(await noticesOn(page)).toEqual([])
+    },
+  )
+})
+
+describe("a person's page", () => {
+  test('says for each message why they got it, or did not', async () => {
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+    for (const { id } of await pages.store.listMessages(app.id)) await pages.store.deleteMessage({ ...by, id })
+    await putMessage(pages, { app, name: 'Sent' })
+    await putMessage(pages, { app, name: 'Never', content: { ...MAIL, trigger: { event: 'other' } } })
+    await sendEvent(pages, { app, email: BOB })
+    await sendDue(pages)
+    const person = await pages.store.findContact(app.id, BOB)
+    const { html } = await browser.get(pages.at(`people/${publicId('con', person?.id ?? 0)}`))
+    expect(await textOf(html, '.told .hint')).toEqual([
+      'It was written on 3 May 2026, 12:00 UTC and kept in the outbox, because no mail server was set.',
+      `other has not come for ${BOB}.`,
+    ])
+    expect(await textOf(html, '.told .badge')).toEqual(['Kept', 'Never started'])
+  })
+})

@@ -1,0 +1,250 @@
+/** What a member may send on, what they are told before, and what the pages say of it afterwards. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { AppRow } from '../../../src/accounts/access.ts'
+import { publicId } from '../../../src/core/public-ids.ts'
+import type { DeliveryRow, MailSettings, MessageContent, SuppressionReason } from '../../../src/store/message-types.ts'
+import { type Behaviour, startMailServer } from '../../mail/mail-server.ts'
+import { LOOPBACK_HOSTS } from '../../helper.ts'
+import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { MAIL, putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
+import { DAY, textOf } from '../pages.ts'
+
+let pages: AccountPages
+let browser: Browser
+let app: AppRow
+const closing: (() => Promise<unknown>)[] = []
+beforeEach(async () => {
+  pages = await openAccount({ mail: { privateHosts: LOOPBACK_HOSTS } })
+  browser = await pages.signedIn()
+  app = await appOf(pages)
+})
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+  await pages.close()
+})
+
+const BOB = 'bob@example.com'
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+const set = (settings: Partial<MailSettings>) =>
+  pages.store.setMailSettings({ accountId: app.accountId, appId: app.id, actor: 'test', at: 1, settings })
+const useMailServer = async (behaviour: Behaviour = {}) => {
+  const server = await startMailServer(behaviour)
+  closing.push(server.stop)
+  await set({ smtpUrl: server.url })
+  return server
+}
+const newest = async (): Promise<DeliveryRow> => {
+  const query = { appId: app.id, messageId: null, contactId: null, states: null, before: null, limit: 1 }
+  const [delivery] = await pages.store.listDeliveries(query)
+  if (!delivery) throw new Error('there is no delivery')
+  return delivery
+}
+/** Triggers a message and sends what is due; the path of the delivery. */
+const trigger = async (content: Partial<MessageContent> = {}): Promise<string> => {
+  await putMessage(pages, { app, content: { ...MAIL, ...content } })
+  await sendEvent(pages, { app, email: BOB })
+  await sendDue(pages)
+  return pages.at(`deliveries/${publicId('dlv', (await newest()).id)}`)
+}
+const suppress = (reason: SuppressionReason) =>
+  pages.store.suppress({ appId: app.id, email: BOB, reason, at: pages.clock.now() })
+/** Sessions end while days go by. */
+const wait = async (ms: number): Promise<void> => {
+  pages.clock.ms += ms
+  browser = await pages.signedIn()
+}
+const see = async (path: string) => (await browser.get(path)).html
+const offeredOn = async (path: string) => textOf(await see(path), '#resend form button')
+const moments = async (path: string) => textOf(await see(path), '.timeline li span')
+const kept = async () => textOf(await see(pages.at('outbox')), 'td[data-label=To]')
+
+describe('a mail that is kept', () => {
+  test('is not sent on to a mail server that cannot be read, and is not lost by it', async () => {
+    const path = await trigger()
+    await set({ smtpUrl: 'nonsense' })
+    expect(await offeredOn(path)).toEqual([])
+    expect(await textOf(await see(path), '.notice.caution')).toEqual([
+      'Caution: Nothing can be sent: the address of the mail server cannot be read. Set it again on Sender.',
+    ])
+    const { status, html } = await browser.post(`${path}/resend`)
+    expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('cannot be read')])
+    await sendDue(pages)
+    expect([(await newest()).state, await kept()]).toEqual(['kept', [BOB]])
+  })
+
+  test.each<[string, Partial<MailSettings>, string]>([
+    ['its address is set wrongly', { smtpUrl: 'nonsense' }, 'skipped smtp_url'],
+    ['nobody is there until it is given up', { smtpUrl: 'smtp://127.0.0.1:1', giveUpHours: 1 }, 'failed erefused'],
+  ])('stays in the outbox when it was sent on, and %s', async (_, settings, ended) => {
+    const path = await trigger()
+    const server = await useMailServer()
+    expect((await browser.post(`${path}/resend`)).status).toBe(303)
+    await set(settings)
+    for (let tried = 0; tried < 6; tried += 1) {
+      await sendDue(pages)
+      await wait(20 * MINUTE)
+    }
+    const { state, reason } = await newest()
+    expect([`${state} ${reason}`, await kept()]).toEqual([ended, [BOB]])
+    expect(await textOf(await see(path), '#mail > .hint')).toEqual([expect.stringContaining('As it was kept on')])
+    await set({ smtpUrl: server.url, giveUpHours: null })
+    expect((await browser.post(`${path}/resend`)).status).toBe(303)
+    await sendDue(pages)
+    expect([server.received.length, await kept()]).toEqual([1, []])
+  })
+
+  test('leaves the outbox when the person unsubscribes while it waits to go', async () => {
+    const path = await trigger()
+    await useMailServer()
+    await browser.post(`${path}/resend`)
+    await suppress('unsubscribed')
+    await sendDue(pages)
+    expect([(await newest()).state, await kept()]).toEqual(['skipped', []])
+  })
+})
+
+describe('it is not offered, and that is said,', () => {
+  test.each<[SuppressionReason, string]>([
+    ['unsubscribed', 'It cannot be sent on: they have unsubscribed.'],
+    ['bounced', 'It cannot be sent on: a mail to this address bounced.'],
+    ['complained', 'It cannot be sent on: they complained about a mail.'],
+  ])('where the person is %s', async (reason, sentence) => {
+    const path = await trigger({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
+    expect(await offeredOn(path)).toEqual(['Send it anyway'])
+    await suppress(reason)
+    expect([await offeredOn(path), await textOf(await see(path), '.page-head p.hint')]).toEqual([[], [sentence]])
+  })
+
+  test('but a transactional mail still goes to who has unsubscribed', async () => {
+    const mail = { ...MAIL.mail, category: 'transactional' as const }
+    const path = await trigger({ mail, onlyIf: [{ rule: 'tag', has: 'beta' }] })
+    await suppress('unsubscribed')
+    expect(await offeredOn(path)).toEqual(['Send it anyway'])
+    await browser.post(`${path}/resend`)
+    await sendDue(pages)
+    expect((await newest()).state).toBe('kept')
+  })
+})
+
+test('it is refused where another of the message is on its way', async () => {
+  const path = await trigger({ again: { everyHours: 24 }, onlyIf: [{ rule: 'tag', has: 'beta' }] })
+  await sendEvent(pages, { app, email: BOB })
+  const { status, html } = await browser.post(`${path}/resend`)
+  expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([
+    409,
+    expect.stringContaining('Another mail of this message is on its way to this person'),
+  ])
+})
+
+test('what a member sends again after nobody knew whether it had arrived says so for good', async () => {
+  let dots = 0
+  await useMailServer({ dot: () => (dots++ === 0 ? 'drop' : 'accept') })
+  const path = await trigger({ ifUnconfirmed: 'leave' })
+  expect((await newest()).state).toBe('unknown')
+  await browser.post(`${path}/resend`)
+  await sendDue(pages)
+  expect((await newest()).state).toBe('sent')
+  const [why = ''] = await textOf(await see(path), '.page-head .lead bdi')
+  expect(why).toMatch(/^It was sent on .+\. It may have arrived twice: the attempt on .+ wasn't confirmed/)
+})
+
+describe('the question before it', () => {
+  const asked = async (path: string) => (await textOf(await see(path), '#resend > p')).slice(1)
+
+  test('says that a mail may have arrived already, where nobody knows', async () => {
+    await useMailServer({ dot: () => 'drop' })
+    const path = await trigger({ ifUnconfirmed: 'leave' })
+    expect((await newest()).state).toBe('unknown')
+    expect(await asked(path)).toEqual(['They may have got it already.'])
+  })
+
+  test('says that a mail may be sent once more by itself, and when that was done already', async () => {
+    const path = await trigger({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
+    expect(await asked(path)).toEqual([expect.stringContaining('it is sent once more by itself')])
+    await useMailServer({ dot: () => 'drop' })
+    await browser.post(`${path}/resend`)
+    await sendDue(pages)
+    expect((await newest()).state).toBe('unknown')
+    expect(await asked(path)).toEqual([
+      'They may have got it twice already.',
+      'It was sent once more by itself already, because nobody knew whether it had arrived. That is not done a second time.',
+    ])
+  })
+})
+
+describe('afterwards', () => {
+  test('the page tells when it was kept, sent on and sent, and promises no rules while it waits', async () => {
+    const path = await trigger()
+    expect(await moments(path)).toEqual(['Kept in the outbox', 'The rules were judged', 'results_ready came'])
+    await useMailServer()
+    await wait(DAY)
+    await browser.post(`${path}/resend`)
+    const before = ['A member sent it on', 'Kept in the outbox', 'The rules were judged', 'results_ready came']
+    expect(await moments(path)).toEqual(['It goes out', ...before])
+    pages.clock.ms += MINUTE
+    await sendDue(pages)
+    expect(await moments(path)).toEqual(['Sent', 'Handed over', ...before])
+  })
+
+  test('one that a server asked for later says that it is tried again', async () => {
+    await useMailServer({ recipient: () => 451 })
+    const path = await trigger()
+    expect(await moments(path)).toEqual(['The rules are judged', 'The rules were judged', 'results_ready came'])
+    await wait(MINUTE / 2)
+    await browser.post(`${path}/resend`)
+    await sendDue(pages)
+    expect((await moments(path)).slice(0, 2)).toEqual(['It is tried again', 'A member sent it on'])
+  })
+
+  test('the person’s wish has the time at which it was asked, and the rules theirs', async () => {
+    const path = await trigger()
+    await useMailServer()
+    await wait(5 * DAY)
+    await suppress('unsubscribed')
+    await wait(5 * DAY)
+    await browser.post(`${path}/resend`)
+    await sendDue(pages)
+    const html = await see(path)
+    expect((await textOf(html, '.hint'))[1]).toBe(
+      'Judged on 3 May 2026, 12:00 UTC, with a final check on 13 May 2026, 12:00 UTC.',
+    )
+    expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} had unsubscribed.`)
+    expect((await textOf(html, 'td[data-label="What it found"]'))[0]).toBe(`${BOB} had unsubscribed.`)
+    expect(await textOf(html, 'td .badge')).toEqual(['Do not send', 'Send'])
+  })
+
+  test('of one that unsubscribing stopped, reason and rules say the same', async () => {
+    await useMailServer({ recipient: () => 451 })
+    const path = await trigger()
+    await wait(MINUTE / 2)
+    await suppress('unsubscribed')
+    const html = await see(path)
+    expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} had unsubscribed.`)
+    expect((await textOf(html, 'td[data-label="What it found"]'))[0]).toBe(`${BOB} had unsubscribed.`)
+    expect(await textOf(html, 'td .badge')).toEqual(['Do not send', 'Send'])
+  })
+
+  test('the pauses between tries begin anew', async () => {
+    await useMailServer({ recipient: () => 451 })
+    const path = await trigger()
+    while ((await newest()).state === 'deferred') {
+      pages.clock.ms = (await newest()).dueAt
+      await sendDue(pages)
+    }
+    const { state, attempt } = await newest()
+    expect(state).toBe('failed')
+    await wait(HOUR)
+    await browser.post(`${path}/resend`)
+    const pauses: number[] = []
+    for (let tried = 0; tried < 3; tried += 1) {
+      await sendDue(pages)
+      pauses.push(((await newest()).dueAt - pages.clock.ms) / MINUTE)
+      pages.clock.ms = (await newest()).dueAt
+    }
+    expect(pauses).toEqual([1, 5, 15])
+    // they are counted on, because a claim is known by its number
+    expect((await newest()).attempt).toBe(attempt + 3)
+  })
+})

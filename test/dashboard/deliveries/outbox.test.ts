@@ -1,0 +1,127 @@
+/** The mails that were kept instead of sent, on their page. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { startMailServer } from '../../mail/mail-server.ts'
+import { LOOPBACK_HOSTS } from '../../helper.ts'
+import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+let pages: AccountPages
+let browser: Browser
+beforeEach(async () => {
+  pages = await openAccount({ mail: { privateHosts: LOOPBACK_HOSTS } })
+  browser = await pages.signedIn()
+})
+afterEach(() => pages.close())
+
+const see = async (query = '') => (await browser.get(pages.at(`outbox${query}`))).html
+
+async function keep(mails: { email: string; headline: string }[]): Promise<void> {
+  const app = await appOf(pages)
+  await putMessage(pages, { app })
+  for (const { email, headline } of mails) await sendEvent(pages, { app, email, properties: { headline } })
+  await sendDue(pages)
+}
+
+describe('the outbox', () => {
+  test('is empty', async () => {
+    expect(await textOf(await see(), '.empty h2')).toEqual(['Nothing kept yet'])
+    const app = await appOf(pages)
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
+    await pages.store.setMailSettings({ ...by, settings: { smtpUrl: 'smtp://127.0.0.1:1' } })
+    expect(await textOf(await see(), '.empty h2')).toEqual(['Nothing is kept here'])
+  })
+
+  test('holds what would have been sent, and leads to it', async () => {
+    await keep([{ email: 'bob@example.com', headline: 'Zwölf Bilder 👩‍🚀' }])
+    const html = await see()
+    expect(await attributesOf(html, '.notice a', 'href')).toEqual([pages.at('sender')])
+    expect(await textOf(html, 'main > section > p.hint')).toEqual([expect.stringContaining('counts as that once')])
+    expect(await textOf(html, 'td .strong')).toEqual(['Zwölf Bilder 👩‍🚀'])
+    expect(await textOf(html, 'td[data-label=To]')).toEqual(['bob@example.com'])
+    const [path] = await attributesOf(html, 'td .strong', 'href')
+    expect((await browser.get((path ?? '').replace('#mail', ''))).status).toBe(200)
+  })
+
+  test('by pages', async () => {
+    await keep(Array.from({ length: 60 }, (_, i) => ({ email: `p${i}@example.com`, headline: `Number ${i}` })))
+    const first = await see()
+    expect(await textOf(first, 'td .strong')).toHaveLength(50)
+    const [older] = await attributesOf(first, '.pager [rel=next]', 'href')
+    const second = await see((older ?? '').slice(pages.at('outbox').length))
+    const all = [...(await textOf(first, 'td .strong')), ...(await textOf(second, 'td .strong'))]
+    expect(new Set(all).size).toBe(60)
+    expect(await attributesOf(second, '.pager [rel=next]', 'href')).toEqual([])
+  })
+
+  test('hostile text is text', async () => {
+    await keep([{ email: 'bob@example.com', headline: HOSTILE }])
+    await expectHarmless(await see())
+  })
+
+  test("is the app's own", async () => {
+    await keep([{ email: 'bob@example.com', headline: 'Ready' }])
+    const { appId } = await pages.addAccount('eve@example.com', 'Other')
+    const eve = await pages.signedIn('eve@example.com')
+    expect((await eve.get(pages.at('outbox'))).status).toBe(404)
+    expect(await textOf((await eve.get(`/apps/${appId}/outbox`)).html, 'td')).toEqual([])
+  })
+})
+
+describe('a mail that was kept', () => {
+  const BOB = 'bob@example.com'
+  const open = async (): Promise<string> => {
+    await keep([{ email: BOB, headline: 'Ready' }])
+    const [path] = await attributesOf(await see(), 'td .strong', 'href')
+    return (path ?? '').replace('#mail', '')
+  }
+  const offeredOn = async (path: string) => textOf((await browser.get(path)).html, '#resend form button')
+
+  test('is counted apart from what was sent', async () => {
+    await open()
+    const { html } = await browser.get(pages.at('messages'))
+    expect(await textOf(html, 'td[data-label=Sent] a')).toEqual([])
+    expect(await textOf(html, 'td[data-label=Kept] a')).toEqual(['1'])
+    const [kept] = await attributesOf(html, 'td[data-label=Kept] a', 'href')
+    expect(await textOf((await browser.get(kept ?? '')).html, 'td .badge')).toEqual(['Kept'])
+    const message = (await attributesOf(html, '.person', 'href')).at(-1)
+    expect(await textOf((await browser.get(message ?? '')).html, '.page-head .with-badge')).toEqual([
+      'LiveVersion 1. Nothing waits, nothing was sent yet, 1 was kept in the outbox.',
+    ])
+  })
+
+  test('cannot be sent while there is no mail server: it would only be kept again', async () => {
+    const path = await open()
+    expect(await offeredOn(path)).toEqual([])
+    const { status, html } = await browser.post(`${path}/resend`)
+    expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([
+      409,
+      expect.stringContaining('No mail server is set'),
+    ])
+    expect(await textOf(html, 'aside .badge')).toEqual(['Kept'])
+  })
+
+  test('can be sent once there is one, and has left the outbox then', async () => {
+    const path = await open()
+    const judged = await textOf((await browser.get(path)).html, '[aria-label="Rules"] td')
+    const mailServer = await startMailServer()
+    try {
+      const app = await appOf(pages)
+      const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+      await pages.store.setMailSettings({ ...by, settings: { smtpUrl: mailServer.url } })
+      expect(await offeredOn(path)).toEqual(['Send it now'])
+      expect((await browser.post(`${path}/resend`)).status).toBe(303)
+      await sendDue(pages)
+      expect(mailServer.received.map(({ to }) => to)).toEqual([[BOB]])
+      const { html } = await browser.get(path)
+      expect(await textOf(html, 'aside .badge')).toEqual(['Sent'])
+      expect(html).not.toContain('did not leave this installation')
+      // what the rules said of it stays
+      expect(judged.length).toBeGreaterThan(3)
+      expect(await textOf(html, '[aria-label="Rules"] td')).toEqual(judged)
+      expect(await textOf(await see(), 'td')).toEqual([])
+    } finally {
+      await mailServer.stop()
+    }
+  })
+})

@@ -1,0 +1,109 @@
+/** Events: the rows, the names and the chart (spec 3.4). */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+import { type EventPages, leadOf, namesOf, openEvents } from './recording.ts'
+
+let pages: EventPages
+beforeEach(async () => {
+  pages = await openEvents()
+})
+afterEach(() => pages.close())
+
+const MINUTE = 60_000
+const SLY = 'exe.\u202Egnp\u200B'
+
+describe('the events', () => {
+  test('there are none: what they are, and the one next step', async () => {
+    const html = await pages.see()
+    expect(await leadOf(html)).toBe('No events in the last 48 hours.')
+    expect(await textOf(html, '.empty h2')).toEqual(['No events yet'])
+    expect(await attributesOf(html, '.empty a', 'href')).toEqual([pages.at('activation')])
+    expect(await attributesOf(html, '.feed', 'data-cursor')).toEqual(['evt_00000000000'])
+    expect(await textOf(html, '.chart')).toEqual([])
+  })
+
+  test('newest first, each with when, what, who and what tells it from others', async () => {
+    await pages.record({
+      properties: { headline: 'Spring', count: 2, by: { team: 'x' } },
+      at: pages.clock.now() - MINUTE,
+    })
+    await pages.record({ email: 'eve@example.com', name: '$page', path: '/results/81' })
+    const html = await pages.see()
+    expect(await leadOf(html)).toBe('2 events in the last 48 hours.')
+    expect(await namesOf(html)).toEqual(['Page view', 'results_ready'])
+    expect(await textOf(html, '.feed .who')).toEqual(['eve@example.com', 'bob@example.com'])
+    expect(await textOf(html, '.feed .preview')).toEqual([
+      '/results/81',
+      'headline: Spring, count: 2, by: {"team":"x"}',
+    ])
+    expect(await textOf(html, '.feed time')).toEqual(['3 May 12:00:00', '3 May 11:59:00'])
+  })
+
+  test('hostile text is text, and what would not be seen is named', async () => {
+    await pages.record({ properties: { [HOSTILE]: SLY } })
+    await pages.record({ name: '$page', path: `/${HOSTILE}${'x'.repeat(900)}` })
+    const html = await pages.see()
+    await expectHarmless(html)
+    expect(html).not.toContain('\u202E')
+    const [path = '', properties] = await textOf(html, '.feed .preview')
+    expect(properties).toBe(`${HOSTILE}: exe.U+202EgnpU+200B`)
+    expect([path.length, path.endsWith('x…')]).toEqual([161, true])
+    await expectHarmless(await pages.see(`?event=${encodeURIComponent(HOSTILE)}&range=${encodeURIComponent(HOSTILE)}`))
+  })
+
+  test('by pages: each goes on where the last ended, also while new ones come', async () => {
+    for (let i = 0; i < 120; i++) await pages.record({ name: `n${i}` })
+    const seen: string[] = []
+    for (let query: string | undefined = ''; query !== undefined;) {
+      const html = await pages.see(query)
+      seen.push(...(await namesOf(html)))
+      await pages.record({ name: 'new' })
+      const [href] = await attributesOf(html, '.pager [rel=next]', 'href')
+      query = href?.slice(pages.at('events').length)
+    }
+    expect(seen).toEqual(Array.from({ length: 120 }, (_, i) => `n${119 - i}`))
+  })
+
+  test('an older page is not followed, and leads to the newest', async () => {
+    await pages.record({})
+    const html = await pages.see('?before=evt_1zzzzzzzzzz')
+    expect(await attributesOf(html, '.feed', 'data-feed')).toEqual([null])
+    expect([await textOf(html, '.feed-tools'), await attributesOf(html, '.pager a', 'href')]).toEqual([
+      [],
+      [pages.at('events')],
+    ])
+  })
+
+  test('of one name: rows, chart and stream are of it, and its link says so', async () => {
+    await pages.record({ name: 'a' })
+    await pages.record({ name: 'b' })
+    await pages.record({ name: 'b' })
+    const html = await pages.see('?event=b')
+    expect(await namesOf(html)).toEqual(['b', 'b'])
+    expect(await leadOf(html)).toBe('b came 2 times in the last 48 hours.')
+    expect(await textOf(html, '.names a')).toEqual(['All events3', 'b2', 'a1'])
+    expect(await textOf(html, '.names [aria-current]')).toEqual(['b2'])
+    expect(await attributesOf(html, '.feed', 'data-feed')).toEqual([`${pages.at('feed')}?event=b`])
+    expect((await textOf(html, '.chart td')).at(-1)).toBe('2')
+  })
+
+  test('of a name that never came', async () => {
+    await pages.record({ name: 'a' })
+    const html = await pages.see('?event=nothing')
+    expect(await leadOf(html)).toBe('nothing did not come in the last 48 hours.')
+    expect(await textOf(html, '.empty h2')).toEqual(['Nothing under this name'])
+  })
+
+  test.each([
+    ['', 48, '1 May, 13:00', '3 May, 12:00'],
+    ['?range=days', 30, '4 April 2026', '3 May 2026'],
+    ['?range=weeks', 26, 'Week of 3 November 2025', 'Week of 27 April 2026'],
+    ['?range=nonsense', 48, '1 May, 13:00', '3 May, 12:00'],
+  ])('the chart of %p has its numbers as a table', async (query, length, first, last) => {
+    await pages.record({ at: pages.clock.now() - 200 * DAY })
+    await pages.record({})
+    const labels = await textOf(await pages.see(query), '.chart th')
+    expect([labels.length, labels[0], labels.at(-1)]).toEqual([length, first, last])
+    expect((await textOf(await pages.see(query), '.chart td')).at(-1)).toBe('1')
+  })
+})

@@ -1,0 +1,63 @@
+/** What the tests of pages about events share: events as the doors record them, and who looks at them. */
+import type { AppRow } from '../../../src/accounts/access.ts'
+import { type AccountPages, appOf, openAccount } from '../browser.ts'
+import { textOf } from '../pages.ts'
+
+type Happened = {
+  email?: string
+  name?: string
+  firstName?: string
+  properties?: object
+  path?: string
+  /** ms UTC; now where it is left out */
+  at?: number
+}
+
+/** An event of a person, who is added with it; with a path, a page view. */
+export async function recordEvent(
+  { store, clock }: Pick<AccountPages, 'store' | 'clock'>,
+  { id: appId, accountId }: AppRow,
+  { email = 'bob@example.com', name = 'results_ready', firstName, properties, path, at = clock.now() }: Happened,
+) {
+  const outcome = await store.recordEvent({
+    accountId,
+    appId,
+    email,
+    shownEmail: null,
+    newPeoplePerMonth: null,
+    createContact: true,
+    firstName: firstName ?? null,
+    lastName: null,
+    type: path === undefined ? 'event' : 'page',
+    name,
+    properties: properties ? JSON.stringify(properties) : null,
+    path: path ?? null,
+    via: path === undefined ? 'api' : 'browser',
+    at,
+    occurredAt: null,
+    buckets: [],
+    idempotency: null,
+  })
+  if ('refusal' in outcome) throw new Error(outcome.refusal)
+  return outcome
+}
+
+export type EventPages = Awaited<ReturnType<typeof openEvents>>
+
+/** An account whose owner looks at Events. */
+export async function openEvents() {
+  const pages = await openAccount()
+  const browser = await pages.signedIn()
+  const app = await appOf(pages)
+  return {
+    ...pages,
+    browser,
+    record: (event: Happened) => recordEvent(pages, app, event),
+    see: async (query = ''): Promise<string> => (await browser.get(pages.at(`events${query}`))).html,
+  }
+}
+
+/** Of the rows, as they are shown. */
+export const namesOf = async (html: string): Promise<string[]> =>
+  (await textOf(html, '.what')).map((name) => name.trim())
+export const leadOf = async (html: string): Promise<string | undefined> => (await textOf(html, '.lead'))[0]

@@ -1,0 +1,206 @@
+/** One person in several accounts: the app in the path decides what they may, and what does not exist for them. */
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Begun } from '../../../src/accounts/accounts.ts'
+import { hasRole, inviteMember, type Role, ROLES } from '../../../src/accounts/members.ts'
+import { publicId } from '../../../src/core/public-ids.ts'
+import { dashboardRoutes } from '../../../src/dashboard/index.ts'
+import { type AccountPages, type Browser, openAccount } from '../browser.ts'
+import { textOf } from '../pages.ts'
+
+const ADA = 'ada@example.com'
+const ZOE = 'zoe@example.com'
+let pages: AccountPages
+let browser: Browser
+let routes: { method: string; path: string }[]
+/** By what ada may do there. */
+let accounts: Record<Role, Begun>
+
+beforeAll(async () => {
+  pages = await openAccount()
+  const [editor, viewer] = [
+    await pages.addAccount('eve@example.com', 'Edited'),
+    await pages.addAccount('vic@example.com', 'Viewed'),
+  ]
+  await pages.addMember(ADA, 'editor', editor.accountId)
+  await pages.addMember(ADA, 'viewer', viewer.accountId)
+  accounts = { owner: pages.begun, editor, viewer }
+  browser = await pages.signedIn()
+  routes = dashboardRoutes(pages.parts).routes.filter(({ path }) => path.startsWith('/apps/:app/'))
+})
+afterAll(() => pages.close())
+
+/** Every form of an app: the least role that may send it, and what it is sent with where nothing would not do. */
+const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
+  ['activation/key', 'owner', { name: '' }],
+  ['activation/test', 'editor', {}],
+  ['activation/signature', 'viewer', { email: ADA, signature: 'F'.repeat(64) }],
+  ['people', 'viewer', { email: ADA }],
+  ['people/:person/erase', 'owner', {}],
+  ['deliveries/:delivery/resend', 'editor', {}],
+  ['suppressions', 'viewer', { email: ADA }],
+  ['suppressions/add', 'editor', { email: 'x' }],
+  ['suppressions/remove', 'editor', { email: 'x' }],
+  ['messages/:message', 'editor', { do: 'paused' }],
+  ['messages/:message/preview', 'editor', {}],
+  ['keys', 'owner', { name: '' }],
+  ['keys/revoke', 'owner', { key: 'key_none' }],
+  ['keys/secret', 'owner', { replaces: 'sec_none' }],
+  ['keys/secret/revoke', 'owner', {}],
+  ['sender', 'owner', { fromEmail: 'x' }],
+  ['sender/dkim', 'owner', { domain: 'x' }],
+  ['sender/dkim/remove', 'owner', {}],
+  ['sender/domains', 'editor', {}],
+  ['sender/reports', 'owner', {}],
+  ['sender/server', 'editor', {}],
+  ['settings', 'owner', { app: '' }],
+  ['members', 'owner', { email: 'x', role: 'viewer' }],
+  ['members/account', 'owner', { name: '' }],
+  ['members/role', 'owner', { member: 'ada', role: 'viewer' }],
+  ['members/link', 'owner', { member: 'ada' }],
+  ['members/remove', 'owner', { member: 'ada' }],
+  ['members/sessions', 'owner', { member: 'ada' }],
+  ['members/two-step', 'owner', { required: 'no' }],
+  ['new-app', 'owner', { app: '' }],
+  ['you/password', 'viewer', { newPassword: 'short' }],
+  ['you/sessions', 'viewer', { session: 'ses_none' }],
+  ['you/two-step', 'viewer', {}],
+  ['you/two-step/on', 'viewer', {}],
+  ['you/two-step/codes', 'viewer', {}],
+  ['you/two-step/off', 'viewer', {}],
+]
+
+const titleOf = async (html: string) => (await textOf(html, 'h1'))[0]
+const [FORBIDDEN, UNKNOWN] = ['Your role does not allow this', 'There is nothing here']
+
+async function fill(path: string, { appId }: Begun): Promise<string> {
+  const app = await pages.store.findAppByPublicId(appId)
+  const [message] = await pages.store.listMessages(app?.id ?? 0)
+  return path
+    .replace(':app', appId)
+    .replace(':message', publicId('msg', message?.id ?? 0))
+    .replace(':person', 'con_none')
+    .replace(':delivery', 'dlv_none')
+    .replace(':event', 'evt_none')
+    .replace(':frame', 'none')
+}
+
+/** By which an account knows one of its members. */
+const idIn = async ({ accountId }: Begun, email: string): Promise<string> =>
+  (await pages.store.listMembers(accountId)).find((member) => member.email === email)?.id ?? ''
+
+async function send(form: string, account: Begun, fields: Record<string, string>) {
+  const member = fields.member && (await idIn(account, ADA))
+  return browser.post(await fill(`/apps/:app/${form}`, account), { ...fields, ...(member ? { member } : {}) })
+}
+
+describe('a form of an app', () => {
+  test('is in the table, whichever it is', () => {
+    const forms = routes.filter(({ method }) => method === 'POST').map(({ path }) => path)
+    expect(FORMS.map(([form]) => `/apps/:app/${form}`).toSorted()).toEqual(forms.toSorted())
+  })
+
+  test.each(FORMS)('%s is taken from %s of the account of its app', async (form, least, fields) => {
+    for (const role of ROLES) {
+      const { status, html } = await send(form, accounts[role], fields)
+      const title = await titleOf(html)
+      expect([role, title === UNKNOWN]).toEqual([role, false])
+      expect([role, status === 403, title === FORBIDDEN]).toEqual(
+        hasRole(role, least) ? [role, false, false] : [role, true, true],
+      )
+    }
+  })
+})
+
+test('every page of an app is shown to each of the three', async () => {
+  // what these ask for does not exist, and streams do not end
+  const open = routes.filter(({ method, path }) => method === 'GET' && !/:(?!app)|live|feed/.test(path))
+  expect(open.length).toBeGreaterThan(12)
+  for (const { path } of open) {
+    if (path.endsWith('/members/edit')) continue
+    for (const role of ROLES) {
+      const { status } = await browser.get(await fill(path, accounts[role]))
+      const isOwners = /\/(keys|members)\/new$|\/new-app$|\/audit$/.test(path)
+      expect([path, role, status]).toEqual([path, role, isOwners && role !== 'owner' ? 403 : 200])
+    }
+  }
+})
+
+test('signing in is told to each account that they are in, and to no other', async () => {
+  const told = () => {
+    const db = new Database(`${pages.folder}/eventpost.db`, { readonly: true })
+    const action = "action = 'session.start'"
+    const rows = db.query(`SELECT DISTINCT account_id, actor FROM audit_entries WHERE ${action} ORDER BY 1`).values()
+    db.close()
+    return rows
+  }
+  const other = await pages.addAccount('una@example.com', 'Una')
+  await pages.signedIn()
+  const id = (await pages.store.findMember(ADA))?.id ?? ''
+  expect(told()).toEqual(
+    Object.values(accounts)
+      .map(({ accountId }) => [accountId, id])
+      .toSorted(),
+  )
+  expect(told().flat()).not.toContain(other.accountId)
+})
+
+describe('what belongs to another account of the same person', () => {
+  test('is not reached by an app of the first one', async () => {
+    const [theirs] = await pages.store.listKeys(accounts.viewer.accountId)
+    expect((await send('keys/revoke', accounts.owner, { key: theirs?.id ?? '' })).status).toBe(404)
+    expect(await pages.store.listKeys(accounts.viewer.accountId)).toEqual(theirs ? [theirs] : [])
+    const theirMembers = (await pages.store.listMembers(accounts.viewer.accountId)).map(({ id }) => id)
+    expect(theirMembers).toHaveLength(2)
+    for (const member of theirMembers) {
+      for (const form of ['members/role', 'members/link', 'members/remove']) {
+        const { status } = await browser.post(`/apps/${accounts.owner.appId}/${form}`, { member, role: 'viewer' })
+        expect([form, status]).toEqual([form, 404])
+      }
+    }
+    const message = (await fill(':message', accounts.viewer)).replace(':message', '')
+    expect((await browser.get(`/apps/${accounts.owner.appId}/messages/${message}`)).status).toBe(404)
+  })
+})
+
+describe('an app of an account that somebody is not in answers as one that does not exist', () => {
+  const answers = async (appId: string, zoe: Browser) => {
+    const given: unknown[] = []
+    for (const { method, path } of routes) {
+      const address = await fill(path.replace(':app', appId), accounts.owner)
+      const seen = await (method === 'GET' ? zoe.get(address) : zoe.post(address, { email: ADA }))
+      const cookies = seen.headers.getSetCookie()
+      given.push([method, path, seen.status, cookies, seen.html.replaceAll(appId, 'APP')])
+    }
+    return given
+  }
+  const expectNothing = async () => {
+    const zoe = await pages.signedIn(ZOE)
+    const unknown = await answers('app_none', zoe)
+    expect(unknown.map((one) => (one as unknown[])[2])).toEqual(routes.map(() => 404))
+    expect(await answers(accounts.owner.appId, zoe)).toEqual(unknown)
+    expect((await zoe.get('/')).html).not.toContain(accounts.owner.appId)
+  }
+
+  test('to somebody of another account', async () => {
+    await pages.addAccount(ZOE, 'Zoe')
+    await expectNothing()
+  })
+
+  test('to somebody who is invited and has not accepted', async () => {
+    const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
+    await inviteMember(maker, accounts.owner.accountId, { email: ZOE, role: 'owner' })
+    await expectNothing()
+  })
+
+  test('to somebody who was removed, at once', async () => {
+    const change = { accountId: accounts.owner.accountId, actor: 'test', at: pages.clock.now() }
+    await pages.store.removeMember({ ...change, membershipId: await idIn(accounts.owner, ZOE) })
+    await pages.addMember(ZOE, 'owner')
+    const zoe = await pages.signedIn(ZOE)
+    expect((await zoe.get(pages.at('settings'))).status).toBe(200)
+    await pages.store.removeMember({ ...change, membershipId: await idIn(accounts.owner, ZOE) })
+    expect((await zoe.get(pages.at('settings'))).status).toBe(404)
+    await expectNothing()
+  })
+})

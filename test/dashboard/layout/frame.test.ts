@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { type AccountPages, openAccount } from '../browser.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+const ADA = 'ada@example.com'
+let pages: AccountPages
+beforeEach(async () => {
+  pages = await openAccount()
+})
+afterEach(() => pages.close())
+
+const addApp = async (accountId: string, publicId: string, name: string): Promise<void> => {
+  const app = { publicId, siteId: `site_${publicId}`, name, homeUrl: null, hosts: [] }
+  await pages.store.createApp({ accountId, actor: 'test', at: pages.clock.now(), app })
+}
+
+describe('the switcher', () => {
+  test('lists the apps of the only account, and leads to the same page of each', async () => {
+    for (const [index, name] of [HOSTILE, 'Second'].entries()) await addApp(pages.begun.accountId, `app_${index}`, name)
+    const { html } = await (await pages.signedIn()).get('/apps/app_0/you')
+    expect(await attributesOf(html, '.menu a', 'href')).toEqual([
+      pages.at('you'),
+      '/apps/app_0/you',
+      '/apps/app_1/you',
+      '/apps/app_0/new-app',
+    ])
+    expect(await textOf(html, '.menu p')).toEqual(['Account Engine'])
+    expect(await textOf(html, '.menu a[aria-current]')).toEqual([HOSTILE])
+    expect(await textOf(html, '.menu .more')).toEqual(['New app'])
+    await expectHarmless(html)
+  })
+
+  test('groups the apps of several accounts by their names, and marks the one that is looked at', async () => {
+    const zoo = await pages.addAccount('zoe@example.com', 'zoo')
+    const hostile = await pages.addAccount('eve@example.com', HOSTILE)
+    const theirs = await pages.addAccount('bob@example.com', 'Nobody sees it')
+    await addApp(zoo.accountId, 'app_2', 'Aviary')
+    await pages.addMember(ADA, 'viewer', zoo.accountId)
+    await pages.addMember(ADA, 'owner', hostile.accountId)
+    const browser = await pages.signedIn()
+    const { html } = await browser.get('/apps/app_2/events')
+    expect(await textOf(html, '.menu p')).toEqual([HOSTILE, 'Engine', 'zoo'].map((name) => `Account ${name}`))
+    expect(await attributesOf(html, '.menu a', 'href')).toEqual(
+      [hostile.appId, pages.begun.appId, zoo.appId, 'app_2'].map((app) => `/apps/${app}/events`),
+    )
+    expect(await textOf(html, '.menu a[aria-current]')).toEqual(['Aviary'])
+    expect(await textOf(html, '.switcher summary span')).toEqual(['AviaryAccount zoo'])
+    expect(html).not.toContain(theirs.appId)
+    await expectHarmless(html)
+    // the account of the app that is looked at gets it
+    const own = await browser.get(pages.at('new-app'))
+    expect(await textOf(own.html, '.menu .more')).toEqual(['New app in account Engine'])
+    expect(await attributesOf(own.html, '.menu li a', 'href')).toContain('/apps/app_2/activation')
+  })
+
+  test('names each group to who cannot see it', async () => {
+    const zoo = await pages.addAccount('zoe@example.com', 'zoo')
+    await pages.addMember(ADA, 'viewer', zoo.accountId)
+    const { html } = await (await pages.signedIn()).get(pages.at('you'))
+    const named = await attributesOf(html, '.menu ul', 'aria-labelledby')
+    expect([named.length, await attributesOf(html, '.menu p', 'id')]).toEqual([2, named])
+  })
+})

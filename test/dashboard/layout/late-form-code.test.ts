@@ -1,0 +1,83 @@
+/** A form that came after its session had ended, of a member whose second step is on. */
+import { describe, expect, test } from 'bun:test'
+import { createBrowser, PASSWORD } from '../browser.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+import { useSecondStep } from '../access/second-step.ts'
+
+const step = useSecondStep()
+const MINUTE = 60_000
+const COOKIE = 'eventpost_second_step_8080'
+const WRONG = 'Error: This code is wrong, or was used before.'
+const USED_UP = 'You signed in with a recovery code, which is used up. Your own page says how many are left.'
+
+describe('a form that came after its session had ended', () => {
+  const SETTINGS = { app: HOSTILE, home: 'https://app.example.com', domains: 'app.example.com', timezone: 'UTC' }
+  const ADA = { signInEmail: 'ada@example.com', signInPassword: PASSWORD }
+  const nameOfApp = async () => (await step.pages.store.listApps(step.pages.begun.accountId)).at(0)?.name
+
+  async function hiddenOf(html: string): Promise<Record<string, string>> {
+    const names = await attributesOf(html, 'main input[type=hidden]', 'name')
+    const values = await attributesOf(html, 'main input[type=hidden]', 'value')
+    return Object.fromEntries(names.map((name, index) => [name ?? '', values[index] ?? '']))
+  }
+
+  /** The page that asks for the code, and the browser that sees it. */
+  async function lateAsked() {
+    const browser = createBrowser(step.pages)
+    const { status, html } = await browser.post(step.pages.at('settings'), { ...SETTINGS, ...ADA })
+    return { browser, status, html }
+  }
+
+  test('is kept over the second step, and sent with it', async () => {
+    const { browser, status, html } = await lateAsked()
+    expect([status, await hiddenOf(html), await nameOfApp()]).toEqual([401, SETTINGS, 'Engine'])
+    expect(await attributesOf(html, '#signInCode', 'autocomplete')).toEqual(['one-time-code'])
+    expect(html).not.toContain(PASSWORD)
+    await expectHarmless(html)
+    const fields = await hiddenOf(html)
+    const sent = await browser.post(step.pages.at('settings'), {
+      ...fields,
+      signInCode: step.now(),
+      signInRecoveryCode: '',
+    })
+    expect([sent.status, sent.location, await nameOfApp()]).toEqual([303, step.pages.at('settings'), HOSTILE])
+    expect([await step.isIn(browser), browser.cookies.has(COOKIE)]).toEqual([true, false])
+  })
+
+  test('a wrong code changes nothing and keeps it; a recovery code sends it', async () => {
+    const { browser } = await lateAsked()
+    const wrong = await browser.post(step.pages.at('settings'), { ...SETTINGS, signInCode: '000000' })
+    expect([wrong.status, await textOf(wrong.html, '#signInCode-fault')]).toEqual([400, [WRONG]])
+    expect([await hiddenOf(wrong.html), await nameOfApp()]).toEqual([SETTINGS, 'Engine'])
+    const typed = { signInCode: '', signInRecoveryCode: step.codes[0] ?? '' }
+    expect((await browser.post(step.pages.at('settings'), { ...SETTINGS, ...typed })).status).toBe(303)
+    expect(await nameOfApp()).toBe(HOSTILE)
+    expect(await textOf((await browser.get(step.pages.at('settings'))).html, '[role=status]')).toEqual([
+      `Done: The settings were saved. They hold from now on. ${USED_UP}`,
+    ])
+    expect(await textOf((await browser.get(step.pages.at('settings'))).html, '[role=status]')).toEqual([])
+  })
+
+  test('that shows a page at once says on the next one that a recovery code was used up', async () => {
+    const { browser } = await lateAsked()
+    const typed = { signInCode: '', signInRecoveryCode: step.codes[0] ?? '' }
+    const key = { form: 'x'.repeat(43), name: 'Late', scope: 'standard' }
+    const made = await browser.post(step.pages.at('keys'), { ...key, ...typed })
+    expect([made.status, await textOf(made.html, 'h1')]).toEqual([200, ['Your new key']])
+    expect(await textOf((await browser.get(step.pages.at('keys'))).html, '[role=status]')).toEqual([`Done: ${USED_UP}`])
+  })
+
+  test('too late, or without the password, it is kept for another sign-in', async () => {
+    const { browser } = await lateAsked()
+    step.pages.clock.ms += 5 * MINUTE
+    for (const one of [browser, createBrowser(step.pages)]) {
+      const late = await one.post(step.pages.at('settings'), { ...SETTINGS, signInCode: step.now() })
+      expect([late.status, await textOf(late.html, '[role=alert]')]).toEqual([
+        400,
+        ['Error: The code came too late. Type your password again.'],
+      ])
+      expect([await hiddenOf(late.html), await nameOfApp()]).toEqual([SETTINGS, 'Engine'])
+      expect(await attributesOf(late.html, '#signInEmail', 'name')).toEqual(['signInEmail'])
+    }
+  })
+})

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { type AccountPages, type Browser, createBrowser, openAccount, PASSWORD } from '../browser.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+let pages: AccountPages
+let browser: Browser
+beforeEach(async () => {
+  pages = await openAccount()
+  browser = await pages.signedIn()
+  pages.clock.ms += 12 * 3_600_000
+})
+afterEach(() => pages.close())
+
+const SETTINGS = { app: 'Typed at night', home: 'https://app.example.com', domains: 'app.example.com', timezone: 'UTC' }
+const ADA = { signInEmail: 'ada@example.com', signInPassword: PASSWORD }
+
+/** The hidden fields of a page, as a browser would send them again. */
+async function hiddenOf(html: string): Promise<Record<string, string>> {
+  const names = await attributesOf(html, 'main input[type=hidden]', 'name')
+  const values = await attributesOf(html, 'main input[type=hidden]', 'value')
+  return Object.fromEntries(names.map((name, index) => [name ?? '', values[index] ?? '']))
+}
+
+const nameOfApp = async (): Promise<string | undefined> =>
+  (await pages.store.listApps(pages.begun.accountId)).at(0)?.name
+
+test('a form that came after its session had ended is kept, and sent with the sign-in', async () => {
+  const typed = { ...SETTINGS, app: HOSTILE }
+  const { status, html } = await browser.post(pages.at('settings'), typed)
+  expect([status, await textOf(html, 'h1'), await hiddenOf(html)]).toEqual([401, ['Sign in'], typed])
+  expect(await attributesOf(html, 'main form', 'action')).toEqual([pages.at('settings')])
+  await expectHarmless(html)
+  expect(await nameOfApp()).toBe('Engine')
+
+  const sent = await browser.post(pages.at('settings'), { ...(await hiddenOf(html)), ...ADA })
+  expect([sent.status, sent.location]).toEqual([303, pages.at('settings')])
+  expect(await nameOfApp()).toBe(HOSTILE)
+  const after = await browser.get(sent.location ?? '')
+  expect(await textOf(after.html, '[role=status]')).toEqual(['Done: The settings were saved. They hold from now on.'])
+})
+
+test('a wrong password changes nothing, and keeps what was typed', async () => {
+  const { status, html } = await browser.post(pages.at('settings'), { ...SETTINGS, ...ADA, signInPassword: 'wrong' })
+  expect([status, await textOf(html, '[role=alert]')]).toEqual([400, ['Error: The email or the password is wrong.']])
+  expect([await hiddenOf(html), await attributesOf(html, '#signInEmail', 'value')]).toEqual([
+    SETTINGS,
+    [ADA.signInEmail],
+  ])
+  expect(await attributesOf(html, '#signInPassword', 'value')).toEqual([null])
+  expect([await nameOfApp(), (await browser.get(pages.at('settings'))).status]).toEqual(['Engine', 303])
+})
+
+test('one that concerns keys is done at once, because the password was just typed', async () => {
+  const late = await browser.post(pages.at('keys'), { form: 'x'.repeat(43), name: 'Late', scope: 'standard' })
+  const { status, html } = await browser.post(pages.at('keys'), { ...(await hiddenOf(late.html)), ...ADA })
+  expect([status, await textOf(html, 'h1')]).toEqual([200, ['Your new key']])
+})
+
+test('the page that asks for the password again keeps the form, and not the password', async () => {
+  const fields = { form: 'x'.repeat(43), name: 'Late', scope: 'standard' }
+  const { html } = await browser.post(pages.at('keys'), { ...fields, confirmPassword: PASSWORD })
+  expect(await hiddenOf(html)).toEqual(fields)
+  expect(html).not.toContain(PASSWORD)
+})
+
+test('what is wrong in it is said after the sign-in, without the password', async () => {
+  const { status, html } = await browser.post(pages.at('settings'), { ...SETTINGS, app: '', ...ADA })
+  expect([status, await attributesOf(html, '#domains', 'name'), html.includes(PASSWORD)]).toEqual([
+    400,
+    ['domains'],
+    false,
+  ])
+  expect((await browser.get(pages.at('settings'))).status).toBe(200)
+})
+
+test.each([
+  ['sender', { fromName: 'Engine', smtpUrl: 'smtps://u:hidden@mail.example.com:465' }],
+  ['you/password', { password: PASSWORD, newPassword: 'four dull wooden spoons' }],
+])('one that holds a password is not kept, and says so: %s', async (path, fields) => {
+  const { status, location, html } = await browser.post(pages.at(path), fields)
+  const page = pages.at(path.split('/')[0] ?? '')
+  expect([status, location, html]).toEqual([303, `/sign-in?${new URLSearchParams({ next: page, unsent: '1' })}`, ''])
+  const kept = await browser.post(pages.at('sender'), { fromName: 'Engine', smtpUrl: '' })
+  expect(await hiddenOf(kept.html)).toEqual({ fromName: 'Engine', smtpUrl: '' })
+})
+
+test('somebody of another account finds no such page, and changes nothing', async () => {
+  await pages.addAccount('eve@example.com', 'Other')
+  const eve = { signInEmail: 'eve@example.com', signInPassword: PASSWORD }
+  expect((await createBrowser(pages).post(pages.at('settings'), { ...SETTINGS, ...eve })).status).toBe(404)
+  expect(await nameOfApp()).toBe('Engine')
+})
+
+test('a role that may not send it may not by signing in either', async () => {
+  await pages.addMember('vic@example.com', 'viewer')
+  const vic = { signInEmail: 'vic@example.com', signInPassword: PASSWORD }
+  expect((await createBrowser(pages).post(pages.at('settings'), { ...SETTINGS, ...vic })).status).toBe(403)
+  expect(await nameOfApp()).toBe('Engine')
+})
+
+test('without the form, the way leads to its page', async () => {
+  const { html } = await browser.post(pages.at('keys/revoke'), { key: 'key_1' })
+  const next = new URLSearchParams({ next: pages.at('keys') })
+  expect(await attributesOf(html, '.after-form a', 'href')).toEqual([`/sign-in?${next}`])
+})

@@ -1,0 +1,153 @@
+/** What is typed of a message is saved, refused or changed row by row, and is never lost. */
+import { describe, expect, spyOn, test } from 'bun:test'
+import { fieldsOf, useEditing } from './editing.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+const pages = useEditing()
+
+const faultsOf = (html: string) => textOf(html, '.field .fault, .rule > .fault')
+
+describe('saving', () => {
+  test('a new one is a draft, and leads to its own page', async () => {
+    const { html } = await pages.browser.get(pages.at('messages/new'))
+    await expectHarmless(html)
+    const fields = { name: 'Paid', 'trigger.event': 'paid', 'mail.subject': 'Thanks', 'mail.body': 'Hello' }
+    const { status, location } = await pages.press(pages.at('messages/new'), 'save', fields)
+    const made = (await pages.messages()).at(-1)
+    expect([status, location]).toEqual([303, pages.pathOf(made?.id ?? 0)])
+    expect(made).toMatchObject({
+      name: 'Paid',
+      status: 'draft',
+      version: 1,
+      content: { trigger: { event: 'paid' }, again: { once: 'person' }, mail: { subject: 'Thanks', body: 'Hello' } },
+    })
+    const seen = await pages.browser.get(location ?? '')
+    expect(await textOf(seen.html, '[role=status]:first-of-type .notice.done')).toEqual([
+      'Done: The message was saved.',
+    ])
+  })
+
+  test('what nobody changed stays as it is', async () => {
+    const before = await pages.draft()
+    expect((await pages.press(pages.path, 'save')).status).toBe(303)
+    expect(await pages.draft()).toEqual(before)
+  })
+
+  test('of a live one makes a version, which its page and the versions say', async () => {
+    await pages.press(pages.path, 'live')
+    await pages.press(pages.path, 'save', { 'mail.subject': 'Changed' })
+    const { version, status, content } = await pages.draft()
+    expect([version, status, content.mail.subject]).toEqual([2, 'live', 'Changed'])
+    const { html } = await pages.browser.get(`${pages.path}/versions`)
+    expect(await textOf(html, 'h2')).toEqual(['What version 2 changed', 'Versions'])
+    expect(await textOf(html, '.diff .added')).toEqual(['+Added: Subject: Changed'])
+    const first = await pages.browser.get(`${pages.path}/versions?version=1`)
+    expect(await textOf(first.html, 'h2')).toEqual(['What version 1 says', 'Versions'])
+    expect((await pages.browser.get(`${pages.path}/versions?version=3`)).status).toBe(404)
+  })
+
+  test('a second one of the same name is refused beside the name', async () => {
+    const { status, html } = await pages.press(pages.path, 'save', { name: 'Results not opened yet' })
+    expect(status).toBe(409)
+    expect(await textOf(html, '#name-fault')).toEqual([expect.stringContaining('has a message with this name already')])
+  })
+
+  test('somebody else saved meanwhile: it says so, keeps what was typed, and writes over it when asked again', async () => {
+    const { html } = await pages.browser.get(pages.path)
+    const fields = await fieldsOf(html)
+    pages.clock.ms += 1_000
+    await pages.press(pages.path, 'save', { 'mail.subject': 'Theirs' })
+    const refused = await pages.browser.post(pages.path, { ...fields, 'mail.subject': 'Mine', do: 'save' })
+    expect([refused.status, (await textOf(refused.html, '[role=alert]'))[0]]).toEqual([
+      409,
+      expect.stringContaining('Somebody changed this message meanwhile'),
+    ])
+    expect((await pages.draft()).content.mail.subject).toBe('Theirs')
+    const again = await fieldsOf(refused.html)
+    expect(again['mail.subject']).toBe('Mine')
+    expect((await pages.browser.post(pages.path, { ...again, do: 'save' })).status).toBe(303)
+    expect((await pages.draft()).content.mail.subject).toBe('Mine')
+  })
+
+  test('a full disk keeps what was typed', async () => {
+    const failing = spyOn(pages.store, 'saveMessages').mockResolvedValue({ refusal: 'unavailable' })
+    const { status, html } = await pages.press(pages.path, 'save', { 'mail.subject': 'Typed' })
+    failing.mockRestore()
+    expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([503, expect.stringContaining('cannot save')])
+    expect((await fieldsOf(html))['mail.subject']).toBe('Typed')
+  })
+
+  test('a body as long as may be, in any script', async () => {
+    const body = '結'.repeat(50_000)
+    expect((await pages.press(pages.path, 'save', { 'mail.body': body })).status).toBe(303)
+    expect((await pages.draft()).content.mail.body).toBe(body)
+    expect((await pages.press(pages.path, 'save', { 'mail.body': body.repeat(2) })).status).toBe(413)
+  })
+})
+
+describe('what is wrong', () => {
+  const WRONG = {
+    name: HOSTILE.repeat(3),
+    trigger: 'page',
+    'trigger.page': HOSTILE,
+    wait: 'minutes',
+    'wait.minutes': HOSTILE,
+    again: 'everyHours',
+    'again.everyHours': HOSTILE,
+    'onlyIf[1].minutes': HOSTILE,
+    'onlyIf[3].rule': 'tagHas',
+    'onlyIf[3].has': '',
+    'mail.subject': '',
+    'mail.body': '',
+    'mail.fromEmail': HOSTILE,
+    'mail.replyTo': HOSTILE,
+  }
+
+  test('is said beside its field, all at once, and nothing is saved or lost', async () => {
+    const before = await pages.messages()
+    const { status, html } = await pages.press(pages.path, 'save', WRONG)
+    expect(status).toBe(400)
+    await expectHarmless(html)
+    const ids = await attributesOf(html, '.field .fault', 'id')
+    const wrong = ['trigger.page', 'wait.minutes', 'onlyIf[1].minutes', 'onlyIf[3].has', 'again.everyHours']
+    const mail = ['mail.subject', 'mail.body', 'mail.fromEmail', 'mail.replyTo']
+    expect(ids).toEqual(['name', ...wrong, ...mail].map((name) => `${name}-fault`))
+    const hrefs = await attributesOf(html, '.problems a', 'href')
+    const named = hrefs.map((href) => decodeURIComponent(href?.slice(1) ?? ''))
+    expect(named.toSorted()).toEqual(['name', ...wrong, ...mail].toSorted())
+    expect(await attributesOf(html, 'details.more-fields', 'open')).toEqual([''])
+    expect(await fieldsOf(html)).toMatchObject(WRONG)
+    expect(await pages.messages()).toEqual(before)
+  })
+
+  test('what was typed into a part that is not chosen is kept too', async () => {
+    const typed = { trigger: 'page', 'trigger.page': '/x', 'trigger.tag': 'vip', 'wait.until': '25:00', name: '' }
+    const { html } = await pages.press(pages.path, 'save', typed)
+    expect(await faultsOf(html)).toEqual(['Error: Give a name of 1 to 100 characters.'])
+    expect(await fieldsOf(html)).toMatchObject({ ...typed, 'trigger.event': 'results_ready' })
+  })
+
+  test('a rule that does not fit what starts it is said in its row', async () => {
+    const { html } = await pages.press(pages.path, 'save', { trigger: 'contact' })
+    expect(await textOf(html, '.rule > .fault')).toEqual([expect.stringContaining("page of the event's")])
+  })
+})
+
+describe('rows', () => {
+  test('are added and removed with all that was typed, and nothing is saved', async () => {
+    const before = await pages.draft()
+    const typed = { 'mail.subject': HOSTILE, newRule: 'notDone' }
+    const added = await pages.press(pages.path, 'add onlyIf', typed)
+    expect(added.status).toBe(200)
+    const fields = await fieldsOf(added.html)
+    expect(fields).toMatchObject({ 'mail.subject': HOSTILE, 'onlyIf[3].rule': 'notDone', 'onlyIf[3].event': '' })
+    const removed = await pages.browser.post(pages.path, { ...fields, do: 'remove onlyIf 0' })
+    expect(await fieldsOf(removed.html)).toMatchObject({ 'onlyIf[0].rule': 'away', 'onlyIf[2].rule': 'notDone' })
+    expect(await textOf(removed.html, '.rule legend')).toEqual([
+      'They are away',
+      'They are away',
+      'An event did not come',
+    ])
+    expect(await pages.draft()).toEqual(before)
+  })
+})

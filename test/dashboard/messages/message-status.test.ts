@@ -1,0 +1,197 @@
+/** A message is turned on, paused and deleted in the dashboard (messages.md, Check before going live). */
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { publicId } from '../../../src/core/public-ids.ts'
+import { openDatabase } from '../../../src/store/database.ts'
+import { fieldsOf, useEditing } from './editing.ts'
+import { attributesOf, HOSTILE, textOf } from '../pages.ts'
+
+const pages = useEditing()
+
+describe('going live', () => {
+  test('says so, and the list too', async () => {
+    const { status, location } = await pages.press(pages.path, 'live')
+    expect([status, location]).toEqual([303, pages.path])
+    const { html } = await pages.browser.get(pages.path)
+    expect(await textOf(html, '.page-head .badge')).toEqual(['Live'])
+    const list = await pages.browser.get(pages.at('messages'))
+    expect(await textOf(list.html, 'td .badge')).toEqual(['Live', 'Draft'])
+  })
+
+  test('saves what was typed with it', async () => {
+    await pages.press(pages.path, 'live', { 'mail.subject': 'New' })
+    expect(await pages.draft()).toMatchObject({ status: 'live', content: { mail: { subject: 'New' } } })
+  })
+
+  test('is warned of where values are missing, with the share and a fallback', async () => {
+    const mail = { 'mail.subject': 'S', 'mail.body': '{{ contact.firstName }}: [See]({{ event.url }})' }
+    await pages.press(pages.path, 'save', mail)
+    for (let i = 0; i < 100; i++) {
+      const properties = i < 12 ? {} : { headline: 'H', url: 'https://x' }
+      await pages.event({ email: `p${i}@example.com`, properties, firstName: i < 50 ? 'Ada' : undefined })
+    }
+    const { html } = await pages.browser.get(pages.path)
+    const findings = (await textOf(html, '#findings li')).join(' ')
+    expect(findings).toContain('event.url is missing in 12 % of the last 100 events.')
+    expect(findings).toContain('contact.firstName is missing in 50 % of the last 100 events.')
+    expect((await textOf(html, '#go-live li')).join(' ')).toContain('event.url is missing in 12 %')
+    const [button] = await attributesOf(html, '#findings button', 'value')
+    expect(button).toBe('fallback mail.body {{ contact.firstName }}')
+    const added = await pages.press(pages.path, button ?? '')
+    expect((await fieldsOf(added.html))['mail.body']).toBe(
+      '{{ contact.firstName | default: "there" }}: [See]({{ event.url }})',
+    )
+    expect(await textOf(added.html, '#findings li')).toEqual([expect.stringContaining('event.url')])
+    expect((await pages.draft()).content.mail.body).toContain('{{ contact.firstName }}')
+    expect((await pages.press(pages.path, 'live')).status).toBe(303)
+    expect(await pages.draft()).toMatchObject({ status: 'live' })
+  })
+
+  test('proposes the home page where a url is missing', async () => {
+    await pages.press(pages.path, 'save', { 'mail.body': '[See]({{event.url}})' })
+    await pages.event({ properties: { headline: 'H' } })
+    const { html } = await pages.browser.get(pages.path)
+    expect(await textOf(html, '#findings li code')).toEqual(['event.url', '{{ event.url | default: app.homeUrl }}'])
+    const added = await pages.press(pages.path, 'fallback mail.body {{event.url}}')
+    expect((await fieldsOf(added.html))['mail.body']).toBe('[See]({{ event.url | default: app.homeUrl }})')
+  })
+
+  test('says on how many events it was checked where time was short', async () => {
+    const body = '{% for i in (1..900) %}{{ i }}{{ i }}{{ i }}{{ i }}{% endfor %}{{ event.x }}'
+    await pages.press(pages.path, 'save', { 'mail.body': body })
+    for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com` })
+    const { html } = await pages.browser.get(pages.path)
+    const [said = ''] = await textOf(html, '#findings > .hint')
+    const [, tried] = /^Checked on (\d+) of the last 300 events\. The rest would take too long\.$/.exec(said) ?? []
+    expect(Number(tried)).toBeGreaterThan(0)
+    expect(await textOf(html, '#findings li')).toEqual([expect.stringContaining(`of the last ${tried} events`)])
+  })
+
+  test('is said in one sentence before', async () => {
+    const { html } = await pages.browser.get(pages.path)
+    expect(await textOf(html, '#go-live p')).toEqual([
+      expect.stringContaining('10 minutes after results_ready comes, the person gets this mail once'),
+      expect.stringContaining('It begins with what comes from now on'),
+      expect.stringMatching(/No mail server is set yet.*kept in the outbox.*counts as sent.*can be sent from there/),
+    ])
+  })
+
+  describe('of a stored draft with a mistake', () => {
+    const BROKEN = '“{{ event.headline” does not end with }}, in line 1.'
+    beforeEach(async () => {
+      const { id, name, content } = await pages.draft()
+      const mail = { ...content.mail, subject: '{{ event.headline' }
+      const by = { accountId: pages.begun.accountId, appId: pages.app.id, actor: 'test', at: pages.clock.now() }
+      await pages.store.saveMessages({ ...by, drafts: [{ id, name, content: { ...content, mail }, status: 'draft' }] })
+    })
+
+    test('says so above, beside the field and where it is turned on', async () => {
+      const { html } = await pages.browser.get(pages.path)
+      expect(await textOf(html, '#findings li')).toEqual([BROKEN])
+      expect(await textOf(html, '[id="mail.subject-fault"]')).toEqual([`Error: ${BROKEN}`])
+      expect(await textOf(html, '#go-live li')).toEqual([BROKEN])
+      expect((await pages.press(pages.path, 'live')).status).toBe(400)
+    })
+
+    test('works as soon as it is mended, without saving it first', async () => {
+      const { html } = await pages.browser.get(pages.path)
+      expect(await textOf(html, '#go-live button[name=do]')).toEqual(['Go live'])
+      expect((await pages.press(pages.path, 'live', { 'mail.subject': 'Mended' })).status).toBe(303)
+      expect(await pages.draft()).toMatchObject({ status: 'live', content: { mail: { subject: 'Mended' } } })
+    })
+
+    test('is not said any more of what is mended, whichever button was pressed', async () => {
+      const mended = await pages.press(pages.path, 'preview', { 'mail.subject': 'Mended' })
+      expect(await textOf(mended.html, '#findings li, .fault, #go-live li')).toEqual([])
+      const broken = await pages.press(pages.path, 'preview', { 'mail.subject': 'M', 'mail.body': '{{ x }}' })
+      expect(await textOf(broken.html, '#findings li')).toEqual([expect.stringContaining('no variable x.')])
+    })
+
+    test('is checked while somebody types', async () => {
+      const { html } = await pages.browser.get(pages.path)
+      const check = async (changes: Record<string, string>) => {
+        const fields = { ...(await fieldsOf(html)), ...changes, check: '1' }
+        return JSON.parse((await pages.browser.post(`${pages.path}/preview`, fields)).html)
+      }
+      const still = await check({})
+      expect(await textOf(still.places.findings, 'li')).toEqual([BROKEN])
+      expect(still.faults).toEqual({ 'mail.subject': BROKEN })
+      expect(await check({ 'mail.subject': 'Mended' })).toEqual({
+        places: { findings: '', 'go-live-findings': '' },
+        faults: {},
+      })
+      expect((await check({ 'mail.subject': '', 'wait.minutes': 'x' })).faults).toEqual({
+        'mail.subject': expect.any(String),
+        'wait.minutes': expect.any(String),
+      })
+    })
+  })
+})
+
+describe('pausing', () => {
+  beforeEach(() => pages.press(pages.path, 'live'))
+
+  test('stops it, and a draft again is one step further', async () => {
+    expect((await pages.press(pages.path, 'paused')).status).toBe(303)
+    expect(await pages.draft()).toMatchObject({ status: 'paused', version: 1 })
+    expect((await pages.press(pages.path, 'draft')).status).toBe(303)
+    expect(await pages.draft()).toMatchObject({ status: 'draft' })
+  })
+
+  test('works whatever was typed, which is kept and not saved', async () => {
+    const { status, html } = await pages.press(pages.path, 'paused', { 'mail.subject': '', name: HOSTILE })
+    expect(status).toBe(200)
+    expect(await pages.draft()).toMatchObject({ status: 'paused', name: 'Results ready, they left' })
+    expect((await textOf(html, '[role=alert]'))[0]).toContain('What you typed is not saved yet.')
+    const fields = await fieldsOf(html)
+    expect(fields.name).toBe(HOSTILE)
+    expect(
+      (await pages.browser.post(pages.path, { ...fields, name: 'N', 'mail.subject': 'S', do: 'save' })).status,
+    ).toBe(303)
+  })
+})
+
+describe('deleting', () => {
+  const buttons = async () => textOf((await pages.browser.get(pages.path)).html, '[popovertarget=delete].danger')
+
+  test('a draft goes with all that it says, after it was asked for, and stands in the audit list', async () => {
+    expect(await buttons()).toEqual(['Delete'])
+    const { id } = await pages.draft()
+    const { status, location } = await pages.press(pages.path, 'delete', { 'mail.subject': 'Typed' })
+    expect([status, location]).toEqual([303, pages.at('messages')])
+    expect((await pages.messages()).map(({ name }) => name)).toEqual(['Results not opened yet'])
+    const list = await pages.browser.get(pages.at('messages'))
+    expect((await textOf(list.html, '.notice.done'))[0]).toContain('The message was deleted')
+    expect((await pages.browser.get(pages.path)).status).toBe(404)
+    const db = openDatabase(pages.folder)
+    const told = db.query('SELECT actor, subject FROM audit_entries WHERE action = ?').all('message.delete')
+    db.close()
+    expect(told).toEqual([{ actor: expect.stringMatching(/^mem_/), subject: publicId('msg', id) }])
+  })
+
+  test('one that is live, or was started for somebody, stays', async () => {
+    await pages.press(pages.path, 'live')
+    expect(await buttons()).toEqual([])
+    const live = await pages.press(pages.path, 'delete')
+    expect([live.status, (await textOf(live.html, '[role=alert]'))[0]]).toEqual([
+      409,
+      expect.stringContaining('Pause it before it is deleted'),
+    ])
+    await pages.event({ properties: { url: 'https://app.example.com/r' } })
+    await pages.press(pages.path, 'paused')
+    expect(await buttons()).toEqual([])
+    expect((await pages.press(pages.path, 'delete')).status).toBe(409)
+    expect(await pages.messages()).toHaveLength(2)
+  })
+
+  test('what somebody else has written since does not go unseen', async () => {
+    const fields = await fieldsOf((await pages.browser.get(pages.path)).html)
+    pages.clock.ms += 1_000
+    await pages.press(pages.path, 'save', { 'mail.subject': 'Theirs' })
+    const refused = await pages.browser.post(pages.path, { ...fields, do: 'delete' })
+    expect([refused.status, (await textOf(refused.html, '[role=alert]'))[0]]).toEqual([
+      409,
+      expect.stringContaining('Nothing was deleted'),
+    ])
+    expect((await pages.press(pages.path, 'delete')).status).toBe(303)
+  })
+})

@@ -1,0 +1,80 @@
+/** A test mail is sent from the page of a message, and what came of it is said there. */
+import { describe, expect, test } from 'bun:test'
+import { inviteMember } from '../../../src/accounts/members.ts'
+import type { Sender } from '../../../src/mail/sender.ts'
+import { startMailServer } from '../../mail/mail-server.ts'
+import { useEditing } from './editing.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+const pages = useEditing()
+
+describe('a test mail', () => {
+  test('is kept where no mail server is set, and shown', async () => {
+    await pages.event({ properties: { headline: 'Ready & done', url: 'https://app.example.com/r/1' } })
+    const { status, html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })
+    expect([status, (await textOf(html, '#test .notice'))[0]]).toEqual([
+      200,
+      expect.stringContaining('Nothing leaves this installation'),
+    ])
+    const [raw = ''] = await textOf(html, '#test pre')
+    expect(raw).toContain('To: ada@example.com')
+    expect(raw).toContain('Subject: [Test] Ready & done')
+    await expectHarmless(html)
+  })
+
+  test('goes to members only', async () => {
+    const { status, html } = await pages.press(pages.path, 'test', { to: 'bob@example.com' })
+    expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([
+      400,
+      expect.stringContaining('members of the account'),
+    ])
+  })
+
+  test('goes to nobody who is merely invited', async () => {
+    const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
+    await inviteMember(maker, pages.begun.accountId, { email: 'eve@example.com', role: 'editor' })
+    const { html } = await pages.browser.get(pages.path)
+    expect(await attributesOf(html, '#to option', 'value')).toEqual(['ada@example.com'])
+    expect((await pages.press(pages.path, 'test', { to: 'eve@example.com' })).status).toBe(400)
+  })
+
+  test('is sent twenty times a minute and no more, until the minute is over', async () => {
+    const send = () => pages.press(pages.path, 'test', { to: 'ada@example.com' })
+    for (let index = 0; index < 20; index += 1) expect((await send()).status).toBe(200)
+    const { status, html } = await send()
+    expect([status, await textOf(html, '[role=alert]')]).toEqual([
+      429,
+      ['Error: There were 20 tests within a minute. Send this one in 60 seconds.'],
+    ])
+    pages.clock.ms += 60_000
+    expect((await send()).status).toBe(200)
+  })
+
+  test('says what kept it', async () => {
+    await pages.set({ smtpUrl: 'smtp://127.0.0.1:1' })
+    const { html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })
+    expect((await textOf(html, '#test .notice'))[0]).toBe(
+      'Error: Nothing was sent. Nothing answered at the address and port of the mail server. See that it runs, and that both are right.',
+    )
+    const missing = await pages.press(pages.path, 'test', {
+      to: 'ada@example.com',
+      'mail.subject': '{{ contact.fields.x }}',
+    })
+    expect((await textOf(missing.html, '#test .notice'))[0]).toBe(
+      'Error: Nothing was sent. contact.fields.x has neither a value nor a fallback.',
+    )
+  })
+
+  test('that the mail server refused says what its answer means, and repeats none of its text', async () => {
+    const server = await startMailServer({ recipient: () => 550, words: () => `5.7.1 ${HOSTILE}` })
+    await pages.set({ smtpUrl: server.url })
+    const { html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })
+    await expectHarmless(html)
+    expect((await textOf(html, '#test .notice'))[0]).toContain(
+      'answered 550 5.7.1: its policy does not allow the email.',
+    )
+    expect(html).not.toContain('alert(1)')
+    await (pages.mailer as Sender).stop()
+    await server.stop()
+  })
+})

@@ -1,0 +1,232 @@
+import { describe, expect, test } from 'bun:test'
+import { useEditing } from './editing.ts'
+import { attributesOf, expectHarmless, HOSTILE, SAME_ORIGIN, textOf } from '../pages.ts'
+
+const pages = useEditing()
+
+const see = async () => (await pages.browser.get(pages.at('messages'))).html
+
+describe('the messages', () => {
+  test('begin with two drafts, in plain words', async () => {
+    const html = await see()
+    expect(await textOf(html, '.lead')).toEqual(['None is live: nobody is written to.'])
+    expect(await textOf(html, '.person b')).toEqual(['Results ready, they left', 'Results not opened yet'])
+    expect(await textOf(html, '.person .hint')).toEqual([
+      'When results_ready comes, 10 minutes later',
+      'When results_ready comes, 1 day later',
+    ])
+    expect(await textOf(html, 'td .badge')).toEqual(['Draft', 'Draft'])
+    expect(await attributesOf(html, '.person', 'href')).toContain(pages.path)
+    expect(await attributesOf(html, '.page-head a', 'href')).toEqual([pages.at('messages/new')])
+  })
+
+  test('say what each achieved', async () => {
+    await pages.press(pages.path, 'live')
+    for (const email of ['a@example.com', 'b@example.com', 'c@example.com']) {
+      await pages.event({ email, properties: { url: 'https://app.example.com/results' } })
+    }
+    const cells = () => see().then((html) => textOf(html, 'tbody tr:first-child .number'))
+    expect(await cells()).toEqual(['3', '–', '–', '–', '–', '–'])
+    pages.clock.ms += 3_600_000
+    const claiming = { claimedBy: 't', now: pages.clock.ms, leaseMs: 60_000, most: 2, skipApps: [] }
+    const claimed = await pages.store.claimDeliveries(claiming)
+    if ('refusal' in claimed) throw new Error(claimed.refusal)
+    const [sent, skipped] = claimed.works.map(({ delivery: { id, attempt } }) => ({
+      id,
+      claimedBy: 't',
+      attempt,
+      at: pages.clock.ms,
+    }))
+    if (!sent || !skipped) throw new Error('nothing was claimed')
+    await pages.store.markHanded({ ...sent, record: '{}' })
+    await pages.store.markSent(sent)
+    await pages.store.markSkipped({ ...skipped, reason: 'seen', record: '{}' })
+    expect(await cells()).toEqual(['1', '1', '–', '–', '1', '–'])
+    const leadTo = await attributesOf(await see(), 'tbody tr:first-child .number a', 'href')
+    expect(leadTo.map((href) => new URLSearchParams(href?.split('?')[1]).get('state'))).toEqual([
+      'pending',
+      'left',
+      'skipped',
+    ])
+    for (const href of leadTo) {
+      expect(await textOf((await pages.browser.get(href ?? '')).html, 'td .address')).toHaveLength(1)
+    }
+  })
+
+  test('are none: what they are, and the one next step', async () => {
+    const by = { accountId: pages.begun.accountId, appId: pages.app.id, actor: 'test', at: pages.clock.now() }
+    for (const { id } of await pages.messages()) await pages.store.deleteMessage({ ...by, id })
+    const html = await see()
+    expect(await textOf(html, '.empty h2')).toEqual(['No messages'])
+    expect(await attributesOf(html, '.empty a', 'href')).toEqual([pages.at('messages/new')])
+  })
+
+  test('hostile names are text, here and in the editor', async () => {
+    await pages.press(pages.path, 'save', { name: HOSTILE.slice(0, 90), 'mail.body': HOSTILE, 'mail.subject': 'S' })
+    await expectHarmless(await see())
+    const { html } = await pages.browser.get(pages.path)
+    await expectHarmless(html)
+    expect(await textOf(html, 'h1')).toEqual([HOSTILE.slice(0, 90)])
+    await expectHarmless((await pages.browser.get(`${pages.path}/versions`)).html)
+  })
+
+  test('a viewer is not offered a new one; an unknown one does not exist', async () => {
+    await pages.addMember('eve@example.com', 'viewer')
+    const { html } = await (await pages.signedIn('eve@example.com')).get(pages.at('messages'))
+    expect(html).not.toContain('New message')
+    for (const unknown of ['msg_1', 'con_1', 'nothing', 'msg_00000000000000000000']) {
+      expect((await pages.browser.get(pages.at(`messages/${unknown}`))).status).toBe(404)
+      expect((await pages.browser.post(pages.at(`messages/${unknown}`), { do: 'live' })).status).toBe(404)
+    }
+  })
+})
+
+describe('the editor', () => {
+  test('offers the names of events and of properties that really came', async () => {
+    await pages.event({ properties: { url: 'https://app.example.com/1', [HOSTILE]: 1 } })
+    await pages.event({ event: 'paid' })
+    const { html } = await pages.browser.get(pages.path)
+    await expectHarmless(html)
+    const names = await attributesOf(html, '#event-names option', 'value')
+    expect(names.toSorted()).toEqual(['paid', 'results_ready'])
+    expect(await attributesOf(html, '#property-names option', 'value')).toEqual([HOSTILE, 'url'])
+    expect(await attributesOf(html, '[name="trigger.event"]', 'list')).toEqual(['event-names'])
+  })
+
+  test('sends with Enter what saves, and nothing else', async () => {
+    const { html } = await pages.browser.get(pages.path)
+    const buttons = await attributesOf(html, '[form=editor][type=submit], #editor button[type=submit]', 'value')
+    expect(buttons.slice(0, 2)).toEqual(['save', 'live'])
+  })
+
+  test('a mail is framed under a policy of its own, for members of the account only', async () => {
+    const { html } = await pages.browser.get(pages.path)
+    const [src = ''] = await attributesOf(html, 'iframe', 'src')
+    const frame = await pages.browser.get(src ?? '')
+    expect(frame.status).toBe(200)
+    expect(frame.headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'unsafe-inline'.*; sandbox /,
+    )
+    expect(frame.html).toContain('See your results')
+    const other = await pages.addAccount('eve@example.com', 'Other')
+    const eve = await pages.signedIn('eve@example.com')
+    expect((await eve.get(src ?? '')).status).toBe(404)
+    const theirs = (src ?? '').replace(pages.begun.appId, other.appId)
+    const gone = await eve.get(theirs)
+    expect(gone.html).toContain('This preview is gone')
+    expect(gone.html).not.toContain('results')
+    expect((await pages.get(src ?? '')).status).toBe(303)
+  })
+
+  test('forgets the oldest mails, and keeps the one that was just made', async () => {
+    const srcs: string[] = []
+    for (let i = 0; i < 66; i++) {
+      const body = new URLSearchParams({ 'mail.subject': 'S', 'mail.body': `B${i}`, trigger: 'contact' })
+      const headers = { ...SAME_ORIGIN, Cookie: [...pages.browser.cookies].map((one) => one.join('=')).join('; ') }
+      const answer = await pages.handle(`${pages.path}/preview`, { method: 'POST', body, headers })
+      const { mail } = await answer.json()
+      srcs.push(mail.src)
+    }
+    const shown = [0, 1, 2, 65].map(async (index) =>
+      (await pages.browser.get(srcs[index] ?? '')).html.includes(`B${index}`),
+    )
+    expect(await Promise.all(shown)).toEqual([false, false, true, true])
+  })
+})
+
+describe('the preview while typing', () => {
+  const ask = async (fields: Record<string, string>, as = pages.browser) => {
+    const { status, html } = await as.post(`${pages.path}/preview`, { trigger: 'event', ...fields })
+    return { status, shown: status === 200 ? JSON.parse(html) : null }
+  }
+  const WORDS = { 'trigger.event': 'results_ready', 'mail.subject': '{{ event.headline }}', 'mail.body': 'Hello' }
+
+  test('is for the latest who would have started it, or for whom was chosen', async () => {
+    await pages.event({ email: 'a@example.com', properties: { headline: 'First' } })
+    pages.clock.ms += 60_000
+    await pages.event({ email: 'b@example.com', properties: { headline: `Second <b>&${HOSTILE}` } })
+    const { shown } = await ask(WORDS)
+    expect(shown.mail.subject).toStartWith('<bdi>Second &lt;b>&amp;')
+    expect(shown.mail.from).toBe('<bdi>Demo &lt;hello@first.example></bdi>')
+    expect(await textOf(shown.places.sample, 'option')).toEqual([
+      'b@example.com, just now',
+      'a@example.com, 1 minute ago',
+    ])
+    const older = (await attributesOf(shown.places.sample, 'option', 'value'))[1] ?? ''
+    expect((await ask({ ...WORDS, sample: older })).shown.mail.subject).toBe('<bdi>First</bdi>')
+    expect(shown.places['go-live-says']).toContain('the person gets this mail once')
+  })
+
+  test('is for somebody made up where nobody has started it, and says so', async () => {
+    const { shown } = await ask({ ...WORDS, 'trigger.event': 'paid', 'mail.body': '{{ event.total }}' })
+    expect(shown.places['preview-said']).toContain('made-up values')
+    expect([shown.mail.subject, shown.mail.text]).toEqual([
+      '<bdi>Your 12 pictures are ready</bdi>',
+      expect.stringContaining('total'),
+    ])
+  })
+
+  test('of somebody made up warns of the missing domain, and not of a link that it made up', async () => {
+    const body = '[See it]({{ event.url }})'
+    const said = async () =>
+      (await ask({ ...WORDS, 'trigger.event': 'paid', 'mail.body': body })).shown.places['preview-said']
+    const linked = await said()
+    expect([pages.app.hosts.length > 0, linked.includes('notice')]).toEqual([true, false])
+    const { name, timezone, locale } = pages.app
+    const settings = { name, timezone, locale, homeUrl: null, hosts: [], snippet: { hosts: [], addsPeople: false } }
+    const by = { accountId: pages.begun.accountId, actor: 'test', at: pages.clock.now() }
+    await pages.store.updateApp({ ...by, appId: pages.app.id, settings })
+    expect(await textOf(await said(), '.notice')).toEqual([expect.stringContaining('This app has no own domains yet')])
+    expect(await said()).not.toContain('example.com')
+  })
+
+  test.each([
+    ['{{ event.headline }}', 'event.headline has neither a value nor a fallback'],
+    ['{{ event.headline', 'This cannot be filled in'],
+    ['', 'once it has a subject and a text'],
+    [`{{ ${HOSTILE} }}`, 'This cannot be filled in'],
+  ])('says why there is no mail of %p', async (subject, sentence) => {
+    await pages.event()
+    const { status, shown } = await ask({ ...WORDS, 'mail.subject': subject })
+    expect([status, shown.mail]).toEqual([200, null])
+    expect(shown.places['preview-said']).toContain(sentence)
+    expect(await attributesOf(shown.places['preview-said'], 'script, img', 'src')).toEqual([])
+  })
+
+  test('says which links it refuses', async () => {
+    const evil = 'https://evil.example/<script>'
+    await pages.event({ properties: { headline: 'H', url: evil } })
+    const { shown } = await ask({ ...WORDS, 'mail.body': '[See]({{ event.url }})' })
+    expect(await textOf(shown.places['preview-said'], '.notice')).toEqual([
+      expect.stringContaining(`no link to “${evil}”`),
+    ])
+    expect(shown.mail.text).not.toContain('evil')
+  })
+
+  test('takes whatever is typed', async () => {
+    const strange: Record<string, string>[] = [
+      {},
+      { trigger: 'page', 'trigger.page': '' },
+      { trigger: 'tag' },
+      { 'trigger.where[0].property': HOSTILE, 'trigger.where[0].is': 'x', 'trigger.event': 'results_ready' },
+      { 'onlyIf[0].rule': 'constructor', wait: 'minutes', 'wait.unit': 'constructor', 'wait.minutes': '1' },
+      { 'mail.fromEmail': HOSTILE, 'mail.subject': 'S', 'mail.body': 'B' },
+    ]
+    for (const fields of strange) expect((await ask(fields)).status).toBe(200)
+  })
+
+  test('is for editors of the account, and answers within 150 ms', async () => {
+    await pages.addMember('eve@example.com', 'viewer')
+    expect((await ask(WORDS, await pages.signedIn('eve@example.com'))).status).toBe(403)
+    await pages.addAccount('mallory@example.com', 'Other')
+    expect((await ask(WORDS, await pages.signedIn('mallory@example.com'))).status).toBe(404)
+    for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com`, properties: { headline: 'H' } })
+    const times: number[] = []
+    for (let i = 0; i < 9; i++) {
+      const startedAt = performance.now()
+      await ask({ ...WORDS, 'mail.body': `{{ event.headline }} ${'word '.repeat(i * 200)}` })
+      times.push(performance.now() - startedAt)
+    }
+    expect(times.toSorted((a, b) => a - b)[4]).toBeLessThan(150)
+  })
+})

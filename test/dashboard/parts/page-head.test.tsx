@@ -1,9 +1,0 @@
-/** @jsxImportSource preact */
-import { expect, test } from 'bun:test'
-import { render } from 'preact-render-to-string'
-import { PageHead } from '../../../src/dashboard/parts/page-head.tsx'
-
-test('a title turns nothing around and hides nothing', () => {
-  const html = render(<PageHead title={'invoice\u202egnp.exe'} state="Draft." />)
-  expect(html).toMatch(/<h1><bdi>invoice<span [^>]*>U\+202E<\/span>gnp\.exe<\/bdi><\/h1>/)
-})

@@ -1,0 +1,192 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { unsubscribeUrl } from '../../../src/people/unsubscribe.ts'
+import { CONTENT, type Sending, startSending } from '../../mail/sending.ts'
+import { textOf } from '../pages.ts'
+
+let sending: Sending
+beforeEach(async () => {
+  sending = await startSending({ again: { everyHours: 1 } })
+})
+afterEach(() => sending.close())
+
+const ONE_CLICK = { 'Content-Type': 'application/x-www-form-urlencoded' }
+
+async function linkOf(email: string): Promise<string> {
+  const contact = await sending.store().findContact(sending.app.id, email)
+  const { baseUrl, unsubscribeKey } = sending.parts()
+  return unsubscribeUrl(baseUrl, unsubscribeKey, contact?.id ?? 0)
+}
+
+const get = (url: string) => sending.send(new Request(url))
+const post = (url: string, init: RequestInit = {}) =>
+  sending.send(new Request(url, { method: 'POST', headers: ONE_CLICK, body: 'List-Unsubscribe=One-Click', ...init }))
+const statusOf = async (email: string) => (await sending.store().findContact(sending.app.id, email))?.status
+
+describe('the link in a mail', () => {
+  test('is in its headers and its foot, and is the person’s own', async () => {
+    await sending.sendEvent('ada@example.com')
+    await sending.sendDue()
+    const raw = sending.server.received[0]?.raw ?? ''
+    const url = await linkOf('ada@example.com')
+    const unfolded = raw.replaceAll(/\r\n[ \t]+/g, ' ')
+    expect(unfolded).toContain(`List-Unsubscribe: <${url}>\r\n`)
+    expect(unfolded).toContain('List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n')
+    expect(raw).toContain(`Unsubscribe: ${url}`)
+  })
+
+  test('changes nothing when it is opened', async () => {
+    await sending.sendEvent('ada@example.com')
+    const url = await linkOf('ada@example.com')
+    const answer = await get(url)
+    expect(answer.status).toBe(200)
+    const html = await answer.text()
+    expect(html).toContain(`<form method="post" action="${new URL(url).pathname}">`)
+    expect(html).not.toContain('ada@example.com')
+    for (let time = 0; time < 3; time++) await get(url)
+    expect((await sending.send(new Request(url, { method: 'HEAD' }))).status).toBeLessThan(500)
+    expect(await statusOf('ada@example.com')).toBe('subscribed')
+    await sending.sendDue()
+    expect(sending.server.received).toHaveLength(1)
+  })
+
+  test.each<[string, RequestInit]>([
+    ['as mail programs send it', {}],
+    ['by the button of the page', { headers: { ...ONE_CLICK, Origin: 'http://localhost:8080' }, body: '' }],
+    [
+      'from another site',
+      { headers: { ...ONE_CLICK, Origin: 'https://mail.example', 'Sec-Fetch-Site': 'cross-site' } },
+    ],
+    ['as a form with a file', { headers: {}, body: new FormData() }],
+    ['without a body', { headers: {}, body: null }],
+  ])('ends mail at once, %s, and may be repeated', async (_, init) => {
+    await sending.sendEvent('ada@example.com')
+    const url = await linkOf('ada@example.com')
+    for (let time = 0; time < 3; time++) {
+      const answer = await post(url, init)
+      expect(answer.status).toBe(200)
+      expect(await answer.text()).toContain('You are unsubscribed')
+    }
+    await sending.sendDue()
+    expect(sending.server.received).toEqual([])
+    expect(await sending.states()).toEqual({ 'skipped: unsubscribed': 1 })
+    expect(await statusOf('ada@example.com')).toBe('unsubscribed')
+    sending.clock.tick(2 * 3_600_000)
+    await sending.sendEvent('ada@example.com')
+    await sending.sendDue()
+    expect(sending.server.received).toEqual([])
+  })
+
+  test('is never limited', async () => {
+    await sending.sendEvent('ada@example.com')
+    const url = await linkOf('ada@example.com')
+    const answers = await Promise.all(Array.from({ length: 300 }, () => post(url)))
+    expect(answers.map(({ status }) => status)).toEqual(Array(300).fill(200))
+  })
+
+  test('that is not ours does nothing', async () => {
+    await sending.sendEvent('ada@example.com')
+    const url = await linkOf('ada@example.com')
+    for (const wrong of [`${url}x`, url.slice(0, -1), url.replace(/.{4}$/, 'AAAA')]) {
+      expect((await get(wrong)).status).toBe(404)
+      expect((await post(wrong)).status).toBe(404)
+    }
+    expect(await statusOf('ada@example.com')).toBe('subscribed')
+  })
+
+  test('of a test mail says that it is one, and does nothing', async () => {
+    await sending.sendEvent('ada@example.com')
+    for (const call of [get, post]) {
+      const answer = await call('http://localhost:8080/u/test')
+      expect([answer.status, await textOf(await answer.text(), 'h1')]).toEqual([200, ['This was a test mail']])
+    }
+    expect(await statusOf('ada@example.com')).toBe('subscribed')
+  })
+
+  test('of someone who was erased says that it is done', async () => {
+    await sending.sendEvent('ada@example.com')
+    const url = await linkOf('ada@example.com')
+    const { id: appId, accountId } = sending.app
+    const by = { accountId, actor: 'test', at: sending.clock.now() }
+    expect(await sending.store().eraseContact({ ...by, appId, email: 'ada@example.com' })).not.toHaveProperty('refusal')
+    expect((await post(url)).status).toBe(200)
+  })
+
+  test('is in no log', async () => {
+    await sending.sendEvent('ada@example.com')
+    const url = await linkOf('ada@example.com')
+    await post(url)
+    expect(sending.logged()).toContain('"method":"POST"')
+    expect(sending.logged()).not.toContain(url.slice(-20))
+  })
+})
+
+test('transactional mail has no such link, and still comes to those who unsubscribed', async () => {
+  const own = await startSending({ mail: { ...CONTENT.mail, category: 'transactional' } })
+  await own.sendEvent('ada@example.com')
+  const contact = await own.store().findContact(own.app.id, 'ada@example.com')
+  await own.store().unsubscribe({ contactId: contact?.id ?? 0, at: own.clock.now() })
+  await own.sendDue()
+  expect(own.server.received).toHaveLength(1)
+  expect(own.server.received[0]?.raw).not.toContain('nsubscribe')
+  await own.close()
+})
+
+test('a mail that was handed over a moment before comes before the 200, and not after it', async () => {
+  const [handed, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<'accept'>()]
+  const dot = () => {
+    handed.resolve()
+    return taken.promise
+  }
+  const own = await startSending({}, { dot })
+  await own.sendEvent('ada@example.com')
+  const running = own.sendDue()
+  await handed.promise
+  const contact = await own.store().findContact(own.app.id, 'ada@example.com')
+  const { baseUrl, unsubscribeKey } = own.parts()
+  const url = unsubscribeUrl(baseUrl, unsubscribeKey, contact?.id ?? 0)
+  let isAnswered = false
+  const answering = own.send(new Request(url, { method: 'POST' })).then(({ status }) => {
+    isAnswered = true
+    return status
+  })
+  await Bun.sleep(100)
+  expect([isAnswered, own.server.received.length]).toEqual([false, 0])
+  taken.resolve('accept')
+  expect(await answering).toBe(200)
+  expect(own.server.received).toHaveLength(1)
+  await running
+  await own.close()
+})
+
+/** However busy the machine is. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await Bun.sleep(2)
+}
+
+test('while hundreds are being sent, nobody gets a mail after the 200', async () => {
+  const slow = await startSending()
+  await slow.setSettings({ perSecond: 10_000 })
+  await slow.sendEvents(300)
+  const running = slow.sendDue()
+  const after: { email: string; at: number }[] = []
+  // from the end of the queue to its beginning, so that both meet in the middle
+  const leave = async (index: number): Promise<void> => {
+    const email = `p${index}@example.com`
+    await until(() => slow.server.received.length >= 30)
+    await Bun.sleep((300 - index) * 3)
+    const contact = await slow.store().findContact(slow.app.id, email)
+    const { baseUrl, unsubscribeKey } = slow.parts()
+    const url = unsubscribeUrl(baseUrl, unsubscribeKey, contact?.id ?? 0)
+    const answer = await slow.send(new Request(url, { method: 'POST' }))
+    expect(answer.status).toBe(200)
+    after.push({ email, at: performance.now() })
+  }
+  await Promise.all([running, ...Array.from({ length: 300 }, (_, index) => leave(index))])
+  const times = new Map(slow.server.received.map(({ to, at }) => [to[0], at]))
+  const late = after.filter(({ email, at }) => (times.get(email) ?? 0) > at)
+  expect(late).toEqual([])
+  // both happened: some were faster than their mail, and some were not
+  expect(times.size).toBeGreaterThan(20)
+  expect(times.size).toBeLessThan(280)
+  await slow.close()
+}, 60_000)

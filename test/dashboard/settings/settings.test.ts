@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
+import { type AccountPages, openAccount } from '../browser.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+let pages: AccountPages
+beforeEach(async () => {
+  pages = await openAccount()
+})
+afterEach(() => pages.close())
+
+const FIELDS = {
+  app: 'Renamed',
+  home: 'https://www.example.com/',
+  domains: 'app.example.com\r\nwww.example.com',
+  timezone: 'America/New_York',
+  locale: 'de-CH',
+  snippetHosts: 'app.example.com',
+  addsPeople: 'on',
+}
+const save = async (more: Record<string, string> = {}, who?: string) =>
+  (await pages.signedIn(who)).post(pages.at('settings'), { ...FIELDS, ...more })
+const apps = () => pages.store.listApps(pages.begun.accountId)
+
+test('what is set is shown, saved, and holds from the next request on', async () => {
+  const browser = await pages.signedIn()
+  const { html } = await browser.get(pages.at('settings'))
+  expect(await attributesOf(html, 'main input', 'value')).toEqual(['Engine', 'https://app.example.com', null])
+  expect(await textOf(html, 'textarea')).toEqual(['app.example.com', ''])
+  expect(await attributesOf(html, '[role=switch]', 'checked')).toEqual([null])
+  await pages.access.findSite(pages.begun.siteId)
+
+  const { status, location } = await browser.post(pages.at('settings'), FIELDS)
+  expect([status, location]).toEqual([303, pages.at('settings')])
+  const hosts = ['app.example.com', 'www.example.com']
+  expect(await apps()).toMatchObject([{ name: 'Renamed', homeUrl: 'https://www.example.com/', hosts, locale: 'de-CH' }])
+  const site = await pages.access.findSite(pages.begun.siteId)
+  expect([site?.app.hosts, site?.settings]).toEqual([hosts, { hosts: ['app.example.com'], addsPeople: true }])
+  const again = (await browser.get(pages.at('settings'))).html
+  expect((await textOf(again, '[role=status]'))[0]).toStartWith('Done: The settings were saved.')
+  expect(await textOf(again, 'textarea')).toEqual([hosts.join('\n'), 'app.example.com'])
+  expect(await attributesOf(again, '[role=switch]', 'checked')).toEqual([''])
+  expect(await attributesOf(again, '#locale option[selected]', 'value')).toEqual(['de-CH'])
+})
+
+test('what is wrong is said beside the field, and nothing is saved or lost', async () => {
+  const before = await apps()
+  const { status, html } = await save({ domains: `app.example.com\n${HOSTILE}`, app: HOSTILE })
+  expect(status).toBe(400)
+  expect(await textOf(html, '#domains-fault')).toEqual([expect.stringContaining('Line 2 is no domain.')])
+  expect(await textOf(html, 'textarea')).toEqual([`app.example.com\n${HOSTILE}`, 'app.example.com'])
+  expect(await attributesOf(html, '#app', 'value')).toEqual([HOSTILE])
+  await expectHarmless(html)
+  expect(await apps()).toEqual(before)
+})
+
+test('a full disk keeps what was typed', async () => {
+  const failing = spyOn(pages.store, 'updateApp').mockResolvedValue({ refusal: 'unavailable' })
+  const { status, html } = await save()
+  failing.mockRestore()
+  expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([503, expect.stringContaining('cannot save')])
+  expect(await attributesOf(html, '#app', 'value')).toEqual(['Renamed'])
+})
+
+test.each(['editor', 'viewer'] as const)('%s sees them and changes nothing', async (role) => {
+  await pages.addMember('eve@example.com', role)
+  const { html } = await (await pages.signedIn('eve@example.com')).get(pages.at('settings'))
+  expect(await textOf(html, 'main button[type=submit]')).toEqual([])
+  expect(await attributesOf(html, '#app', 'readonly')).toEqual([''])
+  expect((await save({}, 'eve@example.com')).status).toBe(403)
+  expect(await apps()).toMatchObject([{ name: 'Engine' }])
+})
+
+test("another account's app does not exist", async () => {
+  await pages.addAccount('eve@example.com', 'Other')
+  expect((await save({}, 'eve@example.com')).status).toBe(404)
+  expect(await apps()).toMatchObject([{ name: 'Engine' }])
+})
+
+test('its pages tell times by its timezone', async () => {
+  const browser = await pages.signedIn()
+  const { html } = await browser.get(pages.at('settings'))
+  expect(await attributesOf(html, 'option[selected]', 'value')).toEqual(['UTC', 'en-US'])
+  await browser.post(pages.at('activation/test'))
+  await browser.post(pages.at('settings'), FIELDS)
+  const events = (await browser.get(pages.at('events'))).html
+  expect(events).toContain('Times in America/New York.')
+  expect(await textOf(events, '.feed time')).toEqual(['3 May 08:00:00'])
+  expect((await textOf(events, '.chart .axis'))[0]).toEndWith('3 May, 08:00')
+  const days = (await browser.get(pages.at('events?range=days'))).html
+  expect((await textOf(days, '.chart figcaption'))[0]).toStartWith('All events by the day (UTC)')
+  const wrong = await browser.post(pages.at('settings'), { ...FIELDS, timezone: HOSTILE })
+  expect([wrong.status, (await textOf(wrong.html, '#timezone-fault'))[0]]).toEqual([
+    400,
+    'Error: Choose a timezone by its name, such as Europe/Zurich, or UTC.',
+  ])
+  await expectHarmless(wrong.html)
+})

@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'bun:test'
+import { render } from 'preact-render-to-string'
+import { AreaChart, formatCount, Sparkline } from '../../../src/dashboard/ui/chart.tsx'
+import { textOf } from '../pages.ts'
+
+const pathsOf = (html: string): string[] => Array.from(html.matchAll(/ d="([^"]*)"/g), ([, path = '']) => path)
+
+describe('a sparkline', () => {
+  test.each([
+    ['rises from the foot to the top', [0, 10], ['M0.0,22.0L96.0,2.0']],
+    ['stays at the foot where nothing happened', [0, 0], ['M0.0,22.0L96.0,22.0']],
+    ['is level where there is one value', [7], ['M0,2.0H96']],
+    ['is empty without any', [], []],
+  ])('%s', (_, values, paths) => {
+    expect(pathsOf(render(<Sparkline label="events" values={values} />))).toEqual(paths)
+  })
+
+  test('says what it shows', () => {
+    expect(render(<Sparkline label="9 events" values={[9]} />)).toContain('role="img" aria-label="9 events"')
+  })
+})
+
+test('a chart has its numbers as a table', async () => {
+  const points = [
+    { label: '10:00', value: 12_000 },
+    { label: '11:00', value: 3 },
+  ]
+  const html = render(<AreaChart label="Events" points={points} />)
+  expect([await textOf(html, 'th'), await textOf(html, 'td')]).toEqual([
+    ['10:00', '11:00'],
+    ['12,000', '3'],
+  ])
+  expect(await textOf(html, 'figcaption span')).toEqual(['Events', 'Most: 12,000'])
+  expect(await textOf(html, '.axis span')).toEqual(['10:00', '11:00'])
+})
+
+test.each([
+  [0, '0'],
+  [9_999, '9999'],
+  [10_000, '10,000'],
+  [1_234_567, '1,234,567'],
+])('%d is written %s', (count, text) => {
+  expect(formatCount(count)).toBe(text)
+})

@@ -1,0 +1,19 @@
+import { expect, test } from 'bun:test'
+import { render } from 'preact-render-to-string'
+import { SentText } from '../../../src/dashboard/ui/text.tsx'
+
+const hidden = (names: string) => `<span class="hidden-text" title="A character that cannot be seen">${names}</span>`
+
+test.each([
+  ['plain', 'Ada <b>', '<bdi>Ada &lt;b></bdi>'],
+  ['with what would not be seen', 'a\u202Eb', `<bdi>a${hidden('U+202E')}b</bdi>`],
+  ['with a run of it', '\u200B'.repeat(5), `<bdi>${hidden('U+200B U+200B U+200B and 2 more')}</bdi>`],
+  ['empty', '', '<bdi></bdi>'],
+])('text that is %s', (_, text, html) => {
+  expect(render(<SentText>{text}</SentText>)).toBe(html)
+})
+
+test('is cut where it is too long', () => {
+  expect(render(<SentText most={3}>abcdef</SentText>)).toBe('<bdi>abc…</bdi>')
+  expect(render(<SentText most={6}>abcdef</SentText>)).toBe('<bdi>abcdef</bdi>')
+})

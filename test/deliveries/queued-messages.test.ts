@@ -1,0 +1,243 @@
+/** What an event or a change of a person would queue, held against what it does queue. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { listUnstarted } from '../../src/deliveries/message-explanations.ts'
+import {
+  listQueued,
+  listQueuedByContact,
+  listWouldQueue,
+  listWouldQueueByContact,
+  type QueuedMessage,
+} from '../../src/deliveries/queued-messages.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import { contactWrite } from '../store/samples.ts'
+import { createTestServer, HOUR, NOW, type TestServer } from '../helper.ts'
+import { ADA, createMessaging, messageOf, MINUTE, type Messaging } from '../messaging.ts'
+
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  server = await createTestServer()
+  messaging = await createMessaging(server)
+})
+afterEach(() => server.close())
+
+type Event = { event: string; properties: string | null; occurredAt: number | null }
+const READY: Event = { event: 'results_ready', properties: '{"plan":"pro","id":1}', occurredAt: null }
+
+/** `unstarted`: of which messages nothing would be queued, and why, once it was found to be so. */
+type Compared = { tried: QueuedMessage[]; sent: QueuedMessage[]; unstarted: string[] }
+
+async function tryAndSend(changes: Partial<Event> = {}): Promise<Compared> {
+  const { store, app } = messaging
+  const input = { ...READY, ...changes }
+  const contact = await store().findContact(app.id, ADA)
+  const wanted = { contactId: contact?.id ?? null, input, at: server.clock.now() }
+  const tried = await listWouldQueue(store(), app, wanted)
+  const recorded = await store().recordEvent({
+    ...input,
+    name: input.event,
+    accountId: app.accountId,
+    appId: app.id,
+    email: ADA,
+    shownEmail: null,
+    newPeoplePerMonth: null,
+    createContact: true,
+    firstName: null,
+    lastName: null,
+    type: 'event',
+    path: null,
+    via: 'api',
+    at: server.clock.now(),
+    buckets: [],
+    idempotency: null,
+  })
+  if ('refusal' in recorded) throw new Error(recorded.refusal)
+  const { contactId, eventId } = recorded
+  const [person, event] = [await store().byId(contactId), await store().findEvent(app.id, eventId)]
+  if (!person || !event) throw new Error('nothing was recorded')
+  expect(tried.unstarted).toEqual(await listUnstarted(store(), person, event))
+  const unstarted = tried.unstarted.map(({ message, why }) => `${message.name}: ${why}`)
+  return { tried: tried.queued, sent: await listQueued(store(), app, recorded), unstarted }
+}
+
+/** Names and times of what would be queued, once it was found to be what is queued. */
+const queued = async (changes: Partial<Event> = {}) => compare(await tryAndSend(changes))
+
+function compare({ tried, sent }: Pick<Compared, 'tried' | 'sent'>): [string, number][] {
+  const told = (found: QueuedMessage[]): [string, number][] =>
+    found.map(({ message, dueAt }): [string, number] => [message.name, dueAt - NOW]).sort()
+  expect(told(tried)).toEqual(told(sent))
+  const stateOf = ({ message, state }: QueuedMessage): string => `${message.name} ${state}`
+  expect(tried.map(stateOf).sort()).toEqual(sent.map(stateOf).sort())
+  expect(tried.every(({ deliveryId }) => deliveryId === null)).toBe(true)
+  expect(sent.every(({ deliveryId }) => deliveryId !== null)).toBe(true)
+  return told(tried)
+}
+
+const put = (changes: Partial<MessageContent & { name: string; status: string }> = {}) =>
+  messaging.put(messageOf(changes))
+
+describe('what is queued', () => {
+  test('live messages on this event, with when they are due', async () => {
+    await put({ name: 'At once' })
+    await put({ name: 'Later', wait: { minutes: 10 } })
+    await put({ name: 'Other', trigger: { event: 'other' } })
+    await put({ name: 'Paused', status: 'paused' })
+    expect(await queued()).toEqual([
+      ['At once', 0],
+      ['Later', 10 * MINUTE],
+    ])
+  })
+  test('at a time of day, in the timezone of the app', async () => {
+    await put({ name: 'Morning', wait: { until: '09:00' } })
+    await messaging.set({ timezone: 'Asia/Tokyo' })
+    expect(await queued()).toEqual([['Morning', 12 * HOUR]])
+  })
+  test('where the properties are as asked', async () => {
+    const where = (to: string) => [{ property: 'plan', is: 'equal' as const, to }]
+    await put({ name: 'Pro', trigger: { event: 'results_ready', where: where('pro') } })
+    await put({ name: 'Free', trigger: { event: 'results_ready', where: where('free') } })
+    expect(await queued()).toEqual([['Pro', 0]])
+    expect(await queued({ properties: null })).toEqual([])
+  })
+  test('to whoever is new also what starts with a person', async () => {
+    await put({ name: 'Welcome', trigger: { contact: 'created' } })
+    expect(await queued({ event: 'other', occurredAt: NOW - HOUR })).toEqual([['Welcome', 0]])
+    expect(await queued({ event: 'other' })).toEqual([])
+  })
+  test('once, also while it waits, and again after it was skipped', async () => {
+    const { id } = await put({ name: 'Once', onlyIf: [{ rule: 'tag', has: 'beta' }] })
+    expect(await queued()).toEqual([['Once', 0]])
+    expect(await queued()).toEqual([])
+    await messaging.decide()
+    expect(await queued()).toEqual([['Once', 0]])
+    await messaging.put(messageOf({ name: 'Once' }), id)
+    await messaging.decide()
+    expect(await queued()).toEqual([['Once', 0]])
+    await messaging.decide()
+    expect(await queued()).toEqual([])
+  })
+  test('once for each value of a property', async () => {
+    await put({ name: 'Each', again: { once: 'property', property: 'id' } })
+    expect(await queued()).toEqual([['Each', 0]])
+    expect(await queued()).toEqual([])
+    expect(await queued({ properties: '{"id":2}' })).toEqual([['Each', 0]])
+  })
+  test('at most every so many hours', async () => {
+    await put({ name: 'Daily', again: { everyHours: 24 } })
+    expect(await queued()).toEqual([['Daily', 0]])
+    await messaging.decide()
+    server.clock.tick(23 * HOUR)
+    expect(await queued()).toEqual([])
+    server.clock.tick(HOUR)
+    expect(await queued()).toEqual([['Daily', 24 * HOUR]])
+  })
+  test('of what happened long ago, nothing after 72 hours, and the rest at once', async () => {
+    await put({ name: 'Late', wait: { minutes: 10 } })
+    expect(await queued({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual([])
+    expect(await queued({ occurredAt: NOW - 72 * HOUR })).toEqual([['Late', 0]])
+  })
+})
+
+describe('events that share an email', () => {
+  const again = { once: 'property' as const, property: ['id', 'url'], collect: { minutes: 30 } }
+  const result = (id: number) => tryAndSend({ properties: JSON.stringify({ id }) })
+
+  test('join while it waits, so many minutes long, and of the same version', async () => {
+    const { id } = await put({ name: 'Results', again, wait: { minutes: 60 } })
+    expect(compare(await result(1))).toEqual([['Results', HOUR]])
+    server.clock.tick(30 * MINUTE)
+    const second = await result(2)
+    expect(second.tried.map(({ state, dueAt }) => [state, dueAt])).toEqual([['joined', NOW + HOUR]])
+    expect(compare(second)).toEqual([['Results', HOUR]])
+    server.clock.tick(1)
+    expect(compare(await result(3))).toEqual([['Results', 90 * MINUTE + 1]])
+    await messaging.put(messageOf({ name: 'Results', again, wait: { minutes: 1 } }), id)
+    expect(compare(await result(4))).toEqual([['Results', 31 * MINUTE + 1]])
+    const same = await result(2)
+    expect([compare(same), same.unstarted]).toEqual([
+      [],
+      ['Results: This message is sent once for each id or url. An email was waiting already.'],
+    ])
+  })
+  test('once a person: all join, also the same one', async () => {
+    await put({ name: 'Results', again: { once: 'person', collect: { minutes: 30 } }, wait: { minutes: 60 } })
+    for (const state of ['waiting', 'joined', 'joined']) {
+      const found = await result(1)
+      expect(compare(found)).toEqual([['Results', HOUR]])
+      expect(found.tried.map((one) => one.state)).toEqual([state as 'waiting'])
+    }
+  })
+})
+
+describe('an event that starts nothing', () => {
+  const unstarted = async (changes: Partial<Event> = {}) => (await tryAndSend(changes)).unstarted
+
+  test('says which messages it fits, and why', async () => {
+    await put({ name: 'Once' })
+    await put({ name: 'Each', again: { once: 'property', property: 'id' } })
+    await put({ name: 'Daily', again: { everyHours: 24 } })
+    await put({ name: 'Other', trigger: { event: 'other' } })
+    await put({ name: 'Paused', status: 'paused' })
+    expect(await unstarted()).toEqual([])
+    expect(await unstarted()).toEqual([
+      'Once: This message is sent once to a person. An email was waiting already.',
+      'Each: This message is sent once for each id. An email was waiting already.',
+      'Daily: This message is sent at most every 24 hours. An email was waiting already.',
+    ])
+    await messaging.decide()
+    expect(await unstarted({ properties: '{"id":2}' })).toEqual([
+      'Once: This message is sent once to a person. An email went out on 15 May 2026, 12:00 UTC.',
+      'Daily: This message is sent at most every 24 hours. An email went out on 15 May 2026, 12:00 UTC.',
+    ])
+    expect(await unstarted({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual(
+      ['Once', 'Each', 'Daily'].map((name) => `${name}: It arrived more than 72 hours after it happened.`),
+    )
+    expect(await unstarted({ event: 'nothing' })).toEqual([])
+  })
+})
+
+describe('what a change of a person queues', () => {
+  /** Adds them, or changes them where they are known. */
+  async function tagged(tags: string[], removeTags: string[] = []): Promise<[string, number][]> {
+    const { store, app } = messaging
+    const [before, at] = [await store().findContact(app.id, ADA), server.clock.now()]
+    const addedTags = tags.filter((tag) => !before?.tags?.includes(tag))
+    const tried = await listWouldQueueByContact(store(), app, { contactId: before?.id ?? null, addedTags, at })
+    const write = { accountId: app.accountId, appId: app.id, email: ADA, tags, removeTags, at }
+    const saved = await store()[before ? 'updateContact' : 'addContact'](contactWrite(write))
+    if ('refusal' in saved) throw new Error(saved.refusal)
+    return compare({ tried, sent: await listQueuedByContact(store(), app, { saved, tagsBefore: before?.tags ?? [] }) })
+  }
+  beforeEach(async () => {
+    await put({ name: 'Welcome', trigger: { contact: 'created' } })
+    await put({ name: 'Beta', trigger: { tag: 'beta' }, wait: { minutes: 10 } })
+    await put({ name: 'Pro', trigger: { tag: 'pro' }, again: { everyHours: 24 } })
+    await put({ name: 'Paused', trigger: { tag: 'beta' }, status: 'paused' })
+    await put({ name: 'Event' })
+  })
+
+  test('to whoever is new, what starts with a person and with their tags', async () => {
+    expect(await tagged(['beta', 'other'])).toEqual([
+      ['Beta', 10 * MINUTE],
+      ['Welcome', 0],
+    ])
+  })
+  test('to whoever is known, what starts with the tags that they did not have', async () => {
+    expect(await tagged([])).toEqual([['Welcome', 0]])
+    server.clock.tick(MINUTE)
+    expect(await tagged(['beta'])).toEqual([['Beta', 11 * MINUTE]])
+    expect(await tagged(['beta', 'pro'])).toEqual([['Pro', MINUTE]])
+    expect(await tagged(['beta', 'pro'])).toEqual([])
+    expect(await tagged([], ['beta'])).toEqual([])
+  })
+  test('once, and again as often as the message says', async () => {
+    await tagged(['beta', 'pro'])
+    await messaging.decide()
+    for (const hours of [1, 24]) {
+      await tagged([], ['beta', 'pro'])
+      server.clock.tick(hours * HOUR)
+      expect((await tagged(['beta', 'pro'])).map(([name]) => name)).toEqual(hours === 24 ? ['Pro'] : [])
+    }
+  })
+})

@@ -1,0 +1,53 @@
+/** Why a mail stopped, in words, where nothing more is known than the code (messages.md, Sending). */
+import { describe, expect, test } from 'bun:test'
+import { ERROR_CODES } from '../../node_modules/nodemailer/dist/esm/errors.js'
+import { REASON_WORDS } from '../../src/deliveries/reason-words.ts'
+import { STOP_REASONS, SUPPRESSION_REASONS } from '../../src/store/message-types.ts'
+import { say } from './explaining.ts'
+
+describe('a reason has a sentence of its own', () => {
+  const judged = [
+    'never_reported',
+    'no_page',
+    'message_paused',
+    'again',
+    'gave_up',
+    'window',
+    'unsure',
+    'perDay',
+    'perWeek',
+    'gone',
+  ]
+  const writing = ['missing_value', 'broken_template', 'empty_mail', 'template_slow', 'template_too_slow']
+  const sending = [
+    ...writing,
+    'no_sender',
+    'sender_not_listed',
+    'sender_unverified',
+    'smtp_url',
+    'dkim_key',
+    'error',
+    'not_saved',
+  ]
+  const server = [
+    'server_paused',
+    'sender_paused',
+    'stopped',
+    'unknown',
+    'erefused',
+    'euntrusted',
+    'eplain',
+    'eprivate',
+    'eshared',
+  ]
+  /** Of other ways to send, of files and of logins that we do not use. */
+  const foreign = ['EOTP', 'EOAUTH2', 'EMAXLIMIT', 'EMAXRECIPIENTS', 'ESENDMAIL', 'ESES', 'ECONFIG', 'EPROXY']
+  const unused = [...foreign, 'EFILEACCESS', 'EURLACCESS', 'EFETCH']
+  const network = Object.keys(ERROR_CODES)
+    .filter((code) => !unused.includes(code))
+    .map((code) => code.toLowerCase())
+  const codes = [...Object.values(STOP_REASONS), ...SUPPRESSION_REASONS, ...judged, ...sending, ...server, ...network]
+
+  test.each(codes)('%s', (code) => expect(say({ reason: code })).toMatch(/^[A-Z][^()]+\.$/))
+  test('and there are no others', () => expect(Object.keys(REASON_WORDS).sort()).toEqual([...new Set(codes)].sort()))
+})

@@ -1,0 +1,114 @@
+/** What each rule found, in words (messages.md, One evaluator). */
+import { describe, expect, test } from 'bun:test'
+import { explainDelivery } from '../../src/deliveries/explanations.ts'
+import { VERDICT_WORDS } from '../../src/deliveries/verdict-words.ts'
+import { STOP_REASONS, type Verdict } from '../../src/store/message-types.ts'
+import { HOUR, NOW } from '../helper.ts'
+import { MINUTE } from '../messaging.ts'
+import { ADA, CONTENT, deliveryOf, explain, fail, pass, sayRule, WHEN } from './explaining.ts'
+
+describe('a rule is said', () => {
+  test.each<[Verdict, string]>([
+    [pass('wish', null, null), 'Ada may be written to.'],
+    [fail('wish', null, 'unsubscribed'), 'Ada had unsubscribed.'],
+    [fail('message', null, 'paused'), 'The message was paused.'],
+    [pass('message', null, 'live'), 'The message was live.'],
+    [
+      fail('away', 'sending', '/results/1'),
+      'Ada was on /results/1 when the mail was due, so this mail was not needed.',
+    ],
+    [fail('away', 'trigger', '/wait'), 'Ada was on /wait at the time of the event, so this mail was not needed.'],
+    [pass('away', 'sending', NOW - 5 * MINUTE), 'Ada had left 15 minutes before.'],
+    [pass('away', 'trigger', NOW - 5 * MINUTE), 'Ada had left 5 minutes before.'],
+    [
+      { ...pass('away', 'sending', NOW - 20 * MINUTE), isSilent: true },
+      'No report of Ada for 30 minutes: they had left.',
+    ],
+    [pass('away', 'sending', null), 'No report of Ada for two days: they had left.'],
+    [
+      { ...pass('away', 'sending', null), isEstimated: true },
+      'Ada had opened no page of yours for a while: they had left.',
+    ],
+    [
+      fail('away', 'sending', NOW + 7 * MINUTE),
+      'Ada had left 3 minutes before, and this message goes only to who has been gone for 5 minutes.',
+    ],
+    [
+      { ...pass('away', 'sending', null), isUnknown: true },
+      'Your pages had not reported Ada yet, and this message is sent to such people too.',
+    ],
+    [
+      { ...fail('away', 'sending', null), isUnknown: true },
+      'Your pages had not reported Ada yet, and this message is not sent to such people.',
+    ],
+    [
+      fail('notSeen', '/r/1', NOW + 2 * MINUTE),
+      'Ada was on /r/1 2 minutes after the event, so this mail was not needed.',
+    ],
+    [fail('notSeen', '/r/1', NOW), 'Ada had /r/1 open at the time of the event, so this mail was not needed.'],
+    [pass('notSeen', '/r/1', null), 'Ada had not opened /r/1.'],
+    [fail('seen', '/r/1', null), 'Ada had not opened /r/1, and this message asks for that.'],
+    [pass('seen', '/r/1', NOW + 3 * HOUR), 'Ada was on /r/1 3 hours after the event.'],
+    [
+      { ...pass('notSeen', null, null), isUnknown: true },
+      'The event named no page of yours, so nobody knows whether Ada opened it. This message is sent then too.',
+    ],
+    [fail('notDone', 'checkout.paid', NOW), `checkout.paid came for Ada on ${WHEN}, so this mail was not needed.`],
+    [pass('notDone', 'checkout.paid', null), 'checkout.paid had not come for Ada in the 7 days before.'],
+    [fail('done', 'opened', null), 'opened had not come for Ada since the event, and this message asks for it.'],
+    [fail('tag', 'beta', false), 'Ada did not have the tag beta, and this message goes only to people with it.'],
+    [fail('tag', 'beta', true), 'Ada had the tag beta, and this message goes only to people without it.'],
+    [pass('tag', 'beta', false), 'Ada did not have the tag beta.'],
+    [fail('field', 'plan', 'free'), 'Ada had free in the field plan, and this message asks for pro.'],
+    [fail('field', 'plan', null), 'Ada had nothing in the field plan, and this message asks for pro.'],
+    [
+      fail('status', 'subscribed', 'bounced'),
+      'Ada was bounced, and this message goes only to people who are subscribed.',
+    ],
+    [pass('again', '24', null), 'Ada had not got this message before.'],
+    [fail('again', '24', NOW), `Ada last got this message on ${WHEN}, and it is sent at most every 24 hours.`],
+    [pass('window', '09:00-17:00', NOW), 'It was within the hours in which this app sends (09:00-17:00).'],
+    [
+      fail('window', '09:00-17:00', NOW),
+      `It was outside the hours in which this app sends (09:00-17:00). They begin again on ${WHEN}.`,
+    ],
+    [fail('perDay', '1', 1), 'Ada had received 1 lifecycle email within a day, and this app sends at most 1.'],
+    [pass('perWeek', '5', 2), 'Ada had received 2 lifecycle emails within a week, and may get 5.'],
+    [fail('giveUp', null, NOW), `It was to be sent until ${WHEN} at the latest, and could not be.`],
+    [fail('template', 'event.headline', 'missing'), 'event.headline had neither a value nor a fallback.'],
+    [fail('template', 'subject', 'missing'), 'The subject would have been empty.'],
+    [
+      fail('template', 'what it makes is too long for a mail', 'broken'),
+      'The mail could not be written: what it makes is too long for a mail.',
+    ],
+    [
+      pass('link', 'https://evil.example/', false),
+      'The mail does not link to https://evil.example/, because it is not on a domain of this app.',
+    ],
+  ])('%j', (verdict, sentence) => expect(sayRule(verdict)).toBe(sentence))
+
+  test.each<[quietMinutes: number | undefined, agoMs: number, span: string]>([
+    [1, 20_000, '1 minute'],
+    [1, 2 * MINUTE + 20_000, '2 minutes'],
+    [undefined, 20_000, '30 minutes'],
+  ])('with a silence of at least what counts: %p minutes, after a report %d ms before', (quietMinutes, ago, span) => {
+    const content = { ...CONTENT, onlyIf: [{ rule: 'away' as const, at: 'trigger' as const, quietMinutes }] }
+    const delivery = deliveryOf({}, [{ ...pass('away', 'trigger', NOW - ago), isSilent: true }])
+    expect(explainDelivery({ delivery, person: ADA, content, zone: 'UTC' }).rules[0]?.sentence).toBe(
+      `No report of Ada for ${span}: they had left.`,
+    )
+  })
+
+  test('by the one of several that it is', () => {
+    const both = explain(deliveryOf({}, [fail('field', 'plan', 'free'), fail('field', 'plan', 'free')]))
+    expect(both.rules.map(({ sentence }) => sentence)).toEqual([
+      'Ada had free in the field plan, and this message asks for pro.',
+      'Ada had free in the field plan, and this message asks for anything but "free trial".',
+    ])
+  })
+
+  test('whatever it is', () => {
+    const judged = ['wish', 'message', 'again', 'window', 'perDay', 'perWeek', 'giveUp', 'template', 'link']
+    expect(Object.keys(VERDICT_WORDS).sort()).toEqual([...Object.keys(STOP_REASONS), ...judged].sort())
+  })
+})

@@ -1,0 +1,315 @@
+/** Idempotency-Key (api.md, Fields). */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { expiryNow } from '../../src/core/parts.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type Answer, BATCH, CONTACTS, createTestServer, DAY, EVENTS, type TestServer } from '../helper.ts'
+import { expectRefusal, no, wrongField } from '../api/expected.ts'
+
+/** Holds writes back until it is released. */
+let held: Promise<void> | null = null
+const slow = (store: Store): Store => ({
+  ...store,
+  recordEvent: async (write) => {
+    await held
+    return store.recordEvent(write)
+  },
+})
+let server: TestServer
+beforeAll(async () => {
+  server = await createTestServer({ wrapStore: slow })
+})
+afterAll(() => server.close())
+
+let keys = 0
+const newKey = (): string => `key ${(keys += 1)}`
+type Sent = { once: string; more?: object; key?: string }
+
+const post = ({ once, more, key }: Sent): Promise<Answer> =>
+  server.call('POST', EVENTS, {
+    body: {
+      app: server.first.appId,
+      email: `${once.replace(' ', '')}@example.com`,
+      event: 'e',
+      createContact: true,
+      ...more,
+    },
+    headers: { 'Idempotency-Key': once },
+    key,
+  })
+const contact = (method: string, { once, more, key }: Sent): Promise<Answer> =>
+  server.call(method, CONTACTS, {
+    body: { newsletter: server.first.appId, email: 'ada@example.com', ...more },
+    headers: { 'Idempotency-Key': once },
+    key,
+  })
+const event = (name: string) => ({
+  app: server.first.appId,
+  email: 'ada@example.com',
+  event: name,
+  createContact: true,
+})
+const batch = (once: string, events: object[]) =>
+  server.call('POST', BATCH, { body: { events }, headers: { 'Idempotency-Key': once } })
+const replayed = ({ headers }: Answer) => headers.get('idempotency-replayed')
+const remaining = ({ headers }: Answer) => Number(headers.get('ratelimit-remaining'))
+const eventNames = async (email: string) => {
+  const { body } = await server.call('GET', `${EVENTS}?app=${server.first.appId}&email=${email}`)
+  return body.data?.map((item) => item.event)
+}
+
+describe('a replay', () => {
+  test('answers as the first time, writes nothing and uses up no limit', async () => {
+    const once = newKey()
+    const first = await post({ once, more: { extra: 1 } })
+    const again = await post({ once, more: { extra: 1 } })
+    expect([again.status, again.body]).toEqual([first.status, first.body])
+    expect(first.body).toMatchObject({ created: true, warnings: [{ field: 'extra' }] })
+    expect([replayed(first), replayed(again)]).toEqual([null, 'true'])
+    expect(remaining(again)).toBe(remaining(first))
+    expect(await eventNames(`${once.replace(' ', '')}@example.com`)).toEqual(['e'])
+  })
+
+  test.each(['POST', 'PATCH'])('of %s /contacts shows the person as they were', async (method) => {
+    await contact('POST', { once: newKey() })
+    const once = newKey()
+    const first = await contact(method, { once, more: { firstName: 'Ada' } })
+    await contact('PATCH', { once: newKey(), more: { firstName: 'Other' } })
+    const again = await contact(method, { once, more: { firstName: 'Ada' } })
+    expect([again.status, again.text, replayed(again)]).toEqual([first.status, first.text, 'true'])
+  })
+
+  const raw = (once: string, body: string, path = EVENTS) =>
+    server.call('POST', path, { body, headers: { 'Idempotency-Key': once, 'Content-Type': 'application/json' } })
+  const spell = (email: string, properties: string) =>
+    `{"app":"${server.first.appId}","email":"${email}","event":"e","createContact":true,"properties":${properties}}`
+
+  test.each([
+    ['another order of keys', '{"a":1,"b":{"c":[1,2],"d":null}}', '{"b":{"d":null,"c":[1,2]},"a":1}'],
+    ['whitespace', '{"a":1}', '\n{ "a" :\t1 }\r\n'],
+    ['another spelling of a number', '{"a":[10,0.5,100]}', '{"a":[1e1,5.0E-1,100.0]}'],
+    ['escapes', '{"a":"é/"}', '{"\\u0061":"\\u00e9\\/"}'],
+    ['a key like __proto__', '{"__proto__":{"x":1},"a":1}', '{"a":1,"__proto__":{"x":1}}'],
+  ])('compares what the body means: %s', async (_, one, other) => {
+    const once = newKey()
+    const email = `${once.replace(' ', '')}@spelling.example`
+    const first = await raw(once, spell(email, one))
+    const again = await raw(once, spell(email, other))
+    expect([first.status, again.status, again.text, replayed(again)]).toEqual([202, 202, first.text, 'true'])
+    const batched = newKey()
+    await raw(batched, `{"events":[${spell(email, one)}]}`, BATCH)
+    expect(replayed(await raw(batched, `{"events":[${spell(email, other)}]}`, BATCH))).toBe('true')
+  })
+
+  test.each([
+    ['order in an array', '{"a":[1,2]}', '{"a":[2,1]}'],
+    ['a number and its text', '{"a":1}', '{"a":"1"}'],
+    ['null and nothing', '{"a":null}', '{}'],
+    ['a key more', '{"a":1}', '{"a":1,"__proto__":{}}'],
+  ])('and what it does not: %s', async (_, one, other) => {
+    const once = newKey()
+    const email = `${once.replace(' ', '')}@spelling.example`
+    expect((await raw(once, spell(email, one))).status).toBe(202)
+    expect((await raw(once, spell(email, other))).status).toBe(422)
+  })
+
+  test('a 201 stays a 201', async () => {
+    const once = newKey()
+    const more = { email: 'created@example.com' }
+    expect([(await contact('POST', { once, more })).status, (await contact('POST', { once, more })).status]).toEqual([
+      201, 201,
+    ])
+  })
+
+  test('takes nothing of the visitor either', async () => {
+    const once = newKey()
+    for (let i = 0; i < 7; i++) expect((await contact('POST', { once, more: { ip: '203.0.113.7' } })).status).toBe(200)
+  })
+
+  test('is answered when the limit is used up, and takes nothing of it', async () => {
+    const keys = [newKey(), newKey(), newKey(), newKey()] as const
+    const calls = [
+      () => post({ once: keys[0] }),
+      () => contact('POST', { once: keys[1], more: { ip: '203.0.113.9' } }),
+      () => contact('PATCH', { once: keys[2] }),
+      () => batch(keys[3], [event('one'), event('two')]),
+    ]
+    const first = await Promise.all(calls.map((call) => call()))
+    await server.setPlan({ eventsPerHour: 0, addsPerHour: 0, updatesPerHour: 0 })
+    const again = await Promise.all(calls.map((call) => call()))
+    const fresh = [await post({ once: newKey() }), await batch(newKey(), [event('e')])]
+    await server.setPlan({ eventsPerHour: null, addsPerHour: null, updatesPerHour: null })
+    expect(again.map(({ status, body }) => [status, body])).toEqual(first.map(({ status, body }) => [status, body]))
+    expect(again.map(replayed)).toEqual(Array(4).fill('true'))
+    expect(again.map(({ headers }) => headers.get('ratelimit-remaining'))).toEqual(Array(4).fill('0'))
+    expect(fresh.map(({ status }) => status)).toEqual([429, 429])
+    const after = await Promise.all(calls.map((call) => call()))
+    const unused = [await post({ once: newKey() }), await contact('POST', { once: newKey() })].map(remaining)
+    expect(after.map(remaining).slice(0, 2)).toEqual(unused.map((count) => count + 1))
+    expect(remaining(after[3] as Answer)).toBe(remaining(after[0] as Answer))
+  })
+
+  test('steps of the wall clock by a day end it neither early nor late', async () => {
+    const once = newKey()
+    for (const step of [DAY, -2 * DAY, DAY]) {
+      await post({ once })
+      server.clock.wallMs += step
+      await server.parts().store.cleanUp({ at: expiryNow(server.clock) })
+      expect(replayed(await post({ once }))).toBe('true')
+    }
+    server.clock.tick(DAY)
+    expect(replayed(await post({ once }))).toBeNull()
+  })
+
+  test('lasts 24 hours', async () => {
+    const once = newKey()
+    await post({ once })
+    server.clock.tick(DAY - 1)
+    expect(replayed(await post({ once }))).toBe('true')
+    server.clock.tick(1)
+    const later = await post({ once })
+    expect([later.body.created, replayed(later)]).toEqual([false, null])
+  })
+
+  test('survives a restart', async () => {
+    const once = newKey()
+    const first = await post({ once })
+    await server.restart()
+    const again = await post({ once })
+    expect([again.body, replayed(again)]).toEqual([first.body, 'true'])
+  })
+
+  test("is its key's own", async () => {
+    const once = newKey()
+    const { apiKey } = await server.makeKey()
+    await post({ once })
+    const other = await post({ once, key: apiKey })
+    expect([other.body.created, replayed(other)]).toEqual([false, null])
+  })
+})
+
+describe('a refused request is not kept', () => {
+  test('mended, it is done with the same key', async () => {
+    const once = newKey()
+    expect((await post({ once, more: { event: '' } })).status).toBe(400)
+    expect((await post({ once, more: { createContact: false } })).status).toBe(404)
+    const done = await post({ once })
+    expect([done.status, replayed(done)]).toEqual([202, null])
+  })
+})
+
+describe('422', () => {
+  test('another body, another call; nothing is written and no limit used up', async () => {
+    const once = newKey()
+    const first = await post({ once })
+    const other = await post({ once, more: { event: 'other' } })
+    expectRefusal(other, [422, no('idempotency_mismatch')])
+    expect(remaining(other)).toBe(remaining(first))
+    expectRefusal(await contact('POST', { once }), [422, no('idempotency_mismatch')])
+    expect(replayed(await post({ once }))).toBe('true')
+  })
+})
+
+describe('one key for a single event and a batch', () => {
+  const mismatch = [422, no('idempotency_mismatch')] as [number, Record<string, unknown>]
+
+  test('is 422, whichever came first', async () => {
+    const [once, other] = [newKey(), newKey()]
+    await post({ once })
+    expectRefusal(await batch(once, [event('e')]), mismatch)
+    await batch(
+      other,
+      [event('only in the batch')].map((one) => ({ ...one, event: 'only' })),
+    )
+    expectRefusal(await post({ once: other }), mismatch)
+    expectRefusal(await contact('PATCH', { once: other }), mismatch)
+    expect(await eventNames(`${other.replace(' ', '')}@example.com`)).toBeUndefined()
+  })
+
+  test('another body for a batch is refused whole, and nothing of it is written', async () => {
+    const once = newKey()
+    const email = `${once.replace(' ', '')}-batch@example.com`
+    const of = (name: string) => ({ ...event(name), email })
+    await batch(once, [of('a')])
+    const [before] = [await post({ once: newKey() })]
+    const longer = await batch(once, [of('b'), of('c'), of('d')])
+    expectRefusal(longer, mismatch)
+    expect(remaining(longer)).toBe(remaining(before))
+    expect(await eventNames(email)).toEqual(['a'])
+  })
+
+  test('is told before a limit that is used up', async () => {
+    const once = newKey()
+    await post({ once })
+    await server.setPlan({ eventsPerHour: 0 })
+    const answers = [await post({ once, more: { event: 'f' } }), await batch(once, [event('e')])]
+    await server.setPlan({ eventsPerHour: null })
+    for (const answer of answers) expectRefusal(answer, mismatch)
+  })
+})
+
+describe('409', () => {
+  test('while the first still runs', async () => {
+    const once = newKey()
+    let release = (): void => {}
+    held = new Promise((resolve) => (release = resolve))
+    const first = post({ once })
+    await Bun.sleep(1)
+    const early = await post({ once })
+    expectRefusal(early, [409, no('idempotency_in_progress')])
+    expect(early.headers.get('retry-after')).toBe('1')
+    const { apiKey: key } = await server.makeKey()
+    expect((await contact('POST', { once, key })).status).toBeLessThan(300)
+    expect((await contact('POST', { once: newKey() })).status).toBeLessThan(300)
+    release()
+    held = null
+    expect((await first).status).toBe(202)
+    expect(replayed(await post({ once }))).toBe('true')
+  })
+})
+
+describe('400', () => {
+  test.each([
+    ['', 'empty'],
+    ['x'.repeat(256), '256'],
+    ['clé', 'not ASCII'],
+    ['a\tb', 'a tab'],
+  ])('%#', async (once) => {
+    const message = 'Send 1 to 255 printable ASCII characters, a new random value for each write.'
+    for (const answer of [await post({ once }), await contact('PATCH', { once }), await batch(once, [event('e')])]) {
+      expectRefusal(answer, [400, wrongField('Idempotency-Key', message)])
+    }
+  })
+  test('255 printable characters are fine', async () => {
+    expect((await contact('POST', { once: '~'.repeat(255) })).status).toBeLessThan(300)
+  })
+})
+
+describe('a batch', () => {
+  test('is replayed as a whole', async () => {
+    const once = newKey()
+    const events = [event('one'), { ...event('two'), email: 'late@example.com', createContact: false }]
+    const first = await batch(once, events)
+    const again = await batch(once, events)
+    expect([again.status, again.body]).toEqual([207, first.body])
+    expect([replayed(first), replayed(again)]).toEqual([null, 'true'])
+    expect(remaining(again)).toBe(remaining(first) - 1)
+  })
+
+  test('what failed before is done, what was done is not done again', async () => {
+    const once = newKey()
+    const email = 'partly@example.com'
+    const events = [event('first'), { ...event('second'), email, createContact: false }]
+    expect((await batch(once, events)).body.accepted).toBe(1)
+    await contact('POST', { once: newKey(), more: { email } })
+    const again = await batch(once, events)
+    expect([again.body.accepted, replayed(again)]).toEqual([2, null])
+    expect(await eventNames(email)).toEqual(['second'])
+    expect((await eventNames('ada@example.com'))?.filter((name) => name === 'first')).toHaveLength(1)
+  })
+
+  test('another body is 422', async () => {
+    const once = newKey()
+    await batch(once, [event('a')])
+    expectRefusal(await batch(once, [event('b')]), [422, no('idempotency_mismatch')])
+  })
+})

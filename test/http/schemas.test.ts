@@ -1,0 +1,197 @@
+/** Holds the schemas and the readers together: the same fields, in the same order, with the same shapes. */
+import { describe, expect, test } from 'bun:test'
+import type { TObject } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import * as contacts from '../../src/people/contact-input.ts'
+import { EVENT_FIELD_NAMES, readEventInput } from '../../src/events/event-input.ts'
+import type { Body, Reading } from '../../src/core/field-readers.ts'
+import { MAX_CUSTOM_FIELDS, MAX_TAGS } from '../../src/core/field-limits.ts'
+import * as schemas from '../../src/http/schemas.ts'
+
+const NOW = Date.UTC(2026, 2, 1, 12)
+
+type Pair = {
+  name: string
+  schema: TObject
+  names: ReadonlySet<string>
+  read: (body: Body) => Reading<unknown>
+  base: Body
+}
+const CONTACT = { newsletter: 'app_1', email: 'jane@example.com' }
+const PAIRS: Pair[] = [
+  {
+    name: 'EventInput',
+    schema: schemas.EventInput,
+    names: EVENT_FIELD_NAMES,
+    read: (body) => readEventInput(body, NOW),
+    base: { app: 'app_1', email: 'jane@example.com', event: 'results_ready' },
+  },
+  {
+    name: 'ContactInput',
+    schema: schemas.ContactInput,
+    names: contacts.CONTACT_FIELD_NAMES,
+    read: contacts.readContactInput,
+    base: CONTACT,
+  },
+  {
+    name: 'ContactUpdateInput',
+    schema: schemas.ContactUpdateInput,
+    names: contacts.CONTACT_UPDATE_FIELD_NAMES,
+    read: contacts.readContactUpdate,
+    base: CONTACT,
+  },
+  {
+    name: 'ContactErase',
+    schema: schemas.ContactErase,
+    names: contacts.CONTACT_ERASE_FIELD_NAMES,
+    read: contacts.readContactErase,
+    base: CONTACT,
+  },
+]
+
+/**
+ * Rules that JSON Schema cannot say, or not readably: of these fields a string may satisfy the schema and yet be refused.
+ * Lengths are tried with ASCII: JSON Schema and the readers count code points, TypeBox's compiler counts UTF-16.
+ */
+const JUDGED_BEYOND_SHAPE = new Set(['email', 'ip', 'occurredAt'])
+const text = (length: number) => 'x'.repeat(length)
+const object = (keys: number) => Object.fromEntries(Array.from({ length: keys }, (_, i) => [`k${i}`, i]))
+const tags = (count: number) => Array.from({ length: count }, (_, i) => `t${i}`)
+const VALUES: unknown[] = [
+  null,
+  true,
+  false,
+  0,
+  1,
+  -1.5,
+  1e300,
+  '',
+  ' ',
+  'a',
+  'a b',
+  'app_1',
+  'results_ready',
+  '$page',
+  'true',
+  'null',
+  'é',
+  '\n',
+  'a\u0000',
+  'a\u007fb',
+  '\u0085',
+  'a\u202eb',
+  'Az09_.:-',
+  ...[63, 64, 65, 199, 200, 201, 999, 1000, 1001].map(text),
+  'jane@example.com',
+  ' Jane@Example.COM\n',
+  'jane@bücher.de',
+  'jane',
+  'jane@localhost',
+  'a@b.c',
+  '<a@b.c>',
+  'a@b@c.de',
+  'a b@c.de',
+  '@b.c',
+  'a@.b',
+  'a@b..c',
+  '203.0.113.7',
+  '::1',
+  '::ffff:203.0.113.7',
+  'fe80::1%eth0',
+  '[::1]',
+  '203.0.113.256',
+  '0000:0000:0000:0000:0000:ffff:255.255.255.255',
+  '2026-03-01T12:00:00Z',
+  '2026-03-01T12:00Z',
+  '2026-03-01T12:00:00.123+02:00',
+  '2026-03-01T12:00:00-0530',
+  '2026-03-01',
+  '2026-03-01T12:00:00',
+  '2026-02-30T00:00:00Z',
+  '2999-01-01T00:00:00Z',
+  '2026-03-01T24:00:00Z',
+  [],
+  ['a'],
+  ['a', 'a'],
+  [''],
+  [1],
+  [null],
+  [['a']],
+  ['a\n'],
+  [text(64)],
+  [text(65)],
+  tags(MAX_TAGS),
+  tags(MAX_TAGS + 1),
+  {},
+  { a: 1 },
+  { a: null },
+  { a: true },
+  { a: 'b' },
+  { a: {} },
+  { a: [] },
+  { '': 1 },
+  { 'a b': 1 },
+  { [text(64)]: 1 },
+  { [text(65)]: 1 },
+  { a: text(1000) },
+  { a: text(1001) },
+  object(MAX_CUSTOM_FIELDS),
+  object(MAX_CUSTOM_FIELDS + 1),
+  { url: 'https://a.example', headline: 'Ready' },
+  JSON.parse('{"__proto__":1}'),
+  JSON.parse('{"__proto__":{}}'),
+]
+
+describe.each(PAIRS)('$name', ({ schema, names, read, base }) => {
+  const compiled = TypeCompiler.Compile(schema)
+  const isRead = (body: Body) => 'input' in read(body)
+
+  test('has the fields that the reader knows, in the order of its errors', () => {
+    expect(Object.keys(schema.properties)).toEqual([...names])
+    const everyFieldWrong = Object.fromEntries([...names].map((name) => [name, Number.NaN]))
+    const found = read(everyFieldWrong)
+    expect('errors' in found && found.errors.map(({ field }) => field)).toEqual([...names])
+  })
+  test('needs what the reader needs', () => {
+    expect(isRead(base) && compiled.Check(base)).toBe(true)
+    const needed = Object.keys(base).filter((name) => !isRead({ ...base, [name]: undefined }))
+    const [appName = '', ...others] = needed
+    expect(others).toEqual(schema.required ?? [])
+    // TypeBox hands these on to OpenAPI and does not check them.
+    expect(['app', 'newsletter']).toContain(appName)
+    expect([schema.if, schema.then]).toEqual([{ not: { required: ['app'] } }, { required: ['newsletter'] }])
+  })
+  test('allows unknown fields', () => {
+    expect(schema.additionalProperties).toBeUndefined()
+    expect(isRead({ ...base, other: 1 }) && compiled.Check({ ...base, other: 1 })).toBe(true)
+  })
+  test('describes every field', () => {
+    for (const field of Object.values(schema.properties)) expect(field.description).toMatch(/^[A-Z].*\.$/)
+  })
+  test.each([...names])('%s takes the shapes that the reader takes', (name) => {
+    for (const value of VALUES) {
+      const body = {
+        ...(name === 'app' || name === 'newsletter' ? { email: base.email, event: base.event } : base),
+        [name]: value,
+      }
+      const [isAccepted, isInShape] = [isRead(body), compiled.Check(JSON.parse(JSON.stringify(body)))]
+      if (isAccepted) expect({ value, isInShape }).toEqual({ value, isInShape: true })
+      else if (!(typeof value === 'string' && JUDGED_BEYOND_SHAPE.has(name)))
+        expect({ value, isInShape }).toEqual({ value, isInShape: false })
+    }
+  })
+})
+
+test('the batch takes 1 to 100 events', () => {
+  const { minItems, maxItems, items } = schemas.BatchInput.properties.events
+  expect([minItems, maxItems]).toEqual([1, 100])
+  expect(Object.keys(items.properties)).toEqual([...EVENT_FIELD_NAMES])
+})
+
+test.each(Object.entries(schemas))('%s is plain JSON Schema', (_name, schema) => {
+  expect(() => TypeCompiler.Compile(schema)).not.toThrow()
+  const written = JSON.stringify(schema)
+  expect(JSON.parse(written)).toMatchObject({ type: 'object' })
+  for (const [, pattern] of written.matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g))
+    expect(() => new RegExp(JSON.parse(pattern ?? ''), 'u')).not.toThrow()
+})

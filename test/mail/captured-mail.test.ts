@@ -1,0 +1,59 @@
+/** Mails as they are kept, taken apart for who reads them. */
+import { describe, expect, test } from 'bun:test'
+import { readMail } from '../../src/mail/captured-mail.ts'
+import { composeMail } from '../../src/mail/compose.ts'
+import { makeDkimKey } from '../../src/accounts/dkim.ts'
+import { NOW } from '../helper.ts'
+
+const TEXT = `Zwölf Bilder = fertig 👩‍🚀\r\n.\r\n${'sehr lang '.repeat(40)}`
+const HTML = `<p style="color: #fff">Zwölf &amp; 'mehr' = ${'<b>x</b>'.repeat(60)}</p>`
+
+const compose = async (subject: string, name = 'Ada', dkim = false): Promise<string> => {
+  const letter = {
+    mail: { subject, html: HTML, text: TEXT },
+    from: { name, address: 'hello@first.example' },
+    replyTo: null,
+    to: { name: 'Bob "B" Ö', address: 'bob@example.com' },
+    messageId: 'dlv_1@first.example',
+    at: NOW,
+    unsubscribeUrl: 'https://post.example.com/u/1',
+    dkim: dkim ? { domain: 'first.example', selector: 'a', key: await makeDkimKey() } : null,
+  }
+  return (await composeMail(letter)).raw.toString('utf8')
+}
+
+describe('what was composed is read again', () => {
+  test.each([
+    'Ready',
+    'Zwölf Bilder sind fertig',
+    `${'ä👩‍🚀 '.repeat(60)}end`,
+    'a_b?c=d =?',
+    `${'unbreakable'.repeat(20)}`,
+  ])('%s', async (subject) => {
+    const mail = readMail(await compose(subject, 'Ödön'))
+    expect(mail.subject).toBe(subject)
+    expect(mail.from).toContain('Ödön')
+    expect(mail.to).toContain('<bob@example.com>')
+    expect(mail.html.trimEnd()).toBe(HTML)
+    expect(mail.text.replaceAll('\r\n', '\n').trimEnd()).toBe(TEXT.replaceAll('\r\n', '\n').trimEnd())
+  })
+
+  test('also when it is signed', async () => {
+    const mail = readMail(await compose('Ready', 'Ada', true))
+    expect([mail.subject, mail.html.trimEnd()]).toEqual(['Ready', HTML])
+  })
+})
+
+describe('what is no such mail is read as far as it goes', () => {
+  const nothing = { from: '', to: '', subject: '', html: '', text: '' }
+  test.each([
+    ['', nothing],
+    ['no header at all', nothing],
+    ['Subject: A\r\n\r\nB', { ...nothing, subject: 'A', text: 'B' }],
+    [
+      'Subject: A\r\nContent-Type: text/html\r\nContent-Transfer-Encoding: base64\r\n\r\nPGI+',
+      { ...nothing, subject: 'A', html: '<b>' },
+    ],
+    ['Content-Type: multipart/mixed; boundary=x\r\n\r\nnothing between', nothing],
+  ])('%j', (raw, mail) => expect(readMail(raw)).toEqual(mail))
+})

@@ -1,0 +1,38 @@
+import { expect, test } from 'bun:test'
+import { diffLines } from '../../src/messages/line-diff.ts'
+
+const SIGNS = { same: ' ', added: '+', removed: '-' }
+const diff = (before: string, after: string): string =>
+  diffLines([...before], [...after])
+    .map(({ kind, text }) => `${SIGNS[kind]}${text}`)
+    .join('')
+
+test.each([
+  ['', '', ''],
+  ['abc', 'abc', ' a b c'],
+  ['', 'ab', '+a+b'],
+  ['ab', '', '-a-b'],
+  ['abc', 'axc', ' a-b+x c'],
+  ['abc', 'ac', ' a-b c'],
+  ['ac', 'abc', ' a+b c'],
+  ['abab', 'ab', ' a b-a-b'],
+  ['aXbYc', 'aZbWc', ' a-X+Z b-Y+W c'],
+])('from %p to %p', (before, after, expected) => expect(diff(before, after)).toBe(expected))
+
+test('both texts can be read from it, whatever they are', () => {
+  for (let seed = 1; seed < 200; seed++) {
+    const text = (salt: number) =>
+      Array.from({ length: (seed * salt) % 12 }, (_, index) => String((index * seed * salt) % 4))
+    const [before, after] = [text(7), text(11)]
+    const lines = diffLines(before, after)
+    const without = (kind: string) => lines.filter((line) => line.kind !== kind).map((line) => line.text)
+    expect([without('added'), without('removed')]).toEqual([before, after])
+  }
+})
+
+test('of two long texts with nothing in common it takes no longer than to read them', () => {
+  const many = (name: string) => Array.from({ length: 20_000 }, (_, index) => `${name} ${index}`)
+  const startedAt = performance.now()
+  expect(diffLines(many('a'), many('b'))).toHaveLength(40_000)
+  expect(performance.now() - startedAt).toBeLessThan(1_000)
+})

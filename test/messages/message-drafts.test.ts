@@ -1,0 +1,59 @@
+/** Apps of a database from before there were messages get the drafts that a new one begins with (spec 1.5). */
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { FIRST_MESSAGES, giveFirstMessages } from '../../src/messages/message-drafts.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { MIGRATIONS } from '../../src/store/migrations/index.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import { createTestServer, NOW } from '../helper.ts'
+import { makeFolder } from '../store/samples.ts'
+
+const { folder, remove } = makeFolder()
+let store: Store
+beforeEach(async () => {
+  const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE messages'))
+  const old = openDatabase(folder, MIGRATIONS.slice(0, before))
+  old.run(
+    `INSERT INTO accounts (id, name, snippet_limits, created_at) VALUES ('acc_1', 'Old', 1, 1), ('acc_2', 'Older', 1, 1)`,
+  )
+  old.run(`INSERT INTO apps (id, account_id, public_id, site_id, name, created_at)
+    VALUES (1, 'acc_1', 'app_1', 'site_1', 'One', 1), (2, 'acc_1', 'app_2', 'site_2', 'Two', 1), (3, 'acc_2', 'app_3', 'site_3', 'Three', 1)`)
+  old.close()
+  store = await openStore(folder, { threads: false })
+})
+afterEach(async () => {
+  await store.close()
+  remove()
+})
+
+const namesOf = async (): Promise<string[][]> =>
+  Promise.all([1, 2, 3].map(async (appId) => (await store.listMessages(appId)).map(({ name }) => name)))
+const NAMES = FIRST_MESSAGES.map(({ name }) => name)
+
+test('each app gets them once, as drafts, and whoever deletes them is not given them again', async () => {
+  const content = { trigger: { event: 'paid' }, mail: { subject: 'S', body: 'B' } }
+  const own = { id: null, name: 'Own', content, status: null }
+  await store.saveMessages({ accountId: 'acc_1', appId: 2, actor: 'test', at: NOW, drafts: [own] })
+  await giveFirstMessages(store, NOW)
+  expect(await namesOf()).toEqual([NAMES, ['Own'], NAMES])
+  const [first] = await store.listMessages(1)
+  expect(first).toMatchObject({ status: 'draft', version: 1, createdAt: NOW, content: FIRST_MESSAGES[0]?.content })
+  for (const { id } of await store.listMessages(1)) {
+    await store.deleteMessage({ id, accountId: 'acc_1', appId: 1, actor: 'test', at: NOW })
+  }
+  await giveFirstMessages(store, NOW + 1)
+  expect(await namesOf()).toEqual([[], ['Own'], NAMES])
+})
+
+test('what could not be saved is given at the next start', async () => {
+  const full = { ...store, saveMessages: async () => ({ refusal: 'unavailable' as const }) }
+  await giveFirstMessages(full, NOW)
+  expect(await namesOf()).toEqual([[], [], []])
+  await giveFirstMessages(store, NOW)
+  expect(await namesOf()).toEqual([NAMES, NAMES, NAMES])
+})
+
+test('a start does it', async () => {
+  const server = await createTestServer()
+  expect(await server.parts().store.installValue('first_messages')).toBe('given')
+  await server.close()
+})

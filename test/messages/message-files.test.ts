@@ -1,0 +1,81 @@
+/** Messages as a file, there and back (messages.md, As a file). */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { exportMessages, importMessages } from '../../src/messages/message-files.ts'
+import { listMessages } from '../../src/messages/messages.ts'
+import { createTestServer, type TestServer } from '../helper.ts'
+import { createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
+
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  server = await createTestServer()
+  messaging = await createMessaging(server)
+})
+afterEach(() => server.close())
+
+const names = async () =>
+  (await listMessages(messaging.store(), messaging.app)).map(({ name, status, version }) => [name, status, version])
+
+describe('a file', () => {
+  const read = (file: unknown, more: object = {}) =>
+    importMessages(messaging.context(), messaging.by, { file, status: null, dryRun: false, ...more })
+
+  test('comes back as it was exported, and says what changes', async () => {
+    const file = await exportMessages(messaging.store(), messaging.app)
+    expect(await read(file)).toMatchObject({ messages: [{ change: 'unchanged', fields: [] }, { change: 'unchanged' }] })
+    const [first, second] = file
+    const changed = [
+      { ...first, wait: { minutes: 20 }, onlyIf: first?.onlyIf?.slice(0, 2) },
+      { ...second, name: 'New' },
+    ]
+    const expected = {
+      messages: [
+        { name: first?.name, change: 'changed', status: 'draft', fields: ['wait.minutes', 'onlyIf[2]'] },
+        { name: 'New', change: 'created', status: 'draft', fields: [] },
+      ],
+      stillSending: 0,
+      warnings: [],
+    }
+    expect(await read(changed, { dryRun: true })).toEqual(expected as never)
+    expect(await exportMessages(messaging.store(), messaging.app)).toEqual(file)
+    expect(await read(changed)).toEqual(expected as never)
+    expect((await names()).map(([name]) => name)).toEqual([first?.name, second?.name, 'New'] as never)
+  })
+
+  test('turned live as a whole, or not at all', async () => {
+    const file = await exportMessages(messaging.store(), messaging.app)
+    const bad = { name: 'Bad', ...FIRST_MESSAGES[0]?.content, mail: { subject: '{{ oh', body: 'B' } }
+    expect(await read([...file, bad], { status: 'live' })).toMatchObject({
+      refusal: 'invalid_field',
+      field: '[2].mail.subject',
+    })
+    expect((await names()).map(([, status]) => status)).toEqual(['draft', 'draft'])
+    expect(await read(file, { status: 'live' })).toMatchObject({
+      messages: [{ status: 'live', fields: ['status'] }, {}],
+    })
+    await messaging.event()
+    expect(await messaging.deliveries()).toHaveLength(2)
+  })
+
+  test('says which events send no email, by their place in the file', async () => {
+    await messaging.event({ properties: { url: RESULT.url } })
+    const file = [messageOf(), messageOf({ name: 'B', mail: { subject: '{{ event.headline }}', body: 'B' } })]
+    const message = expect.stringContaining('`event.headline` is missing in the only event so far.')
+    expect(await read(file)).toMatchObject({
+      messages: [{ status: 'live' }, { status: 'live' }],
+      warnings: [{ field: '[1].mail.subject', code: 'missing_value', message }],
+    })
+  })
+
+  test.each<[string, unknown, string]>([
+    ['no list', {}, 'file'],
+    ['too many', Array.from({ length: 201 }, () => messageOf()), 'file'],
+    ['one that is wrong', [messageOf(), { ...messageOf({ name: 'B' }), wait: 1 }], '[1].wait'],
+    ['one that is nothing', [null], '[0]'],
+    ['a name twice', [messageOf(), messageOf()], '[1].name'],
+  ])('%s is refused', async (_, file, field) => {
+    expect(await read(file)).toMatchObject({ refusal: 'invalid_field', field })
+    expect(await names()).toHaveLength(2)
+  })
+})

@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { previewMessage, sendTestMail } from '../../src/messages/message-preview.ts'
+import { publicId } from '../../src/core/public-ids.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import { createTestServer, type TestServer } from '../helper.ts'
+import { createMessaging, type Messaging } from '../messaging.ts'
+
+const CONTENT: MessageContent = {
+  trigger: { event: 'results_ready' },
+  mail: { subject: '{{ event.headline }}', body: 'Hello {{ contact.email }}' },
+}
+
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  server = await createTestServer()
+  messaging = await createMessaging(server)
+})
+afterEach(() => server.close())
+
+const preview = (content: MessageContent = CONTENT, sampleId = '') =>
+  previewMessage(server.parts(), messaging.app, { content, sampleId })
+
+test('is for the latest, or for whom was chosen, with what their events really had', async () => {
+  await messaging.event({ email: 'ada@example.com', properties: { headline: 'One', n: 1 } })
+  await messaging.event({ email: 'bob@example.com', properties: { headline: 'Two' } })
+  const { choices, sample, properties, mail } = await preview()
+  expect(choices.map(({ contact }) => contact.email)).toEqual(['bob@example.com', 'ada@example.com'])
+  expect([sample, properties]).toEqual([choices[0] ?? null, ['headline', 'n']])
+  expect(mail).toMatchObject({ subject: 'Two', text: expect.stringContaining('Hello bob@example.com') })
+  expect((await preview(CONTENT, choices[1]?.id)).mail).toMatchObject({ subject: 'One' })
+  expect((await preview(CONTENT, publicId('evt', 1))).sample).toEqual(choices[0] ?? null)
+})
+
+test('is for somebody made up where there is nobody', async () => {
+  const { choices, sample, mail } = await preview()
+  expect([choices, sample]).toEqual([[], null])
+  expect(mail).toMatchObject({ subject: 'Your 12 pictures are ready' })
+})
+
+test('comes from whom the message names, the app, or the installation', async () => {
+  const from = async (mail: Partial<MessageContent['mail']> = {}) =>
+    (await preview({ ...CONTENT, mail: { ...CONTENT.mail, ...mail } })).from
+  expect(await from()).toEqual({ name: 'Demo', address: 'hello@first.example' })
+  await messaging.set({ fromName: 'App', fromEmail: 'app@first.example' })
+  expect(await from()).toEqual({ name: 'App', address: 'app@first.example' })
+  expect(await from({ fromEmail: 'own@first.example' })).toEqual({ name: 'App', address: 'own@first.example' })
+  expect(await from({ fromEmail: 'none' })).toBeNull()
+})
+
+test('a test mail is the same, and is no delivery', async () => {
+  await messaging.event({ email: 'ada@example.com', properties: { headline: 'One' } })
+  const to = { name: '', address: 'first@owner.example' }
+  const given = { parts: server.parts(), app: messaging.app, to }
+  const result = await sendTestMail(given, { content: CONTENT, sampleId: '' })
+  const raw = 'raw' in result ? result.raw : ''
+  expect(raw).toContain('Subject: [Test] One')
+  expect(raw).toContain('To: first@owner.example')
+  expect(await messaging.deliveries()).toEqual([])
+})

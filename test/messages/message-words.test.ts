@@ -1,0 +1,63 @@
+import { expect, test } from 'bun:test'
+import { sayMessage, sayMinutes } from '../../src/messages/message-words.ts'
+import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+
+test.each([
+  [0, '0 minutes'],
+  [1, '1 minute'],
+  [90, '90 minutes'],
+  [120, '2 hours'],
+  [1_440, '1 day'],
+  [1_500, '25 hours'],
+])('%p minutes are %p', (minutes, words) => expect(sayMinutes(minutes)).toBe(words))
+
+const mail = { subject: 'S', body: 'B' }
+const event = { event: 'results_ready' }
+
+test.each<[Omit<MessageContent, 'mail'>, string]>([
+  [{ trigger: event }, 'At once when results_ready comes, the person gets this mail once.'],
+  [
+    {
+      trigger: {
+        ...event,
+        where: [
+          { property: 'plan', is: 'equal', to: 'pro' },
+          { property: 'n', is: 'above', to: 3 },
+        ],
+      },
+    },
+    'At once when results_ready comes and plan is “pro” and n is above 3, the person gets this mail once.',
+  ],
+  [
+    { trigger: { page: '/docs/*' }, wait: { until: '09:00' }, again: { everyHours: 1 } },
+    'At the next 09:00 after a page that begins with /docs/ is opened, the person gets this mail at most every 1 hour.',
+  ],
+  [
+    { trigger: { contact: 'created' }, wait: { minutes: 1_440 }, onlyIf: [{ rule: 'tag', has: 'beta' }] },
+    '1 day after a person is added, the person gets this mail once, if they have the tag “beta”.',
+  ],
+  [
+    {
+      trigger: { tag: 'vip' },
+      again: { once: 'property', property: 'resultId' },
+      onlyIf: [
+        { rule: 'seen' },
+        { rule: 'done', event: 'paid', since: 'ever' },
+        { rule: 'notDone', event: 'paid', since: { days: 3 } },
+        { rule: 'tag', lacks: 'x' },
+        { rule: 'field', field: 'plan', is: 'absent' },
+        { rule: 'status', is: 'subscribed' },
+        { rule: 'away' },
+      ],
+    },
+    'At once when somebody gets the tag “vip”, the person gets this mail once for each resultId, if they opened the page of the results, paid came ever, paid did not come in the last 3 days, they do not have the tag “x”, their plan is not there, they are subscribed and they are away. People whom your pages never saw do not get it.',
+  ],
+])('%j', (content, sentence) => expect(sayMessage({ ...content, mail })).toBe(sentence))
+
+test('what every app begins with reads well', () => {
+  expect(FIRST_MESSAGES.map(({ content }) => sayMessage(content))).toEqual([
+    '10 minutes after results_ready comes, the person gets this mail once for each resultId or url, if they have not opened the page of the results, they had left when it started and they left at least 5 minutes ago. While it waits, further events within 30 minutes join it. People whom your pages never saw get it too.',
+    '1 day after results_ready comes, the person gets this mail once for each resultId or url, if they have not opened the page of the results and they left at least 30 minutes ago. While it waits, further events within 30 minutes join it. People whom your pages never saw do not get it.',
+  ])
+})

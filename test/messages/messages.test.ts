@@ -1,0 +1,248 @@
+/** Messages as members edit, check and turn them on (messages.md). */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { checkLive } from '../../src/messages/message-checks.ts'
+import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { exportMessages } from '../../src/messages/message-files.ts'
+import { deleteMessage, listMessages, mayDelete, saveMessage, setMessageStatus } from '../../src/messages/messages.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import { appOf } from '../api/reports.ts'
+import { createTestSenders, createTestServer, type TestServer } from '../helper.ts'
+import { createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
+
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  server = await createTestServer()
+  messaging = await createMessaging(server)
+})
+afterEach(() => server.close())
+
+const names = async () =>
+  (await listMessages(messaging.store(), messaging.app)).map(({ name, status, version }) => [name, status, version])
+const save = (value: object, id: number | null = null) => saveMessage(messaging.context(), messaging.by, { id, value })
+const rowOf = async (id: number) => {
+  const row = await messaging.store().findMessage(messaging.app.id, id)
+  if (!row) throw new Error('no message')
+  return row
+}
+const problemsOf = async (content: MessageContent) => (await checkLive(messaging.context(), content)).problems
+const warningsOf = async (content: MessageContent) => (await checkLive(messaging.context(), content)).warnings
+const withoutSender = () => {
+  const parts = { store: messaging.store(), clock: server.clock }
+  return { ...messaging.context(), senders: createTestSenders(parts, { from: null }) }
+}
+
+describe('a new app', () => {
+  const drafts = FIRST_MESSAGES.map(({ name }) => [name, 'draft', 1])
+  test('has the two drafts, which send nothing', async () => {
+    expect(await names()).toEqual(drafts)
+    await messaging.event()
+    expect(await messaging.deliveries()).toEqual([])
+    expect(await exportMessages(messaging.store(), messaging.app)).toEqual(
+      FIRST_MESSAGES.map(({ name, content }) => ({ name, status: 'draft', ...content })),
+    )
+  })
+  test('its drafts can be turned on as they are, also without headlines, URLs, properties and a home page', async () => {
+    const problems = async () => Promise.all(FIRST_MESSAGES.map(({ content }) => problemsOf(content)))
+    await messaging.event({ properties: { url: RESULT.url } })
+    expect(await problems()).toEqual([[], []])
+    await messaging.event({ properties: {} })
+    await messaging.event({ properties: undefined })
+    await messaging.event({ properties: { resultId: 1 } })
+    expect(await problems()).toEqual([[], []])
+    for (const { content } of FIRST_MESSAGES) expect(await warningsOf(content)).toEqual([])
+  })
+})
+
+describe('saving', () => {
+  test('a draft is written over, a live message gets a new version, the same is no change', async () => {
+    const draft = { ...messageOf(), status: 'draft' }
+    const { id } = await messaging.put(draft)
+    expect(await save({ ...draft, mail: { subject: 'Two', body: 'Two' } }, id)).toMatchObject({
+      version: 1,
+      change: 'changed',
+    })
+    expect(await save({ ...messageOf(), mail: { subject: 'Two', body: 'Two' } }, id)).toMatchObject({
+      version: 1,
+      status: 'live',
+    })
+    expect(
+      await save({ mail: { body: 'Two', subject: 'Two' }, ...{ trigger: messageOf().trigger, name: 'A message' } }, id),
+    ).toMatchObject({ version: 1, change: 'unchanged', status: 'live' })
+    expect(await save(messageOf({ mail: { subject: 'Three', body: 'Three' } }), id)).toMatchObject({
+      version: 2,
+      change: 'changed',
+    })
+    expect(
+      (await messaging.store().listVersions(id, { before: null, limit: 10 })).map(({ version, content }) => [
+        version,
+        content.mail.subject,
+      ]),
+    ).toEqual([
+      [2, 'Three'],
+      [1, 'Two'],
+    ])
+  })
+
+  test('over what somebody else changed since it was read, nothing is saved', async () => {
+    const draft = { ...messageOf(), status: 'draft' }
+    const { id } = await messaging.put(draft)
+    const { updatedAt: basedOn } = await rowOf(id)
+    const value = { ...draft, mail: { subject: 'Mine', body: 'Mine' } }
+    const saveMine = (from: number) => saveMessage(messaging.context(), messaging.by, { id, value, basedOn: from })
+    server.clock.tick(1)
+    await messaging.put({ ...draft, mail: { subject: 'Theirs', body: 'Theirs' } }, id)
+    expect(await saveMine(basedOn)).toEqual({ refusal: 'message_changed' })
+    expect((await rowOf(id)).content.mail.subject).toBe('Theirs')
+    expect(await saveMine(basedOn + 1)).toMatchObject({ change: 'changed' })
+  })
+
+  test('names are unique in an app, and only there', async () => {
+    const { id } = await messaging.put({ ...messageOf(), status: 'draft' })
+    expect(await save(messageOf())).toMatchObject({ refusal: 'message_name_taken' })
+    expect(await save({ ...messageOf({ name: FIRST_MESSAGES[0]?.name }), status: 'draft' }, id)).toEqual({
+      refusal: 'message_name_taken',
+    })
+    const other = await appOf(server, server.second)
+    const by = { ...messaging.by, accountId: other.accountId, appId: other.id }
+    const context = { ...messaging.context(), app: other }
+    expect(await saveMessage(context, by, { id: null, value: messageOf() })).toMatchObject({ change: 'created' })
+    expect(await saveMessage(context, by, { id, value: messageOf() })).toMatchObject({ refusal: 'message_not_found' })
+    expect(await setMessageStatus(context, by, { message: await rowOf(id), status: 'live' })).toMatchObject({
+      refusal: 'message_not_found',
+    })
+    expect(await messaging.store().deleteMessage({ ...by, id })).toEqual({ refusal: 'message_not_found' })
+  })
+
+  test('one that nobody was written can be deleted once it is not live, another cannot', async () => {
+    const { id } = await messaging.put(messageOf())
+    const { id: used } = await messaging.put(messageOf({ name: 'Used', trigger: { event: 'used' } }))
+    await messaging.event({ event: 'used' })
+    const [store, by] = [messaging.store(), messaging.by]
+    const mayDeleteIt = async (which: number) => {
+      const message = await store.findMessage(by.appId, which)
+      return message && mayDelete(message, await store.countDeliveries(which))
+    }
+    expect(await deleteMessage(store, { ...by, id })).toMatchObject({
+      refusal: 'message_in_use',
+      message: expect.stringContaining('is live'),
+    })
+    for (const which of [id, used]) await store.setMessageStatus({ ...by, id: which, status: 'paused' })
+    expect([await mayDeleteIt(id), await mayDeleteIt(used)]).toEqual([true, false])
+    expect(await deleteMessage(store, { ...by, id })).toEqual({ done: true })
+    expect(await deleteMessage(store, { ...by, id: used })).toEqual({ refusal: 'message_in_use' })
+    expect(await deleteMessage(store, { ...by, id })).toEqual({ refusal: 'message_not_found' })
+    await messaging.event()
+    expect(await messaging.deliveries()).toHaveLength(1)
+  })
+})
+
+describe('going live', () => {
+  test('needs a sender: one of the app’s that the message chooses, the app’s default, or the installation’s', async () => {
+    const { id } = await messaging.put({ ...messageOf(), status: 'draft' })
+    const message = await rowOf(id)
+    const turn = () => setMessageStatus(withoutSender(), messaging.by, { message, status: 'live' })
+    expect(await turn()).toMatchObject({ refusal: 'invalid_field', field: 'mail.fromEmail' })
+    await messaging.set({ fromEmail: 'post@first.example' })
+    expect(await turn()).toEqual({ stillSending: 0 })
+    const choosing = async (fromEmail: string) =>
+      (await checkLive(withoutSender(), { ...messageOf(), mail: { subject: 'S', body: 'B', fromEmail } })).problems
+    await messaging.set({ otherFromEmails: ['a@b.example'] })
+    expect(await choosing('A@b.Example')).toEqual([])
+    expect(await choosing('x@b.example')).toMatchObject([{ field: 'mail.fromEmail', code: 'sender_not_listed' }])
+  })
+
+  test('is what was looked at, and nothing that somebody wrote since; stopping asks for nothing', async () => {
+    const draft = { ...messageOf(), status: 'draft' }
+    const { id } = await messaging.put(draft)
+    const seen = await rowOf(id)
+    const turn = (status: 'live' | 'paused') =>
+      setMessageStatus(messaging.context(), messaging.by, { message: seen, status })
+    await save({ ...draft, mail: { subject: 'Theirs', body: 'Theirs' } }, id)
+    expect(await turn('live')).toEqual({ refusal: 'message_changed' })
+    expect(await rowOf(id)).toMatchObject({ status: 'draft', version: 1 })
+    expect(await turn('paused')).toEqual({ stillSending: 0 })
+    await save({ ...draft, status: 'paused', mail: seen.content.mail }, id)
+    expect(await turn('live')).toEqual({ stillSending: 0 })
+  })
+
+  test('counts what is missing in the events really received', async () => {
+    for (let index = 0; index < 8; index += 1) {
+      await messaging.event({
+        email: `p${index}@example.com`,
+        properties: index < 2 ? { url: 'x' } : { headline: 'H' },
+      })
+    }
+    await messaging.event({ event: 'other', properties: {} })
+    const mail = { subject: '{{ event.headline }}', body: '{{ contact.firstName }} {{ event.url | default: "" }}' }
+    expect(await checkLive(messaging.context(), messageOf({ mail }))).toEqual({
+      problems: [],
+      warnings: [
+        {
+          field: 'mail.subject',
+          code: 'missing_value',
+          message:
+            '`event.headline` is missing in 25 % of the last 8 events. Those events send no email unless you add a fallback: `{{ event.headline | default: "Your results are ready" }}`.',
+          replace: { from: '{{ event.headline }}', by: '{{ event.headline | default: "Your results are ready" }}' },
+        },
+        {
+          field: 'mail.body',
+          code: 'missing_value',
+          message: expect.stringContaining('`contact.firstName` is missing in 100 % of the last 8 events.'),
+          replace: { from: '{{ contact.firstName }}', by: '{{ contact.firstName | default: "there" }}' },
+        },
+      ],
+      tried: { tried: 8, of: 8, what: 'events' },
+    })
+    expect(await save(messageOf({ mail }))).toMatchObject({ change: 'created' })
+  })
+
+  test('no events yet is no problem, a template that cannot be read is one', async () => {
+    const unused = { ...messageOf(), mail: { subject: '{{ event.x }}', body: 'B' } }
+    expect(await checkLive(messaging.context(), unused)).toMatchObject({ problems: [], warnings: [] })
+    const broken = await problemsOf({ ...messageOf(), mail: { subject: '{{ event.x', body: '{% include "a" %}' } })
+    expect(broken.map(({ field }) => field)).toEqual(['mail.subject', 'mail.body'])
+  })
+
+  test('a value of an event is asked for where none starts it: nobody could ever be written to', async () => {
+    const body = '{{ contact.firstName | default: "there" }} {{ event.headline | default: "Done" }}'
+    for (const trigger of [{ contact: 'created' as const }, { page: '/pricing' }, { tag: 'beta' }]) {
+      const problems = (subject: string) => problemsOf({ ...messageOf({ trigger }), mail: { subject, body } })
+      expect(await problems('{{ event.headline }}')).toEqual([
+        {
+          field: 'mail.subject',
+          code: 'missing_value',
+          message:
+            'No event starts this message, so `event.headline` has no value. Give it a fallback: `{{ event.headline | default: "..." }}`.',
+        },
+      ])
+      expect(await problems('Welcome')).toEqual([])
+    }
+  })
+
+  test('of one event no share is told', async () => {
+    await messaging.event({ properties: {} })
+    const mail = { subject: '{{ event.headline }}', body: 'B' }
+    const [warning] = await warningsOf({ ...messageOf(), mail })
+    expect(warning?.message).toStartWith('`event.headline` is missing in the only event so far.')
+  })
+
+  test('counts what is missing of the people really added', async () => {
+    for (const [email, firstName] of [
+      ['a@example.com', 'A'],
+      ['b@example.com', undefined],
+    ] as const) {
+      await messaging.event({ email, firstName })
+    }
+    const mail = { subject: 'Hello {{ contact.firstName }}', body: 'B' }
+    const [warning] = await warningsOf({ ...messageOf({ trigger: { contact: 'created' } }), mail })
+    expect(warning?.message).toStartWith('`contact.firstName` is missing for 50 % of the last 2 people.')
+  })
+
+  test('an edit of a live message is checked too', async () => {
+    const { id } = await messaging.put(messageOf())
+    expect(await save(messageOf({ mail: { subject: '{{ nobody.knows }}', body: 'B' } }), id)).toMatchObject({
+      field: 'mail.subject',
+    })
+  })
+})

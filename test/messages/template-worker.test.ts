@@ -1,0 +1,144 @@
+/** The thread that renders what members write: it answers in time, whatever they wrote. */
+import { describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { MailFacts, MailWords } from '../../src/mail/mailer.ts'
+import { createTemplateWorker } from '../../src/messages/template-worker.ts'
+import { COSTLY_BODIES } from '../costly-drafts.ts'
+import { makeFacts, WORDS } from '../mail/facts.ts'
+
+const APP = 1
+const mailOf = (words: Partial<MailWords> = {}, facts: MailFacts = makeFacts()) => ({
+  words: { ...WORDS, ...words },
+  facts,
+})
+/** Allowed, and the work of some ten milliseconds. */
+const SOME_WORK = '{% for i in (1..900) %}{{ i }}{% endfor %}'
+
+describe('rendering', () => {
+  test('is the same as beside it', async () => {
+    const { renderMail } = await import('../../src/mail/render.ts')
+    const { words, facts } = mailOf()
+    expect(await createTemplateWorker().render(APP, { words, facts })).toEqual(renderMail(words, facts))
+  })
+
+  test('ends in time and with little memory, whatever an editor can save', async () => {
+    const worker = createTemplateWorker()
+    await worker.render(APP, mailOf())
+    const before = process.memoryUsage().rss
+    const late: string[] = []
+    let most = 0
+    for (const [name, body] of Object.entries(COSTLY_BODIES)) {
+      const startedAt = performance.now()
+      const mail = await worker.render(APP, mailOf({ body }))
+      const tried = await worker.tryAll(APP, { ...mailOf({ body }), samples: [makeFacts(), makeFacts()] }, 100)
+      // each has 250 ms, the last one begun included; the rest is for a busy machine
+      if (performance.now() - startedAt > 3_000) late.push(name)
+      expect(Object.keys(mail)[0]).toBeOneOf(['subject', 'broken', 'empty', 'missing', 'slow'])
+      expect(tried.tried).toBeGreaterThan(0)
+      most = Math.max(most, process.memoryUsage().rss)
+    }
+    expect(late).toEqual([])
+    expect((most - before) / 1e6).toBeLessThan(300)
+  }, 120_000)
+
+  test('that takes too long is ended, and the next one is not', async () => {
+    const worker = createTemplateWorker({ renderMs: 1, graceMs: 0 })
+    expect(await worker.render(APP, mailOf({ body: COSTLY_BODIES['many values'] }))).toEqual({ slow: true })
+    expect(await worker.inspect(APP, Object.values(COSTLY_BODIES))).toBeNull()
+    expect(await worker.render(APP, mailOf(), { isAlone: true })).toHaveProperty('html')
+  })
+
+  test('of an email to be sent waits for no preview, however many wait', async () => {
+    const worker = createTemplateWorker()
+    const ended: string[] = []
+    const previews = Array.from({ length: 260 }, () => worker.render(APP, mailOf()))
+    const counted = previews.map((preview) =>
+      preview.then((mail) => ended.push('slow' in mail ? 'refused' : 'preview')),
+    )
+    const sent = worker.render(APP, mailOf(), { isSent: true }).then((mail) => {
+      ended.push('html' in mail ? 'sent' : 'not sent')
+    })
+    await Promise.all([...counted, sent])
+    expect(ended.filter((one) => one !== 'refused').indexOf('sent')).toBeLessThan(3)
+    expect(ended).not.toContain('not sent')
+    expect(ended).toContain('refused')
+  })
+
+  test('has more time by itself', async () => {
+    const worker = createTemplateWorker({ renderMs: 0 })
+    const mail = mailOf({ body: SOME_WORK })
+    expect(await worker.render(APP, mail)).toEqual({ slow: true })
+    expect(await worker.render(APP, mail, { isAlone: true })).toHaveProperty('html')
+  })
+
+  test('of one app waits for its own work, and not for that of others', async () => {
+    const worker = createTemplateWorker()
+    const order: number[] = []
+    const render = async (app: number, body: string): Promise<void> => {
+      await worker.render(app, mailOf({ body }))
+      order.push(app)
+    }
+    const slow = Array.from({ length: 8 }, () => render(1, COSTLY_BODIES['a loop over many conditions'] ?? ''))
+    await Promise.all([...slow, render(2, 'a'), render(3, 'b'), render(2, 'c')])
+    expect(order).toEqual([1, 2, 3, 2, 1, 1, 1, 1, 1, 1, 1])
+  })
+
+  test('of one app has a limit on how much waits', async () => {
+    const worker = createTemplateWorker()
+    const all = await Promise.all(Array.from({ length: 300 }, () => worker.render(APP, mailOf())))
+    const refused = all.filter((mail) => 'slow' in mail).length
+    expect([refused > 0, refused < 60]).toEqual([true, true])
+    expect(await worker.render(APP, mailOf())).toHaveProperty('html')
+  })
+})
+
+describe('trying on many', () => {
+  const samples = (count: number): MailFacts[] =>
+    Array.from({ length: count }, (_, index) => makeFacts(index % 4 === 0 ? {} : { headline: 'H', url: 'https://a.b' }))
+
+  test('counts what is missing, by the part', async () => {
+    const { tried, faults } = await createTemplateWorker().tryAll(APP, { words: WORDS, samples: samples(40) }, 5_000)
+    expect(tried).toBe(40)
+    expect(faults).toEqual([
+      { part: 'subject', fault: { missing: 'event.headline' }, count: 10 },
+      { part: 'body', fault: { missing: 'event.headline' }, count: 10 },
+    ])
+  })
+
+  test('says how many it came to', async () => {
+    const words = { ...WORDS, body: SOME_WORK }
+    const { tried } = await createTemplateWorker().tryAll(APP, { words, samples: samples(2_000) }, 20)
+    expect([tried > 0, tried < 2_000]).toEqual([true, true])
+  })
+
+  test('says that an email would be empty', async () => {
+    const words = { ...WORDS, subject: 'S', body: '{% if event.headline %}Yes{% endif %}' }
+    const { faults } = await createTemplateWorker().tryAll(APP, { words, samples: samples(8) }, 5_000)
+    expect(faults).toEqual([{ part: 'body', fault: { empty: 'body' }, count: 2 }])
+  })
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'the thread begins with the first template, and keeps no process alive',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'eventpost-thread-'))
+    const script = join(folder, 'script.ts')
+    writeFileSync(
+      script,
+      `import { readdirSync } from 'node:fs'
+import { createTemplateWorker } from '${join(import.meta.dir, '../../src/messages/template-worker.ts')}'
+const count = () => readdirSync('/proc/self/task').length
+const worker = createTemplateWorker()
+const before = count()
+const { problems } = await worker.inspect(1, ['{{ x }}'])
+console.log(JSON.stringify({ more: count() > before, problems }))`,
+    )
+    const child = Bun.spawn([process.execPath, script], { stderr: 'pipe', timeout: 20_000 })
+    const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+    expect([await child.exited, err]).toEqual([0, ''])
+    expect(JSON.parse(out)).toEqual({ more: true, problems: [[expect.stringContaining('There is no variable x.')]] })
+    rmSync(folder, { recursive: true })
+  },
+)

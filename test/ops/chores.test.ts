@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from 'bun:test'
+import { type Chores, startChores } from '../../src/ops/chores.ts'
+import { createLog } from '../../src/ops/log.ts'
+import { createTestServer, type TestServer } from '../helper.ts'
+import { keepOutput } from './keep-output.ts'
+
+const SAVE_USES_MS = 30_000
+const CLEAN_UP_MS = 60_000
+
+let server: TestServer
+let chores: Chores
+let lines: string[] = []
+let batches: (number | Error)[] = []
+const calls = { saveUses: 0, limits: 0, flood: 0, cleanUp: [] as number[] }
+
+beforeEach(async () => {
+  server = await createTestServer()
+  Object.assign(calls, { saveUses: 0, limits: 0, flood: 0, cleanUp: [] })
+  lines = []
+  batches = []
+  const parts = server.parts()
+  const log = createLog(server.clock.now, keepOutput(lines))
+  jest.useFakeTimers()
+  chores = startChores(
+    {
+      ...parts,
+      access: { ...parts.access, saveUses: async () => void calls.saveUses++ },
+      limits: { ...parts.limits, forgetIdle: () => void calls.limits++ },
+      flood: { ...parts.flood, forgetIdle: () => void calls.flood++ },
+      store: {
+        ...parts.store,
+        cleanUp: async ({ at }) => {
+          calls.cleanUp.push(at)
+          const deleted = batches.shift() ?? 0
+          if (deleted instanceof Error) throw deleted
+          return { deleted }
+        },
+      },
+    },
+    log,
+  )
+})
+afterEach(async () => {
+  chores.stop()
+  jest.useRealTimers()
+  await server.close()
+})
+
+/** Lets time go by, and what it set going come to its end. */
+async function pass(ms: number): Promise<void> {
+  jest.advanceTimersByTime(ms)
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+}
+
+describe('startChores', () => {
+  test('saves the uses of keys every 30 seconds (api.md, Keys)', async () => {
+    await pass(SAVE_USES_MS - 1)
+    expect(calls.saveUses).toBe(0)
+    await pass(1)
+    expect(calls.saveUses).toBe(1)
+    await pass(SAVE_USES_MS)
+    expect(calls.saveUses).toBe(2)
+  })
+
+  test('every minute forgets what is idle, and deletes until there is nothing more', async () => {
+    batches = [500, 500, 3]
+    await pass(CLEAN_UP_MS)
+    const now = server.clock.now()
+    expect(calls).toMatchObject({ limits: 1, flood: 1, cleanUp: [now, now, now, now] })
+  })
+
+  test('one that fails is logged, and tried again', async () => {
+    batches = [new Error('the disk is full'), 2]
+    await pass(CLEAN_UP_MS)
+    jest.advanceTimersByTime(1_000)
+    expect(JSON.parse(lines.join(''))).toMatchObject({
+      level: 'error',
+      message: 'a chore failed',
+      chore: 'clean up',
+      reason: 'Error: the disk is full',
+    })
+    await pass(CLEAN_UP_MS)
+    expect(calls.cleanUp).toHaveLength(3)
+  })
+
+  test('stop ends them', async () => {
+    chores.stop()
+    await pass(10 * CLEAN_UP_MS)
+    expect(calls).toMatchObject({ saveUses: 0, cleanUp: [] })
+  })
+})

@@ -1,0 +1,93 @@
+/** What ends a process, each in a process of its own; requests that are under way: test/faults/drain.test.ts. */
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+
+const OPS = join(import.meta.dir, '../../src/ops')
+
+/** A server of nothing, whose store closes or fails to; then what happens to it. */
+const program = (happens: string, closeStore: string): string => `
+  import { drainOnSignals } from '${OPS}/drain.ts'
+  import { createLog } from '${OPS}/log.ts'
+  const answer = async () => new Response()
+  const http = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: answer })
+  const log = createLog(Date.now)
+  const said = (message) => log.write('info', message)
+  const health = { isDraining: false }
+  drainOnSignals({
+    http, answer, health, log,
+    chores: { stop: () => said('chores stopped') },
+    lock: { release: () => said('lock released') },
+    sender: { stop: async () => said('sender stopped'), countHanded: () => 0 },
+    stopMailMs: 1_000,
+    parts: {
+      access: { saveUses: async () => said('uses saved') },
+      notes: { save: async () => said('notes saved') },
+      calls: { save: async () => said('calls saved') },
+      signInNotes: { save: async () => said('sign-in notes saved') },
+      feed: { end: () => said('feed ended') },
+      rehearsals: { stop: async () => said('rehearsals ended') },
+      store: { close: async () => { ${closeStore} } },
+    },
+  })
+  ${happens}
+`
+const CLOSES = `said('store closed, readiness red: ' + health.isDraining)`
+const STOPPED = [
+  'stopping',
+  'feed ended',
+  'chores stopped',
+  'rehearsals ended',
+  'sender stopped',
+  'uses saved',
+  'notes saved',
+  'calls saved',
+  'sign-in notes saved',
+  'store closed, readiness red: true',
+  'lock released',
+  'stopped',
+]
+
+async function run(happens: string, closeStore = CLOSES) {
+  const child = Bun.spawn([process.execPath, '-e', program(happens, closeStore)], { stderr: 'pipe', timeout: 10_000 })
+  const [out, code] = await Promise.all([new Response(child.stdout).text(), child.exited])
+  const lines = out
+    .trim()
+    .split('\n')
+    .map((line): { message: string; reason?: string } => JSON.parse(line))
+  return { code, said: lines.map(({ message }) => message), reasons: lines.flatMap(({ reason }) => reason ?? []) }
+}
+
+describe('drainOnSignals', () => {
+  test.each(['SIGTERM', 'SIGINT'])('%s: everything in its order, exit 0', async (signal) => {
+    expect(await run(`process.kill(process.pid, '${signal}')`)).toEqual({ code: 0, said: STOPPED, reasons: [] })
+  })
+
+  test('a second signal changes nothing', async () => {
+    const twice = `process.kill(process.pid, 'SIGTERM'); setTimeout(() => process.kill(process.pid, 'SIGINT'), 20)`
+    expect(await run(twice)).toEqual({ code: 0, said: STOPPED, reasons: [] })
+  })
+
+  test('an exception that nobody caught: the same, and exit 1 with its reason', async () => {
+    const { code, said, reasons } = await run(`setTimeout(() => { throw new Error('a bug') })`)
+    expect([code, said]).toEqual([1, ['an exception was not caught', ...STOPPED]])
+    expect(reasons).toEqual([expect.stringContaining('Error: a bug')])
+  })
+
+  test('a promise that is rejected is logged and survived', async () => {
+    const { code, said, reasons } = await run(
+      `Promise.reject(new Error('a bug')); setTimeout(() => process.kill(process.pid, 'SIGTERM'), 50)`,
+    )
+    expect([code, said]).toEqual([0, ['a promise was rejected', ...STOPPED]])
+    expect(reasons).toEqual([expect.stringContaining('Error: a bug')])
+  })
+
+  test('a store that cannot close: exit 1, says why, and does not say that it stopped', async () => {
+    const { code, said, reasons } = await run(
+      `process.kill(process.pid, 'SIGTERM')`,
+      `throw new Error('the disk is gone')`,
+    )
+    expect([code, said.at(-1)]).toEqual([1, 'the service could not stop cleanly'])
+    expect(said).not.toContain('stopped')
+    expect(reasons).toEqual([expect.stringContaining('Error: the disk is gone')])
+  })
+})

@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createMetrics } from '../../src/ops/metrics.ts'
+import { API, createTestServer, EVENTS, type TestServer } from '../helper.ts'
+
+const LINE = /^([a-z_]+)(?:\{([^{}]*)\})? (-?[\d.e+-]+|\+Inf|NaN)$/
+const LABELS = /^[a-z]+="[^"\\\n]*"(,[a-z]+="[^"\\\n]*")*$/
+
+/** Prometheus' text form, read strictly: every sample belongs to a family that was announced. */
+function parseMetrics(text: string): Map<string, number> {
+  expect(text).toEndWith('\n')
+  const samples = new Map<string, number>()
+  const types = new Map<string, string>()
+  for (const line of text.trimEnd().split('\n')) {
+    const [, announced, type] = /^# (?:HELP|TYPE) ([a-z_]+) (.+)$/.exec(line) ?? []
+    if (announced) {
+      types.set(announced, type ?? '')
+      continue
+    }
+    const [, name = '', labels, value] = LINE.exec(line) ?? []
+    if (labels !== undefined) expect(labels).toMatch(LABELS)
+    expect([line, types.has(name) || types.get(name.replace(/_(bucket|sum|count)$/, '')) === 'histogram']).toEqual([
+      line,
+      true,
+    ])
+    const series = labels === undefined ? name : `${name}{${labels}}`
+    expect([line, samples.has(series)]).toEqual([line, false])
+    samples.set(series, Number(value))
+  }
+  return samples
+}
+
+describe('/metrics', () => {
+  let server: TestServer
+  beforeEach(async () => {
+    server = await createTestServer()
+  })
+  afterEach(() => server.close())
+  const read = async () => parseMetrics((await server.call('GET', '/metrics', { key: null })).text)
+
+  test('counts by method, route and status; what was made up is other', async () => {
+    const body = { app: server.first.appId, email: 'ada@example.com', event: 'e', createContact: true }
+    for (let i = 0; i < 3; i++) await server.call('POST', EVENTS, { body })
+    await server.call('POST', EVENTS, { body: '{' })
+    for (const path of ['/x"} 1\nmade_up 7', '/wp-login.php', `${API}/events/made-up`, '/%7B%22']) {
+      await server.call('GET', encodeURI(path), { key: null })
+    }
+    await server.call('GET', '/assets/style.css', { key: null })
+    const samples = await read()
+    const series = [...samples].filter(([name]) => name.startsWith('eventpost_requests_total'))
+    expect(Object.fromEntries(series)).toEqual({
+      [`eventpost_requests_total{method="POST",route="${EVENTS}",status="202"}`]: 3,
+      [`eventpost_requests_total{method="POST",route="${EVENTS}",status="400"}`]: 1,
+      'eventpost_requests_total{method="GET",route="other",status="404"}': 4,
+      'eventpost_requests_total{method="GET",route="/assets/style.css",status="200"}': 1,
+    })
+    expect(samples.get('eventpost_request_seconds_count')).toBe(9)
+    expect(samples.get('eventpost_request_seconds_bucket{le="+Inf"}')).toBe(9)
+  })
+
+  test('commits and sizes', async () => {
+    const body = { app: server.first.appId, email: 'ada@example.com', event: 'e', createContact: true }
+    const before = (await read()).get('eventpost_commit_rows_sum') ?? 0
+    await Promise.all(Array.from({ length: 5 }, () => server.call('POST', EVENTS, { body })))
+    const samples = await read()
+    expect(samples.get('eventpost_commit_rows_sum')).toBe(before + 5)
+    expect(samples.get('eventpost_writes_waiting')).toBe(0)
+    for (const size of ['eventpost_database_bytes', 'process_resident_memory_bytes']) {
+      expect(samples.get(size)).toBeGreaterThan(10_000)
+    }
+  })
+})
+
+describe('the metrics token', () => {
+  test('is needed wherever others reach the service, and not on this machine', async () => {
+    for (const [baseUrl, status] of [
+      ['https://post.example.com', 401],
+      ['http://10.0.0.5:8080', 401],
+      ['http://127.0.0.1:8080', 200],
+    ] as const) {
+      const server = await createTestServer({ baseUrl })
+      const answer = await server.call('GET', '/metrics', { key: null })
+      expect([baseUrl, answer.status, answer.text.includes('eventpost_')]).toEqual([baseUrl, status, status === 200])
+      await server.close()
+    }
+  })
+
+  test('when set, is asked for', async () => {
+    const server = await createTestServer({ metricsToken: 'letmein' })
+    for (const key of [null, '', 'letmei', 'letmeinn', server.first.apiKey]) {
+      const { status, body, text } = await server.call('GET', '/metrics', { key })
+      expect([status, body]).toEqual([401, { ok: false, reason: 'Send the metrics token as a bearer token.' }])
+      expect(text).not.toContain('eventpost_')
+    }
+    const { status, headers } = await server.call('GET', '/metrics', { key: 'letmein' })
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
+    expect((await server.call('GET', '/healthz', { key: null })).status).toBe(200)
+    await server.close()
+  })
+})
+
+test('requests that come by turns are counted by method, route and status', () => {
+  const metrics = createMetrics()
+  const calls = [
+    ['GET', '/a', 200],
+    ['POST', '/a', 200],
+    ['GET', '/b', 200],
+    ['GET', '/a', 404],
+  ] as const
+  for (const [method, route, status] of [...calls, ...calls, calls[0]])
+    metrics.countRequest(method, route, status, 0.001)
+  const samples = parseMetrics(metrics.print({ waiting: 0, databaseBytes: 0, logBytes: 0 }))
+  const counts = calls.map(([method, route, status]) =>
+    samples.get(`eventpost_requests_total{method="${method}",route="${route}",status="${status}"}`),
+  )
+  expect(counts).toEqual([3, 2, 2, 2])
+})
+
+test('a histogram is cumulative', () => {
+  const metrics = createMetrics()
+  for (const seconds of [0.0005, 0.001, 0.0011, 4, 60]) metrics.countRequest('GET', '/', 200, seconds)
+  const samples = parseMetrics(metrics.print({ waiting: 1, databaseBytes: 2, logBytes: 3 }))
+  const bucket = (le: string) => samples.get(`eventpost_request_seconds_bucket{le="${le}"}`)
+  expect(['0.001', '0.002', '2', '5', '+Inf'].map(bucket)).toEqual([2, 3, 3, 4, 5])
+  expect(samples.get('eventpost_request_seconds_sum')).toBeCloseTo(64.0026)
+  expect([samples.get('eventpost_writes_waiting'), samples.get('eventpost_wal_bytes')]).toEqual([1, 3])
+})

@@ -1,0 +1,251 @@
+/** Every text is pasted into a file and really run, where its language is on the machine. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { AppRow } from '../../src/accounts/access.ts'
+import { signEmail } from '../../src/accounts/identity.ts'
+import { environmentLines, integrationCode, SECRETS_WARNING } from '../../src/visits/integration/index.ts'
+import { createTestServer, type TestServer } from '../helper.ts'
+
+const EMAIL = '  Ada@Example.com '
+const SIGNED = `'${EMAIL}'`
+/** Compiling Go for the first time takes longest. */
+const RUN_MS = 60_000
+
+type How = {
+  /** the program that must be there, and how it is called with a file */
+  run: (file: string) => string[]
+  file: string
+  identityFile?: string
+  /** calls the function of the second text with an email and prints what it returns */
+  sign: (code: string) => string
+}
+
+const HOW: Record<string, How> = {
+  curl: {
+    run: (file) => ['sh', file],
+    file: 'event.sh',
+    sign: (code) => code,
+  },
+  node: {
+    run: (file) => ['node', file],
+    file: 'a.mjs',
+    sign: (code) => `${code}\nconsole.log(identitySignature(${SIGNED}))`,
+  },
+  bun: {
+    run: (file) => [process.execPath, file],
+    file: 'a.ts',
+    sign: (code) => `${code}\nconsole.log(identitySignature(${SIGNED}))`,
+  },
+  python: {
+    run: (file) => ['python3', file],
+    file: 'a.py',
+    sign: (code) => `${code}\n\nprint(identity_signature(${SIGNED}))`,
+  },
+  php: { run: (file) => ['php', file], file: 'a.php', sign: (code) => `${code}\necho identity_signature(${SIGNED});` },
+  ruby: { run: (file) => ['ruby', file], file: 'a.rb', sign: (code) => `${code}\nputs identity_signature(${SIGNED})` },
+  go: {
+    run: (file) => ['go', 'run', file],
+    file: 'a.go',
+    sign: (code) =>
+      `${code.replace('"encoding/hex"', '"encoding/hex"\n\t"fmt"')}\n\nfunc main() { fmt.Println(identitySignature("${EMAIL}")) }`,
+  },
+  nextjs: { run: (file) => [process.execPath, file], file: 'page.ts', sign: () => '' },
+}
+
+let server: TestServer
+let http: ReturnType<typeof Bun.serve>
+const folder = mkdtempSync(join(tmpdir(), 'eventpost-code-'))
+
+beforeAll(async () => {
+  server = await createTestServer()
+  http = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => server.send(request) })
+  // stands for the packages of Next.js
+  mkdirSync(join(folder, 'node_modules/server-only'), { recursive: true })
+  writeFileSync(join(folder, 'node_modules/server-only/index.js'), '')
+  mkdirSync(join(folder, 'lib'))
+  writeFileSync(join(folder, 'tsconfig.json'), '{"compilerOptions":{"paths":{"@/*":["./*"]}}}')
+})
+afterAll(async () => {
+  await http.stop(true)
+  await server.close()
+  rmSync(folder, { recursive: true })
+})
+
+const app = (): Pick<AppRow, 'publicId' | 'homeUrl' | 'hosts'> => ({
+  publicId: server.first.appId,
+  homeUrl: null,
+  hosts: ['first.example'],
+})
+const codeOf = (id: string, baseUrl = `http://127.0.0.1:${http.port}`) => {
+  const found = integrationCode(baseUrl, app()).find((one) => one.id === id)
+  if (!found) throw new Error(`no code for ${id}`)
+  return found.blocks.map(({ code }) => code)
+}
+
+async function run(id: string, code: string, environment: Record<string, string> = {}) {
+  const how = HOW[id]
+  if (!how) throw new Error(`no way to run ${id}`)
+  const path = join(folder, how.file)
+  writeFileSync(path, code)
+  const { apiKey, identitySecret } = server.first
+  const secrets = { SERVICE_API_KEY: apiKey, SERVICE_IDENTITY_SECRET: identitySecret }
+  const child = Bun.spawn(how.run(path), {
+    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: folder, GO111MODULE: 'off', ...secrets, ...environment },
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: RUN_MS,
+  })
+  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  return { code: await child.exited, out: out.trim(), err }
+}
+
+/** The first text; of Next.js the library beside the page that calls it. */
+function eventCode(id: string, baseUrl?: string): string {
+  const [first = '', second = ''] = codeOf(id, baseUrl)
+  if (id !== 'nextjs') return first
+  writeFileSync(join(folder, 'lib/eventpost.ts'), first)
+  return second
+}
+
+const isHere = (id: string): boolean => Bun.which(HOW[id]?.run('')[0] ?? '') !== null || id === 'bun' || id === 'nextjs'
+const HERE = Object.keys(HOW).filter(isHere)
+
+const eventCount = async (): Promise<number> =>
+  ((await server.call('GET', `/api/v1/events?app=${server.first.appId}&limit=100`)).body.data ?? []).length
+
+test('there is code for the eight that are promised', () => {
+  expect(integrationCode('http://x', app()).map(({ name }) => name)).toEqual([
+    'curl',
+    'Node',
+    'Bun',
+    'Python',
+    'PHP',
+    'Ruby',
+    'Go',
+    'Next.js',
+  ])
+  expect(integrationCode('http://x', app()).map(({ id }) => id)).toEqual(Object.keys(HOW))
+})
+
+describe.each(HERE)('%s', (id) => {
+  test(
+    'sends the event, which is kept as it is written',
+    async () => {
+      const before = await eventCount()
+      const { code, err } = await run(id, eventCode(id))
+      expect([code, err]).toEqual([0, ''])
+      const { body } = await server.call('GET', `/api/v1/events?app=${server.first.appId}&limit=100`)
+      expect(body.data).toHaveLength(before + 1)
+      expect(body.data?.[0]).toMatchObject({
+        event: 'results_ready',
+        email: 'ada@example.com',
+        properties: { url: 'https://first.example/results/1', headline: 'Your results are ready.' },
+      })
+    },
+    RUN_MS,
+  )
+
+  test(
+    'goes on when it is refused, when nobody listens and without a key, and says so',
+    async () => {
+      const refused = await run(id, eventCode(id), { SERVICE_API_KEY: 'mc_wrong' })
+      const nobody = await run(id, eventCode(id, 'http://127.0.0.1:1'))
+      const without = await run(id, eventCode(id), { SERVICE_API_KEY: '' })
+      expect([refused.code, nobody.code, without.code]).toEqual([0, 0, 0])
+      expect(refused.out + refused.err).toContain('Invalid API key')
+      expect(nobody.err).toContain('Eventpost')
+      expect(without.out + without.err).toContain('Invalid API key')
+    },
+    RUN_MS,
+  )
+
+  test.skipIf(id === 'nextjs')(
+    'signs an email as the service does',
+    async () => {
+      const code = HOW[id]?.sign(codeOf(id)[1] ?? '') ?? ''
+      expect(await run(id, code)).toEqual({
+        code: 0,
+        out: signEmail('ada@example.com', server.first.identitySecret),
+        err: '',
+      })
+    },
+    RUN_MS,
+  )
+})
+
+test(
+  'waits 10 seconds and no longer',
+  async () => {
+    const hanging = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      idleTimeout: 60,
+      fetch: () => new Promise<Response>(() => {}),
+    })
+    const quick = HERE.filter((id) => id !== 'go')
+    const runs = quick.map(async (id) => {
+      const startedAt = performance.now()
+      const { code, err } = await run(id, eventCode(id, `http://127.0.0.1:${hanging.port}`))
+      return { id, code, seconds: Math.round((performance.now() - startedAt) / 1000), says: err.includes('Eventpost') }
+    })
+    const ends = await Promise.all(runs)
+    await hanging.stop(true)
+    for (const end of ends) {
+      expect(end).toMatchObject({ code: 0, says: true })
+      expect(end.seconds).toBeGreaterThanOrEqual(10)
+      // starting a language takes its time on a busy machine
+      expect(end.seconds).toBeLessThanOrEqual(20)
+    }
+  },
+  RUN_MS,
+)
+
+test('Next.js signs in its library, and identifies in the browser', async () => {
+  const [library = '', , component = ''] = codeOf('nextjs')
+  expect(library).toStartWith("import 'server-only'\n")
+  writeFileSync(join(folder, 'lib/eventpost.ts'), library)
+  const { out } = await run(
+    'nextjs',
+    `import { identitySignature } from '@/lib/eventpost'\nconsole.log(identitySignature(${SIGNED}))`,
+  )
+  expect(out).toBe(signEmail('ada@example.com', server.first.identitySecret))
+  expect(component).toStartWith("'use client'\n")
+  expect(component).not.toContain('SERVICE_')
+})
+
+describe('what is filled in', () => {
+  const all = (baseUrl: string, given: Partial<ReturnType<typeof app>> = {}) =>
+    integrationCode(baseUrl, { ...app(), ...given })
+      .flatMap(({ blocks }) => blocks)
+      .map(({ code }) => code)
+      .join('\n')
+
+  test('is the app and the address, and never a secret', () => {
+    const code = all('https://post.example.com')
+    expect(code.match(/https:\/\/post\.example\.com\/api\/v1\/events/g)).toHaveLength(8)
+    expect(code.split(server.first.appId)).toHaveLength(9)
+    expect(code).not.toMatch(/mc_|is_[0-9A-Za-z]{8}/)
+  })
+
+  test('ends no quoted text of any language', () => {
+    const code = all(`https://post.example.com/'"$\`\\#{}<>`)
+    expect(code).toContain('https://post.example.com/%27%22%24%60%5c%23%7b%7d%3c%3e/api/v1/events')
+  })
+
+  test.each<[Partial<ReturnType<typeof app>>, string]>([
+    [{ homeUrl: 'https://www.first.example/welcome' }, 'https://www.first.example/results/1'],
+    [{ homeUrl: 'https://elsewhere.example' }, 'https://first.example/results/1'],
+    [{ hosts: ['localhost'], homeUrl: 'https://localhost' }, 'http://localhost/results/1'],
+    [{ hosts: [] }, 'https://app.example.com/results/1'],
+  ])('%p links to %s', (given, url) => {
+    expect(all('https://post.example.com', given).split(`${url}"`).length).toBeGreaterThan(3)
+  })
+})
+
+test('the environment and the warning name what the specification names', () => {
+  expect(environmentLines('mc_1', 'is_1')).toBe('export SERVICE_API_KEY=mc_1\nexport SERVICE_IDENTITY_SECRET=is_1')
+  for (const word of ['NEXT_PUBLIC_', 'VITE_', 'AI chat']) expect(SECRETS_WARNING).toContain(word)
+})

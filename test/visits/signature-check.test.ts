@@ -1,0 +1,36 @@
+/** What the checker on Activation says of a signature (spec 2.6, 3.4). */
+import { describe, expect, test } from 'bun:test'
+import { PREVIOUS_SECRET_VALID_MS, signEmail } from '../../src/accounts/identity.ts'
+import { checkSignature, type SignatureVerdict } from '../../src/visits/signature-check.ts'
+import { NOW } from '../helper.ts'
+
+const secret = (name: string, retiredAt: number | null) => ({
+  id: `sec_${name}`,
+  secret: `is_${name}`,
+  createdAt: 0,
+  retiredAt,
+})
+const SECRETS = [
+  secret('current', null),
+  secret('previous', NOW - PREVIOUS_SECRET_VALID_MS + 1),
+  secret('expired', NOW - PREVIOUS_SECRET_VALID_MS),
+]
+const TYPED = ' Ada@Example.com '
+const raw = (name: string) => new Bun.CryptoHasher('sha256', `is_${name}`).update(TYPED).digest('hex')
+
+describe('a signature', () => {
+  test.each<[string, string, SignatureVerdict]>([
+    ['of the current secret', signEmail(TYPED, 'is_current'), 'current'],
+    ['of the one before', signEmail(TYPED, 'is_previous'), 'previous'],
+    ['of one whose 24 hours are over', signEmail(TYPED, 'is_expired'), 'expired'],
+    ['in capitals', signEmail(TYPED, 'is_current').toUpperCase(), 'uppercase'],
+    ['in capitals, and wrong', signEmail(TYPED, 'is_foreign').toUpperCase(), 'wrong'],
+    ['of the email as it was typed', raw('current'), 'unfolded'],
+    ['of another secret', signEmail(TYPED, 'is_foreign'), 'wrong'],
+    ['of another email', signEmail('eve@example.com', 'is_current'), 'wrong'],
+    ['in base64', Buffer.from(signEmail(TYPED, 'is_current'), 'hex').toString('base64'), 'malformed'],
+    ['that is empty', '', 'malformed'],
+  ])('%s', (_name, signature, verdict) => {
+    expect(checkSignature({ email: TYPED, signature, secrets: SECRETS, now: NOW })).toBe(verdict)
+  })
+})
