@@ -80,7 +80,8 @@ describe.skipIf(!hasChromium)('after signing out', () => {
       const [people] = tabs
       await context.clearCookies({ name: /session/ })
       await people?.evaluate(() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })))
-      await people?.waitForURL('**/sign-in?next=**')
+      // the other tab hears of it and leaves too
+      for (const tab of context.pages()) await tab.waitForURL('**/sign-in?next=**')
       await context.close()
     },
     TRY_MS,

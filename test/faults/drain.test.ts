@@ -115,13 +115,14 @@ describe('SIGTERM', () => {
     const { server, target } = await serve()
     const clients = [createClient(target.url, target.key), createClient(target.url, target.key)] as const
     expect(await clients[0].send('GET /readyz')).toMatchObject({ status: 200 })
+    let isStopped = false
+    const stopping = server.stop().then(() => (isStopped = true))
     // requests keep coming, so it keeps listening for a moment
-    const coming = Array.from({ length: 20 }, async (_, number): Promise<Sent> => {
-      await Bun.sleep(number * 5)
-      return createClient(target.url, target.key).send('GET /readyz')
-    })
-    await Bun.sleep(20)
-    const stopping = server.stop()
+    const coming: Promise<Sent>[] = []
+    while (!isStopped) {
+      coming.push(createClient(target.url, target.key).send('GET /readyz'))
+      await Bun.sleep(20)
+    }
     const answers = await Promise.all(coming)
     await stopping
     const seen = answers.map((sent) => (sent.is === 'answered' ? sent.status : sent.is))
