@@ -34,25 +34,25 @@ const TOP_LEVEL = [
 const IGNORED = ['.git', 'node_modules', 'dist']
 
 const EVERYTHING = null
-/** What the domain is made of; docs, assets and what is above may not be imported by it. */
-const DOMAIN = ['core', 'store', 'accounts', 'people', 'events', 'visits', 'messages', 'deliveries', 'mail']
+/** Each may import those after it. `core` is what all of them share. */
+const DOMAIN = ['mail', 'deliveries', 'messages', 'visits', 'events', 'people', 'accounts', 'core', 'store']
 /** What each module, or file beside the modules, may import besides itself. */
 const MAY_IMPORT: Record<string, string[] | null> = {
   main: EVERYTHING,
   server: EVERYTHING,
-  cli: EVERYTHING,
+  parts: EVERYTHING,
   writer: ['store', 'events', 'deliveries'],
   config: ['core'],
   assets: [],
-  api: [...DOMAIN, 'http', 'assets'],
-  mcp: [...DOMAIN, 'http', 'docs'],
-  dashboard: [...DOMAIN, 'http', 'assets', 'docs'],
-  http: ['core', 'store', 'accounts', 'people', 'events'],
-  ops: ['core'],
+  cli: [...DOMAIN, 'http', 'assets', 'config', 'ops', 'parts', 'server'],
+  api: [...DOMAIN, 'http', 'assets', 'parts'],
+  mcp: [...DOMAIN, 'http', 'docs', 'parts'],
+  dashboard: [...DOMAIN, 'http', 'assets', 'docs', 'parts'],
+  http: ['accounts', 'core', 'store'],
+  ops: ['core', 'store'],
   docs: [],
-  ...Object.fromEntries(DOMAIN.map((module) => [module, [...DOMAIN, 'http']])),
-  store: [],
   snippet: [],
+  ...Object.fromEntries(DOMAIN.map((module, place) => [module, DOMAIN.slice(place + 1)])),
 }
 
 const listFiles = (folder: string): string[] =>

@@ -6,7 +6,7 @@ import { ownHosts } from './app-hosts.ts'
 import { hashApiKey, hasApiKeyShape } from './api-keys.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { createKept } from './kept.ts'
-import { type Clock, expiryNow } from '../core/parts.ts'
+import { type Clock, expiryNow } from '../core/clock.ts'
 import { type KeyLimits, limitsOf } from './write-limits.ts'
 
 export type { AppRow, EventSender, Site }

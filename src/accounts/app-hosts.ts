@@ -1,7 +1,6 @@
 /** The hosts that customers call their own; the list of public suffixes is loaded with this file (124 KB of code). */
 import { getPublicSuffix } from 'tldts'
 import { foldHost, LOCALHOST } from '../core/domains.ts'
-import type { OwnHosts } from '../events/links.ts'
 
 /**
  * The lowercase ASCII form of a host that a customer may call their own, or null: a domain with a dot, or `localhost`
@@ -40,3 +39,7 @@ function isAppHost(host: string): boolean {
   knownHosts.set(host, verdict)
   return verdict
 }
+
+declare const own: unique symbol
+/** Hosts of an app that are no public suffix, as ownHosts gives them. */
+export type OwnHosts = readonly string[] & { readonly [own]: true }

@@ -1,10 +1,11 @@
+import type { Clock } from '../core/clock.ts'
+import type { AppRow, KeyAccess } from './access.ts'
+import type { Store } from '../store/store.ts'
 import { isLocale, isTimezone, readLocale } from '../store/local-time.ts'
 import type { SnippetSettings } from '../store/snippet-types.ts'
 import type { Refused } from '../store/types.ts'
-import type { AppRow } from './access.ts'
 import { DOMAIN_MESSAGE, readAppText } from './beginnings.ts'
 import { readTypedHost } from './app-hosts.ts'
-import type { Parts } from '../core/parts.ts'
 import type { FieldError } from '../core/refusals.ts'
 
 /** What someone typed; `domains` and `snippetHosts` have one host a line. */
@@ -90,7 +91,7 @@ function readHosts(field: string, text: string, errors: FieldError[]): string[] 
 
 /** Saves all of it; holds from the next request on. Refusals: app_not_found, unavailable. */
 export async function saveAppSettings(
-  { store, clock, access }: Pick<Parts, 'store' | 'clock' | 'access'>,
+  { store, clock, access }: { store: Store; clock: Clock; access: KeyAccess },
   app: AppRow,
   { settings, actor }: { settings: AppSettings; actor: string },
 ): Promise<{ done: true } | Refused> {

@@ -194,3 +194,6 @@ function dropOldest(buckets: Buckets): void {
     buckets.rings.delete(bucket)
   }
 }
+
+/** Addresses remembered at once, 35 MB of them. Who has more than these to call from is not held up by one more. */
+export const MOST_ADDRESSES = 100_000

@@ -1,5 +1,7 @@
 /** Emails to members about their own sign-in. They hold no token, and link to the sign-in page only. */
-import type { Clock } from '../core/parts.ts'
+import type { MailSettings } from '../store/message-types.ts'
+import type { Mailbox } from '../core/mail-addresses.ts'
+import type { Clock } from '../core/clock.ts'
 
 export type NoticeKind =
   | 'wrong_passwords'
@@ -80,4 +82,16 @@ export function writeNotice(kind: NoticeKind, facts: NoticeFacts): Notice {
     paragraphs: [what(facts), where, ifNotYou],
     link: { text: 'Sign in', url: `${facts.baseUrl}/sign-in` },
   }
+}
+
+/** `reason` is a code, such as `smtp_550`. */
+export type NoticeResult = { is: 'sent' } | { is: 'failed' | 'unknown'; reason: string }
+
+/** Part of the mailer. */
+export type NoticeMailer = {
+  /**
+   * Sends notices to members: through the installation's server, else the first of the apps' own. null where nothing
+   * leaves.
+   */
+  findNoticeSender(apps: MailSettings[]): ((notice: Notice, to: Mailbox) => Promise<NoticeResult>) | null
 }

@@ -1,6 +1,6 @@
 import type { Store } from '../store/store.ts'
 import { addressBucket } from '../core/addresses.ts'
-import type { Clock } from '../core/parts.ts'
+import type { Clock } from '../core/clock.ts'
 import { isPassing, type MemberRow, type Proof } from './sessions.ts'
 import type { SignInNotes } from './sign-in-notes.ts'
 import { type Bucket, SIGN_IN_DELAYS, type SignInTries, type TooMany } from './sign-in-tries.ts'

@@ -1,11 +1,12 @@
 /** How an app sends, as its owner types it (messages.md, Sending). Secrets are set here and never shown again. */
+import type { Clock } from '../core/clock.ts'
+import type { Store } from '../store/store.ts'
 import type { MailSettings, SendWindow } from '../store/message-types.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { readEmail } from '../core/email.ts'
 import { readSmtpUrl, SMTP_URL_MESSAGE } from '../core/mail-addresses.ts'
-import type { Parts } from '../core/parts.ts'
 import type { FieldError } from '../core/refusals.ts'
-import { cleanText } from '../messages/template-scope.ts'
+import { cleanText } from '../core/visible-text.ts'
 
 export type { MailSettings }
 
@@ -192,7 +193,7 @@ export function readSender(text: SenderText): { settings: SenderSettings } | { e
 
 /** Saves what was read; holds from the next mail on. Refusals: unavailable. */
 export const saveSender = (
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: { store: Store; clock: Clock },
   { id: appId, accountId }: AppRow,
   { settings, actor }: { settings: Partial<MailSettings>; actor: string },
 ): Promise<{ done: true } | Refused> => store.setMailSettings({ accountId, appId, actor, at: clock.now(), settings })

@@ -6,7 +6,7 @@ import type { AppRow } from '../store/types.ts'
 import { publishesKey, readDkimKey } from './dkim.ts'
 import { readEmail } from '../core/email.ts'
 import { findFrom, type Mailbox } from '../core/mail-addresses.ts'
-import type { Clock } from '../core/parts.ts'
+import type { Clock } from '../core/clock.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { DnsRecord, ResolveTxt } from './sender-checks.ts'
 

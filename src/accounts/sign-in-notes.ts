@@ -3,10 +3,9 @@ import { createHmac } from 'node:crypto'
 import type { FailedSignIns } from '../store/session-types.ts'
 import type { Store } from '../store/store.ts'
 import { addressBucket } from '../core/addresses.ts'
-import type { Mailer } from '../mail/mailer.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
-import { type NoticeKind, writeNotice } from './notices.ts'
-import type { Clock } from '../core/parts.ts'
+import { type NoticeKind, type NoticeMailer, writeNotice } from './notices.ts'
+import type { Clock } from '../core/clock.ts'
 import type { MemberRow, Proof } from './sessions.ts'
 
 /** A line about security, for the log of the service; never an email, a token or an address in the clear. */
@@ -40,7 +39,7 @@ type NotesParts = {
   clock: Clock
   addressKey: string
   baseUrl: string
-  mailer: Mailer
+  mailer: NoticeMailer
   noteSecurity: NoteSecurity
 }
 

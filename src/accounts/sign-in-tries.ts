@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { MemberRow } from '../store/types.ts'
-import type { Clock } from '../core/parts.ts'
+import type { Clock } from '../core/clock.ts'
 
 const HOUR_MS = 3_600_000
 

@@ -4,7 +4,7 @@ import { Secret, TOTP } from 'otpauth/bare'
 import type { TwoStepRow } from '../store/session-types.ts'
 import type { Store } from '../store/store.ts'
 import type { Refused } from '../store/types.ts'
-import type { Clock } from '../core/parts.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Sessions, SignedIn } from './sessions.ts'
 import { hashToken } from '../core/tokens.ts'
 

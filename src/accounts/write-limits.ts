@@ -1,11 +1,14 @@
-import type { Plan } from '../store/types.ts'
+import type { Idempotency, Plan, Via } from '../store/types.ts'
+import type { Clock } from '../core/clock.ts'
+import { RATE_LIMITS, type Limit, type Limits, type Taken } from './limits.ts'
+import type { Store } from '../store/store.ts'
 import { addressBucket } from '../core/addresses.ts'
 import type { Access, AppRow } from './access.ts'
-import type { ContactFields } from '../people/contact-input.ts'
-import { type Limit, RATE_LIMITS, type Taken } from './limits.ts'
-import type { Parts } from '../core/parts.ts'
 import { effectivePlan } from './plans.ts'
 import { type LimitName, type Refusal, refuseLimited } from '../core/refusals.ts'
+
+/** What these functions need. */
+export type Parts = { limits: Limits; clock: Clock; addressKey: string }
 
 /** The writes that are limited per key (spec 8). Every door takes from the same buckets. */
 export type LimitedWrite = 'events' | 'contactAdds' | 'contactUpdates'
@@ -47,7 +50,7 @@ export type TakenFor = { limit: Limit; taken: Taken; buckets: string[]; refused:
 
 /** The 429 of a key whose hourly limit is used up. */
 export const refuseWrite = (
-  { clock }: Pick<Parts, 'clock'>,
+  { clock }: { clock: Clock },
   write: LimitedWrite,
   { key }: Access,
   limit: Limit,
@@ -78,12 +81,12 @@ export function peekForKey(parts: Parts, write: LimitedWrite, access: Access): T
 }
 
 /** The bucket of a visitor of an app: an IPv4 address or an IPv6 /64. The store only gets a keyed hash of it. */
-function visitorBucket({ addressKey }: Parts, app: AppRow, address: string): string {
+function visitorBucket({ addressKey }: { addressKey: string }, app: AppRow, address: string): string {
   const text = `${app.publicId}:${addressBucket(address)}`
   return `visitor:${new Bun.CryptoHasher('sha256', addressKey).update(text).digest('base64url')}`
 }
 
-const refuseVisitor = ({ clock }: Parts, { retryAfterSeconds: retryAfter }: Taken): Refusal => {
+const refuseVisitor = ({ clock }: { clock: Clock }, { retryAfterSeconds: retryAfter }: Taken): Refusal => {
   const { max: limit } = RATE_LIMITS.addsPerVisitor
   return refuseLimited({ name: 'contact_adds_per_ip', key: null, limit, retryAfter, at: clock.now() })
 }
@@ -97,7 +100,7 @@ function takeForVisitor(parts: Parts, app: AppRow, address: string): TakenFor {
 }
 
 /** Gives back what was taken for nothing. @returns what is true then */
-export function settleTaken({ limits }: Parts, counted: TakenFor, outcome: object): TakenFor {
+export function settleTaken({ limits }: { limits: Limits }, counted: TakenFor, outcome: object): TakenFor {
   const { limit, taken, buckets } = counted
   const [bucket] = buckets
   if (bucket === undefined || !isFree(outcome)) return counted
@@ -115,7 +118,7 @@ const isFree = (outcome: object): boolean =>
   ('refusal' in outcome && (outcome.refusal === 'idempotency_mismatch' || outcome.refusal === 'unavailable'))
 
 export type ContactWriteName = Exclude<LimitedWrite, 'events'>
-type ContactCall = { access: Access; app: AppRow; input: Pick<ContactFields, 'ip'> }
+type ContactCall = { access: Access; app: AppRow; input: { ip: string | null } }
 
 /** What a write about a person would meet, without taking. */
 export function peekForContact(parts: Parts, { access, app, input }: ContactCall, write: ContactWriteName) {
@@ -146,7 +149,15 @@ export function takeForContact(parts: Parts, { access, app, input }: ContactCall
 }
 
 /** Fills the buckets with what the store has counted, so that a restart gives no tokens back. */
-export async function restoreLimits({ limits, store, clock }: Parts): Promise<void> {
+export async function restoreLimits({
+  limits,
+  store,
+  clock,
+}: {
+  limits: Limits
+  store: Store
+  clock: Clock
+}): Promise<void> {
   const nowSecond = Math.floor(clock.now() / 1000)
   const usage = await store.listUsage(nowSecond - RATE_LIMITS.events.windowMs / 1000 - 1)
   const byBucket = Map.groupBy(usage, (row) => row.bucket)
@@ -156,4 +167,13 @@ export async function restoreLimits({ limits, store, clock }: Parts): Promise<vo
     const takenAgo = rows.map((row) => [Math.max(0, (nowSecond - row.second - 1) * 1000), row.count] as const)
     limits.restore(bucket, { max: Number.MAX_SAFE_INTEGER, windowMs: window.windowMs }, takenAgo)
   }
+}
+
+/** Who writes, where to, through which door, and what was counted for it. */
+export type WriteContext = {
+  access: Access
+  app: AppRow
+  via: Via
+  buckets: string[]
+  idempotency: Idempotency | null
 }

@@ -8,7 +8,7 @@ import { MAX_BATCH_EVENTS } from '../core/field-limits.ts'
 import { replayOf } from '../http/idempotency.ts'
 import { isJsonObject, warnOfRepeated } from '../core/json.ts'
 import { rateLimitHeaders } from '../accounts/limits.ts'
-import type { Parts } from '../core/parts.ts'
+import type { Parts } from '../parts.ts'
 import { publicId } from '../core/public-ids.ts'
 import {
   isRefusal,

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { reportBounce } from '../people/bounces.ts'
-import type { Parts } from '../core/parts.ts'
+import type { Parts } from '../parts.ts'
 import { isRefusal, refuse, warnOfSending, withWarnings } from '../core/refusals.ts'
 import { readBytes } from '../http/request-bytes.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'

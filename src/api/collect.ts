@@ -1,20 +1,13 @@
 import { Elysia } from 'elysia'
 import { collectBatch } from '../visits/collect.ts'
 import { parseJsonObject } from '../core/json.ts'
-import type { Parts } from '../core/parts.ts'
+import type { Parts } from '../parts.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { readBytes } from '../http/request-bytes.ts'
 import { factsOf } from '../http/request-facts.ts'
-import { createAnswer, refusalAnswer } from '../http/answers.ts'
+import { COLLECT_CORS, COLLECT_PATH, createAnswer, refusalAnswer } from '../http/answers.ts'
 
-export const COLLECT_PATH = '/c'
 export const COLLECT_BYTES = 32 * 1024
-
-/** On every status, so that the page's console can read the reason; without credentials, so any origin may. */
-export const COLLECT_CORS = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Retry-After' }
-
-/** None on what is for servers. */
-export const corsOf = (path: string): Record<string, string> => (path === COLLECT_PATH ? COLLECT_CORS : {})
 
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': 'POST',

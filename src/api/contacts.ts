@@ -3,7 +3,7 @@ import * as answers from '../http/answer-schemas.ts'
 import { type ContactFields, readContactErase, readContactInput, readContactUpdate } from '../people/contact-input.ts'
 import * as contacts from '../people/contacts.ts'
 import { replayOf } from '../http/idempotency.ts'
-import type { Parts } from '../core/parts.ts'
+import type { Parts } from '../parts.ts'
 import { publicId } from '../core/public-ids.ts'
 import { readContactsQuery, writeContactCursor } from '../http/queries.ts'
 import { isRefusal, warnOfSending, withWarnings } from '../core/refusals.ts'
@@ -16,7 +16,7 @@ import { EXAMPLES } from './examples.ts'
 import { limitHeaders, remainingHeaders, uncountedAnswer } from '../http/limited.ts'
 import { type Once, REPLAYED } from '../http/once.ts'
 import { readPage } from './page.ts'
-import { contactView } from '../http/views.ts'
+import { contactView } from '../people/contacts.ts'
 
 /** POST, PATCH, GET and DELETE /contacts (spec 4.2, 4.3). */
 export const contactRoutes = (parts: Parts, once: Once) =>

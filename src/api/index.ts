@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { Parts } from '../core/parts.ts'
+import type { Parts } from '../parts.ts'
 import { answer } from '../http/answers.ts'
 import { batchRoutes } from './batch.ts'
 import { contactRoutes } from './contacts.ts'

@@ -1,6 +1,6 @@
 import type { Access, AppRow } from '../accounts/access.ts'
 import { findApp } from '../accounts/apps.ts'
-import type { Parts } from '../core/parts.ts'
+import type { Parts } from '../parts.ts'
 import { readParameters } from '../http/queries.ts'
 import { type FieldError, refuse, refuseFields } from '../core/refusals.ts'
 import { authenticate, type Refused } from '../http/call.ts'

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Script } from '../assets.ts'
 import { noteScriptLoad } from '../events/activation.ts'
-import type { Parts } from '../core/parts.ts'
+import type { Parts } from '../parts.ts'
 import { refuse } from '../core/refusals.ts'
 import { pinnedScriptPath, scriptHash } from '../visits/snippet-tag.ts'
 import { refusalAnswer } from '../http/answers.ts'

@@ -8,7 +8,7 @@ import {
   saveAppSettings,
   writeAppSettings,
 } from '../accounts/app-settings.ts'
-import { systemClock } from '../core/parts.ts'
+import { systemClock } from '../core/clock.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { readSnippetSettings } from '../visits/snippet-settings.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../visits/snippet-tag.ts'

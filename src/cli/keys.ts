@@ -1,6 +1,5 @@
 import { UsageError } from '../config.ts'
-import { createKey, rotateIdentitySecret } from '../accounts/accounts.ts'
-import type { KeyScope } from '../accounts/accounts.ts'
+import { createKey, rotateIdentitySecret, type KeyScope } from '../accounts/accounts.ts'
 import { KEY_SCOPES } from '../accounts/api-keys.ts'
 import { readKeyInput } from '../accounts/key-input.ts'
 import type { Store } from '../store/store.ts'

@@ -18,3 +18,5 @@ export const TIME_PATTERN =
   '(?::([0-5]\\d)(?:\\.(\\d{1,9}))?)?(Z|[+-](?:[01]\\d|2[0-3]):?[0-5]\\d)$'
 
 export const IP_PATTERN = '^[0-9A-Fa-f:.]+$'
+
+export const RESULTS_READY = 'results_ready'

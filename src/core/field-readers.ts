@@ -148,3 +148,6 @@ export function warnOfUnknown(body: Body, known: ReadonlySet<string>): Warning[]
   }
   return warnings
 }
+
+/** Whether a request names nobody's email. */
+export const lacksEmail = ({ email }: Body): boolean => email === undefined || email === null || email === ''

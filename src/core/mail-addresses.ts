@@ -1,7 +1,7 @@
 /** Where mail goes through and whom it comes from, as settings say it (messages.md, Sending). */
 import type { Mail, MailSettings } from '../store/message-types.ts'
 import { readEmail } from './email.ts'
-import { cleanText } from '../messages/template-scope.ts'
+import { cleanText } from './visible-text.ts'
 
 /** One validated address and a name beside it: a text with both could hold a second address. */
 export type Mailbox = { name: string; address: string }

@@ -1,5 +1,5 @@
 import { MAX_CUSTOM_FIELDS, MAX_STORED_TAGS } from './field-limits.ts'
-import { describeStillSending, type Ended } from '../mail/mailer.ts'
+import { describeStillSending, type Ended } from './ended.ts'
 
 /**
  * Every reason for which the service says no, once: its HTTP status and the sentence a person reads.

@@ -62,3 +62,13 @@ function toEscape(name: string): string {
   const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
 }
+
+/** Everything that breaks a line, and marks that turn the direction of the text around them (not those within it). */
+const BREAKS = /[\s\p{Cc}\u2028\u2029]+/gu
+const DIRECTION_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/g
+
+/** One line, well-formed, that changes nothing outside itself; undefined when nothing visible is left. */
+export function cleanText(text: string): string | undefined {
+  const line = text.toWellFormed().replaceAll(DIRECTION_CONTROLS, '').replaceAll(BREAKS, ' ').trim()
+  return line === '' ? undefined : line
+}

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { Parts } from '../core/parts.ts'
+import type { Parts } from '../parts.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { createSessions } from '../accounts/sessions.ts'
 import { createSignIns } from '../accounts/sign-ins.ts'

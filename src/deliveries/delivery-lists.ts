@@ -1,22 +1,22 @@
 /** Deliveries for who looks at them: with person, message and reason, newest first (messages.md; issue of the dashboard). */
-import type { Mailer } from '../mail/mailer.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Mailer } from '../messages/mailer.ts'
 import { isResent, RESENDABLE } from '../store/delivery-ends.ts'
-import type {
-  DeliveryRow,
-  DeliveryState,
-  DeliveryWork,
-  JoinedEvent,
-  MessageRow,
-  SuppressionReason,
+import {
+  DELIVERY_STATES,
+  type DeliveryRow,
+  type DeliveryState,
+  type DeliveryWork,
+  type JoinedEvent,
+  type MessageRow,
+  type SuppressionReason,
 } from '../store/message-types.ts'
-import { DELIVERY_STATES } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import { refusedBy } from '../store/suppression-list.ts'
 import type { AppRow, EventRow, Refused } from '../store/types.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
-import type { Parts } from '../core/parts.ts'
 import { findUnconfirmed, mayHaveArrivedTwice } from './deliveries.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
@@ -82,7 +82,7 @@ export async function explainPerson(store: Store, person: ContactRow): Promise<M
  * mail_server_unreadable, where it could not leave.
  */
 export async function resendDelivery(
-  { store, clock, mailer }: Pick<Parts, 'store' | 'clock'> & { mailer: Mailer },
+  { store, clock, mailer }: { store: Store; clock: Clock } & { mailer: Mailer },
   app: AppRow,
   { id, actor }: { id: number; actor: string },
 ): Promise<{ done: true } | Refused | Refusal> {

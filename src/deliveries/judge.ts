@@ -1,3 +1,4 @@
+import { isSentUnknown } from '../messages/message-words.ts'
 import { type MessageContent, type Rule, STOP_REASONS, type Verdict } from '../store/message-types.ts'
 import { compares, propertyOf } from '../store/conditions.ts'
 import { isSamePath } from '../store/paths.ts'
@@ -67,10 +68,6 @@ const verdict = (rule: Rule, about: string | null, value: Verdict['value'], pass
 
 /** Whether a rule is about the page of one event, and so asked of each event that an email lists. */
 export const isAboutPage = ({ rule }: { rule: string }): boolean => rule === 'seen' || rule === 'notSeen'
-
-/** Whether a rule lets a mail go to somebody whom the browser script never saw. */
-export const isSentUnknown = (rule: Extract<Rule, { ifUnknown?: unknown }>): boolean =>
-  (rule.ifUnknown ?? (rule.rule === 'seen' ? 'skip' : 'send')) === 'send'
 
 /** Of a person whom the browser script never saw, the rule itself says what to do. */
 const unknown = (rule: Extract<Rule, { ifUnknown?: unknown }>, about: string | null): Verdict => ({

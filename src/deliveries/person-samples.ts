@@ -1,9 +1,12 @@
 /** For whom a message is shown before it goes out: the person who is asked for, the last one, or somebody made up. */
+import type { Clock } from '../core/clock.ts'
+import type { Store } from '../store/store.ts'
+import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { MessageRow } from '../store/message-types.ts'
 import type { ContactRow } from '../store/types.ts'
 import type { AppRow } from '../accounts/access.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
-import type { Sample } from '../mail/mailer.ts'
+import type { Sample } from '../messages/mailer.ts'
 import {
   isStartedBy,
   listSamples,
@@ -12,7 +15,6 @@ import {
   SEVERAL,
   takeEmail,
 } from '../messages/message-samples.ts'
-import type { Parts } from '../core/parts.ts'
 import { isRefusal, type Refusal } from '../core/refusals.ts'
 
 /** How far back one person's event is looked for. */
@@ -37,7 +39,7 @@ export async function findSample(parts: Sampling, asked: Asked): Promise<FoundSa
 }
 
 /** What a sample is found or made with. */
-type Sampling = Pick<Parts, 'store' | 'clock' | 'templates'>
+type Sampling = { store: Store; clock: Clock; templates: TemplateWorker }
 
 type Found = SampleMoment & { isMadeUp: boolean }
 
@@ -59,7 +61,7 @@ async function findMoment(
   return contact ? { contact, ...(await findEmail(store, message, contact)), isMadeUp: false } : UNKNOWN_PERSON
 }
 
-async function findEmail(store: Parts['store'], { appId, content }: MessageRow, contact: ContactRow) {
+async function findEmail(store: Store, { appId, content }: MessageRow, contact: ContactRow) {
   const { trigger } = content
   if (!('event' in trigger)) return { event: null, joined: [] }
   const query = { appId, contactId: contact.id, name: trigger.event, before: null, limit: LOOKED_EVENTS }

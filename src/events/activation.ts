@@ -1,11 +1,10 @@
+import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
 import type { NoteKind, NoteRow } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
-import type { Access, AppRow } from '../accounts/access.ts'
 import { findNamedApp } from '../accounts/apps.ts'
-import { lacksEmail } from '../visits/collect-input.ts'
-import type { Body } from '../core/field-readers.ts'
+import { lacksEmail, type Body } from '../core/field-readers.ts'
 import { readOrigin } from '../core/origins.ts'
-import type { Clock, Parts } from '../core/parts.ts'
+import type { Clock } from '../core/clock.ts'
 import { refusedField, type Refusal, REFUSALS } from '../core/refusals.ts'
 
 type Detail = { reason?: string | null; origin?: string | null }
@@ -97,7 +96,7 @@ export type Activation = {
  * last had no email, or pages load the script and nobody was ever proven. One good event and a page view make it `done`.
  */
 export async function readActivation(
-  { store, notes }: Pick<Parts, 'store' | 'notes'>,
+  { store, notes }: { store: Store; notes: Notes },
   app: AppRow,
 ): Promise<Activation> {
   const [stored, signs] = await Promise.all([store.listNotes(app.id), store.firstSigns(app.id)])
@@ -126,7 +125,7 @@ export async function readActivation(
 
 /** Signatures of all the account's apps that were made with the secret before, since the last rotation (spec 3.3). */
 export async function readOldSecretUse(
-  { store, notes }: Pick<Parts, 'store' | 'notes'>,
+  { store, notes }: { store: Store; notes: Notes },
   apps: AppRow[],
 ): Promise<Noted | null> {
   const all = await Promise.all(apps.map(async ({ id }) => [...(await store.listNotes(id)), ...notes.pending(id)]))
@@ -148,7 +147,7 @@ function sumUp(notes: NoteRow[]): Noted | null {
 
 /** A server's event that was refused for want of an email, noted for the app it names. */
 export function noteEventWithoutEmail(
-  { notes }: Pick<Parts, 'notes'>,
+  { notes }: { notes: Notes },
   { read }: { read?: { access: Access; body: Body } },
 ): void {
   const app = read && lacksEmail(read.body) ? findNamedApp(read.access, read.body) : undefined
@@ -160,7 +159,7 @@ export function noteEventWithoutEmail(
  * its key could have meant. Our own faults are no concern of who integrates.
  */
 export function noteRefusedCall(
-  { notes }: Pick<Parts, 'notes'>,
+  { notes }: { notes: Notes },
   { access, app, refusal: refused }: { access: Access; app?: AppRow; refusal: Refusal },
 ): void {
   const { status, message } = REFUSALS[refused.refusal]
@@ -172,7 +171,10 @@ export function noteRefusedCall(
 }
 
 /** The script was loaded by a page: noted for the apps on whose hosts that page is (snippet.md). Nothing of the visitor. */
-export async function noteScriptLoad({ access, notes }: Parts, referrer: string | null): Promise<void> {
+export async function noteScriptLoad(
+  { access, notes }: { access: KeyAccess; notes: Notes },
+  referrer: string | null,
+): Promise<void> {
   const origin = readOrigin(referrer)
   if (origin === null) return
   for (const appId of await access.findAppsByHost(new URL(origin).hostname)) {

@@ -1,6 +1,7 @@
+import type { Clock } from '../core/clock.ts'
+import type { Store } from '../store/store.ts'
 import type { HourCount, NameCount } from '../store/rollup-reads.ts'
 import type { AppRow } from '../accounts/access.ts'
-import type { Parts } from '../core/parts.ts'
 
 export type { NameCount }
 
@@ -36,7 +37,7 @@ export type Counts = {
 
 /** How many events of an app came, by time and by name (spec 3.4); `name` chooses those whose times are told. */
 export async function readCounts(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: { store: Store; clock: Clock },
   app: AppRow,
   range: CountRange,
   name: string | null,

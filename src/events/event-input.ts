@@ -1,4 +1,5 @@
 /** From the body of POST /events, or an item of the batch, to a clean event (spec 2.4; api.md, Fields). */
+import { RESULTS_READY } from '../core/field-patterns.ts'
 import { PROPERTIES_BYTES_BOUND, MAX_FIELD_DEPTH } from '../core/field-limits.ts'
 import { isTooOld } from '../store/triggers.ts'
 import type { AppRow, EventWrite } from '../store/types.ts'
@@ -24,8 +25,6 @@ export type EventFields = {
 }
 
 type Properties = Pick<EventFields, 'properties' | 'url'>
-
-export const RESULTS_READY = 'results_ready'
 
 /** In the order of the schema, which is the order of the errors. */
 export const EVENT_FIELD_NAMES: ReadonlySet<string> = new Set([

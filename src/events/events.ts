@@ -1,31 +1,25 @@
+import { publicId } from '../core/public-ids.ts'
+import type { WriteContext } from '../accounts/write-limits.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Store } from '../store/store.ts'
 import type { EventPage, EventQuery } from '../store/event-reads.ts'
 import type { EventSender, RecordedText, Unread } from '../store/event-texts.ts'
-import type { EventRow, Idempotency, NameField, RecordedEvent, Refused, Via } from '../store/types.ts'
+import type { EventRow, NameField, RecordedEvent, Refused } from '../store/types.ts'
 import type { Access, AppRow } from '../accounts/access.ts'
 import { ownHosts } from '../accounts/app-hosts.ts'
 import { type EventFields, eventWrite } from './event-input.ts'
 import { warnOfUrl } from './links.ts'
-import type { Parts } from '../core/parts.ts'
 import type { Warning } from '../core/refusals.ts'
 
 export { listKeptNames } from '../store/contact-merging.ts'
 export type { EventRow, NameField, RecordedEvent }
-
-/** Who writes, where to, through which door, and what was counted for it. */
-export type WriteContext = {
-  access: Access
-  app: AppRow
-  via: Via
-  buckets: string[]
-  idempotency: Idempotency | null
-}
 
 /**
  * Records an event of a person, who is made when `createContact` says so (spec 2.4, 3.5). Resolves after the commit.
  * Refusals: contact_not_found, plan_limit_reached, idempotency_mismatch, unavailable.
  */
 export function recordEvent(
-  { store, clock }: Parts,
+  { store, clock }: { store: Store; clock: Clock },
   { access, ...context }: WriteContext,
   fields: EventFields,
 ): Promise<RecordedEvent | Refused> {
@@ -35,7 +29,7 @@ export function recordEvent(
 
 /** The same of an event that nobody has read yet. Unread, and nothing is saved, where something is wrong with it: read it then. */
 export const recordEventText = (
-  { store, clock }: Parts,
+  { store, clock }: { store: Store; clock: Clock },
   sender: EventSender,
   text: string,
 ): Promise<RecordedText | Refused | Unread> => store.recordEventText({ text, sender, at: clock.now() })
@@ -61,7 +55,7 @@ const warnOfName = (field: NameField): Warning => ({
  * (the store looks through so many at a time). A person who is unknown has none: null.
  */
 export async function listEvents(
-  { store }: Parts,
+  { store }: { store: Store },
   app: AppRow,
   query: { email: string | null } & Pick<EventQuery, 'name' | 'before' | 'limit'>,
 ): Promise<EventPage | null> {
@@ -70,3 +64,17 @@ export async function listEvents(
   const contact = await store.findContact(app.id, email)
   return contact && store.listEvents({ ...rest, appId: app.id, contactId: contact.id })
 }
+
+/** A stored event as the API answers it: times in ISO 8601 UTC, absent values null. */
+export const eventView = (row: EventRow) => ({
+  id: publicId('evt', row.id),
+  type: row.type,
+  event: row.type === 'page' ? null : row.name,
+  path: row.path,
+  email: row.email,
+  contactId: publicId('con', row.contactId),
+  properties: row.properties === null ? null : (JSON.parse(row.properties) as Record<string, unknown>),
+  occurredAt: new Date(row.occurredAt).toISOString(),
+  receivedAt: new Date(row.receivedAt).toISOString(),
+  via: row.via,
+})

@@ -1,12 +1,10 @@
 /** The link rule (messages.md): which URL of an event may become a link in a mail (spec 1.5, 6). */
+import type { OwnHosts } from '../accounts/app-hosts.ts'
 import { foldDomain, foldHost, LOCALHOST } from '../core/domains.ts'
-import { type EventFields, RESULTS_READY } from './event-input.ts'
+import type { EventFields } from './event-input.ts'
+import { RESULTS_READY } from '../core/field-patterns.ts'
 import type { Warning } from '../core/refusals.ts'
-import { cleanText } from '../messages/template-scope.ts'
-
-declare const own: unique symbol
-/** Hosts of an app that are no public suffix, as ownHosts gives them: the list is in app-hosts.ts, and not loaded here. */
-export type OwnHosts = readonly string[] & { readonly [own]: true }
+import { cleanText } from '../core/visible-text.ts'
 
 /** Scheme, authority and port as they are written. User info would be part of the host here, and no host holds an @. */
 const RAW_URL = /^(https?):\/\/([^/?#:]+)(?::([1-9]\d{0,4}))?(?=[/?#]|$)/i

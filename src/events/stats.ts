@@ -1,7 +1,8 @@
 /** How much came, read from what was counted by the hour. */
+import type { Clock } from '../core/clock.ts'
+import type { Store } from '../store/store.ts'
 import { PAGE_NAME } from '../store/snippet-types.ts'
 import type { Access, AppRow } from '../accounts/access.ts'
-import type { Parts } from '../core/parts.ts'
 import { effectivePlan } from '../accounts/plans.ts'
 
 const HOUR_MS = 3_600_000
@@ -20,7 +21,7 @@ const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().sl
 
 /** The names of an app's events of the last 30 days with how often they came, by the alphabet, those after `after`. */
 export const listEventNames = (
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: { store: Store; clock: Clock },
   app: AppRow,
   { after, limit }: { after: string | null; limit: number },
 ) => store.listNames({ appId: app.id, sinceHour: firstHour(clock.now(), NAME_DAYS), after: after ?? AFTER_OWN, limit })
@@ -30,7 +31,7 @@ export const listEventNames = (
  * views, and the account's new people of this month beside what its plan allows (null = unlimited).
  */
 export async function readStats(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: { store: Store; clock: Clock },
   { access, app, days }: { access: Access; app: AppRow; days: number },
 ) {
   const now = clock.now()
@@ -51,14 +52,14 @@ export async function readStats(
 }
 
 /** Whether the plan takes nobody new any more this month. */
-export async function isPlanUsedUp(parts: Pick<Parts, 'store' | 'clock'>, access: Access): Promise<boolean> {
+export async function isPlanUsedUp(parts: { store: Store; clock: Clock }, access: Access): Promise<boolean> {
   const { count, limit } = await readNewPeople(parts, access)
   return limit !== null && count >= limit
 }
 
 /** The account's new people of this calendar month (UTC), and how many its plan allows; null = any number. */
 export async function readNewPeople(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: { store: Store; clock: Clock },
   { key, plan }: Access,
 ): Promise<{ month: string; count: number; limit: number | null }> {
   const month = new Date(clock.now()).toISOString().slice(0, 7)

@@ -1,6 +1,7 @@
+import type { Clock } from '../core/clock.ts'
+import type { Store } from '../store/store.ts'
 import type { RecordedEvent, Refused } from '../store/types.ts'
 import type { AppRow } from '../accounts/access.ts'
-import type { Parts } from '../core/parts.ts'
 
 /** Names of our own begin with a sign that customers cannot send, so no message is triggered by it. */
 const TEST_EVENT = '$test'
@@ -10,7 +11,7 @@ const TEST_EVENT = '$test'
  * Refusals: plan_limit_reached, unavailable.
  */
 export async function sendTestEvent(
-  { store, clock }: Parts,
+  { store, clock }: { store: Store; clock: Clock },
   app: AppRow,
   member: { email: string },
 ): Promise<RecordedEvent | Refused> {

@@ -66,3 +66,11 @@ export function createSecure(baseUrl: string): (response: Response) => Response 
     return response
   }
 }
+
+export const COLLECT_PATH = '/c'
+
+/** On every status, so that the page's console can read the reason; without credentials, so any origin may. */
+export const COLLECT_CORS = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Retry-After' }
+
+/** None on what is for servers. */
+export const corsOf = (path: string): Record<string, string> => (path === COLLECT_PATH ? COLLECT_CORS : {})

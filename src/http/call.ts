@@ -1,13 +1,17 @@
-import type { Access, AppRow } from '../accounts/access.ts'
+import type { Clock } from '../core/clock.ts'
+import type { FloodGuard } from './flood.ts'
+import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
 import { findApp, findNamedApp } from '../accounts/apps.ts'
 import { readBearer } from '../accounts/api-keys.ts'
 import type { Reading } from '../core/field-readers.ts'
 import { decodeText, findRepeatedKeys, parseJsonText, warnOfRepeated } from '../core/json.ts'
-import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
 import { factsOf } from './request-facts.ts'
 import { BODY_BYTES, startReading } from './body.ts'
 import { findKeyFault } from './once.ts'
+
+/** What these functions need. */
+type Parts = { access: KeyAccess; flood: FloodGuard; clock: Clock }
 
 /** A call that was let in and understood. */
 export type Call<T> = { access: Access; app: AppRow; input: T; warnings: Warning[]; body: Record<string, unknown> }

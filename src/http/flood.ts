@@ -1,6 +1,6 @@
+import { MOST_ADDRESSES, createLimits, type Limit, type Limits, type MonotonicClock } from '../accounts/limits.ts'
 import { addressBucket } from '../core/addresses.ts'
-import { createLimits, type Limit, type Limits, type MonotonicClock } from '../accounts/limits.ts'
-import type { Clock } from '../core/parts.ts'
+import type { Clock } from '../core/clock.ts'
 import { type Refusal, refuseLimited } from '../core/refusals.ts'
 
 /** In any minute: refused requests of a key, and requests of an address without a valid key. */
@@ -8,9 +8,6 @@ export const FLOOD_LIMITS = {
   key: { max: 600, windowMs: 60_000 },
   address: { max: 1_200, windowMs: 60_000 },
 } as const satisfies Record<string, Limit>
-
-/** Addresses remembered at once, 35 MB of them. Who has more than these to call from is not held up by one more. */
-export const MOST_ADDRESSES = 100_000
 
 export type FloodGuard = {
   /** Counts a refused request of a valid key. See `isEarlyRefusal` for which ones count. */

@@ -1,6 +1,6 @@
+import type { Store } from '../store/store.ts'
 import { isSameBody } from '../store/idempotency.ts'
 import type { Idempotency } from '../store/types.ts'
-import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
 export type { Idempotency }
@@ -14,7 +14,7 @@ export const NOTHING_EARLIER: Earlier = new Map()
  * What was done before under an Idempotency-Key, to be answered again and not counted (api.md, Fields). Refused with
  * idempotency_mismatch where that was another request. The write looks again in its own transaction.
  */
-export async function findEarlier({ store }: Pick<Parts, 'store'>, asked: Idempotency): Promise<Earlier | Refusal> {
+export async function findEarlier({ store }: { store: Store }, asked: Idempotency): Promise<Earlier | Refusal> {
   const stored = await store.listOutcomes(asked)
   if (stored.some(({ bodyHash }) => !isSameBody(bodyHash, asked.bodyHash))) return refuse('idempotency_mismatch')
   return new Map(stored.map(({ part, outcome }) => [part, outcome]))

@@ -1,11 +1,14 @@
 /** What the hourly limits add to answers (api.md, Limits). */
+import type { Clock } from '../core/clock.ts'
+import { rateLimitHeaders, type Limits } from '../accounts/limits.ts'
 import type { Access } from '../accounts/access.ts'
-import { rateLimitHeaders } from '../accounts/limits.ts'
-import type { Parts } from '../core/parts.ts'
 import type { Refusal } from '../core/refusals.ts'
 import { factsOf } from './request-facts.ts'
 import { type LimitedWrite, peekForKey, settleTaken, type TakenFor } from '../accounts/write-limits.ts'
 import { refusalAnswer } from './answers.ts'
+
+/** What these functions need. */
+type Parts = { limits: Limits; clock: Clock; addressKey: string }
 
 /** The refusal of a limited call that was not counted: with what the key has left, once the key is known. */
 export function uncountedAnswer(parts: Parts, request: Request, write: LimitedWrite, refusal: Refusal): Response {

@@ -1,6 +1,7 @@
+import type { Clock } from '../core/clock.ts'
+import type { Store } from '../store/store.ts'
 import { type Earlier, findEarlier, type Idempotency, NOTHING_EARLIER } from './idempotency.ts'
 import { canonicalJson } from '../core/json.ts'
-import type { Parts } from '../core/parts.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 import type { Call } from './call.ts'
 
@@ -26,7 +27,7 @@ export function findKeyFault(request: Request): Refusal | null {
  */
 export type Once = ReturnType<typeof createOnce>
 
-export function createOnce({ store, clock }: Pick<Parts, 'store' | 'clock'>) {
+export function createOnce({ store, clock }: { store: Store; clock: Clock }) {
   const running = new Set<string>()
 
   const look = async (idempotency: Idempotency): Promise<Beginning> => {

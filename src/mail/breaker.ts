@@ -1,7 +1,7 @@
 /** Pauses a mail server that fails, or one login at it, so that a thousand mails do not each find out for themselves. */
 
-import type { Pause } from './mailer.ts'
-import type { Clock } from '../core/parts.ts'
+import type { Pause } from '../messages/mailer.ts'
+import type { Clock } from '../core/clock.ts'
 
 /** Failures in a row after which the server is left alone; one that says 421 or 454 is at once. */
 const FAILURES = 5

@@ -1,7 +1,7 @@
 /** From a rendered mail to the bytes that go over the wire: MIME, headers, signature. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { isLoopback, type Mailbox } from '../core/mail-addresses.ts'
-import type { RenderedMail } from './mailer.ts'
+import type { RenderedMail } from '../messages/mailer.ts'
 import { loadComposer, loadDkim } from './nodemailer.ts'
 
 /** A domain's signing key: PEM, RSA. */

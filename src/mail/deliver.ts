@@ -7,7 +7,7 @@ import {
   type UnfitEvent,
   whenToGiveUp,
 } from '../deliveries/deliveries.ts'
-import type { RenderedMail } from './mailer.ts'
+import type { RenderedMail } from '../messages/mailer.ts'
 import { publicId } from '../core/public-ids.ts'
 import { judgeFault } from '../messages/template-faults.ts'
 import type { TemplateFault } from '../messages/templates.ts'

@@ -1,5 +1,5 @@
 /** Emails that were handed over, or are just being, and that their mail server has not answered yet. */
-import type { HandedAbout } from './mailer.ts'
+import type { HandedAbout } from '../core/ended.ts'
 
 export type Handed = ReturnType<typeof createHanded>
 

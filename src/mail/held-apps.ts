@@ -1,6 +1,6 @@
 /** Apps that must wait because the mail server they use, or their login there, is left alone or has enough to do. */
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
-import { ownPlaceOf } from './mailer.ts'
+import { ownPlaceOf } from '../messages/mailer.ts'
 import type { DeliverParts } from './marks.ts'
 
 /** How often the settings of an app that waits are read: a thousand of them at one server cost a hundredth of the time. */

@@ -1,7 +1,7 @@
+import type { Limit, Limits } from '../accounts/limits.ts'
+import type { Mailer, ServerCheck } from '../messages/mailer.ts'
+import type { Store } from '../store/store.ts'
 import type { AppRow } from '../accounts/access.ts'
-import type { Limit } from '../accounts/limits.ts'
-import type { ServerCheck } from './mailer.ts'
-import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
 /** Of an account: enough to get a server right, and too few to look for open ports with. */
@@ -12,7 +12,7 @@ export const SERVER_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies L
  * Refusals: rate_limited.
  */
 export async function checkMailServer(
-  { store, mailer, limits }: Pick<Parts, 'store' | 'mailer' | 'limits'>,
+  { store, mailer, limits }: { store: Store; mailer: Mailer; limits: Limits },
   app: AppRow,
 ): Promise<ServerCheck | Refusal | null> {
   const { allowed, retryAfterSeconds } = limits.take(`server-check:${app.accountId}`, SERVER_CHECKS)

@@ -1,6 +1,8 @@
 /** What the sender writes about a delivery: always under its claim, so that it means nothing once somebody else holds it. */
+import type { Clock } from '../core/clock.ts'
+import type { Store } from '../store/store.ts'
+import type { TemplateWorker } from '../messages/template-worker.ts'
 import { type DeliveryWork, type JudgeRecord, type Marked, readRecord, whenToGiveUp } from '../deliveries/deliveries.ts'
-import type { Parts } from '../core/parts.ts'
 import type { Senders } from '../accounts/senders.ts'
 import type { Breaker } from './breaker.ts'
 import type { NoteServer } from './provider.ts'
@@ -9,11 +11,11 @@ import { retryDelay } from './retries.ts'
 import type { Routes } from './routes.ts'
 
 export type DeliverParts = {
-  store: Parts['store']
-  clock: Parts['clock']
+  store: Store
+  clock: Clock
   baseUrl: string
   unsubscribeKey: string
-  templates: Parts['templates']
+  templates: TemplateWorker
   routes: Routes
   senders: Senders
   breaker: Breaker

@@ -1,8 +1,7 @@
 /** A mail to a member about their own sign-in: no message of an app, and no delivery. */
 import type { Mailbox } from '../core/mail-addresses.ts'
-import type { NoticeResult } from './mailer.ts'
-import type { Notice } from '../accounts/notices.ts'
-import type { Clock } from '../core/parts.ts'
+import type { Notice, NoticeResult } from '../accounts/notices.ts'
+import type { Clock } from '../core/clock.ts'
 import type { MailSettings } from '../accounts/sender-settings.ts'
 import { composeMail } from './compose.ts'
 import { layOutHtml, layOutText } from './layout.ts'

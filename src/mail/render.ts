@@ -1,6 +1,7 @@
 /** From the words of a message and the facts of one delivery to an email that can be read. */
-import type { MailFacts, MailWords, RenderedMail } from './mailer.ts'
-import { cleanText, makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
+import type { MailFacts, MailWords, RenderedMail } from '../messages/mailer.ts'
+import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
+import { cleanText } from '../core/visible-text.ts'
 import { fillTemplate, showValues, type TemplateFault } from '../messages/templates.ts'
 import { type BodyLinks, renderHtmlBody } from './html-body.ts'
 import { layOutHtml, layOutText } from './layout.ts'

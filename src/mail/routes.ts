@@ -1,7 +1,7 @@
 /** Whom a mail comes from, and through which server it goes: the message's word, the app's, the installation's. */
 import { findFrom, type Mailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../core/mail-addresses.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
-import { ownPlaceOf, type Way } from './mailer.ts'
+import { ownPlaceOf, type Way } from '../messages/mailer.ts'
 import type { DkimKey } from './compose.ts'
 import { type Dial, dialAny } from './dial.ts'
 import type { Provider } from './provider.ts'

@@ -1,7 +1,7 @@
 /** A message for one person and event, as a mail: for sending, for the preview and for the test alike. */
 import type { EventRow } from '../events/events.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
-import { mailFactsOf, mailWordsOf, type RenderedMail, type Sample } from './mailer.ts'
+import { mailFactsOf, mailWordsOf, type RenderedMail, type Sample } from '../messages/mailer.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { TemplateFault } from '../messages/templates.ts'
 import { type ComposedMail, composeMail } from './compose.ts'

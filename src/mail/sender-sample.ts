@@ -1,8 +1,8 @@
 import type { MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
-import { RESULTS_READY } from '../events/event-input.ts'
-import type { Sample } from './mailer.ts'
-import { FIRST_MESSAGES } from '../messages/message-drafts.ts'
+import { RESULTS_READY } from '../core/field-patterns.ts'
+import type { Sample } from '../messages/mailer.ts'
+import { FIRST_MESSAGES } from '../accounts/first-messages.ts'
 
 const SAMPLE_TIMES = { createdAt: 0, updatedAt: 0 }
 

@@ -1,7 +1,10 @@
 /** The loop that takes due deliveries out (messages.md, Sending): claims a few, delivers them side by side, sleeps. */
+import type { Clock } from '../core/clock.ts'
+import type { ResolveTxt } from '../accounts/sender-checks.ts'
+import type { Store } from '../store/store.ts'
+import type { TemplateWorker } from '../messages/template-worker.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
-import type { Mailer } from './mailer.ts'
-import type { Parts } from '../core/parts.ts'
+import type { Mailer } from '../messages/mailer.ts'
 import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
 import { createSenders } from '../accounts/senders.ts'
 import { createBreaker } from './breaker.ts'
@@ -15,8 +18,14 @@ import { renderSample } from './samples.ts'
 import { checkServer } from './server-check.ts'
 import { sendTest } from './test-mail.ts'
 
-export type SenderParts = Pick<Parts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'templates' | 'resolveTxt'> &
-  Pick<DispatchParts, 'claimedBy' | 'note' | 'noteServer' | 'onFault'> & {
+export type SenderParts = {
+  store: Store
+  clock: Clock
+  baseUrl: string
+  unsubscribeKey: string
+  templates: TemplateWorker
+  resolveTxt: ResolveTxt
+} & Pick<DispatchParts, 'claimedBy' | 'note' | 'noteServer' | 'onFault'> & {
     defaults: MailDefaults
     /** what servers of apps may be reached at beside public addresses */
     privateHosts: PrivateHosts

@@ -1,6 +1,5 @@
 import type { SmtpServer } from '../core/mail-addresses.ts'
-import { cleanText } from '../messages/template-scope.ts'
-import { cutText, readVisibleText } from '../core/visible-text.ts'
+import { cleanText, cutText, readVisibleText } from '../core/visible-text.ts'
 
 /** What is logged of an answer: whoever runs the server chooses its length. */
 const LOGGED_CHARACTERS = 2_000

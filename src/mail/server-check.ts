@@ -1,7 +1,7 @@
 /** Whether a mail server can be reached and takes the login, found out before a mail fails. */
 import type { Socket } from 'node:net'
 import type { SmtpServer } from '../core/mail-addresses.ts'
-import type { ServerCheck } from './mailer.ts'
+import type { ServerCheck } from '../messages/mailer.ts'
 import { type Dial, dialAny } from './dial.ts'
 import { loadConnection } from './nodemailer.ts'
 import { type Outcome, reasonOf, replyOf } from './provider.ts'

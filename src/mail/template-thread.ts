@@ -1,5 +1,5 @@
 /** The thread that renders what members write. Each request is one text with one answer; see messages/template-worker.ts. */
-import type { MailFacts, MailWords } from './mailer.ts'
+import type { MailFacts, MailWords } from '../messages/mailer.ts'
 import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import type { CountedFault, FromTemplates, Inspection, ToTemplates, TrialResult } from '../messages/template-worker.ts'
 import { fillTemplate, findTemplateProblems, listUsedProperties, type TemplateFault } from '../messages/templates.ts'

@@ -1,7 +1,7 @@
 /** The mail that a member sends to themselves to see it where it will be read. */
 import type { Mailbox } from '../core/mail-addresses.ts'
-import type { Sample, TestResult } from './mailer.ts'
-import type { Clock } from '../core/parts.ts'
+import type { Sample, TestResult } from '../messages/mailer.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Senders } from '../accounts/senders.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import { TEST_TOKEN } from '../people/unsubscribe.ts'

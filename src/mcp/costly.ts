@@ -1,5 +1,5 @@
 import type { Access } from '../accounts/access.ts'
-import type { Parts } from '../core/parts.ts'
+import type { Parts } from '../parts.ts'
 import { type Refusal, refuseLimited } from '../core/refusals.ts'
 
 /** What reads a million events or sends a mail: so often in a minute, per key and tool. */

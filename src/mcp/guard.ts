@@ -3,7 +3,7 @@ import { isJsonContentType } from '@modelcontextprotocol/sdk/shared/mediaType.js
 import type { Access } from '../accounts/access.ts'
 import { readBearer } from '../accounts/api-keys.ts'
 import { createKnownHosts, isOwnOrigin } from '../http/known-hosts.ts'
-import type { Parts } from '../core/parts.ts'
+import type { Parts } from '../parts.ts'
 import { type Refusal, refuse, refuseLimited } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { readBytes } from '../http/request-bytes.ts'

@@ -5,7 +5,7 @@ import {
   type ResourceTemplate,
 } from '@modelcontextprotocol/sdk/types.js'
 import { findApp } from '../accounts/apps.ts'
-import type { Parts } from '../core/parts.ts'
+import type { Parts } from '../parts.ts'
 import { DOC_PAGES, writeDocPage } from '../docs/index.ts'
 import type { Caller } from './caller.ts'
 import { readSetup } from './tools/account.ts'

@@ -2,7 +2,7 @@ import type { MessageContent, MessageRow, MessageStatus } from '../store/message
 import type { MessageChange, SavedMessage } from '../store/message-writes.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
-import type { Ended } from '../mail/mailer.ts'
+import type { Ended } from '../core/ended.ts'
 import { type CheckContext, checkLive } from './message-checks.ts'
 import { type ReadMessage, readMessage } from './message-input.ts'
 import type { MessageInput } from './message-schema.ts'

@@ -1,13 +1,18 @@
+import type { Clock } from '../core/clock.ts'
+import type { Mailer, RenderedMail, Sample } from './mailer.ts'
+import type { Store } from '../store/store.ts'
+import type { TemplateWorker } from './template-worker.ts'
 import type { MessageContent, MessageRow } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import { parseProperties } from '../store/conditions.ts'
 import { collectMsOf } from '../store/triggers.ts'
 import { findFrom, type Mailbox } from '../core/mail-addresses.ts'
-import type { RenderedMail, Sample } from '../mail/mailer.ts'
 import { listSamples, makeSampleFor, type SampleMoment, SEVERAL } from './message-samples.ts'
-import type { Parts } from '../core/parts.ts'
 import { publicId } from '../core/public-ids.ts'
 import type { TemplateFault } from './templates.ts'
+
+/** What these functions need. */
+type Parts = { store: Store; clock: Clock; templates: TemplateWorker; mailer: Mailer }
 
 /**
  * Somebody to look at a message with: `id` is the event's, or the person's where no event started it. `isMadeUp`: several
@@ -45,7 +50,7 @@ export async function sendTestMail({ parts, app, to }: { parts: Parts; app: AppR
 }
 
 async function prepareSample(
-  { store, clock, templates }: Parts,
+  { store, clock, templates }: { store: Store; clock: Clock; templates: TemplateWorker },
   app: AppRow,
   { content, sampleId }: Asked,
 ): Promise<{ choices: SampleChoice[]; sample: SampleChoice | null; work: Sample }> {

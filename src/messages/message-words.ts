@@ -1,5 +1,4 @@
 /** What a message does, in sentences that a person would say. What somebody chose stands in quotes where it is text. */
-import { isSentUnknown } from '../deliveries/judge.ts'
 import type { Again, Compared, MessageContent, Rule, Since, Trigger, Wait } from '../store/message-types.ts'
 
 const MINUTES: [unit: string, minutes: number][] = [
@@ -120,3 +119,7 @@ function sayWhen(wait: Wait | undefined): string {
 }
 
 const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** Whether a rule lets a mail go to somebody whom the browser script never saw. */
+export const isSentUnknown = (rule: Extract<Rule, { ifUnknown?: unknown }>): boolean =>
+  (rule.ifUnknown ?? (rule.rule === 'seen' ? 'skip' : 'send')) === 'send'

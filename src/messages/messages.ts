@@ -9,7 +9,8 @@ import {
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { type CheckContext, checkLive } from './message-checks.ts'
-import type { Ended, Mailer } from '../mail/mailer.ts'
+import type { Mailer } from './mailer.ts'
+import type { Ended } from '../core/ended.ts'
 import { readMessage } from './message-input.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 

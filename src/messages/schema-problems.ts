@@ -1,4 +1,4 @@
-import { type TSchema } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { isJsonObject, quoteName } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'

@@ -1,5 +1,6 @@
 /** What templates see: plain data of one person and event, cleaned, without what is blank (messages.md, Templates). */
 
+import { cleanText } from '../core/visible-text.ts'
 import type { Place } from './template-values.ts'
 
 /** The facts as the store keeps them. `properties` is the event's compact JSON; null where nothing was an event. */
@@ -53,14 +54,4 @@ function cleanData(value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return value.map((one) => cleanData(one, depth + 1)).filter((one) => one !== undefined)
   const entries = Object.entries(value).map(([name, one]) => [name, cleanData(one, depth + 1)] as const)
   return Object.fromEntries(entries.filter(([, one]) => one !== undefined))
-}
-
-/** Everything that breaks a line, and marks that turn the direction of the text around them (not those within it). */
-const BREAKS = /[\s\p{Cc}\u2028\u2029]+/gu
-const DIRECTION_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/g
-
-/** One line, well-formed, that changes nothing outside itself; undefined when nothing visible is left. */
-export function cleanText(text: string): string | undefined {
-  const line = text.toWellFormed().replaceAll(DIRECTION_CONTROLS, '').replaceAll(BREAKS, ' ').trim()
-  return line === '' ? undefined : line
 }

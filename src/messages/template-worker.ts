@@ -4,7 +4,7 @@
  * thread does not bound its memory.
  */
 import { TEMPLATE_THREAD, takeWorker, type Thread } from '../store/workers.ts'
-import type { MailFacts, MailWords, RenderedMail } from '../mail/mailer.ts'
+import type { MailFacts, MailWords, RenderedMail } from './mailer.ts'
 import { RENDER_MS } from './template-scope.ts'
 import type { TemplateFault, UsedProperty } from './templates.ts'
 

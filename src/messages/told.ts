@@ -1,5 +1,5 @@
 import type { MessageContent } from '../store/message-types.ts'
-import { cleanText } from './template-scope.ts'
+import { cleanText } from '../core/visible-text.ts'
 
 /** Who and what a sentence is about. Times are ms UTC. */
 export type Told = {

@@ -1,4 +1,5 @@
-import { expiryNow, type Parts } from '../core/parts.ts'
+import { type Clock, expiryNow } from '../core/clock.ts'
+import type { Store } from '../store/store.ts'
 import type { Log } from './log.ts'
 
 /** api.md, Keys: `lastUsedAt` is written at most this often. */
@@ -11,12 +12,28 @@ const SAVE_SIGN_INS_MS = 10_000
 
 export type Chores = { stop(): void }
 
+type Saved = { save(): Promise<unknown> }
+type Forgetful = { forgetIdle(): void }
+
+/** What is saved or tidied from time to time. */
+type Kept = {
+  store: Store
+  clock: Clock
+  access: { saveUses(): Promise<void> }
+  notes: Saved
+  calls: Saved
+  signInNotes: Saved
+  limits: Forgetful
+  flood: Forgetful
+  snippetLimits: Forgetful
+}
+
 /** What has to be done now and then. A chore that fails is logged and tried again next time. */
 export function startChores(
-  { access, limits, flood, snippetLimits, notes, calls, signInNotes, store, clock }: Parts,
+  { access, limits, flood, snippetLimits, notes, calls, signInNotes, store, clock }: Kept,
   log: Log,
 ): Chores {
-  const every = (ms: number, name: string, work: () => Promise<void>) =>
+  const every = (ms: number, name: string, work: () => Promise<unknown>) =>
     setInterval(() => {
       work().catch((error: unknown) => log.write('error', 'a chore failed', { chore: name, reason: String(error) }))
     }, ms)

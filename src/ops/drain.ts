@@ -1,5 +1,4 @@
 import type { Server } from 'bun'
-import type { Parts } from '../core/parts.ts'
 import type { Chores } from './chores.ts'
 import type { Health } from './health.ts'
 import type { Log } from './log.ts'
@@ -22,7 +21,16 @@ export type Stopping = {
   log: Log
   chores: Chores
   lock: { release(): void }
-  parts: Parts
+  /** what is ended or saved on the way out */
+  parts: {
+    feed: { end(): void }
+    rehearsals: { stop(finishMs: number): Promise<unknown> }
+    access: { saveUses(): Promise<unknown> }
+    notes: { save(): Promise<unknown> }
+    calls: { save(): Promise<unknown> }
+    signInNotes: { save(options: { all: boolean }): Promise<unknown> }
+    store: { close(): Promise<unknown> }
+  }
   sender: { stop(): Promise<void>; countHanded(): number }
   /** how long to wait for the replies to emails that were handed over */
   stopMailMs: number

@@ -1,7 +1,8 @@
+import type { Clock } from '../core/clock.ts'
+import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
 import { isLoopback } from '../core/mail-addresses.ts'
-import type { Parts } from '../core/parts.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -23,7 +24,7 @@ const NO_STORE = { 'Cache-Control': 'no-store' }
  * are made again.
  */
 export function healthRoutes(
-  { store, clock, baseUrl }: Parts,
+  { store, clock, baseUrl }: { store: Store; clock: Clock; baseUrl: string },
   { metrics, health, metricsToken, log }: { metrics: Metrics; health: Health; metricsToken: string | null; log: Log },
 ) {
   store.onFault((reason) =>

@@ -1,12 +1,16 @@
 /** What a mail provider reports after it took a mail: it bounced, or the person complained (messages.md, Sending). */
+import type { Clock } from '../core/clock.ts'
+import type { Ended, HandedMail } from '../core/ended.ts'
+import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { isPlainText, readAddress } from '../core/field-readers.ts'
 import { parseJsonObject } from '../core/json.ts'
-import type { Ended } from '../mail/mailer.ts'
-import type { Parts } from '../core/parts.ts'
 import { readPublicId } from '../core/public-ids.ts'
 import { type FieldError, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 import { settleAddress } from './suppressions.ts'
+
+/** What these functions need. */
+type Parts = { store: Store; clock: Clock; mailer: HandedMail }
 
 /** How far the clocks of both sides may differ; an older report may be one that somebody repeats. */
 export const REPORT_AGE_MS = 5 * 60_000

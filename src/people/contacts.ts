@@ -1,11 +1,16 @@
+import { publicId } from '../core/public-ids.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Ended, HandedMail } from '../core/ended.ts'
+import type { Store } from '../store/store.ts'
 import type { ContactCursor } from '../store/contact-reads.ts'
 import type { ContactRow, ContactWrite, Refused, SavedContact } from '../store/types.ts'
 import type { AppRow } from '../accounts/access.ts'
 import type { ContactFields } from './contact-input.ts'
-import type { WriteContext } from '../events/events.ts'
-import type { Ended } from '../mail/mailer.ts'
-import type { Parts } from '../core/parts.ts'
+import type { WriteContext } from '../accounts/write-limits.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
+
+/** What these functions need. */
+type Parts = { store: Store; clock: Clock }
 
 export type { ContactCursor, ContactRow, SavedContact }
 
@@ -36,7 +41,7 @@ export const updateContact = (
  * `actor`, the id of a member or a key, did it stays in the audit list. Refusals: contact_not_found.
  */
 export async function eraseContact(
-  { store, clock, mailer }: Parts,
+  { store, clock, mailer }: { store: Store; clock: Clock; mailer: HandedMail },
   { id: appId, accountId }: AppRow,
   { email, actor }: { email: string; actor: string },
 ): Promise<Ended | Refused> {
@@ -44,18 +49,18 @@ export async function eraseContact(
   return 'refusal' in outcome ? outcome : { stillSending: await mailer.settleHanded(outcome) }
 }
 
-export const findContact = ({ store }: Parts, app: AppRow, email: string): Promise<ContactRow | null> =>
+export const findContact = ({ store }: { store: Store }, app: AppRow, email: string): Promise<ContactRow | null> =>
   store.findContact(app.id, email)
 
 /** People of an app: the newest first, or with `updatedAfter` (ms UTC) the last changed first. */
 export const listContacts = (
-  { store }: Parts,
+  { store }: { store: Store },
   app: AppRow,
   query: { tag: string | null; updatedAfter: number | null; before: ContactCursor | null; limit: number },
 ): Promise<ContactRow[]> => store.listContacts({ ...query, appId: app.id })
 
 const toWrite = (
-  { clock }: Parts,
+  { clock }: { clock: Clock },
   { access, app, buckets, idempotency }: WriteContext,
   fields: ContactFields,
 ): ContactWrite => ({
@@ -74,3 +79,24 @@ const toWrite = (
   buckets,
   idempotency,
 })
+
+/** A stored person as the API answers it: times in ISO 8601 UTC, absent values null. */
+export const contactView = (row: ContactRow, app: AppRow) => ({
+  id: publicId('con', row.id),
+  app: app.publicId,
+  email: row.email,
+  firstName: row.firstName,
+  lastName: row.lastName,
+  tags: row.tags ?? [],
+  fields: row.fields ?? {},
+  source: row.source,
+  status: row.status,
+  createdAt: iso(row.createdAt),
+  updatedAt: iso(row.updatedAt),
+  firstSeenAt: isoOrNull(row.firstSeenAt),
+  lastSeenAt: isoOrNull(row.lastSeenAt),
+  lastEventAt: isoOrNull(row.lastEventAt),
+})
+
+const iso = (at: number): string => new Date(at).toISOString()
+const isoOrNull = (at: number | null): string | null => (at === null ? null : iso(at))

@@ -1,11 +1,11 @@
 /** Who is not written to, as members see and change it (messages.md, Unsubscribe). The list holds no address. */
-import type { SuppressionReason } from '../store/message-types.ts'
-import { SUPPRESSION_REASONS } from '../store/message-types.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Ended, HandedMail } from '../core/ended.ts'
+import type { Store } from '../store/store.ts'
+import { SUPPRESSION_REASONS, type SuppressionReason } from '../store/message-types.ts'
 import type { Suppressed } from '../store/suppression-list.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { readEmail } from '../core/email.ts'
-import type { Ended } from '../mail/mailer.ts'
-import type { Parts } from '../core/parts.ts'
 import type { FieldError } from '../core/refusals.ts'
 
 export type { Suppressed, SuppressionReason }
@@ -34,7 +34,7 @@ export function readSuppression(text: SuppressionText): { input: SuppressionInpu
 
 /** Why an address is not written to, by the list: null when it is not on it. Also `invalid` for what is no address. */
 export async function findSuppressed(
-  { store }: Pick<Parts, 'store'>,
+  { store }: { store: Store },
   app: AppRow,
   text: string,
 ): Promise<SuppressionReason | 'invalid' | null> {
@@ -46,7 +46,7 @@ type Changing = { input: SuppressionInput; actor: string }
 
 /** Puts an address on the list: its person's email ends at once, and the audit list says who did it and why. */
 export async function addSuppression(
-  parts: Pick<Parts, 'store' | 'clock' | 'mailer'>,
+  parts: { store: Store; clock: Clock; mailer: HandedMail },
   { id: appId, accountId }: AppRow,
   { input: { email, why, reason }, actor }: Changing,
 ): Promise<Ended | Refused> {
@@ -57,7 +57,7 @@ export async function addSuppression(
 
 /** Once an address is on the list: waits for the emails to it that mail servers had already. */
 export async function settleAddress(
-  { store, mailer }: Pick<Parts, 'store' | 'mailer'>,
+  { store, mailer }: { store: Store; mailer: HandedMail },
   appId: number,
   email: string,
 ): Promise<Ended> {
@@ -70,7 +70,7 @@ export async function settleAddress(
  * `not_listed`: it was on none, so perhaps another was meant.
  */
 export async function removeSuppression(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: { store: Store; clock: Clock },
   { id: appId, accountId }: AppRow,
   { input: { email, why }, actor }: Changing,
 ): Promise<{ done: true } | Refused | 'not_listed'> {

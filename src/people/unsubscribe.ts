@@ -1,8 +1,9 @@
 /** The link with which a person ends mail to them (messages.md, Unsubscribe). */
+import type { Clock } from '../core/clock.ts'
+import type { Ended, HandedMail } from '../core/ended.ts'
+import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../core/mail-addresses.ts'
-import type { Ended } from '../mail/mailer.ts'
-import type { Parts } from '../core/parts.ts'
 import type { RefusalCode } from '../core/refusals.ts'
 
 /** Eight bytes say who; sixteen prove that the link is ours. Without a table, it works for as long as the person is known. */
@@ -44,7 +45,10 @@ export const isLinkLost = (baseUrl: string, mailHost: string): boolean =>
   isLoopback(new URL(baseUrl).hostname) && !isLoopback(mailHost)
 
 /** The app whose mails a link ends. null for a link that is not ours; a person who was erased has no app any more. */
-export async function findUnsubscribing({ store, unsubscribeKey }: Parts, token: string) {
+export async function findUnsubscribing(
+  { store, unsubscribeKey }: { store: Store; unsubscribeKey: string },
+  token: string,
+) {
   const contactId = readUnsubscribeToken(unsubscribeKey, token)
   if (contactId === null) return null
   const contact = await store.byId(contactId)
@@ -57,7 +61,7 @@ export async function findUnsubscribing({ store, unsubscribeKey }: Parts, token:
  * answered what they had already. Refusals: unavailable, commit_unconfirmed.
  */
 export async function unsubscribe(
-  { store, clock, mailer }: Parts,
+  { store, clock, mailer }: { store: Store; clock: Clock; mailer: HandedMail },
   contactId: number,
 ): Promise<Ended | { refusal: RefusalCode }> {
   const outcome = await store.unsubscribe({ contactId, at: clock.now() })

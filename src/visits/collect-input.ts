@@ -1,9 +1,9 @@
 /** From the body of POST /c to a clean batch (snippet.md; spec 2.6, 4.5, 6). */
+import { lacksEmail, type Body } from '../core/field-readers.ts'
 import type { ReportedItem } from '../store/snippet-types.ts'
 import { readEmail } from '../core/email.ts'
 import { MAX_EVENT_NAME_CHARACTERS } from '../core/field-limits.ts'
 import { EVENT_NAME_PATTERN } from '../core/field-patterns.ts'
-import type { Body } from '../core/field-readers.ts'
 import { isJsonObject } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
 
@@ -47,9 +47,6 @@ const MESSAGES = {
   age: 'An age is a number of milliseconds from 0 to 24 hours.',
   name: `The name of an action has 1 to ${MAX_EVENT_NAME_CHARACTERS} letters, digits, \`_\`, \`.\`, \`:\` or \`-\`.`,
 } as const
-
-/** Whether a request says nobody's email: what the Activation screen speaks of (spec 3.4). */
-export const lacksEmail = ({ email }: Body): boolean => email === undefined || email === null || email === ''
 
 /** Reads a batch that arrived at `now` (ms UTC). Errors name every field that fails, once, in the order of the schema. */
 export function readBatchInput(body: Body, now: number): { input: BatchFields } | { errors: FieldError[] } {

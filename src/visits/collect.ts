@@ -1,12 +1,18 @@
+import { expiryNow, type Clock } from '../core/clock.ts'
+import type { KeyAccess, Site } from '../accounts/access.ts'
+import type { Notes } from '../events/activation.ts'
+import type { SnippetLimits } from './snippet-limits.ts'
+import type { Store } from '../store/store.ts'
 import type { NoteKind, StoredBatch } from '../store/snippet-types.ts'
 import type { Refused } from '../store/types.ts'
-import type { Site } from '../accounts/access.ts'
-import { type BatchFields, lacksEmail, readBatchInput } from './collect-input.ts'
-import type { Body } from '../core/field-readers.ts'
+import { type BatchFields, readBatchInput } from './collect-input.ts'
+import { lacksEmail, type Body } from '../core/field-readers.ts'
 import { verifyIdentity } from '../accounts/identity.ts'
 import { isOriginOf, readOrigin } from '../core/origins.ts'
-import { expiryNow, type Parts } from '../core/parts.ts'
 import { isRefusal, type Refusal, type RefusalCode, REFUSALS, refuse, refuseFields } from '../core/refusals.ts'
+
+/** What these functions need. */
+export type Parts = { access: KeyAccess; snippetLimits: SnippetLimits; notes: Notes; store: Store; clock: Clock }
 
 /** `origin` is the header of that name. */
 export type Caller = { address(): string; origin: string | null }
@@ -72,7 +78,11 @@ function proveIdentity(parts: Parts, site: Site, input: BatchFields, caller: Cal
 
 const UPPERCASE = 'Invalid signature: it must be in lowercase hexadecimal.'
 
-const storeBatch = ({ store: { recordBatch }, clock }: Parts, { app, plan, settings }: Site, input: BatchFields) =>
+const storeBatch = (
+  { store: { recordBatch }, clock }: { store: Store; clock: Clock },
+  { app, plan, settings }: Site,
+  input: BatchFields,
+) =>
   recordBatch({
     accountId: app.accountId,
     appId: app.id,
@@ -89,7 +99,7 @@ const isForNothing = (outcome: StoredBatch | Refused): boolean =>
   'refusal' in outcome ? outcome.refusal === 'unavailable' : outcome.repeated
 
 /** Whether somebody is known is the customer's business and not the browser's. */
-function settle({ notes }: Parts, site: Site, outcome: StoredBatch | Refused): Refusal | null {
+function settle({ notes }: { notes: Notes }, site: Site, outcome: StoredBatch | Refused): Refusal | null {
   if (!isRefusal(outcome)) return null
   if (outcome.refusal !== 'contact_not_found') return outcome
   notes.add(site.app.id, 'unknown_person')
@@ -104,7 +114,7 @@ function kindOf(refusal: RefusalCode): NoteKind | null {
 }
 
 /** For the site it named, where that is known. What our own faults refused is no concern of who integrates. */
-function noteRefusal({ notes }: Parts, site: Site | null, refusal: Refusal, caller: Caller): Refusal {
+function noteRefusal({ notes }: { notes: Notes }, site: Site | null, refusal: Refusal, caller: Caller): Refusal {
   const { status, message } = REFUSALS[refusal.refusal]
   const reason = refusal.message ?? message
   const kind = status < 500 ? kindOf(refusal.refusal) : null

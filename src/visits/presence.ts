@@ -1,5 +1,6 @@
+import type { Clock } from '../core/clock.ts'
+import type { Store } from '../store/store.ts'
 import { BATCH_MS, type ReportRow } from '../store/snippet-types.ts'
-import type { Parts } from '../core/parts.ts'
 
 /** Without a sign for so long, whoever was here is taken to have gone (messages.md): a browser may end without a word. */
 export const PRESENCE_MS = 1_800_000
@@ -24,7 +25,7 @@ export type Presence = {
  * @param quietMs how long a page may be open without a sign
  */
 export async function readPresence(
-  { store, clock }: Pick<Parts, 'store' | 'clock'>,
+  { store, clock }: { store: Store; clock: Clock },
   { appId, contactId }: { appId: number; contactId: number },
   quietMs = PRESENCE_MS,
 ): Promise<Presence> {

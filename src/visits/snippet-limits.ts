@@ -1,10 +1,16 @@
 import { addressBucket } from '../core/addresses.ts'
-import { MOST_ADDRESSES } from '../http/flood.ts'
-import { createLimits, type Limit, type MonotonicClock, type Taken, type TakenAgo } from '../accounts/limits.ts'
+import {
+  MOST_ADDRESSES,
+  createLimits,
+  type Limit,
+  type MonotonicClock,
+  type Taken,
+  type TakenAgo,
+} from '../accounts/limits.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import type { BatchSize } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
-import type { Clock } from '../core/parts.ts'
+import type { Clock } from '../core/clock.ts'
 
 /** What the browser script may send (snippet.md, POST /c): items of a person and a site, requests and bad signatures of an address. */
 export const SNIPPET_LIMITS = {

@@ -1,13 +1,14 @@
+import type { Clock } from '../core/clock.ts'
+import type { AppRow, KeyAccess } from '../accounts/access.ts'
+import type { Store } from '../store/store.ts'
 import type { SnippetSettings } from '../store/snippet-types.ts'
 import type { Refused } from '../store/types.ts'
-import type { AppRow } from '../accounts/access.ts'
 import { readTypedHost } from '../accounts/app-hosts.ts'
-import type { Parts } from '../core/parts.ts'
 import { type Refusal, refuseFields } from '../core/refusals.ts'
 
 export type { SnippetSettings }
 
-export const readSnippetSettings = ({ store }: Pick<Parts, 'store'>, app: AppRow): Promise<SnippetSettings> =>
+export const readSnippetSettings = ({ store }: { store: Store }, app: AppRow): Promise<SnippetSettings> =>
   store.snippetSettings(app.id)
 
 /** Hosts as someone typed them, in the form in which they are compared; refused with invalid_field, naming `hosts`. */
@@ -25,7 +26,7 @@ const HOST_MESSAGE = 'Give hosts of your own, such as app.example.com.'
  * reports them. Holds from the next request on. Refused with invalid_field, app_not_found, unavailable.
  */
 export async function saveSnippetSettings(
-  { store, clock, access }: Pick<Parts, 'store' | 'clock' | 'access'>,
+  { store, clock, access }: { store: Store; clock: Clock; access: KeyAccess },
   app: AppRow,
   { hosts: typed, addsPeople, actor }: SnippetSettings & { actor: string },
 ): Promise<{ done: true } | Refused | Refusal> {

@@ -5,7 +5,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { openStore } from '../../src/store/store.ts'
 import type { AppRow, EventWrite } from '../../src/store/types.ts'
 import { createFolder, EXECUTABLE, runJson, startService } from './service.ts'

@@ -1,6 +1,6 @@
 /** What `bun run bench:messages` is measured with: messages, people, events and deliveries, straight into the files. */
 import type { Database } from 'bun:sqlite'
-import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { publicId } from '../../src/core/public-ids.ts'
 import { idAt } from '../../src/store/ids.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'

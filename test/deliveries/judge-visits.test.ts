@@ -1,6 +1,6 @@
 /** What someone did on the site around an event decides about the mail (messages.md, away and notSeen). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
 import {
   ADA,

@@ -1,7 +1,7 @@
 /** The product as a whole (spec 1.5): a job, someone who leaves, one mail, its link and its end; and someone who stays. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { BrowserContext, Page } from 'playwright-core'
-import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { readPresence } from '../../src/visits/presence.ts'
 import { publicId } from '../../src/core/public-ids.ts'
 import { type Served, serveTest, signIn } from '../browser/chromium.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { ownHosts } from '../../src/accounts/app-hosts.ts'
-import { linkableUrl, type OwnHosts, warnOfUrl } from '../../src/events/links.ts'
-import { cleanText } from '../../src/messages/template-scope.ts'
+import { ownHosts, type OwnHosts } from '../../src/accounts/app-hosts.ts'
+import { linkableUrl, warnOfUrl } from '../../src/events/links.ts'
+import { cleanText } from '../../src/core/visible-text.ts'
 
 /** What a mail links to: values are cleaned before a template gets them. */
 const mailLink = (url: string, hosts: OwnHosts) => linkableUrl(cleanText(url) ?? '', hosts)

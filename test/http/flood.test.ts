@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { createFloodGuard, FLOOD_LIMITS, MOST_ADDRESSES } from '../../src/http/flood.ts'
+import { createFloodGuard, FLOOD_LIMITS } from '../../src/http/flood.ts'
+import { MOST_ADDRESSES } from '../../src/accounts/limits.ts'
 
 const MINUTE = 60_000
 const ADDRESS = '203.0.113.7'

@@ -1,6 +1,6 @@
 /** Idempotency-Key (api.md, Fields). */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { expiryNow } from '../../src/core/parts.ts'
+import { expiryNow } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, BATCH, CONTACTS, createTestServer, DAY, EVENTS, type TestServer } from '../helper.ts'
 import { expectRefusal, no, wrongField } from '../api/expected.ts'

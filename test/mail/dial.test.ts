@@ -1,8 +1,7 @@
 /** Mail servers of apps are reached at public addresses only, unless the operator allows others. */
 import { describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
-import { readPrivateHosts } from '../../src/core/public-addresses.ts'
-import type { PrivateHosts } from '../../src/core/public-addresses.ts'
+import { readPrivateHosts, type PrivateHosts } from '../../src/core/public-addresses.ts'
 import { createGuardedDial } from '../../src/mail/dial.ts'
 import { checkServer } from '../../src/mail/server-check.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'

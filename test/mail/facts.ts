@@ -1,6 +1,6 @@
 /** A mail's words and facts for tests; what a test is about replaces its part. */
 import { DEFAULT_PLACE } from '../../src/messages/template-values.ts'
-import type { MailFacts, MailWords, RenderedMail } from '../../src/mail/mailer.ts'
+import type { MailFacts, MailWords, RenderedMail } from '../../src/messages/mailer.ts'
 import { renderMail } from '../../src/mail/render.ts'
 
 export const UNSUBSCRIBE = 'https://post.example.com/u/AbCdEf0123456789AbCdEf0123456789'

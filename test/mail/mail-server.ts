@@ -1,6 +1,5 @@
 /** A mail server of npm that behaves as a test tells it to, and the mails it took. */
-import type { AddressInfo } from 'node:net'
-import type { Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 
 export type Received = { from: string; to: string[]; raw: string; at: number }

@@ -1,6 +1,6 @@
 /** The drafts of a new app, over a real mail server: one email for many results, and one for a result without a page. */
 import { describe, expect, test } from 'bun:test'
-import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { report, send, page } from '../api/reports.ts'
 import { DAY, HOUR } from '../helper.ts'

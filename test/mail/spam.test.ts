@@ -4,9 +4,9 @@
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'bun:test'
-import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { composeMail } from '../../src/mail/compose.ts'
-import type { MailFacts, MailWords } from '../../src/mail/mailer.ts'
+import type { MailFacts, MailWords } from '../../src/messages/mailer.ts'
 import { makeFacts, renderForTest, RESULTS, UNSUBSCRIBE } from './facts.ts'
 import { checkDkim, headersOf, readMail } from './reading.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Sample } from '../../src/mail/mailer.ts'
+import type { Sample } from '../../src/messages/mailer.ts'
 import type { Outcome, Provider } from '../../src/mail/provider.ts'
 import { sendSoon } from '../../src/mail/test-mail.ts'
 import type { Mail } from '../../src/store/message-types.ts'

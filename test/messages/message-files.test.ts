@@ -1,6 +1,6 @@
 /** Messages as a file, there and back (messages.md, As a file). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { exportMessages, importMessages } from '../../src/messages/message-files.ts'
 import { listMessages } from '../../src/messages/messages.ts'
 import { createTestServer, type TestServer } from '../helper.ts'

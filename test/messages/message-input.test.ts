@@ -1,6 +1,6 @@
 /** What a message may say, and the sentence beside every field that may not (messages.md, As a file). */
 import { describe, expect, test } from 'bun:test'
-import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { readMessage } from '../../src/messages/message-input.ts'
 
 const MAIL = { subject: 'Ready', body: 'Hello' }

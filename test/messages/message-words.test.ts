@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { sayMessage, sayMinutes } from '../../src/messages/message-words.ts'
-import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 
 test.each([

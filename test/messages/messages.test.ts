@@ -1,7 +1,7 @@
 /** Messages as members edit, check and turn them on (messages.md). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { checkLive } from '../../src/messages/message-checks.ts'
-import { FIRST_MESSAGES } from '../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { exportMessages } from '../../src/messages/message-files.ts'
 import { deleteMessage, listMessages, mayDelete, saveMessage, setMessageStatus } from '../../src/messages/messages.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'

@@ -2,7 +2,7 @@
 import { Elysia } from 'elysia'
 import { readScript, readStub } from '../../assets.ts'
 import { integrationCode } from '../../visits/integration/index.ts'
-import { expiryNow } from '../../core/parts.ts'
+import { expiryNow } from '../../core/clock.ts'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { checkSignature } from '../../visits/signature-check.ts'
 import { sendTestEvent } from '../../events/test-event.ts'

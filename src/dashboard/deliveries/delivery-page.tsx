@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ReadMail } from '../../mail/captured-mail.ts'
 import type { FoundDelivery, JoinedEvent } from '../../deliveries/delivery-lists.ts'
-import type { RenderedMail } from '../../mail/mailer.ts'
+import type { RenderedMail } from '../../messages/mailer.ts'
 import { publicId } from '../../core/public-ids.ts'
 import { sayTemplateFault } from '../../deliveries/verdict-words.ts'
 import type { TemplateFault } from '../../messages/templates.ts'

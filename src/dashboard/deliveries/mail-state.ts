@@ -1,5 +1,5 @@
 import type { AppRow } from '../../accounts/access.ts'
-import { ownPlaceOf } from '../../mail/mailer.ts'
+import { ownPlaceOf } from '../../messages/mailer.ts'
 import { isLinkLost } from '../../people/unsubscribe.ts'
 import type { PageParts } from '../layout/door.tsx'
 import type { MailState } from '../layout/mail-notices.tsx'

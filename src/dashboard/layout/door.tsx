@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { hasRole, type Role } from '../../accounts/members.ts'
-import type { Parts } from '../../core/parts.ts'
+import type { Parts } from '../../parts.ts'
 import type { Sessions, SignedIn } from '../../accounts/sessions.ts'
 import type { SignIns } from '../../accounts/sign-ins.ts'
 import { factsOf } from '../../http/request-facts.ts'

@@ -1,4 +1,4 @@
-import type { Ended } from '../../mail/mailer.ts'
+import type { Ended } from '../../core/ended.ts'
 import type { Place } from '../../accounts/members.ts'
 import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
 import { ROLE_WORDS } from '../access/role-words.ts'

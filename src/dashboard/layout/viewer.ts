@@ -1,7 +1,7 @@
 import type { AppRow } from '../../accounts/access.ts'
 import type { Place, Role } from '../../accounts/members.ts'
 import type { MemberRow } from '../../accounts/sessions.ts'
-import type { Parts } from '../../core/parts.ts'
+import type { Parts } from '../../parts.ts'
 import { type FlashCode, sayFlash } from './flash.ts'
 
 /** An account that a person is in, with its apps. */

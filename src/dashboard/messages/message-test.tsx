@@ -2,7 +2,7 @@
 import { hasRole } from '../../accounts/members.ts'
 import { describeReply, sayReason } from '../../deliveries/reason-words.ts'
 import { describeTemplateFault } from '../../messages/template-faults.ts'
-import type { TestResult } from '../../mail/mailer.ts'
+import type { TestResult } from '../../messages/mailer.ts'
 import type { EditorProps } from './message-editor.tsx'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { describeStillSending, type Ended } from '../../mail/mailer.ts'
-import type { Parts } from '../../core/parts.ts'
+import { describeStillSending, type Ended } from '../../core/ended.ts'
+import type { Parts } from '../../parts.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { findUnsubscribing, TEST_TOKEN, unsubscribe } from '../../people/unsubscribe.ts'
 import { pageAnswer } from '../layout/answers.ts'

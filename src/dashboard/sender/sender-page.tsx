@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { DkimText } from '../../accounts/dkim.ts'
-import type { RenderedMail, ServerCheck, Way } from '../../mail/mailer.ts'
+import type { RenderedMail, ServerCheck, Way } from '../../messages/mailer.ts'
 import { hasRole } from '../../accounts/members.ts'
 import type { FieldError, Refusal } from '../../core/refusals.ts'
 import type { DomainStatus } from '../../accounts/senders.ts'

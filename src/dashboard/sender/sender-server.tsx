@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../../accounts/members.ts'
-import type { ServerCheck } from '../../mail/mailer.ts'
+import type { ServerCheck } from '../../messages/mailer.ts'
 import { describeReply, sayServerFault } from '../../deliveries/reason-words.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import type { Parts } from '../../core/parts.ts'
+import type { Parts } from '../../parts.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { Frame } from '../layout/frame.tsx'
 import { mailAnswer } from '../deliveries/mail-frames.ts'

@@ -2,7 +2,7 @@
 import { propertyOf } from '../../store/conditions.ts'
 import type { Mail } from '../../store/message-types.ts'
 import type { PersonFacts } from '../../store/rehearsal-people.ts'
-import { cleanText } from '../../messages/template-scope.ts'
+import { cleanText } from '../../core/visible-text.ts'
 import { listPlainVariables, type PlainVariable } from '../../messages/templates.ts'
 
 /** Each as the names of its path; of people only what one may have and another lack. */

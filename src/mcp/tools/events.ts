@@ -4,23 +4,22 @@ import { noteEventWithoutEmail } from '../../events/activation.ts'
 import { findContact, UNKNOWN_PERSON } from '../../people/contacts.ts'
 import { type EventFields, readEventInput } from '../../events/event-input.ts'
 import {
+  eventView,
   listEvents as listStoredEvents,
   listKeptNames,
-  type NameField,
   recordEvent,
+  type NameField,
   warnOfLink,
   warnOfNames,
-  type WriteContext,
 } from '../../events/events.ts'
-import type { Parts } from '../../core/parts.ts'
+import { peekForKey, settleTaken, takeForKey, type WriteContext } from '../../accounts/write-limits.ts'
+import type { Parts } from '../../parts.ts'
 import { publicId } from '../../core/public-ids.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { listQueued, listWouldQueue } from '../../deliveries/queued-messages.ts'
 import { readEventsQuery, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { isPlanUsedUp } from '../../events/stats.ts'
-import { eventView } from '../../http/views.ts'
-import { peekForKey, settleTaken, takeForKey } from '../../accounts/write-limits.ts'
 import { findAsked, toQuery } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'

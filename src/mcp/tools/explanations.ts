@@ -5,7 +5,7 @@ import { explainDelivery, type Explanation, toExplained } from '../../deliveries
 import { type Body, readAddress } from '../../core/field-readers.ts'
 import { explainMessageFor, type MessageExplanation } from '../../deliveries/message-explanations.ts'
 import { deliveryView } from '../message-views.ts'
-import type { Parts } from '../../core/parts.ts'
+import type { Parts } from '../../parts.ts'
 import { publicId } from '../../core/public-ids.ts'
 import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
 import { findAsked, readAbout, readDeliveryId, readMessageId } from '../arguments.ts'

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../core/json.ts'
 import { isLiveToken } from '../../messages/live-tokens.ts'
 import { type MessageChange, saveMessage, setMessageStatus } from '../../messages/messages.ts'
 import type { AppRow } from '../../accounts/access.ts'
-import type { Parts } from '../../core/parts.ts'
+import type { Parts } from '../../parts.ts'
 import { publicId } from '../../core/public-ids.ts'
 import {
   type FieldError,

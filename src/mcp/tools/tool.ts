@@ -1,6 +1,6 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox'
 import type { Body } from '../../core/field-readers.ts'
-import type { Parts } from '../../core/parts.ts'
+import type { Parts } from '../../parts.ts'
 import type { Refusal, Warning } from '../../core/refusals.ts'
 import type { SnippetSource } from '../../visits/snippet-code.ts'
 import type { Caller } from '../caller.ts'

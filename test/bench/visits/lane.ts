@@ -1,5 +1,5 @@
 /** A window of a real Chromium, a customer's site and a whole service, whose clock and the pages' are moved together. */
-import { FIRST_MESSAGES } from '../../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import { serveTest } from '../../browser/chromium.ts'
 import { type OpenChromium, openChromium } from '../../chromium.ts'
 import type { Eventpost } from '../../demo/eventpost.ts'

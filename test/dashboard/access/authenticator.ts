@@ -1,7 +1,6 @@
 /** An authenticator app, and members who use one. */
 import { createHmac } from 'node:crypto'
-import type { AccountPages, Browser } from '../browser.ts'
-import { PASSWORD } from '../browser.ts'
+import { PASSWORD, type AccountPages, type Browser } from '../browser.ts'
 import { textOf } from '../pages.ts'
 
 export const STEP_MS = 30_000

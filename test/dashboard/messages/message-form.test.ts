@@ -1,7 +1,7 @@
 /** What is stored can be typed, and what is typed is what is stored. */
 import { describe, expect, test } from 'bun:test'
 import { readMessage } from '../../../src/messages/message-input.ts'
-import { FIRST_MESSAGES } from '../../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import type { MessageContent } from '../../../src/messages/messages.ts'
 import {
   changeRows,

@@ -1,6 +1,6 @@
 /** How an app sends, set on its page: sender, server, signature, and what the domain says. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
-import { ownPlaceOf } from '../../../src/mail/mailer.ts'
+import { ownPlaceOf } from '../../../src/messages/mailer.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import type { MailSettings } from '../../../src/store/message-types.ts'

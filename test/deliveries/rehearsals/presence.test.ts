@@ -1,6 +1,6 @@
 /** Where somebody was, as a rehearsal knows it of old events too (messages.md, Rehearsal). */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { FIRST_MESSAGES } from '../../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import { presenceAt, toLostReport } from '../../../src/visits/presence.ts'
 import { pastPresence, reportedSince } from '../../../src/deliveries/rehearsals/presence.ts'
 import { createTimeline, sortTimeline } from '../../../src/deliveries/rehearsals/timeline.ts'

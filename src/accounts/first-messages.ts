@@ -1,6 +1,6 @@
 import type { MessageContent } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
-import { RESULTS_READY } from '../events/event-input.ts'
+import { RESULTS_READY } from '../core/field-patterns.ts'
 
 /** A later result gets another email, and results that are ready together share one. */
 const ONCE_PER_RESULT: MessageContent['again'] = {

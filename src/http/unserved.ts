@@ -1,11 +1,10 @@
 /** What is answered where the server is not there yet, or has failed altogether: no door has looked at the request. */
 import { UNKNOWN_ADDRESS } from '../core/addresses.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
-import { noteFacts } from '../http/request-facts.ts'
-import { createRequestIds } from '../http/request-ids.ts'
-import { pathOf } from '../http/request-paths.ts'
-import { refusalAnswer } from '../http/answers.ts'
-import { COLLECT_CORS, corsOf } from './collect.ts'
+import { noteFacts } from './request-facts.ts'
+import { createRequestIds } from './request-ids.ts'
+import { pathOf } from './request-paths.ts'
+import { COLLECT_CORS, corsOf, refusalAnswer } from './answers.ts'
 
 const STARTING = refuse('unavailable', {
   message: 'The service is starting. Send this again after Retry-After.',

@@ -1,6 +1,6 @@
 /** Apps of a database from before there were messages get the drafts that a new one begins with (spec 1.5). */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { FIRST_MESSAGES, giveFirstMessages } from '../../src/messages/message-drafts.ts'
+import { FIRST_MESSAGES, giveFirstMessages } from '../../src/accounts/first-messages.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { MIGRATIONS } from '../../src/store/migrations/index.ts'
 import { openStore, type Store } from '../../src/store/store.ts'

@@ -1,7 +1,7 @@
 /** Answers where no request has been looked at: while the service starts, and where it has failed altogether. */
 import { expect, test } from 'bun:test'
-import { answerEarly, answerFault } from '../../src/api/unserved.ts'
-import { expectRefusal, no } from './expected.ts'
+import { answerEarly, answerFault } from '../../src/http/unserved.ts'
+import { expectRefusal, no } from '../api/expected.ts'
 
 const read = async (response: Response) => {
   const text = await response.text()

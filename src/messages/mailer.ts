@@ -1,12 +1,12 @@
-/** What the rest of the service may ask of the room that sends; it is passed in, so that no door imports it. */
-import type { JoinedEvent, Mail, MailSettings } from '../store/message-types.ts'
+/** What the rest of the program may ask of what sends email. It is passed in, so that messages need not import mail. */
+import type { HandedMail } from '../core/ended.ts'
+import type { DeliveryWork, JoinedEvent, Mail, MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
-import type { DeliveryWork } from '../deliveries/deliveries.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
-import type { Notice } from '../accounts/notices.ts'
+import type { NoticeMailer } from '../accounts/notices.ts'
 import type { Senders } from '../accounts/senders.ts'
-import type { TemplateFacts } from '../messages/template-scope.ts'
-import type { TemplateFault } from '../messages/templates.ts'
+import type { TemplateFacts } from './template-scope.ts'
+import type { TemplateFault } from './templates.ts'
 
 /** What an email says, as its message has it. */
 export type MailWords = {
@@ -96,43 +96,19 @@ export type ServerCheck =
 export const ownPlaceOf = (login: string, appId: number, from: Mailbox | null): string =>
   `${login}, app ${appId} as ${from?.address ?? ''}`
 
-/** Which emails: all to a person, of a message or of an app. */
-export type HandedAbout = { contactId: number } | { messageId: number } | { appId: number }
-
-/** `reason` is a code, such as `smtp_550`. */
-export type NoticeResult = { is: 'sent' } | { is: 'failed' | 'unknown'; reason: string }
-
-/** What ends emails, and how many mail servers had by then: these may still arrive. */
-export type Ended = { stillSending: number }
-
-/** Said with the answer to such a change, where there are any. */
-export const describeStillSending = (count: number): string =>
-  count === 1
-    ? 'One email was already with the mail server and may still arrive.'
-    : `${count} emails were already with the mail server and may still arrive.`
-
-export type Mailer = {
-  /** which addresses apps may send from */
-  senders: Senders
-  /** The mail as it would go out: the same code as for sending. */
-  preview(sample: Sample): Promise<RenderedMail | TemplateFault>
-  /** Sends a sample to a member, at once and past every rule. */
-  sendTest(sample: Sample, to: Mailbox): Promise<TestResult>
-  /**
-   * Sends notices to members: through the installation's server, else the first of the apps' own. null where nothing
-   * leaves.
-   */
-  findNoticeSender(apps: MailSettings[]): ((notice: Notice, to: Mailbox) => Promise<NoticeResult>) | null
-  /** Tries the server that an app's mails leave through; null where it has none. */
-  checkServer(app: Pick<AppRow, 'publicId'>, settings: MailSettings): Promise<ServerCheck | null>
-  /** Whether an app may not use this server, whatever its name resolves to: it is on this machine or a private network. */
-  refusesServer(url: string): boolean
-  /**
-   * After a change that ends emails: nothing more is handed over. Waits until mail servers have answered the emails that
-   * were handed over before, for 5 seconds at most. @returns how many they have not answered by then
-   */
-  settleHanded(about: HandedAbout): Promise<number>
-  listPauses(): Pause[]
-  /** Whom an app's mails come from and how they leave, by its settings and the installation's. */
-  findWay(settings: MailSettings): Way
-}
+export type Mailer = HandedMail &
+  NoticeMailer & {
+    /** which addresses apps may send from */
+    senders: Senders
+    /** The mail as it would go out: the same code as for sending. */
+    preview(sample: Sample): Promise<RenderedMail | TemplateFault>
+    /** Sends a sample to a member, at once and past every rule. */
+    sendTest(sample: Sample, to: Mailbox): Promise<TestResult>
+    /** Tries the server that an app's mails leave through; null where it has none. */
+    checkServer(app: Pick<AppRow, 'publicId'>, settings: MailSettings): Promise<ServerCheck | null>
+    /** Whether an app may not use this server, whatever its name resolves to: it is on this machine or a private network. */
+    refusesServer(url: string): boolean
+    listPauses(): Pause[]
+    /** Whom an app's mails come from and how they leave, by its settings and the installation's. */
+    findWay(settings: MailSettings): Way
+  }

@@ -1,26 +1,20 @@
-import type { Store } from '../store/store.ts'
-import { createAccess, type KeyAccess } from '../accounts/access.ts'
-import { createNotes, type Notes } from '../events/activation.ts'
-import { randomBase62 } from './base62.ts'
-import { type CallLog, createCallLog } from '../accounts/call-log.ts'
-import { createFeed, type Feed } from '../events/feed.ts'
-import { createFloodGuard, type FloodGuard } from '../http/flood.ts'
-import { createLimits, type Limits } from '../accounts/limits.ts'
-import type { Mailer } from '../mail/mailer.ts'
-import { giveFirstMessages } from '../messages/message-drafts.ts'
-import type { Rehearsals } from '../deliveries/rehearsals/index.ts'
-import type { ResolveTxt } from '../accounts/sender-checks.ts'
-import { createSignInNotes, type NoteSecurity, type SignInNotes } from '../accounts/sign-in-notes.ts'
-import type { TemplateWorker } from '../messages/template-worker.ts'
-import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from '../visits/snippet-limits.ts'
-import { restoreLimits } from '../accounts/write-limits.ts'
-
-/**
- * `now` is the wall clock (ms UTC) for what is stored; intervals run on `monotonicMs`, which nobody can set. `steadyNow`
- * is the wall clock as it was at the start and what has passed since: it tells ages, also over a restart, and a step of
- * the wall clock does not make anything older (promises 7).
- */
-export type Clock = { now(): number; monotonicMs(): number; steadyNow(): number }
+import type { Clock } from './core/clock.ts'
+import type { Store } from './store/store.ts'
+import { createAccess, type KeyAccess } from './accounts/access.ts'
+import { createNotes, type Notes } from './events/activation.ts'
+import { randomBase62 } from './core/base62.ts'
+import { type CallLog, createCallLog } from './accounts/call-log.ts'
+import { createFeed, type Feed } from './events/feed.ts'
+import { createFloodGuard, type FloodGuard } from './http/flood.ts'
+import { createLimits, type Limits } from './accounts/limits.ts'
+import type { Mailer } from './messages/mailer.ts'
+import { giveFirstMessages } from './accounts/first-messages.ts'
+import type { Rehearsals } from './deliveries/rehearsals/index.ts'
+import type { ResolveTxt } from './accounts/sender-checks.ts'
+import { createSignInNotes, type NoteSecurity, type SignInNotes } from './accounts/sign-in-notes.ts'
+import type { TemplateWorker } from './messages/template-worker.ts'
+import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './visits/snippet-limits.ts'
+import { restoreLimits } from './accounts/write-limits.ts'
 
 /** What the rooms are made of, passed in and never global. */
 export type Parts = {
@@ -48,18 +42,6 @@ export type Parts = {
   templates: TemplateWorker
   resolveTxt: ResolveTxt
 }
-
-export const systemClock: Clock = {
-  now: Date.now,
-  monotonicMs: () => Math.floor(performance.now()),
-  steadyNow: () => Math.floor(performance.timeOrigin + performance.now()),
-}
-
-/**
- * By which what was stored with a wall clock, perhaps another process's, expires: the one of our clocks that is behind.
- * A step forward ends nothing early, and what was stored after a step back is not taken for older than it is.
- */
-export const expiryNow = ({ now, steadyNow }: Clock): number => Math.min(now(), steadyNow())
 
 type Given = Pick<
   Parts,

@@ -1,15 +1,19 @@
 /** What a write about a person would meet, make and queue now, without leaving a trace (mcp.md, Tools). */
+import type { Clock } from '../core/clock.ts'
+import type { Limits } from '../accounts/limits.ts'
+import type { Store } from '../store/store.ts'
 import { mergeContact } from '../store/contact-merging.ts'
 import type { ContactRow } from '../store/types.ts'
 import type { AppRow } from '../accounts/access.ts'
-import type { ContactFields } from './contact-input.ts'
-import { findContact } from './contacts.ts'
-import type { WriteContext } from '../events/events.ts'
-import type { Parts } from '../core/parts.ts'
-import { listWouldQueueByContact, type QueuedMessage } from '../deliveries/queued-messages.ts'
+import type { ContactFields } from '../people/contact-input.ts'
+import { findContact } from '../people/contacts.ts'
+import { peekForContact, type ContactWriteName, type WriteContext } from '../accounts/write-limits.ts'
+import { listWouldQueueByContact, type QueuedMessage } from './queued-messages.ts'
 import { isRefusal, type Refusal, refuse } from '../core/refusals.ts'
 import { isPlanUsedUp } from '../events/stats.ts'
-import { type ContactWriteName, peekForContact } from '../accounts/write-limits.ts'
+
+/** What these functions need. */
+type Parts = { store: Store; clock: Clock; limits: Limits; addressKey: string }
 
 /** `contactId` null: the person would be made, and `contact` has the times of now and no ID of its own. */
 export type TriedContact = { contactId: number | null; contact: ContactRow; queued: QueuedMessage[] }
