@@ -33,28 +33,6 @@ const TOP_LEVEL = [
 /** Git does not keep these. */
 const IGNORED = ['.git', 'node_modules', 'dist']
 
-const EVERYTHING = null
-/** Each may import those after it. `core` is what all of them share. */
-const DOMAIN = ['mail', 'deliveries', 'messages', 'visits', 'events', 'people', 'accounts', 'core', 'store']
-/** What each module, or file beside the modules, may import besides itself. */
-const MAY_IMPORT: Record<string, string[] | null> = {
-  main: EVERYTHING,
-  server: EVERYTHING,
-  parts: EVERYTHING,
-  writer: ['store', 'events', 'deliveries'],
-  config: ['core'],
-  assets: [],
-  cli: [...DOMAIN, 'http', 'assets', 'config', 'ops', 'parts', 'server'],
-  api: [...DOMAIN, 'http', 'assets', 'parts'],
-  mcp: [...DOMAIN, 'http', 'docs', 'parts'],
-  dashboard: [...DOMAIN, 'http', 'assets', 'docs', 'parts'],
-  http: ['accounts', 'core', 'store'],
-  ops: ['core', 'store'],
-  docs: [],
-  snippet: [],
-  ...Object.fromEntries(DOMAIN.map((module, place) => [module, DOMAIN.slice(place + 1)])),
-}
-
 const listFiles = (folder: string): string[] =>
   existsSync(join(ROOT, folder))
     ? readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true, encoding: 'utf8' })
@@ -66,12 +44,6 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 const SOURCES = [...listFiles('src'), ...listFiles('snippet')]
 const CODE = SOURCES.filter((path) => /\.tsx?$/.test(path) && !path.endsWith('.d.ts'))
-
-/** `src/api/events.ts` is of the module api, `src/server.ts` of server. */
-const moduleOf = (path: string): string => {
-  const [top = '', second = ''] = path.split('/')
-  return top === 'src' ? second.replace(/\.tsx?$/, '') : top
-}
 
 const importsOf = (path: string): string[] =>
   Array.from(
@@ -94,33 +66,7 @@ function loadedBy(start: string): string[] {
   return [...loaded]
 }
 
-const ownImportsOf = (path: string): string[] =>
-  importsOf(path)
-    .filter((name) => name.startsWith('.'))
-    .map((name) => normalize(join(dirname(path), name)))
-
-function mayImport(from: string, to: string): boolean {
-  if (to === 'package.json') return from === 'core'
-  const allowed = MAY_IMPORT[from]
-  return allowed === EVERYTHING || from === to || (allowed?.includes(to) ?? false)
-}
-
 describe('the modules', () => {
-  test('are known', () => {
-    expect(CODE.map(moduleOf).filter((module) => !(module in MAY_IMPORT))).toEqual([])
-    expect(CODE.length).toBeGreaterThan(50)
-  })
-
-  test('import what the table allows', () => {
-    const wrong = CODE.flatMap((path) =>
-      ownImportsOf(path)
-        .filter((imported) => !mayImport(moduleOf(path), moduleOf(imported)))
-        .map((imported) => `${path} imports ${imported}`),
-    )
-    expect(wrong).toEqual([])
-    expect(CODE.flatMap(ownImportsOf).length).toBeGreaterThan(100)
-  })
-
   test('load neither the pages nor the MCP server before somebody asks for them', () => {
     const loaded = loadedBy('src/main.ts')
     expect(loaded).toContain('src/server.ts')
@@ -142,16 +88,6 @@ describe('the modules', () => {
     expect(loaded).toContain('src/events/links.ts')
     expect(loaded.filter((path) => importsOf(path).includes('tldts'))).toEqual([])
     expect(loadedBy('src/main.ts').filter((path) => importsOf(path).includes('tldts'))).not.toEqual([])
-  })
-
-  test('name their own files whole', () => {
-    const missing = CODE.flatMap((path) => ownImportsOf(path).filter((name) => !existsSync(join(ROOT, name))))
-    expect(missing).toEqual([])
-  })
-
-  test('keep SQLite to the store and its threads', () => {
-    const wrong = CODE.filter((path) => importsOf(path).some((name) => /^(bun:sqlite|drizzle-orm)/.test(name)))
-    expect(wrong.filter((path) => moduleOf(path) !== 'store')).toEqual([])
   })
 })
 

@@ -7,7 +7,7 @@ import { hashApiKey, hasApiKeyShape } from './api-keys.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { createKept } from './kept.ts'
 import { type Clock, expiryNow } from '../core/clock.ts'
-import { type KeyLimits, limitsOf } from './write-limits.ts'
+import { type KeyLimits, limitsOf } from './plans.ts'
 
 export type { AppRow, EventSender, Site }
 

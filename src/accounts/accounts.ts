@@ -1,6 +1,6 @@
-import type { SnippetSettings } from '../store/snippet-types.ts'
+import type { KeyRow, KeyScope, Plan, Refused, SnippetSettings } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
-import type { KeyRow, KeyScope, NewApp, Plan, Refused } from '../store/types.ts'
+import type { NewApp } from '../store/app-writes.ts'
 import { hashApiKey, makeApiKey } from './api-keys.ts'
 import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { makeLink } from './members.ts'

@@ -3,7 +3,6 @@ import { createPrivateKey, createPublicKey, generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { MailSettings } from '../store/message-types.ts'
 import { foldDomain } from '../core/domains.ts'
-import type { DnsRecord } from './sender-checks.ts'
 import type { FieldError } from '../core/refusals.ts'
 
 /** What every receiver reads; longer ones do not fit into one answer of an old name server. */
@@ -64,3 +63,5 @@ export const dkimRecord = ({ domain, selector }: DkimText, publicKey: string): D
   type: 'TXT',
   value: `v=DKIM1; k=rsa; p=${publicKey}`,
 })
+
+export type DnsRecord = { name: string; type: 'TXT'; value: string }

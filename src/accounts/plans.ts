@@ -1,5 +1,5 @@
-import type { Plan } from '../store/types.ts'
-import { RATE_LIMITS } from './limits.ts'
+import type { Access as StoredAccess, Plan } from '../store/types.ts'
+import { type Limit, RATE_LIMITS } from './limits.ts'
 
 /** What holds where a plan says nothing (spec 8; mcp.md). */
 const PLAN_DEFAULTS = {
@@ -28,4 +28,34 @@ type Rate = Exclude<keyof Plan, 'newPeoplePerMonth' | 'snippetLimits'>
 function effectiveRate(plan: Plan, rate: Rate): number {
   const planned = plan[rate] ?? PLAN_DEFAULTS[rate]
   return planned >= LIFTED_RATE ? Infinity : planned
+}
+
+/** The writes that are limited per key (spec 8). Every door takes from the same buckets. */
+export type LimitedWrite = 'events' | 'contactAdds' | 'contactUpdates'
+
+const PLAN_FIELD = {
+  events: 'eventsPerHour',
+  contactAdds: 'addsPerHour',
+  contactUpdates: 'updatesPerHour',
+} as const satisfies Record<LimitedWrite, keyof Plan>
+
+/** A bucket's name, under which the store keeps what was counted, and what it may hold. */
+type KeyLimit = { bucket: string; limit: Limit }
+export type KeyLimits = Readonly<Record<LimitedWrite | 'mcpCalls', KeyLimit>>
+
+const MINUTE_MS = 60_000
+
+/** What a key's writes count towards, and its calls over MCP. */
+export function limitsOf({ key, plan }: Pick<StoredAccess, 'key' | 'plan'>): KeyLimits {
+  const rates = effectivePlan(plan)
+  const limitOf = (write: LimitedWrite): KeyLimit => ({
+    bucket: `${write}:${key.id}`,
+    limit: { ...RATE_LIMITS[write], max: rates[PLAN_FIELD[write]] },
+  })
+  return {
+    events: limitOf('events'),
+    contactAdds: limitOf('contactAdds'),
+    contactUpdates: limitOf('contactUpdates'),
+    mcpCalls: { bucket: `mcp:${key.id}`, limit: { max: rates.mcpCallsPerMinute, windowMs: MINUTE_MS } },
+  }
 }

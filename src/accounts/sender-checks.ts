@@ -1,7 +1,7 @@
 /** Whether the sender's domain says that our mails are its own: SPF, DKIM and DMARC (messages.md, The sender's domain). */
+import { dkimRecord, publishesKey, type DkimText, type DnsRecord } from './dkim.ts'
 import { isIP } from 'node:net'
 import { getDomain } from 'tldts'
-import { type DkimText, dkimRecord, publishesKey } from './dkim.ts'
 import { isPublicAddress } from '../core/public-addresses.ts'
 
 /**
@@ -9,8 +9,6 @@ import { isPublicAddress } from '../core/public-addresses.ts'
  * there is no network or it took too long. Passed in, because this room opens no sockets.
  */
 export type ResolveTxt = (name: string) => Promise<string[] | null>
-
-export type DnsRecord = { name: string; type: 'TXT'; value: string }
 
 /** `record` is what to add or to change; null where nothing is to be done, or nobody knows. */
 export type SenderCheck = {

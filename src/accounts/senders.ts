@@ -3,12 +3,12 @@ import { getDomain } from 'tldts'
 import type { Mail, MailSettings, SenderProof } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
-import { publishesKey, readDkimKey } from './dkim.ts'
+import { publishesKey, readDkimKey, type DnsRecord } from './dkim.ts'
 import { readEmail } from '../core/email.ts'
 import { findFrom, type Mailbox } from '../core/mail-addresses.ts'
 import type { Clock } from '../core/clock.ts'
 import type { FieldError } from '../core/refusals.ts'
-import type { DnsRecord, ResolveTxt } from './sender-checks.ts'
+import type { ResolveTxt } from './sender-checks.ts'
 
 /** How the installation sends for apps that set nothing. */
 export type Installation = { from: Mailbox | null; hasServer: boolean }

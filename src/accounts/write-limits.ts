@@ -1,50 +1,20 @@
-import type { Idempotency, Plan, Via } from '../store/types.ts'
+import { type LimitedWrite } from './plans.ts'
+import type { Idempotency, Via } from '../store/types.ts'
 import type { Clock } from '../core/clock.ts'
 import { RATE_LIMITS, type Limit, type Limits, type Taken } from './limits.ts'
 import type { Store } from '../store/store.ts'
 import { addressBucket } from '../core/addresses.ts'
 import type { Access, AppRow } from './access.ts'
-import { effectivePlan } from './plans.ts'
 import { type LimitName, type Refusal, refuseLimited } from '../core/refusals.ts'
 
 /** What these functions need. */
 export type Parts = { limits: Limits; clock: Clock; addressKey: string }
-
-/** The writes that are limited per key (spec 8). Every door takes from the same buckets. */
-export type LimitedWrite = 'events' | 'contactAdds' | 'contactUpdates'
-
-const PLAN_FIELD = {
-  events: 'eventsPerHour',
-  contactAdds: 'addsPerHour',
-  contactUpdates: 'updatesPerHour',
-} as const satisfies Record<LimitedWrite, keyof Plan>
 
 const LIMIT_NAME = {
   events: 'events_per_hour',
   contactAdds: 'contact_adds_per_hour',
   contactUpdates: 'contact_updates_per_hour',
 } as const satisfies Record<LimitedWrite, LimitName>
-
-/** A bucket's name, under which the store keeps what was counted, and what it may hold. */
-type KeyLimit = { bucket: string; limit: Limit }
-export type KeyLimits = Readonly<Record<LimitedWrite | 'mcpCalls', KeyLimit>>
-
-const MINUTE_MS = 60_000
-
-/** What a key's writes count towards, and its calls over MCP. */
-export function limitsOf({ key, plan }: Pick<Access, 'key' | 'plan'>): KeyLimits {
-  const rates = effectivePlan(plan)
-  const limitOf = (write: LimitedWrite): KeyLimit => ({
-    bucket: `${write}:${key.id}`,
-    limit: { ...RATE_LIMITS[write], max: rates[PLAN_FIELD[write]] },
-  })
-  return {
-    events: limitOf('events'),
-    contactAdds: limitOf('contactAdds'),
-    contactUpdates: limitOf('contactUpdates'),
-    mcpCalls: { bucket: `mcp:${key.id}`, limit: { max: rates.mcpCallsPerMinute, windowMs: MINUTE_MS } },
-  }
-}
 
 export type TakenFor = { limit: Limit; taken: Taken; buckets: string[]; refused: Refusal | null }
 

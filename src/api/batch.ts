@@ -5,7 +5,7 @@ import { readEventInput } from '../events/event-input.ts'
 import { recordEvent, type RecordedEvent, warnOfLink, warnOfNames } from '../events/events.ts'
 import { warnOfUnknown } from '../core/field-readers.ts'
 import { MAX_BATCH_EVENTS } from '../core/field-limits.ts'
-import { replayOf } from '../http/idempotency.ts'
+import { findKeyFault, replayOf } from '../http/idempotency.ts'
 import { isJsonObject, warnOfRepeated } from '../core/json.ts'
 import { rateLimitHeaders } from '../accounts/limits.ts'
 import type { Parts } from '../parts.ts'
@@ -27,7 +27,7 @@ import { authenticate, type Call, readItem, type Refused } from '../http/call.ts
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
 import { remainingHeaders, settleLimit, uncountedAnswer } from '../http/limited.ts'
-import { type Begun, findKeyFault, type Once, REPLAYED } from '../http/once.ts'
+import { type Begun, type Once, REPLAYED } from '../http/once.ts'
 
 type Event = Call<Extract<ReturnType<typeof readEventInput>, { input: unknown }>['input']>
 type Batch = Pick<Event, 'access' | 'body' | 'warnings'> & { items: Item[] }

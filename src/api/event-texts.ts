@@ -9,7 +9,7 @@ import { peekForKey, settleTaken, takeForKey } from '../accounts/write-limits.ts
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { type Arrived, readArrived } from '../http/call.ts'
 import { settleLimit } from '../http/limited.ts'
-import { hasKey } from '../http/once.ts'
+import { hasKey } from '../http/idempotency.ts'
 
 /** Of all keys at once: what turns out to be refused takes no more places in the queue of writes than these. */
 export const MOST_TEXTS = 500

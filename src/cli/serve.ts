@@ -177,7 +177,10 @@ async function warnOfUnverified(senders: Senders, log: Log): Promise<void> {
     const fix = `eventpost sender bind ${domain} --account ${accountId}`
     const holders = verifiedBy.join(', ') || null
     log.write('warn', 'a sender domain is not verified for its account', {
-      ...{ domain, accountId, appId, fix },
+      domain,
+      accountId,
+      appId,
+      fix,
       verifiedBy: holders,
     })
   }

@@ -2,8 +2,7 @@
 import type { Compared, Rule, Verdict } from '../store/message-types.ts'
 import { sayCompared, sayValue } from '../messages/condition-words.ts'
 import { quietMsOf } from './judge.ts'
-import { readFault } from '../messages/template-faults.ts'
-import type { TemplateFault } from '../messages/templates.ts'
+import { readFault, type TemplateFault } from '../messages/template-faults.ts'
 import { saySpan, sayTime } from '../core/time-words.ts'
 import { sayName, sayTrigger, type Told } from '../messages/told.ts'
 

@@ -8,7 +8,7 @@ import { decodeText, findRepeatedKeys, parseJsonText, warnOfRepeated } from '../
 import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
 import { factsOf } from './request-facts.ts'
 import { BODY_BYTES, startReading } from './body.ts'
-import { findKeyFault } from './once.ts'
+import { findKeyFault } from './idempotency.ts'
 
 /** What these functions need. */
 type Parts = { access: KeyAccess; flood: FloodGuard; clock: Clock }

@@ -4,7 +4,8 @@ import { rateLimitHeaders, type Limits } from '../accounts/limits.ts'
 import type { Access } from '../accounts/access.ts'
 import type { Refusal } from '../core/refusals.ts'
 import { factsOf } from './request-facts.ts'
-import { type LimitedWrite, peekForKey, settleTaken, type TakenFor } from '../accounts/write-limits.ts'
+import { peekForKey, settleTaken, type TakenFor } from '../accounts/write-limits.ts'
+import { type LimitedWrite } from '../accounts/plans.ts'
 import { refusalAnswer } from './answers.ts'
 
 /** What these functions need. */

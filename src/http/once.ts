@@ -1,24 +1,9 @@
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
-import { type Earlier, findEarlier, type Idempotency, NOTHING_EARLIER } from './idempotency.ts'
+import { type Earlier, findEarlier, type Idempotency, NOTHING_EARLIER, HEADER } from './idempotency.ts'
 import { canonicalJson } from '../core/json.ts'
-import { isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
+import { isRefusal, type Refusal, refuse } from '../core/refusals.ts'
 import type { Call } from './call.ts'
-
-const HEADER = 'Idempotency-Key'
-export const MAX_IDEMPOTENCY_KEY_CHARACTERS = 255
-const KEY = new RegExp(`^[\\x20-\\x7e]{1,${MAX_IDEMPOTENCY_KEY_CHARACTERS}}$`)
-
-/** Whether it may have been sent before: then the store is asked, before any limit is looked at. */
-export const hasKey = (request: Request): boolean => request.headers.has(HEADER)
-
-/** A 400 for an Idempotency-Key that cannot be one. DELETE has no use for it. */
-export function findKeyFault(request: Request): Refusal | null {
-  const key = request.headers.get(HEADER)
-  if (key === null || KEY.test(key) || request.method === 'DELETE') return null
-  const message = 'Send 1 to 255 printable ASCII characters, a new random value for each write.'
-  return refuseFields([{ field: HEADER, code: 'invalid', message }])
-}
 
 /**
  * Lets a write with an Idempotency-Key run once (api.md, Fields). The store keeps the record with the write itself; here

@@ -3,7 +3,7 @@ import type { EventRow } from '../events/events.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
 import { mailFactsOf, mailWordsOf, type RenderedMail, type Sample } from '../messages/mailer.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
-import type { TemplateFault } from '../messages/templates.ts'
+import type { TemplateFault } from '../messages/template-faults.ts'
 import { type ComposedMail, composeMail } from './compose.ts'
 import type { Route } from './routes.ts'
 

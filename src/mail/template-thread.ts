@@ -2,7 +2,8 @@
 import type { MailFacts, MailWords } from '../messages/mailer.ts'
 import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import type { CountedFault, FromTemplates, Inspection, ToTemplates, TrialResult } from '../messages/template-worker.ts'
-import { fillTemplate, findTemplateProblems, listUsedProperties, type TemplateFault } from '../messages/templates.ts'
+import { fillTemplate, findTemplateProblems, listUsedProperties } from '../messages/templates.ts'
+import { type TemplateFault } from '../messages/template-faults.ts'
 import { cleanSource } from './markdown.ts'
 import { renderMail } from './render.ts'
 

@@ -6,7 +6,7 @@ import type { Mailbox } from '../core/mail-addresses.ts'
 import type { NoticeMailer } from '../accounts/notices.ts'
 import type { Senders } from '../accounts/senders.ts'
 import type { TemplateFacts } from './template-scope.ts'
-import type { TemplateFault } from './templates.ts'
+import type { TemplateFault } from './template-faults.ts'
 
 /** What an email says, as its message has it. */
 export type MailWords = {

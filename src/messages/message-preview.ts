@@ -9,7 +9,7 @@ import { collectMsOf } from '../store/triggers.ts'
 import { findFrom, type Mailbox } from '../core/mail-addresses.ts'
 import { listSamples, makeSampleFor, type SampleMoment, SEVERAL } from './message-samples.ts'
 import { publicId } from '../core/public-ids.ts'
-import type { TemplateFault } from './templates.ts'
+import type { TemplateFault } from './template-faults.ts'
 
 /** What these functions need. */
 type Parts = { store: Store; clock: Clock; templates: TemplateWorker; mailer: Mailer }

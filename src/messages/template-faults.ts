@@ -1,6 +1,5 @@
 /** What keeps a template from being filled in: as a record has it, and in words for the template's author. */
 import type { Verdict } from '../store/message-types.ts'
-import type { TemplateFault } from './templates.ts'
 
 /** The reason of a delivery whose email cannot be written, and what its record says beside the rules. */
 export function judgeFault(fault: TemplateFault): { reason: string; verdict: Verdict } {
@@ -77,3 +76,9 @@ function quote(found: string): string {
   const text = found.replaceAll('\\"', '"').trim()
   return `“${text.length > SNIPPET_CHARACTERS ? `${text.slice(0, SNIPPET_CHARACTERS)}…` : text}”`
 }
+
+/**
+ * Why there is no email. `missing` names what has neither a value nor a fallback, `broken` says what is wrong with the
+ * template, `empty` names the part that has no text, and `slow` says that the time was not enough.
+ */
+export type TemplateFault = { missing: string } | { broken: string } | { empty: 'body' } | { slow: true }

@@ -6,7 +6,8 @@
 import { TEMPLATE_THREAD, takeWorker, type Thread } from '../store/workers.ts'
 import type { MailFacts, MailWords, RenderedMail } from './mailer.ts'
 import { RENDER_MS } from './template-scope.ts'
-import type { TemplateFault, UsedProperty } from './templates.ts'
+import type { UsedProperty } from './templates.ts'
+import type { TemplateFault } from './template-faults.ts'
 
 /** What is wrong with each template, in their order, and which properties of the event they use together. */
 export type Inspection = { problems: string[][]; properties: UsedProperty[] }

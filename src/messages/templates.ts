@@ -2,6 +2,7 @@
  * Templates of emails: LiquidJS without everything that could read files, evaluate text or run for long. What a template
  * costs is limited in steps, characters and time. This file is loaded in the template thread and in simulations only.
  */
+import { sayTemplateError, type TemplateFault } from './template-faults.ts'
 import {
   Context,
   defaultOperators,
@@ -20,7 +21,6 @@ import {
   TypeGuards,
   Value,
 } from 'liquidjs'
-import { sayTemplateError } from './template-faults.ts'
 import { RENDER_MS, type TemplateScope } from './template-scope.ts'
 import {
   DEFAULT_PLACE,
@@ -82,12 +82,6 @@ const MATH = new Map(
 /** What a template may use; `event` and `contact.fields` are the customer's own. */
 const CONTACT_NAMES = ['email', 'firstName', 'lastName', 'tags', 'fields']
 const APP_NAMES = ['name', 'homeUrl']
-
-/**
- * Why there is no email. `missing` names what has neither a value nor a fallback, `broken` says what is wrong with the
- * template, `empty` names the part that has no text, and `slow` says that the time was not enough.
- */
-export type TemplateFault = { missing: string } | { broken: string } | { empty: 'body' } | { slow: true }
 
 /** Text of the template's author in which every value is hidden; showValues brings them out. */
 export type Filled = { filled: string }

@@ -1,7 +1,7 @@
+import { createAppWrites, type NewApp } from './app-writes.ts'
 import type { Database } from 'bun:sqlite'
 import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { createAppWrites } from './app-writes.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
 import { createMemberships } from './memberships.ts'
@@ -11,7 +11,7 @@ import type { SenderDomainWrites } from './sender-domains.ts'
 import { secretPlace } from './sealed-columns.ts'
 import type { Sealer } from './sealing.ts'
 import * as tables from './schema.ts'
-import type { NewAccount, NewKey, NewLink, Plan, Refused } from './types.ts'
+import type { NewKey, NewLink, Plan, Refused } from './types.ts'
 
 type Parts = { db: Database; messages: MessageWrites; senderDomains: SenderDomainWrites; sealer: Sealer }
 type Rotation = Change & { secret: { id: string; secret: string }; replaces: string | null }
@@ -189,4 +189,21 @@ export function createAccountWrites({ db, messages, senderDomains, sealer }: Par
       return DONE
     },
   }
+}
+
+export type NewAccount = {
+  id: string
+  name: string
+  at: number
+  actor: string
+  /** refuse when an account exists already */
+  onlyFirst: boolean
+  /** the set-up link that is used up with it */
+  setupToken: string | null
+  /** the owner; whoever is known by the email stays who they are, keeps a password, and without a hash waits for the link */
+  member: { id: string; membershipId: string; email: string; passwordHash: string | null }
+  inviteLink: NewLink | null
+  app: NewApp
+  key: NewKey
+  secret: { id: string; secret: string }
 }

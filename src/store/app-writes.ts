@@ -1,3 +1,5 @@
+import type { MessageContent } from './message-types.ts'
+import type { AppRow, AppSettings, Refused, SnippetSettings } from './types.ts'
 import type { Database } from 'bun:sqlite'
 import { and, eq, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
@@ -5,9 +7,7 @@ import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { readLocale, readTimezone } from './local-time.ts'
 import type { MessageWrites } from './message-writes.ts'
 import { appHosts, appMailSettings, apps } from './schema.ts'
-import type { SnippetSettings } from './snippet-types.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
-import type { AppSettings, NewApp, Refused } from './types.ts'
 
 /** So many lifecycle emails a person may get a day, until the app's owner sets another limit. */
 const FIRST_PER_PERSON_DAY = 1
@@ -48,8 +48,15 @@ export function createAppWrites({ db, messages }: { db: Database; messages: Mess
     if (snippet) setSnippet(id, snippet)
     orm.insert(appMailSettings).values({ appId: id, perPersonDay: FIRST_PER_PERSON_DAY }).run()
     messages.saveMessages({
-      ...{ accountId, appId: id, actor, at },
-      drafts: drafts.map((draft) => ({ ...draft, id: null, status: null })),
+      accountId,
+      appId: id,
+      actor,
+      at,
+      drafts: drafts.map((draft) => ({
+        ...draft,
+        id: null,
+        status: null,
+      })),
     })
   }
 
@@ -95,4 +102,10 @@ export function createAppWrites({ db, messages }: { db: Database; messages: Mess
       },
     },
   }
+}
+
+export type NewApp = Pick<AppRow, 'publicId' | 'siteId' | 'name' | 'homeUrl' | 'hosts'> & {
+  snippet?: SnippetSettings
+  /** what it begins with, as drafts */
+  messages?: { name: string; content: MessageContent }[]
 }

@@ -5,15 +5,8 @@ import { createAccountReads } from './account-reads.ts'
 import { idAt } from './ids.ts'
 import type { Sealer } from './sealing.ts'
 import * as tables from './schema.ts'
-import {
-  type BatchSize,
-  type NoteRow,
-  PAGE_NAME,
-  REPORT_CODES,
-  type ReportRow,
-  type Site,
-  type SnippetSettings,
-} from './snippet-types.ts'
+import { type BatchSize, type NoteRow, PAGE_NAME, REPORT_CODES, type ReportRow, type Site } from './snippet-types.ts'
+import { type SnippetSettings } from './types.ts'
 import { BATCH_TYPES, selectIds } from './timeline-reads.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,5 +1,5 @@
 /** What the browser script's side of the store takes and gives. Times are milliseconds UTC. */
-import type { AppRow, PersonWrite, Plan, SecretRow } from './types.ts'
+import type { AppRow, PersonWrite, Plan, SecretRow, SnippetSettings } from './types.ts'
 
 /** Under this name page views are stored; no customer can send it. */
 export const PAGE_NAME = '$page'
@@ -46,9 +46,6 @@ export type ReportRow = {
 
 /** How `snippet_batches.is_here` stores a report; null = no report. */
 export const REPORT_CODES = { leave: 0, page: 1, here: 2 } as const
-
-/** `hosts` empty = pages of any host may report. */
-export type SnippetSettings = { hosts: string[]; addsPeople: boolean }
 
 /** What a site ID stands for: all that a request of the browser script needs to be let in. */
 export type Site = { app: AppRow; plan: Plan; secrets: SecretRow[]; settings: SnippetSettings }

@@ -2,7 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { activationNotes, snippetSettings } from './schema.ts'
-import type { NoteRow, SnippetSettings } from './snippet-types.ts'
+import type { NoteRow } from './snippet-types.ts'
+import type { SnippetSettings } from './types.ts'
 
 /** The quiet writes about the browser script: an app's settings, and what the Activation screen counts. */
 export function createSnippetWrites(db: Database) {

@@ -1,6 +1,4 @@
 /** What goes into the store and what comes back. Times are milliseconds UTC. */
-import type { SnippetSettings } from './snippet-types.ts'
-import type { MessageContent } from './message-types.ts'
 
 export const EVENT_TYPES = ['event', 'page', 'action'] as const
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -149,8 +147,13 @@ export type Plan = {
   snippetLimits: boolean
 }
 
-export type AppRow = Pick<NewApp, 'publicId' | 'siteId' | 'name' | 'homeUrl' | 'hosts'> & {
+export type AppRow = {
   id: number
+  publicId: string
+  siteId: string
+  name: string
+  homeUrl: string | null
+  hosts: string[]
   accountId: string
   createdAt: number
   /** IANA name: its pages tell times by it, and its mails go out by it */
@@ -176,16 +179,6 @@ export type SecretRow = { id: string; secret: string; createdAt: number; retired
 export type Access = { key: KeyRow; plan: Plan; apps: AppRow[] }
 
 export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string }
-export type NewApp = {
-  publicId: string
-  siteId: string
-  name: string
-  homeUrl: string | null
-  hosts: string[]
-  snippet?: SnippetSettings
-  /** what it begins with, as drafts */
-  messages?: { name: string; content: MessageContent }[]
-}
 /** What an app's owner can set. */
 export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone' | 'locale'> & {
   snippet: SnippetSettings
@@ -195,19 +188,5 @@ export type NewLink = { tokenHash: string; purpose: 'setup' | 'password' | 'invi
 /** A person who signs in, to any number of accounts; without a password until their link has set one. */
 export type MemberRow = { id: string; email: string; passwordHash: string | null }
 
-export type NewAccount = {
-  id: string
-  name: string
-  at: number
-  actor: string
-  /** refuse when an account exists already */
-  onlyFirst: boolean
-  /** the set-up link that is used up with it */
-  setupToken: string | null
-  /** the owner; whoever is known by the email stays who they are, keeps a password, and without a hash waits for the link */
-  member: { id: string; membershipId: string; email: string; passwordHash: string | null }
-  inviteLink: NewLink | null
-  app: NewApp
-  key: NewKey
-  secret: { id: string; secret: string }
-}
+/** `hosts` empty = pages of any host may report. */
+export type SnippetSettings = { hosts: string[]; addsPeople: boolean }

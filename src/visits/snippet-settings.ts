@@ -1,8 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { AppRow, KeyAccess } from '../accounts/access.ts'
 import type { Store } from '../store/store.ts'
-import type { SnippetSettings } from '../store/snippet-types.ts'
-import type { Refused } from '../store/types.ts'
+import type { Refused, SnippetSettings } from '../store/types.ts'
 import { readTypedHost } from '../accounts/app-hosts.ts'
 import { type Refusal, refuseFields } from '../core/refusals.ts'
 

@@ -205,7 +205,14 @@ describe('account create', () => {
 
   test('of somebody who is only invited takes their first password, and leaves the invitation', async () => {
     const invited = await eventpostJson<{ signInUrl: string }>([
-      ...['member', 'invite', '--data', data, '--account', begun.accountId, '--email', 'fay@example.com'],
+      'member',
+      'invite',
+      '--data',
+      data,
+      '--account',
+      begun.accountId,
+      '--email',
+      'fay@example.com',
     ])
     const words = ['--email', 'fay@example.com', '--app', 'Fifth', '--password-file', passwordFile]
     const fifth = await eventpostJson<Begun>(['account', 'create', '--data', data, ...words])

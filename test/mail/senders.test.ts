@@ -35,7 +35,12 @@ test('one account cannot send as another through the installation’s server: it
   await other.send()
   expect([await other.outcomes(), sending.server.received]).toEqual([['deferred sender_unverified'], []])
   const [delivery] = await sending.store().listDeliveries({
-    ...{ appId: other.app.id, messageId: null, contactId: null, states: null, before: null, limit: 1 },
+    appId: other.app.id,
+    messageId: null,
+    contactId: null,
+    states: null,
+    before: null,
+    limit: 1,
   })
   const work = delivery && (await sending.store().findWork(delivery.id))
   expect(work && (await sending.sender().sendTest(work, MEMBER))).toMatchObject({

@@ -67,7 +67,17 @@ describe('saving', () => {
       status: 'live',
     })
     expect(
-      await save({ mail: { body: 'Two', subject: 'Two' }, ...{ trigger: messageOf().trigger, name: 'A message' } }, id),
+      await save(
+        {
+          mail: {
+            body: 'Two',
+            subject: 'Two',
+          },
+          trigger: messageOf().trigger,
+          name: 'A message',
+        },
+        id,
+      ),
     ).toMatchObject({ version: 1, change: 'unchanged', status: 'live' })
     expect(await save(messageOf({ mail: { subject: 'Three', body: 'Three' } }), id)).toMatchObject({
       version: 2,

@@ -90,7 +90,10 @@ describe('a new database', () => {
       const where = join(folder, `round${round}`)
       const children = ['a', 'b', 'c'].map((name) => runScript(script, source, where, name))
       await Bun.sleep(60)
-      for (const child of children) (child.stdin.write('go'), child.stdin.end())
+      for (const child of children) {
+        child.stdin.write('go')
+        child.stdin.end()
+      }
       const ends = await Promise.all(
         children.map(async (child) => [await child.exited, await new Response(child.stderr).text()]),
       )

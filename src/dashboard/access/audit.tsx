@@ -11,7 +11,8 @@ import {
 import { hasRole } from '../../accounts/members.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { type AuditNames, describeAction, describeActor } from './audit-words.ts'
-import { type PageParts, refuseRole, showPage } from '../layout/door.tsx'
+import { refuseRole, showPage } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MemberSections } from './members-page.tsx'
 import { Button } from '../ui/button.tsx'
@@ -19,7 +20,6 @@ import { Select } from '../ui/choice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Moment } from '../ui/time.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 const PAGE_ROWS = 50
 

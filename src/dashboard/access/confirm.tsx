@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { CONFIRMED_MS, type SignedIn } from '../../accounts/sessions.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import type { PageParts } from '../layout/door.tsx'
+import type { PageParts, Viewer } from '../layout/viewer.ts'
 import type { Form } from '../layout/forms.ts'
 import { Frame, type PageName, pathOf } from '../layout/frame.tsx'
 import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
@@ -9,7 +9,6 @@ import { Field } from '../ui/field.tsx'
 import { checkOwnPassword, withWait } from './password-check.ts'
 import { confirmSecondStep } from './second-step.ts'
 import { sessionCookie } from './session-cookie.ts'
-import type { Viewer } from '../layout/viewer.ts'
 
 /** Beside the fields of the form that waits for them. */
 export const CONFIRM_FIELD = 'confirmPassword'

@@ -9,7 +9,8 @@ import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { makeToken } from '../../core/tokens.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { SHOWN_CALLS } from '../activation/calls-section.tsx'
-import { type PageParts, refuseRole, showPage, takeForm } from '../layout/door.tsx'
+import { refuseRole, showPage, takeForm } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -18,7 +19,6 @@ import { KeysPage } from './keys-page.tsx'
 import type { Made } from './made-key.tsx'
 import { pageOf } from '../layout/paging.ts'
 import { problemAnswer } from '../layout/problems.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 /** Keys are made and revoked here, by owners (spec 2.2, 3.2). */
 export const keysRoutes = (parts: PageParts) =>

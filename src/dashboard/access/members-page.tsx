@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
+import { Field } from '../ui/field.tsx'
+import { ActionForm, Button, ButtonLink } from '../ui/button.tsx'
 import { hasRole, type MemberEntry } from '../../accounts/members.ts'
-import { AccountNameSection, type NameTyped } from './account-name.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { Badge } from '../ui/badge.tsx'
-import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { Notice } from '../ui/notice.tsx'
 import type { Page } from '../layout/paging.ts'
 import { SectionLinks } from '../ui/sections.tsx'
@@ -132,4 +132,25 @@ const ChangeLink = ({ viewer, id, email }: { viewer: Viewer } & MemberEntry) => 
   <ButtonLink href={`${pathOf(viewer.app.publicId, 'members')}/edit?${new URLSearchParams({ member: id })}`}>
     Change<span class="unseen">{` ${email}`}</span>
   </ButtonLink>
+)
+
+/** What was typed, and what is wrong with it. */
+export type NameTyped = { name: string; error: string }
+
+const AccountNameSection = ({ viewer, typed }: { viewer: Viewer; typed?: NameTyped }) => (
+  <section id="account">
+    <h2>Name of the account</h2>
+    <form method="post" action={`${pathOf(viewer.app.publicId, 'members')}/account`} novalidate>
+      <Field
+        name="name"
+        label="Name"
+        hint="In the list at the top, and in invitations. An app is renamed in its settings."
+        error={typed?.error}
+        value={typed?.name ?? viewer.account.name}
+        autofocus={typed !== undefined}
+        autocomplete="off"
+      />
+      <Button>Rename the account</Button>
+    </form>
+  </section>
 )

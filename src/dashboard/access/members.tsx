@@ -1,19 +1,20 @@
 /** @jsxImportSource preact */
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import { readAccountName } from '../../accounts/beginnings.ts'
+import { renameAccount } from '../../accounts/accounts.ts'
 import { Elysia } from 'elysia'
 import { readEmail } from '../../core/email.ts'
 import { hasRole, inviteAgain, inviteMember, isRole, type MemberEntry, resetPassword } from '../../accounts/members.ts'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
-import type { NameTyped } from './account-name.tsx'
+import { MembersPage, type NameTyped } from './members-page.tsx'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { type PageParts, refuseRole, showPage, takeForm } from '../layout/door.tsx'
+import { refuseRole, showPage, takeForm } from '../layout/door.tsx'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { InvitePage, type InviteErrors, LinkMadePage, MemberPage } from './member-pages.tsx'
-import { MembersPage } from './members-page.tsx'
 import { pageOf } from '../layout/paging.ts'
 import { problemAnswer } from '../layout/problems.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 /** Who signs in to the account: seen by all of them, changed by owners. */
 export const membersRoutes = (parts: PageParts) =>
@@ -36,7 +37,7 @@ export const membersRoutes = (parts: PageParts) =>
     .use(memberForms(parts))
 
 /** The page, with what is wrong with the name that was typed for the account. */
-export async function showMembers(
+async function showMembers(
   { store, clock }: PageParts,
   request: Request,
   viewer: Viewer,
@@ -200,4 +201,25 @@ async function remove(parts: PageParts, request: Request, form: Form, viewer: Vi
   const outcome = await parts.store.removeMember({ ...changeBy(parts, viewer), membershipId })
   if ('refusal' in outcome) return showMember(parts, request, viewer, membershipId, outcome.refusal)
   return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'member_removed')])
+}
+
+/** What the account is called, changed by owners on Members. */
+export const accountNameRoutes = (parts: PageParts) =>
+  new Elysia().post(
+    '/apps/:app/members/account',
+    ({ request, params: { app } }) =>
+      takeForm(parts, request, { appId: app, role: 'owner' }, (form, viewer) => rename(parts, request, form, viewer)),
+    { parse: 'none' },
+  )
+
+async function rename(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const { store, clock } = parts
+  const refuse = (status: number, error: string) =>
+    showMembers(parts, request, viewer, { status, typed: { name: form.text('name'), error } })
+  const reading = readAccountName(form.text('name'))
+  if ('errors' in reading) return refuse(400, reading.errors.map(({ message }) => message).join(' '))
+  const maker = { store, now: clock.now(), actor: viewer.member.id }
+  const outcome = await renameAccount(maker, viewer.account.id, reading.name)
+  if ('refusal' in outcome) return refuse(REFUSALS[outcome.refusal].status, REFUSALS[outcome.refusal].message)
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'account_renamed')])
 }

@@ -2,7 +2,7 @@ import { REFUSALS } from '../../core/refusals.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import type { MemberRow } from '../../accounts/sessions.ts'
 import type { TooMany } from '../../accounts/sign-in-tries.ts'
-import type { PageParts } from '../layout/door.tsx'
+import type { PageParts } from '../layout/viewer.ts'
 import { readKnownMark } from './session-cookie.ts'
 
 type Checked =

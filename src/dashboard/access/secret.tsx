@@ -3,7 +3,8 @@ import { Elysia } from 'elysia'
 import { rotateIdentitySecret } from '../../accounts/accounts.ts'
 import { SECRETS_WARNING } from '../../visits/integration/index.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { type PageParts, takeForm } from '../layout/door.tsx'
+import { takeForm } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
@@ -11,7 +12,6 @@ import { showKeys } from './keys.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 /** The identity secret is rotated here, and those before it revoked, by owners (spec 2.3, 3.3). */
 export const secretRoutes = (parts: PageParts) =>

@@ -1,7 +1,7 @@
 import { describeBrowser } from '../../accounts/browsers.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import type { Proof } from '../../accounts/sessions.ts'
-import type { PageParts } from '../layout/door.tsx'
+import type { PageParts } from '../layout/viewer.ts'
 import { knownCookie, readSessionToken, sessionCookie } from './session-cookie.ts'
 
 /** The cookies of a new session after a right sign-in, and its token; null where the password was changed meanwhile. */

@@ -8,13 +8,12 @@ import { findPasswordFault, hashPassword } from '../../accounts/passwords.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { showActivation } from '../activation/activation.tsx'
 import { pageAnswer } from '../layout/answers.ts'
-import type { PageParts } from '../layout/door.tsx'
+import { findViewer, type PageParts } from '../layout/viewer.ts'
 import { type Form, readForm } from '../layout/forms.ts'
 import { closeLink, openLink } from './one-time-link.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 import { startSession } from './session-start.ts'
 import { EMPTY_SETUP, type SetupInput, SetupPage } from './setup-page.tsx'
-import { findViewer } from '../layout/viewer.ts'
 
 /** Makes the first account through the printed link; opening it does not use it up (promises 14). */
 export const setupRoutes = (parts: PageParts) =>

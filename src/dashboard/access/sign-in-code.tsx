@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { findSignedIn, type PageParts } from '../layout/door.tsx'
+import { findSignedIn } from '../layout/door.tsx'
+import { type PageParts } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import { type Form, readForm } from '../layout/forms.ts'
 import { withWait } from './password-check.ts'

@@ -4,11 +4,10 @@ import { render } from 'preact-render-to-string'
 import { readActivation } from '../../events/activation.ts'
 import { PREVIOUS_SECRET_VALID_MS } from '../../accounts/identity.ts'
 import { State, type StatusProps, Steps } from './activation-status.tsx'
-import type { PageParts } from '../layout/door.tsx'
+import type { PageParts, Viewer } from '../layout/viewer.ts'
 import { Zone } from '../ui/time.tsx'
 import { type Send, streamChanges } from '../layout/stream.ts'
 import { Trouble } from './trouble.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 export type Status = StatusProps & { hasOldSecret: boolean; addsPeople: boolean }
 

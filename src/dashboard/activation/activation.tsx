@@ -10,7 +10,8 @@ import { makeToken } from '../../core/tokens.ts'
 import { readStatus, streamStatus } from './activation-live.tsx'
 import { ActivationPage } from './activation-page.tsx'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { openStream, type PageParts, showPage, takeForm } from '../layout/door.tsx'
+import { openStream, showPage, takeForm } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -18,7 +19,6 @@ import { createKeyByForm } from '../access/keys.tsx'
 import type { Made } from '../access/made-key.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 import type { Checked } from './signature-section.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 /** Where an app goes from its IDs to its first event (spec 2.1, 3.4). */
 export const activationRoutes = (parts: PageParts) =>

@@ -14,12 +14,12 @@ import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { DeliveriesPage } from './deliveries-page.tsx'
 import { DeliveryPage, type ReadableMail } from './delivery-page.tsx'
 import { deliveryPath, readStateFilter, statesOf } from './delivery-words.tsx'
-import { type PageParts, showPage, takeForm } from '../layout/door.tsx'
+import { showPage, takeForm } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import { mailAnswer } from './mail-frames.ts'
 import { readMailState } from './mail-state.ts'
 import { problemAnswer } from '../layout/problems.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 const PAGE_ROWS = 50
 

@@ -1,7 +1,7 @@
 import type { AppRow } from '../../accounts/access.ts'
 import { ownPlaceOf } from '../../messages/mailer.ts'
 import { isLinkLost } from '../../people/unsubscribe.ts'
-import type { PageParts } from '../layout/door.tsx'
+import type { PageParts } from '../layout/viewer.ts'
 import type { MailState } from '../layout/mail-notices.tsx'
 
 /**

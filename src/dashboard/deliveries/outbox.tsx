@@ -3,10 +3,10 @@ import { Elysia } from 'elysia'
 import { readMail } from '../../mail/captured-mail.ts'
 import { publicId, readPublicId } from '../../core/public-ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { type PageParts, showPage } from '../layout/door.tsx'
+import { showPage } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { readMailState } from './mail-state.ts'
 import { type Kept, OutboxPage } from './outbox-page.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 const PAGE_ROWS = 50
 

@@ -2,7 +2,7 @@
 import { Elysia } from 'elysia'
 import { DOC_PAGES, type DocPage, writeDocPage } from '../../docs/index.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import type { PageParts } from '../layout/door.tsx'
+import type { PageParts } from '../layout/viewer.ts'
 import { Layout } from '../layout/layout.tsx'
 
 /** No HTML is taken from Markdown, so nothing that a setting holds can be more than text. */

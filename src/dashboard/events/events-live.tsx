@@ -4,13 +4,12 @@ import { readCounts } from '../../events/counts.ts'
 import type { EventRow } from '../../events/events.ts'
 import { publicId, readPublicId } from '../../core/public-ids.ts'
 import { CountsChart, NamesList } from './counts-section.tsx'
-import type { PageParts } from '../layout/door.tsx'
+import type { PageParts, Viewer } from '../layout/viewer.ts'
 import { State } from './events-page.tsx'
 import { type EventsView, readView } from './events-view.ts'
 import { FEED_ROWS, FeedRow } from './feed.tsx'
 import { Zone } from '../ui/time.tsx'
 import { streamChanges } from '../layout/stream.ts'
-import type { Viewer } from '../layout/viewer.ts'
 
 /** Counting an app with thousands of names takes 10 ms (store/rollup-reads.ts), so whoever follows is told seldom. */
 const COUNTS_EVERY_MS = 10_000

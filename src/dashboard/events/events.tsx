@@ -5,14 +5,14 @@ import { listFollowing } from '../../deliveries/delivery-lists.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { publicId, readPublicId } from '../../core/public-ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { openStream, type PageParts, showPage } from '../layout/door.tsx'
+import { openStream, showPage } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { EventPage } from './event-page.tsx'
 import { EventsPage } from './events-page.tsx'
 import { followFeed } from './events-live.tsx'
 import { readView } from './events-view.ts'
 import { FEED_ROWS } from './feed.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 /** What happened: as it comes, counted, and one by one (spec 3.4). */
 export const eventsRoutes = (parts: PageParts) =>

@@ -1,8 +1,7 @@
 /** @jsxImportSource preact */
+import { findViewer, type PageParts, type Viewer } from './viewer.ts'
 import { hasRole, type Role } from '../../accounts/members.ts'
-import type { Parts } from '../../parts.ts'
-import type { Sessions, SignedIn } from '../../accounts/sessions.ts'
-import type { SignIns } from '../../accounts/sign-ins.ts'
+import type { SignedIn } from '../../accounts/sessions.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import { redirectAnswer } from './answers.ts'
 import { askForPassword, type Confirm, CONFIRM_CODE_FIELD, CONFIRM_FIELD } from '../access/confirm.tsx'
@@ -15,10 +14,6 @@ import { pageAbove } from './paths.ts'
 import { problemAnswer } from './problems.tsx'
 import { readSessionToken } from '../access/session-cookie.ts'
 import { STREAM_HEADERS } from './stream.ts'
-import { findViewer, type Viewer } from './viewer.ts'
-
-/** What the pages are made of. */
-export type PageParts = Parts & { sessions: Sessions; signIns: SignIns }
 
 /** Whose request this is; null for a stranger. */
 export async function findSignedIn({ sessions, baseUrl }: PageParts, request: Request): Promise<SignedIn | null> {

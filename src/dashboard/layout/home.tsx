@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { pageAnswer, redirectAnswer } from './answers.ts'
-import { findSignedIn, type PageParts } from './door.tsx'
+import { findSignedIn } from './door.tsx'
+import { type PageParts } from './viewer.ts'
 import { pathOf } from './frame.tsx'
 import { readLastApp } from './last-app.ts'
 import { Layout } from './layout.tsx'

@@ -1,7 +1,6 @@
 import { MOST_WATCHERS } from '../../events/feed.ts'
-import type { PageParts } from './door.tsx'
+import type { PageParts, Viewer } from './viewer.ts'
 import { readSessionToken } from '../access/session-cookie.ts'
-import type { Viewer } from './viewer.ts'
 
 /** Half of the silence after which a connection is closed (promises 13); proxies wait longer. */
 const KEEP_ALIVE_MS = 5_000

@@ -1,6 +1,7 @@
+import type { SignIns } from '../../accounts/sign-ins.ts'
+import type { MemberRow, Sessions } from '../../accounts/sessions.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import type { Place, Role } from '../../accounts/members.ts'
-import type { MemberRow } from '../../accounts/sessions.ts'
 import type { Parts } from '../../parts.ts'
 import { type FlashCode, sayFlash } from './flash.ts'
 
@@ -47,3 +48,6 @@ function toAccounts(places: Place[]): OwnAccount[] {
   }
   return accounts.toSorted((a, b) => byName.compare(a.name, b.name))
 }
+
+/** What the pages are made of. */
+export type PageParts = Parts & { sessions: Sessions; signIns: SignIns }

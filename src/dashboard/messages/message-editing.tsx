@@ -8,14 +8,14 @@ import type { MessageContent, MessageRow, SavingContext } from '../../messages/m
 import { listSenderEmails } from '../../accounts/senders.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { messagePath } from './messages-page.tsx'
-import type { PageParts } from '../layout/door.tsx'
+import type { PageParts, Viewer } from '../layout/viewer.ts'
 import { pathOf } from '../layout/frame.tsx'
 import type { MailFrames } from '../deliveries/mail-frames.ts'
-import { EditorPage, type EditorProps } from './message-editor.tsx'
+import { EditorPage } from './message-editor.tsx'
+import { type EditorProps, type ShownPreview } from './editor-props.ts'
 import { type Fields, textOf } from './message-field-names.ts'
 import { readFields } from './message-form.ts'
-import { showPreview, type ShownPreview } from './message-preview.tsx'
-import type { Viewer } from '../layout/viewer.ts'
+import { showPreview } from './message-preview.tsx'
 
 const DAY_HOURS = 24
 const HOUR_MS = 3_600_000

@@ -1,52 +1,19 @@
 /** @jsxImportSource preact */
-import type { LiveCheck } from '../../messages/message-checks.ts'
-import type { Rehearsal } from '../../deliveries/rehearsals/index.ts'
-import type { MessageContent, MessageCounts, MessageRow } from '../../messages/messages.ts'
+import { EDITOR, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
-import type { FieldError } from '../../core/refusals.ts'
 import { Frame } from '../layout/frame.tsx'
-import { type Fields, textOf } from './message-field-names.ts'
-import { type ChoosableSenders, MailSection, SenderSection } from './message-mail.tsx'
-import { NameOptions, PreviewSection, type ShownPreview } from './message-preview.tsx'
+import { textOf } from './message-field-names.ts'
+import { MailSection, SenderSection } from './message-mail.tsx'
+import { NameOptions, PreviewSection } from './message-preview.tsx'
 import { Findings, FINDINGS } from './message-problems.tsx'
 import { RehearsalSection } from './message-rehearsal.tsx'
 import { RulesSection } from './message-rules.tsx'
 import { HeadActions, sayState, StatusSection } from './message-status.tsx'
-import { TestSection, type TestOutcome } from './message-test.tsx'
+import { TestSection } from './message-test.tsx'
 import { AgainSection, type Ask, EVENT_NAMES, PROPERTY_NAMES, TriggerSection, WaitSection } from './message-when.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
-import type { Viewer } from '../layout/viewer.ts'
-
-export type EditorProps = {
-  viewer: Viewer
-  /** null: it was not saved yet */
-  message: MessageRow | null
-  counts: MessageCounts | null
-  fields: Fields
-  /** what is wrong with what was sent */
-  errors: FieldError[]
-  /** what was found about the fields as they are; null where they are no whole message, or were never saved */
-  check: LiveCheck | null
-  notice?: string
-  shown: ShownPreview
-  eventNames: string[]
-  members: string[]
-  senders: ChoosableSenders
-  timezone: string
-  /** no mail leaves this installation */
-  isCapturing: boolean
-  /** `content` is what was rehearsed */
-  rehearsal: { days: number; content: MessageContent; found: Rehearsal | null } | null
-  test: TestOutcome | null
-  /** where the editor is, and its form goes */
-  path: string
-  now: number
-}
-
-/** The form's own id: buttons in the head of the page belong to it too. */
-export const EDITOR = 'editor'
 
 /** One form for all of a message, so that whatever its buttons do, nothing that was typed is lost. */
 export function EditorPage(props: EditorProps) {

@@ -1,20 +1,17 @@
 /** @jsxImportSource preact */
+import { SAYS, type ShownPreview } from './editor-props.ts'
 import { render } from 'preact-render-to-string'
 import type { Preview, SampleChoice } from '../../messages/message-preview.ts'
 import { pathOf } from '../layout/frame.tsx'
 import type { MailFrames } from '../deliveries/mail-frames.ts'
 import { Properties } from './message-mail.tsx'
-import { SAYS } from './message-status.tsx'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
-import { MailPreview, type ShownMail } from '../ui/mail-preview.tsx'
+import { MailPreview } from '../ui/mail-preview.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SentText } from '../ui/text.tsx'
 import { formatAge } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-
-/** A preview as a page shows it: `mail` null where none can be made. */
-export type ShownPreview = { preview: Preview; mail: ShownMail | null }
 
 /** Keeps the laid out mail for the frames that will ask for it. */
 export function showPreview(frames: MailFrames, { app }: Viewer, preview: Preview): ShownPreview {

@@ -2,7 +2,7 @@
 import type { LiveCheck, LiveWarning } from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { EDITOR } from './message-editor.tsx'
+import { EDITOR } from './editor-props.ts'
 import { Button } from '../ui/button.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Ticked } from '../ui/text.tsx'

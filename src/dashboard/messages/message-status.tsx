@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { sayMessage } from '../../messages/message-words.ts'
 import { mayDelete, type MessageCounts, type MessageRow, type MessageStatus } from '../../messages/messages.ts'
@@ -7,7 +8,6 @@ import type { FieldError } from '../../core/refusals.ts'
 import { SENDER_PROBLEMS } from '../../accounts/senders.ts'
 import { deliveriesPath, STATE_GROUPS, type StateGroup } from '../deliveries/delivery-words.tsx'
 import { pathOf } from '../layout/frame.tsx'
-import { EDITOR, type EditorProps } from './message-editor.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { formatCount } from '../ui/chart.tsx'
@@ -73,9 +73,6 @@ export function HeadActions({ viewer, message, counts, isCapturing, check }: Edi
     </div>
   )
 }
-
-/** What a message does, in one sentence; islands/message.ts keeps it up with what is typed. */
-export const SAYS = 'go-live-says'
 
 type LiveProps = Pick<EditorProps, 'viewer' | 'counts' | 'isCapturing' | 'check'> & { message: MessageRow }
 

@@ -1,16 +1,12 @@
 /** @jsxImportSource preact */
+import type { EditorProps, TestOutcome } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeReply, sayReason } from '../../deliveries/reason-words.ts'
 import { describeTemplateFault } from '../../messages/template-faults.ts'
-import type { TestResult } from '../../messages/mailer.ts'
-import type { EditorProps } from './message-editor.tsx'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Ticked } from '../ui/text.tsx'
-
-/** What came of a test mail to a member. */
-export type TestOutcome = { to: string; result: TestResult }
 
 /** A mail to look at where it will be read; to members only, because nobody else asked for one. */
 export const TestSection = ({ viewer, members, fields, path, test }: EditorProps) =>

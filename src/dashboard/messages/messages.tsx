@@ -7,7 +7,8 @@ import { sayMessage } from '../../messages/message-words.ts'
 import { listMessages, type MessageRow } from '../../messages/messages.ts'
 import { readPublicId } from '../../core/public-ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { type PageParts, refuseRole, showPage, takeForm } from '../layout/door.tsx'
+import { refuseRole, showPage, takeForm } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { createMailFrames, mailAnswer, type MailFrames } from '../deliveries/mail-frames.ts'
 import { takeEditor } from './message-actions.ts'
@@ -20,7 +21,6 @@ import { LIVE_FINDINGS, LiveFindings } from './message-status.tsx'
 import { VersionsPage } from './message-versions-page.tsx'
 import { MessagesPage } from './messages-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 /** A mail of 50,000 characters, each of which a form may send as nine. */
 const EDITOR_BYTES = 512 * 1024

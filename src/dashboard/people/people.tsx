@@ -7,14 +7,14 @@ import { explainEvents } from '../../deliveries/message-explanations.ts'
 import { publicId, readPublicId } from '../../core/public-ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { type PageParts, showPage, takeForm } from '../layout/door.tsx'
+import { showPage, takeForm } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { FEED_ROWS, personPath } from '../events/feed.tsx'
 import { flashCookie, withStillSending } from '../layout/flash.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { PeoplePage, type Search } from './people-page.tsx'
 import { PersonPage } from './person-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 const PAGE_ROWS = 50
 

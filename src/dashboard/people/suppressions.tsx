@@ -10,13 +10,13 @@ import {
   type SuppressionText,
 } from '../../people/suppressions.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { type PageParts, showPage, takeForm } from '../layout/door.tsx'
+import { showPage, takeForm } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { flashCookie, withStillSending } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { type Asked, SuppressionsPage } from './suppressions-page.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 const PAGE_ROWS = 50
 

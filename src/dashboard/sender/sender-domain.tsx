@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../../accounts/members.ts'
 import type { SenderProof } from '../../accounts/senders.ts'
-import { dkimRecord, readPublicKey } from '../../accounts/dkim.ts'
-import type { DnsRecord, SenderCheck } from '../../accounts/sender-checks.ts'
+import { dkimRecord, readPublicKey, type DnsRecord } from '../../accounts/dkim.ts'
+import type { SenderCheck } from '../../accounts/sender-checks.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { ActionForm, Button, ButtonLink } from '../ui/button.tsx'
@@ -11,8 +11,7 @@ import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
-import type { About } from './sender-fields.tsx'
-import type { SenderProps } from './sender-page.tsx'
+import type { About, SenderProps } from './sender-fields.tsx'
 
 /** A record as a name server's form asks for it. */
 const RecordValues = ({ id, record }: { id: string; record: DnsRecord }) => (

@@ -1,4 +1,10 @@
 /** @jsxImportSource preact */
+import type { MailState } from '../layout/mail-notices.tsx'
+import type { SenderCheck } from '../../accounts/sender-checks.ts'
+import type { DomainStatus } from '../../accounts/senders.ts'
+import type { FieldError, Refusal } from '../../core/refusals.ts'
+import type { RenderedMail, ServerCheck, Way } from '../../messages/mailer.ts'
+import type { DkimText } from '../../accounts/dkim.ts'
 import { type MailSettings, maskSmtpUrl, type SenderText, WEEK } from '../../accounts/sender-settings.ts'
 import { nameOfZone } from '../../core/time-words.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -203,4 +209,28 @@ const HourFields = ({ input, about, app }: FieldsProps) => {
       </div>
     </section>
   )
+}
+
+/** What was typed into one of the forms, and what is wrong with it. */
+export type Typed = { sender?: SenderText; dkim?: DkimText; errors: FieldError[] }
+
+export type SenderProps = {
+  viewer: Viewer
+  mail: MailState
+  way: Way
+  settings: MailSettings
+  input: SenderText
+  typed?: Typed
+  /** what could not be done */
+  notice?: string
+  /** a mail as it would look now; null where the sample cannot be written */
+  sample: RenderedMail | null
+  /** what came of trying the mail server, or why it was not tried; null where nobody asked */
+  serverCheck: ServerCheck | Refusal | null
+  /** what name servers said; null where they were not asked */
+  checks: SenderCheck[] | null
+  /** the domains of its addresses; `isChecked`: DNS was asked just now */
+  domains: DomainStatus[]
+  isChecked: boolean
+  baseUrl: string
 }

@@ -5,12 +5,12 @@ import { randomBase62 } from '../../core/base62.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { saveSender } from '../../accounts/sender-settings.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { type PageParts, takeForm } from '../layout/door.tsx'
+import { takeForm } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import type { Form } from '../layout/forms.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 import { saveSettings, showSender } from './sender.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 /** 256 bits and a little more. */
 const SECRET_CHARACTERS = 43

@@ -1,47 +1,17 @@
 /** @jsxImportSource preact */
-import type { DkimText } from '../../accounts/dkim.ts'
-import type { RenderedMail, ServerCheck, Way } from '../../messages/mailer.ts'
+import { SenderFields, type About, type SenderProps } from './sender-fields.tsx'
+import type { Way } from '../../messages/mailer.ts'
 import { hasRole } from '../../accounts/members.ts'
-import type { FieldError, Refusal } from '../../core/refusals.ts'
-import type { DomainStatus } from '../../accounts/senders.ts'
-import type { SenderCheck } from '../../accounts/sender-checks.ts'
-import type { MailSettings, SenderText } from '../../accounts/sender-settings.ts'
 import { ChecksSection, DkimSection, DomainsSection } from './sender-domain.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
-import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
+import { MailNotices } from '../layout/mail-notices.tsx'
 import { ActionForm, Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { MailPreview } from '../ui/mail-preview.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
-import { type About, SenderFields } from './sender-fields.tsx'
 import { ServerSection } from './sender-server.tsx'
-import type { Viewer } from '../layout/viewer.ts'
-
-/** What was typed into one of the forms, and what is wrong with it. */
-export type Typed = { sender?: SenderText; dkim?: DkimText; errors: FieldError[] }
-
-export type SenderProps = {
-  viewer: Viewer
-  mail: MailState
-  way: Way
-  settings: MailSettings
-  input: SenderText
-  typed?: Typed
-  /** what could not be done */
-  notice?: string
-  /** a mail as it would look now; null where the sample cannot be written */
-  sample: RenderedMail | null
-  /** what came of trying the mail server, or why it was not tried; null where nobody asked */
-  serverCheck: ServerCheck | Refusal | null
-  /** what name servers said; null where they were not asked */
-  checks: SenderCheck[] | null
-  /** the domains of its addresses; `isChecked`: DNS was asked just now */
-  domains: DomainStatus[]
-  isChecked: boolean
-  baseUrl: string
-}
 
 /** Whom mails come from, how they look, how they leave, and whether the domain says so. */
 export function SenderPage(props: SenderProps) {

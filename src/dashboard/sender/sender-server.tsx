@@ -6,7 +6,7 @@ import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { ActionForm } from '../ui/button.tsx'
 import { Notice } from '../ui/notice.tsx'
-import type { SenderProps } from './sender-page.tsx'
+import type { SenderProps } from './sender-fields.tsx'
 
 const ID = 'server-check'
 

@@ -15,15 +15,16 @@ import {
   writeSender,
 } from '../../accounts/sender-settings.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { type PageParts, showPage, takeForm } from '../layout/door.tsx'
+import { showPage, takeForm } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { type FlashCode, flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { mailAnswer } from '../deliveries/mail-frames.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { problemAnswer } from '../layout/problems.tsx'
-import { SenderPage, type SenderProps, type Typed } from './sender-page.tsx'
-import type { Viewer } from '../layout/viewer.ts'
+import { SenderPage } from './sender-page.tsx'
+import { type SenderProps, type Typed } from './sender-fields.tsx'
 
 /** Whom mails come from, how they look, and how they leave (messages.md, Sending). */
 export const senderRoutes = (parts: PageParts) =>

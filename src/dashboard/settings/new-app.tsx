@@ -5,14 +5,14 @@ import { readAppText } from '../../accounts/beginnings.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { type PageParts, refuseRole, showPage, takeForm } from '../layout/door.tsx'
+import { refuseRole, showPage, takeForm } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 /** A further app of the account, made by owners; it ends on its Activation (spec 2.1). */
 export const newAppRoutes = (parts: PageParts) =>

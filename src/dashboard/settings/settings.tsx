@@ -9,12 +9,12 @@ import {
 import { REFUSALS } from '../../core/refusals.ts'
 import { readSnippetSettings } from '../../visits/snippet-settings.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { type PageParts, showPage, takeForm } from '../layout/door.tsx'
+import { showPage, takeForm } from '../layout/door.tsx'
+import { type PageParts, type Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { SettingsPage } from './settings-page.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 /** What an app's owner sets about it: name, home page, hosts, and who may be added by pages. */
 export const settingsRoutes = (parts: PageParts) =>

@@ -3,7 +3,7 @@ import { collectMsOf, isPerPerson } from '../../store/triggers.ts'
 import { stopReasonOf } from '../judge.ts'
 import type { createAgain } from './again.ts'
 import type { createDecisions, Decided } from './decisions.ts'
-import type { LeadsSince } from './stops.ts'
+import type { LeadsSince } from './history.ts'
 import { byTime, type Triggered } from './triggers.ts'
 
 /** An email on its way. `lead` is the event by which it is judged, `joined` are the further events that it would list. */

@@ -6,10 +6,8 @@ import { refusedBy } from '../../store/suppression-list.ts'
 import { isAboutPage, judgeRules, stopReasonOf } from '../judge.ts'
 import { giveUpTime, nextOpening } from '../send-window.ts'
 import { judgeFault } from '../../messages/template-faults.ts'
-import { type Moment, readHistory } from './history.ts'
+import { readHistory, type LeadsSince, type Moment, type Stop } from './history.ts'
 import { createTrials } from './mails.ts'
-import type { RehearsalInput } from './run.ts'
-import type { LeadsSince, Stop } from './stops.ts'
 import { readToday } from './today.ts'
 import { type People, readResultPath, type Triggered } from './triggers.ts'
 
@@ -109,3 +107,13 @@ const givenUp = (value: number): Verdict => ({ rule: 'giveUp', about: null, valu
 
 /** What cannot be told yet is no reason. */
 const isSettled = ({ verdict, until }: Verdict): boolean => verdict === 'fail' && until === undefined
+
+export type RehearsalInput = {
+  appId: number
+  content: MessageContent
+  settings: Pick<MailSettings, 'sendWindow' | 'timezone' | 'giveUpHours'>
+  days: number
+  now: number
+  /** whose lines are listed; all are counted */
+  contactId?: number
+}

@@ -1,6 +1,7 @@
 import { type Refusal, refuse } from '../../core/refusals.ts'
 import { type Ends, startRehearsal } from './child.ts'
-import type { Rehearsal, RehearsalInput, RehearsalLine } from './run.ts'
+import type { Rehearsal, RehearsalLine } from './run.ts'
+import type { RehearsalInput } from './decisions.ts'
 
 export type { Rehearsal, RehearsalInput, RehearsalLine }
 export type Rehearsals = ReturnType<typeof createRehearsals>

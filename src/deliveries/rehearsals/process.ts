@@ -6,7 +6,8 @@
  */
 import { openForReading } from '../../store/database.ts'
 import { createRehearsalReads } from '../../store/rehearsal-reads.ts'
-import { rehearse, type Rehearsal, type RehearsalInput } from './run.ts'
+import { rehearse, type Rehearsal } from './run.ts'
+import { type RehearsalInput } from './decisions.ts'
 import { stepBack } from './step-back.ts'
 
 /** `askedBy`: the process of the service. */

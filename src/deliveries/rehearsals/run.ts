@@ -1,24 +1,13 @@
-import type { MailSettings, MessageContent, Verdict } from '../../store/message-types.ts'
+import { createDecisions, type RehearsalInput } from './decisions.ts'
+import type { Verdict } from '../../store/message-types.ts'
 import { readTimezone } from '../../store/local-time.ts'
 import type { RehearsalReads } from '../../store/rehearsal-reads.ts'
 import { whenDue } from '../../store/triggers.ts'
 import { createAgain } from './again.ts'
 import { createCourses, type Note } from './courses.ts'
-import { createDecisions } from './decisions.ts'
-import { createTally } from './tally.ts'
 import { readPeople, readTriggers } from './triggers.ts'
 
 const DAY_MS = 24 * 3_600_000
-
-export type RehearsalInput = {
-  appId: number
-  content: MessageContent
-  settings: Pick<MailSettings, 'sendWindow' | 'timezone' | 'giveUpHours'>
-  days: number
-  now: number
-  /** whose lines are listed; all are counted */
-  contactId?: number
-}
 
 /**
  * One person and trigger. `dueAt`: when it was decided, or would be. `isToday`: the rule was judged by what is stored of
@@ -80,3 +69,32 @@ const markToday = (verdict: Verdict): Verdict & { isToday?: true } =>
 
 const isOfToday = ({ rule, about }: Verdict): boolean =>
   ['tag', 'field', 'status', 'wish'].includes(rule) || (rule === 'template' && (about?.startsWith('contact.') ?? false))
+
+/** So many lines of each outcome are listed, the latest ones; all are counted. */
+const LISTED_LINES = 100
+
+/** Counts the lines of a rehearsal by outcome, and keeps the latest of each; of one person alone where one is named. */
+export function createTally(listed: number | undefined) {
+  const byOutcome = new Map<string, { count: number; lines: RehearsalLine[] }>()
+  let estimated = 0
+  return {
+    add(line: RehearsalLine): void {
+      const known = byOutcome.get(line.outcome) ?? { count: 0, lines: [] }
+      known.count += 1
+      if (line.verdicts.some(({ isEstimated }) => isEstimated)) estimated += 1
+      if (listed === undefined || line.contactId === listed) known.lines.push(line)
+      // cut now and then: to shift one for each of a million would take longer than to judge them
+      if (known.lines.length >= 10 * LISTED_LINES) known.lines = known.lines.slice(-LISTED_LINES)
+      byOutcome.set(line.outcome, known)
+    },
+    counted: (): Pick<Rehearsal, 'counts' | 'estimated'> => ({
+      counts: Object.fromEntries([...byOutcome].map(([outcome, { count }]) => [outcome, count])),
+      estimated,
+    }),
+    /** The latest first. */
+    lines: (): RehearsalLine[] =>
+      [...byOutcome.values()]
+        .flatMap(({ lines }) => lines.slice(-LISTED_LINES))
+        .sort((a, b) => b.triggeredAt - a.triggeredAt),
+  }
+}

@@ -24,7 +24,7 @@ export const environmentLines = (apiKey: string, identitySecret: string): string
   `export SERVICE_API_KEY=${apiKey}\nexport SERVICE_IDENTITY_SECRET=${identitySecret}`
 
 /** Characters that end or open something in a quoted text of any of these languages. */
-const UNQUOTABLE = /["'$\`\\#{}<>\s]/g
+const UNQUOTABLE = /["'$`\\#{}<>\s]/g
 
 /** The code for an app in every language that is known, the most common first. */
 export function integrationCode(baseUrl: string, app: Pick<AppRow, 'publicId' | 'homeUrl' | 'hosts'>): Integration[] {

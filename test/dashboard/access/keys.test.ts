@@ -90,8 +90,18 @@ describe('the list', () => {
     const cells = await shown()
     expect(cells).toHaveLength(20 * 6)
     expect(cells.slice(0, 12)).toEqual([
-      ...['just now', 'send_event', 'contact_not_found', '12 ms', 'Not named', 'First key'],
-      ...['just now', 'get_contact', 'Done', '3 ms', 'claude-code/2.1.3', 'First key'],
+      'just now',
+      'send_event',
+      'contact_not_found',
+      '12 ms',
+      'Not named',
+      'First key',
+      'just now',
+      'get_contact',
+      'Done',
+      '3 ms',
+      'claude-code/2.1.3',
+      'First key',
     ])
   })
 

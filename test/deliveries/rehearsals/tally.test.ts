@@ -1,7 +1,6 @@
 /** What a rehearsal counts and lists of a million lines (messages.md, Rehearsal). */
 import { expect, test } from 'bun:test'
-import type { RehearsalLine } from '../../../src/deliveries/rehearsals/run.ts'
-import { createTally } from '../../../src/deliveries/rehearsals/tally.ts'
+import { createTally, type RehearsalLine } from '../../../src/deliveries/rehearsals/run.ts'
 
 const lineOf = (triggeredAt: number, changes: Partial<RehearsalLine> = {}): RehearsalLine => ({
   contactId: 1,

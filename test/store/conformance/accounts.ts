@@ -60,8 +60,12 @@ export function testAccounts(store: Fresh): void {
   test('a second one: refused where only the first is wanted', async () => {
     expect(await store().createAccount(newAccount(2, { onlyFirst: true }))).toEqual({ refusal: 'already_set_up' })
     await store().setMailSettings({
-      ...{ ...change, appId: 1 },
-      settings: { fromEmail: 'a@first.example', otherFromEmails: ['b@other.example', 'c@first.example'] },
+      ...change,
+      appId: 1,
+      settings: {
+        fromEmail: 'a@first.example',
+        otherFromEmails: ['b@other.example', 'c@first.example'],
+      },
     })
     expect(await store().senderFacts('acc_1')).toEqual({ isOnlyAccount: true, domains: [] })
     expect(await store().createAccount(newAccount(2))).toEqual(DONE)
@@ -104,7 +108,9 @@ export function testAccounts(store: Fresh): void {
   test('all sender addresses are listed with their apps', async () => {
     expect(await store().listSenders()).toMatchObject([
       {
-        ...{ accountId: 'acc_1', appId: 1, hasOwnServer: false },
+        accountId: 'acc_1',
+        appId: 1,
+        hasOwnServer: false,
         emails: ['a@first.example', 'b@other.example', 'c@first.example'],
       },
     ])

@@ -50,9 +50,22 @@ export function testContacts(store: Fresh): void {
       contactId: saved.contact.id,
       created: true,
       contact: {
-        ...{ id: expect.any(Number), appId: 1, email, shownEmail: 'Ada@Example.com', source: 'landing' },
-        ...{ ...start, status: 'subscribed', createdAt: AT, updatedAt: AT },
-        ...{ firstSeenAt: null, lastSeenAt: null, lastEventAt: null },
+        id: expect.any(Number),
+        appId: 1,
+        email,
+        shownEmail: 'Ada@Example.com',
+        source: 'landing',
+        ...{
+          ...start,
+          status: 'subscribed',
+          createdAt: AT,
+          updatedAt: AT,
+        },
+        ...{
+          firstSeenAt: null,
+          lastSeenAt: null,
+          lastEventAt: null,
+        },
       },
     })
     expect(await store().findContact(1, email)).toEqual(saved.contact)
