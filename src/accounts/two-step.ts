@@ -21,8 +21,7 @@ export const RECOVERY_CODES = 10
 /** Without letters that are taken for digits. 28 of 32 make 140 bits, so a plain hash keeps them safe at rest. */
 const RECOVERY_ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const RECOVERY_CHARACTERS = 28
-/** Codes of 16 characters, from before they were longer, work until they are made anew. */
-const RECOVERY_FORM = new RegExp(`^(?:[${RECOVERY_ALPHABET}]{16}|[${RECOVERY_ALPHABET}]{${RECOVERY_CHARACTERS}})$`)
+const RECOVERY_FORM = new RegExp(`^[${RECOVERY_ALPHABET}]{${RECOVERY_CHARACTERS}}$`)
 
 const toTotp = (secret: string, label = ''): TOTP =>
   new TOTP({

@@ -74,14 +74,43 @@ describe.skipIf(!hasChromium)('after signing out', () => {
   )
 
   test(
-    'a page that the browser kept whole is checked before it is shown',
+    'a page that the browser kept whole is hidden until it was checked',
     async () => {
       const { context, tabs } = await openTabs('people')
       const [people] = tabs
+      const asked = Promise.withResolvers<void>()
+      const mayGoOn = Promise.withResolvers<void>()
+      await people?.route('**/session', async (route) => {
+        asked.resolve()
+        await mayGoOn.promise
+        await route.continue()
+      })
       await context.clearCookies({ name: /session/ })
       await people?.evaluate(() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })))
+      await asked.promise
+      expect(await people?.isVisible('body')).toBe(false)
+      mayGoOn.resolve()
       // the other tab hears of it and leaves too
       for (const tab of context.pages()) await tab.waitForURL('**/sign-in?next=**')
+      await context.close()
+    },
+    TRY_MS,
+  )
+
+  test(
+    'the answer to a form is left without sending the form again',
+    async () => {
+      const { context, tabs } = await openTabs('keys/new', 'people')
+      const [keys, people] = tabs
+      await keys?.fill('#name', 'Production')
+      await keys?.click('text=Make the key')
+      await keys?.waitForSelector('#api-key')
+      const sent: string[] = []
+      keys?.on('request', (request) => void (request.method() === 'POST' && sent.push(request.url())))
+      if (people) await signOut(people)
+      await keys?.waitForURL('**/sign-in?next=**')
+      expect(keys?.url()).toEndWith(`/sign-in?next=${encodeURIComponent(new URL(at('keys')).pathname)}`)
+      expect(sent).toEqual([])
       await context.close()
     },
     TRY_MS,

@@ -82,11 +82,11 @@ describe('what the page says is so', () => {
     const { pair, address, account, known, code } = SIGN_IN_DELAYS
     says(
       `${PASSWORD_MIN_CHARACTERS} to ${PASSWORD_MAX_CHARACTERS} characters of any kind`,
-      `| one address and one account | ${pair.free} | 1 second, doubled with each | ${pair.maxMs / 1_000} seconds |`,
-      `| one address, all accounts | ${address.free} | 1 second, doubled with every second | ${address.maxMs / 1_000} seconds |`,
-      `| one account, all addresses | ${account.free} | 1 second, doubled with every fifth: a new address waits so long before its first try | ${account.maxMs / 1_000} seconds |`,
-      `| browsers the member has signed in with | ${known.free} | 1 second, doubled with each | ${known.maxMs / 1_000} seconds |`,
-      `| codes, one address and one member | ${code.free} | 1 second, doubled with each | ${code.maxMs / 1_000} seconds |`,
+      `| one address and one account | ${pair.free} | 1 second, doubled with each try | ${pair.maxMs / 1_000} seconds |`,
+      `| one address, all accounts | ${address.free} | 1 second, doubled with every 2nd try | ${address.maxMs / 1_000} seconds |`,
+      `| one account, all addresses | ${account.free} | 1 second, doubled with every 5th try: a new address waits so long before its first try | ${account.maxMs / 1_000} seconds |`,
+      `| browsers the member has signed in with | ${known.free} | 1 second, doubled with each try | ${known.maxMs / 1_000} seconds |`,
+      `| codes, one address and one member | ${code.free} | 1 second, doubled with each try | ${code.maxMs / 1_000} seconds |`,
       `After ${MANY_WRONG_CODES} wrong codes in a day`,
       `after ${MANY_FAILURES.wrong_password} wrong passwords or ${MANY_FAILURES.wrong_code} wrong codes in a day`,
     )
@@ -192,6 +192,30 @@ describe('password fields', () => {
   })
 })
 
+describe('a password', () => {
+  let pages: AccountPages
+  beforeAll(async () => {
+    pages = await openAccount()
+  })
+  afterAll(() => pages.close())
+
+  test('has no hint and no question beside it', async () => {
+    const browser = await pages.signedIn()
+    const fields = async (html: string) => (await attributesOf(html, 'main form input', 'name')).map(String).toSorted()
+    expect(await fields((await createBrowser(pages).get('/sign-in')).html)).toEqual(['email', 'next', 'password'])
+    const own = await fields((await browser.get(pages.at('you'))).html)
+    expect(own.filter((name) => /hint|question|answer/i.test(name))).toEqual([])
+    expect(own).toContain('newPassword')
+  })
+
+  test('does not expire', async () => {
+    pages.clock.ms += 5 * 365 * 24 * 3_600_000
+    const browser = await pages.signedIn()
+    const { status, html } = await browser.get(pages.at('events'))
+    expect([status, html.includes('newPassword')]).toEqual([200, false])
+  })
+})
+
 describe('over the network', () => {
   let server: TestServer
   let http: Bun.Server<undefined>
@@ -202,6 +226,13 @@ describe('over the network', () => {
   afterAll(async () => {
     await http.stop(true)
     await server.close()
+  })
+
+  test('nothing of a source control system is served', async () => {
+    for (const path of ['/.git/HEAD', '/.git/config', '/.gitignore', '/assets/%2e%2e/.git/HEAD']) {
+      const { status } = await fetch(`http://127.0.0.1:${http.port}${path}`)
+      expect([path, status]).toEqual([path, 404])
+    }
   })
 
   test('TRACE is refused, and repeats nothing', async () => {

@@ -1,4 +1,5 @@
 /// <reference lib="dom" />
+import { pageAbove } from '../layout/paths.ts'
 
 /** Between the tabs of one browser. */
 const channel = new BroadcastChannel('eventpost-session')
@@ -30,8 +31,9 @@ function watchSession(form: HTMLFormElement): void {
   })
 }
 
-/** Reloading leads to the sign-in page, and from there back. What was typed stays: its form can still be sent. */
-const leave = (): void => location.reload()
+/** Leads to the sign-in page, and from there back. Reloading the answer to a form would send that form again. */
+const leave = (): void =>
+  document.documentElement.dataset.form === 'sent' ? location.replace(pageAbove(location.pathname)) : location.reload()
 
 async function leaveIfSignedOut(): Promise<void> {
   const response = await fetch('/session', { method: 'HEAD' }).catch(() => null)

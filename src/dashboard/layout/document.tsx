@@ -11,9 +11,9 @@ type DocumentProps = { title: string; site?: string | null; islands?: Island[]; 
 
 /** What every page is: its title for the browser's tab, the stylesheet, the islands, the colours that were chosen. */
 export function Document({ title, site = 'Eventpost', islands = [], children }: DocumentProps) {
-  const { theme } = useContext(PageContext)
+  const { theme, path } = useContext(PageContext)
   return (
-    <html lang="en" data-theme={theme === 'system' ? undefined : theme}>
+    <html lang="en" data-theme={theme === 'system' ? undefined : theme} data-form={path === null ? 'sent' : undefined}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
