@@ -204,17 +204,18 @@ export const LIMIT_NAMES = {
 
 export type LimitName = keyof typeof LIMIT_NAMES
 
-/** `key`: whose limit it is; without one it is an address's. `at`: now, in milliseconds UTC. */
+/** `key`: whose limit it is; without one it is an address's, which `address` names. `at`: now, in milliseconds UTC. */
 type UsedUp = {
   name: LimitName
   key: { id: string; name: string } | null
+  address?: string
   limit: number
   retryAfter: number
   at: number
 }
 
 /** A 429 that names the limit, whose it is and when it ends. */
-export function refuseLimited({ name, key, limit, retryAfter, at }: UsedUp): Refusal {
+export function refuseLimited({ name, key, address, limit, retryAfter, at }: UsedUp): Refusal {
   // the message has whole seconds, and none that is too early
   const retryAt = new Date((Math.ceil(at / 1_000) + retryAfter) * 1_000).toISOString()
   const owner =
@@ -222,7 +223,7 @@ export function refuseLimited({ name, key, limit, retryAfter, at }: UsedUp): Ref
       ? `The key "${visibleName(key.name)}" (${key.id})`
       : name === 'contact_adds_per_ip'
         ? 'The address in `ip`'
-        : 'This address'
+        : `The address ${address}`
   const minutes = Math.ceil(retryAfter / 60)
   const wait = retryAfter === 1 ? '1 second' : retryAfter < 120 ? `${retryAfter} seconds` : `${minutes} minutes`
   const message = `${owner} has used up its limit of ${limit.toLocaleString('en')} ${LIMIT_NAMES[name]}. Send this again in ${wait}, at ${retryAt.slice(11, 19)} UTC.`

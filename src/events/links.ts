@@ -90,13 +90,16 @@ export function warnOfUrl({ event, url }: Pick<EventFields, 'event' | 'url'>, ho
 
 const warnOf = (code: string, message: string): Warning => ({ field: 'properties', code, message })
 
+const ADD_DOMAIN =
+  ' Add a domain under Settings in the dashboard, or list all of them with `eventpost app set --domain`.'
+
 function describeUnlinked(cause: Cause, hosts: OwnHosts): string {
   const more = hosts.length > NAMED_HOSTS ? ` and ${hosts.length - NAMED_HOSTS} more` : ''
   const domains =
     hosts.length === 0
       ? 'This app has no domain of its own yet.'
       : `Emails link only to ${hosts.slice(0, NAMED_HOSTS).join(', ')}${more}, including subdomains.`
-  return `Emails will not link to \`url\`: ${CAUSES[cause]}. ${domains} Add a domain under Settings in the dashboard, or with \`eventpost app set\`.`
+  return `Emails will not link to \`url\`: ${CAUSES[cause]}. ${domains}${cause === 'foreign' ? ADD_DOMAIN : ''}`
 }
 
 /** What stands before the first slash is a host and nothing else, in the one form it can have. */

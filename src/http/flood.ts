@@ -50,7 +50,14 @@ export function createFloodGuard({ clock }: { clock: MonotonicClock & Pick<Clock
       const retryAfter = retryAfterOf(addresses, addressBucket(address), FLOOD_LIMITS.address)
       if (retryAfter === 0) return null
       const { max: limit } = FLOOD_LIMITS.address
-      return refuseLimited({ name: 'requests_without_key_per_minute', key: null, limit, retryAfter, at: clock.now() })
+      return refuseLimited({
+        name: 'requests_without_key_per_minute',
+        key: null,
+        address: addressBucket(address),
+        limit,
+        retryAfter,
+        at: clock.now(),
+      })
     },
     forgetIdle() {
       addresses.forgetIdle()

@@ -30,7 +30,13 @@ const NAMES: readonly NameField[] = ['firstName', 'lastName']
 
 /** The names of an event that a person does not take, because an event replaces none. */
 export const listKeptNames = (stored: Names, sent: Names): NameField[] =>
-  NAMES.filter((name) => sent[name] !== null && stored[name] !== null && sent[name] !== stored[name])
+  NAMES.filter((name) => {
+    const [kept, offered] = [stored[name], sent[name]]
+    return kept !== null && offered !== null && tidy(kept) !== tidy(offered)
+  })
+
+/** Whitespace around and within a name makes no other name. */
+const tidy = (name: string): string => name.trim().replaceAll(/\s+/g, ' ')
 
 const mergeTags = (old: string[], { tags, removeTags }: Change): string[] =>
   [...new Set([...old, ...tags])].filter((tag) => !removeTags.includes(tag))

@@ -103,7 +103,7 @@ describe('202 with warnings', () => {
             field: 'properties',
             code: 'url_not_linkable',
             message:
-              "Emails will not link to `url`: its domain is not one of this app's own. Emails link only to first.example, including subdomains. Add a domain under Settings in the dashboard, or with `eventpost app set`.",
+              "Emails will not link to `url`: its domain is not one of this app's own. Emails link only to first.example, including subdomains. Add a domain under Settings in the dashboard, or list all of them with `eventpost app set --domain`.",
           },
         ],
       },
@@ -133,6 +133,7 @@ describe('every way of an event warns alike', () => {
     ['a URL elsewhere', ',"properties":{"url":"https://else.example/"}', [['properties', 'url_not_linkable']]],
     ['whitespace around a URL', ',"properties":{"url":" https://first.example/1\\n"}', [['properties', 'url_trimmed']]],
     ['names as they are', ',"firstName":"Grace","lastName":"Hopper"', []],
+    ['names with other whitespace', ',"firstName":" Grace ","lastName":"Hopper"', []],
     ['another first name', ',"firstName":"G.","lastName":"Hopper"', [['firstName', 'name_not_taken']]],
     [
       'all at once',

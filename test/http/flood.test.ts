@@ -59,7 +59,7 @@ describe('the flood guard', () => {
     expect(guard.checkAddress(ADDRESS)).toEqual({
       refusal: 'rate_limited',
       message:
-        'This address has used up its limit of 1,200 requests per minute without a valid API key. Send this again in 60 seconds, at 12:01:00 UTC.',
+        'The address 203.0.113.7 has used up its limit of 1,200 requests per minute without a valid API key. Send this again in 60 seconds, at 12:01:00 UTC.',
       limited: {
         scope: 'ip',
         limitName: 'requests_without_key_per_minute',

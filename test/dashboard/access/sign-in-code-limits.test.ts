@@ -10,7 +10,7 @@ import { textOf } from '../pages.ts'
 import { useSecondStep } from './second-step.ts'
 
 const step = useSecondStep()
-const WRONG_RECOVERY_CODE = '0000-0000-0000-0000'
+const WRONG_RECOVERY_CODE = '0000-0000-0000-0000-0000-0000-0000'
 
 describe('too many wrong codes', () => {
   const STRANGER = { address: '10.0.0.1' }
