@@ -1,5 +1,5 @@
 /**
- * The browser script (spec 2.6, 3.1, 4.5): tells the service who is signed in and which paths they open. All its state is
+ * The browser script: tells the service who is signed in and which paths they open. All its state is
  * in the variables below: no cookie, no storage. Nothing that fails here may harm the page.
  */
 

@@ -1,4 +1,4 @@
-/** Stands in the page itself: keeps the calls made before the script is there, in `service.q` (spec 4.5). */
+/** Stands in the page itself: keeps the calls made before the script is there, in `service.q`. */
 window.service =
   window.service ||
   function () {

@@ -50,7 +50,7 @@ const COMMANDS: Command[] = [
   licenses,
 ]
 
-/** Exit codes (product.md): 0 done, 1 refused, 2 wrong use. */
+/** Exit codes: 0 done, 1 refused, 2 wrong use. */
 const REFUSED = 1
 const WRONG_USE = 2
 

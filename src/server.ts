@@ -32,7 +32,7 @@ export type ServerParts = Parts & {
   mcpOrigins: readonly string[]
 }
 
-/** Requests in progress at once (promises 13); beyond it the API says 503 and looks at nothing. */
+/** Requests in progress at once; beyond it the API says 503 and looks at nothing. */
 export const MOST_REQUESTS = 10_000
 /** The same of what browsers report, counted apart, so that a customer's crowd does not shut out their server. */
 export const MOST_REPORTS = 10_000

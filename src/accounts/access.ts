@@ -33,7 +33,7 @@ export const MAX_SENDER_APPS = 10
 type Use = { lastUsedAt: number; seenInBrowserAt: number | null }
 
 /**
- * Who a key or a site ID lets in (spec 5). What the store answers is kept until something changes: this is the one place that
+ * Who a key or a site ID lets in. What the store answers is kept until something changes: this is the one place that
  * forgets it, called after each change of keys, secrets, apps, settings or plans here, and when another process has written.
  */
 export type KeyAccess = ReturnType<typeof createAccess>
@@ -69,7 +69,7 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
       const keyHash = hashApiKey(key)
       return keys.get(keyHash) ?? (hasApiKeyShape(key) ? keys.load(keyHash) : null)
     },
-    /** What a site ID of the browser script stands for (spec 2.1), found like a key; the last unknown ones are kept too. */
+    /** What a site ID of the browser script stands for, found like a key; the last unknown ones are kept too. */
     findSite(siteId: string): Site | null | Promise<Site | null> {
       const kept = sites.get(siteId)
       if (kept !== undefined) return kept
@@ -101,7 +101,7 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
       const use = uses.get(key.id)
       return use ? { ...key, ...use, seenInBrowserAt: use.seenInBrowserAt ?? key.seenInBrowserAt } : key
     },
-    /** Writes `lastUsedAt` of the keys used since the last time; called every 30 seconds (api.md, Keys). */
+    /** Writes `lastUsedAt` of the keys used since the last time; called every 30 seconds. */
     async saveUses(): Promise<void> {
       if (uses.size === 0) return
       const saved = uses

@@ -39,7 +39,7 @@ export type Begun = {
 }
 
 /**
- * Makes an account with its owner, first app, first key and identity secret, in one commit (spec 2.1 to 2.3).
+ * Makes an account with its owner, first app, first key and identity secret, in one commit.
  * `onlyFirst` refuses where an account exists; `setupToken` is the printed link's. Refusals: already_set_up, not_found,
  * email_taken where the email is known and the password is not theirs.
  */
@@ -115,7 +115,7 @@ export async function createApp(
 }
 
 /**
- * A further key; its text is returned here and stored nowhere (spec 2.2). `form` is the random text of the form that
+ * A further key; its text is returned here and stored nowhere. `form` is the random text of the form that
  * asked for it. Refusals: already_done where that form was sent before.
  */
 export async function createKey(
@@ -130,7 +130,7 @@ export async function createKey(
 }
 
 /**
- * A new identity secret; the one before keeps working for 24 hours (spec 3.3). `replaces` is the id of the current one
+ * A new identity secret; the one before keeps working for 24 hours. `replaces` is the id of the current one
  * as the asker knew it. Refusals: already_done where that is not current any more.
  */
 export async function rotateIdentitySecret(

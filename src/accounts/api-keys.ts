@@ -1,10 +1,10 @@
 import type { KeyScope } from '../store/types.ts'
 import { randomBase62, toBase62, type RandomBytes } from '../core/base62.ts'
 
-/** What a key may do: `standard` is what the specification gives every key; the others are the owner's choice (mcp.md). */
+/** What a key may do: `standard` is what the specification gives every key; the others are the owner's choice. */
 export const KEY_SCOPES = ['standard', 'ingest', 'manage'] as const satisfies readonly KeyScope[]
 
-/** How every key begins (spec 2.2). */
+/** How every key begins. */
 const KEY_PREFIX = 'mc_'
 
 const RANDOM_LENGTH = 30
@@ -13,7 +13,7 @@ const CHECKED_LENGTH = KEY_PREFIX.length + RANDOM_LENGTH
 const KEY_LENGTH = CHECKED_LENGTH + CHECKSUM_LENGTH
 
 /**
- * A new key's text, of which only `hashApiKey` is ever stored (spec 2.2): `mc_`, 30 random base62 characters (178 bits),
+ * A new key's text, of which only `hashApiKey` is ever stored: `mc_`, 30 random base62 characters (178 bits),
  * and 6 base62 characters of the CRC-32 (as in zlib) of the 33 ASCII bytes before them, prefix included. `random` is
  * asked for bytes and answers that many.
  */
@@ -41,7 +41,7 @@ export function hasApiKeyShape(text: string): boolean {
 export const hashApiKey = (text: string): string => Bun.SHA256.hash(text, 'base64url')
 
 /**
- * The token of an `Authorization: Bearer` header (spec 5.1), or null where there is no such thing. The scheme's case does
+ * The token of an `Authorization: Bearer` header, or null where there is no such thing. The scheme's case does
  * not matter, one space or more follow it, and nothing may follow the token (RFC 9110, 11.4; RFC 6750, 2.1).
  */
 export const readBearer = (header: string | null): string | null =>

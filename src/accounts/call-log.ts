@@ -8,7 +8,7 @@ const ROWS_A_WRITE = 1_000
 /** Kept while nothing can be saved, 2 MB of them; beyond it the oldest go. */
 const MOST_UNSAVED = 10_000
 
-/** The audit list of MCP (mcp.md): key, tool, outcome, milliseconds and the client's name of every call, and no value. */
+/** The audit list of MCP: key, tool, outcome, milliseconds and the client's name of every call, and no value. */
 export type CallLog = {
   add(call: CallRow): void
   /** Writes what was added since the last time; called every second, and sooner where many come. */

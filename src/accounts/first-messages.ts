@@ -22,7 +22,7 @@ const RESULTS = [
   '{% endif %}',
 ].join('\n')
 
-/** What every new app begins with, ready to be turned on (spec 1.5). */
+/** What every new app begins with, ready to be turned on. */
 export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
   {
     name: 'Results ready, they left',

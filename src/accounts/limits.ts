@@ -47,7 +47,7 @@ export type Limits = {
 
 const HOUR_MS = 3_600_000
 
-/** What the specification lets through (spec 8): per key, but for `addsPerVisitor`, which is per app and visitor IP. */
+/** What the specification lets through: per key, but for `addsPerVisitor`, which is per app and visitor IP. */
 export const RATE_LIMITS = {
   events: { max: 6_000, windowMs: HOUR_MS },
   contactAdds: { max: 600, windowMs: HOUR_MS },
@@ -61,7 +61,7 @@ export const EXACT_MOST = 100_000
 const FIRST_SWEEP_AT = 1_024
 
 /**
- * Counts takes in named buckets whose tokens come back exactly one window after they were taken (spec 8; api.md, Limits).
+ * Counts takes in named buckets whose tokens come back exactly one window after they were taken.
  * A limit is passed with every call, so a plan that raises or lowers it holds from the next call on, and what was taken
  * stays counted. The window of a bucket must stay the same. A call without `at` reads the monotonic clock.
  *
@@ -93,7 +93,7 @@ export function createLimits({
 }
 
 /**
- * The headers of a call that was counted, let through or not (api.md, Limits). A lifted limit has none: no number would
+ * The headers of a call that was counted, let through or not. A lifted limit has none: no number would
  * be true, and a client that finds no limit announced does not hold itself back.
  */
 export function rateLimitHeaders(limit: Limit, taken: Taken): Record<string, string> {

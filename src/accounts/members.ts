@@ -47,12 +47,12 @@ export function makeLink(purpose: NewLink['purpose'], now: number): { token: str
 export const hasSetupLink = ({ store, now }: Omit<Maker, 'actor'>, token: string) =>
   store.hasLink(hashToken(token), 'setup', now)
 
-/** Sets a password by a link, which is used up; all sessions of the member end (promises 14). Refusals: not_found. */
+/** Sets a password by a link, which is used up; all sessions of the member end. Refusals: not_found. */
 export const setPasswordByLink = ({ store, now }: Omit<Maker, 'actor'>, token: string, passwordHash: string) =>
   store.setPasswordByLink({ tokenHash: hashToken(token), passwordHash, at: now })
 
 /**
- * Invites a person to an account, known to the server or not: no page tells the account which (promises 21), only the
+ * Invites a person to an account, known to the server or not: no page tells the account which, only the
  * attempt to choose a password for them, which is noted. They have no access until they accept by the link. Whoever is
  * still invited gets another link, the earlier one stops working, and `role`, by default editor, stays as it was where
  * none is given. Refusals: email_taken where they are in this account, last_owner.
@@ -88,7 +88,7 @@ export async function inviteAgain(
 export const findMemberLink = ({ store, now }: Omit<Maker, 'actor'>, token: string): Promise<MemberLink | null> =>
   store.findMemberLink(hashToken(token), now)
 
-/** Notes in the account of an invitation that its holder chose a password for somebody who has one (promises 21). */
+/** Notes in the account of an invitation that its holder chose a password for somebody who has one. */
 export const noteRefusedPassword = ({ store, now }: Omit<Maker, 'actor'>, token: string) =>
   store.noteRefusedPassword({ tokenHash: hashToken(token), at: now })
 

@@ -1,4 +1,4 @@
-/** Passwords of members (promises 14). */
+/** Passwords of members. */
 import commonPasswords from '@zxcvbn-ts/language-common/src/passwords.json' with { type: 'text' }
 
 export const PASSWORD_MIN_CHARACTERS = 8

@@ -1,7 +1,7 @@
 import type { Access as StoredAccess, Plan } from '../store/types.ts'
 import { type Limit, RATE_LIMITS } from './limits.ts'
 
-/** What holds where a plan says nothing (spec 8; mcp.md). */
+/** What holds where a plan says nothing. */
 const PLAN_DEFAULTS = {
   newPeoplePerMonth: Infinity,
   eventsPerHour: RATE_LIMITS.events.max,
@@ -30,7 +30,7 @@ function effectiveRate(plan: Plan, rate: Rate): number {
   return planned >= LIFTED_RATE ? Infinity : planned
 }
 
-/** The writes that are limited per key (spec 8). Every door takes from the same buckets. */
+/** The writes that are limited per key. Every door takes from the same buckets. */
 export type LimitedWrite = 'events' | 'contactAdds' | 'contactUpdates'
 
 const PLAN_FIELD = {

@@ -33,13 +33,13 @@ type Waiting = Proof & { until: number; isFirstCodeTaken: boolean }
 type SecondStepParts = { store: Store; clock: Clock; tries: SignInTries; signInNotes: SignInNotes }
 
 /**
- * Sign-ins whose password was right and whose code is still to come (promises 14). The token of one is kept by the
+ * Sign-ins whose password was right and whose code is still to come. The token of one is kept by the
  * browser, is good for nothing else, and works once. They are held in memory, so a restart asks for the password again;
  * no clock that is set makes one last longer.
  */
 export function createSecondSteps({ store, clock, tries, signInNotes }: SecondStepParts) {
   const waiting = new Map<string, Waiting>()
-  /** The last step of which a code was taken while the disk was full: signing in goes on (promises 5), once a code. */
+  /** The last step of which a code was taken while the disk was full: signing in goes on, once a code. */
   const unsavedSteps = new Map<string, number>()
 
   const findWaiting = (token: string): Waiting | null => {

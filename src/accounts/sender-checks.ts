@@ -1,4 +1,4 @@
-/** Whether the sender's domain says that our mails are its own: SPF, DKIM and DMARC (messages.md, The sender's domain). */
+/** Whether the sender's domain says that our mails are its own: SPF, DKIM and DMARC. */
 import { dkimRecord, publishesKey, type DkimText, type DnsRecord } from './dkim.ts'
 import { isIP } from 'node:net'
 import { getDomain } from 'tldts'

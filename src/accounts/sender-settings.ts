@@ -1,4 +1,4 @@
-/** How an app sends, as its owner types it (messages.md, Sending). Secrets are set here and never shown again. */
+/** How an app sends, as its owner types it. Secrets are set here and never shown again. */
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { MailSettings, SendWindow } from '../store/message-types.ts'

@@ -7,7 +7,7 @@ import { hashToken, makeToken } from '../core/tokens.ts'
 
 export type { MemberRow, SessionRow, SignedIn }
 
-/** A session that nobody used for so long has ended, and any has after 30 days (promises 14). */
+/** A session that nobody used for so long has ended, and any has after 30 days. */
 export const SESSION_IDLE_MS = 12 * 3_600_000
 export const SESSION_MS = 30 * 24 * 3_600_000
 /** For so long after the password was typed, keys and secrets may be shown. */
@@ -27,10 +27,8 @@ export type Proof = { member: MemberRow; passwordHash: string; isSecondStepDone?
 export type SignInPlace = { browser: string; address: string; replaces: string | null }
 
 /**
- * Where members are signed in (promises 14). The cookie's token is returned when it is made and stored as a hash.
- * A session that was used in this process idles by the monotonic clock, so that a clock that is set ends none early
- * (promises 7). While the disk is full, new sessions are held here, and saved when there is room: signing in goes on
- * (promises 5).
+ * Where members are signed in. The cookie's token is returned when it is made and stored as a hash.
+ * A session that was used in this process idles by the monotonic clock, so that a clock that is set ends none early. While the disk is full, new sessions are held here, and saved when there is room: signing in goes on.
  */
 export function createSessions({ store, clock }: { store: Store; clock: Clock }) {
   const seenAt = new Map<string, number>()

@@ -1,4 +1,4 @@
-/** The second step of signing in: codes of an authenticator app (RFC 6238), and those for whoever lost it (promises 14). */
+/** The second step of signing in: codes of an authenticator app (RFC 6238), and those for whoever lost it. */
 import { createHmac } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth/bare'
 import type { TwoStepRow } from '../store/session-types.ts'

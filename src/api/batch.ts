@@ -34,7 +34,7 @@ type Batch = Pick<Event, 'access' | 'body' | 'warnings'> & { items: Item[] }
 type Item = { call: Event } | Refused
 type Result = { body: object } & ({ ok: true; isReplayed: boolean } | { ok: false; refusal: Refusal })
 
-/** POST /events/batch: each item is judged, counted and answered by itself (api.md, Answers). */
+/** POST /events/batch: each item is judged, counted and answered by itself. */
 export const batchRoutes = (parts: Parts, once: Once) =>
   new Elysia().post(
     '/events/batch',

@@ -20,7 +20,7 @@ const TOO_LARGE = refuse('too_large', { message: 'The body is too large. Send at
 const STORED = { ok: true }
 const answerPage = createAnswer(COLLECT_CORS)
 
-/** POST /c: what the browser script reports (spec 4.5; snippet.md). Its bodies are `text/plain`, which asks for no preflight. */
+/** POST /c: what the browser script reports. Its bodies are `text/plain`, which asks for no preflight. */
 export const collectRoutes = (parts: Parts) =>
   new Elysia()
     .post(

@@ -18,7 +18,7 @@ import { type Once, REPLAYED } from '../http/once.ts'
 import { readPage } from './page.ts'
 import { contactView } from '../people/contacts.ts'
 
-/** POST, PATCH, GET and DELETE /contacts (spec 4.2, 4.3). */
+/** POST, PATCH, GET and DELETE /contacts. */
 export const contactRoutes = (parts: Parts, once: Once) =>
   new Elysia()
     .post(

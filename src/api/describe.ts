@@ -28,7 +28,7 @@ const WITH_KEY: RefusalCode[] = ['idempotency_in_progress', 'idempotency_mismatc
 
 const TITLES: Record<number, string> = { 200: 'Done.', 201: 'Added.', 202: 'Saved.', 207: 'One result for each item.' }
 
-/** One call as an OpenAPI 3.1 operation, for the `detail` of its route (api.md, Answers). */
+/** One call as an OpenAPI 3.1 operation, for the `detail` of its route. */
 export function describeCall(call: Described) {
   const { summary, description, example, body, query, refusals = [], namesApp = true } = call
   const { takesKey = body !== undefined } = call

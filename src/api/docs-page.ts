@@ -4,7 +4,7 @@ import { callMarkdown, type Operation } from './docs-calls.ts'
 import { STYLE } from './docs-style.ts'
 import type { OpenApi } from './openapi.ts'
 
-/** Its own hash lets this style through a policy that forbids every other in a page (promises 15). */
+/** Its own hash lets this style through a policy that forbids every other in a page. */
 const STYLE_HASH = new Bun.CryptoHasher('sha256').update(STYLE).digest('base64')
 const POLICY = `default-src 'none'; style-src 'self' 'sha256-${STYLE_HASH}'; img-src data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 

@@ -19,7 +19,7 @@ export const SPARE_EVENTS = 1_000
 type Answering = Promise<Response | null> | null
 
 /**
- * The usual event (spec 2.4, 4.1): it goes to the writing thread as it came (events/event-texts.ts). null, at once or later,
+ * The usual event: it goes to the writing thread as it came (events/event-texts.ts). null, at once or later,
  * where it must be read here: then nothing of it is counted, and nothing was saved.
  */
 export function createTextWay(parts: Parts): (request: Request, arrived: Arrived) => Answering {

@@ -20,7 +20,7 @@ import { remainingHeaders, settleLimit, uncountedAnswer } from '../http/limited.
 import { type Once, REPLAYED } from '../http/once.ts'
 import { readPage } from './page.ts'
 
-/** POST and GET /events (spec 4.1). */
+/** POST and GET /events. */
 export function eventRoutes(parts: Parts, once: Once) {
   const answerText = createTextWay(parts)
   return new Elysia()

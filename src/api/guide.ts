@@ -1,4 +1,4 @@
-/** What holds for every call, in words, made from the tables that the service itself runs on (spec 7, 8, 9). */
+/** What holds for every call, in words, made from the tables that the service itself runs on. */
 import { ERROR_CODES } from '../http/answer-schemas.ts'
 import { FLOOD_LIMITS } from '../http/flood.ts'
 import { type Limit, RATE_LIMITS } from '../accounts/limits.ts'

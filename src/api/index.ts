@@ -13,7 +13,7 @@ export const API_PREFIX = '/api/v1'
 /** The descriptions are the same for everybody, and change with the version. */
 const PUBLIC = { 'Cache-Control': 'public, max-age=300' }
 
-/** The HTTP API (spec 4). No CORS header anywhere: it is for servers. */
+/** The HTTP API. No CORS header anywhere: it is for servers. */
 export function apiRoutes(parts: Parts) {
   const once = createOnce(parts)
   const calls = new Elysia({ prefix: API_PREFIX })

@@ -17,7 +17,7 @@ const PACKED = [
   ['gzip', 'gz'],
 ] as const satisfies [Encoding, string][]
 
-/** /s.js, and its fixed copy: the browser script (spec 4.5). It holds nothing of anyone's, so every page may have it. `onFault` hears why a load could not be noted. */
+/** /s.js, and its fixed copy: the browser script. It holds nothing of anyone's, so every page may have it. `onFault` hears why a load could not be noted. */
 export function scriptRoutes(parts: Parts, script: Script, onFault: (reason: string) => void) {
   const hash = scriptHash(script.identity)
   const serve = (request: Request, cacheControl: string): Response => {
@@ -47,7 +47,7 @@ const PINNED_SCRIPT = /^\/s\.\w+\.js$/
 /** Whether it is where a pinned copy stands, of this build or another. */
 export const isPinnedScript = (path: string): boolean => PINNED_SCRIPT.test(path)
 
-/** A pinned copy of another build (snippet.md), which browsers ask for with CORS; null for any other path. */
+/** A pinned copy of another build, which browsers ask for with CORS; null for any other path. */
 export function refuseOtherBuild(request: Request, path: string): Response | null {
   if (!isPinnedScript(path)) return null
   const message = 'This build of the browser script is not served here. Copy the tag again, from Activation or app tag.'

@@ -55,7 +55,7 @@ async function proveOwner(store: Store, email: string, password: string | null):
   return proof.hash
 }
 
-/** The same set-up as in the browser, without one (product.md, Command line). */
+/** The same set-up as in the browser, without one. */
 async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   const text = {
     email: required(given, 'email'),

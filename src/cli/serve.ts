@@ -33,7 +33,7 @@ import {
   warnOfUnknownSettings,
 } from './command.ts'
 
-/** A connection that is silent this long is closed (promises 13). */
+/** A connection that is silent this long is closed. */
 const IDLE_S = 10
 /** Bodies are bounded by each door, which answers in JSON; this is only the wall behind them. */
 const WALL_BYTES = 1024 * 1024 * 1024
@@ -77,7 +77,7 @@ async function start({ masterKey, ...config }: Config): Promise<void> {
 type Open = Omit<Config, 'masterKey'>
 type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store; exposed: ExposedFile[] }
 
-/** Answers requests, prints where, and stays until a signal drains it (promises 8). */
+/** Answers requests, prints where, and stays until a signal drains it. */
 async function run(config: Open, { lock, http, store, exposed }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
   const log = createLog(systemClock.now)

@@ -20,7 +20,7 @@ export function foldAddress(text: string): string | null {
   return isMapped ? `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}` : writeGroups(groups)
 }
 
-/** Under what a caller without a key is counted: an IPv4 address, or the /64 of an IPv6 one, which is one household's (promises 12). */
+/** Under what a caller without a key is counted: an IPv4 address, or the /64 of an IPv6 one, which is one household's. */
 export function addressBucket(address: string): string {
   const folded = foldAddress(address)
   if (folded === null) return UNKNOWN_ADDRESS
@@ -31,7 +31,7 @@ export function addressBucket(address: string): string {
 
 /**
  * The caller's address, folded: the socket's, unless that is a trusted proxy; then X-Forwarded-For from the right, past
- * the trusted ones (promises 12). An entry that cannot be read ends the walk at the proxy that sent it, since whatever
+ * the trusted ones. An entry that cannot be read ends the walk at the proxy that sent it, since whatever
  * stands left of it may have been written by the caller. `trustedProxies` are addresses or CIDR ranges of either family;
  * others than these trust nobody. Pass the same array every time: its ranges are read once.
  */

@@ -1,4 +1,4 @@
-/** Email addresses: who somebody is (the identity form) and how they wrote it (api.md, Fields; spec 2.6). */
+/** Email addresses: who somebody is (the identity form) and how they wrote it. */
 import { DOTTED_DOMAIN, foldDomain } from './domains.ts'
 import { MAX_EMAIL_CHARACTERS, MAX_LOCAL_PART_CHARACTERS } from './field-limits.ts'
 
@@ -16,7 +16,7 @@ const ASCII_EMAIL = new RegExp(`^${LOCAL_PART}@${DOTTED_DOMAIN}$`, 'i')
 const PUNYCODE = /xn--/i
 const LOCAL_PART_AND_AT = new RegExp(`^${LOCAL_PART}@$`, 'i')
 
-/** The text over which a customer's server computes the identity signature: trimmed and lowercase, nothing else (spec 2.6). */
+/** The text over which a customer's server computes the identity signature: trimmed and lowercase, nothing else. */
 export const signedEmail = (text: string): string => text.trim().toLowerCase()
 
 /**

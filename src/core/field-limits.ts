@@ -1,5 +1,5 @@
 /**
- * The limits of what customers send, each once (spec 2.4, 2.5, 8). The schemas quote them to the reader of the
+ * The limits of what customers send, each once. The schemas quote them to the reader of the
  * documentation, the readers enforce them, and tests hold the two together. Characters are Unicode code points, as in
  * JSON Schema.
  */

@@ -1,4 +1,4 @@
-/** The shapes of texts that customers send, once: as patterns for the schemas and, compiled, for the readers (spec 2.4, 2.5). */
+/** The shapes of texts that customers send, once: as patterns for the schemas and, compiled, for the readers. */
 import { MAX_CUSTOM_FIELD_KEY_CHARACTERS, MAX_EVENT_NAME_CHARACTERS } from './field-limits.ts'
 
 /** Our own event names start with `$`, which this keeps to us. */

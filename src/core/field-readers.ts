@@ -1,5 +1,5 @@
 /**
- * One reader for each kind of field that customers send (api.md, Fields; spec 2.4, 2.5). A reader gives the clean value.
+ * One reader for each kind of field that customers send. A reader gives the clean value.
  * What it cannot accept it adds to `errors`, gives a stand-in and lets its caller go on, so that one answer names every
  * field that fails. Readers take values as parseJsonObject gives them: whole Unicode characters, finite numbers.
  */

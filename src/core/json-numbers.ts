@@ -1,4 +1,4 @@
-/** Numbers of a JSON text that JavaScript cannot hold as they were written (api.md, Fields). */
+/** Numbers of a JSON text that JavaScript cannot hold as they were written. */
 
 /** From here on a whole number may have been rounded on the way in: 2^53 + 1 reads as 2^53. */
 const WHOLE_NUMBERS_END = 2 ** 53

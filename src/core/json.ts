@@ -1,4 +1,4 @@
-/** From the bytes of a body to one JSON object that can be stored and given back unchanged (api.md, Fields). */
+/** From the bytes of a body to one JSON object that can be stored and given back unchanged. */
 import {
   MAX_BATCH_FIELD_DEPTH,
   MAX_FIELD_DEPTH,
@@ -23,7 +23,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** Bytes that are valid UTF-8 hold no surrogates, so a lone one can only have been written as an escape. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
 
-/** A message, its parameters, and the arguments in them (mcp.md). */
+/** A message, its parameters, and the arguments in them. */
 const WRAPPER_DEPTH = 3
 
 const TOO_DEEP = { message: 'There are too many levels of objects and arrays in this message. Send it flatter.' }
@@ -68,8 +68,7 @@ export function isDeeperThan(value: unknown, levels: number): boolean {
  * Reads a body. Refuses with `invalid_json` what is not UTF-8, begins with a byte order mark or is not one JSON object,
  * and with `invalid_field`, naming the top-level field, lone surrogates, numbers that JavaScript cannot hold (1e999, whole
  * numbers beyond 2^53) and more than MAX_FIELD_DEPTH levels. Of a key that is there twice the last wins. `__proto__` is an
- * own property like any other: hand the object on as it is, copy it with `Object.entries` and `Object.fromEntries` only
- * (spec 4).
+ * own property like any other: hand the object on as it is, copy it with `Object.entries` and `Object.fromEntries` only.
  */
 export function parseJsonObject(bytes: Uint8Array): ParsedObject {
   const text = decodeText(bytes)

@@ -1,4 +1,4 @@
-/** Where mail goes through and whom it comes from, as settings say it (messages.md, Sending). */
+/** Where mail goes through and whom it comes from, as settings say it. */
 import type { Mail, MailSettings } from '../store/message-types.ts'
 import { readEmail } from './email.ts'
 import { cleanText } from './visible-text.ts'

@@ -3,7 +3,7 @@ import { describeStillSending, type Ended } from './ended.ts'
 
 /**
  * Every reason for which the service says no, once: its HTTP status and the sentence a person reads.
- * The codes are the `error` of the API (spec 7) and of MCP; doors turn a refusal into an answer through this table.
+ * The codes are the `error` of the API and of MCP; doors turn a refusal into an answer through this table.
  */
 export const REFUSALS = {
   invalid_json: {
@@ -244,7 +244,7 @@ const rowOf = (refusal: RefusalCode): Row => REFUSALS[refusal]
 /** The code that callers see. */
 export const errorCode = (refusal: RefusalCode): string => rowOf(refusal).error ?? refusal
 
-/** Whether the flood guard counts it: a caller's fault that no other limit bounds (api.md, Errors). */
+/** Whether the flood guard counts it: a caller's fault that no other limit bounds. */
 export function isEarlyRefusal(refusal: RefusalCode): boolean {
   const { status, isLate = false } = rowOf(refusal)
   return status < 500 && status !== 429 && !isLate
@@ -253,7 +253,7 @@ export function isEarlyRefusal(refusal: RefusalCode): boolean {
 /** The field that a refusal names. */
 export const refusedField = ({ refusal, field }: Refusal): string | undefined => field ?? rowOf(refusal).field
 
-/** A 400 that names one field or lists several (api.md, Errors). */
+/** A 400 that names one field or lists several. */
 export function refuseFields(errors: FieldError[]): Refusal {
   const [first] = errors
   if (!first) throw new Error('refuseFields needs at least one error')
@@ -270,7 +270,7 @@ export const warnOfSending = (field: string, { stillSending }: Ended): Warning[]
 export const withWarnings = <T extends object>(body: T, warnings: Warning[]): T | (T & { warnings: Warning[] }) =>
   warnings.length === 0 ? body : { ...body, warnings }
 
-/** What a refusal looks like from outside, without the request's ID (api.md, Errors). */
+/** What a refusal looks like from outside, without the request's ID. */
 export function refusalBody(refused: Refusal) {
   const { refusal, message, errors, limited } = refused
   const field = refusedField(refused)

@@ -1,4 +1,4 @@
-/** What a write about a person would meet, make and queue now, without leaving a trace (mcp.md, Tools). */
+/** What a write about a person would meet, make and queue now, without leaving a trace. */
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../accounts/limits.ts'
 import type { Store } from '../store/store.ts'

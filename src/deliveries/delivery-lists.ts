@@ -1,4 +1,4 @@
-/** Deliveries for who looks at them: with person, message and reason, newest first (messages.md; issue of the dashboard). */
+/** Deliveries for who looks at them: with person, message and reason, newest first. */
 import type { Clock } from '../core/clock.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import { isResent, RESENDABLE } from '../store/delivery-ends.ts'
@@ -62,7 +62,7 @@ export async function listFollowing(
   return works.filter((work) => work !== null).map(toShown)
 }
 
-/** One delivery of an app; null for another app's, which does not exist (promises 21). */
+/** One delivery of an app; null for another app's, which does not exist. */
 export async function findDelivery(store: Store, app: AppRow, id: number): Promise<FoundDelivery | null> {
   const work = await store.findWork(id)
   if (work?.app.id !== app.id) return null
@@ -101,7 +101,7 @@ type Leaving = { isCapturing: boolean; isUnreadable: boolean }
 export const mayResend = ({ state }: DeliveryRow, { isCapturing, isUnreadable }: Leaving): boolean =>
   state === 'kept' ? !isCapturing && !isUnreadable : RESENDABLE.includes(state)
 
-/** Whether mails of an app stay here, because no mail server is set (messages.md, capture). */
+/** Whether mails of an app stay here, because no mail server is set. */
 export async function isCapturing({ store, mailer }: { store: Store; mailer: Mailer }, app: AppRow): Promise<boolean> {
   const { server, isUnreadable } = mailer.findWay(await store.mailSettings(app.id))
   return server === null && !isUnreadable

@@ -1,4 +1,4 @@
-/** Why a person got a mail, or did not, in plain words (messages.md, One evaluator). */
+/** Why a person got a mail, or did not, in plain words. */
 import type { DeliveryRow, DeliveryWork, MessageContent, Verdict } from '../store/message-types.ts'
 import { findUnconfirmed, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
 import { stopReasonOf } from './judge.ts'

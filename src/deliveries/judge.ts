@@ -27,7 +27,7 @@ export type Facts = {
 }
 
 /**
- * Judges every rule of a message: for live sends, previews, rehearsals and explanations alike (messages.md). All rules
+ * Judges every rule of a message: for live sends, previews, rehearsals and explanations alike. All rules
  * are looked at, so that the record says everything; the mail goes out only when all pass.
  */
 export const judgeRules = ({ onlyIf = [] }: MessageContent, facts: Facts): Verdict[] =>

@@ -1,4 +1,4 @@
-/** Why this person did, or did not, get this message: by their delivery, or by what never started one (messages.md). */
+/** Why this person did, or did not, get this message: by their delivery, or by what never started one. */
 import { compares, parseProperties, propertyOf } from '../store/conditions.ts'
 import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
 import { PAGE_NAME } from '../store/snippet-types.ts'

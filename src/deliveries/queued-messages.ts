@@ -1,4 +1,4 @@
-/** What a write queues, or would queue: for whoever sends one and wants to know what follows (mcp.md, Tools). */
+/** What a write queues, or would queue: for whoever sends one and wants to know what follows. */
 import { allHold, parseProperties } from '../store/conditions.ts'
 import { isTimezone } from '../store/local-time.ts'
 import type { DeliveryRow, DeliveryState, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
@@ -66,7 +66,7 @@ type ByContact = Person & { addedTags: string[] }
 
 /**
  * What the store would queue for an event that came at `at` (ms UTC): the live messages that it triggers, but for those
- * that the person has had, or that are on their way (messages.md; triggers.ts decides when it is recorded). What the
+ * that the person has had, or that are on their way. What the
  * event itself would stop counts as still on its way.
  */
 export const listWouldQueue = (store: Store, app: AppRow, wanted: ByEvent): Promise<Foreseen> =>

@@ -1,4 +1,4 @@
-/** Why a delivery stands where it stands, by the code that it keeps: one sentence each (messages.md, Sending). */
+/** Why a delivery stands where it stands, by the code that it keeps: one sentence each. */
 import type { DeliveryRow } from '../store/message-types.ts'
 
 /** `name` is the person's, at the beginning of the sentence. */

@@ -3,7 +3,7 @@ import type { SendWindow } from '../store/message-types.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** messages.md: how long a delivery is tried before it is given up. */
+/** How long a delivery is tried before it is given up. */
 const GIVE_UP_HOURS = 72
 const MINUTE_MS = 60_000
 

@@ -23,7 +23,7 @@ export type Notes = {
 type Noting = { store: Store; clock: Clock; onNote?: () => void }
 
 /**
- * Remembers what happened to an app without leaving an event (spec 3.4). Gathered here and written now and then, so that
+ * Remembers what happened to an app without leaving an event. Gathered here and written now and then, so that
  * whoever sends nonsense has nothing written; only apps that exist are noted, so it stays small.
  */
 export function createNotes({ store, clock, onNote = () => {} }: Noting): Notes {
@@ -92,7 +92,7 @@ export type Activation = {
 }
 
 /**
- * Where an app stands on the Activation screen (spec 3.4), with all that helps to find out why. `without-email`: what came
+ * Where an app stands on the Activation screen, with all that helps to find out why. `without-email`: what came
  * last had no email, or pages load the script and nobody was ever proven. One good event and a page view make it `done`.
  */
 export async function readActivation(
@@ -123,7 +123,7 @@ export async function readActivation(
   }
 }
 
-/** Signatures of all the account's apps that were made with the secret before, since the last rotation (spec 3.3). */
+/** Signatures of all the account's apps that were made with the secret before, since the last rotation. */
 export async function readOldSecretUse(
   { store, notes }: { store: Store; notes: Notes },
   apps: AppRow[],
@@ -170,7 +170,7 @@ export function noteRefusedCall(
   for (const { id } of app ? [app] : access.apps) notes.add(id, 'refused_call', { reason })
 }
 
-/** The script was loaded by a page: noted for the apps on whose hosts that page is (snippet.md). Nothing of the visitor. */
+/** The script was loaded by a page: noted for the apps on whose hosts that page is. Nothing of the visitor. */
 export async function noteScriptLoad(
   { access, notes }: { access: KeyAccess; notes: Notes },
   referrer: string | null,

@@ -35,7 +35,7 @@ export type Counts = {
   isWhole: boolean
 }
 
-/** How many events of an app came, by time and by name (spec 3.4); `name` chooses those whose times are told. */
+/** How many events of an app came, by time and by name; `name` chooses those whose times are told. */
 export async function readCounts(
   { store, clock }: { store: Store; clock: Clock },
   app: AppRow,

@@ -1,4 +1,4 @@
-/** From the body of POST /events, or an item of the batch, to a clean event (spec 2.4; api.md, Fields). */
+/** From the body of POST /events, or an item of the batch, to a clean event. */
 import { RESULTS_READY } from '../core/field-patterns.ts'
 import { PROPERTIES_BYTES_BOUND, MAX_FIELD_DEPTH } from '../core/field-limits.ts'
 import { isTooOld } from '../store/triggers.ts'

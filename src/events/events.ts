@@ -15,7 +15,7 @@ export { listKeptNames } from '../store/contact-merging.ts'
 export type { EventRow, NameField, RecordedEvent }
 
 /**
- * Records an event of a person, who is made when `createContact` says so (spec 2.4, 3.5). Resolves after the commit.
+ * Records an event of a person, who is made when `createContact` says so. Resolves after the commit.
  * Refusals: contact_not_found, plan_limit_reached, idempotency_mismatch, unavailable.
  */
 export function recordEvent(

@@ -20,7 +20,7 @@ export type Watcher = {
 }
 
 /**
- * Tells who watches that something was committed, here or by another process (spec 3.4). A commit does not know whom it
+ * Tells who watches that something was committed, here or by another process. A commit does not know whom it
  * concerns: each watcher looks, with a cursor, at one end of an index. When nobody watches, a commit costs a look at an
  * empty set.
  */
@@ -64,7 +64,7 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
     },
     /** For what changes without a commit. */
     tell,
-    /** Ends all watching, so that no connection holds up the stop of the service (promises 8). */
+    /** Ends all watching, so that no connection holds up the stop of the service. */
     end(): void {
       hasEnded = true
       for (const watcher of [...watches.keys()]) end(watcher, 'stopped')

@@ -1,4 +1,4 @@
-/** The link rule (messages.md): which URL of an event may become a link in a mail (spec 1.5, 6). */
+/** The link rule: which URL of an event may become a link in a mail. */
 import type { OwnHosts } from '../accounts/app-hosts.ts'
 import { foldDomain, foldHost, LOCALHOST } from '../core/domains.ts'
 import type { EventFields } from './event-input.ts'

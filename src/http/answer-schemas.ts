@@ -1,4 +1,4 @@
-/** What the service answers, as the doors publish it (api.md, Answers and Errors; spec 4, 7). Times are ISO 8601 UTC. */
+/** What the service answers, as the doors publish it. Times are ISO 8601 UTC. */
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { LimitName, RefusalCode } from '../core/refusals.ts'
 
@@ -83,7 +83,7 @@ export const EventRecord = Type.Object(
   { title: 'Event', description: 'A stored event, page view or custom action.' },
 )
 
-/** 202 of POST /events (spec 4.1). */
+/** 202 of POST /events. */
 export const EventAnswer = Type.Object({
   ok: TRUE,
   contactId: CONTACT_ID,
@@ -105,9 +105,9 @@ const contactAnswer = <S extends TSchema>(created: S) =>
     warnings: WARNINGS,
   })
 
-/** 201 of POST /contacts (spec 4.2). */
+/** 201 of POST /contacts. */
 export const ContactAddedAnswer = contactAnswer(Type.Literal(true, { description: 'This call added the person.' }))
-/** 200 of POST and PATCH /contacts (spec 4.2, 4.3). */
+/** 200 of POST and PATCH /contacts. */
 export const ContactSavedAnswer = contactAnswer(Type.Literal(false, { description: 'The person was known.' }))
 
 /** 200 of GET /contacts with `email`. */
@@ -198,7 +198,7 @@ export const BatchAnswer = Type.Object({
   warnings: WARNINGS,
 })
 
-/** Every answer that says no (spec 7). */
+/** Every answer that says no. */
 export const ErrorAnswer = Type.Object(
   {
     ok: FALSE,

@@ -2,7 +2,7 @@ import { type ParsedList, parseJsonList } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { readBytes } from './request-bytes.ts'
 
-/** The largest bodies taken (api.md, Errors). */
+/** The largest bodies taken. */
 export const BODY_BYTES = 64 * 1024
 export const BATCH_BYTES = 256 * 1024
 

@@ -18,10 +18,10 @@ export type Call<T> = { access: Access; app: AppRow; input: T; warnings: Warning
 /** `read`: what was in the body, and whose it was, where only its fields were refused. */
 export type Refused = { refused: Refusal; read?: { access: Access; body: Record<string, unknown> } }
 
-/** What a call does. A key of scope `ingest` only writes (mcp.md, Key scopes). */
+/** What a call does. A key of scope `ingest` only writes. */
 type Need = 'read' | 'write' | 'erase'
 
-/** The key's access, or 401; then the flood guard; then the scope (api.md, Errors: the order of checks). */
+/** The key's access, or 401; then the flood guard; then the scope. */
 export function authenticate(parts: Parts, request: Request, need: Need): Admission | Promise<Admission> {
   const found = parts.access.find(readBearer(request.headers.get('authorization')))
   // no promise for a known key: each costs a turn of the queue, and this is every request's way

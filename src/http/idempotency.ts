@@ -11,7 +11,7 @@ export type Earlier = ReadonlyMap<number | null, string>
 export const NOTHING_EARLIER: Earlier = new Map()
 
 /**
- * What was done before under an Idempotency-Key, to be answered again and not counted (api.md, Fields). Refused with
+ * What was done before under an Idempotency-Key, to be answered again and not counted. Refused with
  * idempotency_mismatch where that was another request. The write looks again in its own transaction.
  */
 export async function findEarlier({ store }: { store: Store }, asked: Idempotency): Promise<Earlier | Refusal> {

@@ -7,7 +7,7 @@ const isLoopback = (host: string): boolean => LOOPBACK.has(host) || host === '::
 
 /**
  * Finds the host that a request called, or null when it is none of ours: a site whose name was pointed at this machine
- * is known by it (promises 15). `host` is the address the server is bound to; on loopback, loopback names are known too.
+ * is known by it. `host` is the address the server is bound to; on loopback, loopback names are known too.
  */
 export function createKnownHosts({ baseUrl, host }: { baseUrl: string; host?: string }) {
   const base = new URL(baseUrl)

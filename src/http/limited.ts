@@ -1,4 +1,4 @@
-/** What the hourly limits add to answers (api.md, Limits). */
+/** What the hourly limits add to answers. */
 import type { Clock } from '../core/clock.ts'
 import { rateLimitHeaders, type Limits } from '../accounts/limits.ts'
 import type { Access } from '../accounts/access.ts'

@@ -6,7 +6,7 @@ import { isRefusal, type Refusal, refuse } from '../core/refusals.ts'
 import type { Call } from './call.ts'
 
 /**
- * Lets a write with an Idempotency-Key run once (api.md, Fields). The store keeps the record with the write itself; here
+ * Lets a write with an Idempotency-Key run once. The store keeps the record with the write itself; here
  * a second request that comes while the first still runs is told so, and one that was done before is known in time to
  * be answered again, or refused, before any limit is looked at.
  */

@@ -1,4 +1,4 @@
-/** From the query of a GET to clean input (api.md, Answers). */
+/** From the query of a GET to clean input. */
 import { publicId, readPublicId } from '../core/public-ids.ts'
 import type { ContactCursor } from '../store/contact-reads.ts'
 import * as limits from '../core/field-limits.ts'

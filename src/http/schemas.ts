@@ -1,5 +1,5 @@
 /**
- * What customers send, as the doors publish it (spec 2.4, 2.5; api.md, Fields): TypeBox schemas from which OpenAPI, MCP
+ * What customers send, as the doors publish it: TypeBox schemas from which OpenAPI, MCP
  * and the documentation are made. The readers (event-input.ts, contact-input.ts) enforce them with better sentences and
  * a few rules that a schema cannot say; schemas.test.ts holds the two together. Unknown fields are allowed, and
  * ignored with a warning. What the service answers stands in answer-schemas.ts.
@@ -87,7 +87,7 @@ const IP = Type.String({
   examples: ['203.0.113.7', '2001:db8::1'],
 })
 
-/** POST /events, and each item of the batch (spec 2.4). */
+/** POST /events, and each item of the batch. */
 export const EventInput = Type.Object(
   {
     app: APP,
@@ -118,7 +118,7 @@ const CONTACT_FIELDS = {
   lastName: Type.Optional(name('Last name; null clears it.')),
 } as const satisfies Record<string, TSchema>
 
-/** POST /contacts (spec 2.5). */
+/** POST /contacts. */
 export const ContactInput = Type.Object(
   {
     ...CONTACT_FIELDS,
@@ -130,7 +130,7 @@ export const ContactInput = Type.Object(
   { description: 'A person to add, or to merge into the one with this email.', ...EITHER_APP_NAME },
 )
 
-/** PATCH /contacts (spec 2.5). */
+/** PATCH /contacts. */
 export const ContactUpdateInput = Type.Object(
   {
     ...CONTACT_FIELDS,

@@ -61,7 +61,7 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
 
     /**
      * Of the apps that wait for the end of a pause, which may try: each in its turn, so that one which fails for ever
-     * keeps nobody out (promises 21). It stays its turn while a mail of it is on its way there (`isOnItsWay`). `appIds`
+     * keeps nobody out. It stays its turn while a mail of it is on its way there (`isOnItsWay`). `appIds`
      * ascend; null where nobody needs to try.
      */
     nextToTry(place: string, appIds: readonly number[], isOnItsWay: (appId: number) => boolean): number | null {
@@ -119,7 +119,7 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
       if (other !== undefined && other !== own) keep(timesAlone, other, (timesAlone.get(other) ?? 0) + 1)
     },
 
-    /** Whether servers that turn them away serve others: then only they shall wait (promises 21). */
+    /** Whether servers that turn them away serve others: then only they shall wait. */
     isAlone: (own: string): boolean => (timesAlone.get(own) ?? 0) >= TIMES_ALONE,
 
     /** When a server is tried again (ms UTC); null when it is not paused. */

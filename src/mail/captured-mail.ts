@@ -1,4 +1,4 @@
-/** A mail as its bytes say it, for whoever reads what the capture provider kept (messages.md, Providers). */
+/** A mail as its bytes say it, for whoever reads what the capture provider kept. */
 
 /** `html` and `text` are empty where the mail has no such part. */
 export type ReadMail = { from: string; to: string; subject: string; html: string; text: string }

@@ -1,4 +1,4 @@
-/** One delivery, from its claim to what became of it (messages.md, Sending; spec 1.5). */
+/** One delivery, from its claim to what became of it. */
 import {
   type Basis,
   type DeliveryWork,

@@ -1,4 +1,4 @@
-/** A mail goes to its server, and what that answered is written down (messages.md, Sending). */
+/** A mail goes to its server, and what that answered is written down. */
 import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord, type Marked } from '../deliveries/deliveries.ts'
 import { publicId } from '../core/public-ids.ts'
 import type { SenderProblem } from '../accounts/senders.ts'
@@ -88,7 +88,7 @@ function blameOf(outcome: Outcome): number {
 
 /**
  * A server that does not answer is tried once for all; one that answers a login is well, and so is a login of which only
- * one app is refused (promises 21). Where a server again and again serves others and not this app, that is about the app,
+ * one app is refused. Where a server again and again serves others and not this app, that is about the app,
  * whatever it says. Nothing is learnt of what comes after the one to blame.
  */
 function tellBreaker(breaker: Breaker, { route, outcome, sentAt }: Told): void {

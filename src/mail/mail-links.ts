@@ -1,4 +1,4 @@
-/** Which links a mail carries (messages.md, Link rule; spec 1.5, 6). */
+/** Which links a mail carries. */
 import { ownHosts } from '../accounts/app-hosts.ts'
 import { linkableUrl } from '../events/links.ts'
 import { splitValues } from '../messages/templates.ts'

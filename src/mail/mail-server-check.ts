@@ -8,7 +8,7 @@ import { type Refusal, refuse } from '../core/refusals.ts'
 export const SERVER_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
 
 /**
- * Tries the server that an app's mails leave through, as it is saved (messages.md, Sending); null where nothing leaves.
+ * Tries the server that an app's mails leave through, as it is saved; null where nothing leaves.
  * Refusals: rate_limited.
  */
 export async function checkMailServer(

@@ -1,4 +1,4 @@
-/** When a mail that did not go is tried again (messages.md, Sending). */
+/** When a mail that did not go is tried again. */
 const MINUTE_MS = 60_000
 
 /** After the first failure, the second and so on; after each one more, LAST_RETRY_MS. */

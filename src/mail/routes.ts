@@ -19,7 +19,7 @@ export type Route = {
   dkim: DkimKey | null
   /** names the server, and how it is spoken to: that one speaks no TLS says nothing to whoever asks for none */
   server: string
-  /** tells apart who logs in at a server: that one is refused says nothing about another (promises 21) */
+  /** tells apart who logs in at a server: that one is refused says nothing about another */
   login: string
   /** tells apart for whom a login sends: that the address of an app is refused says nothing about another app */
   own: string

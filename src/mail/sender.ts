@@ -1,4 +1,4 @@
-/** The loop that takes due deliveries out (messages.md, Sending): claims a few, delivers them side by side, sleeps. */
+/** The loop that takes due deliveries out: claims a few, delivers them side by side, sleeps. */
 import type { Clock } from '../core/clock.ts'
 import type { ResolveTxt } from '../accounts/sender-checks.ts'
 import type { Store } from '../store/store.ts'

@@ -21,7 +21,7 @@ export const acceptedAnswer = (): Response => new Response(null, { status: 202 }
 export const protocolError = (error: { code: number; message: string; data?: object }, id: Id = null): Response =>
   new Response(JSON.stringify({ jsonrpc: '2.0', id, error }), { status: 400, headers: HEADERS })
 
-/** A no before any message is served: the API's sentence and, as `data`, its error body (api.md, Errors). */
+/** A no before any message is served: the API's sentence and, as `data`, its error body. */
 export function refusalError(request: Request, refusal: Refusal, headers: Record<string, string> = {}): Response {
   const facts = factsOf(request)
   facts.refusal = refusal

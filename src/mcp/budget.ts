@@ -1,6 +1,6 @@
 import { cutText } from '../core/visible-text.ts'
 
-/** How large answers may be (mcp.md, Tools): models pay for what they read. */
+/** How large answers may be: models pay for what they read. */
 
 /** Of a tool's whole result. */
 export const RESULT_BYTES = 25 * 1024

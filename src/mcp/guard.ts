@@ -1,4 +1,4 @@
-/** Everything that may be wrong with a request before its message is looked at, in the order of mcp.md. */
+/** Everything that may be wrong with a request before its message is looked at, in the order in which it is answered. */
 import { isJsonContentType } from '@modelcontextprotocol/sdk/shared/mediaType.js'
 import type { Access } from '../accounts/access.ts'
 import { readBearer } from '../accounts/api-keys.ts'
@@ -26,7 +26,7 @@ const NO_JSON = refuse('unsupported_media_type', {
 })
 const NOT_ACCEPTABLE = refuse('not_acceptable')
 const TOO_LARGE = refuse('too_large', { message: 'The message is too large. Send at most 64 KB.' })
-/** A key that only writes over HTTP has nothing to do here (mcp.md, Key scopes). */
+/** A key that only writes over HTTP has nothing to do here. */
 const INGEST = refuse('insufficient_scope', {
   message: 'This key may only add and update over HTTP. Make a key with the standard scope for MCP.',
 })

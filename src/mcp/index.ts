@@ -13,7 +13,7 @@ export const MCP_PATH = '/mcp'
 export type McpParts = GuardParts & ServedParts
 
 /**
- * The MCP server (spec 1.4, 4.4, 5.3): Streamable HTTP without state, JSON answers, the key and the limits of the HTTP API.
+ * The MCP server: Streamable HTTP without state, JSON answers, the key and the limits of the HTTP API.
  * Nothing of a call is kept, so a restart or a second instance is not noticed.
  */
 export function mcpRoutes(parts: McpParts) {

@@ -2,7 +2,7 @@ import type { Access } from '../accounts/access.ts'
 import { quoteName } from '../core/json.ts'
 import { type FieldError, type Refusal, refuseFields } from '../core/refusals.ts'
 
-/** What the URL of a configuration leaves of what the key may do (mcp.md, Protocol). null = all of it. */
+/** What the URL of a configuration leaves of what the key may do. null = all of it. */
 export type Narrowing = { readOnly: boolean; app: string | null; tools: ReadonlySet<string> | null }
 
 const ALL: Narrowing = { readOnly: false, app: null, tools: null }

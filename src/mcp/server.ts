@@ -58,7 +58,7 @@ export function createMcpServer(parts: ServedParts): Server {
   return server
 }
 
-/** Runs a tool that the key and the URL allow, and leaves a row in the audit list (mcp.md, Tools). */
+/** Runs a tool that the key and the URL allow, and leaves a row in the audit list. */
 async function callTool(parts: ToolParts, caller: Caller, name: string, args: Record<string, unknown>) {
   const tool = findTool(caller, name)
   if (!tool) throw refuseTool(parts, caller, name)

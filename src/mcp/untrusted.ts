@@ -1,4 +1,4 @@
-/** Text that end users or callers wrote, made fit for a model to read (mcp.md, Tools; promises 16). */
+/** Text that end users or callers wrote, made fit for a model to read. */
 import { readVisibleText } from '../core/visible-text.ts'
 
 const MAX_TEXT_CHARACTERS = 500

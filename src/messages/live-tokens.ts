@@ -1,4 +1,4 @@
-/** The token that says somebody has seen a message before it goes live (mcp.md, Tools). */
+/** The token that says somebody has seen a message before it goes live. */
 import { timingSafeEqual } from 'node:crypto'
 import type { MessageRow } from '../store/message-types.ts'
 import type { AppRow } from '../accounts/access.ts'

@@ -19,7 +19,7 @@ export type ImportedMessage = {
   fields: string[]
 }
 
-/** All messages of an app as a file holds them (messages.md, As a file). */
+/** All messages of an app as a file holds them. */
 export async function exportMessages(store: Store, app: AppRow): Promise<MessageInput[]> {
   const rows = await store.listMessages(app.id)
   return rows.map(({ name, status, content }) => ({ name, status, ...content }))

@@ -34,7 +34,7 @@ export type Preview = {
 
 type Asked = { content: MessageContent; sampleId: string }
 
-/** Renders a message for the sample that was chosen, else for the latest (messages.md, Templates). Sends nothing. */
+/** Renders a message for the sample that was chosen, else for the latest. Sends nothing. */
 export async function previewMessage(parts: Parts, app: AppRow, asked: Asked): Promise<Preview> {
   const { choices, sample, work } = await prepareSample(parts, app, asked)
   const real = choices.filter(({ isMadeUp }) => !isMadeUp)

@@ -1,5 +1,5 @@
 /**
- * What a message says (messages.md, As a file): the one schema for the editor, the file, MCP and the documentation.
+ * What a message says: the one schema for the editor, the file, MCP and the documentation.
  * `say` is the sentence for someone who wrote something else; message-input.ts reads by it.
  */
 import { type Static, type TSchema, Type } from '@sinclair/typebox'

@@ -1,4 +1,4 @@
-/** What templates see: plain data of one person and event, cleaned, without what is blank (messages.md, Templates). */
+/** What templates see: plain data of one person and event, cleaned, without what is blank. */
 
 import { cleanText } from '../core/visible-text.ts'
 import type { Place } from './template-values.ts'

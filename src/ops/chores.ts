@@ -2,7 +2,7 @@ import { type Clock, expiryNow } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from './log.ts'
 
-/** api.md, Keys: `lastUsedAt` is written at most this often. */
+/** `lastUsedAt` is written at most this often. */
 const SAVE_USES_MS = 30_000
 const CLEAN_UP_MS = 60_000
 /** So little of the audit list is lost when the machine stops at once. */

@@ -31,7 +31,7 @@ export type RequestLine = {
 
 /**
  * JSON lines on standard output: one per request or job, never a key, secret, signature, cookie, email or property
- * value (promises 19). Lines are gathered for a tenth of a second, because a system call for each would cost a request
+ * value. Lines are gathered for a tenth of a second, because a system call for each would cost a request
  * as much as its parsing.
  */
 export function createLog(

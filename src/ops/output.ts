@@ -4,7 +4,7 @@ import { write } from 'node:fs'
 const WAITING_CHARACTERS = 4 * 1024 * 1024
 /** After a pipe that is full and does not wait (EAGAIN). */
 const AGAIN_MS = 20
-/** At the end, because perhaps nobody reads: the whole stop has ten seconds (promises 8). */
+/** At the end, because perhaps nobody reads: the whole stop has ten seconds. */
 const END_MS = 300
 /** Mostly enough for a write beside the program; a disk that hangs is not waited for. */
 const END_NOW_MS = 100

@@ -1,4 +1,4 @@
-/** What a mail provider reports after it took a mail: it bounced, or the person complained (messages.md, Sending). */
+/** What a mail provider reports after it took a mail: it bounced, or the person complained. */
 import type { Clock } from '../core/clock.ts'
 import type { Ended, HandedMail } from '../core/ended.ts'
 import type { Store } from '../store/store.ts'

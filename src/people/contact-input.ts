@@ -1,4 +1,4 @@
-/** From the bodies of POST, PATCH and DELETE /contacts to clean input (spec 2.5; api.md, Fields). */
+/** From the bodies of POST, PATCH and DELETE /contacts to clean input. */
 import * as limits from '../core/field-limits.ts'
 import { CUSTOM_FIELD_KEY_PATTERN } from '../core/field-patterns.ts'
 import * as readers from '../core/field-readers.ts'

@@ -22,14 +22,14 @@ export const UNKNOWN_PERSON = refuse('contact_not_found', {
 export const explainUnknown = (refusal: Refusal): Refusal =>
   refusal.refusal === 'contact_not_found' ? UNKNOWN_PERSON : refusal
 
-/** Adds a person, or merges into a known one; status and source of a known one stay (spec 4.2). */
+/** Adds a person, or merges into a known one; status and source of a known one stay. */
 export const addContact = (
   parts: Parts,
   context: WriteContext,
   fields: ContactFields,
 ): Promise<SavedContact | Refused> => parts.store.addContact(toWrite(parts, context, fields))
 
-/** Changes a known person and never makes one: contact_not_found (spec 4.3). */
+/** Changes a known person and never makes one: contact_not_found. */
 export const updateContact = (
   parts: Parts,
   context: WriteContext,
@@ -37,7 +37,7 @@ export const updateContact = (
 ): Promise<SavedContact | Refused> => parts.store.updateContact(toWrite(parts, context, fields))
 
 /**
- * Erases a person with all that is held about them; the last bytes in the files follow the answer (promises 20). That
+ * Erases a person with all that is held about them; the last bytes in the files follow the answer. That
  * `actor`, the id of a member or a key, did it stays in the audit list. Refusals: contact_not_found.
  */
 export async function eraseContact(

@@ -1,4 +1,4 @@
-/** Who is not written to, as members see and change it (messages.md, Unsubscribe). The list holds no address. */
+/** Who is not written to, as members see and change it. The list holds no address. */
 import type { Clock } from '../core/clock.ts'
 import type { Ended, HandedMail } from '../core/ended.ts'
 import type { Store } from '../store/store.ts'

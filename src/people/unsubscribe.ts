@@ -1,4 +1,4 @@
-/** The link with which a person ends mail to them (messages.md, Unsubscribe). */
+/** The link with which a person ends mail to them. */
 import type { Clock } from '../core/clock.ts'
 import type { Ended, HandedMail } from '../core/ended.ts'
 import type { Store } from '../store/store.ts'

@@ -68,7 +68,7 @@ export function createAccountReads(db: Database, sealer: Sealer) {
       return account ? { id: account.id, name: account.name, plan: toPlan(account) } : null
     },
 
-    /** What a key that is not revoked may do; null for a wrong or a revoked one (spec 5.2). */
+    /** What a key that is not revoked may do; null for a wrong or a revoked one. */
     findAccess(keyHash: string): Access | null {
       const live = and(eq(apiKeys.keyHash, keyHash), isNull(apiKeys.revokedAt))
       const key = orm.select().from(apiKeys).where(live).get()

@@ -133,7 +133,7 @@ export function createAccountWrites({ db, messages, senderDomains, sealer }: Par
     },
 
     /**
-     * The current secret becomes the previous one (spec 3.3). `replaces` is the id of the one that is to be replaced,
+     * The current secret becomes the previous one. `replaces` is the id of the one that is to be replaced,
      * so that asking twice rotates once; null replaces whichever is current.
      */
     rotateSecret({ secret, replaces, ...change }: Rotation): Done | Refused {

@@ -26,7 +26,7 @@ type Parts = {
   addEvent: AddEvent
 }
 
-/** Batches of the browser script: page views and actions as events, `leave` and `here` as presence only (spec 4.5, 6). */
+/** Batches of the browser script: page views and actions as events, `leave` and `here` as presence only. */
 export function createBatchWrites({ db, ids, people, known, timeline, stops, addEvent }: Parts) {
   const insert = db.prepare(
     `INSERT INTO snippet_batches

@@ -1,4 +1,4 @@
-/** What a write makes of what a person holds (spec 2.5, 3.5): merged, and no more than one person may hold. */
+/** What a write makes of what a person holds: merged, and no more than one person may hold. */
 import {
   type ContactRow,
   type ContactWrite,

@@ -9,7 +9,7 @@ import type { ContactRow, ContactWrite, FieldValue, Refused, SavedContact } from
 
 type Parts = { db: Database; people: People; tallies: Tallies; triggers: Triggers; stops: Stops }
 
-/** People written by name: add and merge, update, erase (spec 2.5, 3.5). */
+/** People written by name: add and merge, update, erase. */
 export function createContactWrites({ db, people, tallies, triggers, stops }: Parts) {
   const reads = createContactReads(db)
   const save = db.prepare(

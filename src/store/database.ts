@@ -179,7 +179,7 @@ const unusable = (path: string, code: string): StoreError =>
 const foreignFile = (path: string): StoreError =>
   new StoreError('foreign_file', `${path} is a database of another program. Choose another folder with --data.`)
 
-/** Sets what durability rests on and reads it back, because SQLite answers a refused pragma with silence (promises 1). */
+/** Sets what durability rests on and reads it back, because SQLite answers a refused pragma with silence. */
 function setPragmas(db: Database, path: string): void {
   const mode = db.query<{ journal_mode: string }, []>('PRAGMA journal_mode = WAL').get()?.journal_mode
   if (mode !== 'wal') throw walRefused(path)

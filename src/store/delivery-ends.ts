@@ -28,7 +28,7 @@ export const RESENDABLE: readonly DeliveryState[] = ['skipped', 'failed', 'unkno
 
 /**
  * The one way in which a delivery is let go of: by who held it, by what settles it while it waits, and by the person's
- * wish (messages.md, Sending).
+ * wish.
  */
 export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
 

@@ -26,7 +26,7 @@ const LOST: Marked = { held: false, because: 'lost' }
 const HELD: Marked = { held: true }
 
 /**
- * The sender's side of the queue: claim with a lease, finish only with the same claim (messages.md, Sending). Each
+ * The sender's side of the queue: claim with a lease, finish only with the same claim. Each
  * answers whether the claim held.
  */
 export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {

@@ -12,7 +12,7 @@ export type Engine = ReturnType<typeof createEngine>
 
 /**
  * Runs jobs against one writing connection: many in one transaction, one outcome each, in order. Synchronous, because
- * bun:sqlite is, and because an async callback in a transaction does not roll back (promises 4). `isAlone`: no other
+ * bun:sqlite is, and because an async callback in a transaction does not roll back. `isAlone`: no other
  * process has one for longer than a command.
  */
 export function createEngine(
@@ -63,7 +63,7 @@ export function createEngine(
     forget()
   }
 
-  /** What the disk holds is no longer known: nothing is acknowledged any more (promises 5). */
+  /** What the disk holds is no longer known: nothing is acknowledged any more. */
   const stop = (cause: unknown): never => {
     broken = { cause }
     throw cause

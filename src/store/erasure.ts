@@ -8,7 +8,7 @@ import { BATCH_TYPES, selectIds } from './timeline-reads.ts'
 import type { Refused } from './types.ts'
 
 /**
- * Removes a person with everything that holds them (promises 20). `secure_delete` blanks the bytes; of copies that it
+ * Removes a person with everything that holds them. `secure_delete` blanks the bytes; of copies that it
  * does not know, blanking.ts takes care, as the mark set here demands.
  */
 export function createErasure({ db, people, timeline }: { db: Database; people: People; timeline: Timeline }) {

@@ -22,7 +22,7 @@ export class StoreError extends Error {
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
-/** The disk lied or is gone: a page may be acknowledged and lost, so the process must stop (promises 5). */
+/** The disk lied or is gone: a page may be acknowledged and lost, so the process must stop. */
 export const isBrokenDisk = (error: unknown): boolean =>
   /^SQLITE_(IOERR_FSYNC|IOERR_DIR_FSYNC|CORRUPT|NOTADB)/.test(codeOf(error))
 

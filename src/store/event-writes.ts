@@ -26,7 +26,7 @@ type Parts = {
 
 const NO_NAMES: NameField[] = []
 
-/** One event, its person if they are new and may be made, and what both count towards (spec 2.4, 3.5). */
+/** One event, its person if they are new and may be made, and what both count towards. */
 export function createEventWrites({ db, ids, people, names, tallies, timeline, triggers, stops }: Parts) {
   const insert = db.prepare(
     `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at, occurred_at)

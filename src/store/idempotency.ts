@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { Idempotency, Refused } from './types.ts'
 
-/** How long an Idempotency-Key answers with its first outcome (api.md, Fields). */
+/** How long an Idempotency-Key answers with its first outcome. */
 const IDEMPOTENCY_MS = 24 * 3_600_000
 
 /** What has had its time at `at` (ms UTC): all that was made until then. */

@@ -16,7 +16,7 @@ type InviteOutcome = (Done & { membershipId: string }) | Refused
 /** By the person themselves, whose password was compared with `passwordHash`. */
 type Acceptance = { tokenHash: string; memberId: string; passwordHash: string; at: number }
 
-/** Who belongs to an account. Nothing here tells one account of another (promises 21). */
+/** Who belongs to an account. Nothing here tells one account of another. */
 export function createMembershipWrites(db: Database) {
   const orm = drizzle(db)
   const audit = createAudit(db)

@@ -1,4 +1,4 @@
-/** Messages and deliveries as the store keeps them (messages.md). Times are milliseconds UTC. */
+/** Messages and deliveries as the store keeps them. Times are milliseconds UTC. */
 import type { AppRow, ContactRow, EventRow } from './types.ts'
 
 export const MESSAGE_STATUSES = ['draft', 'live', 'paused'] as const

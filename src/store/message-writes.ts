@@ -36,7 +36,7 @@ type Change = 'created' | 'changed' | 'unchanged'
 type Parts = { db: Database; ids: IdSequence; live: LiveMessages; sealer: Sealer }
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
-/** Messages as they are edited and turned on (messages.md). Every change drops what the writing thread has cached. */
+/** Messages as they are edited and turned on. Every change drops what the writing thread has cached. */
 export function createMessageWrites({ db, ids, live, sealer }: Parts) {
   const orm = drizzle(db)
   const reads = createMessageReads(db, sealer)

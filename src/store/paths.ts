@@ -1,4 +1,4 @@
-/** What the browser script sends of a path at most (snippet.md 8). */
+/** What the browser script sends of a path at most. */
 const PATH_CHARACTERS = 1_024
 
 /** `/results/1/` is `/results/1`: a site may answer under both. */

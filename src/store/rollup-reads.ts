@@ -29,7 +29,7 @@ const mostFrequent = (counts: string): string =>
   `SELECT n.name, c.count FROM (${counts} ORDER BY 2 DESC, 1 LIMIT ${NAMES}) c
    JOIN event_names n ON n.id = c.name_id ORDER BY c.count DESC, n.id`
 
-/** Reads of what was counted (spec 3.4): none of them looks at an event. */
+/** Reads of what was counted: none of them looks at an event. */
 export function createRollupReads(db: Database) {
   const namesByDay = db.prepare<NameCount, [number, number]>(
     mostFrequent(`SELECT name_id, sum(count) AS count FROM ${daysOf(DAILY_ROWS)} GROUP BY name_id`),

@@ -3,7 +3,7 @@ import { openDatabase } from './database.ts'
 import type { MailSettings } from './message-types.ts'
 import { SEALED_PREFIX, type Sealer } from './sealing.ts'
 
-/** Every column that is sealed, with the one that names its row (promises 17). What is kept as a hash is not. */
+/** Every column that is sealed, with the one that names its row. What is kept as a hash is not. */
 const SEALED = {
   'identity_secrets.secret': 'id',
   'app_mail_settings.smtp_url': 'app_id',

@@ -11,7 +11,7 @@ const TAG_BYTES = 16
 export type Sealer = ReturnType<typeof createSealer>
 
 /**
- * Seals texts with AES-256-GCM under a key drawn from the master key (promises 17); without one texts stay as they are.
+ * Seals texts with AES-256-GCM under a key drawn from the master key; without one texts stay as they are.
  * `place` is where the text is kept: what was sealed for one place does not open in another.
  */
 export function createSealer(masterKey: string | null) {

@@ -18,7 +18,7 @@ export type NewSession = { id: string; tokenHash: string; memberId: string; brow
 
 /**
  * A member as the list of an account shows them: by an id of this account alone, while `personId` is the same in all and is
- * not shown (promises 21). `isInvited`: they have not accepted yet.
+ * not shown. `isInvited`: they have not accepted yet.
  */
 export type MemberEntry = {
   id: string

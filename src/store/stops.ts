@@ -10,7 +10,7 @@ import { type Arrived, collectMsOf } from './triggers.ts'
 import type { FieldValue } from './types.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** A visit within this time counts as the message's doing (messages.md, Came back). */
+/** A visit within this time counts as the message's doing. */
 const CAME_BACK_MS = 7 * DAY_MS
 
 type Open = {
@@ -45,8 +45,7 @@ type Visit = Person & { path: string; occurredAt: number }
 type Settle = (rule: Rule, delivery: Joined) => Verdict | null
 
 /**
- * Stops deliveries that wait as soon as something arrives that settles them, in the transaction that writes it
- * (messages.md, Stop while waiting), and notes who came back after a mail. What a member sends on by hand asks no rule,
+ * Stops deliveries that wait as soon as something arrives that settles them, in the transaction that writes it, and notes who came back after a mail. What a member sends on by hand asks no rule,
  * so none stops it.
  */
 export type Stops = ReturnType<typeof createStops>

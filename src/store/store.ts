@@ -33,7 +33,7 @@ type Async<T extends Record<string, (...args: never[]) => unknown>> = {
 type Reads = ReturnType<typeof createReads>
 
 /**
- * Use cases, each one atomic; no transaction leaves the store. A write resolves after its COMMIT (promises 1) with its
+ * Use cases, each one atomic; no transaction leaves the store. A write resolves after its COMMIT with its
  * outcome or a refusal, and never rejects.
  */
 export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outcome<N>> } & Async<Reads> & {
@@ -46,7 +46,7 @@ export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outc
     whenBlanked(): Promise<void>
     /** Calls back after another process changed something: drop what is cached. */
     onForeignWrite(listener: () => void): void
-    /** Calls back when commits can no longer be trusted; the process must stop (promises 5). */
+    /** Calls back when commits can no longer be trusted; the process must stop. */
     onBroken(listener: (reason: string) => void): void
     /** Calls back when commits begin to fail and may heal, and when they are made again. */
     onFault(listener: FaultListener): void

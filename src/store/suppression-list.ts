@@ -7,7 +7,7 @@ const KEY_NAME = 'suppression_key'
 
 export type Suppressed = { emailHash: string; reason: SuppressionReason; createdAt: number }
 
-/** Who is not written to, found by address and kept without it: the list outlives a person's erasure (promises 20). */
+/** Who is not written to, found by address and kept without it: the list outlives a person's erasure. */
 export function createSuppressionList(db: Database) {
   const readKey = db.prepare<{ value: string }, [string]>('SELECT value FROM install WHERE name = ?')
   const select = db.prepare<{ reason: SuppressionReason }, [number, string]>(

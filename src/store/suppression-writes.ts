@@ -20,7 +20,7 @@ type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By }
 
 type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds }
 
-/** Ends mail to a person: the list, their status, and what waits for them, in one step (messages.md, Unsubscribe). */
+/** Ends mail to a person: the list, their status, and what waits for them, in one step. */
 export function createSuppressionWrites({ db, live, ends }: Parts) {
   const [list, audit] = [createSuppressionList(db), createAudit(db)]
   // a bounce weighs more than a wish, for it ends transactional mail too

@@ -9,7 +9,7 @@ import { isPathLike } from './paths.ts'
 import type { EventType } from './types.ts'
 import type { UsedUp } from './used-up.ts'
 
-/** What happened longer ago is stored and triggers nothing (api.md, Fields). */
+/** What happened longer ago is stored and triggers nothing. */
 const TRIGGER_AGE_MS = 72 * 3_600_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -41,7 +41,7 @@ type Cause = Pick<Arrived, 'appId' | 'contactId' | 'at' | 'occurredAt'> & {
 
 type Parts = { db: Database; ids: IdSequence; live: LiveMessages; usedUp: UsedUp }
 
-/** Queues what an arrival triggers, in the transaction that writes the arrival (messages.md). */
+/** Queues what an arrival triggers, in the transaction that writes the arrival. */
 export type Triggers = ReturnType<typeof createTriggers>
 
 export function createTriggers({ db, ids, live, usedUp }: Parts) {

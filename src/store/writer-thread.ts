@@ -1,6 +1,6 @@
 /**
  * The thread that owns the writing connection: bun:sqlite is synchronous, and here no request waits for an fsync that
- * is not its own (promises 4). Batches come and outcomes go as text, which crosses threads cheaper than objects.
+ * is not its own. Batches come and outcomes go as text, which crosses threads cheaper than objects.
  */
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'

@@ -1,6 +1,6 @@
 import type { Job, Outcome, WriteName } from './writes.ts'
 
-/** Beyond this many waiting writes, or when the oldest waits this long, new ones are refused (promises 3). */
+/** Beyond this many waiting writes, or when the oldest waits this long, new ones are refused. */
 const WAITING_MAX = 2_000
 const WAITING_MS = 1_000
 /** A write that has no outcome by then is answered without one. */
@@ -32,7 +32,7 @@ type Parts = {
 /**
  * Group commit: a batch leaves as soon as nothing is in flight, so it holds what came while the last one was being
  * written, up to 256, in the order in which it came; an engine that locks rows sorts it by person for itself, once it has
- * read what came as text (scale.md). No timer delays a lone write (promises 2). Under load the next batch is sent ahead,
+ * read what came as text. No timer delays a lone write. Under load the next batch is sent ahead,
  * so that the writing thread need not wait for this one to look up from its requests: the first as soon as it is worth a
  * commit, each further one when it is as large as all that is on its way, so that many come in large ones (measured: 8
  * to 18 % more events, and another twentieth).

@@ -1,4 +1,4 @@
-/** From the body of POST /c to a clean batch (snippet.md; spec 2.6, 4.5, 6). */
+/** From the body of POST /c to a clean batch. */
 import { lacksEmail, type Body } from '../core/field-readers.ts'
 import type { ReportedItem } from '../store/snippet-types.ts'
 import { readEmail } from '../core/email.ts'
@@ -96,7 +96,7 @@ function readItem(value: unknown, now: number): ReportedItem | keyof typeof MESS
   return { type, name, path, occurredAt: now - Math.round(age) }
 }
 
-/** What follows the path is nobody's business, also when the browser's side should send it (spec 4.5). */
+/** What follows the path is nobody's business, also when the browser's side should send it. */
 function cutPath(path: string): string {
   const end = path.search(/[?#]/)
   return end < 0 ? path : path.slice(0, end)

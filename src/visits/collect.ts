@@ -18,8 +18,7 @@ export type Parts = { access: KeyAccess; snippetLimits: SnippetLimits; notes: No
 export type Caller = { address(): string; origin: string | null }
 
 /**
- * Takes a batch of the browser script: requests of the address, fields, site, origin, signature, limits, then one commit
- * (spec 2.6, 4.5, 5.4). Nothing before the signature depends on whether the person exists. The address comes first, so
+ * Takes a batch of the browser script: requests of the address, fields, site, origin, signature, limits, then one commit. Nothing before the signature depends on whether the person exists. The address comes first, so
  * that what is refused counts too, and who sends too much costs no look at the store.
  * @returns null when it was stored, was stored before, or came from someone unknown; else why not
  */

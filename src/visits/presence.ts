@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import { BATCH_MS, type ReportRow } from '../store/snippet-types.ts'
 
-/** Without a sign for so long, whoever was here is taken to have gone (messages.md): a browser may end without a word. */
+/** Without a sign for so long, whoever was here is taken to have gone: a browser may end without a word. */
 export const PRESENCE_MS = 1_800_000
 
 /** All of the last 48 hours; times are ms UTC, by when things happened. */
@@ -19,7 +19,7 @@ export type Presence = {
 }
 
 /**
- * Whether a person is here, and on which path (snippet.md, Presence). Each page load is judged by what it reported last,
+ * Whether a person is here, and on which path. Each page load is judged by what it reported last,
  * whatever came in last: a request may take long, and be overtaken by the next. Who is here in one of two tabs is here. A
  * batch id names its page load before a dot and counts its batches after it; all ids without a dot are one page load.
  * @param quietMs how long a page may be open without a sign

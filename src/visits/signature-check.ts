@@ -8,7 +8,7 @@ import { type SecretRow, signEmail, verifyIdentity } from '../accounts/identity.
 export type SignatureVerdict = 'current' | 'previous' | 'expired' | 'uppercase' | 'unfolded' | 'malformed' | 'wrong'
 
 /**
- * Judges a signature as POST /c does, and goes on to what may have gone wrong (spec 2.6, 3.4). `secrets` are all of the
+ * Judges a signature as POST /c does, and goes on to what may have gone wrong. `secrets` are all of the
  * account, also those rotated out; `now` is milliseconds UTC. For whoever may see the account: it tells more than a
  * stranger should know.
  */

@@ -24,7 +24,7 @@ service('consent', false)`,
 
 const PINNED = 'Browsers run exactly this script and no other: paste the tag again with every upgrade of Eventpost.'
 
-/** The tag in the forms that pages need, with the calls that belong to each (spec 3.1, 3.2, 4.5). */
+/** The tag in the forms that pages need, with the calls that belong to each. */
 export function snippetCode({ script, ...tag }: SnippetSource): SnippetForm[] {
   const block = (more: Partial<SnippetTag> = {}) => ({
     label: 'In the head of every page',

@@ -12,7 +12,7 @@ import type { BatchSize } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
 import type { Clock } from '../core/clock.ts'
 
-/** What the browser script may send (snippet.md, POST /c): items of a person and a site, requests and bad signatures of an address. */
+/** What the browser script may send: items of a person and a site, requests and bad signatures of an address. */
 export const SNIPPET_LIMITS = {
   person: { max: 600, windowMs: 3_600_000 },
   site: { max: 60_000, windowMs: 3_600_000 },
@@ -139,7 +139,7 @@ const WORDS = {
   badSignatures: { scope: 'ip', who: 'this address', what: 'wrong signatures per minute' },
 } as const satisfies Record<Scope, Words>
 
-/** It is read in the console of a browser, whose script tries again by itself (snippet.md, Delivery). */
+/** It is read in the console of a browser, whose script tries again by itself. */
 function refuseLimited(name: Scope, { retryAfterSeconds: retryAfter }: Taken): Refusal {
   const { scope, who, what } = WORDS[name]
   const limit = SNIPPET_LIMITS[name].max

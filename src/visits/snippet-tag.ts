@@ -1,4 +1,4 @@
-/** The two lines that customers paste into their pages, and what their Content-Security-Policy needs (spec 4.5). */
+/** The two lines that customers paste into their pages, and what their Content-Security-Policy needs. */
 
 /** Of the hash in a fixed copy's name: 16 characters of hex are 64 bits. */
 const HASH_CHARACTERS = 16
@@ -9,7 +9,7 @@ export type SnippetTag = {
   siteId: string
   /** text of the built stub */
   stub: string
-  /** nothing is sent before `service("consent", true)` (spec 3.1) */
+  /** nothing is sent before `service("consent", true)` */
   requiresConsent?: boolean
   /** treats Global Privacy Control as a refusal */
   respectsGpc?: boolean

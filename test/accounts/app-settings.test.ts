@@ -1,4 +1,4 @@
-/** What an owner types about an app (product.md, Data model). */
+/** What an owner types about an app. */
 import { describe, expect, test } from 'bun:test'
 import {
   type AppSettingsText,

@@ -1,4 +1,4 @@
-/** Limits while plans change, clocks step and the service restarts, and what they hold in memory (spec 8; promises 7). */
+/** Limits while plans change, clocks step and the service restarts, and what they hold in memory. */
 import { describe, expect, test } from 'bun:test'
 import { createLimits, EXACT_MOST, type Limit } from '../../src/accounts/limits.ts'
 

@@ -1,4 +1,4 @@
-/** POST /c: for whom a site may speak, which pages may send, and who is added (spec 2.6, 3.1; snippet.md). */
+/** POST /c: for whom a site may speak, which pages may send, and who is added. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rotateIdentitySecret } from '../../src/accounts/accounts.ts'
 import { signEmail } from '../../src/accounts/identity.ts'

@@ -1,4 +1,4 @@
-/** POST /c: what is taken, what is refused, and that a refusal leaves nothing behind (spec 4.5, 5.4; snippet.md). */
+/** POST /c: what is taken, what is refused, and that a refusal leaves nothing behind. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { useClosing } from '../closing.ts'
 import { DAY, NOW, type Options, type TestServer } from '../helper.ts'

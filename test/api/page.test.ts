@@ -1,4 +1,4 @@
-/** Lists and their cursors (api.md, Answers). */
+/** Lists and their cursors. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Answer, BATCH, CONTACTS, createTestServer, EVENTS, HOUR, NOW, type TestServer } from '../helper.ts'
 import { EVENT_ID, expectRefusal, no, PERSON_ID, wrongField } from './expected.ts'

@@ -1,4 +1,4 @@
-/** /s.js and its fixed copy (spec 4.5; snippet.md). The script here is the tests' own; that it is built is assets' concern. */
+/** /s.js and its fixed copy. The script here is the tests' own; that it is built is assets' concern. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { Elysia } from 'elysia'

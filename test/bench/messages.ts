@@ -1,7 +1,7 @@
 /**
  * `bun run bench:messages`: what messages cost. Events of an app with 20 live messages beside those of one without, at the
  * door and in interleaved pairs; the queue with a million deliveries waiting; a rehearsal over a million events, and what
- * it costs those who send events meanwhile. Exits 1 when a bar is missed (messages.md; issue "Messages").
+ * it costs those who send events meanwhile. Exits 1 when a bar is missed.
  */
 import { Database } from 'bun:sqlite'
 import { readFileSync } from 'node:fs'

@@ -45,7 +45,7 @@ const report = () =>
     }),
   })
 
-/** Until the running server knows: within a second (product.md). */
+/** Until the running server knows: within a second. */
 async function reportUntil(wanted: number): Promise<number> {
   const until = performance.now() + 1_000
   for (;;) {

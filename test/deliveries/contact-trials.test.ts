@@ -1,4 +1,4 @@
-/** Adding and changing a person, tried first: held against what the write then does (mcp.md, Tools). */
+/** Adding and changing a person, tried first: held against what the write then does. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { RESULT_BYTES } from '../../src/mcp/budget.ts'
 import { createTestServer, type TestServer } from '../helper.ts'

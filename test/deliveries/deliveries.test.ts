@@ -1,4 +1,4 @@
-/** When a mail goes out that no rule of its message keeps back, and when it no longer does (spec 1.5; messages.md). */
+/** When a mail goes out that no rule of its message keeps back, and when it no longer does. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'

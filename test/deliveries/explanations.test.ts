@@ -1,4 +1,4 @@
-/** Why a person got a mail, or did not, in words (messages.md, One evaluator). */
+/** Why a person got a mail, or did not, in words. */
 import { describe, expect, test } from 'bun:test'
 import { explainDelivery, explainRehearsal } from '../../src/deliveries/explanations.ts'
 import { deliveryView } from '../../src/mcp/message-views.ts'

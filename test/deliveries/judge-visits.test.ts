@@ -1,4 +1,4 @@
-/** What someone did on the site around an event decides about the mail (messages.md, away and notSeen). */
+/** What someone did on the site around an event decides about the mail. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'

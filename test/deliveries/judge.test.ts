@@ -1,4 +1,4 @@
-/** Every rule of a message, with the value it found (spec 1.5; messages.md). */
+/** Every rule of a message, with the value it found. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Rule } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'

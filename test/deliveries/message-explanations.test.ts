@@ -1,4 +1,4 @@
-/** Why this person did not get this message, where nothing was ever queued (messages.md, One evaluator). */
+/** Why this person did not get this message, where nothing was ever queued. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { explainMessageFor } from '../../src/deliveries/message-explanations.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'

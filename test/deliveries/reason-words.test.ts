@@ -1,4 +1,4 @@
-/** Why a mail stopped, in words, where nothing more is known than the code (messages.md, Sending). */
+/** Why a mail stopped, in words, where nothing more is known than the code. */
 import { describe, expect, test } from 'bun:test'
 import { ERROR_CODES } from '../../node_modules/nodemailer/dist/esm/errors.js'
 import { REASON_WORDS } from '../../src/deliveries/reason-words.ts'

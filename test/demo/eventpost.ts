@@ -1,19 +1,19 @@
 /** All that a customer's server does with Eventpost: it proves who is signed in, and tells what happened. */
 import { createHmac } from 'node:crypto'
 
-/** A job of the customer's never waits longer for Eventpost (spec 4.1). */
+/** A job of the customer's never waits longer for Eventpost. */
 const TIMEOUT_MS = 10_000
 
-/** Key and secret stay on the server: `SERVICE_API_KEY` and `SERVICE_IDENTITY_SECRET` in its environment (spec 5.4, 5.5). */
+/** Key and secret stay on the server: `SERVICE_API_KEY` and `SERVICE_IDENTITY_SECRET` in its environment. */
 export type Eventpost = { url: string; appId: string; siteId: string; apiKey: string; identitySecret: string }
 export type User = { email: string; firstName: string }
 export type Result = { id: string; url: string; headline: string }
 
-/** The proof that goes into the page of a signed-in user: HMAC-SHA256 over the trimmed, lowercased email (spec 2.6). */
+/** The proof that goes into the page of a signed-in user: HMAC-SHA256 over the trimmed, lowercased email. */
 export const signEmail = ({ identitySecret }: Eventpost, email: string): string =>
   createHmac('sha256', identitySecret).update(email.trim().toLowerCase()).digest('hex')
 
-/** On sign-up: page views are kept of people whom Eventpost knows (spec 4.2). */
+/** On sign-up: page views are kept of people whom Eventpost knows. */
 export const addPerson = (eventpost: Eventpost, { email, firstName }: User): Promise<void> =>
   send(eventpost, '/contacts', crypto.randomUUID(), {
     newsletter: eventpost.appId,
@@ -22,7 +22,7 @@ export const addPerson = (eventpost: Eventpost, { email, firstName }: User): Pro
     source: 'sign-up',
   })
 
-/** The first time a user's results are ready: the one call that most customers need (spec 1.2, 4.1). */
+/** The first time a user's results are ready: the one call that most customers need. */
 export const sendResultsReady = (eventpost: Eventpost, { email }: User, result: Result): Promise<void> =>
   send(eventpost, '/events', result.id, {
     app: eventpost.appId,

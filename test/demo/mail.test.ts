@@ -1,4 +1,4 @@
-/** The product as a whole (spec 1.5): a job, someone who leaves, one mail, its link and its end; and someone who stays. */
+/** The product as a whole: a job, someone who leaves, one mail, its link and its end; and someone who stays. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'

@@ -1,4 +1,4 @@
-/** The pages of the demo. The layout of every signed-in page holds the tag, and says who is signed in (spec 4.5). */
+/** The pages of the demo. The layout of every signed-in page holds the tag, and says who is signed in. */
 import type { User } from './eventpost.ts'
 
 /** What the layout of a signed-in page needs: the tag as it was pasted, and the user with their proof. */

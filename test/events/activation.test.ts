@@ -1,4 +1,4 @@
-/** What the Activation screen says, and what it says it by (spec 3.4; snippet.md, POST /c). */
+/** What the Activation screen says, and what it says it by. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rotateIdentitySecret } from '../../src/accounts/accounts.ts'
 import { type Activation, readActivation } from '../../src/events/activation.ts'

@@ -1,4 +1,4 @@
-/** SIGTERM (promises 8): no accepted request is cut, what was acknowledged is there, the log is copied, exit 0. */
+/** SIGTERM: no accepted request is cut, what was acknowledged is there, the log is copied, exit 0. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** kill -9 in the middle of a load (promises 6): what was acknowledged is there after a restart, and nothing is half. */
+/** kill -9 in the middle of a load: what was acknowledged is there after a restart, and nothing is half. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Begun, makeFolder, setUp, startServer } from '../cli/process.ts'
 import { readBack, startLoad } from './load.ts'

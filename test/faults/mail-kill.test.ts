@@ -1,5 +1,5 @@
 /**
- * kill -9 at every step of 2,000 mails (messages.md, Sending): none is lost; none comes twice where the message says
+ * kill -9 at every step of 2,000 mails: none is lost; none comes twice where the message says
  * so, and otherwise only those of which nobody could know, all of them visible.
  */
 import { afterEach, expect, test } from 'bun:test'

@@ -1,5 +1,5 @@
 /**
- * Power cuts (promises 1 and 6): at many moments of a load, the disk as it would then be is opened by a fresh process.
+ * Power cuts: at many moments of a load, the disk as it would then be is opened by a fresh process.
  * It must open clean, hold every event that had been acknowledged, and nothing half. `bun run power-cut` does it longer.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'

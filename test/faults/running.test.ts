@@ -1,4 +1,4 @@
-/** Disks that fail under a running server (promises 5). */
+/** Disks that fail under a running server. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { copyFileSync, cpSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** A data folder that cannot be used (promises 5): one line that says what to do, exit 1, and nothing is changed. */
+/** A data folder that cannot be used: one line that says what to do, exit 1, and nothing is changed. */
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {

@@ -38,7 +38,7 @@ const EVENT = {
 }
 const WARNING = { field: 'x', code: 'unknown_field', message: 'Ignored.' }
 
-describe('answers as api.md gives them', () => {
+describe('answers as they are documented', () => {
   const cases: [keyof typeof answers, unknown][] = [
     ['EventAnswer', { ok: true, contactId: 'con_1', created: true }],
     ['EventAnswer', { ok: true, contactId: 'con_1', created: false, warnings: [WARNING] }],

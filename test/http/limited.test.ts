@@ -1,4 +1,4 @@
-/** The hourly limits, and the guard before them (spec 8; api.md, Limits and Errors). */
+/** The hourly limits, and the guard before them. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import {
   type Answer,

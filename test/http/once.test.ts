@@ -1,4 +1,4 @@
-/** Idempotency-Key (api.md, Fields). */
+/** Idempotency-Key. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { expiryNow } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'

@@ -1,4 +1,4 @@
-/** What the sender promises with a mail server that fails, or breaks a connection off (messages.md, Sending). */
+/** What the sender promises with a mail server that fails, or breaks a connection off. */
 import { describe, expect, test } from 'bun:test'
 import { HOUR } from '../helper.ts'
 import type { Doing } from './mail-server.ts'

@@ -1,4 +1,4 @@
-/** What the sender promises with a mail server that does not take a mail (messages.md, Sending). */
+/** What the sender promises with a mail server that does not take a mail. */
 import { describe, expect, test } from 'bun:test'
 import { RETRY_MS } from '../../src/mail/retries.ts'
 import type { DeliveryState } from '../../src/store/message-types.ts'

@@ -1,4 +1,4 @@
-/** Which apps wait for a mail server that is left alone, and which do no longer (messages.md, Sending). */
+/** Which apps wait for a mail server that is left alone, and which do no longer. */
 import { expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { useClosing } from '../closing.ts'

@@ -3,7 +3,7 @@ import { renderMail } from '../../src/mail/render.ts'
 import { makeFacts, renderForTest, RESULTS, UNSUBSCRIBE, WORDS } from './facts.ts'
 
 describe('a mail about results', () => {
-  test('carries the headline and the link (spec 1.5)', () => {
+  test('carries the headline and the link', () => {
     const mail = renderForTest()
     expect(mail.subject).toBe('Your 12 pictures are ready.')
     expect(mail.text).toBe(`Hello Ada,

@@ -1,4 +1,4 @@
-/** What becomes of an event, of mails in the air at a stop, and of those that wait for their pace (messages.md, Sending). */
+/** What becomes of an event, of mails in the air at a stop, and of those that wait for their pace. */
 import { describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import { IN_THE_AIR } from '../../src/mail/shares.ts'

@@ -1,4 +1,4 @@
-/** What one app's slow mail server leaves to the others (messages.md, Sending). */
+/** What one app's slow mail server leaves to the others. */
 import { expect, test } from 'bun:test'
 import { createApp } from '../../src/accounts/accounts.ts'
 import type { Provider } from '../../src/mail/provider.ts'

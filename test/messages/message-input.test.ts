@@ -1,4 +1,4 @@
-/** What a message may say, and the sentence beside every field that may not (messages.md, As a file). */
+/** What a message may say, and the sentence beside every field that may not. */
 import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { readMessage } from '../../src/messages/message-input.ts'

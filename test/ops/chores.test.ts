@@ -53,7 +53,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 describe('startChores', () => {
-  test('saves the uses of keys every 30 seconds (api.md, Keys)', async () => {
+  test('saves the uses of keys every 30 seconds', async () => {
     await pass(SAVE_USES_MS - 1)
     expect(calls.saveUses).toBe(0)
     await pass(1)

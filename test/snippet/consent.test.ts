@@ -1,4 +1,4 @@
-/** Consent in snippet/snippet.ts (spec 3.1; design: behaviours 5 to 7 and 12). */
+/** Consent in snippet/snippet.ts. */
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { quiet, until } from './collector.ts'

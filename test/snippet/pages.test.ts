@@ -1,4 +1,4 @@
-/** Which pages snippet/snippet.ts reports, and what of their address (spec 4.5; design: behaviours 8 and 9). */
+/** Which pages snippet/snippet.ts reports, and what of their address. */
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { BrowserContext } from 'playwright-core'

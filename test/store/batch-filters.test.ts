@@ -1,4 +1,4 @@
-/** What tells new batches from repetitions in memory (snippet.md, POST /c). */
+/** What tells new batches from repetitions in memory. */
 import { expect, test } from 'bun:test'
 import { createBatchFilters } from '../../src/store/batch-filters.ts'
 import { createRandom } from '../random.ts'

@@ -1,4 +1,4 @@
-/** The log is written over and over while commits come, and its file given back when they have stopped (promises 2). */
+/** The log is written over and over while commits come, and its file given back when they have stopped. */
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'

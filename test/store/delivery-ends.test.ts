@@ -1,4 +1,4 @@
-/** What becomes of "at most every N hours" and of the outbox when a delivery ends, or goes on (messages.md, Sending). */
+/** What becomes of "at most every N hours" and of the outbox when a delivery ends, or goes on. */
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { databasePath } from '../../src/store/database.ts'

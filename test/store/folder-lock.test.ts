@@ -1,4 +1,4 @@
-/** A data folder belongs to one server (promises 5). */
+/** A data folder belongs to one server. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { lockFolder } from '../../src/store/folder-lock.ts'

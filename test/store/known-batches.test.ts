@@ -1,4 +1,4 @@
-/** New batches are told from repetitions without a look at the disk (snippet.md 34; promises 5). */
+/** New batches are told from repetitions without a look at the disk. */
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/store/database.ts'

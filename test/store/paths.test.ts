@@ -1,4 +1,4 @@
-/** The path of a page, as browsers report it (snippet.md 8). */
+/** The path of a page, as browsers report it. */
 import { expect, test } from 'bun:test'
 import { pathOfUrl } from '../../src/store/paths.ts'
 

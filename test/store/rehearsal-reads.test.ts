@@ -1,4 +1,4 @@
-/** What a rehearsal reads, part by part, is what one statement over everything would (promises 4). */
+/** What a rehearsal reads, part by part, is what one statement over everything would. */
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'

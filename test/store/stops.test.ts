@@ -1,4 +1,4 @@
-/** What waits is stopped as soon as something arrives that settles it, and who came back is noted (messages.md). */
+/** What waits is stopped as soon as something arrives that settles it, and who came back is noted. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent, Rule } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'

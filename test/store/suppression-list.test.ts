@@ -1,4 +1,4 @@
-/** Who is not written to is found by address, and kept without it (promises 20). */
+/** Who is not written to is found by address, and kept without it. */
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -18,7 +18,7 @@ afterEach(async () => {
   remove()
 })
 
-/** Looks again every few milliseconds, at most two seconds (promises 5). */
+/** Looks again every few milliseconds, at most two seconds. */
 async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + 2_000
   while (!(await isTrue())) {

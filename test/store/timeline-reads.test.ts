@@ -1,4 +1,4 @@
-/** Whatever the index of people's events holds yet, the same is read (promises 5, product.md). */
+/** Whatever the index of people's events holds yet, the same is read. */
 import type { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { createContactReads } from '../../src/store/contact-reads.ts'

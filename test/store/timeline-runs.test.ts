@@ -1,4 +1,4 @@
-/** While much comes, the index of people's events grows by runs, and takes them up later (promises 5, product.md). */
+/** While much comes, the index of people's events grows by runs, and takes them up later. */
 import { expect, test } from 'bun:test'
 import { createContactReads } from '../../src/store/contact-reads.ts'
 import { createEngine } from '../../src/store/engine.ts'

@@ -1,4 +1,4 @@
-/** The index of people's events is filled behind them (promises 5, product.md). */
+/** The index of people's events is filled behind them. */
 import { describe, expect, test } from 'bun:test'
 import { createEngine } from '../../src/store/engine.ts'
 import type { Job } from '../../src/store/writes.ts'

@@ -1,4 +1,4 @@
-/** What starts a message, in the transaction of what arrived, and how often (messages.md; spec 1.5, 6). */
+/** What starts a message, in the transaction of what arrived, and how often. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { MessageContent, Trigger } from '../../src/store/message-types.ts'
 import { openStore } from '../../src/store/store.ts'

@@ -1,4 +1,4 @@
-/** A database of an older version is kept, and brought to this one (promises 6). */
+/** A database of an older version is kept, and brought to this one. */
 import { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'

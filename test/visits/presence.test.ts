@@ -1,4 +1,4 @@
-/** Whether a person is here, and on which path (snippet.md 10; messages.md, away). */
+/** Whether a person is here, and on which path. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { PRESENCE_MS, type Presence, presenceAt, readPresence } from '../../src/visits/presence.ts'
 import { readPublicId } from '../../src/core/public-ids.ts'

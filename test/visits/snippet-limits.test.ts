@@ -1,4 +1,4 @@
-/** What the browser script may send, through its door (snippet.md, POST /c). */
+/** What the browser script may send, through its door. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
 import { readActivation } from '../../src/events/activation.ts'

@@ -35,7 +35,7 @@ export const NEW_PASSWORD = 'newPassword'
 
 /**
  * Whoever is signed in is asked to accept, anybody else for the password they have or one that they choose: the page says
- * the same of both, because whoever invites could open it (promises 21).
+ * the same of both, because whoever invites could open it.
  */
 export const InvitationPage = (props: InvitationProps) => {
   const { token, member, invited, signedInAs, notice } = props

@@ -20,7 +20,7 @@ import type { Made } from './made-key.tsx'
 import { pageOf } from '../layout/paging.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/** Keys are made and revoked here, by owners (spec 2.2, 3.2). */
+/** Keys are made and revoked here, by owners. */
 export const keysRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/keys', ({ request, params: { app } }) =>

@@ -5,7 +5,7 @@ import { SecretOnce } from '../ui/secret.tsx'
 
 export type Made = { apiKey: string; identitySecret: string }
 
-/** A key that was just made, with the identity secret beside it: the only sight of the key (spec 2.2, 2.3, 5.4). */
+/** A key that was just made, with the identity secret beside it: the only sight of the key. */
 export const MadeKey = ({ apiKey, identitySecret, next }: Made & { next?: string }) => (
   <SecretOnce
     secrets={[

@@ -59,7 +59,7 @@ export const InvitePage = ({ viewer, input, errors = {} }: InviteProps) => {
 
 type LinkMadeProps = { viewer: Viewer; email: string; link: string; isInvitation: boolean }
 
-/** The only page that shows the link. Neither it nor the page of the link tells whom the server knows already (promises 21). */
+/** The only page that shows the link. Neither it nor the page of the link tells whom the server knows already. */
 export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProps) => (
   <Frame viewer={viewer} page="members" title="The link is ready" state={`Give it to ${email}, and to nobody else.`}>
     <SecretOnce

@@ -18,7 +18,7 @@ import { startSession } from './session-start.ts'
 
 /**
  * What a member does by a one-time link: choose a password, or join an account with the one they have. Opening it does not
- * use it up (promises 14).
+ * use it up.
  */
 export const passwordRoutes = (parts: PageParts) =>
   new Elysia()

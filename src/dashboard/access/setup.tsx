@@ -15,7 +15,7 @@ import { problemAnswer } from '../layout/problems.tsx'
 import { startSession } from './session-start.ts'
 import { EMPTY_SETUP, type SetupInput, SetupPage } from './setup-page.tsx'
 
-/** Makes the first account through the printed link; opening it does not use it up (promises 14). */
+/** Makes the first account through the printed link; opening it does not use it up. */
 export const setupRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/setup', async ({ request }) => {

@@ -11,7 +11,7 @@ import { findAsked, passSecondStep } from './second-step.ts'
 import { SIGN_IN_STEP, SecondStepPage } from './second-step-page.tsx'
 import { secondStepCookie } from './session-cookie.ts'
 
-/** The second step of signing in, of members who turned it on (promises 14). */
+/** The second step of signing in, of members who turned it on. */
 export const signInCodeRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/sign-in/code', async ({ request }) => {

@@ -16,7 +16,7 @@ import { askSecondStep } from './second-step.ts'
 import { readSessionToken, sessionCookie } from './session-cookie.ts'
 import { startSession } from './session-start.ts'
 
-/** In and out (promises 14). */
+/** In and out. */
 export const signInRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/sign-in', async ({ request }) => {

@@ -15,7 +15,7 @@ import { showYou, type Who } from './you.tsx'
 /** Every role may send these forms, about nobody but themselves. */
 const OWN = { role: 'viewer', page: 'you' } as const
 
-/** A member's own second step: set up, turned on and off, its recovery codes made anew (promises 14). */
+/** A member's own second step: set up, turned on and off, its recovery codes made anew. */
 export const twoStepRoutes = (parts: PageParts) =>
   new Elysia()
     .post(

@@ -30,7 +30,7 @@ export async function readStatus(parts: PageParts, { account, app }: Viewer): Pr
   }
 }
 
-/** Sends the parts that carry `data-live`, as the page itself would show them, after each change (spec 3.4). */
+/** Sends the parts that carry `data-live`, as the page itself would show them, after each change. */
 export function streamStatus(parts: PageParts, request: Request, viewer: Viewer): Response {
   let sent = ''
   const look = async (send: Send): Promise<void> => {

@@ -8,7 +8,7 @@ import type { ComponentChildren } from 'preact'
 
 export type StatusProps = { activation: Activation; keys: KeyRow[]; now: number }
 
-/** The specification's own words until something has arrived (spec 3.4). */
+/** The specification's own words until something has arrived. */
 export const State = ({ activation: { message, lastEventAt }, now, appId }: StatusProps & { appId: string }) =>
   message === null ? (
     <>

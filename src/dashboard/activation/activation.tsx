@@ -20,7 +20,7 @@ import type { Made } from '../access/made-key.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 import type { Checked } from './signature-section.tsx'
 
-/** Where an app goes from its IDs to its first event (spec 2.1, 3.4). */
+/** Where an app goes from its IDs to its first event. */
 export const activationRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/activation', ({ request, params: { app } }) =>

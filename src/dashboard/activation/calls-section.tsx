@@ -12,7 +12,7 @@ export const SHOWN_CALLS = 20
 type CallsProps = { calls: CallRow[]; keys: KeyRow[]; now: number }
 type Row = CallRow & { place: number }
 
-/** What AI clients did with the account's keys, the latest first (mcp.md, Tools). */
+/** What AI clients did with the account's keys, the latest first. */
 export const CallsSection = ({ calls, keys, now }: CallsProps) => (
   <section>
     <h2>Activity over MCP</h2>

@@ -17,7 +17,7 @@ type SecretProps = {
   now: number
 }
 
-/** The identity secret, without its text, and how long those before it still work (spec 2.3, 3.3). */
+/** The identity secret, without its text, and how long those before it still work. */
 export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: SecretProps) {
   const current = secrets.find(({ retiredAt }) => retiredAt === null)
   const previous = secrets.filter(({ retiredAt }) => retiredAt !== null)

@@ -31,7 +31,7 @@ const VERDICTS: Record<SignatureVerdict, [kind: NoticeKind, text: string]> = {
   wrong: ['error', 'It does not match. It signs another email, or was made with another secret.'],
 }
 
-/** Somebody's email and signature, as the browser sent them, judged as the service would (spec 2.6, 3.4). */
+/** Somebody's email and signature, as the browser sent them, judged as the service would. */
 export const SignatureSection = ({ viewer, checked }: { viewer: Viewer; checked?: Checked }) => (
   <section id="check">
     <h2>Check a signature</h2>

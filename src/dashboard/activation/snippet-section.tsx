@@ -11,7 +11,7 @@ type SnippetProps = {
   appId: string
 }
 
-/** The tag for the customer's pages, and what a strict policy must let through (spec 4.5). */
+/** The tag for the customer's pages, and what a strict policy must let through. */
 export const SnippetSection = ({ source, addsPeople, appId }: SnippetProps) => (
   <section>
     <h2>Tag for your pages</h2>

@@ -20,7 +20,7 @@ type TroubleProps = {
   now: number
 }
 
-/** Why something fails, by what was refused lately: in words of the answer that was given (spec 3.4). */
+/** Why something fails, by what was refused lately: in words of the answer that was given. */
 export function Trouble(props: TroubleProps) {
   const troubles = listTroubles(props)
   if (troubles.length === 0) return <p class="hint">Nothing was refused in the last seven days.</p>

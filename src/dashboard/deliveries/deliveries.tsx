@@ -23,7 +23,7 @@ import { problemAnswer } from '../layout/problems.tsx'
 
 const PAGE_ROWS = 50
 
-/** What became of every mail, and why (messages.md, Sending). */
+/** What became of every mail, and why. */
 export const deliveriesRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/deliveries', ({ request, params: { app } }) =>

@@ -5,7 +5,7 @@ const FRAMES = 64
 
 /**
  * What a mail may do in its frame: show itself and pictures, and open a link in a window of its own. A mail has its style
- * in itself, which no page of ours may (promises 15), so it needs an address and a policy of its own.
+ * in itself, which no page of ours may, so it needs an address and a policy of its own.
  */
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',

@@ -57,7 +57,7 @@ async function renderCounts(parts: PageParts, viewer: Viewer, view: EventsView):
   }
 }
 
-/** Follows the events of an app, from the cursor that the page or the last message gave (spec 3.4). */
+/** Follows the events of an app, from the cursor that the page or the last message gave. */
 export function followFeed(parts: PageParts, request: Request, viewer: Viewer): Response {
   const { searchParams } = new URL(request.url)
   const given = request.headers.get('last-event-id') ?? searchParams.get('after') ?? ''

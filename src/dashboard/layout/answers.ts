@@ -13,7 +13,7 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 }
 
-/** A whole page as the answer to a request (promises 15), with cookies to set. */
+/** A whole page as the answer to a request, with cookies to set. */
 export function pageAnswer(request: Request, status: number, page: VNode, cookies: string[] = []): Response {
   const { pathname, search } = new URL(request.url)
   const facts = { theme: readTheme(request), path: request.method === 'GET' ? pathname + search : null }

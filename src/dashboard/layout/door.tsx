@@ -56,7 +56,7 @@ type Answer = Response | Promise<Response>
 
 type Show = (viewer: Viewer, signedIn: SignedIn) => Answer
 
-/** Shows a page of an app to a member of its account; to others it does not exist (promises 21). */
+/** Shows a page of an app to a member of its account; to others it does not exist. */
 export async function showPage(parts: PageParts, request: Request, appId: string, show: Show): Promise<Response> {
   const signedIn = await findSignedIn(parts, request)
   return signedIn ? showTo(signedIn, parts, request, { appId, show }) : sendToSignIn(request)

@@ -3,7 +3,7 @@ import { createKnownHosts, isOwnOrigin } from '../../http/known-hosts.ts'
 export type GuardRefusal = 'unknown_host' | 'foreign_origin' | 'missing_origin'
 
 /**
- * Says whether a request to a page may be answered, or why not (promises 15). `host` is the address the server is
+ * Says whether a request to a page may be answered, or why not. `host` is the address the server is
  * bound to. A site whose name was pointed at this machine is known by its Host; a form sent from elsewhere by its
  * Sec-Fetch-Site, which browsers leave out over plain http, and then by its Origin.
  */

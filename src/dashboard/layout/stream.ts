@@ -2,7 +2,7 @@ import { MOST_WATCHERS } from '../../events/feed.ts'
 import type { PageParts, Viewer } from './viewer.ts'
 import { readSessionToken } from '../access/session-cookie.ts'
 
-/** Half of the silence after which a connection is closed (promises 13); proxies wait longer. */
+/** Half of the silence after which a connection is closed; proxies wait longer. */
 const KEEP_ALIVE_MS = 5_000
 /** Then a browser tries again by itself. */
 const RETRY_MS = 1_000

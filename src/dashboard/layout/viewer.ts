@@ -19,7 +19,7 @@ export type Viewer = {
   flash: string | null
 }
 
-/** null where the app is none of an account that the person is in: whether it exists at all, nothing tells (promises 21). */
+/** null where the app is none of an account that the person is in: whether it exists at all, nothing tells. */
 export async function findViewer(
   { store }: Pick<Parts, 'store'>,
   { id, email }: Pick<MemberRow, 'id' | 'email'>,

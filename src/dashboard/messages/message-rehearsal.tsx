@@ -16,7 +16,7 @@ import type { Viewer } from '../layout/viewer.ts'
 
 const DAYS = [7, 30] as const
 
-/** Who would have got it in the last days, and why the others not (messages.md, Rehearsal). */
+/** Who would have got it in the last days, and why the others not. */
 export const RehearsalSection = ({ viewer, path, rehearsal, now }: EditorProps) => (
   <section id="rehearsal" data-part>
     <h2>Rehearsal</h2>

@@ -27,7 +27,7 @@ const EDITOR_BYTES = 512 * 1024
 const VERSIONS = 20
 const NEW = 'new'
 
-/** What is written, to whom and when: the list, and the editor of each (spec 1.5, 6). */
+/** What is written, to whom and when: the list, and the editor of each. */
 export function messagesRoutes(parts: PageParts) {
   const frames = createMailFrames()
   return new Elysia()

@@ -18,7 +18,7 @@ import { problemAnswer } from '../layout/problems.tsx'
 
 const PAGE_ROWS = 50
 
-/** Whom the service knows, and what it knows of each (spec 3.4). */
+/** Whom the service knows, and what it knows of each. */
 export const peopleRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/people', ({ request, params: { app } }) =>

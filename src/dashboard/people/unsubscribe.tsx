@@ -9,7 +9,7 @@ import { AppLayout } from '../layout/layout.tsx'
 import { Button } from '../ui/button.tsx'
 
 /**
- * The link in every mail (messages.md, Unsubscribe; RFC 8058). Opening it changes nothing, because programs open links
+ * The link in every mail (RFC 8058). Opening it changes nothing, because programs open links
  * to look at them. The POST needs no cookie and no body, whoever sends it, acts at once and is never limited.
  */
 export const unsubscribeRoutes = (parts: Parts) =>

@@ -15,7 +15,7 @@ import { saveSettings, showSender } from './sender.tsx'
 /** 256 bits and a little more. */
 const SECRET_CHARACTERS = 43
 
-/** The key that signs an app's mails and the secret that signs what a provider reports; for owners (promises 14). */
+/** The key that signs an app's mails and the secret that signs what a provider reports; for owners. */
 export const senderKeysRoutes = (parts: PageParts) =>
   new Elysia()
     .post(

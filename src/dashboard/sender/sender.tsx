@@ -26,7 +26,7 @@ import { problemAnswer } from '../layout/problems.tsx'
 import { SenderPage } from './sender-page.tsx'
 import { type SenderProps, type Typed } from './sender-fields.tsx'
 
-/** Whom mails come from, how they look, and how they leave (messages.md, Sending). */
+/** Whom mails come from, how they look, and how they leave. */
 export const senderRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/sender', ({ request, params: { app } }) =>

@@ -14,7 +14,7 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 
-/** A further app of the account, made by owners; it ends on its Activation (spec 2.1). */
+/** A further app of the account, made by owners; it ends on its Activation. */
 export const newAppRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/new-app', ({ request, params: { app } }) =>

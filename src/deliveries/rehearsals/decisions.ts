@@ -26,7 +26,7 @@ type Mail = { lead: Triggered; joined: Triggered[]; giveUpAt: number }
 /** `outcome` is "waiting" where it is to be judged again at `at`. `unfit`: events that are not to be listed, and why. */
 type Judged = Decided & { unfit: [Triggered, Decided][] }
 
-/** Decides what would have become of each trigger, as the sender does (messages.md, Rehearsal). */
+/** Decides what would have become of each trigger, as the sender does. */
 export function createDecisions(reads: RehearsalReads, input: RehearsalInput, whose: Whose) {
   const { appId, content, settings, now } = input
   const today = readToday(reads, { content, people: whose.people })

@@ -16,7 +16,7 @@ type Outcome = Rehearsal | Refusal | null
 type Waiting = { input: RehearsalInput; signal: AbortSignal; answer: (outcome: Promise<Outcome> | Outcome) => void }
 
 /**
- * Rehearses messages against the stored events of the last days, sends nothing and changes nothing (messages.md). One at
+ * Rehearses messages against the stored events of the last days, sends nothing and changes nothing. One at
  * a time, because each reads much and fills a core while it does, and the apps in turn, so that none waits for all that
  * another asks.
  */

@@ -1,6 +1,6 @@
 /**
  * The process in which a rehearsal reads a million events: with a read-only connection of its own, so that neither
- * requests nor writes wait for it (promises 4), and with memory and collections of its own, which a thread would share
+ * requests nor writes wait for it, and with memory and collections of its own, which a thread would share
  * with those who send events (measured: beside a thread they kept 74 to 82 % of their rate). It takes one request from
  * standard input and answers it on standard output.
  */

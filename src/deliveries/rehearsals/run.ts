@@ -38,8 +38,7 @@ export type Rehearsal = {
 }
 
 /**
- * Who would have got a message in the last days, when, and why the others not, had it been live (messages.md,
- * Rehearsal). The app's limits per person are not looked at: they depend on other messages. A tag triggers nothing here:
+ * Who would have got a message in the last days, when, and why the others not, had it been live. The app's limits per person are not looked at: they depend on other messages. A tag triggers nothing here:
  * when it was added is not kept.
  */
 export function rehearse(reads: RehearsalReads, input: RehearsalInput): Rehearsal {

@@ -1,4 +1,4 @@
-/** Which values the mails of a message ask for, and which of them are there: for a rehearsal (messages.md, Templates). */
+/** Which values the mails of a message ask for, and which of them are there: for a rehearsal. */
 import { propertyOf } from '../../store/conditions.ts'
 import type { Mail } from '../../store/message-types.ts'
 import type { PersonFacts } from '../../store/rehearsal-people.ts'

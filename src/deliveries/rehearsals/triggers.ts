@@ -1,4 +1,4 @@
-/** What would have triggered a message, as it is stored: for a rehearsal (messages.md). */
+/** What would have triggered a message, as it is stored: for a rehearsal. */
 import { allHold, parseProperties, propertyOf } from '../../store/conditions.ts'
 import type { MessageContent } from '../../store/message-types.ts'
 import { isPathLike, pathOfUrl } from '../../store/paths.ts'

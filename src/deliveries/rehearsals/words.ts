@@ -1,4 +1,4 @@
-/** What to know of a rehearsal beside its lines: the one wording for the dashboard and MCP (messages.md, Rehearsal). */
+/** What to know of a rehearsal beside its lines: the one wording for the dashboard and MCP. */
 import type { Rehearsal } from './run.ts'
 
 /** Sentences: how sure it is, and what was not looked at. */

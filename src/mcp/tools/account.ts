@@ -98,7 +98,7 @@ export const getSetupStatus: Tool = {
   },
 }
 
-/** The same for the tool and for the resource; it holds nothing about people (spec 3.4). */
+/** The same for the tool and for the resource; it holds nothing about people. */
 export async function readSetup(parts: Parts, app: AppRow) {
   const { state, message, lastEventAt, lastNamedAt: _, lastViewAt: __, ...noted } = await readActivation(parts, app)
   const counts = Object.entries(noted).map(([name, one]) => [name, one && { ...one, lastAt: iso(one.lastAt) }])

@@ -5,7 +5,7 @@ import type { Refusal, Warning } from '../../core/refusals.ts'
 import type { SnippetSource } from '../../visits/snippet-code.ts'
 import type { Caller } from '../caller.ts'
 
-/** What a tool may do: `manage` is for keys of that scope alone (mcp.md, Tools). */
+/** What a tool may do: `manage` is for keys of that scope alone. */
 export type ToolKind = 'read' | 'write' | 'manage'
 
 /** `snippet`: the scripts of the tag for pages, as they were built. */

@@ -1,5 +1,5 @@
 /**
- * Code to paste into a customer's server (spec 4.1, 5.5): it sends an event with a timeout of 10 seconds, logs what fails
+ * Code to paste into a customer's server: it sends an event with a timeout of 10 seconds, logs what fails
  * and throws nothing, and signs the email of whoever is signed in. The pages and MCP show the same texts.
  */
 import type { AppRow } from '../../accounts/access.ts'
@@ -15,11 +15,11 @@ import type { Integration } from './types.ts'
 
 export type { Integration }
 
-/** What stands beside every place where a key or secret is shown (spec 5.4). */
+/** What stands beside every place where a key or secret is shown. */
 export const SECRETS_WARNING =
   'Keep keys and secrets on your server. Never put them into code that runs in a browser, into variables with a public prefix such as NEXT_PUBLIC_ or VITE_, or into an AI chat.'
 
-/** Lines for a shell or a .env file; without `export` a program that the shell starts would not see them (spec 5.5). */
+/** Lines for a shell or a .env file; without `export` a program that the shell starts would not see them. */
 export const environmentLines = (apiKey: string, identitySecret: string): string =>
   `export SERVICE_API_KEY=${apiKey}\nexport SERVICE_IDENTITY_SECRET=${identitySecret}`
 

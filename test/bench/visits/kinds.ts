@@ -1,6 +1,6 @@
 /**
  * What visitors do around the moment in which their results are ready. Minutes count from there; nobody knows the service.
- * Nobody watches one page for half an hour without a sign: from there on messages.md takes them to have gone.
+ * Nobody watches one page for half an hour without a sign: from there on they count as gone.
  */
 import type { Random } from '../../random.ts'
 import type { Visitor } from './visitor.ts'

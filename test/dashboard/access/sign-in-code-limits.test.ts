@@ -1,4 +1,4 @@
-/** How often a code may be wrong, and signing in with one while the disk is full (promises 5 and 14). */
+/** How often a code may be wrong, and signing in with one while the disk is full. */
 import { describe, expect, spyOn, test } from 'bun:test'
 import { resetPassword, setPasswordByLink } from '../../../src/accounts/members.ts'
 import { hashPassword } from '../../../src/accounts/passwords.ts'

@@ -1,4 +1,4 @@
-/** A code after the password, of members who turned it on (promises 14). */
+/** A code after the password, of members who turned it on. */
 import { describe, expect, test } from 'bun:test'
 import { resetPassword, setPasswordByLink } from '../../../src/accounts/members.ts'
 import { hashPassword } from '../../../src/accounts/passwords.ts'

@@ -1,4 +1,4 @@
-/** Activation while it is open: the words of the specification as things come (spec 3.4). */
+/** Activation while it is open: the words of the specification as things come. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type AccountPages, type Browser, createBrowser, openAccount } from '../browser.ts'
 import { textOf } from '../pages.ts'

@@ -1,4 +1,4 @@
-/** What Events tells while somebody looks at it (spec 3.4). */
+/** What Events tells while somebody looks at it. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { attributesOf, HOSTILE, textOf } from '../pages.ts'
 import { type EventPages, namesOf, openEvents } from './recording.ts'

@@ -1,4 +1,4 @@
-/** What the page says of a rehearsal (messages.md, Rehearsal). */
+/** What the page says of a rehearsal. */
 import { describe, expect, test } from 'bun:test'
 import { batchWrite } from '../../store/samples.ts'
 import { fieldsOf, useEditing } from './editing.ts'

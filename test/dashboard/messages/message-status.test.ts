@@ -1,4 +1,4 @@
-/** A message is turned on, paused and deleted in the dashboard (messages.md, Check before going live). */
+/** A message is turned on, paused and deleted in the dashboard. */
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { publicId } from '../../../src/core/public-ids.ts'
 import { openDatabase } from '../../../src/store/database.ts'

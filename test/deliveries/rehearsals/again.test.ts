@@ -1,4 +1,4 @@
-/** When a rehearsal takes "once" to be used up: by the order in which things came, as the queue does (messages.md, again). */
+/** When a rehearsal takes "once" to be used up: by the order in which things came, as the queue does. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createAgain } from '../../../src/deliveries/rehearsals/again.ts'
 import type { Again, MessageContent } from '../../../src/store/message-types.ts'

@@ -1,5 +1,5 @@
 /**
- * A rehearsal decides as sending does (messages.md, Rehearsal): many random messages and histories are played live, and
+ * A rehearsal decides as sending does: many random messages and histories are played live, and
  * rehearsed on what is stored of them. REHEARSAL_STORIES=1000 REHEARSAL_SEED=5000 plays others than those of every run.
  */
 import { expect, test } from 'bun:test'

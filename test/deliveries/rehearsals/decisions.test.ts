@@ -1,4 +1,4 @@
-/** What is decided of people in a rehearsal is what is decided live (messages.md, Sending; promises 20). */
+/** What is decided of people in a rehearsal is what is decided live. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Rule } from '../../../src/store/message-types.ts'
 import { HOUR } from '../../helper.ts'

@@ -1,4 +1,4 @@
-/** What was known of people when it would have been decided (messages.md, Rehearsal). */
+/** What was known of people when it would have been decided. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { openDatabase } from '../../../src/store/database.ts'

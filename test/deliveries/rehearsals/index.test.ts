@@ -1,4 +1,4 @@
-/** A rehearsal decides as a live message would have, sends nothing and changes nothing (messages.md, Rehearsal). */
+/** A rehearsal decides as a live message would have, sends nothing and changes nothing. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { isRefusal, type Refusal } from '../../../src/core/refusals.ts'
 import {

@@ -1,4 +1,4 @@
-/** Mails that could not have been written (messages.md, Templates): a rehearsal finds what sending would. */
+/** Mails that could not have been written: a rehearsal finds what sending would. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createTrials, FILLED_MOST } from '../../../src/deliveries/rehearsals/mails.ts'
 import type { Mail } from '../../../src/store/message-types.ts'

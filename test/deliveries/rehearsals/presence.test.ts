@@ -1,4 +1,4 @@
-/** Where somebody was, as a rehearsal knows it of old events too (messages.md, Rehearsal). */
+/** Where somebody was, as a rehearsal knows it of old events too. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import { presenceAt, toLostReport } from '../../../src/visits/presence.ts'

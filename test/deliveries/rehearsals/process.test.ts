@@ -1,4 +1,4 @@
-/** What a rehearsal's process is to the others on the machine (promises 4). */
+/** What a rehearsal's process is to the others on the machine. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

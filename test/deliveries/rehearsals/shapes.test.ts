@@ -1,4 +1,4 @@
-/** Whose mails are alike: those for whom the same values are there (messages.md, Templates). */
+/** Whose mails are alike: those for whom the same values are there. */
 import { describe, expect, test } from 'bun:test'
 import { NAMELESS, shapeOf, variablesOf, type Variables } from '../../../src/deliveries/rehearsals/shapes.ts'
 

@@ -1,4 +1,4 @@
-/** What stops a delivery while it waits stops it in a rehearsal too, and at that moment (messages.md, Stop while waiting). */
+/** What stops a delivery while it waits stops it in a rehearsal too, and at that moment. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { DAY, HOUR } from '../../helper.ts'

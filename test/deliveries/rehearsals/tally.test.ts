@@ -1,4 +1,4 @@
-/** What a rehearsal counts and lists of a million lines (messages.md, Rehearsal). */
+/** What a rehearsal counts and lists of a million lines. */
 import { expect, test } from 'bun:test'
 import { createTally, type RehearsalLine } from '../../../src/deliveries/rehearsals/run.ts'
 
