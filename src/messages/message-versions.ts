@@ -1,6 +1,23 @@
+import { diffArrays } from 'diff'
 import type { MessageContent } from '../store/message-types.ts'
-import { diffLines, type LineChange } from './line-diff.ts'
 import { sayAgain, sayCollect, sayRule, sayTrigger, sayWait } from './message-words.ts'
+
+export type LineChange = { kind: 'same' | 'added' | 'removed'; text: string }
+
+/** Beyond so many lines that differ, all count as replaced: nobody reads them line by line. */
+const MOST_EDITS = 1_000
+
+/** What became of the lines of a text; removed ones before those in their place. */
+export function diffLines(before: string[], after: string[]): LineChange[] {
+  const found = diffArrays(before, after, { maxEditLength: MOST_EDITS })
+  const changes = found ?? [
+    { value: before, removed: true, added: false },
+    { value: after, removed: false, added: true },
+  ]
+  return changes.flatMap(({ value, added, removed }) =>
+    value.map((text): LineChange => ({ kind: added ? 'added' : removed ? 'removed' : 'same', text })),
+  )
+}
 
 /** What a message says, line by line, for who compares two versions of it. */
 function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: MessageContent): string[] {

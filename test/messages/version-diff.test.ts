@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { diffLines } from '../../src/messages/line-diff.ts'
+import { diffLines } from '../../src/messages/message-versions.ts'
 
 const SIGNS = { same: ' ', added: '+', removed: '-' }
 const diff = (before: string, after: string): string =>
