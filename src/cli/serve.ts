@@ -174,8 +174,12 @@ async function warnOfPrivateServers(store: Store, { mailPrivateHosts }: Open, lo
 /** Their emails wait. The operator decides where two accounts use one domain. */
 async function warnOfUnverified(senders: Senders, log: Log): Promise<void> {
   for (const { domain, accountId, appId, verifiedBy } of await senders.listUnverified()) {
-    const fix = `eventpost sender bind ${domain} --account ${accountId}`
     const holders = verifiedBy.join(', ') || null
+    // binding would take the domain from whoever has proven it
+    const fix =
+      holders === null
+        ? `eventpost sender bind ${domain} --account ${accountId}`
+        : 'another account has verified this domain: add the TXT record of the page Sender, or remove the address'
     log.write('warn', 'a sender domain is not verified for its account', {
       domain,
       accountId,

@@ -116,7 +116,8 @@ const sayTagCause = (person: ContactRow, tag: string): string =>
 function sayAgain(whom: Whom, { content }: MessageRow, deliveries: DeliveryRow[], { last }: Causes): string {
   const row = last?.row
   if (!row || deliveries.some(({ eventId }) => eventId === row.id)) return ''
-  const came = `Since then ${sayCause(whom, content, row.occurredAt)}`
+  const isEarlier = deliveries.some(({ handedAt }) => handedAt !== null && handedAt > row.receivedAt)
+  const came = `${isEarlier ? 'Before that' : 'Since then'} ${sayCause(whom, content, row.occurredAt)}`
   if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt })) return `${came}, but arrived too late.`
   return findUse(content, deliveries, row) === null ? '' : `${came}, but this message is sent ${sayHow(content.again)}.`
 }

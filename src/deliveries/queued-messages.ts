@@ -1,7 +1,14 @@
 /** What a write queues, or would queue: for whoever sends one and wants to know what follows. */
 import { allHold, parseProperties } from '../store/conditions.ts'
 import { isTimezone } from '../store/local-time.ts'
-import type { DeliveryRow, DeliveryState, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
+import {
+  type DeliveryRow,
+  type DeliveryState,
+  LISTED_EVENTS,
+  type MessageContent,
+  type MessageRow,
+  type Trigger,
+} from '../store/message-types.ts'
 import { collectMsOf, isPerPerson, isTooOld, onceKeyOf, whenDue } from '../store/triggers.ts'
 import type { Store } from '../store/store.ts'
 import type { RecordedEvent, SavedContact } from '../store/types.ts'
@@ -147,7 +154,11 @@ function findLead({ message: { version, content }, deliveries, came }: Found): D
   const takesEvents = ({ state, handedAt, byHand }: DeliveryRow): boolean =>
     (state === 'waiting' || state === 'deferred') && handedAt === null && !byHand
   const isNear = ({ triggeredAt }: DeliveryRow): boolean => Math.abs(triggeredAt - came.occurredAt) <= collectMs
-  return deliveries.findLast((one) => takesEvents(one) && one.version === version && isNear(one)) ?? null
+  const isLimited = ({ reason }: DeliveryRow): boolean => reason === 'perDay' || reason === 'perWeek'
+  const hasRoom = ({ id }: DeliveryRow): boolean =>
+    isPerPerson(content.again) || deliveries.filter(({ joinedTo }) => joinedTo === id).length < LISTED_EVENTS - 1
+  const leads = deliveries.filter((one) => takesEvents(one) && one.version === version && hasRoom(one))
+  return leads.findLast(isNear) ?? leads.findLast(isLimited) ?? null
 }
 
 /** Whether the person may get a message once more, after what they have had of it. */

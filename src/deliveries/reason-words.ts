@@ -65,6 +65,8 @@ const ON_THE_WAY: Record<string, Say> = {
     'The mail server has no public address: its name does not exist, or leads to a private network. The operator of this installation can allow it with EVENTPOST_MAIL_PRIVATE_HOSTS.',
   eshared: () =>
     'This is the mail server of the installation. Remove its address here, or add a user name and password of your own.',
+  enologin: () =>
+    'A user name and a password are set, but the mail server offers no login, so nothing was sent. Remove them, or use a port of the server that asks for them.',
   euntrusted: () =>
     'The certificate of the mail server is not trusted: it is out of date, signed by nobody known, or of another name.',
   eplain: () => 'This port of the mail server did not speak TLS. Where its address begins with smtps://, try smtp://.',

@@ -13,7 +13,10 @@ const lookUp: LookUp = async (host) => (await lookup(host, { all: true })).map((
 const MIN_ATTEMPT_MS = 250
 
 /** Connects to a mail server. Rejects with a `code`, as connections of nodemailer do. */
-export type Dial = (server: Pick<SmtpServer, 'host' | 'port' | 'login'>, limit: Limit) => Promise<Socket>
+export type Dial = ((server: Pick<SmtpServer, 'host' | 'port' | 'login'>, limit: Limit) => Promise<Socket>) & {
+  /** a login that is set must be used: without it, anybody's made-up one would do */
+  mustLogIn?: true
+}
 type Limit = { withinMs: number; signal?: AbortSignal }
 
 /** For the installation's own server, which the operator chose: any address. */
@@ -31,9 +34,8 @@ type Guard = {
  * For the servers of apps, which their owners chose: public addresses and those that the operator allows. An app that
  * reaches the shared server of the installation by its own setting must log in there as itself.
  */
-export const createGuardedDial =
-  ({ allowed, findShared, resolve = lookUp }: Guard): Dial =>
-  (server, limit) =>
+export const createGuardedDial = ({ allowed, findShared, resolve = lookUp }: Guard): Dial => {
+  const dial: Dial = (server, limit) =>
     within(limit, async (opening) => {
       const { host, port, login } = server
       const addresses = (await find(host, resolve, 'EPRIVATE')).filter((one) => isAllowedAddress(host, one, allowed))
@@ -42,6 +44,8 @@ export const createGuardedDial =
         throw fault('ESHARED')
       return open(addresses, { host, port, ...opening })
     })
+  return Object.assign(dial, { mustLogIn: true } as const)
+}
 
 /** On a private address, such as loopback, another port is another server. */
 async function isShared(

@@ -28,17 +28,23 @@ const BELOW = 'margin:0 0 16px'
  * @throws MarkdownLimit
  */
 export function renderHtmlBody(tree: readonly MarkdownChild[], links: BodyLinks, look: Look): string {
-  const write = (children: readonly MarkdownChild[]): string => {
-    const html = children.map((child) => (typeof child === 'string' ? breakLines(child) : writeNode(child))).join('')
+  const write = (children: readonly MarkdownChild[], isListed = false): string => {
+    const html = children
+      .map((child) => (typeof child === 'string' ? breakLines(child) : writeNode(child, isListed)))
+      .join('')
     if (html.length > BODY_CHARACTERS) throw new MarkdownLimit('what it makes is too long for an email')
     return html
   }
-  const writeNode = (node: MarkdownNode): string => {
+  const writeNode = (node: MarkdownNode, isListed: boolean): string => {
     if (node.kind === 'text') return escapeText(node.text)
     if (node.kind === 'image') return showImage(node)
     const button = node.kind === 'paragraph' ? findButton(node.children) : null
-    if (button) return showButton(write(button.children), links.readLink(button.href) ?? links.homeUrl, look)
-    const inner = write(node.children)
+    if (button) {
+      const href = links.readLink(button.href) ?? links.homeUrl
+      // in a list it is a link like the others
+      return isListed ? showLink(write(button.children), href, look) : showButton(write(button.children), href, look)
+    }
+    const inner = write(node.children, isListed || node.kind === 'listItem')
     return node.kind === 'link' ? showLink(inner, links.readLink(node.href), look) : showElement(node, inner, look)
   }
   return write(tree)

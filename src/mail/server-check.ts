@@ -27,7 +27,12 @@ export async function checkServer(
   const startedAt = performance.now()
   try {
     const socket = await dial(server, { withinMs: Math.min(limits.connectMs, limits.mailMs) })
-    return await checkConnection(server, { socket, limits, leftMs: limits.mailMs - (performance.now() - startedAt) })
+    return await checkConnection(server, {
+      socket,
+      dial,
+      limits,
+      leftMs: limits.mailMs - (performance.now() - startedAt),
+    })
   } catch (error) {
     const outcome = readConnectError(error, server.login)
     onFailure(outcome)
@@ -35,15 +40,15 @@ export async function checkServer(
   }
 }
 
-type Connected = { socket: Socket; limits: SmtpLimits; leftMs: number }
+type Connected = { socket: Socket; dial: Dial; limits: SmtpLimits; leftMs: number }
 
-async function checkConnection(server: SmtpServer, { socket, limits, leftMs }: Connected): Promise<ServerCheck> {
+async function checkConnection(server: SmtpServer, { socket, dial, limits, leftMs }: Connected): Promise<ServerCheck> {
   const { auth, ...options } = connectionOptions(server, limits)
   const Connection = await loadConnection()
   const connection = new Connection({ ...options, connection: socket })
   const timer = setTimeout(() => connection.emit('error', { code: 'ETIMEDOUT' }), leftMs)
   try {
-    await connect(connection, auth)
+    await connect(connection, auth, dial)
     connection.quit()
     return {
       is: 'fine',

@@ -215,7 +215,7 @@ async function openSession({ server, limits, dial }: Opening, signal: AbortSigna
   signal.addEventListener('abort', abort)
   try {
     signal.throwIfAborted()
-    const greeting = await connect(connection, auth)
+    const greeting = await connect(connection, auth, dial)
     return createSession(connection, { greeting, waits: limits, login: server.login })
   } catch (error) {
     connection.close()
@@ -226,13 +226,18 @@ async function openSession({ server, limits, dial }: Opening, signal: AbortSigna
 }
 
 /** Resolves with the reply to EHLO when the server is ready for an email. */
-export function connect(connection: SMTPConnection, auth?: { user: string; pass: string }): Promise<string> {
+export function connect(
+  connection: SMTPConnection,
+  auth: { user: string; pass: string } | undefined,
+  { mustLogIn = false }: { mustLogIn?: boolean },
+): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   connection.on('error', reject)
   connection.on('end', () => reject({ code: 'ECONNECTION' }))
   connection.connect((failed) => {
     if (failed) return reject(failed)
     const greeting = connection.lastServerResponse || ''
+    if (auth && mustLogIn && !connection.allowsAuth) return reject({ code: 'ENOLOGIN' })
     if (!auth || !connection.allowsAuth) return resolve(greeting)
     connection.login(auth, (refused) => (refused ? reject(refused) : resolve(greeting)))
   })

@@ -4,7 +4,7 @@ import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import type { CountedFault, FromTemplates, Inspection, ToTemplates, TrialResult } from '../messages/template-worker.ts'
 import { fillTemplate, findTemplateProblems, listUsedProperties } from '../messages/templates.ts'
 import { type TemplateFault } from '../messages/template-faults.ts'
-import { cleanSource } from './markdown.ts'
+import { cleanSource, isBlank, MarkdownLimit, parseMarkdown } from './markdown.ts'
 import { renderMail } from './render.ts'
 
 declare const self: Worker
@@ -75,6 +75,17 @@ function findFaults(words: MailWords, facts: MailFacts): [part: (typeof PARTS)[n
   return PARTS.flatMap((part) => {
     const filled = fillTemplate(cleanSource(words[part]), scope, { place: facts.app, until })
     if (!('filled' in filled)) return [[part, filled]]
-    return part === 'body' && filled.filled.trim() === '' ? [[part, { empty: 'body' }]] : []
+    const fault = part === 'body' ? findBodyFault(filled.filled) : null
+    return fault ? [[part, fault]] : []
   })
+}
+
+/** As when the email is made: Markdown may have no text in it, or be too deep. */
+function findBodyFault(filled: string): TemplateFault | null {
+  try {
+    return isBlank(parseMarkdown(filled)) ? { empty: 'body' } : null
+  } catch (error) {
+    if (error instanceof MarkdownLimit) return { broken: error.message }
+    throw error
+  }
 }

@@ -137,12 +137,21 @@ async function tryAll(trying: Trying, { mail }: MessageContent, starts: readonly
   return { tried, faults: [...found.values()] }
 }
 
+/** Whether a text depends on values. */
+const HAS_TEMPLATE = /\{[{%]/
+const EMPTY: FieldError = {
+  field: 'mail.body',
+  code: 'empty_mail',
+  message: 'The text is empty, so no email would be sent. Write something.',
+}
+
 /** The Markdown and the length of one email depend little on its values. As when it is sent, it is tried twice. */
 async function tryWhole(trying: Trying, { mail }: MessageContent, start: Start): Promise<FieldError[]> {
   const { app, templates } = trying
   const whole = { words: mailWordsOf(mail), facts: mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL) }
   const first = await templates.render(app.id, whole)
   const rendered = 'slow' in first ? await templates.render(app.id, whole, { isAlone: true }) : first
+  if ('empty' in rendered && !HAS_TEMPLATE.test(mail.body)) return [EMPTY]
   if ('html' in rendered || 'missing' in rendered || 'empty' in rendered) return []
   if ('slow' in rendered) return [SLOW]
   return [{ field: 'mail.body', code: 'template', message: describeTemplateFault(rendered) }]

@@ -19,6 +19,8 @@ export const IS_CLAIMED = `state IN ('claimed', 'handed')`
 export const USES_ONCE_UP = `(handed_at IS NOT NULL OR state NOT IN ('skipped', 'failed'))`
 /** Waits, and was never given to a mail server: further events may join it. What a member sends on goes out as it is. */
 export const TAKES_EVENTS = `state IN ('waiting', 'deferred') AND handed_at IS NULL AND by_hand = 0`
+/** Waits because its person had as many emails as their app allows. */
+export const WAITS_FOR_LIMIT = `state = 'deferred' AND reason IN ('perDay', 'perWeek')`
 /** Gave "once" back, or was handed over and failed. */
 export const IS_ENDED = `state IN ('skipped', 'failed')`
 /** Has moved on from where it was queued. */

@@ -1,10 +1,10 @@
 import type { Database } from 'bun:sqlite'
 import { allHold, parseProperties, propertyOf } from './conditions.ts'
-import { TAKES_EVENTS, USES_ONCE_UP } from './delivery-states.ts'
+import { TAKES_EVENTS, USES_ONCE_UP, WAITS_FOR_LIMIT } from './delivery-states.ts'
 import { idSince, type IdSequence } from './ids.ts'
 import type { LiveMessage, LiveMessages } from './live-messages.ts'
 import { nextTimeOfDay } from './local-time.ts'
-import type { Again, Wait } from './message-types.ts'
+import { type Again, LISTED_EVENTS, type Wait } from './message-types.ts'
 import { isPathLike } from './paths.ts'
 import type { EventType } from './types.ts'
 import type { UsedUp } from './used-up.ts'
@@ -44,6 +44,10 @@ type Parts = { db: Database; ids: IdSequence; live: LiveMessages; usedUp: UsedUp
 /** Queues what an arrival triggers, in the transaction that writes the arrival. */
 export type Triggers = ReturnType<typeof createTriggers>
 
+type Lead = { id: number; dueAt: number; joined: number }
+const LEAD = `id, due_at AS dueAt,
+  (SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
+
 export function createTriggers({ db, ids, live, usedUp }: Parts) {
   const insert = db.prepare(
     `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, event_id, once_key, state,
@@ -59,11 +63,28 @@ export function createTriggers({ db, ids, live, usedUp }: Parts) {
   )
 
   // ids are in the order of arrival: what this person had long ago is passed over in the index
-  const openLead = db.prepare<{ id: number; dueAt: number }, (number | string)[]>(
-    `SELECT id, due_at AS dueAt FROM deliveries INDEXED BY deliveries_once
+  const openLead = db.prepare<Lead, number[]>(
+    `SELECT ${LEAD} FROM deliveries AS leads INDEXED BY deliveries_once
      WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP} AND id >= ? AND ${TAKES_EVENTS}
-       AND version = ? AND triggered_at BETWEEN ? AND ? ORDER BY id LIMIT 1`,
+       AND version = ? AND triggered_at BETWEEN ? AND ? ORDER BY id`,
   )
+  // one that waits only because the person had enough emails takes whatever comes until it goes
+  const limitedLead = db.prepare<Lead, number[]>(
+    `SELECT ${LEAD} FROM deliveries AS leads INDEXED BY deliveries_once
+     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP} AND ${TAKES_EVENTS}
+       AND version = ? AND ${WAITS_FOR_LIMIT} ORDER BY id`,
+  )
+  /** `isPerPerson`: nothing else could start for the event, so it joins however full the email is. */
+  const findLead = ({ id, version, content: { again } }: LiveMessage, cause: Cause, collectMs: number): Lead | null => {
+    const { appId, contactId, occurredAt } = cause
+    const [from, until] = [occurredAt - collectMs, occurredAt + collectMs]
+    const hasRoom = ({ joined }: Lead): boolean => joined < LISTED_EVENTS - 1 || isPerPerson(again)
+    return (
+      openLead.all(appId, contactId, id, idSince(from), version, from, until).find(hasRoom) ??
+      limitedLead.all(appId, contactId, id, version).find(hasRoom) ??
+      null
+    )
+  }
   const insertJoined = db.prepare(
     `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, event_id, once_key, state,
        triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at, joined_to)
@@ -74,12 +95,13 @@ export function createTriggers({ db, ids, live, usedUp }: Parts) {
    * Whether an email of the same version waits that the event belongs to. The event is added to it, unless its key is
    * used up: then it is there already, or was sent before.
    */
-  const isJoined = ({ id, version, content: { again } }: LiveMessage, cause: Cause): boolean => {
+  const isJoined = (message: LiveMessage, cause: Cause): boolean => {
+    const { id, version, content } = message
+    const { again } = content
     const collectMs = collectMsOf(again)
     const { appId, contactId, eventId, at, occurredAt } = cause
     if (collectMs === null || eventId === null) return false
-    const [from, until] = [occurredAt - collectMs, occurredAt + collectMs]
-    const lead = openLead.get(appId, contactId, id, idSince(from), version, from, until)
+    const lead = findLead(message, cause, collectMs)
     if (!lead) return false
     const key = isPerPerson(again) ? null : onceKeyOf(again, cause.properties)
     const row = [

@@ -39,6 +39,7 @@ describe('a reason has a sentence of its own', () => {
     'eplain',
     'eprivate',
     'eshared',
+    'enologin',
   ]
   /** Of other ways to send, of files and of logins that we do not use. */
   const foreign = ['EOTP', 'EOAUTH2', 'EMAXLIMIT', 'EMAXRECIPIENTS', 'ESENDMAIL', 'ESES', 'ECONFIG', 'EPROXY']

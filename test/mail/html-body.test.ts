@@ -44,6 +44,13 @@ describe('a link alone in its paragraph', () => {
     expect(renderForTest({}, facts).refusedLinks).toEqual(['https://evil.example/'])
   })
 
+  test('stays a link in a list, and leads home where it has to', () => {
+    const list = '- [Open]({{ event.url }})\n\n- second'
+    expect(bodyOf(list)).toContain(`<li><a href="${RESULTS.url}">Open</a></li>`)
+    const facts = makeFacts({ ...RESULTS, url: 'https://evil.example/' })
+    expect(bodyOf(list, facts)).toContain('<li><a href="https://app.example.com/home">Open</a></li>')
+  })
+
   test('is text where the app has no home', () => {
     const app = { name: 'Demo', homeUrl: null, ...DEFAULT_PLACE, hosts: ['app.example.com'] }
     const facts = makeFacts({ ...RESULTS, url: 'https://evil.example/' }, { app })

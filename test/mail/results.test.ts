@@ -90,13 +90,28 @@ describe('twelve results', () => {
     expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf(1)], [urlOf(2)]])
   })
 
-  test('more than an email lists still count as mailed', async () => {
+  test('more than an email lists start another one', async () => {
     const sending = await start(contentOf(0, { onlyIf: [] }))
     for (let index = 0; index < 60; index += 1) await sending.sendEvent(ADA, { url: urlOf(index) })
     await live(sending, HOUR)
-    expect(mailsOf(sending).map(({ links }) => links.length)).toEqual([50])
+    expect(mailsOf(sending).map(({ links }) => links.length)).toEqual([50, 10])
     await sending.sendEvent(ADA, { url: urlOf(59) })
-    expect(await sending.states()).toEqual({ sent: 1, joined: 59 })
+    expect(await sending.states()).toEqual({ sent: 2, joined: 58 })
+  })
+
+  test('are not lost to the limit of emails a day: those that come while an email waits for it go with that email', async () => {
+    const sending = await start(contentOf(0, { onlyIf: [] }))
+    await sending.setSettings({ perPersonDay: 1 })
+    for (let index = 0; index < 8; index += 1) {
+      await sending.sendEvent(ADA, { url: urlOf(index) })
+      await live(sending, HOUR)
+    }
+    for (let day = 0; day < 4; day += 1) await live(sending, 24 * HOUR)
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([
+      [urlOf(0)],
+      [1, 2, 3, 4, 5, 6, 7].map((nth) => urlOf(nth)),
+    ])
+    expect(await sending.states()).toEqual({ sent: 2, joined: 6 })
   })
 
   test('of an email that its server refuses end with it, and go when a member sends it on', async () => {

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import type { SmtpServer } from '../../src/core/mail-addresses.ts'
 import type { Outcome } from '../../src/mail/provider.ts'
+import { type PrivateHosts, readPrivateHosts } from '../../src/core/public-addresses.ts'
+import { createGuardedDial } from '../../src/mail/dial.ts'
 import { CHECK_LIMITS, checkServer } from '../../src/mail/server-check.ts'
 import { useClosing } from '../closing.ts'
 import { type Behaviour, startMailServer } from './mail-server.ts'
@@ -37,6 +39,19 @@ async function check({ behaviour, options, mailMs = CHECK_LIMITS.mailMs, ...give
   expect(server.received).toEqual([])
   return { found, server, failures }
 }
+
+test("an app's own server that offers no login is refused where one is set: a made-up one would do for anybody", async () => {
+  const server = await startMailServer(undefined, { disabledCommands: ['AUTH'] })
+  keep({ close: server.stop })
+  const dial = createGuardedDial({
+    allowed: readPrivateHosts(['127.0.0.1/32']) as PrivateHosts,
+    findShared: async () => null,
+  })
+  const own = { host: NEAR, port: server.port, isSecure: false, login: LOGIN }
+  expect(await checkServer(own, { limits: PATIENT, dial })).toMatchObject({ is: 'failed', reason: 'enologin' })
+  expect(await checkServer({ ...own, login: null }, { limits: PATIENT, dial })).toMatchObject({ is: 'fine' })
+  expect(await checkServer(own, { limits: PATIENT })).toMatchObject({ is: 'fine', login: 'unasked' })
+})
 
 describe('a server that is as it should be', () => {
   test.each<[string, Given, object]>([

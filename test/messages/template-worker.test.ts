@@ -118,6 +118,15 @@ describe('trying on many', () => {
     const { faults } = await createTemplateWorker().tryAll(APP, { words, samples: samples(8) }, 5_000)
     expect(faults).toEqual([{ part: 'body', fault: { empty: 'body' }, count: 2 }])
   })
+
+  test.each(['---', '```\n```', '[a]: https://example.com', '> > >'])(
+    'says that an email would be empty whatever it is filled with: %j',
+    async (body) => {
+      const words = { ...WORDS, subject: 'S', body }
+      const { faults } = await createTemplateWorker().tryAll(APP, { words, samples: samples(3) }, 5_000)
+      expect(faults).toEqual([{ part: 'body', fault: { empty: 'body' }, count: 3 }])
+    },
+  )
 })
 
 test.skipIf(process.platform !== 'linux')(
