@@ -6,7 +6,7 @@ import { hasChromium, openChromium, serveTest, signIn } from './chromium.ts'
 import { STEPS } from './walk.ts'
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
-const WALK_MS = 180_000
+const WALK_MS = 300_000
 /** All that a change of colours can break. */
 const COLOURS_ONLY = {
   runOnly: ['color-contrast', 'link-in-text-block'],
