@@ -30,7 +30,11 @@ import { type SenderProps, type Typed } from './sender-fields.tsx'
 export const senderRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/sender', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) => showSender(parts, request, viewer)),
+      showPage(parts, request, app, (viewer) =>
+        new URL(request.url).searchParams.has('check')
+          ? askDns(parts, request, viewer, { checksRecords: true })
+          : showSender(parts, request, viewer),
+      ),
     )
     .get('/apps/:app/sender/sample', ({ request, params: { app } }) =>
       showPage(parts, request, app, async (viewer) => {
@@ -48,7 +52,9 @@ export const senderRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/sender/domains',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'editor' }, (_, viewer) => checkDomains(parts, request, viewer)),
+        takeForm(parts, request, { appId: app, role: 'editor' }, (_, viewer) =>
+          askDns(parts, request, viewer, { asksDns: true }),
+        ),
       { parse: 'none' },
     )
     .post(
@@ -65,13 +71,13 @@ export const senderRoutes = (parts: PageParts) =>
 /** DNS is asked at most so often for an account. */
 const DOMAIN_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
 
-async function checkDomains(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
+async function askDns(parts: PageParts, request: Request, viewer: Viewer, asked: Shown): Promise<Response> {
   const { allowed } = parts.limits.take(`domain-check:${viewer.account.id}`, DOMAIN_CHECKS)
   if (allowed === 0) {
     const { status, message } = REFUSALS.rate_limited
     return showSender(parts, request, viewer, { status, notice: message })
   }
-  return showSender(parts, request, viewer, { asksDns: true })
+  return showSender(parts, request, viewer, asked)
 }
 
 /** What is typed and wrong, and what could not be done, where a form was not taken; else what came of it. */
@@ -80,6 +86,8 @@ type Shown = {
   typed?: Typed
   notice?: string
   serverCheck?: SenderProps['serverCheck']
+  /** looks up SPF, DKIM and DMARC of the sender */
+  checksRecords?: boolean
   /** looks up the records of domains that are not verified */
   asksDns?: boolean
 }
@@ -89,10 +97,9 @@ export async function showSender(
   parts: PageParts,
   request: Request,
   viewer: Viewer,
-  { status = 200, typed, notice, serverCheck = null, asksDns = false }: Shown = {},
+  { status = 200, typed, notice, serverCheck = null, checksRecords = false, asksDns = false }: Shown = {},
 ): Promise<Response> {
   const settings = await parts.store.mailSettings(viewer.app.id)
-  const isAsked = new URL(request.url).searchParams.has('check')
   const sample = await parts.mailer.preview(makeSenderSample(viewer.app, settings))
   const page = (
     <SenderPage
@@ -105,7 +112,7 @@ export async function showSender(
       notice={notice}
       sample={'html' in sample ? sample : null}
       serverCheck={serverCheck}
-      checks={isAsked ? await check(parts, settings) : null}
+      checks={checksRecords ? await check(parts, settings) : null}
       domains={await parts.mailer.senders.listDomains(viewer.app, settings, { asksDns })}
       isChecked={asksDns}
       baseUrl={parts.baseUrl}

@@ -209,6 +209,14 @@ describe('the signature', () => {
 describe('the records of the domain', () => {
   const ask = async () => textOf(await see('?check=1'), '#checks .told .badge')
 
+  test('asks name servers 20 times in 10 minutes, and then says so', async () => {
+    for (let nth = 0; nth < 20; nth += 1) expect((await browser.get(`${path()}?check=1`)).status).toBe(200)
+    const { status, html } = await browser.get(`${path()}?check=1`)
+    expect([status, await textOf(html, '#checks .told .badge')]).toEqual([429, []])
+    pages.clock.ms += 600_000
+    expect((await browser.get(`${path()}?check=1`)).status).toBe(200)
+  })
+
   test('are asked for when somebody wants to know', async () => {
     answer = (name) => (name === 'first.example' ? ['v=spf1 mx -all', HOSTILE] : [])
     expect(await textOf(await see(), '#checks .button')).toEqual(['Check the records'])
