@@ -1,7 +1,7 @@
 /** Fails when a package that is installed has a license that asks for more than a notice. */
 import { Glob } from 'bun'
 
-/** Also used unchanged, as tools that are in no build: MPL-2.0 and PSF-2.0. */
+/** MPL-2.0 and PSF-2.0 are those of tools that are in no build. */
 const ALLOWED = new Set([
   ...['MIT', 'MIT-0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'BlueOak-1.0.0', 'CC0-1.0'],
   ...['Unlicense', 'Python-2.0', 'PSF-2.0', 'MPL-2.0', '(MIT OR CC0-1.0)', 'MIT OR Apache-2.0'],

@@ -13,6 +13,8 @@ import type { UsedUp } from './used-up.ts'
 const TRIGGER_AGE_MS = 72 * 3_600_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
+/** A message waits up to 30 days, and its email is tried for up to 30 more. */
+const LONGEST_WAIT_MS = 61 * 24 * HOUR_MS
 
 type Came = { at: number; occurredAt: number }
 
@@ -71,17 +73,17 @@ export function createTriggers({ db, ids, live, usedUp }: Parts) {
   // one that waits only because the person had enough emails takes whatever comes until it goes
   const limitedLead = db.prepare<Lead, number[]>(
     `SELECT ${LEAD} FROM deliveries AS leads INDEXED BY deliveries_once
-     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP} AND ${TAKES_EVENTS}
+     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP} AND id >= ? AND ${TAKES_EVENTS}
        AND version = ? AND ${WAITS_FOR_LIMIT} ORDER BY id`,
   )
   /** `isPerPerson`: nothing else could start for the event, so it joins however full the email is. */
   const findLead = ({ id, version, content: { again } }: LiveMessage, cause: Cause, collectMs: number): Lead | null => {
-    const { appId, contactId, occurredAt } = cause
+    const { appId, contactId, at, occurredAt } = cause
     const [from, until] = [occurredAt - collectMs, occurredAt + collectMs]
     const hasRoom = ({ joined }: Lead): boolean => joined < LISTED_EVENTS - 1 || isPerPerson(again)
     return (
       openLead.all(appId, contactId, id, idSince(from), version, from, until).find(hasRoom) ??
-      limitedLead.all(appId, contactId, id, version).find(hasRoom) ??
+      limitedLead.all(appId, contactId, id, idSince(at - LONGEST_WAIT_MS), version).find(hasRoom) ??
       null
     )
   }
