@@ -1,14 +1,14 @@
 import { type AnyElysia, Elysia } from 'elysia'
-import { COLLECT_PATH, NOTHING_ALLOWED, corsOf, createSecure, refusalAnswer } from './http/answers.ts'
+import { COLLECT_CORS, COLLECT_PATH, NOTHING_ALLOWED, corsOf, createSecure, refusalAnswer } from './http/answers.ts'
 import { bounceRoutes } from './api/bounces.ts'
 import { collectRoutes } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
 import { createOpenApi } from './api/openapi.ts'
 import { isPinnedScript, refuseOtherBuild, scriptRoutes } from './api/script.ts'
 import { noteRefusedCall } from './events/activation.ts'
-import { clientAddress, isTrustedProxy } from './core/addresses.ts'
+import { clientAddress, isTrustedProxy, UNKNOWN_ADDRESS } from './core/addresses.ts'
 import type { Parts } from './parts.ts'
-import { isEarlyRefusal, refuse } from './core/refusals.ts'
+import { isEarlyRefusal, type Refusal, refuse } from './core/refusals.ts'
 import { factsOf, noteFacts } from './http/request-facts.ts'
 import { createRequestIds } from './http/request-ids.ts'
 import { createPlaceFinder, createRouteFinder, pathOf, type Place } from './http/request-paths.ts'
@@ -162,6 +162,26 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   }
 
   return { handle }
+}
+
+const STARTING = refuse('unavailable', {
+  message: 'The service is starting. Send this again after Retry-After.',
+})
+
+/** The answers while no server has been built yet (`early`), and where it has failed altogether (`fault`). */
+export function createUnserved(baseUrl: string): { early: (request: Request) => Response; fault: () => Response } {
+  const nextId = createRequestIds()
+  const secure = createSecure(baseUrl)
+  const answerAny = (refusal: Refusal, headers: Record<string, string>): Response => {
+    const request = new Request('http://localhost')
+    noteFacts(request, { requestId: nextId(), address: () => UNKNOWN_ADDRESS })
+    return secure(refusalAnswer(request, refusal, headers))
+  }
+  return {
+    early: (request) => answerAny(STARTING, corsOf(pathOf(request.url))),
+    // the request is not known here, so a page may always read the answer: it holds nothing of anyone's
+    fault: () => answerAny(refuse('internal_error'), COLLECT_CORS),
+  }
 }
 
 /** What programs call, and no person looks at. */

@@ -85,7 +85,7 @@ describe('the modules', () => {
 
   test('load no list of public suffixes into the thread that writes', () => {
     const loaded = loadedBy('src/writer.ts')
-    expect(loaded).toContain('src/events/links.ts')
+    expect(loaded).toContain('src/accounts/links.ts')
     expect(loaded.filter((path) => importsOf(path).includes('tldts'))).toEqual([])
     expect(loadedBy('src/main.ts').filter((path) => importsOf(path).includes('tldts'))).not.toEqual([])
   })

@@ -6,7 +6,7 @@ import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { makeLink } from './members.ts'
 import { FIRST_MESSAGES } from './first-messages.ts'
 import { hashPassword, isPasswordOf } from './passwords.ts'
-import { makeTextId } from '../core/public-ids.ts'
+import { makeTextId } from '../core/ids.ts'
 import { hashToken } from '../core/tokens.ts'
 
 export type { KeyRow, KeyScope, Plan }

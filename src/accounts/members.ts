@@ -2,7 +2,7 @@ import type { Store } from '../store/store.ts'
 import type { MemberEntry, MemberLink, Place } from '../store/session-types.ts'
 import type { NewLink, Refused, Role } from '../store/types.ts'
 import type { PasswordContext } from './passwords.ts'
-import { makeTextId } from '../core/public-ids.ts'
+import { makeTextId } from '../core/ids.ts'
 import { hashToken, makeToken } from '../core/tokens.ts'
 
 export type { MemberEntry, MemberLink, Place, Role }

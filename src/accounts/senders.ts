@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
 import { publishesKey, readDkimKey, type DnsRecord } from './dkim.ts'
 import { readEmail } from '../core/email.ts'
-import { findFrom, type Mailbox } from '../core/mail-addresses.ts'
+import { makeMailbox, type Mailbox } from '../core/mail-addresses.ts'
 import type { Clock } from '../core/clock.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { ResolveTxt } from './sender-checks.ts'
@@ -27,6 +27,20 @@ export type DomainStatus = {
 }
 
 type UnverifiedDomain = { domain: string; accountId: string; appId: string; verifiedBy: string[] }
+
+/**
+ * Whom a mail comes from: the message's word, the app's, the installation's. A name without an address stands with the
+ * next address that is known; null where none is.
+ */
+export function findFrom(
+  { fromEmail, fromName }: Pick<Mail, 'fromEmail' | 'fromName'>,
+  settings: Pick<MailSettings, 'fromEmail' | 'fromName'>,
+  fallback: Mailbox | null,
+): Mailbox | null {
+  const address = fromEmail ?? settings.fromEmail ?? fallback?.address ?? null
+  const name = fromName ?? settings.fromName ?? fallback?.name ?? ''
+  return address === null ? null : makeMailbox(name, address)
+}
 
 type SenderSettings = Pick<MailSettings, 'fromEmail' | 'otherFromEmails'>
 

@@ -2,7 +2,7 @@ import type { Store } from '../store/store.ts'
 import type { NewSession, SessionRow, SignedIn } from '../store/session-types.ts'
 import type { MemberRow, Refused } from '../store/types.ts'
 import type { Clock } from '../core/clock.ts'
-import { makeTextId } from '../core/public-ids.ts'
+import { makeTextId } from '../core/ids.ts'
 import { hashToken, makeToken } from '../core/tokens.ts'
 
 export type { MemberRow, SessionRow, SignedIn }

@@ -9,7 +9,7 @@ import { findKeyFault, replayOf } from '../http/idempotency.ts'
 import { isJsonObject, warnOfRepeated } from '../core/json.ts'
 import { rateLimitHeaders } from '../accounts/limits.ts'
 import type { Parts } from '../parts.ts'
-import { publicId } from '../core/public-ids.ts'
+import { publicId } from '../core/ids.ts'
 import {
   isRefusal,
   type Refusal,

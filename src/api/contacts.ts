@@ -4,7 +4,7 @@ import { type ContactFields, readContactErase, readContactInput, readContactUpda
 import * as contacts from '../people/contacts.ts'
 import { replayOf } from '../http/idempotency.ts'
 import type { Parts } from '../parts.ts'
-import { publicId } from '../core/public-ids.ts'
+import { publicId } from '../core/ids.ts'
 import { readContactsQuery, writeContactCursor } from '../http/queries.ts'
 import { isRefusal, warnOfSending, withWarnings } from '../core/refusals.ts'
 import { ContactErase, ContactInput, ContactQuery, ContactUpdateInput } from '../http/schemas.ts'

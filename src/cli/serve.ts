@@ -1,6 +1,4 @@
 import type { Server } from 'bun'
-import { createSecure } from '../http/answers.ts'
-import { answerEarly, answerFault } from '../http/unserved.ts'
 import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../accounts/accounts.ts'
 import { judgeDelivery } from '../deliveries/deliveries.ts'
@@ -19,7 +17,7 @@ import { drainOnSignals, onFault, type Stopping } from '../ops/drain.ts'
 import type { Health } from '../ops/health.ts'
 import { createLog, type Log, type LogFields } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
-import { createServer } from '../server.ts'
+import { createServer, createUnserved } from '../server.ts'
 import { describeExposed, type ExposedFile, hasDatabase, restrictDatabase } from '../store/database.ts'
 import { type FolderLock, lockFolder } from '../store/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
@@ -35,7 +33,7 @@ import {
 
 /** A connection that is silent this long is closed. */
 const IDLE_S = 10
-/** Bodies are bounded by each door, which answers in JSON; this is only the wall behind them. */
+/** Each endpoint bounds its body and answers in JSON; this is the last limit behind them. */
 const WALL_BYTES = 1024 * 1024 * 1024
 
 const OPTIONS: Options = Object.assign({}, ...(Object.keys(SETTINGS) as SettingName[]).map(optionOf))
@@ -86,8 +84,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
   const { handle } = await createServer({ ...parts, ...config, baseUrl, log, metrics, health })
-  const secure = createSecure(baseUrl)
-  http.reload({ fetch: handle, error: () => secure(answerFault()) })
+  http.reload({ fetch: handle, error: createUnserved(baseUrl).fault })
   store.onCommit(metrics.countCommit)
   store.onForeignWrite(parts.access.forget)
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
@@ -102,7 +99,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   await announce(store, baseUrl)
 }
 
-/** The parts, and the room that sends, which they know only as their mailer. */
+/** The dependencies of the server, and the sender, which is their mailer. */
 async function createAll(store: Store, { data, ...config }: Open & { baseUrl: string }, log: Log) {
   const [clock, { baseUrl }] = [systemClock, config]
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
@@ -192,7 +189,7 @@ async function warnOfUnverified(senders: Senders, log: Log): Promise<void> {
 
 /** Listens, and answers 503 until the store is open. */
 function listen({ host, port, baseUrl }: Open): Server<undefined> {
-  const secure = createSecure(baseUrl ?? addressOf(host, port))
+  const unserved = createUnserved(baseUrl ?? addressOf(host, port))
   try {
     return Bun.serve({
       hostname: host,
@@ -203,8 +200,8 @@ function listen({ host, port, baseUrl }: Open): Server<undefined> {
       development: false,
       // which lets others listen on the same port too, unless it is told not to
       reusePort: false,
-      fetch: (request) => secure(answerEarly(request)),
-      error: () => secure(answerFault()),
+      fetch: unserved.early,
+      error: unserved.fault,
     })
   } catch (error) {
     throw new CommandRefused(whyNotListening(host, port, error))

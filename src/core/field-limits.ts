@@ -3,8 +3,6 @@
  * documentation, the readers enforce them, and tests hold the two together. Characters are Unicode code points, as in
  * JSON Schema.
  */
-import { OCCURRED_AHEAD_MS } from '../store/ids.ts'
-import { STORED_FIELDS_BYTES, STORED_FIELDS_MAX, STORED_TAGS_MAX } from '../store/types.ts'
 
 /** Levels of object or array inside one top-level field; a plain value has none, `{}` has one. */
 export const MAX_FIELD_DEPTH = 32
@@ -22,19 +20,19 @@ export const MAX_EVENT_NAME_CHARACTERS = 64
 /** "Under 2 KB": this many bytes of compact UTF-8 are already too many. */
 export const PROPERTIES_BYTES_BOUND = 2048
 /** How far `occurredAt` may be ahead of us: clocks differ, but not by more. */
-export const MAX_OCCURRED_AHEAD_MS = OCCURRED_AHEAD_MS
+export const MAX_OCCURRED_AHEAD_MS = 10 * 60_000
 export const MAX_BATCH_EVENTS = 100
 
 export const MAX_NAME_CHARACTERS = 200
 export const MAX_TAGS = 50
-/** What a person may have after merging; the custom fields of a person have the limits of one call. */
-export const MAX_STORED_TAGS = STORED_TAGS_MAX
+/** What a person may have after any number of merges; the custom fields of a person have the limits of one call. */
+export const MAX_STORED_TAGS = 200
 export const MAX_TAG_CHARACTERS = 64
-export const MAX_CUSTOM_FIELDS = STORED_FIELDS_MAX
+export const MAX_CUSTOM_FIELDS = 100
 export const MAX_CUSTOM_FIELD_KEY_CHARACTERS = 64
 export const MAX_CUSTOM_FIELD_TEXT_CHARACTERS = 1000
 /** Of the compact UTF-8 encoding of all that one call sends. */
-export const MAX_CUSTOM_FIELDS_BYTES = STORED_FIELDS_BYTES
+export const MAX_CUSTOM_FIELDS_BYTES = 16 * 1024
 export const MAX_SOURCE_CHARACTERS = 64
 /** The longest IPv6 literal, the one that ends in a dotted IPv4 address. */
 export const MAX_IP_CHARACTERS = 45

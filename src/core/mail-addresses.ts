@@ -1,5 +1,4 @@
 /** Where mail goes through and whom it comes from, as settings say it. */
-import type { Mail, MailSettings } from '../store/message-types.ts'
 import { readEmail } from './email.ts'
 import { cleanText } from './visible-text.ts'
 
@@ -42,20 +41,6 @@ export function makeMailbox(name: string, address: string): Mailbox | null {
       address: email.email,
     }
   )
-}
-
-/**
- * Whom a mail comes from: the message's word, the app's, the installation's. A name without an address stands with the
- * next address that is known; null where none is.
- */
-export function findFrom(
-  { fromEmail, fromName }: Pick<Mail, 'fromEmail' | 'fromName'>,
-  settings: Pick<MailSettings, 'fromEmail' | 'fromName'>,
-  fallback: Mailbox | null,
-): Mailbox | null {
-  const address = fromEmail ?? settings.fromEmail ?? fallback?.address ?? null
-  const name = fromName ?? settings.fromName ?? fallback?.name ?? ''
-  return address === null ? null : makeMailbox(name, address)
 }
 
 const SUBMISSION_PORT = 587

@@ -7,7 +7,7 @@ import type { EventText, ReadEvent } from '../store/event-texts.ts'
 import { findApp } from '../accounts/apps.ts'
 import { eventWrite, readEventInput } from './event-input.ts'
 import { decodeText, findRepeatedKeys, parseJsonText, warnOfRepeated } from '../core/json.ts'
-import { warnOfUrl } from './links.ts'
+import { warnOfUrl } from '../accounts/links.ts'
 import type { OwnHosts } from '../accounts/app-hosts.ts'
 
 /** What is larger waits nowhere but where it came in: thousands may wait to be written. In bytes, as it was sent. */

@@ -1,4 +1,4 @@
-import { publicId } from '../core/public-ids.ts'
+import { publicId } from '../core/ids.ts'
 import type { WriteContext } from '../accounts/write-limits.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -8,7 +8,7 @@ import type { EventRow, NameField, RecordedEvent, Refused } from '../store/types
 import type { Access, AppRow } from '../accounts/access.ts'
 import { ownHosts } from '../accounts/app-hosts.ts'
 import { type EventFields, eventWrite } from './event-input.ts'
-import { warnOfUrl } from './links.ts'
+import { warnOfUrl } from '../accounts/links.ts'
 import type { Warning } from '../core/refusals.ts'
 
 export { listKeptNames } from '../store/contact-merging.ts'

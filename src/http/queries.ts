@@ -1,5 +1,5 @@
 /** From the query of a GET to clean input. */
-import { publicId, readPublicId } from '../core/public-ids.ts'
+import { publicId, readPublicId } from '../core/ids.ts'
 import type { ContactCursor } from '../store/contact-reads.ts'
 import * as limits from '../core/field-limits.ts'
 import * as readers from '../core/field-readers.ts'

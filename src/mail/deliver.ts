@@ -8,7 +8,7 @@ import {
   whenToGiveUp,
 } from '../deliveries/deliveries.ts'
 import type { RenderedMail } from '../messages/mailer.ts'
-import { publicId } from '../core/public-ids.ts'
+import { publicId } from '../core/ids.ts'
 import { judgeFault, type TemplateFault } from '../messages/template-faults.ts'
 import { unsubscribeUrl } from '../people/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'

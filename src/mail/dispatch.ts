@@ -1,6 +1,6 @@
 /** Claims what is due and has it delivered, a few side by side. */
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
-import { publicId } from '../core/public-ids.ts'
+import { publicId } from '../core/ids.ts'
 import { deliver } from './deliver.ts'
 import { createHeldApps } from './held-apps.ts'
 import { type Delivered, type DeliverParts, retry } from './marks.ts'

@@ -1,6 +1,6 @@
 /** A mail goes to its server, and what that answered is written down. */
 import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord, type Marked } from '../deliveries/deliveries.ts'
-import { publicId } from '../core/public-ids.ts'
+import { publicId } from '../core/ids.ts'
 import type { SenderProblem } from '../accounts/senders.ts'
 import type { Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'

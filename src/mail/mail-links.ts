@@ -1,6 +1,6 @@
 /** Which links a mail carries. */
 import { ownHosts } from '../accounts/app-hosts.ts'
-import { linkableUrl } from '../events/links.ts'
+import { linkableUrl } from '../accounts/links.ts'
 import { splitValues } from '../messages/templates.ts'
 
 /** What decides about links: the app's own hosts, its home page, and the addresses that are ours to give. */

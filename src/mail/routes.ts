@@ -1,5 +1,6 @@
 /** Whom a mail comes from, and through which server it goes: the message's word, the app's, the installation's. */
-import { findFrom, type Mailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../core/mail-addresses.ts'
+import { type Mailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../core/mail-addresses.ts'
+import { findFrom } from '../accounts/senders.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
 import { ownPlaceOf, type Way } from '../messages/mailer.ts'
 import type { DkimKey } from './compose.ts'

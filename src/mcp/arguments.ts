@@ -4,7 +4,7 @@ import { findApp } from '../accounts/apps.ts'
 import { type Body, readAddress, readAppId } from '../core/field-readers.ts'
 import type { MessageRow } from '../messages/messages.ts'
 import type { Parts } from '../parts.ts'
-import { readPublicId } from '../core/public-ids.ts'
+import { readPublicId } from '../core/ids.ts'
 import { type Query, refuseUnknown } from '../http/queries.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 

@@ -1,7 +1,7 @@
 /** What messages and deliveries look like from outside: times ISO 8601 UTC, absent values null. */
 import { mayHaveArrivedTwice } from '../deliveries/deliveries.ts'
 import type { DeliveryRow, MessageCounts, MessageRow } from '../store/message-types.ts'
-import { publicId } from '../core/public-ids.ts'
+import { publicId } from '../core/ids.ts'
 
 const iso = (at: number): string => new Date(at).toISOString()
 const isoOrNull = (at: number | null): string | null => (at === null ? null : iso(at))

@@ -6,9 +6,10 @@ import type { MessageContent, MessageRow } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import { parseProperties } from '../store/conditions.ts'
 import { collectMsOf } from '../store/triggers.ts'
-import { findFrom, type Mailbox } from '../core/mail-addresses.ts'
+import type { Mailbox } from '../core/mail-addresses.ts'
+import { findFrom } from '../accounts/senders.ts'
 import { listSamples, makeSampleFor, type SampleMoment, SEVERAL } from './message-samples.ts'
-import { publicId } from '../core/public-ids.ts'
+import { publicId } from '../core/ids.ts'
 import type { TemplateFault } from './template-faults.ts'
 
 /** What these functions need. */

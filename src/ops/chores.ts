@@ -1,5 +1,4 @@
 import { type Clock, expiryNow } from '../core/clock.ts'
-import type { Store } from '../store/store.ts'
 import type { Log } from './log.ts'
 
 /** `lastUsedAt` is written at most this often. */
@@ -17,7 +16,7 @@ type Forgetful = { forgetIdle(): void }
 
 /** What is saved or tidied from time to time. */
 type Kept = {
-  store: Store
+  store: { cleanUp(at: { at: number }): Promise<{ deleted: number } | { refusal: string }> }
   clock: Clock
   access: { saveUses(): Promise<void> }
   notes: Saved

@@ -1,15 +1,21 @@
 import type { Clock } from '../core/clock.ts'
-import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
 import { isLoopback } from '../core/mail-addresses.ts'
 import type { Log } from './log.ts'
-import type { Metrics } from './metrics.ts'
+import type { Metrics, StoreSizes } from './metrics.ts'
 
 /** A commit a second is enough to know, however often one asks. */
 const ASK_EVERY_MS = 1_000
 
 export type Health = { isDraining: boolean }
+
+/** What is asked of the store. A listener gets the reason when commits begin to fail, and null when they work again. */
+type Watched = {
+  onFault(listener: (reason: string | null) => void): void
+  canCommit(): Promise<boolean>
+  stats(): StoreSizes
+}
 
 /** Hashed first, so that the comparison takes as long for any length. */
 const isSame = (given: string, expected: string): boolean =>
@@ -24,7 +30,7 @@ const NO_STORE = { 'Cache-Control': 'no-store' }
  * are made again.
  */
 export function healthRoutes(
-  { store, clock, baseUrl }: { store: Store; clock: Clock; baseUrl: string },
+  { store, clock, baseUrl }: { store: Watched; clock: Clock; baseUrl: string },
   { metrics, health, metricsToken, log }: { metrics: Metrics; health: Health; metricsToken: string | null; log: Log },
 ) {
   store.onFault((reason) =>

@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { isPlainText, readAddress } from '../core/field-readers.ts'
 import { parseJsonObject } from '../core/json.ts'
-import { readPublicId } from '../core/public-ids.ts'
+import { readPublicId } from '../core/ids.ts'
 import { type FieldError, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 import { settleAddress } from './suppressions.ts'
 

@@ -1,4 +1,4 @@
-import { publicId } from '../core/public-ids.ts'
+import { publicId } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Ended, HandedMail } from '../core/ended.ts'
 import type { Store } from '../store/store.ts'

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, desc, eq, isNotNull, isNull, lt, or } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { makeTextId } from './ids.ts'
+import { makeTextId } from '../core/ids.ts'
 import { auditEntries } from './schema.ts'
 
 export type Done = { done: true }

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { IdSequence } from './ids.ts'
+import type { IdSequence } from '../core/ids.ts'
 import type { KnownBatches } from './known-batches.ts'
 import type { AddEvent } from './event-writes.ts'
 import type { People } from './people.ts'

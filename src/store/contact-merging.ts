@@ -1,14 +1,6 @@
 /** What a write makes of what a person holds: merged, and no more than one person may hold. */
-import {
-  type ContactRow,
-  type ContactWrite,
-  type FieldValue,
-  type NameField,
-  type Refused,
-  STORED_FIELDS_BYTES,
-  STORED_FIELDS_MAX,
-  STORED_TAGS_MAX,
-} from './types.ts'
+import { MAX_CUSTOM_FIELDS, MAX_CUSTOM_FIELDS_BYTES, MAX_STORED_TAGS } from '../core/field-limits.ts'
+import type { ContactRow, ContactWrite, FieldValue, NameField, Refused } from './types.ts'
 
 type Held = Pick<ContactRow, 'firstName' | 'lastName' | 'tags' | 'fields'>
 type Change = Pick<ContactWrite, 'firstName' | 'lastName' | 'tags' | 'removeTags' | 'fields'>
@@ -50,10 +42,10 @@ function mergeFields(old: Record<string, FieldValue>, changes: Record<string, Fi
 
 function findOverfull(old: Held, next: Merged): Refused | null {
   const [tagsBefore, tags] = [old.tags?.length ?? 0, next.tags.length]
-  if (tags > STORED_TAGS_MAX && tags > tagsBefore) return { refusal: 'tags_full' }
+  if (tags > MAX_STORED_TAGS && tags > tagsBefore) return { refusal: 'tags_full' }
   const [before, after] = [sizeOf(old.fields), sizeOf(next.fields)]
-  if (after.keys > STORED_FIELDS_MAX && after.keys > before.keys) return { refusal: 'fields_full' }
-  return after.bytes > STORED_FIELDS_BYTES && after.bytes > before.bytes ? { refusal: 'fields_full' } : null
+  if (after.keys > MAX_CUSTOM_FIELDS && after.keys > before.keys) return { refusal: 'fields_full' }
+  return after.bytes > MAX_CUSTOM_FIELDS_BYTES && after.bytes > before.bytes ? { refusal: 'fields_full' } : null
 }
 
 const sizeOf = (fields: Held['fields']) => ({

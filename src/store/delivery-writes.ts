@@ -4,7 +4,7 @@ import { type DeliveryEnds, type Finish, isResent, RESENDABLE } from './delivery
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { createDeliveryReads } from './delivery-reads.ts'
 import { type Ended, type Held, prepareDeliveryStatements } from './delivery-statements.ts'
-import { publicId } from './ids.ts'
+import { publicId } from '../core/ids.ts'
 import { type Basis, createJudging, type Judge } from './final-check.ts'
 import { type JudgeRecord, parseRecord } from './judge-records.ts'
 import type { LiveMessages } from './live-messages.ts'

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { type Change, createAudit } from './audit.ts'
 import { IS_ENDED, USES_ONCE_UP } from './delivery-states.ts'
-import { publicId } from './ids.ts'
+import { publicId } from '../core/ids.ts'
 import type { People } from './people.ts'
 import type { Timeline } from './timeline.ts'
 import { BATCH_TYPES, selectIds } from './timeline-reads.ts'

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { listKeptNames } from './contact-merging.ts'
 import type { EventNames } from './event-names.ts'
-import type { IdSequence } from './ids.ts'
+import type { IdSequence } from '../core/ids.ts'
 import type { People, Person } from './people.ts'
 import type { Stops } from './stops.ts'
 import type { Tallies } from './tallies.ts'

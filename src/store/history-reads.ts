@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { idSince } from './ids.ts'
+import { idSince } from '../core/ids.ts'
 import { selectIds, selectSomeIds } from './timeline-reads.ts'
 import { EVENT_TYPES } from './types.ts'
 

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, asc, count, desc, eq, isNotNull, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { HAS_MOVED, IS_WAITING } from './delivery-states.ts'
-import { publicId } from './ids.ts'
+import { publicId } from '../core/ids.ts'
 import {
   DELIVERY_STATES,
   type DeliveryState,

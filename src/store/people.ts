@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { IdSequence } from './ids.ts'
+import type { IdSequence } from '../core/ids.ts'
 import { createPersonCache } from './person-cache.ts'
 import { createSuppressionList } from './suppression-list.ts'
 import type { Triggers } from './triggers.ts'

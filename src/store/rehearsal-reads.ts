@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { idSince } from './ids.ts'
+import { idSince } from '../core/ids.ts'
 import { createRehearsalPeople, eachById } from './rehearsal-people.ts'
 import { type StoredReport, toReport } from './snippet-reads.ts'
 import type { ReportRow } from './snippet-types.ts'

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { allHold, parseProperties, propertyOf } from './conditions.ts'
 import { TAKES_EVENTS, USES_ONCE_UP, WAITS_FOR_LIMIT } from './delivery-states.ts'
-import { idSince, type IdSequence } from './ids.ts'
+import { idSince, type IdSequence } from '../core/ids.ts'
 import type { LiveMessage, LiveMessages } from './live-messages.ts'
 import { nextTimeOfDay } from './local-time.ts'
 import { type Again, LISTED_EVENTS, type Wait } from './message-types.ts'

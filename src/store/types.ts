@@ -6,11 +6,6 @@ export type EventType = (typeof EVENT_TYPES)[number]
 export const VIAS = ['api', 'browser', 'mcp', 'import'] as const
 export type Via = (typeof VIAS)[number]
 
-/** What one person may hold after any number of merges; their row must not grow without end. */
-export const STORED_TAGS_MAX = 200
-export const STORED_FIELDS_MAX = 100
-export const STORED_FIELDS_BYTES = 16 * 1024
-
 export type ContactStatus = 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'
 export type KeyScope = 'standard' | 'ingest' | 'manage'
 

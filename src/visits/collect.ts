@@ -1,6 +1,5 @@
 import { expiryNow, type Clock } from '../core/clock.ts'
 import type { KeyAccess, Site } from '../accounts/access.ts'
-import type { Notes } from '../events/activation.ts'
 import type { SnippetLimits } from './snippet-limits.ts'
 import type { Store } from '../store/store.ts'
 import type { NoteKind, StoredBatch } from '../store/snippet-types.ts'
@@ -10,6 +9,8 @@ import { lacksEmail, type Body } from '../core/field-readers.ts'
 import { verifyIdentity } from '../accounts/identity.ts'
 import { isOriginOf, readOrigin } from '../core/origins.ts'
 import { isRefusal, type Refusal, type RefusalCode, REFUSALS, refuse, refuseFields } from '../core/refusals.ts'
+
+type Notes = { add(appId: number, kind: NoteKind, detail?: { reason?: string | null; origin?: string | null }): void }
 
 /** What these functions need. */
 export type Parts = { access: KeyAccess; snippetLimits: SnippetLimits; notes: Notes; store: Store; clock: Clock }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { REPORT_AGE_MS } from '../../src/people/bounces.ts'
-import { publicId } from '../../src/core/public-ids.ts'
+import { publicId } from '../../src/core/ids.ts'
 import { type Sending, startSending } from '../mail/sending.ts'
 
 const SECRET = 'a-secret-for-reports'

@@ -1,8 +1,7 @@
 /** What `bun run bench:messages` is measured with: messages, people, events and deliveries, straight into the files. */
 import type { Database } from 'bun:sqlite'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
-import { publicId } from '../../src/core/public-ids.ts'
-import { idAt } from '../../src/store/ids.ts'
+import { idAt, publicId } from '../../src/core/ids.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { BATCH_MS } from '../../src/store/snippet-types.ts'
 import { openStore, type Store } from '../../src/store/store.ts'

@@ -1,6 +1,6 @@
 /** Rows by the million, in the order of time, as a busy service would have written them. */
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
-import { createIdSequence } from '../../src/store/ids.ts'
+import { createIdSequence } from '../../src/core/ids.ts'
 import { createRandom, type Random } from '../random.ts'
 
 type Span = { from: number; until: number }

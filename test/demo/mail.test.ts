@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import type { BrowserContext, Page } from 'playwright-core'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { readPresence } from '../../src/visits/presence.ts'
-import { publicId } from '../../src/core/public-ids.ts'
+import { publicId } from '../../src/core/ids.ts'
 import { type Served, serveTest, signIn } from '../browser/chromium.ts'
 import { type OpenChromium, openChromium } from '../chromium.ts'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readPublicId } from '../../src/store/ids.ts'
+import { readPublicId } from '../../src/core/ids.ts'
 import { type Begun, makeFolder, setUp, startServer } from '../cli/process.ts'
 import { createRandom, type Random } from '../random.ts'
 import type { Found } from './check-disk.ts'

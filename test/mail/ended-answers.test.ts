@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { setMessageStatus } from '../../src/messages/messages.ts'
-import { publicId } from '../../src/core/public-ids.ts'
+import { publicId } from '../../src/core/ids.ts'
 import { addSuppression } from '../../src/people/suppressions.ts'
 import { unsubscribeUrl } from '../../src/people/unsubscribe.ts'
 import type { SenderParts } from '../../src/mail/sender.ts'

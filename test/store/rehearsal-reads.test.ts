@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/store/database.ts'
-import { idAt } from '../../src/store/ids.ts'
+import { idAt } from '../../src/core/ids.ts'
 import { createRehearsalReads } from '../../src/store/rehearsal-reads.ts'
 
 const FIRST = Date.UTC(2026, 4, 15)

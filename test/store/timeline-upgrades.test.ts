@@ -2,7 +2,7 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { databasePath } from '../../src/store/database.ts'
-import { idAt } from '../../src/store/ids.ts'
+import { idAt } from '../../src/core/ids.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import { createSnippetReads } from '../../src/store/snippet-reads.ts'
 import { createTimeline } from '../../src/store/timeline.ts'

@@ -1,6 +1,6 @@
 import type { KeyRow } from '../../accounts/accounts.ts'
 import type { AppRow } from '../../accounts/access.ts'
-import { readPublicId } from '../../core/public-ids.ts'
+import { readPublicId } from '../../core/ids.ts'
 import type { MemberEntry } from '../../accounts/members.ts'
 import type { AuditEntry } from '../../accounts/audit.ts'
 

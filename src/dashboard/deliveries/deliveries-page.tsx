@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { DELIVERY_STATES, type MessageRow, type ShownDelivery } from '../../deliveries/delivery-lists.ts'
-import { publicId } from '../../core/public-ids.ts'
+import { publicId } from '../../core/ids.ts'
 import { DeliveryBadge, deliveryPath, STATE_GROUPS, type StateFilter, stateInWords } from './delivery-words.tsx'
 import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'

@@ -8,7 +8,7 @@ import {
   resendDelivery,
   type ShownDelivery,
 } from '../../deliveries/delivery-lists.ts'
-import { publicId, readPublicId } from '../../core/public-ids.ts'
+import { publicId, readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { DeliveriesPage } from './deliveries-page.tsx'

@@ -1,19 +1,20 @@
 /** @jsxImportSource preact */
 import {
-  type DeliveryRow,
-  type DeliveryState,
   findUnconfirmed,
   isResent,
   mayHaveArrivedTwice,
   mayResend,
+  type DeliveryRow,
+  type DeliveryState,
+  type FoundDelivery,
+  type JoinedEvent,
 } from '../../deliveries/delivery-lists.ts'
 import type { ReadMail } from '../../mail/captured-mail.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Button } from '../ui/button.tsx'
 import { hasRole } from '../../accounts/members.ts'
-import type { FoundDelivery, JoinedEvent } from '../../deliveries/delivery-lists.ts'
 import type { RenderedMail } from '../../messages/mailer.ts'
-import { publicId } from '../../core/public-ids.ts'
+import { publicId } from '../../core/ids.ts'
 import { sayTemplateFault } from '../../deliveries/verdict-words.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
 import { DeliveryBadge, deliveryPath } from './delivery-words.tsx'

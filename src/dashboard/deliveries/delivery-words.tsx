@@ -5,7 +5,7 @@ import {
   type DeliveryState,
   mayHaveArrivedTwice,
 } from '../../deliveries/delivery-lists.ts'
-import { publicId } from '../../core/public-ids.ts'
+import { publicId } from '../../core/ids.ts'
 import { Badge, type Mood } from '../ui/badge.tsx'
 
 /** States as people say them: what is under way is one, and what a rule stopped is no fault. */

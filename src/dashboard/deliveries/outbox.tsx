@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { readMail } from '../../mail/captured-mail.ts'
-import { publicId, readPublicId } from '../../core/public-ids.ts'
+import { publicId, readPublicId } from '../../core/ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { showPage } from '../layout/door.tsx'
 import { type PageParts, type Viewer } from '../layout/viewer.ts'

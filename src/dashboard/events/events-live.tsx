@@ -2,7 +2,7 @@
 import { render } from 'preact-render-to-string'
 import { readCounts } from '../../events/counts.ts'
 import type { EventRow } from '../../events/events.ts'
-import { publicId, readPublicId } from '../../core/public-ids.ts'
+import { publicId, readPublicId } from '../../core/ids.ts'
 import { CountsChart, NamesList } from './counts-section.tsx'
 import type { PageParts, Viewer } from '../layout/viewer.ts'
 import { State } from './events-page.tsx'

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { publicId } from '../../core/public-ids.ts'
+import { publicId } from '../../core/ids.ts'
 import { nameOfZone } from '../../core/time-words.ts'
 import { CountsSection, NamesSection, RANGE_WORDS } from './counts-section.tsx'
 import { nameInWords } from './event-words.ts'

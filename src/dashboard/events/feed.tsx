@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { EventRow } from '../../events/events.ts'
-import { publicId } from '../../core/public-ids.ts'
+import { publicId } from '../../core/ids.ts'
 import { nameInWords, previewOf } from './event-words.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Icon } from '../ui/icon.tsx'

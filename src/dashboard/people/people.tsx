@@ -4,7 +4,7 @@ import { type ContactRow, eraseContact, findContact, listContacts } from '../../
 import { explainPerson } from '../../deliveries/delivery-lists.ts'
 import { readEmail } from '../../core/email.ts'
 import { explainEvents } from '../../deliveries/message-explanations.ts'
-import { publicId, readPublicId } from '../../core/public-ids.ts'
+import { publicId, readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { showPage, takeForm } from '../layout/door.tsx'

@@ -6,7 +6,7 @@ import { tryContact, type TriedContact } from '../../deliveries/contact-trials.t
 import * as contacts from '../../people/contacts.ts'
 import type { Body } from '../../core/field-readers.ts'
 import type { Parts } from '../../parts.ts'
-import { publicId } from '../../core/public-ids.ts'
+import { publicId } from '../../core/ids.ts'
 import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued-messages.ts'
 import { readContactsQuery, writeContactCursor } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'

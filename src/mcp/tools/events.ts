@@ -14,7 +14,7 @@ import {
 } from '../../events/events.ts'
 import { peekForKey, settleTaken, takeForKey, type WriteContext } from '../../accounts/write-limits.ts'
 import type { Parts } from '../../parts.ts'
-import { publicId } from '../../core/public-ids.ts'
+import { publicId } from '../../core/ids.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { listQueued, listWouldQueue } from '../../deliveries/queued-messages.ts'
 import { readEventsQuery, writeIdCursor } from '../../http/queries.ts'

@@ -4,7 +4,7 @@ import { isLiveToken } from '../../messages/live-tokens.ts'
 import { type MessageChange, saveMessage, setMessageStatus } from '../../messages/messages.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import type { Parts } from '../../parts.ts'
-import { publicId } from '../../core/public-ids.ts'
+import { publicId } from '../../core/ids.ts'
 import {
   type FieldError,
   isRefusal,

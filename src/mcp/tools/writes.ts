@@ -1,7 +1,7 @@
 /** What tools that write have in common: they can be tried, and say which mails follow. */
 import { Type } from '@sinclair/typebox'
 import { addError } from '../../core/field-readers.ts'
-import { publicId } from '../../core/public-ids.ts'
+import { publicId } from '../../core/ids.ts'
 import type { Unstarted } from '../../deliveries/message-explanations.ts'
 import type { QueuedMessage } from '../../deliveries/queued-messages.ts'
 import type { FieldError } from '../../core/refusals.ts'

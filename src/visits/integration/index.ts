@@ -4,7 +4,7 @@
  */
 import type { AppRow } from '../../accounts/access.ts'
 import { ownHosts } from '../../accounts/app-hosts.ts'
-import { linkableUrl } from '../../events/links.ts'
+import { linkableUrl } from '../../accounts/links.ts'
 import { curlCode } from './curl.ts'
 import { goCode } from './go.ts'
 import { bunCode, nextCode, nodeCode } from './javascript.ts'

@@ -1,7 +1,7 @@
 /** What became of every mail, and why, on the pages. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
-import { publicId } from '../../../src/core/public-ids.ts'
+import { publicId } from '../../../src/core/ids.ts'
 import type { Sender } from '../../../src/mail/sender.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'

@@ -1,7 +1,7 @@
 /** What a member may send on, what they are told before, and what the pages say of it afterwards. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
-import { publicId } from '../../../src/core/public-ids.ts'
+import { publicId } from '../../../src/core/ids.ts'
 import type { DeliveryRow, MailSettings, MessageContent, SuppressionReason } from '../../../src/store/message-types.ts'
 import { type Behaviour, startMailServer } from '../../mail/mail-server.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'

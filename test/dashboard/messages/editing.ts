@@ -1,7 +1,7 @@
 /** An account whose first app has its two drafts, and the editor's form as a browser would send it. */
 import { afterEach, beforeEach } from 'bun:test'
 import type { MailSettings } from '../../../src/store/message-types.ts'
-import { publicId } from '../../../src/core/public-ids.ts'
+import { publicId } from '../../../src/core/ids.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
 import { recordEvent } from '../events/recording.ts'

@@ -1,6 +1,6 @@
 /** A message is turned on, paused and deleted in the dashboard. */
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { publicId } from '../../../src/core/public-ids.ts'
+import { publicId } from '../../../src/core/ids.ts'
 import { openDatabase } from '../../../src/store/database.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, HOSTILE, textOf } from '../pages.ts'

@@ -1,6 +1,6 @@
 /** Every problem of a message leads to where it is mended, and no two pages have the same tab title. */
 import { describe, expect, test } from 'bun:test'
-import { publicId } from '../../../src/core/public-ids.ts'
+import { publicId } from '../../../src/core/ids.ts'
 import { COMPARISONS } from '../../../src/messages/messages.ts'
 import { RULE_KINDS } from '../../../src/dashboard/messages/message-rule-form.ts'
 import { useEditing } from './editing.ts'

@@ -1,7 +1,7 @@
 /** What ends emails on the pages waits for mail servers, and says so where one does not answer. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
-import { publicId } from '../../../src/core/public-ids.ts'
+import { publicId } from '../../../src/core/ids.ts'
 import type { Provider } from '../../../src/mail/provider.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
 import { putMessage, sendDue, sendEvent } from '../messages/mailing.ts'

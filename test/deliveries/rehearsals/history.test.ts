@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { openDatabase } from '../../../src/store/database.ts'
-import { idAt } from '../../../src/store/ids.ts'
+import { idAt } from '../../../src/core/ids.ts'
 import { DAY, HOUR } from '../../helper.ts'
 import { MINUTE, page } from '../../messaging.ts'
 import { openRehearsing, outcomesOf, type Rehearsing } from './rehearsing.ts'

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createRehearsals } from '../../../src/deliveries/rehearsals/index.ts'
 import { openDatabase } from '../../../src/store/database.ts'
-import { idAt } from '../../../src/store/ids.ts'
+import { idAt } from '../../../src/core/ids.ts'
 import { createTestServer, type TestServer } from '../../helper.ts'
 
 const MAIN = join(import.meta.dir, '../../../src/main.ts')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { publicId } from '../../../src/core/public-ids.ts'
+import { publicId } from '../../../src/core/ids.ts'
 import { COSTLY_LIMIT } from '../../../src/mcp/costly.ts'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'

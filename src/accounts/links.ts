@@ -1,7 +1,6 @@
 /** The link rule: which URL of an event may become a link in a mail. */
-import type { OwnHosts } from '../accounts/app-hosts.ts'
+import type { OwnHosts } from './app-hosts.ts'
 import { foldDomain, foldHost, LOCALHOST } from '../core/domains.ts'
-import type { EventFields } from './event-input.ts'
 import { RESULTS_READY } from '../core/field-patterns.ts'
 import type { Warning } from '../core/refusals.ts'
 import { cleanText } from '../core/visible-text.ts'
@@ -79,7 +78,7 @@ const NO_URL: Warning[] = [
  * For a `results_ready` that is stored, but whose `url` is missing, is not linked, or not as it was sent. Judges the text
  * that templates get. Most URLs are plain, and are judged without being taken apart.
  */
-export function warnOfUrl({ event, url }: Pick<EventFields, 'event' | 'url'>, hosts: OwnHosts): Warning[] {
+export function warnOfUrl({ event, url }: { event: string; url: string | null }, hosts: OwnHosts): Warning[] {
   if (url === null) return event === RESULTS_READY ? NO_URL : []
   if (isPlainlyOwn(url, hosts)) return []
   const text = cleanText(url) ?? ''

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ownHosts, type OwnHosts } from '../../src/accounts/app-hosts.ts'
-import { linkableUrl, warnOfUrl } from '../../src/events/links.ts'
+import { linkableUrl, warnOfUrl } from '../../src/accounts/links.ts'
 import { cleanText } from '../../src/core/visible-text.ts'
 
 /** What a mail links to: values are cleaned before a template gets them. */

@@ -1,20 +1,22 @@
 /** Answers where no request has been looked at: while the service starts, and where it has failed altogether. */
 import { expect, test } from 'bun:test'
-import { answerEarly, answerFault } from '../../src/http/unserved.ts'
-import { expectRefusal, no } from '../api/expected.ts'
+import { createUnserved } from '../src/server.ts'
+import { expectRefusal, no } from './api/expected.ts'
+
+const unserved = createUnserved('http://localhost:8080')
 
 const read = async (response: Response) => {
   const text = await response.text()
   return { status: response.status, body: JSON.parse(text) as Record<string, unknown>, headers: response.headers, text }
 }
-const early = (path: string) => read(answerEarly(new Request(`http://localhost:8080${path}`, { method: 'POST' })))
+const early = (path: string) => read(unserved.early(new Request(`http://localhost:8080${path}`, { method: 'POST' })))
 
 test('they have the shape of every refusal', async () => {
   const message = 'The service is starting. Send this again after Retry-After.'
   const starting = await early('/api/v1/events')
   expectRefusal(starting, [503, no('unavailable', { message })])
   expect(starting.headers.get('retry-after')).toBe('2')
-  const failed = await read(answerFault())
+  const failed = await read(unserved.fault())
   expectRefusal(failed, [500, no('internal_error')])
   expect(failed.body.requestId).not.toBe(starting.body.requestId)
 })
@@ -25,6 +27,6 @@ test('a page can read what became of its report', async () => {
     headers.get('access-control-expose-headers'),
   ]
   expect(shown(await early('/c?x'))).toEqual(['*', 'Retry-After'])
-  expect(shown(await read(answerFault()))).toEqual(['*', 'Retry-After'])
+  expect(shown(await read(unserved.fault()))).toEqual(['*', 'Retry-After'])
   expect(shown(await early('/api/v1/events'))).toEqual([null, null])
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { createIdSequence, makeTextId, publicId, readPublicId } from '../../src/store/ids.ts'
-import { AT, DAY } from './samples.ts'
+import { createIdSequence, makeTextId, publicId, readPublicId } from '../../src/core/ids.ts'
+import { AT, DAY } from '../store/samples.ts'
 
 describe('createIdSequence', () => {
   test('ascends within a millisecond, over a burst, and when the clock is set back a day', () => {

@@ -2,6 +2,7 @@
  * Ids. People and events have integers inside (8 bytes in a row and in each index, where a text id costs 20) and an
  * opaque, prefixed, time-ordered text outside; what is rare has the text only.
  */
+import { MAX_OCCURRED_AHEAD_MS } from './field-limits.ts'
 
 /** 2026-01-01T00:00:00Z: 40 bits of milliseconds after it reach to the year 2060. */
 const EPOCH_MS = 1_767_225_600_000
@@ -37,11 +38,8 @@ export function createIdSequence(now: () => number, after = 0): IdSequence {
 /** No id that was made at this time (ms UTC) or later is below it. */
 export const idAt = (at: number): number => Math.max(0, at - EPOCH_MS) * PER_MS
 
-/** How far a customer's clock may be ahead of ours: what happened then may have come so much earlier. */
-export const OCCURRED_AHEAD_MS = 10 * 60_000
-
-/** No id of what happened at this time (ms UTC) or later is below it. */
-export const idSince = (happenedAt: number): number => idAt(happenedAt - OCCURRED_AHEAD_MS)
+/** No id of what happened at this time (ms UTC) or later is below it: a customer's clock may be ahead of ours. */
+export const idSince = (happenedAt: number): number => idAt(happenedAt - MAX_OCCURRED_AHEAD_MS)
 
 export type NumberedPrefix = 'con' | 'evt' | 'msg' | 'dlv'
 
