@@ -16,7 +16,7 @@ import type { TemplateWorker } from './messages/template-worker.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './visits/snippet-limits.ts'
 import { restoreLimits } from './accounts/write-limits.ts'
 
-/** What the rooms are made of, passed in and never global. */
+/** All that the server is built from. Each module declares which of it it uses. */
 export type Parts = {
   store: Store
   clock: Clock

@@ -8,7 +8,7 @@ import { MAX_BATCH_EVENTS } from '../core/field-limits.ts'
 import { findKeyFault, replayOf } from '../http/idempotency.ts'
 import { isJsonObject, warnOfRepeated } from '../core/json.ts'
 import { rateLimitHeaders } from '../accounts/limits.ts'
-import type { Parts } from '../parts.ts'
+import type { ApiDependencies } from './dependencies.ts'
 import { publicId } from '../core/ids.ts'
 import {
   isRefusal,
@@ -35,7 +35,7 @@ type Item = { call: Event } | Refused
 type Result = { body: object } & ({ ok: true; isReplayed: boolean } | { ok: false; refusal: Refusal })
 
 /** POST /events/batch: each item is judged, counted and answered by itself. */
-export const batchRoutes = (parts: Parts, once: Once) =>
+export const batchRoutes = (parts: ApiDependencies, once: Once) =>
   new Elysia().post(
     '/events/batch',
     async ({ request }) => {
@@ -65,7 +65,7 @@ export const batchRoutes = (parts: Parts, once: Once) =>
   )
 
 /** 401, 415 or 413, 400; what is wrong with a single event is that event's result. */
-async function readBatch(parts: Parts, request: Request): Promise<Batch | Refused> {
+async function readBatch(parts: ApiDependencies, request: Request): Promise<Batch | Refused> {
   const allowed = await authenticate(parts, request, 'write')
   if ('refused' in allowed) return allowed
   const body = await readJsonList(request, 'events', BATCH_BYTES)
@@ -101,14 +101,14 @@ const notABatch = (events: unknown): Refusal =>
     },
   ])
 
-function readEvent(parts: Parts, access: Event['access'], event: unknown): Item {
+function readEvent(parts: ApiDependencies, access: Event['access'], event: unknown): Item {
   if (!isJsonObject(event)) return { refused: refuse('invalid_json', { message: 'Each event must be a JSON object.' }) }
   const item = readItem(access, readEventInput(event, parts.clock.now()), event)
   if ('refused' in item) noteEventWithoutEmail(parts, item)
   return 'refused' in item ? item : { call: item }
 }
 
-async function recordBatch(parts: Parts, request: Request, batch: Batch, begun: Begun): Promise<Response> {
+async function recordBatch(parts: ApiDependencies, request: Request, batch: Batch, begun: Begun): Promise<Response> {
   const { access, items } = batch
   const wanted = items.filter((item, index) => 'call' in item && !begun.earlier.has(index)).length
   const counted = takeForKey(parts, 'events', access, wanted)
@@ -128,7 +128,7 @@ async function recordBatch(parts: Parts, request: Request, batch: Batch, begun: 
 }
 
 /** Records all at once, so that they share commits; what the limit does not let through is refused where it stands. */
-function recordAll(parts: Parts, items: Item[], counted: TakenFor, begun: Begun): Promise<Result[]> {
+function recordAll(parts: ApiDependencies, items: Item[], counted: TakenFor, begun: Begun): Promise<Result[]> {
   let left = counted.taken.allowed
   return Promise.all(
     items.map((item, index) => {
@@ -143,7 +143,13 @@ function recordAll(parts: Parts, items: Item[], counted: TakenFor, begun: Begun)
   )
 }
 
-async function recordOne(parts: Parts, call: Event, index: number, counted: TakenFor, begun: Begun): Promise<Result> {
+async function recordOne(
+  parts: ApiDependencies,
+  call: Event,
+  index: number,
+  counted: TakenFor,
+  begun: Begun,
+): Promise<Result> {
   const { access, app, input } = call
   const idempotency = begun.idempotency && { ...begun.idempotency, part: index }
   const context = { access, app, via: 'api', buckets: counted.buckets, idempotency } as const
@@ -166,7 +172,7 @@ const refused = (index: number, refusal: Refusal): Result => ({
 })
 
 /** The last one that was refused stands for all of them on the Activation screen. */
-function noteRefusedItem(parts: Parts, { access, items }: Batch, results: Result[]): void {
+function noteRefusedItem(parts: ApiDependencies, { access, items }: Batch, results: Result[]): void {
   const at = results.findLastIndex((result) => !result.ok)
   const [item, result] = [items[at], results[at]]
   if (!item || !result || result.ok) return

@@ -1,6 +1,8 @@
 import { Elysia } from 'elysia'
 import { reportBounce } from '../people/bounces.ts'
-import type { Parts } from '../parts.ts'
+import type { Clock } from '../core/clock.ts'
+import type { HandedMail } from '../core/ended.ts'
+import type { Store } from '../store/store.ts'
 import { isRefusal, refuse, warnOfSending, withWarnings } from '../core/refusals.ts'
 import { readBytes } from '../http/request-bytes.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
@@ -10,7 +12,7 @@ const SIGNATURE = 'eventpost-signature'
 const TAKEN = { ok: true }
 
 /** POST /hooks/bounces/APP: what a mail provider, or a script beside one, reports about a mail that went out. */
-export const bounceRoutes = (parts: Parts) =>
+export const bounceRoutes = (parts: { store: Store; clock: Clock; mailer: HandedMail }) =>
   new Elysia().post(
     '/hooks/bounces/:app',
     async ({ request, params }) => {

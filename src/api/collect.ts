@@ -1,7 +1,6 @@
 import { Elysia } from 'elysia'
-import { collectBatch } from '../visits/collect.ts'
+import { collectBatch, type Collecting } from '../visits/collect.ts'
 import { parseJsonObject } from '../core/json.ts'
-import type { Parts } from '../parts.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { readBytes } from '../http/request-bytes.ts'
 import { factsOf } from '../http/request-facts.ts'
@@ -21,7 +20,7 @@ const STORED = { ok: true }
 const answerPage = createAnswer(COLLECT_CORS)
 
 /** POST /c: what the browser script reports. Its bodies are `text/plain`, which asks for no preflight. */
-export const collectRoutes = (parts: Parts) =>
+export const collectRoutes = (parts: Collecting) =>
   new Elysia()
     .post(
       COLLECT_PATH,
@@ -39,7 +38,7 @@ export const collectRoutes = (parts: Parts) =>
       refusalAnswer(request, refuse('method_not_allowed'), { ...COLLECT_CORS, ...METHODS }),
     )
 
-async function collect(parts: Parts, request: Request): Promise<Refusal | null> {
+async function collect(parts: Collecting, request: Request): Promise<Refusal | null> {
   const bytes = await readBytes(request, COLLECT_BYTES)
   if (bytes === null) return TOO_LARGE
   const body = parseJsonObject(bytes)

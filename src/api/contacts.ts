@@ -3,7 +3,7 @@ import * as answers from '../http/answer-schemas.ts'
 import { type ContactFields, readContactErase, readContactInput, readContactUpdate } from '../people/contact-input.ts'
 import * as contacts from '../people/contacts.ts'
 import { replayOf } from '../http/idempotency.ts'
-import type { Parts } from '../parts.ts'
+import type { ApiDependencies } from './dependencies.ts'
 import { publicId } from '../core/ids.ts'
 import { readContactsQuery, writeContactCursor } from '../http/queries.ts'
 import { isRefusal, warnOfSending, withWarnings } from '../core/refusals.ts'
@@ -19,7 +19,7 @@ import { readPage } from './page.ts'
 import { contactView } from '../people/contacts.ts'
 
 /** POST, PATCH, GET and DELETE /contacts. */
-export const contactRoutes = (parts: Parts, once: Once) =>
+export const contactRoutes = (parts: ApiDependencies, once: Once) =>
   new Elysia()
     .post(
       '/contacts',
@@ -117,7 +117,7 @@ export const contactRoutes = (parts: Parts, once: Once) =>
 
 /** What POST and PATCH share: the limits, the write, the answer. */
 async function save(
-  parts: Parts,
+  parts: ApiDependencies,
   once: Once,
   request: Request,
   { call, write }: { call: Call<ContactFields>; write: ContactWriteName },

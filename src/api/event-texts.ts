@@ -2,7 +2,7 @@ import type { EventSender } from '../accounts/access.ts'
 import { readEventInput } from '../events/event-input.ts'
 import { textOf } from '../events/event-texts.ts'
 import { recordEventText, type RecordedEvent, warnOfNames } from '../events/events.ts'
-import type { Parts } from '../parts.ts'
+import type { ApiDependencies } from './dependencies.ts'
 import { publicId } from '../core/ids.ts'
 import { withWarnings } from '../core/refusals.ts'
 import { peekForKey, settleTaken, takeForKey } from '../accounts/write-limits.ts'
@@ -22,7 +22,7 @@ type Answering = Promise<Response | null> | null
  * The usual event: it goes to the writing thread as it came (events/event-texts.ts). null, at once or later,
  * where it must be read here: then nothing of it is counted, and nothing was saved.
  */
-export function createTextWay(parts: Parts): (request: Request, arrived: Arrived) => Answering {
+export function createTextWay(parts: ApiDependencies): (request: Request, arrived: Arrived) => Answering {
   let underWay = 0
 
   const record = async (request: Request, arrived: Arrived, sender: EventSender, text: string) => {

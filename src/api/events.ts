@@ -6,7 +6,7 @@ import { type EventFields, readEventInput } from '../events/event-input.ts'
 import { eventView, listEvents, recordEvent, type RecordedEvent, warnOfLink, warnOfNames } from '../events/events.ts'
 import { replayOf } from '../http/idempotency.ts'
 import { rateLimitHeaders } from '../accounts/limits.ts'
-import type { Parts } from '../parts.ts'
+import type { ApiDependencies } from './dependencies.ts'
 import { readEventsQuery, writeIdCursor } from '../http/queries.ts'
 import { isRefusal, withWarnings } from '../core/refusals.ts'
 import { EventInput, EventQuery } from '../http/schemas.ts'
@@ -21,7 +21,7 @@ import { type Once, REPLAYED } from '../http/once.ts'
 import { readPage } from './page.ts'
 
 /** POST and GET /events. */
-export function eventRoutes(parts: Parts, once: Once) {
+export function eventRoutes(parts: ApiDependencies, once: Once) {
   const answerText = createTextWay(parts)
   return new Elysia()
     .post(

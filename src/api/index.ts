@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { Parts } from '../parts.ts'
+import type { ApiDependencies } from './dependencies.ts'
 import { answer } from '../http/answers.ts'
 import { batchRoutes } from './batch.ts'
 import { contactRoutes } from './contacts.ts'
@@ -14,7 +14,7 @@ export const API_PREFIX = '/api/v1'
 const PUBLIC = { 'Cache-Control': 'public, max-age=300' }
 
 /** The HTTP API. No CORS header anywhere: it is for servers. */
-export function apiRoutes(parts: Parts) {
+export function apiRoutes(parts: ApiDependencies & { baseUrl: string }) {
   const once = createOnce(parts)
   const calls = new Elysia({ prefix: API_PREFIX })
     .use(eventRoutes(parts, once))

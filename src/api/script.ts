@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Script } from '../assets.ts'
-import { noteScriptLoad } from '../events/activation.ts'
-import type { Parts } from '../parts.ts'
+import { noteScriptLoad, type Notes } from '../events/activation.ts'
+import type { KeyAccess } from '../accounts/access.ts'
 import { refuse } from '../core/refusals.ts'
 import { pinnedScriptPath, scriptHash } from '../visits/snippet-tag.ts'
 import { refusalAnswer } from '../http/answers.ts'
@@ -18,7 +18,11 @@ const PACKED = [
 ] as const satisfies [Encoding, string][]
 
 /** /s.js, and its fixed copy: the browser script. It holds nothing of anyone's, so every page may have it. `onFault` hears why a load could not be noted. */
-export function scriptRoutes(parts: Parts, script: Script, onFault: (reason: string) => void) {
+export function scriptRoutes(
+  parts: { access: KeyAccess; notes: Notes },
+  script: Script,
+  onFault: (reason: string) => void,
+) {
   const hash = scriptHash(script.identity)
   const serve = (request: Request, cacheControl: string): Response => {
     const [encoding, suffix] = pickEncoding(request.headers.get('accept-encoding') ?? '')

@@ -1,5 +1,4 @@
 import { Elysia } from 'elysia'
-import type { Parts } from '../parts.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { createSessions } from '../accounts/sessions.ts'
 import { createSignIns } from '../accounts/sign-ins.ts'
@@ -36,7 +35,7 @@ import { unsubscribeRoutes } from './people/unsubscribe.tsx'
 export { refusalPage } from './layout/refusal-page.tsx'
 
 /** The pages. `host` is the address the server is bound to: on loopback, loopback names are known too. */
-export function dashboardRoutes(given: Parts & { host?: string }) {
+export function dashboardRoutes(given: Omit<PageParts, 'sessions' | 'signIns'> & { host?: string }) {
   const parts: PageParts = { ...given, sessions: createSessions(given), signIns: createSignIns(given) }
   const findFault = createGuard(parts)
   return (

@@ -3,7 +3,7 @@ import type { Access, AppRow } from '../accounts/access.ts'
 import { findApp } from '../accounts/apps.ts'
 import { type Body, readAddress, readAppId } from '../core/field-readers.ts'
 import type { MessageRow } from '../messages/messages.ts'
-import type { Parts } from '../parts.ts'
+import type { Store } from '../store/store.ts'
 import { readPublicId } from '../core/ids.ts'
 import { type Query, refuseUnknown } from '../http/queries.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
@@ -55,7 +55,7 @@ export const readDeliveryId = (text: string): number => readPublicId('dlv', text
 
 /** Finds a message of the app that was asked about. 400, then 404 for the app, then 404 for the message. */
 export async function findMessage<T extends { app: string; messageId: number }>(
-  { store }: Pick<Parts, 'store'>,
+  { store }: { store: Store },
   access: Access,
   reading: Reading<T>,
 ): Promise<(Asked<T> & { message: MessageRow }) | Refusal> {

@@ -1,5 +1,6 @@
 import type { Access } from '../accounts/access.ts'
-import type { Parts } from '../parts.ts'
+import type { Limits } from '../accounts/limits.ts'
+import type { Clock } from '../core/clock.ts'
 import { type Refusal, refuseLimited } from '../core/refusals.ts'
 
 /** What reads a million events or sends a mail: so often in a minute, per key and tool. */
@@ -7,7 +8,7 @@ export const COSTLY_LIMIT = { max: 20, windowMs: 60_000 }
 
 /** Takes from a key's minute. @returns rate_limited where nothing is left */
 export function takeCostly(
-  { limits, clock }: Pick<Parts, 'limits' | 'clock'>,
+  { limits, clock }: { limits: Limits; clock: Clock },
   { key }: Access,
   tool: string,
 ): Refusal | null {

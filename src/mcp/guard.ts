@@ -1,9 +1,11 @@
 /** Everything that may be wrong with a request before its message is looked at, in the order in which it is answered. */
 import { isJsonContentType } from '@modelcontextprotocol/sdk/shared/mediaType.js'
-import type { Access } from '../accounts/access.ts'
+import type { Access, KeyAccess } from '../accounts/access.ts'
 import { readBearer } from '../accounts/api-keys.ts'
 import { createKnownHosts, isOwnOrigin } from '../http/known-hosts.ts'
-import type { Parts } from '../parts.ts'
+import type { Limits } from '../accounts/limits.ts'
+import type { Clock } from '../core/clock.ts'
+import type { FloodGuard } from '../http/flood.ts'
 import { type Refusal, refuse, refuseLimited } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { readBytes } from '../http/request-bytes.ts'
@@ -13,7 +15,15 @@ import { refusalError } from './answers.ts'
 export const MESSAGE_BYTES = 64 * 1024
 
 /** `host`: the address it is bound to; `origins`: of pages that may call, besides its own. */
-export type GuardParts = Parts & { host?: string; origins: readonly string[] }
+export type GuardParts = {
+  access: KeyAccess
+  flood: FloodGuard
+  limits: Limits
+  clock: Clock
+  baseUrl: string
+  host?: string
+  origins: readonly string[]
+}
 
 const UNKNOWN_HOST = refuse('origin_not_allowed', {
   message: 'The Host header does not match this service. Use the address of --base-url.',
@@ -92,7 +102,7 @@ export function createGuard(parts: GuardParts) {
 }
 
 /** 429 for a flood of refusals on any door, or of calls on this one; then the scope. */
-function admit(parts: Parts, request: Request, access: Access): Refusal | null {
+function admit(parts: GuardParts, request: Request, access: Access): Refusal | null {
   const facts = factsOf(request)
   facts.access = access
   parts.access.noteUse(access, request.headers.has('origin') || request.headers.get('sec-fetch-site') === 'cross-site')

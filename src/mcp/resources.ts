@@ -5,7 +5,7 @@ import {
   type ResourceTemplate,
 } from '@modelcontextprotocol/sdk/types.js'
 import { findApp } from '../accounts/apps.ts'
-import type { Parts } from '../parts.ts'
+import type { ToolParts } from './tools/tool.ts'
 import { DOC_PAGES, writeDocPage } from '../docs/index.ts'
 import type { Caller } from './caller.ts'
 import { readSetup } from './tools/account.ts'
@@ -53,7 +53,7 @@ export const listResources = ({ access }: Caller): Resource[] => [
 
 /** @throws McpError for what does not exist, or is not the account's */
 export async function readResource(
-  parts: Parts & { openApi: () => object },
+  parts: ToolParts & { openApi: () => object },
   { access }: Caller,
   uri: string,
 ): Promise<ReadResourceResult> {

@@ -13,7 +13,7 @@ import { isRefusal, type Refusal, type RefusalCode, REFUSALS, refuse, refuseFiel
 type Notes = { add(appId: number, kind: NoteKind, detail?: { reason?: string | null; origin?: string | null }): void }
 
 /** What these functions need. */
-export type Parts = { access: KeyAccess; snippetLimits: SnippetLimits; notes: Notes; store: Store; clock: Clock }
+export type Collecting = { access: KeyAccess; snippetLimits: SnippetLimits; notes: Notes; store: Store; clock: Clock }
 
 /** `origin` is the header of that name. */
 export type Caller = { address(): string; origin: string | null }
@@ -23,7 +23,7 @@ export type Caller = { address(): string; origin: string | null }
  * that what is refused counts too, and who sends too much costs no look at the store.
  * @returns null when it was stored, was stored before, or came from someone unknown; else why not
  */
-export async function collectBatch(parts: Parts, body: Body, caller: Caller): Promise<Refusal | null> {
+export async function collectBatch(parts: Collecting, body: Body, caller: Caller): Promise<Refusal | null> {
   const { access, snippetLimits, clock } = parts
   const siteId = typeof body.site === 'string' ? body.site : ''
   const held = access.isUnlimited(siteId) ? null : snippetLimits.takeRequest(caller.address())
@@ -41,7 +41,7 @@ export async function collectBatch(parts: Parts, body: Body, caller: Caller): Pr
   return refusal && noteRefusal(parts, site, refusal, caller)
 }
 
-async function collectFor(parts: Parts, site: Site, input: BatchFields, caller: Caller): Promise<Refusal | null> {
+async function collectFor(parts: Collecting, site: Site, input: BatchFields, caller: Caller): Promise<Refusal | null> {
   if (!isOwnPage(caller.origin, site.settings.hosts)) return refuse('origin_not_allowed')
   const unproven = proveIdentity(parts, site, input, caller)
   if (unproven) return unproven
@@ -58,7 +58,7 @@ const isOwnPage = (origin: string | null, hosts: string[]): boolean =>
   hosts.length === 0 || origin === null || isOriginOf(origin, hosts)
 
 /** 429 for an address that guesses, 401 for a signature that proves nobody; null when it proves the email. */
-function proveIdentity(parts: Parts, site: Site, input: BatchFields, caller: Caller): Refusal | null {
+function proveIdentity(parts: Collecting, site: Site, input: BatchFields, caller: Caller): Refusal | null {
   const { snippetLimits, notes, clock } = parts
   const { app, plan, secrets } = site
   const guesser = plan.snippetLimits ? { appId: app.id, address: caller.address() } : null

@@ -3,7 +3,6 @@ import { Elysia } from 'elysia'
 import { type Begun, createAccount } from '../../accounts/accounts.ts'
 import { readBeginning } from '../../accounts/beginnings.ts'
 import { hasSetupLink } from '../../accounts/members.ts'
-import type { Parts } from '../../parts.ts'
 import { findPasswordFault, hashPassword } from '../../accounts/passwords.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { showActivation } from '../activation/activation.tsx'
@@ -37,10 +36,10 @@ export const setupRoutes = (parts: PageParts) =>
       { parse: 'none' },
     )
 
-const isValid = ({ store, clock }: Parts, token: string): Promise<boolean> =>
+const isValid = ({ store, clock }: PageParts, token: string): Promise<boolean> =>
   hasSetupLink({ store, now: clock.now() }, token)
 
-const refuseLink = async ({ store }: Parts, request: Request): Promise<Response> =>
+const refuseLink = async ({ store }: PageParts, request: Request): Promise<Response> =>
   problemAnswer(request, (await store.isSetUp()) ? 'link_used' : 'setup_link_unknown')
 
 async function setUp(parts: PageParts, request: Request, form: Form): Promise<Response> {
@@ -72,7 +71,7 @@ function readSetup(input: SetupInput, password: string) {
 
 /** Someone else may have been faster, or the disk may be full; what was typed is kept where it can be sent again. */
 function refuseSetup(
-  parts: Parts,
+  parts: PageParts,
   request: Request,
   refusal: keyof typeof REFUSALS,
   page: { token: string; input: SetupInput },

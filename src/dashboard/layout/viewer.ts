@@ -1,8 +1,17 @@
 import type { SignIns } from '../../accounts/sign-ins.ts'
 import type { MemberRow, Sessions } from '../../accounts/sessions.ts'
-import type { AppRow } from '../../accounts/access.ts'
+import type { AppRow, KeyAccess } from '../../accounts/access.ts'
 import type { Place, Role } from '../../accounts/members.ts'
-import type { Parts } from '../../parts.ts'
+import type { Limits } from '../../accounts/limits.ts'
+import type { ResolveTxt } from '../../accounts/sender-checks.ts'
+import type { NoteSecurity, SignInNotes } from '../../accounts/sign-in-notes.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Rehearsals } from '../../deliveries/rehearsals/index.ts'
+import type { Notes } from '../../events/activation.ts'
+import type { Feed } from '../../events/feed.ts'
+import type { Mailer } from '../../messages/mailer.ts'
+import type { TemplateWorker } from '../../messages/template-worker.ts'
+import type { Store } from '../../store/store.ts'
 import { type FlashCode, sayFlash } from './flash.ts'
 
 /** An account that a person is in, with its apps. */
@@ -21,7 +30,7 @@ export type Viewer = {
 
 /** null where the app is none of an account that the person is in: whether it exists at all, nothing tells. */
 export async function findViewer(
-  { store }: Pick<Parts, 'store'>,
+  { store }: { store: Store },
   { id, email }: Pick<MemberRow, 'id' | 'email'>,
   appId: string,
   told: FlashCode[],
@@ -49,5 +58,23 @@ function toAccounts(places: Place[]): OwnAccount[] {
   return accounts.toSorted((a, b) => byName.compare(a.name, b.name))
 }
 
-/** What the pages are made of. */
-export type PageParts = Parts & { sessions: Sessions; signIns: SignIns }
+/** What the pages use. `addressKey` hides the addresses of visitors. */
+export type PageParts = {
+  store: Store
+  clock: Clock
+  access: KeyAccess
+  limits: Limits
+  notes: Notes
+  feed: Feed
+  mailer: Mailer
+  templates: TemplateWorker
+  rehearsals: Rehearsals
+  resolveTxt: ResolveTxt
+  sessions: Sessions
+  signIns: SignIns
+  signInNotes: SignInNotes
+  noteSecurity: NoteSecurity
+  baseUrl: string
+  addressKey: string
+  unsubscribeKey: string
+}

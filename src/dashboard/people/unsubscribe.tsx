@@ -1,18 +1,21 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { describeStillSending, type Ended } from '../../core/ended.ts'
-import type { Parts } from '../../parts.ts'
+import { describeStillSending, type Ended, type HandedMail } from '../../core/ended.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Store } from '../../store/store.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { findUnsubscribing, TEST_TOKEN, unsubscribe } from '../../people/unsubscribe.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { AppLayout } from '../layout/layout.tsx'
 import { Button } from '../ui/button.tsx'
 
+type Unsubscribing = { store: Store; clock: Clock; mailer: HandedMail; unsubscribeKey: string }
+
 /**
  * The link in every mail (RFC 8058). Opening it changes nothing, because programs open links
  * to look at them. The POST needs no cookie and no body, whoever sends it, acts at once and is never limited.
  */
-export const unsubscribeRoutes = (parts: Parts) =>
+export const unsubscribeRoutes = (parts: Unsubscribing) =>
   new Elysia()
     .get(`/u/${TEST_TOKEN}`, ({ request }) => pageAnswer(request, 200, <TestPage />))
     .post(`/u/${TEST_TOKEN}`, ({ request }) => pageAnswer(request, 200, <TestPage />), { parse: 'none' })

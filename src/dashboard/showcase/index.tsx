@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import type { Parts } from '../../parts.ts'
+import type { Clock } from '../../core/clock.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { Frame } from '../layout/frame.tsx'
 import { mailAnswer } from '../deliveries/mail-frames.ts'
@@ -39,7 +39,7 @@ const VIEWER: Viewer = {
 }
 
 /** Every part with its states, for who works on the pages; nothing here does anything. */
-export const showcaseRoutes = ({ clock }: Parts) =>
+export const showcaseRoutes = ({ clock }: { clock: Clock }) =>
   new Elysia()
     .get('/_parts/mail', () => mailAnswer(SAMPLE_MAIL))
     .get('/_parts', ({ request }) =>

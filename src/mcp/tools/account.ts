@@ -2,7 +2,6 @@ import { Type } from '@sinclair/typebox'
 import { readActivation } from '../../events/activation.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import { integrationCode, SECRETS_WARNING } from '../../visits/integration/index.ts'
-import type { Parts } from '../../parts.ts'
 import { refuseUnknown } from '../../http/queries.ts'
 import { isRefusal, refuseFields, type FieldError } from '../../core/refusals.ts'
 import { listSenderEmails } from '../../accounts/senders.ts'
@@ -48,7 +47,7 @@ export const getKeyInfo: Tool = {
 /** Of the key and the limits. */
 const REST_BYTES = 2 * 1024
 
-async function readKeyInfo(parts: Parts, { access }: Caller) {
+async function readKeyInfo(parts: ToolParts, { access }: Caller) {
   const { id, name, scope } = access.key
   const writes: LimitedWrite[] = ['events', 'contactAdds', 'contactUpdates']
   const apps = access.apps.map((app) => ({
@@ -99,7 +98,7 @@ export const getSetupStatus: Tool = {
 }
 
 /** The same for the tool and for the resource; it holds nothing about people. */
-export async function readSetup(parts: Parts, app: AppRow) {
+export async function readSetup(parts: ToolParts, app: AppRow) {
   const { state, message, lastEventAt, lastNamedAt: _, lastViewAt: __, ...noted } = await readActivation(parts, app)
   const counts = Object.entries(noted).map(([name, one]) => [name, one && { ...one, lastAt: iso(one.lastAt) }])
   return {
@@ -116,7 +115,7 @@ export async function readSetup(parts: Parts, app: AppRow) {
 const SENDER_BYTES = 6 * 1024
 
 /** Whom messages come from, and what keeps them from it, with the DNS record of a domain that is not verified. */
-async function readSender({ store, mailer }: Parts, app: AppRow) {
+async function readSender({ store, mailer }: ToolParts, app: AppRow) {
   const settings = await store.mailSettings(app.id)
   const { senders } = mailer
   const problem = await senders.findProblem({ app, mail: {}, settings }, { asksDns: false })

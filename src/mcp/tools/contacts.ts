@@ -5,7 +5,7 @@ import { type ContactFields, readContactInput, readContactUpdate } from '../../p
 import { tryContact, type TriedContact } from '../../deliveries/contact-trials.ts'
 import * as contacts from '../../people/contacts.ts'
 import type { Body } from '../../core/field-readers.ts'
-import type { Parts } from '../../parts.ts'
+import type { ToolParts } from './tool.ts'
 import { publicId } from '../../core/ids.ts'
 import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued-messages.ts'
 import { readContactsQuery, writeContactCursor } from '../../http/queries.ts'
@@ -103,7 +103,7 @@ export const updateContact: schemas.Tool = {
 const READERS = { contactAdds: readContactInput, contactUpdates: readContactUpdate } as const
 
 /** The checks and the effect of POST and PATCH /contacts, in their order; with `dryRun` the verdict alone. */
-async function save(parts: Parts, caller: Caller, write: ContactWriteName, { dryRun, ...body }: Body) {
+async function save(parts: ToolParts, caller: Caller, write: ContactWriteName, { dryRun, ...body }: Body) {
   const { access } = caller
   const reading = checkDryRun(READERS[write](body), dryRun)
   if ('errors' in reading) return refuseFields(schemas.nameApp(reading.errors))
@@ -119,7 +119,7 @@ async function save(parts: Parts, caller: Caller, write: ContactWriteName, { dry
 type Wanted = { access: Access; app: AppRow; write: ContactWriteName; input: ContactFields }
 type Saved = { contactId: number; created: boolean; contact: contacts.ContactRow; queued: QueuedMessage[] }
 
-async function saveContact(parts: Parts, { access, app, write, input }: Wanted): Promise<Saved | Refusal> {
+async function saveContact(parts: ToolParts, { access, app, write, input }: Wanted): Promise<Saved | Refusal> {
   const before = await contacts.findContact(parts, app, input.email)
   const counted = takeForContact(parts, { access, app, input }, write)
   if (counted.refused) return counted.refused

@@ -4,13 +4,12 @@ import { DELIVERY_STATES, type DeliveryRow } from '../../deliveries/deliveries.t
 import { readAddress, type Body } from '../../core/field-readers.ts'
 import { deliveryView } from '../message-views.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
-import type { Parts } from '../../parts.ts'
 import { readIdCursor, readLimit, writeIdCursor } from '../../http/queries.ts'
 import { type FieldError, isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
 import { findAsked, readAbout, readMessageId } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, NEXT, PAGE, records, takes, text, type Tool } from './tool.ts'
+import { APP, EMAIL, gives, MESSAGE_ID, NEXT, PAGE, records, takes, text, type Tool, type ToolParts } from './tool.ts'
 
 const readQuery = (args: Body) =>
   readAbout(args, ['messageId', 'email', 'state', 'cursor', 'limit'], (query, errors) => ({
@@ -66,7 +65,7 @@ type About = { messageId: number | null; contactId: number | null }
 
 /** 404 for a message or a person that is not the app's. */
 async function findAbout(
-  { store }: Parts,
+  { store }: ToolParts,
   app: AppRow,
   { messageId, email }: { messageId: number | null; email: string | null },
 ): Promise<About | Refusal> {
@@ -77,7 +76,7 @@ async function findAbout(
 }
 
 /** With the name of the message and whose it is; null of a person who was erased in this moment. */
-async function describe({ store }: Parts, app: AppRow, rows: DeliveryRow[]) {
+async function describe({ store }: ToolParts, app: AppRow, rows: DeliveryRow[]) {
   const names = new Map((await store.listMessages(app.id)).map(({ id, name }) => [id, cleanText(name)]))
   return Promise.all(
     rows.map(async (row) => {

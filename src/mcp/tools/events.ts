@@ -13,7 +13,6 @@ import {
   warnOfNames,
 } from '../../events/events.ts'
 import { peekForKey, settleTaken, takeForKey, type WriteContext } from '../../accounts/write-limits.ts'
-import type { Parts } from '../../parts.ts'
 import { publicId } from '../../core/ids.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { listQueued, listWouldQueue } from '../../deliveries/queued-messages.ts'
@@ -23,7 +22,20 @@ import { isPlanUsedUp } from '../../events/stats.ts'
 import { findAsked, toQuery } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, gives, NEXT, PAGE, RECORDED, records, takes, text, textOrNull, type Tool } from './tool.ts'
+import {
+  APP,
+  EMAIL,
+  gives,
+  NEXT,
+  PAGE,
+  RECORDED,
+  records,
+  takes,
+  text,
+  textOrNull,
+  type Tool,
+  type ToolParts,
+} from './tool.ts'
 import { checkDryRun, DRY_RUN, queuedView, unstartedView } from './writes.ts'
 
 export const listEvents: Tool = {
@@ -95,7 +107,7 @@ type Told = { ok: true; contactId: string | null; created: boolean; dryRun?: tru
   ReturnType<typeof unstartedView>
 type Outcome = Promise<{ told: Told; keptNames?: NameField[] } | Refusal>
 
-async function saveEvent(parts: Parts, context: WriteContext, input: EventFields): Outcome {
+async function saveEvent(parts: ToolParts, context: WriteContext, input: EventFields): Outcome {
   const counted = takeForKey(parts, 'events', context.access)
   if (counted.refused) return counted.refused
   const outcome = await recordEvent(parts, { ...context, buckets: counted.buckets }, input)
@@ -114,7 +126,7 @@ async function saveEvent(parts: Parts, context: WriteContext, input: EventFields
 }
 
 /** The verdict that the event would meet now, without leaving a trace. */
-async function tryEvent(parts: Parts, { access, app }: WriteContext, input: EventFields): Outcome {
+async function tryEvent(parts: ToolParts, { access, app }: WriteContext, input: EventFields): Outcome {
   const { refused } = peekForKey(parts, 'events', access)
   if (refused) return refused
   const contact = await findContact(parts, app, input.email)

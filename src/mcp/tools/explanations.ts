@@ -5,13 +5,24 @@ import { explainDelivery, type Explanation, toExplained } from '../../deliveries
 import { type Body, readAddress } from '../../core/field-readers.ts'
 import { explainMessageFor, type MessageExplanation } from '../../deliveries/message-explanations.ts'
 import { deliveryView } from '../message-views.ts'
-import type { Parts } from '../../parts.ts'
 import { publicId } from '../../core/ids.ts'
 import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
 import { findAsked, readAbout, readDeliveryId, readMessageId } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, record, records, takes, text, textOrNull, type Tool } from './tool.ts'
+import {
+  APP,
+  EMAIL,
+  gives,
+  MESSAGE_ID,
+  record,
+  records,
+  takes,
+  text,
+  textOrNull,
+  type Tool,
+  type ToolParts,
+} from './tool.ts'
 
 type Asked = { deliveryId: number } | { messageId: number; email: string }
 
@@ -58,14 +69,14 @@ export const explainTool: Tool = {
   },
 }
 
-async function explainOne({ store }: Parts, app: AppRow, id: number): Promise<MessageExplanation | Refusal> {
+async function explainOne({ store }: ToolParts, app: AppRow, id: number): Promise<MessageExplanation | Refusal> {
   const work = await store.findWork(id)
   if (!work || work.delivery.appId !== app.id) return refuse('delivery_not_found')
   return { ...explainDelivery(toExplained(work)), message: work.message, delivery: work.delivery }
 }
 
 async function explainFor(
-  { store }: Parts,
+  { store }: ToolParts,
   app: AppRow,
   { messageId, email }: { messageId: number; email: string },
 ): Promise<MessageExplanation | Refusal> {

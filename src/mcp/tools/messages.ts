@@ -3,7 +3,6 @@ import { isJsonObject } from '../../core/json.ts'
 import { isLiveToken } from '../../messages/live-tokens.ts'
 import { type MessageChange, saveMessage, setMessageStatus } from '../../messages/messages.ts'
 import type { AppRow } from '../../accounts/access.ts'
-import type { Parts } from '../../parts.ts'
 import { publicId } from '../../core/ids.ts'
 import {
   type FieldError,
@@ -16,16 +15,16 @@ import {
 } from '../../core/refusals.ts'
 import { findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
-import { APP, gives, MESSAGE_ID, record, takes, text, type Tool } from './tool.ts'
+import { APP, gives, MESSAGE_ID, record, takes, text, type Tool, type ToolParts } from './tool.ts'
 
-const by = ({ clock }: Parts, { access }: Caller, app: AppRow): MessageChange => ({
+const by = ({ clock }: ToolParts, { access }: Caller, app: AppRow): MessageChange => ({
   accountId: app.accountId,
   appId: app.id,
   actor: access.key.id,
   at: clock.now(),
 })
 
-const checking = ({ store, mailer, templates }: Parts, app: AppRow) => ({
+const checking = ({ store, mailer, templates }: ToolParts, app: AppRow) => ({
   store,
   mailer,
   templates,
@@ -63,7 +62,7 @@ type Draft = { app: AppRow; input: { id: number | null; value: Record<string, un
 const LIVE = 'This message is live. Pause it with set_message_status first; then write, preview and turn it on again.'
 
 /** What somebody turns on or writes in this moment is not written over: message_changed. */
-async function saveDraft(parts: Parts, caller: Caller, { app, input: { id, value } }: Draft) {
+async function saveDraft(parts: ToolParts, caller: Caller, { app, input: { id, value } }: Draft) {
   const old = id === null ? null : await parts.store.findMessage(app.id, id)
   if (id !== null && !old) return refuse('message_not_found')
   if (old?.status === 'live') return refuseFields([{ field: 'messageId', code: 'conflict', message: LIVE }])

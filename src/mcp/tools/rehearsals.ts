@@ -3,7 +3,6 @@ import { explainRehearsal } from '../../deliveries/explanations.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
 import { type Body, readAddress } from '../../core/field-readers.ts'
 import type { MessageRow } from '../../messages/messages.ts'
-import type { Parts } from '../../parts.ts'
 import { publicId } from '../../core/ids.ts'
 import { readContactCursor, readLimit, writeContactCursor } from '../../http/queries.ts'
 import type { Rehearsal } from '../../deliveries/rehearsals/index.ts'
@@ -14,7 +13,7 @@ import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { takeCostly } from '../costly.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
 import { rulesView } from './explanations.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, NEXT, PAGE, record, records, takes, type Tool } from './tool.ts'
+import { APP, EMAIL, gives, MESSAGE_ID, NEXT, PAGE, record, records, takes, type Tool, type ToolParts } from './tool.ts'
 
 const DEFAULT_DAYS = 7
 const MOST_DAYS = 30
@@ -92,7 +91,7 @@ export const rehearseTool: Tool = {
 const BY_TAG = 'A message that starts by a tag cannot be rehearsed: when a tag was added is not kept.'
 
 const rehearse = async (
-  parts: Parts,
+  parts: ToolParts,
   { appId, content }: MessageRow,
   { days, at, contactId, signal }: { days: number; at: number; contactId: number | undefined; signal: AbortSignal },
 ): Promise<Rehearsal | Refusal | null> => {

@@ -1,6 +1,13 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox'
 import type { Body } from '../../core/field-readers.ts'
-import type { Parts } from '../../parts.ts'
+import type { CallLog } from '../../accounts/call-log.ts'
+import type { Limits } from '../../accounts/limits.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Rehearsals } from '../../deliveries/rehearsals/index.ts'
+import type { Notes } from '../../events/activation.ts'
+import type { Mailer } from '../../messages/mailer.ts'
+import type { TemplateWorker } from '../../messages/template-worker.ts'
+import type { Store } from '../../store/store.ts'
 import type { Refusal, Warning } from '../../core/refusals.ts'
 import type { SnippetSource } from '../../visits/snippet-code.ts'
 import type { Caller } from '../caller.ts'
@@ -9,7 +16,20 @@ import type { Caller } from '../caller.ts'
 export type ToolKind = 'read' | 'write' | 'manage'
 
 /** `snippet`: the scripts of the tag for pages, as they were built. */
-export type ToolParts = Parts & { snippet: Pick<SnippetSource, 'stub' | 'script'> }
+export type ToolParts = {
+  store: Store
+  clock: Clock
+  limits: Limits
+  notes: Notes
+  calls: CallLog
+  mailer: Mailer
+  templates: TemplateWorker
+  rehearsals: Rehearsals
+  baseUrl: string
+  addressKey: string
+  previewKey: string
+  snippet: Pick<SnippetSource, 'stub' | 'script'>
+}
 
 type Result = { ok: boolean } | Refusal
 

@@ -1,0 +1,19 @@
+import type { KeyAccess } from '../accounts/access.ts'
+import type { Limits } from '../accounts/limits.ts'
+import type { Clock } from '../core/clock.ts'
+import type { HandedMail } from '../core/ended.ts'
+import type { Notes } from '../events/activation.ts'
+import type { FloodGuard } from '../http/flood.ts'
+import type { Store } from '../store/store.ts'
+
+/** What the endpoints below /api/v1 use. `addressKey` hides the addresses of visitors in the names of limits. */
+export type ApiDependencies = {
+  store: Store
+  clock: Clock
+  access: KeyAccess
+  limits: Limits
+  flood: FloodGuard
+  notes: Notes
+  mailer: HandedMail
+  addressKey: string
+}
