@@ -225,6 +225,7 @@ const follow = (event?: string): void => {
 
 if (!script) warn('remove type="module"')
 // not an image named currentScript, which must not say where the person's email goes; nor a saved page, srcdoc or blob:
+// oxlint-disable-next-line prefer-string-starts-ends-with -- shorter in the built script
 else if (script instanceof HTMLScriptElement && /^http/.test(location.protocol)) {
   site = script.dataset.site || ''
   if (loaded == null) {

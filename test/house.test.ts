@@ -1,4 +1,4 @@
-/** The rules of the repository: who imports whom, what lies where, how long a file is, and that the README says what is so. */
+/** The rules of the repository that no linter knows: what is loaded when, what lies where, and that the README says what is so. */
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'

@@ -1,6 +1,7 @@
 /** `eventpost licenses`: nothing that is in the executable is missing. */
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type License, readLicenses } from '../src/assets.ts'
 import { dependencies, devDependencies, scripts } from '../package.json'
@@ -105,5 +106,34 @@ describe('eventpost licenses', () => {
     const list = await eventpostJson<{ name: string; license: string }[]>(['licenses'])
     expect(list).toContainEqual({ name: 'SQLite', license: 'Public domain' })
     expect(list).toHaveLength(parts.length)
+  })
+})
+
+describe('the check of installed packages', () => {
+  const checkPackages = async (packages: Record<string, string>): Promise<{ code: number; text: string }> => {
+    const folder = mkdtempSync(join(tmpdir(), 'eventpost-licenses-'))
+    try {
+      for (const [name, license] of Object.entries(packages)) {
+        await Bun.write(join(folder, 'node_modules', name, 'package.json'), JSON.stringify({ name, license }))
+      }
+      const script = join(ROOT, '.ci/check-licenses.ts')
+      const child = Bun.spawn([process.execPath, script], { cwd: folder, stdout: 'pipe', stderr: 'pipe' })
+      const text = (await Promise.all([child.stdout, child.stderr].map((stream) => new Response(stream).text()))).join(
+        '',
+      )
+      return { code: await child.exited, text }
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  }
+
+  test('takes permissive licenses, and names the packages under MPL-2.0', async () => {
+    const { code, text } = await checkPackages({ a: 'MIT', '@scope/b': 'Apache-2.0', c: 'MPL-2.0' })
+    expect([code, text]).toEqual([0, 'c: MPL-2.0\n'])
+  })
+
+  test('refuses others, also of a package that another one brings', async () => {
+    const { code, text } = await checkPackages({ a: 'MIT', 'a/node_modules/@scope/b': 'GPL-3.0-only' })
+    expect([code, text]).toEqual([1, 'a/node_modules/@scope/b: "GPL-3.0-only"\n'])
   })
 })

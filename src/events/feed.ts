@@ -67,7 +67,7 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
     /** Ends all watching, so that no connection holds up the stop of the service. */
     end(): void {
       hasEnded = true
-      for (const watcher of [...watches.keys()]) end(watcher, 'stopped')
+      for (const watcher of watches.keys()) end(watcher, 'stopped')
     },
   }
 }

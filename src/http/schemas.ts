@@ -18,6 +18,7 @@ const NEWSLETTER = appId('The app ID from the Activation screen. `app` is its ot
  * Keywords that TypeBox hands on to JSON Schema without checking them itself; the readers do. `anyOf` would say the same,
  * but makers of typed clients read it as "or anything".
  */
+// oxlint-disable-next-line no-thenable -- a keyword of JSON Schema
 const EITHER_APP_NAME = { if: { not: { required: ['app'] } }, then: { required: ['newsletter'] } }
 
 const EMAIL = Type.String({

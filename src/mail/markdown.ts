@@ -32,6 +32,7 @@ export class MarkdownLimit extends Error {}
 /** Control characters that no body contains (cleanSource), around the number of a node. */
 const [OPEN, CLOSE] = ['\u0001', '\u0002']
 const REFERENCE = new RegExp(`${OPEN}(\\d+)${CLOSE}`)
+// oxlint-disable-next-line no-control-regex -- these are what it removes
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f]/g
 
 /** A template without control characters, its lines separated by line feeds. */
@@ -108,6 +109,7 @@ export function parseMarkdown(source: string): MarkdownChild[] {
 }
 
 /** Letters, digits, signs: not spaces, controls, and letters without a shape. */
+// oxlint-disable-next-line no-misleading-character-class -- each of them is meant by itself
 const VISIBLE = /[^\s\p{C}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u
 
 /** Whether nobody would see anything: no text, and no picture. */

@@ -47,6 +47,7 @@ describe('Markdown', () => {
     const { html, text } = renderForTest({ body: 'a \u00010\u0002 &#1;0&#2; b\n\n[&#1;0&#2;](https://x.example/&#1;)' })
     expect(html).toContain('>a 0 0 b</p>')
     expect(text).toContain('a 0 0 b\n')
+    // oxlint-disable-next-line no-control-regex -- none of them may be left
     expect(html + text).not.toMatch(/[\u0001\u0002]/)
   })
 

@@ -58,7 +58,9 @@ export async function runVisit(lane: Lane, { name, kind, seed }: Asked): Promise
   const steps: Step[] = [
     ...script.steps.filter(([minute]) => minute < 0),
     [0, visitor.finish],
-    ...[...script.steps.filter(([minute]) => minute >= 0), [WAIT_MS / MINUTE_MS, judgePlainly] as Step, ...looks],
+    ...script.steps.filter(([minute]) => minute >= 0),
+    [WAIT_MS / MINUTE_MS, judgePlainly],
+    ...looks,
   ]
   for (const [minute, act] of steps.toSorted(([a], [b]) => a - b)) {
     await passUntil(eventAt + minute * MINUTE_MS)

@@ -64,7 +64,7 @@ export function createVisitor({ lane, window, name }: { lane: Lane; window: Brow
     if (!page.isClosed()) await page.waitForEvent('close')
   }
   const closeAll = async (): Promise<void> => {
-    for (const page of [...tabs]) await drop(page)
+    for (const page of tabs.slice()) await drop(page)
     await blank?.bringToFront()
     await settle()
   }
@@ -177,7 +177,7 @@ export function createVisitor({ lane, window, name }: { lane: Lane; window: Brow
     },
     async leaveForGood(): Promise<void> {
       if (!isOnline) await window.setOffline(false)
-      for (const page of [...tabs]) await drop(page)
+      for (const page of tabs.slice()) await drop(page)
     },
   }
 }

@@ -42,6 +42,7 @@ test('whom the pages never reported, and what named no page, is no finding about
     seen: { rule: 'seen' },
     unseen: { rule: 'notSeen', ifUnknown: 'skip' },
     away: { rule: 'away', ifUnknown: 'skip' },
+    // oxlint-disable-next-line no-thenable -- the name of an event
     then: { rule: 'away', at: 'trigger', ifUnknown: 'skip' },
   }
   for (const [event, rule] of Object.entries(rules)) {

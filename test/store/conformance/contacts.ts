@@ -55,17 +55,13 @@ export function testContacts(store: Fresh): void {
         email,
         shownEmail: 'Ada@Example.com',
         source: 'landing',
-        ...{
-          ...start,
-          status: 'subscribed',
-          createdAt: AT,
-          updatedAt: AT,
-        },
-        ...{
-          firstSeenAt: null,
-          lastSeenAt: null,
-          lastEventAt: null,
-        },
+        ...start,
+        status: 'subscribed',
+        createdAt: AT,
+        updatedAt: AT,
+        firstSeenAt: null,
+        lastSeenAt: null,
+        lastEventAt: null,
       },
     })
     expect(await store().findContact(1, email)).toEqual(saved.contact)
