@@ -2,14 +2,15 @@
 import type { MailFacts, MailWords, RenderedMail } from '../messages/mailer.ts'
 import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import { cleanText } from '../core/visible-text.ts'
-import { fillTemplate, showValues } from '../messages/templates.ts'
+import { fillTemplate, showValues, splitValues } from '../messages/templates.ts'
 import { type TemplateFault } from '../messages/template-faults.ts'
 import { type BodyLinks, renderHtmlBody } from './html-body.ts'
 import { layOutHtml, layOutText } from './layout.ts'
 import { findLook } from './look.ts'
-import { readMailLink } from './mail-links.ts'
 import { cleanSource, isBlank, MarkdownLimit, parseMarkdown } from './markdown.ts'
 import { renderTextBody } from './text-body.ts'
+import { ownHosts } from '../accounts/app-hosts.ts'
+import { linkableUrl } from '../accounts/links.ts'
 
 /** A header has one line; more than this nobody's mail program shows. */
 const SUBJECT_CHARACTERS = 200
@@ -88,4 +89,33 @@ function cutLine(text: string, most: number): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   const characters = Array.from(line)
   return characters.length <= most ? line : `${characters.slice(0, most - 1).join('')}\u2026`
+}
+
+/** What decides about links: the app's own hosts, its home page, and the addresses that are ours to give. */
+export type LinkFacts = { hosts: readonly string[]; homeUrl: string | null; unsubscribeUrl: string }
+
+/** Where a link leads, or the refusal of a URL that came with an event or a person and is not the app's own. */
+export type MailLink = { href: string } | { refused: string }
+
+const AUTHOR_SCHEMES = new Set(['https:', 'http:', 'mailto:'])
+
+/**
+ * Reads the target of a link. What its author wrote out may lead anywhere; as soon as a value has a part in it, the
+ * link rule decides. A value that is the whole target is taken as it is, one within it as a single encoded word.
+ */
+export function readMailLink(target: string, facts: LinkFacts): MailLink {
+  const parts = splitValues(target)
+  const isWhole = parts.length === 1
+  const url = parts
+    .map((part) => ('plain' in part ? part.plain : isWhole ? part.value : encodeURIComponent(part.value)))
+    .join('')
+  if (url === facts.unsubscribeUrl || url === facts.homeUrl) return { href: url }
+  if (!parts.some((part) => 'value' in part)) return readAuthorLink(url)
+  const linkable = linkableUrl(url, ownHosts(facts.hosts))
+  return linkable ? { href: linkable.href } : { refused: url }
+}
+
+function readAuthorLink(text: string): MailLink {
+  const url = URL.parse(text.trim())
+  return url && AUTHOR_SCHEMES.has(url.protocol) ? { href: url.href } : { refused: text }
 }

@@ -16,7 +16,6 @@ import { findNamedApp } from '../accounts/apps.ts'
 import { errorCode, isRefusal, type Refusal, refusalBody } from '../core/refusals.ts'
 import { VERSION } from '../core/version.ts'
 import { type Caller, callerOf } from './caller.ts'
-import { completeApp } from './completions.ts'
 import { getPrompt, PROMPTS } from './prompts.ts'
 import { listResources, readResource, RESOURCE_TEMPLATES } from './resources.ts'
 import { describeTool, findTool, listTools, TOOL_NAMES } from './tools/index.ts'
@@ -118,4 +117,14 @@ function refusedResult({ facts }: Caller, refusal: Refusal): CallToolResult {
   facts.refusal = refusal
   const body = { ...refusalBody(refusal), requestId: facts.requestId }
   return { content: [{ type: 'text', text: JSON.stringify(body) }], isError: true }
+}
+
+/** So many are suggested at once (the protocol's own bound). */
+const MOST_VALUES = 100
+
+/** Completes the ID of an app, the one thing that prompts and resources ask for and that can be listed. */
+export function completeApp({ access }: Caller, { name, value }: { name: string; value: string }) {
+  const found = name === 'app' ? access.apps.filter(({ publicId }) => publicId.startsWith(value)) : []
+  const values = found.slice(0, MOST_VALUES).map(({ publicId }) => publicId)
+  return { values, total: found.length, hasMore: found.length > values.length }
 }

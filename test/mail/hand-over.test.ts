@@ -1,6 +1,6 @@
 /** What the sender promises with a mail server that does not take a mail. */
 import { describe, expect, test } from 'bun:test'
-import { RETRY_MS } from '../../src/mail/retries.ts'
+import { RETRY_MS } from '../../src/mail/marks.ts'
 import type { DeliveryState } from '../../src/store/message-types.ts'
 import { HOUR } from '../helper.ts'
 import { recordOf } from '../messaging.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { fillTemplate } from '../../src/messages/templates.ts'
-import { readMailLink } from '../../src/mail/mail-links.ts'
+import { readMailLink } from '../../src/mail/render.ts'
 
 const UNSUBSCRIBE = 'https://post.elsewhere.example/u/1'
 const FACTS = { hosts: ['example.com'], homeUrl: 'https://www.other.example/', unsubscribeUrl: UNSUBSCRIBE }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createPace, PER_SECOND } from '../../src/mail/pace.ts'
+import { createPace, PER_SECOND } from '../../src/mail/dispatch.ts'
 
 function start() {
   const clock = { ms: 0, monotonicMs: () => clock.ms }

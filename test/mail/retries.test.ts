@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { retryDelay, SERVER_RETRY_MS } from '../../src/mail/retries.ts'
+import { retryDelay, SERVER_RETRY_MS } from '../../src/mail/marks.ts'
 
 const MINUTE = 60_000
 

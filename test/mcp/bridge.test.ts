@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { CallToolRequestSchema } from '@modelcontextprotocol/sdk/types.js'
-import { connectServer } from '../../src/mcp/bridge.ts'
+import { connectServer } from '../../src/mcp/protocol.ts'
 import { callerOf } from '../../src/mcp/caller.ts'
 
 type Caller = Parameters<Awaited<ReturnType<typeof connectServer>>>[1]

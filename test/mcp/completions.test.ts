@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Caller } from '../../src/mcp/caller.ts'
-import { completeApp } from '../../src/mcp/completions.ts'
+import { completeApp } from '../../src/mcp/server.ts'
 
 const caller = (ids: string[]) => ({ access: { apps: ids.map((publicId) => ({ publicId })) } }) as unknown as Caller
 const many = Array.from({ length: 150 }, (_, index) => `app_${index}`)

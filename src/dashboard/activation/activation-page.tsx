@@ -4,18 +4,18 @@ import type { Activation } from '../../events/activation.ts'
 import { type Integration, SECRETS_WARNING } from '../../visits/integration/index.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
-import type { SnippetSource } from '../../visits/snippet-code.ts'
+import { type SnippetSource, snippetCode } from '../../visits/snippet-code.ts'
 import { State, Steps } from './activation-status.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { type Made, MadeKey } from '../access/made-key.tsx'
 import { ActionForm } from '../ui/button.tsx'
-import { CodeTabs } from '../ui/code.tsx'
+import { CodeTabs, CodeBlock } from '../ui/code.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import { type Checked, SignatureSection } from './signature-section.tsx'
-import { SnippetSection } from './snippet-section.tsx'
 import { Trouble } from './trouble.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import { makeSnippetPolicy } from '../../visits/snippet-tag.ts'
 
 type ActivationProps = {
   viewer: Viewer
@@ -160,5 +160,40 @@ const TestSection = ({ viewer, activation, keys }: ActivationProps) => (
     >
       Send a test event
     </ActionForm>
+  </section>
+)
+
+type SnippetProps = {
+  source: SnippetSource
+  /** whether page views add people */
+  addsPeople: boolean
+  appId: string
+}
+
+/** The tag for the customer's pages, and what a strict policy must let through. */
+const SnippetSection = ({ source, addsPeople, appId }: SnippetProps) => (
+  <section>
+    <h2>Tag for your pages</h2>
+    <p>
+      It reports the paths that signed-in people open, so that nobody is written to about a page that is open before
+      them. Under 2 KB compressed, no cookies, and nothing of anyone whom your server has not signed.
+    </p>
+    <CodeTabs name="tag" label="Form of the tag" languages={snippetCode(source)} />
+    {addsPeople ? (
+      <p>
+        Pages add people whom this app does not know yet, as <a href={pathOf(appId, 'settings')}>Settings</a> allows.
+      </p>
+    ) : (
+      <p>
+        Only views of people whom this app knows are kept: add the others with <code>createContact</code> in an event of
+        your server, or let pages add them in <a href={pathOf(appId, 'settings')}>Settings</a>.
+      </p>
+    )}
+    <p class="hint">
+      A page with a <code>Content-Security-Policy</code> needs these sources beside its own:
+    </p>
+    <CodeBlock id="policy" label="Content-Security-Policy">
+      {makeSnippetPolicy(source)}
+    </CodeBlock>
   </section>
 )

@@ -7,11 +7,10 @@ import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { checkSignature } from '../../visits/signature-check.ts'
 import { sendTestEvent } from '../../events/test-event.ts'
 import { makeToken } from '../../core/tokens.ts'
-import { readStatus, streamStatus } from './activation-live.tsx'
 import { ActivationPage } from './activation-page.tsx'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { openStream, showPage, takeForm } from '../layout/door.tsx'
-import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import type { PageParts, Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -19,6 +18,14 @@ import { createKeyByForm } from '../access/keys.tsx'
 import type { Made } from '../access/made-key.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 import type { Checked } from './signature-section.tsx'
+import type { VNode } from 'preact'
+import { render } from 'preact-render-to-string'
+import { readActivation } from '../../events/activation.ts'
+import { PREVIOUS_SECRET_VALID_MS } from '../../accounts/identity.ts'
+import { State, type StatusProps, Steps } from './activation-status.tsx'
+import { Zone } from '../ui/time.tsx'
+import { type Send, streamChanges } from '../layout/stream.ts'
+import { Trouble } from './trouble.tsx'
 
 /** Where an app goes from its IDs to its first event. */
 export const activationRoutes = (parts: PageParts) =>
@@ -100,4 +107,43 @@ export async function showActivation(
     />
   )
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page, cookies)
+}
+
+type Status = StatusProps & { hasOldSecret: boolean; addsPeople: boolean }
+
+/** What is on the page and changes while it is open. */
+async function readStatus(parts: PageParts, { account, app }: Viewer): Promise<Status> {
+  const { store, clock, access } = parts
+  const now = clock.now()
+  const [activation, keys, secrets, settings] = await Promise.all([
+    readActivation(parts, app),
+    store.listKeys(account.id),
+    store.listSecrets(account.id, now - PREVIOUS_SECRET_VALID_MS),
+    store.snippetSettings(app.id),
+  ])
+  return {
+    activation,
+    keys: keys.filter(({ revokedAt }) => revokedAt === null).map(access.withUse),
+    addsPeople: settings.addsPeople,
+    hasOldSecret: secrets.some(({ retiredAt }) => retiredAt !== null),
+    now,
+  }
+}
+
+/** Sends the parts that carry `data-live`, as the page itself would show them, after each change. */
+function streamStatus(parts: PageParts, request: Request, viewer: Viewer): Response {
+  let sent = ''
+  const look = async (send: Send): Promise<void> => {
+    const status = await readStatus(parts, viewer)
+    const show = (part: VNode): string => render(<Zone.Provider value={viewer.app.timezone}>{part}</Zone.Provider>)
+    const data = {
+      state: show(<State {...status} appId={viewer.app.publicId} />),
+      steps: show(<Steps {...status} />),
+      trouble: show(<Trouble {...status} appId={viewer.app.publicId} />),
+    }
+    const text = JSON.stringify(data)
+    if (text !== sent) send({ name: 'parts', data })
+    sent = text
+  }
+  return streamChanges(parts, request, viewer, look)
 }
