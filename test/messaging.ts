@@ -51,8 +51,10 @@ export async function createMessaging(server: TestServer) {
       await store().markSent(claim)
       return { ...decided, reason: null }
     }
-    if (judged.verdict === 'skip') await store().markSkipped({ ...claim, reason: judged.reason, record })
-    else await store().markDeferred({ ...claim, reason: judged.reason, dueAt: judged.dueAt, record })
+    if (judged.verdict === 'skip') {
+      const { reason, isOfEvent } = judged
+      await store().markSkipped({ ...claim, reason, record, isOfEvent })
+    } else await store().markDeferred({ ...claim, reason: judged.reason, dueAt: judged.dueAt, record })
     return { ...decided, reason: judged.reason }
   }
 

@@ -13,7 +13,7 @@ import { readTimezone } from '../store/local-time.ts'
 import { judgePersonLimits, LIMITED_MS } from '../store/person-limits.ts'
 import type { Basis, Judge, Judgement, JudgeReads } from '../store/final-check.ts'
 import { isLifecycle, refusedBy } from '../store/suppression-list.ts'
-import { isAboutPage, judgeRules, stopReasonOf } from './judge.ts'
+import { findFailed, isSettled, judgeRules, rulesOfEvent, stopReasonOf } from './judge.ts'
 import { readFacts } from './judge-facts.ts'
 import { giveUpTime, nextOpening } from './send-window.ts'
 
@@ -30,12 +30,22 @@ const HOUR_MS = 3_600_000
 export const judgeDelivery: Judge = (reads, work, at, known): Judgement => {
   const wish = judgeWish(reads, work)
   if (work.delivery.byHand) return judgeByHand(work, wish, at)
-  const rules = known ?? judgeRules(work.message.content, readFacts(reads, work, at))
-  const record: JudgeRecord = { ...lastTryOf(work), at, verdicts: [wish, judgeStatus(work), ...rules] }
-  const failed = record.verdicts.find(isSettled)
-  if (failed && !isAboutPage(failed)) return { verdict: 'skip', reason: reasonOf(failed), record, unfit: [] }
+  const { content } = work.message
+  const rules = known ?? judgeRules(content, readFacts(reads, work, at))
+  const status = judgeStatus(work)
+  const record: JudgeRecord = { ...lastTryOf(work), at, verdicts: [wish, status, ...rules] }
+  const refused = [wish, status].find(isSettled)
+  if (refused) return { verdict: 'skip', reason: reasonOf(refused), record, isOfEvent: false, unfit: [] }
+  const found = findFailed(content, rules)
+  const skipped = found && {
+    verdict: 'skip' as const,
+    reason: reasonOf(found.failed),
+    record,
+    isOfEvent: found.isOfEvent,
+  }
+  if (skipped?.isOfEvent === false) return { ...skipped, unfit: [] }
   const { verdicts, unfit } = known ? NOTHING_NEW : judgeJoined(reads, work, at)
-  if (failed) return { verdict: 'skip', reason: reasonOf(failed), record, unfit }
+  if (skipped) return { ...skipped, unfit }
   return { ...judgeTime(reads, work, { ...record, verdicts: [...record.verdicts, ...verdicts] }), unfit }
 }
 
@@ -44,11 +54,9 @@ type Joined = { verdicts: Verdict[]; unfit: UnfitEvent[] }
 /** What joined is among the verdicts that are known. */
 const NOTHING_NEW: Joined = { verdicts: [], unfit: [] }
 
-const isSettled = ({ verdict, until }: Verdict): boolean => verdict === 'fail' && until === undefined
-
-/** The verdicts of the events that stay in the email, and those that do not: each has its own page. */
+/** The verdicts of the events that stay in the email, and those that do not. */
 function judgeJoined(reads: JudgeReads, work: DeliveryWork, at: number): Joined {
-  const content = { ...work.message.content, onlyIf: work.message.content.onlyIf?.filter(isAboutPage) ?? [] }
+  const content = { ...work.message.content, onlyIf: rulesOfEvent(work.message.content) }
   const joined: Joined = { verdicts: [], unfit: [] }
   for (const { id, triggeredAt, event } of content.onlyIf.length === 0 ? [] : work.joined) {
     const delivery = { ...work.delivery, triggeredAt, eventId: event.id }
@@ -95,7 +103,7 @@ function judgeByHand({ delivery }: DeliveryWork, wish: Verdict, at: number): Jud
   const record = addVerdict(earlier && { ...earlier, verdicts: kept }, wish, at)
   const judged = { record, unfit: [] }
   return wish.verdict === 'fail'
-    ? { verdict: 'skip', reason: reasonOf(wish), ...judged }
+    ? { verdict: 'skip', reason: reasonOf(wish), isOfEvent: false, ...judged }
     : { verdict: 'send', ...judged }
 }
 
@@ -136,8 +144,8 @@ function judgeTime(reads: JudgeReads, work: DeliveryWork, record: JudgeRecord): 
   if (isTooLate) verdicts.push({ rule: 'giveUp', about: null, value: giveUpAt, verdict: 'fail' })
   const judged = { record: { ...record, verdicts }, unfit: [] }
   const again = failed.find(({ verdict }) => verdict.rule === 'again')
-  if (again) return { verdict: 'skip', reason: 'again', ...judged }
-  if (isTooLate) return { verdict: 'skip', reason: 'gave_up', ...judged }
+  if (again) return { verdict: 'skip', reason: 'again', isOfEvent: false, ...judged }
+  if (isTooLate) return { verdict: 'skip', reason: 'gave_up', isOfEvent: false, ...judged }
   const [first] = failed
   if (!first) return { verdict: 'send', ...judged }
   const reason = first.verdict.until === undefined ? first.verdict.rule : 'unsure'

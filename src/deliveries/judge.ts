@@ -2,7 +2,7 @@ import { isSentUnknown } from '../messages/message-words.ts'
 import { type MessageContent, type Rule, STOP_REASONS, type Verdict } from '../store/message-types.ts'
 import { compares, propertyOf } from '../store/conditions.ts'
 import { isSamePath } from '../store/paths.ts'
-import { sinceWhen } from '../store/stops.ts'
+import { isOfEvent, sinceWhen } from '../store/stops.ts'
 import type { ContactStatus, FieldValue } from '../store/types.ts'
 import { PRESENCE_MS, type Presence } from '../visits/presence.ts'
 
@@ -66,8 +66,21 @@ const verdict = (rule: Rule, about: string | null, value: Verdict['value'], pass
   verdict: passes ? 'pass' : 'fail',
 })
 
-/** Whether a rule is about the page of one event, and so asked of each event that an email lists. */
-export const isAboutPage = ({ rule }: { rule: string }): boolean => rule === 'seen' || rule === 'notSeen'
+/** What failed for good. Of what cannot be told yet, `until` says when it can. */
+export const isSettled = ({ verdict, until }: Verdict): boolean => verdict === 'fail' && until === undefined
+
+/** The rules of a message that each event of an email is asked. */
+export const rulesOfEvent = ({ onlyIf = [] }: MessageContent): Rule[] => onlyIf.filter(isOfEvent)
+
+/**
+ * The first rule that failed for good, if any; `verdicts` are those of all rules, in their order. `isOfEvent`: it is
+ * about the event by which the email was judged, and not about the others that it lists.
+ */
+export function findFailed({ onlyIf = [] }: MessageContent, verdicts: readonly Verdict[]) {
+  const index = verdicts.findIndex(isSettled)
+  const [failed, rule] = [verdicts[index], onlyIf[index]]
+  return failed && rule ? { failed, isOfEvent: isOfEvent(rule) } : null
+}
 
 /** Of a person whom the browser script never saw, the rule itself says what to do. */
 const unknown = (rule: Extract<Rule, { ifUnknown?: unknown }>, about: string | null): Verdict => ({

@@ -13,7 +13,18 @@ import { judgeFault, type TemplateFault } from '../messages/template-faults.ts'
 import { unsubscribeUrl } from '../people/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
 import { handOver } from './hand-over.ts'
-import { claimOf, type Delivered, type DeliverParts, done, endOf, fail, putOff, retry, skip } from './marks.ts'
+import {
+  claimOf,
+  type Delivered,
+  type DeliverParts,
+  done,
+  type Ending,
+  endOf,
+  fail,
+  putOff,
+  retry,
+  skip,
+} from './marks.ts'
 import type { Route } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
 
@@ -26,17 +37,17 @@ export async function deliver(parts: DeliverParts, claimed: DeliveryWork, onSlow
   const dropped = await dropUnfit(parts, claimed, judged.unfit)
   if (!dropped.held) return done('withheld', dropped.because)
   const { work } = dropped
-  if (judged.verdict === 'skip') return skip(parts, work, judged.reason, judged.record)
+  if (judged.verdict === 'skip') return skip(parts, work, judged)
   if (judged.verdict === 'defer') return putOff(parts, work, judged)
   const { basis } = judged
   const route = parts.routes.find(work)
-  if ('fault' in route) return skip(parts, work, route.fault, judged.record)
+  if ('fault' in route) return skip(parts, work, { reason: route.fault, record: judged.record })
   const problem = await parts.senders.findProblem({ ...work, mail: work.message.content.mail })
   if (problem) return retry(parts, work, { reason: problem.code, isServerFault: true, record: judged.record })
   const url = unsubscribeUrl(parts.baseUrl, parts.unsubscribeKey, work.contact.id)
   const mail = await renderSample(parts.templates, work, url, { isAlone: judged.record.isSlow, isSent: true })
   if ('slow' in mail) return endSlow(parts, work, judged.record)
-  if (!('html' in mail)) return skip(parts, work, ...faultOf(mail, judged.record))
+  if (!('html' in mail)) return skip(parts, work, faultOf(mail, judged.record))
   const record = withLinks(judged.record, mail)
   const composed = await composeSample(work, {
     mail,
@@ -67,9 +78,9 @@ const messageIdOf = ({ delivery }: DeliveryWork, { from }: Route): string =>
   `${publicId('dlv', delivery.id)}@${from.address.split('@')[1]}`
 
 /** Said in the record, beside the rules: what the template lacks. */
-function faultOf(fault: TemplateFault, record: JudgeRecord): [string, JudgeRecord] {
+function faultOf(fault: TemplateFault, record: JudgeRecord): Ending {
   const { reason, verdict } = judgeFault(fault)
-  return [reason, { ...record, verdicts: [...record.verdicts, verdict] }]
+  return { reason, record: { ...record, verdicts: [...record.verdicts, verdict] } }
 }
 
 const SLOW_AGAIN_MS = 60_000
@@ -77,7 +88,7 @@ const SLOW_AGAIN_MS = 60_000
 /** A busy processor runs out of time as well, so it is tried once more, with more of it. */
 function endSlow(parts: DeliverParts, work: DeliveryWork, record: JudgeRecord): Promise<Delivered> {
   const dueAt = parts.clock.now() + SLOW_AGAIN_MS
-  if (record.isSlow || dueAt > whenToGiveUp(work)) return fail(parts, work, ...faultOf({ slow: true }, record))
+  if (record.isSlow || dueAt > whenToGiveUp(work)) return fail(parts, work, faultOf({ slow: true }, record))
   return putOff(parts, work, { reason: 'template_slow', dueAt, record: { ...record, isSlow: true } })
 }
 

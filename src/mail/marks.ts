@@ -38,13 +38,12 @@ export const claimOf = ({ clock, claimedBy }: DeliverParts, { delivery }: Delive
   at: clock.now(),
 })
 
-export async function skip(
-  parts: DeliverParts,
-  work: DeliveryWork,
-  reason: string,
-  record: JudgeRecord,
-): Promise<Delivered> {
-  await parts.store.markSkipped({ ...claimOf(parts, work), reason, record: JSON.stringify(record) })
+/** Why it is over. `isOfEvent`: it is about the first event of the email alone. */
+export type Ending = { reason: string; record: JudgeRecord; isOfEvent?: boolean }
+
+export async function skip(parts: DeliverParts, work: DeliveryWork, ending: Ending): Promise<Delivered> {
+  const { reason, record, isOfEvent = false } = ending
+  await parts.store.markSkipped({ ...claimOf(parts, work), reason, record: JSON.stringify(record), isOfEvent })
   return done('skipped', reason)
 }
 
@@ -65,10 +64,10 @@ export async function retry(parts: DeliverParts, work: DeliveryWork, { reason, i
   const counted = { ...(record ?? earlier ?? { at: now, verdicts: [] }), tries }
   const dueAt = now + retryDelay(tries, isServerFault)
   if (dueAt <= whenToGiveUp(work)) return putOff(parts, work, { reason, dueAt, record: counted })
-  return fail(parts, work, reason, counted)
+  return fail(parts, work, { reason, record: counted })
 }
 
-export function fail(parts: DeliverParts, work: DeliveryWork, reason: string, record: JudgeRecord): Promise<Delivered> {
+export function fail(parts: DeliverParts, work: DeliveryWork, { reason, record }: Ending): Promise<Delivered> {
   const failed = { ...claimOf(parts, work), reason, record: JSON.stringify(record) }
   return persist(parts, () => parts.store.markFailed(failed), done('failed', reason))
 }

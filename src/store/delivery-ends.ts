@@ -3,18 +3,25 @@ import type { LiveMessages } from './live-messages.ts'
 import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS } from './message-types.ts'
 import type { UsedUp } from './used-up.ts'
 
-/** What becomes of a delivery; what is left out stays as it is. Times are ms UTC, `record` is JSON. */
-export type Finish = { state: string; reason?: string; record?: string | null; dueAt?: number; sentAt?: number }
+/**
+ * What becomes of a delivery; what is left out stays as it is. Times are ms UTC, `record` is JSON. `isOfEvent`: it was
+ * about the first event alone, so the email goes on with the others that it lists.
+ */
+export type Finish = {
+  state: string
+  reason?: string
+  record?: string | null
+  dueAt?: number
+  sentAt?: number
+  isOfEvent?: boolean
+}
 
-type Ended = { messageId: number; contactId: number; version: number; handedAt: number | null }
+type Ended = { messageId: number; contactId: number; version: number }
 
 /** It is not over: it goes on waiting. */
 const GOES_ON = ['waiting', 'deferred']
 /** Where nothing may be sent any more, a kept mail has nothing to wait for either. */
 const FOR_GOOD: readonly string[] = [...SUPPRESSION_REASONS, 'gone']
-
-/** What rules find of the page of one event. Other events of the same email have pages of their own. */
-const ABOUT_ONE_EVENT: readonly string[] = ['seen', 'not_seen', 'no_page']
 
 /** Whether "once" is by time: the key then is free again as soon as it is known what became of the mail. */
 const isTimed = ({ again = { once: 'person' } }: MessageContent): boolean => 'everyHours' in again
@@ -36,7 +43,7 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
   const finish = db.prepare<Ended, (string | number | null)[]>(
     `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
        sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ? WHERE id = ?
-     RETURNING message_id AS messageId, contact_id AS contactId, version, handed_at AS handedAt`,
+     RETURNING message_id AS messageId, contact_id AS contactId, version`,
   )
   const free = db.prepare('UPDATE deliveries SET once_key = NULL WHERE id = ?')
   const uncapture = db.prepare('DELETE FROM captured_mails WHERE delivery_id = ?')
@@ -44,10 +51,13 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
   const next = db.prepare<{ id: number }, [number]>(
     `SELECT id FROM deliveries WHERE joined_to = ? AND state = 'joined' ORDER BY triggered_at, id LIMIT 1`,
   )
-  // where the person gets the message once at all, an event that joined has no key
+  // where the person gets the message once at all, an event that joined has no key; a lead that still has the time of a
+  // hand-over may have arrived, and that is said of the email that follows it
   const takeOver = db.prepare(
-    `UPDATE deliveries SET (state, once_key, planned_at, due_at, joined_to, updated_at) =
-       (SELECT 'waiting', ifnull(deliveries.once_key, lead.once_key), lead.planned_at, lead.due_at, NULL, lead.updated_at
+    `UPDATE deliveries SET (state, once_key, planned_at, due_at, joined_to, updated_at, resent, handed_at, record) =
+       (SELECT 'waiting', ifnull(deliveries.once_key, lead.once_key), lead.planned_at, lead.due_at, NULL, lead.updated_at,
+          lead.resent, lead.handed_at, iif(lead.handed_at IS NULL, NULL,
+            json_object('at', lead.updated_at, 'verdicts', json('[]'), 'unconfirmedAt', lead.handed_at))
         FROM deliveries lead WHERE lead.id = ?) WHERE id = ?`,
   )
   const moveJoined = db.prepare(`UPDATE deliveries SET joined_to = ? WHERE joined_to = ? AND state = 'joined'`)
@@ -57,12 +67,9 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
      WHERE joined_to = ? AND state = 'joined'`,
   )
 
-  /**
-   * What was about the first event alone leaves the email to the others; anything else ends all of it. So does what comes
-   * after the email was given to a server: it may have arrived.
-   */
-  const passOn = (id: number, reason: string, isHanded: boolean): void => {
-    const heir = ABOUT_ONE_EVENT.includes(reason) && !isHanded ? next.get(id) : null
+  /** What was about the first event alone leaves the email to the others; anything else ends all of it. */
+  const passOn = (id: number, isOfEvent: boolean): void => {
+    const heir = isOfEvent ? next.get(id) : null
     if (heir) {
       takeOver.run(id, heir.id)
       moveJoined.run(heir.id, id)
@@ -80,7 +87,7 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
     giveBack,
 
     /** `at`: now. Until it is over the key stays its own, so that nothing of its message is queued beside it. */
-    end(id: number, at: number, { state, reason, record, dueAt, sentAt }: Finish): void {
+    end(id: number, at: number, { state, reason, record, dueAt, sentAt, isOfEvent = false }: Finish): void {
       const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null]
       const ended = finish.get(...columns, at, id)
       if (!ended || GOES_ON.includes(state)) return
@@ -89,7 +96,7 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
       else giveBack(id, ended)
       if (state === 'skipped' || state === 'failed') {
         usedUp.release(ended.messageId, ended.contactId)
-        passOn(id, reason ?? '', ended.handedAt !== null)
+        passOn(id, isOfEvent)
       }
       // what may be tried again stays in the outbox until it is handed over: there is no other copy
       if (state === 'skipped' && FOR_GOOD.includes(reason ?? '')) dropKept(id)

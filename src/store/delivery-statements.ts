@@ -30,6 +30,11 @@ export function prepareDeliveryStatements(db: Database) {
       `UPDATE deliveries SET state = 'deferred', reason = ?, due_at = ?, resent = 1, claimed_by = NULL,
          claimed_until = NULL, record = json_set(record, '$.unconfirmedAt', handed_at), updated_at = ? WHERE id = ?`,
     ),
+    // an earlier try of which nobody knows the outcome stays one that may have arrived
+    takeBack: db.prepare(
+      `UPDATE deliveries SET handed_at = ifnull(json_extract(record, '$.unconfirmedAt'), iif(resent, handed_at, NULL))
+       WHERE id = ? AND handed_at IS NOT NULL`,
+    ),
     left: db.prepare<Held, [string]>(
       `SELECT ${held} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?`,
     ),

@@ -17,7 +17,7 @@ export const WAITS_FOR_SENDER = `state = 'deferred' AND (reason GLOB 'sender_*' 
 export const IS_CLAIMED = `state IN ('claimed', 'handed')`
 /** Uses "once" up: it is on its way, or was handed over. */
 export const USES_ONCE_UP = `(handed_at IS NOT NULL OR state NOT IN ('skipped', 'failed'))`
-/** Waits, and was never given to a mail server: further events may join it. What a member sends on goes out as it is. */
+/** Waits, and no mail server may have taken it: further events may join it. What a member sends on goes out as it is. */
 export const TAKES_EVENTS = `state IN ('waiting', 'deferred') AND handed_at IS NULL AND by_hand = 0`
 /** Waits because its person had as many emails as their app allows. */
 export const WAITS_FOR_LIMIT = `state = 'deferred' AND reason IN ('perDay', 'perWeek')`

@@ -22,6 +22,9 @@ type Resending = { appId: number; id: number; at: number; by?: { accountId: stri
 /** `record`: of the decision, `basis`: what it rested on; without it everything is looked at anew. */
 type HandingOver = Claim & { record: string; basis?: Basis }
 
+/** `isOfEvent`: the reason is about the first event of the email alone. */
+type Skipping = Claim & { reason: string; record: string | null; isOfEvent?: boolean }
+
 const LOST: Marked = { held: false, because: 'lost' }
 const HELD: Marked = { held: true }
 
@@ -79,8 +82,9 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
       return HELD
     }
     const { reason } = judged
-    if (judged.verdict === 'skip') end(id, at, { state: 'skipped', reason, record: json })
-    else end(id, at, { state: 'deferred', reason, record: json, dueAt: judged.dueAt })
+    if (judged.verdict === 'skip') {
+      end(id, at, { state: 'skipped', reason, record: json, isOfEvent: judged.isOfEvent })
+    } else end(id, at, { state: 'deferred', reason, record: json, dueAt: judged.dueAt })
     return { held: false, because: reason }
   }
 
@@ -119,11 +123,14 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
     },
 
     markSent: (held: Claim): Marked => mark(held, { state: 'sent', sentAt: held.at }),
-    markSkipped: ({ reason, record, ...held }: Claim & { reason: string; record: string | null }): Marked =>
-      mark(held, { state: 'skipped', reason, record }),
-    /** Tried again at `dueAt`. */
-    markDeferred: (input: Claim & { reason: string; dueAt: number; record: string }): Marked =>
-      mark(input, { state: 'deferred', reason: input.reason, dueAt: input.dueAt, record: input.record }),
+    markSkipped: ({ reason, record, isOfEvent, ...held }: Skipping): Marked =>
+      mark(held, { state: 'skipped', reason, record, isOfEvent }),
+    /** Tried again at `dueAt`. A server that asked for later has not taken it, so further events may join. */
+    markDeferred(input: Claim & { reason: string; dueAt: number; record: string }): Marked {
+      const marked = mark(input, { state: 'deferred', reason: input.reason, dueAt: input.dueAt, record: input.record })
+      if (marked.held) statements.takeBack.run(input.id)
+      return marked
+    },
     markFailed: ({ reason, record, ...held }: Claim & { reason: string; record: string }): Marked =>
       mark(held, { state: 'failed', reason, record }),
     markUnknown({ reason, ...held }: Claim & { reason: string }): Marked {

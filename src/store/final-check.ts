@@ -8,10 +8,12 @@ import { createSnippetReads } from './snippet-reads.ts'
 
 /**
  * What to do with a delivery that is due; `reason` is a code, `dueAt` when to look again (ms UTC). `unfit`: events that
- * joined the email and are not to be listed.
+ * joined the email and are not to be listed. `isOfEvent`: the reason is about the first event alone.
  */
 export type Judgement = { record: JudgeRecord; unfit: UnfitEvent[] } & (
-  { verdict: 'send' } | { verdict: 'skip'; reason: string } | { verdict: 'defer'; reason: string; dueAt: number }
+  | { verdict: 'send' }
+  | { verdict: 'skip'; reason: string; isOfEvent: boolean }
+  | { verdict: 'defer'; reason: string; dueAt: number }
 )
 
 /** What deciding about a delivery reads besides the delivery itself. */

@@ -43,6 +43,15 @@ type Visit = Person & { path: string; occurredAt: number }
 
 /** @returns the verdict that settles a waiting delivery for good, or null */
 type Settle = (rule: Rule, delivery: Joined) => Verdict | null
+type Settled = { rule: Rule; verdict: Verdict }
+
+function findSettled(rules: readonly Rule[], delivery: Joined, settle: Settle): Settled | null {
+  for (const rule of rules) {
+    const verdict = settle(rule, delivery)
+    if (verdict !== null) return { rule, verdict }
+  }
+  return null
+}
 
 /**
  * Stops deliveries that wait as soon as something arrives that settles them, in the transaction that writes it, and notes who came back after a mail. What a member sends on by hand asks no rule,
@@ -76,35 +85,27 @@ export function createStops({ db, live, ends }: { db: Database; live: LiveMessag
     return row ? pathOfUrl(propertyOf(parseProperties(row.properties), 'url')) : null
   }
 
-  const endBy = (id: number, at: number, rule: Rule, verdict: Verdict): void => {
+  const endBy = (id: number, at: number, settled: Settled | null): void => {
+    if (settled === null) return
+    const { rule, verdict } = settled
     const record: JudgeRecord = { at, verdicts: [verdict] }
-    ends.end(id, at, { state: 'skipped', reason: STOP_REASONS[rule.rule], record: JSON.stringify(record) })
+    const reason = STOP_REASONS[rule.rule]
+    ends.end(id, at, { state: 'skipped', reason, record: JSON.stringify(record), isOfEvent: isOfEvent(rule) })
   }
 
   const stopSettled = ({ appId, contactId, at }: Person, settle: Settle): void => {
     for (const delivery of open.all(appId, contactId)) {
       const { onlyIf = [], again } = live.contentOf(delivery.messageId, delivery.version)
-      for (const rule of onlyIf) {
-        const verdict = settle(rule, delivery)
-        // before the first event ends: the email passes to the next of those that are left
-        if (
-          rule.rule === 'notSeen' &&
-          collectMsOf(again) !== null &&
-          (verdict !== null || delivery.state !== 'claimed')
-        )
-          dropSettled(delivery.id, at, rule, settle)
-        if (verdict === null) continue
-        endBy(delivery.id, at, rule, verdict)
-        break
+      const found = findSettled(onlyIf, delivery, settle)
+      // before the first event ends: the email passes to the next of those that are left. One that is written right now
+      // is asked once more before it goes
+      if (collectMsOf(again) !== null && (found || delivery.state !== 'claimed')) {
+        const rules = onlyIf.filter(isOfEvent)
+        for (const joined of rules.length === 0 ? [] : joinedTo.all(delivery.id)) {
+          endBy(joined.id, at, findSettled(rules, joined, settle))
+        }
       }
-    }
-  }
-
-  /** Takes further events out of an email, unless it is being written right now. */
-  const dropSettled = (leadId: number, at: number, rule: Rule, settle: Settle): void => {
-    for (const one of joinedTo.all(leadId)) {
-      const verdict = settle(rule, one)
-      if (verdict !== null) endBy(one.id, at, rule, verdict)
+      endBy(delivery.id, at, found)
     }
   }
 
@@ -167,6 +168,25 @@ export const stoppedBy = (rule: Rule, about: string, value: Verdict['value']): V
   value,
   verdict: 'fail',
 })
+
+/**
+ * Whether a rule is about one event: the page that its `url` names, or the time since it happened. Of the events of one
+ * email each is asked, and what fails leaves the email to the others. Any other rule is about the person at sending.
+ */
+export function isOfEvent(rule: Rule): boolean {
+  switch (rule.rule) {
+    case 'seen':
+    case 'notSeen':
+      return true
+    case 'away':
+      return rule.at === 'trigger'
+    case 'done':
+    case 'notDone':
+      return rule.since === undefined || rule.since === 'trigger'
+    default:
+      return false
+  }
+}
 
 /** From when on a rule about a past event looks (ms UTC). `at`: when the delivery is judged. */
 export function sinceWhen(since: Since | undefined, triggeredAt: number, at: number): number {

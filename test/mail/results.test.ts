@@ -1,8 +1,9 @@
 /** The drafts of a new app, over a real mail server: one email for many results, and one for a result without a page. */
 import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
+import { mayHaveArrivedTwice } from '../../src/deliveries/deliveries.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
-import { report, send, page } from '../api/reports.ts'
+import { addPerson, leave, page, report, send } from '../api/reports.ts'
 import { DAY, HOUR } from '../helper.ts'
 import { headersOf, readMail } from './reading.ts'
 import { live, MINUTE, type Sending, useSending } from './sending.ts'
@@ -130,6 +131,68 @@ describe('twelve results', () => {
     await sending.sendDue()
     expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('a'), urlOf('b')]])
     expect(await sending.states()).toEqual({ sent: 1, joined: 1 })
+  })
+})
+
+describe('a result is not lost with another of its email', () => {
+  const NOT_SEEN: Partial<MessageContent> = { onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] }
+  const sendTwo = async (sending: Sending): Promise<void> => {
+    for (const name of ['a', 'b']) await sending.sendEvent(ADA, { url: urlOf(name) })
+    await live(sending, 11 * MINUTE)
+  }
+
+  test('that was opened after the server had asked for later', async () => {
+    let answer: 'accept' | number = 451
+    const sending = await start(contentOf(0, NOT_SEEN), { dot: () => answer })
+    await sendTwo(sending)
+    expect(await sending.states()).toEqual({ 'deferred: smtp_451': 1, joined: 1 })
+    await sending.sendEvent(ADA, { url: urlOf('c') })
+    expect(await sending.states()).toEqual({ 'deferred: smtp_451': 1, joined: 2 })
+    await see(sending, '/results/a')
+    expect(await sending.states()).toEqual({ 'skipped: seen': 1, waiting: 1, joined: 1 })
+    answer = 'accept'
+    await live(sending, HOUR)
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('b'), urlOf('c')]])
+    expect((await sending.deliveries()).map((delivery) => mayHaveArrivedTwice(delivery))).not.toContain(true)
+    // what was opened starts again when it is reported again, as it would had it never been in an email
+    await sending.sendEvent(ADA, { url: urlOf('a') })
+    expect(await sending.states()).toEqual({ 'skipped: seen': 1, sent: 1, joined: 1, waiting: 1 })
+  })
+
+  test('that was opened while nobody knew whether the email had arrived', async () => {
+    const answers: ('drop' | number)[] = ['drop', 451, 451, 451]
+    const sending = await start(contentOf(0, NOT_SEEN), { dot: () => answers.shift() ?? 'accept' })
+    await sendTwo(sending)
+    expect(await sending.states()).toEqual({ 'deferred: smtp_451': 1, joined: 1 })
+    await see(sending, '/results/a')
+    expect(await sending.states()).toEqual({ 'skipped: seen': 1, waiting: 1 })
+    await live(sending, HOUR)
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('b')]])
+    const [sent] = (await sending.deliveries()).filter(({ state }) => state === 'sent')
+    expect(sent && mayHaveArrivedTwice(sent)).toBe(true)
+  })
+
+  test('at which they were there: of each the draft asks where they were when it came', async () => {
+    const sending = await start(contentOf(0))
+    const load = crypto.randomUUID()
+    let reports = 0
+    const browse = (event: object) => {
+      reports += 1
+      return send(sending, report(sending.first, { email: ADA, id: `${load}.${reports}`, events: [event] }))
+    }
+    await addPerson(sending)
+    await browse(page('/wait'))
+    await live(sending, MINUTE)
+    await sending.sendEvent(ADA, { url: urlOf('a') })
+    sending.clock.tick(MINUTE)
+    await browse(page('/wait'))
+    await browse(leave('/wait'))
+    await live(sending, MINUTE)
+    await sending.sendEvent(ADA, { url: urlOf('b') })
+    expect(await sending.states()).toEqual({ waiting: 1, joined: 1 })
+    await live(sending, HOUR)
+    expect(await sending.states()).toEqual({ 'skipped: not_away': 1, sent: 1 })
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('b')]])
   })
 })
 

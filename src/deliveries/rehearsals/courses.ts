@@ -3,7 +3,7 @@ import { collectMsOf, isPerPerson } from '../../store/triggers.ts'
 import { stopReasonOf } from '../judge.ts'
 import type { createAgain } from './again.ts'
 import type { createDecisions, Decided } from './decisions.ts'
-import type { LeadsSince } from './history.ts'
+import type { LeadsSince, Stop } from './history.ts'
 import { byTime, type Triggered } from './triggers.ts'
 
 /** An email on its way. `lead` is the event by which it is judged, `joined` are the further events that it would list. */
@@ -33,8 +33,6 @@ type Parts = {
   note: Note
 }
 
-/** Reasons about the page of one event alone: the email goes on with the others (delivery-ends.ts). */
-const ABOUT_ONE = ['seen', 'not_seen', 'no_page']
 /** Emails that ended are looked for when so many more are on their way. */
 const SWEPT_AT = 10_000
 
@@ -69,22 +67,22 @@ export function createCourses({ again, once, decisions, now, note }: Parts) {
     endOne(event, decided)
   }
 
-  /** The lead ends, and what was about its page alone leaves the email to the oldest of the others. */
+  /** The lead ends, and what was about it alone leaves the email to the oldest of the others. */
   const endLead = (course: Course, decided: Decided, leadsSince: LeadsSince): void => {
-    const [heir] = ABOUT_ONE.includes(decided.outcome) ? course.joined.toSorted(byTime) : []
+    const [heir] = decided.isOfEvent ? course.joined.toSorted(byTime) : []
     if (!heir) return endAll(course, decided)
     endOne(course.lead, decided)
     course.joined = course.joined.filter((one) => one !== heir)
     Object.assign(course, { lead: heir, leadsSince, verdicts: [] })
   }
 
-  /** Events whose own page was opened by then are taken out, before anything else is done about that view. */
-  const dropSeen = (
+  /** Events that a rule about each of them stopped by then are taken out, before anything else is done about what came. */
+  const dropStopped = (
     course: Course,
     heardUntil: number,
     isMeant: (stop: { id: number; at: number }) => boolean,
   ): void => {
-    for (const event of decisions.asksPage ? course.joined : []) {
+    for (const event of decisions.asksEach ? course.joined : []) {
       const stop = decisions.findStop(event, course.dueAt, { heardUntil, leadsSince: null })
       if (stop && isMeant(stop)) drop(course, event, toDecided(stop))
     }
@@ -110,7 +108,7 @@ export function createCourses({ again, once, decisions, now, note }: Parts) {
       const heardUntil = Math.min(dueAt, now, until?.at ?? now)
       const stop = decisions.findStop(lead, dueAt, { heardUntil, leadsSince })
       const isStopped = stop !== null && isBefore(stop)
-      dropSeen(course, heardUntil, (seen) => isBefore(seen) && (!isStopped || seen.id <= stop.id))
+      dropStopped(course, heardUntil, (one) => isBefore(one) && (!isStopped || one.id <= stop.id))
       if (isStopped) endLead(course, toDecided(stop), { id: stop.id, at: 0 })
       else if (until !== null && dueAt >= until.at) return
       else if (dueAt > now) endAll(course, { outcome: 'waiting', at: dueAt, verdicts: course.verdicts })
@@ -181,9 +179,10 @@ export function createCourses({ again, once, decisions, now, note }: Parts) {
   }
 }
 
-const toDecided = ({ id, at, verdict }: { id: number; at: number; verdict: Verdict }): Decided => ({
+const toDecided = ({ id, at, verdict, isOfEvent }: Stop): Decided => ({
   outcome: stopReasonOf(verdict),
   at,
   byId: id,
+  isOfEvent,
   verdicts: [verdict],
 })

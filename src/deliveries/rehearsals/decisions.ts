@@ -3,7 +3,7 @@ import { readTimezone } from '../../store/local-time.ts'
 import type { RehearsalReads } from '../../store/rehearsal-reads.ts'
 import { wishOf } from '../../store/judge-records.ts'
 import { refusedBy } from '../../store/suppression-list.ts'
-import { isAboutPage, judgeRules, stopReasonOf } from '../judge.ts'
+import { findFailed, isSettled, judgeRules, rulesOfEvent, stopReasonOf } from '../judge.ts'
 import { giveUpTime, nextOpening } from '../send-window.ts'
 import { judgeFault } from '../../messages/template-faults.ts'
 import { readHistory, type LeadsSince, type Moment, type Stop } from './history.ts'
@@ -11,8 +11,11 @@ import { createTrials } from './mails.ts'
 import { readToday } from './today.ts'
 import { type People, readResultPath, type Triggered } from './triggers.ts'
 
-/** `at` (ms UTC): when it was decided, or what it waits for. `byId`: of what stopped it, where something did. */
-export type Decided = { outcome: string; at: number; byId?: number; verdicts: Verdict[] }
+/**
+ * `at` (ms UTC): when it was decided, or what it waits for. `byId`: of what stopped it, where something did. `isOfEvent`:
+ * it is about the event by which the email was judged alone.
+ */
+export type Decided = { outcome: string; at: number; byId?: number; isOfEvent?: boolean; verdicts: Verdict[] }
 
 /** `from`: ms UTC. */
 type Whose = { from: number; people: People }
@@ -41,8 +44,8 @@ export function createDecisions(reads: RehearsalReads, input: RehearsalInput, wh
     return { outcome: reason, at, verdicts: [...verdicts, verdict] }
   }
 
-  const ofPage: MessageContent = { ...content, onlyIf: content.onlyIf?.filter(isAboutPage) ?? [] }
-  const asksPage = ofPage.onlyIf?.length !== 0
+  const ofEvent: MessageContent = { ...content, onlyIf: rulesOfEvent(content) }
+  const asksEach = ofEvent.onlyIf?.length !== 0
 
   const momentOf = (event: Triggered, dueAt: number, heardUntil: number): Moment => {
     const { id, contactId, occurredAt: triggeredAt } = event
@@ -52,8 +55,8 @@ export function createDecisions(reads: RehearsalReads, input: RehearsalInput, wh
   /** The verdicts of the events that stay in the email, and those that do not. */
   const judgeJoined = (joined: Triggered[], at: number): Pick<Judged, 'verdicts' | 'unfit'> => {
     const judged: Pick<Judged, 'verdicts' | 'unfit'> = { verdicts: [], unfit: [] }
-    for (const event of asksPage ? joined : []) {
-      const verdicts = judgeRules(ofPage, history.factsOf(momentOf(event, at, at)))
+    for (const event of asksEach ? joined : []) {
+      const verdicts = judgeRules(ofEvent, history.factsOf(momentOf(event, at, at)))
       const failed = verdicts.find(isSettled)
       if (failed) judged.unfit.push([event, { outcome: stopReasonOf(failed), at, verdicts }])
       else judged.verdicts.push(...verdicts)
@@ -62,11 +65,11 @@ export function createDecisions(reads: RehearsalReads, input: RehearsalInput, wh
   }
 
   return {
-    /** The first that came and stopped an event before its email was judged; of its own page alone where it only joined. */
+    /** The first that came and stopped an event before its email was judged; of the rules about each event alone where it only joined. */
     findStop: (event: Triggered, dueAt: number, { heardUntil, leadsSince }: Heard): Stop | null =>
       history.stopOf(momentOf(event, dueAt, heardUntil), leadsSince),
 
-    asksPage,
+    asksEach,
 
     giveUpAt: (plannedAt: number): number => giveUpTime(plannedAt, settings.giveUpHours),
 
@@ -76,10 +79,11 @@ export function createDecisions(reads: RehearsalReads, input: RehearsalInput, wh
       const own = judgeRules(content, facts)
       const wish = refusedBy({ contact: facts.contact, message: { content } }, null)
       if (wish !== null) return { outcome: wish, at, verdicts: [wishOf(wish), ...own], unfit: [] }
-      const failed = own.find(isSettled)
-      if (failed && !isAboutPage(failed)) return { outcome: stopReasonOf(failed), at, verdicts: own, unfit: [] }
+      const found = findFailed(content, own)
+      const stopped = found && { outcome: stopReasonOf(found.failed), at, isOfEvent: found.isOfEvent, verdicts: own }
+      if (stopped?.isOfEvent === false) return { ...stopped, unfit: [] }
       const { verdicts: further, unfit } = judgeJoined(mail.joined, at)
-      if (failed) return { outcome: stopReasonOf(failed), at, verdicts: own, unfit }
+      if (stopped) return { ...stopped, unfit }
       const verdicts = [...own, ...further]
       const nextAt = verdicts.reduce((last, { until }) => Math.max(last, until ?? 0), opensAt(at))
       if (nextAt > mail.giveUpAt)
@@ -104,9 +108,6 @@ function createOpening(
 }
 
 const givenUp = (value: number): Verdict => ({ rule: 'giveUp', about: null, value, verdict: 'fail' })
-
-/** What cannot be told yet is no reason. */
-const isSettled = ({ verdict, until }: Verdict): boolean => verdict === 'fail' && until === undefined
 
 export type RehearsalInput = {
   appId: number

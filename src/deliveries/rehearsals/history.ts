@@ -7,7 +7,7 @@ import {
   type Happened,
   type Timeline,
 } from './timeline.ts'
-import { sinceWhen, stoppedBy } from '../../store/stops.ts'
+import { isOfEvent, sinceWhen, stoppedBy } from '../../store/stops.ts'
 import type { MessageContent, Rule, Verdict } from '../../store/message-types.ts'
 import { isSamePath } from '../../store/paths.ts'
 import type { RehearsalReads } from '../../store/rehearsal-reads.ts'
@@ -213,12 +213,12 @@ const lookbackMs = (rules: readonly Rule[]): number =>
     ),
   )
 
-/** What settled a delivery while it waited, and when that came (ms UTC). */
-export type Stop = { id: number; at: number; verdict: Verdict }
+/** What settled a delivery while it waited, and when that came (ms UTC). `isOfEvent`: it is about this event alone. */
+export type Stop = { id: number; at: number; verdict: Verdict; isOfEvent: boolean }
 
 /**
  * Since when an event is the one by which its email is judged: what came after this id, and after this time (ms UTC). Of
- * one that only joined an email nothing but its own page is asked.
+ * one that only joined an email only the rules about each event are asked.
  */
 export type LeadsSince = { id: number; at: number }
 
@@ -243,12 +243,19 @@ function stopOf(rule: Rule, moment: Course, { views, returns, done }: Person): S
     return firstOf(found)
   }
   const timeline = rule.rule === 'notDone' ? done.get(rule.event) : undefined
-  if (rule.rule !== 'notDone' || timeline === undefined || leadsSince === null) return null
+  if (rule.rule !== 'notDone' || timeline === undefined) return null
+  const from = isOfEvent(rule) ? { id: moment.id, at: 0 } : leadsSince
+  if (from === null) return null
   const since = sinceWhen(rule.since, triggeredAt, dueAt)
-  const isMeant = ({ at, occurredAt }: Happened): boolean => at > leadsSince.at && occurredAt >= since
-  const afterId = Math.max(moment.id, leadsSince.id)
+  const isMeant = ({ at, occurredAt }: Happened): boolean => at > from.at && occurredAt >= since
+  const afterId = Math.max(moment.id, from.id)
   return toStop(rule, rule.event, findArrival(timeline, { ...range, afterId }, isMeant))
 }
 
 const toStop = (rule: Rule, about: string, found: Happened | null): Stop | null =>
-  found && { id: found.id, at: found.at, verdict: stoppedBy(rule, about, found.occurredAt) }
+  found && {
+    id: found.id,
+    at: found.at,
+    verdict: stoppedBy(rule, about, found.occurredAt),
+    isOfEvent: isOfEvent(rule),
+  }
