@@ -73,11 +73,13 @@ async function startJob({ site, context }: Whole): Promise<Page> {
 }
 
 const findAda = ({ messaging }: Whole) => messaging.store().findContact(messaging.app.id, ADA)
-async function isHere(whole: Whole): Promise<boolean> {
+
+async function whereIsAda(whole: Whole): Promise<string[]> {
   const contact = await findAda(whole)
   const asked = { appId: whole.messaging.app.id, contactId: contact?.id ?? 0 }
-  return (await readPresence(whole.service.parts(), asked)).isHere
+  return (await readPresence(whole.service.parts(), asked)).paths
 }
+const isHere = async (whole: Whole): Promise<boolean> => (await whereIsAda(whole)).length > 0
 
 async function finishJob(whole: Whole): Promise<void> {
   whole.finishJob()
@@ -167,8 +169,8 @@ describe('whoever starts a job', () => {
     await whole.context.clock.install()
     const page = await startJob(whole)
     await until(
-      () => isHere(whole),
-      () => 'nobody came',
+      async () => (await whereIsAda(whole))[0] === '/studio/make',
+      () => 'nobody came to the page of the job',
     )
     await finishJob(whole)
     await pass(whole, 20, whole.context)
