@@ -210,7 +210,7 @@ function listen({ host, port, baseUrl }: Open): Server<undefined> {
 
 function whyNotListening(host: string, port: number, error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  // a name that cannot be resolved sometimes comes as this too, and port 0 is never in use
+  // a name that cannot be resolved is sometimes reported as EADDRINUSE too, and port 0 is never in use
   if (code === 'EADDRINUSE' && port !== 0)
     return `Port ${port} on ${host} is in use. Stop what listens there, or choose another with --port.`
   if (code === 'EACCES') return `This user may not listen on port ${port}. Choose one above 1023 with --port.`

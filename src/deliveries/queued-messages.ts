@@ -156,7 +156,8 @@ function findLead({ message: { version, content }, deliveries, came }: Found): D
   const isNear = ({ triggeredAt }: DeliveryRow): boolean => Math.abs(triggeredAt - came.occurredAt) <= collectMs
   const isLimited = ({ reason }: DeliveryRow): boolean => reason === 'perDay' || reason === 'perWeek'
   const hasRoom = ({ id }: DeliveryRow): boolean =>
-    isPerPerson(content.again) || deliveries.filter(({ joinedTo }) => joinedTo === id).length < LISTED_EVENTS - 1
+    isPerPerson(content.again) ||
+    deliveries.filter(({ state, joinedTo }) => state === 'joined' && joinedTo === id).length < LISTED_EVENTS - 1
   const leads = deliveries.filter((one) => takesEvents(one) && one.version === version && hasRoom(one))
   return leads.findLast(isNear) ?? leads.findLast(isLimited) ?? null
 }

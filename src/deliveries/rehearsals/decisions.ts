@@ -59,7 +59,7 @@ export function createDecisions(reads: RehearsalReads, input: RehearsalInput, wh
       const verdicts = judgeRules(ofEvent, history.factsOf(momentOf(event, at, at)))
       const failed = verdicts.find(isSettled)
       if (failed) judged.unfit.push([event, { outcome: stopReasonOf(failed), at, verdicts }])
-      else judged.verdicts.push(...verdicts)
+      else judged.verdicts.push(...verdicts.map((verdict) => ({ ...verdict, eventAt: event.occurredAt })))
     }
     return judged
   }
