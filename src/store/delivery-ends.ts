@@ -43,9 +43,9 @@ export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
 export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: LiveMessages; usedUp: UsedUp }) {
   // a server that refused an email has not taken it; an earlier try of which nobody knows the outcome still counts
   const finish = db.prepare<Ended, (string | number | null)[]>(
-    `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?3, record), due_at = ifnull(?, due_at),
+    `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
        sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ?,
-       handed_at = iif(?7, ifnull(json_extract(ifnull(?3, record), '$.unconfirmedAt'), iif(resent, handed_at, NULL)), handed_at)
+       handed_at = iif(?, ifnull(json_extract(ifnull(?, record), '$.unconfirmedAt'), iif(resent, handed_at, NULL)), handed_at)
      WHERE id = ?
      RETURNING message_id AS messageId, contact_id AS contactId, version`,
   )
@@ -100,7 +100,7 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
     /** `at`: now. Until it is over the key stays its own, so that nothing of its message is queued beside it. */
     end(id: number, at: number, { state, reason, record, dueAt, sentAt, ...how }: Finish): void {
       const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null]
-      const ended = finish.get(...columns, at, Number(how.isRefused ?? false), id)
+      const ended = finish.get(...columns, at, Number(how.isRefused ?? false), record ?? null, id)
       if (!ended || GOES_ON.includes(state)) return
       // of what is gone nothing is asked any more, its message included
       if (reason === 'gone') free.run(id)

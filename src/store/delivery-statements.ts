@@ -34,8 +34,8 @@ export function prepareDeliveryStatements(db: Database) {
     resendJoined: db.prepare(
       `UPDATE deliveries SET resent = 1, (handed_at, record, updated_at) =
          (SELECT handed_at, json_object('at', updated_at, 'verdicts', json('[]'), 'unconfirmedAt', handed_at), updated_at
-          FROM deliveries lead WHERE lead.id = ?1)
-       WHERE joined_to = ?1 AND state = 'joined'`,
+          FROM deliveries lead WHERE lead.id = ?)
+       WHERE joined_to = ? AND state = 'joined'`,
     ),
     left: db.prepare<Held, [string]>(
       `SELECT ${held} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?`,

@@ -50,7 +50,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
   const endUnknown = ({ id, messageId, version, resent }: Held, at: number, reason: string): void => {
     if (resent === 0 && isResent(live.contentOf(messageId, version))) {
       statements.resend.run(reason, at, at, id)
-      statements.resendJoined.run(id)
+      statements.resendJoined.run(id, id)
     } else end(id, at, { state: 'unknown', reason })
   }
 
