@@ -17,6 +17,7 @@ import {
   type Template,
   type Token,
   type TopLevelToken,
+  Tokenizer,
   toValueSync,
   TypeGuards,
   Value,
@@ -279,8 +280,9 @@ function parseTemplate(source: string): Template[] {
   const known = parsed.get(source)
   if (known) return known
   if (source.length > TEMPLATE_CHARACTERS) throw new Error(TOO_LONG)
-  checkNesting(source)
-  const templates = engine.parse(source)
+  const tokens = new Tokenizer(source, engine.options.operators).readTopLevelTokens(engine.options)
+  checkNesting(tokens)
+  const templates = engine.parser.parseTokens(tokens)
   for (const template of walk(templates)) {
     checkRanges(template)
     checkArguments(template)
@@ -294,13 +296,19 @@ function parseTemplate(source: string): Template[] {
   return templates
 }
 
-const BLOCKS = /\{%-?\s*(end)?(?:if|unless|case|for|comment)\b/g
+const BLOCKS = new Set(['if', 'unless', 'case', 'for'])
+const ENDS = new Set([...BLOCKS].map((name) => `end${name}`))
 
-/** LiquidJS reads and renders each level within the one around it. */
-function checkNesting(source: string): void {
-  let depth = 0
-  for (const [, end] of source.matchAll(BLOCKS)) {
-    depth += end === undefined ? 1 : -1
+/** LiquidJS reads and renders each level within the one around it. What stands in a comment is no tag to it. */
+function checkNesting(tokens: readonly TopLevelToken[]): void {
+  let [depth, isComment] = [0, false]
+  for (const token of tokens) {
+    if (!TypeGuards.isTagToken(token)) continue
+    const { name } = token
+    if (isComment) isComment = name !== 'endcomment'
+    else if (name === 'comment') isComment = true
+    else if (BLOCKS.has(name)) depth += 1
+    else if (ENDS.has(name)) depth -= 1
     if (depth > NESTED_TAGS) throw new Error(NESTED_TOO_DEEP)
   }
 }
