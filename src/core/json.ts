@@ -228,6 +228,12 @@ export function warnOfRepeated(repeated: KeyPath[], prefix: KeyPath = []): Warni
   }).slice(0, MAX_UNKNOWN_FIELD_WARNINGS)
 }
 
+/** Both, once for each field: one that is not known at all is not warned of for being there twice. */
+export const joinWarnings = (ofRepeated: Warning[], others: Warning[]): Warning[] =>
+  ofRepeated
+    .filter(({ field }) => !others.some((other) => other.code === 'unknown_field' && other.field === field))
+    .concat(others)
+
 /** A string before a colon is a key. */
 function countWrittenKeys(text: string): number {
   let keys = 0

@@ -210,12 +210,19 @@ function warnOfSkipped(
     return { field, code: 'empty_mail', message: `The text is empty ${share}. ${whose}.`, replace: null }
   }
   const variable = fault.missing
-  const fallback = variable === 'event.url' && app.homeUrl !== null ? 'app.homeUrl' : FALLBACKS.get(variable)
+  const fallback = findFallback(variable, app)
   const by = withFallback(variable, fallback)
   const from = part === null ? null : findPlain(mail[part] ?? '', variable)
   const message = `\`${variable}\` is missing ${share}. ${whose} unless you add a fallback: \`${by}\`.`
   return { field, code: 'missing_value', message, replace: fallback && from ? { from, by } : null }
 }
+
+const findFallback = (variable: string, { homeUrl }: Pick<AppRow, 'homeUrl'>): string | undefined =>
+  variable === 'event.url' && homeUrl !== null ? 'app.homeUrl' : FALLBACKS.get(variable)
+
+/** What to write in place of a variable that has no value, wherever that is found. */
+export const proposeFallback = (variable: string, app: Pick<AppRow, 'homeUrl'>): string =>
+  withFallback(variable, findFallback(variable, app))
 
 const withFallback = (variable: string, fallback = '"..."'): string => `{{ ${variable} | default: ${fallback} }}`
 

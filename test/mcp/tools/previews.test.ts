@@ -67,7 +67,12 @@ describe('preview_message', () => {
     await send('bob@example.com', { headline: 'No url' })
     const { data } = await call('preview_message', { messageId })
     expect(data).toMatchObject({
-      mail: { subject: null, text: null, fault: expect.stringContaining('event.url has no value and no fallback') },
+      mail: {
+        subject: null,
+        text: null,
+        fault:
+          'Nothing can be shown for bob@example.com: event.url has no value and no fallback, so such a mail is not sent. Write {{ event.url | default: app.homeUrl }}.',
+      },
       problems: [],
       warnings: [{ field: 'mail.body', code: 'missing_value', message: expect.stringContaining('| default: ') }],
       token: expect.any(String),
