@@ -9,6 +9,7 @@ import type { Senders } from '../accounts/senders.ts'
 import { describeTemplateFault } from './template-faults.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { CountedFault, TemplateWorker } from './template-worker.ts'
+import { collectMsOf } from '../store/triggers.ts'
 import type { UsedProperty } from './templates.ts'
 
 /** How many of the events really received, or of the people last added, a draft is tried on. */
@@ -59,7 +60,19 @@ export async function checkLive(
   )
   if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried }
   const trial = await tryOut({ store, app, templates, settings }, content, inspected.properties)
-  return { ...trial, problems: [...unsent, ...trial.problems] }
+  const unlisted = inspected.properties.length > 0 && collects(content) && !listsEvents(content.mail) ? [UNLISTED] : []
+  return { ...trial, problems: [...unsent, ...unlisted, ...trial.problems] }
+}
+
+const collects = ({ again }: MessageContent): boolean => collectMsOf(again) !== null
+const listsEvents = (mail: Mail): boolean => PARTS.some((part) => /\{[{%][^{}]*\bevents\b/.test(mail[part] ?? ''))
+
+/** An email that lists several events would show the first alone, and the others would be lost. */
+const UNLISTED: FieldError = {
+  field: 'mail.body',
+  code: 'events_not_listed',
+  message:
+    'Emails of this message collect several events, but this text shows only the first. List them with {% for event in events %} ... {% endfor %}, or stop collecting.',
 }
 
 const SLOW: FieldError = {

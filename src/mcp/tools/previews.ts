@@ -36,7 +36,7 @@ export const previewTool: Tool = {
   name: 'preview_message',
   title: 'See a mail before it goes out',
   description:
-    'The email as the person with `email` would get it, else the last who triggered it, else a made-up one, as with `several` events. Without `problems` there is a `token` for set_message_status.',
+    'The email as the person with `email` would get it, else the last who triggered it, else a made-up one, as with `several` events. Without `problems` and `fault` there is a `token` for set_message_status.',
   kind: 'read',
   input: takes({
     app: APP,
@@ -65,7 +65,8 @@ export const previewTool: Tool = {
       templates: parts.templates,
     }
     const found = await checkLive(context, message.content)
-    const isReady = found.problems.length === 0
+    // what nobody could see does not go live by it
+    const isReady = found.problems.length === 0 && 'html' in mail
     const token = isReady ? makeLiveToken(parts.previewKey, app, message) : null
     const problems = takeFitting(cleanValue(found.problems), PROBLEMS_BYTES)
     const all = found.warnings.map(({ field, code, message }) => ({ field, code, message }))

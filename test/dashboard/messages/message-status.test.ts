@@ -23,7 +23,8 @@ describe('going live', () => {
   })
 
   test('is warned of where values are missing, with the share and a fallback', async () => {
-    const mail = { 'mail.subject': 'S', 'mail.body': '{{ contact.firstName }}: [See]({{ event.url }})' }
+    const body = '{{ contact.firstName }}: [See]({{ event.url }})'
+    const mail = { 'mail.subject': 'S', 'mail.body': body, 'again.collect.minutes': '' }
     await pages.press(pages.path, 'save', mail)
     for (let i = 0; i < 100; i++) {
       const properties = i < 12 ? {} : { headline: 'H', url: 'https://x' }
