@@ -57,10 +57,23 @@ export async function checkLive(
   const broken = PARTS.flatMap((part, index) =>
     (inspected.problems[index] ?? []).map((message) => ({ field: `mail.${part}`, code: 'template', message })),
   )
-  if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried }
+  if (broken.length > 0) return { problems: [...unsent, ...nameFields(broken)], warnings: [], tried }
   const trial = await tryOut({ store, app, templates, settings }, content, inspected.properties)
   return { ...trial, problems: [...unsent, ...trial.problems] }
 }
+
+const FIELD_NAMES = new Map([
+  ['mail.subject', 'Subject'],
+  ['mail.preheader', 'Preview text'],
+  ['mail.body', 'Text'],
+])
+
+/** Where several fields have the same finding, each of them names its own. */
+const nameFields = <Finding extends FieldError>(findings: Finding[]): Finding[] =>
+  findings.map((one) => {
+    const isShared = findings.some(({ field, message }) => message === one.message && field !== one.field)
+    return isShared ? { ...one, message: `${FIELD_NAMES.get(one.field) ?? one.field}: ${one.message}` } : one
+  })
 
 const SLOW: FieldError = {
   field: 'mail.body',
@@ -87,8 +100,11 @@ async function tryOut(trying: Trying, content: MessageContent, properties: UsedP
   const counted = { tried, of: starts.length, what } as const
   const [skipped, wrong] = partition(faults)
   return {
-    problems: [...wrong.map((fault) => describeCounted(fault, counted)), ...(wrong.length > 0 ? [] : whole)],
-    warnings: skipped.map((fault) => warnOfSkipped(fault, counted, { app, mail: content.mail })),
+    problems: [
+      ...nameFields(wrong.map((fault) => describeCounted(fault, counted))),
+      ...(wrong.length > 0 ? [] : whole),
+    ],
+    warnings: nameFields(skipped.map((fault) => warnOfSkipped(fault, counted, { app, mail: content.mail }))),
     tried: counted,
   }
 }
