@@ -59,6 +59,26 @@ describe('going live', () => {
     expect((await fieldsOf(added.html))['mail.body']).toBe('[See]({{ event.url | default: app.homeUrl }})')
   })
 
+  test('asks whether a property that is spelled nearly like it is meant', async () => {
+    await pages.press(pages.path, 'save', { 'mail.subject': '{{ event.haedline }}', 'mail.body': '{{ event.other }}' })
+    await pages.event({ properties: { headline: 'H' } })
+    const { html } = await pages.browser.get(pages.path)
+    expect(await textOf(html, '#findings li')).toEqual([
+      expect.stringContaining('Did you mean event.headline?'),
+      expect.not.stringContaining('Did you mean'),
+    ])
+  })
+
+  test('names the field where several have the same finding', async () => {
+    await pages.press(pages.path, 'save', { 'mail.subject': '{{ event.x }}', 'mail.body': '{{ event.x }}' })
+    await pages.event()
+    const { html } = await pages.browser.get(pages.path)
+    expect(await textOf(html, '#findings li')).toEqual([
+      expect.stringContaining('Subject: event.x is missing'),
+      expect.stringContaining('Text: event.x is missing'),
+    ])
+  })
+
   test('says on how many events it was checked where time was short', async () => {
     const body = '{% for i in (1..900) %}{{ i }}{{ i }}{{ i }}{{ i }}{% endfor %}{{ event.x }}'
     await pages.press(pages.path, 'save', { 'mail.body': body })
