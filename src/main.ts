@@ -18,7 +18,7 @@ import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
 import { readWords } from './cli/words.ts'
 import { UsageError } from './config.ts'
-import { REHEARSAL_WORD } from './deliveries/rehearsals/child.ts'
+import { SIMULATION_WORD } from './deliveries/simulation/child.ts'
 import { StoreError } from './store/errors.ts'
 
 const COMMANDS: Command[] = [
@@ -61,7 +61,7 @@ async function main(words: string[]): Promise<number> {
   // files and folders of this service are its user's alone
   process.umask(0o077)
   const [first = '', ...others] = words
-  if (first === REHEARSAL_WORD) return rehearse(others)
+  if (first === SIMULATION_WORD) return simulate(others)
   if (first === 'help') return main([...others, '--help'])
   if (VERSION.includes(first)) return main([version.name, ...others])
   const command = COMMANDS.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '))
@@ -74,9 +74,9 @@ async function main(words: string[]): Promise<number> {
 }
 
 /** Loaded for itself: no other process reads templates on the thread that runs here. */
-async function rehearse(words: string[]): Promise<number> {
-  const { answerRehearsal } = await import('./deliveries/rehearsals/process.ts')
-  await answerRehearsal(words)
+async function simulate(words: string[]): Promise<number> {
+  const { answerSimulation } = await import('./deliveries/simulation/process.ts')
+  await answerSimulation(words)
   return 0
 }
 

@@ -74,7 +74,7 @@ describe('the executable', () => {
     expect(server.said.err).toBe('')
   })
 
-  test.skipIf(process.platform !== 'linux')('rehearses on after its file was replaced by another one', async () => {
+  test.skipIf(process.platform !== 'linux')('simulates on after its file was replaced by another one', async () => {
     const program = join(folder, 'upgraded')
     copyFileSync(EXECUTABLE, program)
     const server = await startServer({ ...how, program: [program], data: './data' })
@@ -84,8 +84,8 @@ describe('the executable', () => {
     const { data = [] } = (await client.callTool({ name: 'list_messages', arguments: { app: begun.appId } }))
       .structuredContent as { data?: { id: string }[] }
     const asked = { app: begun.appId, messageId: data[0]?.id }
-    const { structuredContent } = await client.callTool({ name: 'rehearse_message', arguments: asked })
-    expect(structuredContent).toMatchObject({ ok: true, rehearsal: { triggered: 0 } })
+    const { structuredContent } = await client.callTool({ name: 'simulate_message', arguments: asked })
+    expect(structuredContent).toMatchObject({ ok: true, simulation: { triggered: 0 } })
     await client.close()
     await server.stop()
     rmSync(program)

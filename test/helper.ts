@@ -7,7 +7,7 @@ import { judgeDelivery } from '../src/deliveries/deliveries.ts'
 import { readEventText } from '../src/events/event-texts.ts'
 import { createParts, type Parts } from '../src/parts.ts'
 import { createSenders, type Installation, type Senders } from '../src/accounts/senders.ts'
-import { createRehearsals } from '../src/deliveries/rehearsals/index.ts'
+import { createSimulations } from '../src/deliveries/simulation/index.ts'
 import { createTemplateWorker } from '../src/messages/template-worker.ts'
 import { createSender, type Sender, type SenderParts } from '../src/mail/sender.ts'
 import type { Health } from '../src/ops/health.ts'
@@ -100,7 +100,7 @@ export async function createTestServer(options: Options = {}) {
     const parts = await createParts({
       ...shared,
       mailer: sender,
-      rehearsals: createRehearsals(folder),
+      simulations: createSimulations(folder),
       templates: options.mail?.templates ?? TEMPLATES,
       resolveTxt: async () => null,
       noteSecurity: log.write,

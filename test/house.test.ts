@@ -140,7 +140,7 @@ describe('the README', () => {
     expect(said('contact adds, per key')).toBe(quote(RATE_LIMITS.contactAdds))
     expect(said("contact adds with a visitor's `ip`, per app and address")).toBe(quote(RATE_LIMITS.addsPerVisitor))
     expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
-    expect(said('MCP calls of `rehearse_message` or `send_test_message`, per key')).toBe(quote(COSTLY_LIMIT))
+    expect(said('MCP calls of `simulate_message` or `send_test_message`, per key')).toBe(quote(COSTLY_LIMIT))
     expect(said('requests refused for other reasons, per key')).toBe(quote(FLOOD_LIMITS.key))
     expect(said('requests without a valid key, per address')).toBe(quote(FLOOD_LIMITS.address))
     expect(said('page views and actions of a browser, per person')).toBe(quote(SNIPPET_LIMITS.person))

@@ -6,7 +6,7 @@ import { isLoopback, readSmtpUrl } from '../core/mail-addresses.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
 import { createParts, keepSecret } from '../parts.ts'
 import { systemClock } from '../core/clock.ts'
-import { createRehearsals } from '../deliveries/rehearsals/index.ts'
+import { createSimulations } from '../deliveries/simulation/index.ts'
 import { keepInstallation, type Senders } from '../accounts/senders.ts'
 import { createTemplateWorker } from '../messages/template-worker.ts'
 import { isLinkLost } from '../people/unsubscribe.ts'
@@ -107,7 +107,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
   const making = { store, clock, baseUrl, unsubscribeKey, templates, resolveTxt }
   const sender = createSender({ ...making, ...sending(config, log) })
   await keepInstallation(store, sender.senders.installation)
-  const rehearsals = createRehearsals(data)
+  const simulations = createSimulations(data)
   return {
     sender,
     parts: await createParts({
@@ -116,7 +116,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       baseUrl,
       unsubscribeKey,
       mailer: sender,
-      rehearsals,
+      simulations,
       templates,
       resolveTxt,
       noteSecurity: log.write,

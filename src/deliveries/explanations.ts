@@ -2,7 +2,7 @@
 import type { DeliveryRow, DeliveryWork, MessageContent, Verdict } from '../store/message-types.ts'
 import { findUnconfirmed, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
 import { stopReasonOf } from './judge.ts'
-import type { RehearsalLine } from './rehearsals/run.ts'
+import type { SimulationLine } from './simulation/run.ts'
 import { describeReply, sayReason } from './reason-words.ts'
 import { sayTime } from '../core/time-words.ts'
 import { sayName, type Told } from '../messages/told.ts'
@@ -161,14 +161,14 @@ function isCauseOf(judged: Verdict, reason: string | null): boolean {
   return stopReasonOf(judged) === reason || (Object.hasOwn(REASONS, rule) && REASONS[rule]?.includes(reason) === true)
 }
 
-/** What would have become of one person and trigger in a rehearsal, in the words of a delivery. */
-export function explainRehearsal(line: RehearsalLine, about: Pick<Told, 'person' | 'content' | 'zone'>): Explanation {
+/** What would have become of one person and trigger in a simulation, in the words of a delivery. */
+export function explainSimulation(line: SimulationLine, about: Pick<Told, 'person' | 'content' | 'zone'>): Explanation {
   const told = { ...about, triggeredAt: line.triggeredAt, at: line.dueAt }
   const rules = explainVerdicts(line.verdicts, told)
   return { why: sayOutcome(line, told), judgedAt: line.outcome === 'waiting' ? null : line.dueAt, rules }
 }
 
-function sayOutcome({ outcome, dueAt, verdicts }: RehearsalLine, told: Told): string {
+function sayOutcome({ outcome, dueAt, verdicts }: SimulationLine, told: Told): string {
   const time = sayTime(dueAt, told.zone)
   if (outcome === 'send') return `It would have been sent on ${time}.`
   if (outcome === 'waiting') return `It would wait until ${time}.`

@@ -8,7 +8,7 @@ import { PRESENCE_MS, type Presence } from '../visits/presence.ts'
 
 const MINUTE_MS = 60_000
 
-/** What rules look at; where it comes from (the store, a rehearsal's pass over stored events) is not their concern. */
+/** What rules look at; where it comes from (the store, a simulation's pass over stored events) is not their concern. */
 export type Facts = {
   /** when it is judged, and when what triggered it happened (ms UTC) */
   at: number
@@ -18,7 +18,7 @@ export type Facts = {
   resultPath: string | null
   /** when the browser script first saw the person, by a page view or a return to an open page; null = never */
   firstViewAt: number | null
-  /** `isEstimated`: a rehearsal knows it by page views alone */
+  /** `isEstimated`: a simulation knows it by page views alone */
   presence(at: number, quietMs: number): Presence & { isEstimated?: true }
   /** when the person first opened a path, or came back to it where it was open, at `since` or later */
   viewedAt(path: string, since: number): number | null
@@ -27,7 +27,7 @@ export type Facts = {
 }
 
 /**
- * Judges every rule of a message: for live sends, previews, rehearsals and explanations alike. All rules
+ * Judges every rule of a message: for live sends, previews, simulations and explanations alike. All rules
  * are looked at, so that the record says everything; the mail goes out only when all pass.
  */
 export const judgeRules = ({ onlyIf = [] }: MessageContent, facts: Facts): Verdict[] =>

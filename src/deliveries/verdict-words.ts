@@ -1,4 +1,4 @@
-/** What a rule found, as a sentence: the one wording for the dashboard, rehearsals and MCP. */
+/** What a rule found, as a sentence: the one wording for the dashboard, simulations and MCP. */
 import type { Compared, Rule, Verdict } from '../store/message-types.ts'
 import { sayCompared, sayValue } from '../messages/condition-words.ts'
 import { quietMsOf } from './judge.ts'

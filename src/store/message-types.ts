@@ -152,7 +152,7 @@ export type Verdict = {
   isUnknown?: true
   /** of "away": no leave was reported, but nothing else either for long; `value` is when anything last was */
   isSilent?: true
-  /** by page views alone, in a rehearsal */
+  /** by page views alone, in a simulation */
   isEstimated?: true
   /** a fail that is none yet, and is to be judged again then (ms UTC) */
   until?: number

@@ -11,7 +11,7 @@ import { createFeed } from '../../src/events/feed.ts'
 import { createCallLog } from '../../src/accounts/call-log.ts'
 import { createFloodGuard } from '../../src/http/flood.ts'
 import { createLimits } from '../../src/accounts/limits.ts'
-import { createRehearsals } from '../../src/deliveries/rehearsals/index.ts'
+import { createSimulations } from '../../src/deliveries/simulation/index.ts'
 import { createSignInNotes, type NoteSecurity } from '../../src/accounts/sign-in-notes.ts'
 import { createSnippetLimits } from '../../src/visits/snippet-limits.ts'
 import type { Parts } from '../../src/parts.ts'
@@ -54,7 +54,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
-    rehearsals: createRehearsals(folder),
+    simulations: createSimulations(folder),
     templates: TEMPLATES,
     notes: createNotes({ store, clock, onNote: feed.tell }),
     feed,

@@ -134,7 +134,7 @@ describe('the code', () => {
 
   test('starts no shell, and one kind of child process', () => {
     expect(using(server, /child_process|Bun\.\$|\bexecSync?\(|\bspawnSync?\(/)).toEqual([])
-    expect(using(server, /Bun\.spawn/)).toEqual(['src/deliveries/rehearsals/child.ts'])
+    expect(using(server, /Bun\.spawn/)).toEqual(['src/deliveries/simulation/child.ts'])
   })
 
   test('makes regular expressions of constants only', () => {

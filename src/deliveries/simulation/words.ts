@@ -1,0 +1,15 @@
+/** What to know of a simulation beside its lines: the one wording for the dashboard and MCP. */
+import type { Simulation } from './run.ts'
+
+/** Sentences: how sure it is, and what was not looked at. */
+export const saySimulation = ({ estimated, untried }: Pick<Simulation, 'estimated' | 'untried'>): string[] => [
+  ...(estimated === 0 ? [] : [sayEstimated(estimated)]),
+  ...(untried === 0 ? [] : [sayUntried(untried)]),
+  'How many mails a person may get a day or a week is not looked at, because that depends on the other messages too.',
+]
+
+const sayEstimated = (count: number): string =>
+  `What browsers report of open pages is kept for 48 hours. ${count === 1 ? 'One of these is older, and was' : `${count.toLocaleString('en')} of these are older, and were`} judged by page views alone: somebody counts as there between two page views within half an hour, and as gone after the last, also where they stayed on that page.`
+
+const sayUntried = (count: number): string =>
+  `Whether the mail has all its values was looked at for the first ones only, and not for ${count.toLocaleString('en')}: one with conditions or filters takes long to fill in.`
