@@ -154,7 +154,7 @@ async function simulate(editing: Editing, fields: Fields, asked: number): Promis
   const days = asked === 30 ? 30 : 7
   const { content } = reading.input
   const asking = { appId: viewer.app.id, content, settings, days, now: parts.clock.now() }
-  const found = await parts.simulations.simulate(asking, request.signal)
+  const found = await parts.simulations.simulate(asking, { signal: request.signal })
   if (found !== null && isRefusal(found)) return answerRefusal(editing, fields, found)
   return answerEditor(editing, { fields, simulation: { days, content, found } })
 }

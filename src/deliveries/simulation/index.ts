@@ -1,19 +1,22 @@
 import { type Refusal, refuse } from '../../core/refusals.ts'
-import { type Ends, startSimulation } from './child.ts'
-import type { Simulation, SimulationLine } from './run.ts'
+import { SIMULATION_THREAD, takeWorker } from '../../store/workers.ts'
+import type { Progress, Simulation, SimulationLine } from './run.ts'
+import type { FromSimulation, ToSimulation } from './thread.ts'
 import type { SimulationInput } from './decisions.ts'
 
 export type { Simulation, SimulationInput, SimulationLine }
 export type Simulations = ReturnType<typeof createSimulations>
 
-/** A million events take some seconds; who waits longer than this has left. */
+/** Who waits longer than this has left. */
 const DEADLINE_MS = 60_000
 
 const TOO_LONG = refuse('unavailable', { message: 'This took longer than a minute and was ended. Try fewer days.' })
 const ENDED = refuse('unavailable', { message: 'The service is stopping. Simulate again in a moment.' })
 
+/** `signal`: of who asks; for somebody who has left nothing is done. */
+type Asking = { signal?: AbortSignal; onProgress?: (progress: Progress) => void }
 type Outcome = Simulation | Refusal | null
-type Waiting = { input: SimulationInput; signal: AbortSignal; answer: (outcome: Promise<Outcome> | Outcome) => void }
+type Waiting = Required<Asking> & { input: SimulationInput; answer: (outcome: Promise<Outcome> | Outcome) => void }
 
 /**
  * Simulates messages against the stored events of the last days, sends nothing and changes nothing. One at
@@ -41,7 +44,8 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
     const next = running === null ? takeNext() : undefined
     if (!next) return
     const asked = AbortSignal.any([next.signal, ending.signal])
-    const outcome = run(folder, next.input, { asked, deadline: AbortSignal.timeout(deadlineMs) })
+    const ends = { asked, deadline: AbortSignal.timeout(deadlineMs) }
+    const outcome = run({ folder, input: next.input }, ends, next.onProgress)
     running = outcome
       .catch(() => {})
       .then(() => {
@@ -53,16 +57,18 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
 
   return {
     /**
-     * `signal`: of who asks; for somebody who has left nothing is done.
      * @returns who, when, and why not; null where the trigger cannot be simulated. Refusals: unavailable
      * @throws Error when the events cannot be read
      */
-    simulate(input: SimulationInput, signal: AbortSignal = new AbortController().signal): Promise<Outcome> {
+    simulate(
+      input: SimulationInput,
+      { signal = new AbortController().signal, onProgress = () => {} }: Asking = {},
+    ): Promise<Outcome> {
       if (isStopping) return Promise.resolve(ENDED)
       // when a tag was added is not kept
       if ('tag' in input.content.trigger) return Promise.resolve(null)
       return new Promise((answer) => {
-        waiting.set(input.appId, [...(waiting.get(input.appId) ?? []), { input, signal, answer }])
+        waiting.set(input.appId, [...(waiting.get(input.appId) ?? []), { input, signal, onProgress, answer }])
         runNext()
       })
     },
@@ -78,11 +84,23 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
   }
 }
 
-async function run(folder: string, input: SimulationInput, ends: Ends): Promise<Outcome> {
-  const answer = await startSimulation({ folder, input, askedBy: process.pid }, ends)
-  if (ends.deadline.aborted) return TOO_LONG
-  if (ends.asked.aborted) return ENDED
-  if (answer === null) throw new Error('the process that simulates ended without an answer')
-  if ('failure' in answer) throw new Error(answer.failure)
-  return answer.simulation
+/** `asked`: nobody waits for it any more. */
+type Ends = { asked: AbortSignal; deadline: AbortSignal }
+
+/** In a thread of its own, which reads with a connection of its own and is ended with it. */
+function run(request: ToSimulation, { asked, deadline }: Ends, onProgress: (progress: Progress) => void) {
+  const thread = takeWorker(SIMULATION_THREAD)
+  const ended = AbortSignal.any([asked, deadline])
+  return new Promise<Outcome>((resolve, reject) => {
+    const refuseEnded = (): void => resolve(deadline.aborted ? TOO_LONG : ENDED)
+    if (ended.aborted) return refuseEnded()
+    ended.addEventListener('abort', refuseEnded, { once: true })
+    thread.onerror = ({ message }) => reject(new Error(message))
+    thread.onmessage = ({ data }: MessageEvent<FromSimulation>) => {
+      if ('progress' in data) onProgress(data.progress)
+      else if ('failure' in data) reject(new Error(data.failure))
+      else resolve(data.simulation)
+    }
+    thread.postMessage(request)
+  }).finally(() => thread.terminate())
 }

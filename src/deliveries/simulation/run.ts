@@ -37,11 +37,18 @@ export type Simulation = {
   lines: SimulationLine[]
 }
 
+/** How many triggers were looked at, of how many. */
+export type Progress = { done: number; of: number }
+
 /**
  * Who would have got a message in the last days, when, and why the others not, had it been live. The app's limits per person are not looked at: they depend on other messages. A tag triggers nothing here:
  * when it was added is not kept.
  */
-export function simulate(reads: SimulationReads, input: SimulationInput): Simulation {
+export function simulate(
+  reads: SimulationReads,
+  input: SimulationInput,
+  onProgress: (progress: Progress) => void = () => {},
+): Simulation {
   const { appId, content, days, now } = input
   const from = now - days * DAY_MS
   const people = readPeople(reads, { appId, from }, content)
@@ -54,6 +61,7 @@ export function simulate(reads: SimulationReads, input: SimulationInput): Simula
   let triggered = 0
   for (const trigger of readTriggers(reads, { appId, from }, content)) {
     triggered += 1
+    if (triggered % 1_000 === 0) onProgress({ done: triggered, of: triggered })
     courses.take(trigger, whenDue(content.wait, trigger, zone))
   }
   courses.finish()

@@ -96,7 +96,7 @@ const simulate = async (
   { days, at, contactId, signal }: { days: number; at: number; contactId: number | undefined; signal: AbortSignal },
 ): Promise<Simulation | Refusal | null> => {
   const settings = await parts.store.mailSettings(appId)
-  return parts.simulations.simulate({ appId, content, days, now: at, contactId, settings }, signal)
+  return parts.simulations.simulate({ appId, content, days, now: at, contactId, settings }, { signal })
 }
 
 function simulationView(simulation: Simulation, about: About, { skip, limit }: { skip: number; limit: number }) {

@@ -221,7 +221,10 @@ describe('several', () => {
   test('of somebody who has left are not done, whether they wait or run', async () => {
     const { simulate: here } = server.parts().simulations
     const [running, waiting] = [new AbortController(), new AbortController()]
-    const [first, second] = [here(at.inputOf({}), running.signal), here(at.inputOf({}), waiting.signal)]
+    const [first, second] = [
+      here(at.inputOf({}), { signal: running.signal }),
+      here(at.inputOf({}), { signal: waiting.signal }),
+    ]
     const third = here(at.inputOf({}))
     waiting.abort()
     running.abort()
