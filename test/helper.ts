@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Begun, createAccount, createKey, type KeyScope, type Plan } from '../src/accounts/accounts.ts'
-import { judgeDelivery } from '../src/deliveries/deliveries.ts'
+import { DELIVERY_RULES } from '../src/deliveries/deliveries.ts'
 import { readEventText } from '../src/events/event-texts.ts'
 import { createParts, type Parts } from '../src/parts.ts'
 import { createSenders, type Installation, type Senders } from '../src/accounts/senders.ts'
@@ -91,7 +91,7 @@ export async function createTestServer(options: Options = {}) {
       threads: false,
       now: clock.now,
       readEvent: readEventText,
-      judge: judgeDelivery,
+      rules: DELIVERY_RULES,
     })
     real.onCommit(metrics.countCommit)
     const store = options.wrapStore?.(real) ?? real

@@ -22,6 +22,9 @@ import { createSuppressionList, type Suppressed } from './suppression-list.ts'
 /** States of what was handed to a mail server, or may have been; what is kept instead counts as it would have. */
 const REACHED = ['handed', 'sent', 'kept', 'unknown', 'bounced', 'complained'] as const
 
+/** Of whom and of what a delivery is. */
+type DeliveryKey = Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId'>
+
 /** Reads of deliveries, newest first. */
 export function createDeliveryReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
@@ -112,7 +115,7 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
         .sort((a, b) => b - a),
 
     /** When a person was last sent a message (ms UTC). */
-    lastHandedAt: ({ appId: app, contactId: contact, messageId: message }: DeliveryRow): number | null =>
+    lastHandedAt: ({ appId: app, contactId: contact, messageId: message }: DeliveryKey): number | null =>
       lastHanded.get({ appId: app, contactId: contact, messageId: message })?.at ?? null,
 
     /** Why an address (normalised) is not written to, or null. */

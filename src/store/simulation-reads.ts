@@ -1,196 +1,149 @@
 import type { Database } from 'bun:sqlite'
 import { idSince } from '../core/ids.ts'
-import { createSimulationPeople, eachById } from './simulation-people.ts'
+import { readLocale, readTimezone } from './local-time.ts'
 import { type StoredReport, toReport } from './snippet-reads.ts'
 import type { ReportRow } from './snippet-types.ts'
-import { mergedUntil } from './timeline-reads.ts'
-import { EVENT_TYPES } from './types.ts'
+import { BATCH_TYPES, selectIds, selectSomeIds } from './timeline-reads.ts'
+import { type ContactStatus, EVENT_TYPES, type FieldValue } from './types.ts'
 
-/** When it came (`at`) and when it had happened, ms UTC. */
-type Row = { id: number; contactId: number; at: number; occurredAt: number }
-/** A page view: when it came (`at`) and when it had happened, ms UTC. */
-type Seen = { at: number; occurredAt: number }
-type TriggerRow = Row & { properties: string | null }
-type HistoryRow = Row & { path: string | null }
-type KeptReportRow = ReportRow & { id: number; contactId: number }
+/** What somebody did: when it came (`at`) and when it had happened, ms UTC. Ids are in the order of arrival. */
+export type Happening = { id: number; at: number; occurredAt: number }
+export type ViewHappening = Happening & { path: string }
+export type TriggerHappening = Happening & { contactId: number; path: string | null; properties: string | null }
+export type ReportHappening = ReportRow & { id: number }
+
+/** A person as they are now. */
+export type SimulatedPerson = {
+  id: number
+  email: string
+  firstName: string | null
+  lastName: string | null
+  status: ContactStatus
+  tags: string[] | null
+  fields: Record<string, FieldValue> | null
+}
+
 /** Since when (ms UTC). */
 type Range = { appId: number; from: number }
+type Stored = Omit<SimulatedPerson, 'tags' | 'fields'> & { tags: string | null; fields: string | null }
+type StoredApp = { name: string; homeUrl: string | null; timezone: string | null; locale: string | null }
 
 const HAPPENED = 'ifnull(occurred_at, received_at)'
-const ROW = `id, contact_id AS contactId, received_at AS at, ${HAPPENED} AS occurredAt`
-
-/** So many rows are looked at by one statement, and so many are handed on, before others get their turn. */
-const ROWS_AT_ONCE = 1_000
-const ROWS_A_TURN = 30
-/** How much of the table is this app's is looked at again after so many parts. */
-const PARTS_ALIKE = 10
-/** So many of somebody's first page views are looked at. */
+const HAPPENING = `id, received_at AS at, ${HAPPENED} AS occurredAt`
+const TRIGGER = `${HAPPENING}, contact_id AS contactId, path, properties`
+/** So many rows are looked at by one statement: what is being written meanwhile waits for none of them long. */
+const ROWS_AT_ONCE = 5_000
+/** The first page views in which the one that happened first is looked for: it may have come a little later. */
 const FIRST_VIEWS = 16
 
-/** What a part is counted in: rows of the app, by the index of such; batches have none, and are read past. */
-const COUNTED = { events: 'app_id = ?1', contacts: 'app_id = ?1', snippet_batches: '?1 IS NOT NULL' } as const
-type Table = keyof typeof COUNTED
-
-/** `until` (ms UTC): what came later is not read; nor is what comes while others get their turn. */
-type Options = { until: number; giveWay?: () => void }
-
-/**
- * One pass each over the stored events of an app, for a simulation; rows come one by one and are not kept here. It reads
- * part by part, and calls `giveWay` many times a millisecond. All passes end at one place: ids are in the order of arrival.
- */
-export function createSimulationReads(db: Database, { until, giveWay = () => {} }: Options) {
-  const lastOf = (table: Table): number =>
-    db.query<{ id: number | null }, []>(`SELECT max(id) AS id FROM ${table}`).get()?.id ?? -1
-  const ends = {
-    timeline: mergedUntil(db),
-    events: lastOf('events'),
-    contacts: lastOf('contacts'),
-    snippet_batches: lastOf('snippet_batches'),
-  }
+/** What a simulation reads, of everything that came by `until` (ms UTC): the newest triggers, and what is known of a person. */
+export function createSimulationReads(db: Database, { until }: { until: number }) {
   const [event, page, action] = EVENT_TYPES.map((_, code) => code)
   const nameId = db.prepare<{ id: number }, [number, string]>(
     'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
   )
   const idOfName = (appId: number, name: string): number => nameId.get(appId, name)?.id ?? -1
-
-  function* inTurns<Row>(rows: Row[]): Generator<Row> {
-    for (const [index, row] of rows.entries()) {
-      if (index % ROWS_A_TURN === 0) giveWay()
-      yield row
-    }
-  }
-
-  /** `read` gets the bounds of each part, both included. */
-  function* inParts<Row>(
-    table: Table,
-    appId: number,
-    from: number,
-    read: (first: number, last: number) => Row[],
-  ): Generator<Row> {
-    const end = ends[table]
-    const next = db.prepare<{ at: number }, [number, number]>(
-      `SELECT id AS at FROM ${table} WHERE ${COUNTED[table]} AND id >= ?2 ORDER BY id LIMIT 1 OFFSET ${ROWS_AT_ONCE}`,
-    )
-    let first = from
-    while (first <= end) {
-      const last = Math.min(next.get(appId, first)?.at ?? end, end)
-      yield* inTurns(read(first, last))
-      first = last + 1
-      giveWay()
-    }
-  }
-
-  /**
-   * Where most rows are this app's, reading all is twice as fast as to look up each by the index (measured). Asked for
-   * part after part.
-   */
-  const createMostly = (): ((first: number, last: number) => boolean) => {
-    const next = db.prepare<{ id: number }, [number]>(
-      `SELECT id FROM events WHERE id >= ? ORDER BY id LIMIT 1 OFFSET ${2 * ROWS_AT_ONCE}`,
-    )
-    let [parts, isMostly] = [0, false]
-    return (first, last) => {
-      if (parts % PARTS_ALIKE === 0) isMostly = (next.get(first)?.id ?? last) >= last
-      parts += 1
-      return isMostly
-    }
-  }
-
-  /** Events and actions of one name, or page views. Ids are in the order of arrival, so they bound what is looked at. */
-  const readEvents = <Row>({ appId, from }: Range, name: string | null, columns: string): Generator<Row> => {
-    const which =
-      name === null ? `type = ${page}` : `type IN (${event}, ${action}) AND name_id = ${idOfName(appId, name)}`
-    const select = (how: string) =>
-      db.prepare<Row, [number, number, number, number, number]>(
-        `SELECT ${columns} FROM events ${how}
-         WHERE app_id = ? AND id BETWEEN ? AND ? AND received_at <= ? AND ${HAPPENED} >= ? AND ${which}`,
-      )
-    const [byIndex, all, isMostly] = [select('INDEXED BY events_by_app'), select('NOT INDEXED'), createMostly()]
-    const read = (first: number, last: number): Row[] =>
-      (isMostly(first, last) ? all : byIndex).all(appId, first, last, until, from)
-    return inParts('events', appId, idSince(from), read)
-  }
-
-  /**
-   * A few page views that came first, because what happened first may have come a little later. They come in the order
-   * of the index: to ask for it takes seven times as long (measured).
-   */
-  const firstOf = (contact: string): string =>
-    `SELECT received_at AS at, ${HAPPENED} AS occurredAt FROM events
-     WHERE received_at <= ${until} AND id IN
-       (SELECT id FROM timeline
-        WHERE contact_id = ${contact} AND type = ${page} AND id <= ${ends.timeline} LIMIT ${FIRST_VIEWS})`
-  const firstViews = db.prepare<Seen, [number]>(firstOf('?'))
-  const lateViews = db.prepare<Seen & { contactId: number }, [number, number, number]>(
-    `SELECT contact_id AS contactId, received_at AS at, ${HAPPENED} AS occurredAt FROM events
-     WHERE id > ? AND id <= ? AND type = ${page} AND received_at <= ? ORDER BY id`,
+  const app = db.prepare<StoredApp, [number]>(
+    `SELECT name, home_url AS homeUrl, timezone, locale FROM apps
+     LEFT JOIN app_mail_settings ON app_id = apps.id WHERE apps.id = ?`,
   )
-  /** Views that the timeline had not taken up when all this began, of everybody: few, but after much came at once. */
-  const lateViewsOf = Map.groupBy(lateViews.all(ends.timeline, ends.events, until), ({ contactId }) => contactId)
-  const firstViewOf = db.prepare<{ contactId: number; at: number | null; occurredAt: number | null }, [string]>(
-    `SELECT value AS contactId, (SELECT min(at) FROM (${firstOf('value')})) AS at,
-       (SELECT min(occurredAt) FROM (${firstOf('value')})) AS occurredAt FROM json_each(?)`,
+  const person = db.prepare<Stored, [number]>(
+    `SELECT id, email, first_name AS firstName, last_name AS lastName, status, tags, fields FROM contacts WHERE id = ?`,
+  )
+  const views = db.prepare<ViewHappening, [number, number, number, number]>(
+    `SELECT ${HAPPENING}, path FROM events
+     WHERE id IN (${selectIds('events', { contact: '?1', types: `= ${page}`, from: '?2' })})
+       AND ${HAPPENED} >= ?3 AND received_at <= ?4 AND path IS NOT NULL ORDER BY id`,
+  )
+  const firstViews = db.prepare<Happening, [number, number]>(
+    `SELECT ${HAPPENING} FROM events
+     WHERE id IN (${selectSomeIds('events', { contact: '?1', types: `= ${page}`, order: 'ASC', limit: `${FIRST_VIEWS}` })})
+       AND received_at <= ?2 ORDER BY id`,
+  )
+  const done = db.prepare<Happening, [number, number, number, number, number]>(
+    `SELECT ${HAPPENING} FROM events
+     WHERE id IN (${selectIds('events', { contact: '?1', types: `IN (${event}, ${action})`, from: '?2' })})
+       AND name_id = ?3 AND ${HAPPENED} >= ?4 AND received_at <= ?5 ORDER BY id`,
+  )
+  const reports = db.prepare<StoredReport & { id: number }, [number, number, number, number]>(
+    `SELECT id, page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
+       received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
+     FROM snippet_batches WHERE app_id = ?1 AND received_at BETWEEN ?3 AND ?4 AND id IN
+       (${selectIds('snippet_batches', { contact: '?2', types: `>= ${BATCH_TYPES}` })}) ORDER BY id`,
   )
 
-  const firstViewsOf = (contactId: number): Seen[] => {
-    giveWay()
-    const late = lateViewsOf.get(contactId)?.slice(0, FIRST_VIEWS) ?? []
-    const views = [...firstViews.all(contactId), ...late.map(({ at, occurredAt }) => ({ at, occurredAt }))]
-    return views.slice(0, FIRST_VIEWS)
+  /** Part by part, from the last id downwards; `which` and `columns` are SQL. */
+  function* newestOf<Row>(table: string, { appId, from }: Range, which: string, columns: string): Generator<Row> {
+    const nextFloor = db.prepare<{ id: number }, [number, number]>(
+      `SELECT id FROM ${table} WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT 1 OFFSET ${ROWS_AT_ONCE - 1}`,
+    )
+    const select = db.prepare<Row, [number, number, number]>(
+      `SELECT ${columns} FROM ${table} WHERE app_id = ? AND id >= ? AND id < ? AND ${which} ORDER BY id DESC`,
+    )
+    const first = idSince(from)
+    for (let before = Number.MAX_SAFE_INTEGER; before > first;) {
+      const floor = Math.max(first, nextFloor.get(appId, before)?.id ?? first)
+      yield* select.all(appId, floor, before)
+      before = floor
+    }
   }
+  const inTime = (from: number): string => `received_at <= ${until} AND ${HAPPENED} >= ${from}`
 
   return {
-    ...createSimulationPeople(db, giveWay),
+    findApp(appId: number) {
+      const found = app.get(appId)
+      return found && { ...found, timezone: readTimezone(found.timezone), locale: readLocale(found.locale) }
+    },
 
-    /** When the browser script first saw somebody, also long ago: the first few views, as they came. */
-    firstViewsOf,
-
-    /** The same of many, whose ids are ascending: when the first came, and when the first happened. */
-    *eachFirstViewOf(ids: readonly number[]): Generator<Seen & { contactId: number }> {
-      for (const { contactId, at, occurredAt } of eachById(firstViewOf, ids, giveWay)) {
-        if (lateViewsOf.has(contactId)) yield earliest(contactId, firstViewsOf(contactId))
-        else if (at !== null && occurredAt !== null) yield { contactId, at, occurredAt }
+    /** Null of those who were erased since. */
+    findPerson(contactId: number): SimulatedPerson | null {
+      const found = person.get(contactId)
+      if (!found) return null
+      const { tags, fields } = found
+      return {
+        ...found,
+        tags: tags === null ? null : (JSON.parse(tags) as string[]),
+        fields: fields === null ? null : (JSON.parse(fields) as Record<string, FieldValue>),
       }
     },
 
-    /** Events and actions of one name, as they may have triggered a message. */
-    eachTrigger: (range: Range, name: string): Generator<TriggerRow> => readEvents(range, name, `${ROW}, properties`),
+    /** Events and actions of one name, the newest first. */
+    newestEvents: (range: Range, name: string): Generator<TriggerHappening> =>
+      newestOf(
+        'events',
+        range,
+        `${inTime(range.from)} AND type IN (${event}, ${action}) AND name_id = ${idOfName(range.appId, name)}`,
+        TRIGGER,
+      ),
 
-    /** With null page views, else events and actions of one name. */
-    eachHappening: (range: Range, name: string | null): Generator<HistoryRow> =>
-      readEvents(range, name, `${ROW}, path`),
+    /** Page views, the newest first. */
+    newestViews: (range: Range): Generator<TriggerHappening> =>
+      newestOf('events', range, `${inTime(range.from)} AND type = ${page}`, TRIGGER),
 
-    /** Whose events and actions of one name there are; somebody may come more than once. */
-    eachContactWith: (range: Range, name: string): Generator<{ contactId: number }> =>
-      readEvents(range, name, 'contact_id AS contactId'),
+    /** People who were made since then, the newest first, as what triggered a message. */
+    newestPeople: (range: Range): Generator<TriggerHappening> =>
+      newestOf(
+        'contacts',
+        range,
+        `created_at BETWEEN ${range.from} AND ${until}`,
+        'id, id AS contactId, created_at AS at, created_at AS occurredAt, NULL AS path, NULL AS properties',
+      ),
 
-    /** What page loads reported, of the 48 hours for which that is kept. */
-    eachReport(appId: number): Generator<KeptReportRow> {
-      const select = db.prepare<StoredReport & { id: number; contactId: number }, [number, number, number, number]>(
-        `SELECT id, contact_id AS contactId, page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
-           received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
-         FROM snippet_batches WHERE app_id = ? AND id BETWEEN ? AND ? AND received_at <= ?`,
-      )
-      const read = (first: number, last: number): KeptReportRow[] => select.all(appId, first, last, until).map(toReport)
-      return inParts('snippet_batches', appId, 0, read)
-    },
+    /** A person's page views that happened at `since` (ms UTC) or later. */
+    listViews: (contactId: number, since: number): ViewHappening[] =>
+      views.all(contactId, idSince(since), since, until),
 
-    /** People who were made since then. */
-    eachCreated({ appId, from }: Range): Generator<{ id: number; createdAt: number }> {
-      const select = db.prepare<{ id: number; createdAt: number }, [number, number, number, number, number]>(
-        `SELECT id, created_at AS createdAt FROM contacts
-         WHERE app_id = ? AND id BETWEEN ? AND ? AND created_at BETWEEN ? AND ?`,
-      )
-      const read = (first: number, last: number) => select.all(appId, first, last, from, until)
-      return inParts('contacts', appId, idSince(from), read)
-    },
+    /** A person's first few page views, also long ago. */
+    listFirstViews: (contactId: number): Happening[] => firstViews.all(contactId, until),
+
+    /** A person's events and actions of one name that happened at `since` (ms UTC) or later. */
+    listDone: ({ appId, contactId, name, since }: { appId: number; contactId: number; name: string; since: number }) =>
+      done.all(contactId, idSince(since), idOfName(appId, name), since, until),
+
+    /** What a person's page loads reported, of batches received at `since` (ms UTC) or later. */
+    listReports: (appId: number, contactId: number, since: number): ReportHappening[] =>
+      reports.all(appId, contactId, since, until).map(toReport),
   }
 }
-
-const earliest = (contactId: number, seen: Seen[]): Seen & { contactId: number } => ({
-  contactId,
-  at: Math.min(...seen.map(({ at }) => at)),
-  occurredAt: Math.min(...seen.map(({ occurredAt }) => occurredAt)),
-})
 
 export type SimulationReads = ReturnType<typeof createSimulationReads>

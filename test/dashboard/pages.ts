@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Elysia } from 'elysia'
 import { createAccess } from '../../src/accounts/access.ts'
 import { createNotes } from '../../src/events/activation.ts'
-import { judgeDelivery } from '../../src/deliveries/deliveries.ts'
+import { DELIVERY_RULES } from '../../src/deliveries/deliveries.ts'
 import { createFeed } from '../../src/events/feed.ts'
 import { createCallLog } from '../../src/accounts/call-log.ts'
 import { createFloodGuard } from '../../src/http/flood.ts'
@@ -33,7 +33,7 @@ type Options = { baseUrl?: string; host?: string; resolveTxt?: Parts['resolveTxt
 
 export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail }: Options = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'eventpost-pages-'))
-  const store = await openStore(folder, { threads: false, judge: judgeDelivery })
+  const store = await openStore(folder, { threads: false, rules: DELIVERY_RULES })
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
   const feed = createFeed({ store })
   const notes: SecurityNote[] = []

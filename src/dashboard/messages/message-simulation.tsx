@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { MessageContent } from '../../messages/messages.ts'
 import type { Simulation, SimulationLine } from '../../deliveries/simulation/index.ts'
-import { saySimulation } from '../../deliveries/simulation/words.ts'
+import { describeSimulation } from '../../deliveries/simulation/simulate.ts'
 import { personPath } from '../events/feed.tsx'
 import type { EditorProps } from './editor-props.ts'
 import { sayOutcome, Why } from './message-outcomes.tsx'
@@ -59,7 +59,7 @@ function Found(props: FoundProps) {
         <b>{sayWritten(found.counts.send ?? 0)}</b>
         {` Since ${formatDate(found.from, viewer.app.timezone)} it was started ${times(found.triggered)}.`}
       </p>
-      {saySimulation(found).map((sentence) => (
+      {describeSimulation(found).map((sentence) => (
         <p key={sentence} class="hint">
           {sentence}
         </p>

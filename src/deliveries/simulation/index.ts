@@ -1,8 +1,7 @@
 import { type Refusal, refuse } from '../../core/refusals.ts'
 import { SIMULATION_THREAD, takeWorker } from '../../store/workers.ts'
-import type { Progress, Simulation, SimulationLine } from './run.ts'
+import type { Progress, Simulation, SimulationInput, SimulationLine } from './simulate.ts'
 import type { FromSimulation, ToSimulation } from './thread.ts'
-import type { SimulationInput } from './decisions.ts'
 
 export type { Simulation, SimulationInput, SimulationLine }
 export type Simulations = ReturnType<typeof createSimulations>

@@ -1,8 +1,7 @@
 /** The thread in which one simulation runs, beside requests and writes, with a connection that only reads. */
 import { openForReading } from '../../store/database.ts'
 import { createSimulationReads } from '../../store/simulation-reads.ts'
-import type { SimulationInput } from './decisions.ts'
-import { type Progress, simulate, type Simulation } from './run.ts'
+import { type Progress, simulate, type Simulation, type SimulationInput } from './simulate.ts'
 
 declare const self: Worker
 
@@ -16,7 +15,7 @@ self.onmessage = ({ data: { folder, input } }: MessageEvent<ToSimulation>) => {
     const db = openForReading(folder)
     try {
       const reads = createSimulationReads(db, { until: input.now })
-      post({ simulation: simulate(reads, input, (progress) => post({ progress })) })
+      post({ simulation: simulate(reads, input, { onProgress: (progress) => post({ progress }) }) })
     } finally {
       db.close()
     }

@@ -6,7 +6,7 @@ import type { MessageRow } from '../../messages/messages.ts'
 import { publicId } from '../../core/ids.ts'
 import { readContactCursor, readLimit, writeContactCursor } from '../../http/queries.ts'
 import type { Simulation } from '../../deliveries/simulation/index.ts'
-import { saySimulation } from '../../deliveries/simulation/words.ts'
+import { describeSimulation } from '../../deliveries/simulation/simulate.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../core/refusals.ts'
 import { findMessage, readAbout, readMessageId } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
@@ -105,7 +105,14 @@ function simulationView(simulation: Simulation, about: About, { skip, limit }: {
   const data = takeFitting(views, PAGE_BYTES - COUNTS_BYTES)
   const shown = skip + data.length
   const nextCursor = shown < lines.length ? writeContactCursor({ id: shown, updatedAt: until }) : null
-  const told = { from: iso(from), until: iso(until), triggered, counts, estimated, notes: saySimulation(simulation) }
+  const told = {
+    from: iso(from),
+    until: iso(until),
+    triggered,
+    counts,
+    estimated,
+    notes: describeSimulation(simulation),
+  }
   return { simulation: told, data, nextCursor }
 }
 

@@ -1,5 +1,5 @@
 /** Plays a story through the service while its message is live, and simulates the message on what came of it. */
-import { type Simulation, simulate } from '../../../src/deliveries/simulation/run.ts'
+import { type Simulation, simulate } from '../../../src/deliveries/simulation/simulate.ts'
 import { openForReading } from '../../../src/store/database.ts'
 import type { DeliveryRow, Verdict } from '../../../src/store/message-types.ts'
 import { createSimulationReads } from '../../../src/store/simulation-reads.ts'

@@ -2,8 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import { presenceAt, toLostReport } from '../../../src/visits/presence.ts'
-import { pastPresence, reportedSince } from '../../../src/deliveries/simulation/presence.ts'
-import { createTimeline, sortTimeline } from '../../../src/deliveries/simulation/timeline.ts'
+import { estimatePresence } from '../../../src/deliveries/simulation/past.ts'
 import { createBatchUpkeep } from '../../../src/store/batch-upkeep.ts'
 import { createTimeline as createStoreTimeline } from '../../../src/store/timeline.ts'
 import { openDatabase } from '../../../src/store/database.ts'
@@ -13,24 +12,14 @@ import { report, send } from '../../api/reports.ts'
 import { leave, MINUTE, page } from '../../messaging.ts'
 import { openSimulating, outcomesOf, type Simulating } from './simulating.ts'
 
-function timelineOf(views: { at: number; path: string }[]) {
-  const timeline = createTimeline()
-  timeline.byArrival.push(...views.map((view, id) => ({ id, occurredAt: view.at, ...view })))
-  sortTimeline(timeline)
-  return timeline
-}
-
 describe('by page views alone', () => {
   const NOW = Date.UTC(2026, 4, 15)
   const WHEN = NOW - 3 * DAY
+  const viewOf = (at: number, path: string) => ({ id: at, at, occurredAt: at, path })
   const at = (when: number, quietMs: number, ...minutes: number[]) => {
-    const views = timelineOf(minutes.map((minute) => ({ at: WHEN + minute * MINUTE, path: `/${minute}` })))
-    const known = { reportedSince: reportedSince(NOW), lookbackMs: 30 * MINUTE }
-    const { isHere, paths, lastLeftAt, isEstimated } = pastPresence(
-      { views, reports: [], late: [] },
-      { when, triggeredAt: WHEN, quietMs, heardUntil: NOW },
-      known,
-    )
+    const views = minutes.map((minute) => viewOf(WHEN + minute * MINUTE, `/${minute}`))
+    const asked = { views, reports: [], when, quietMs, reportedSince: NOW - 2 * DAY }
+    const { isHere, paths, lastLeftAt, isEstimated } = estimatePresence(asked)
     const leftMinute = lastLeftAt === null ? null : (lastLeftAt - WHEN) / MINUTE
     return { isHere, paths, leftMinute, isEstimated }
   }
@@ -59,27 +48,11 @@ describe('by page views alone', () => {
     expect(at(WHEN, 5 * MINUTE, -2, 4)).toEqual(gone(-2))
   })
 
-  test('as far as reports are kept, a view that none follows was open, and nothing is estimated', () => {
-    const views = timelineOf([{ at: NOW - 2 * MINUTE, path: '/a' }])
-    const known = { reportedSince: reportedSince(NOW), lookbackMs: QUIET }
-    const presence = pastPresence(
-      { views, reports: [], late: [] },
-      { when: NOW, triggeredAt: NOW, quietMs: QUIET, heardUntil: NOW },
-      known,
-    )
-    expect([presence.isHere, presence.isEstimated]).toEqual([true, undefined])
-  })
-
   test('of two views in one millisecond the one is named that is named live', () => {
-    const both = ['/a', '/b'].map((path) => ({ at: NOW - MINUTE, path }))
-    const asked = { when: NOW, triggeredAt: NOW, quietMs: QUIET, heardUntil: NOW }
-    const known = { reportedSince: reportedSince(NOW), lookbackMs: QUIET }
+    const both = ['/a', '/b'].map((path) => viewOf(NOW - MINUTE, path))
     const pathsOf = (views: typeof both) =>
-      pastPresence({ views: timelineOf(views), reports: [], late: [] }, asked, known).paths
-    const live = presenceAt(
-      both.map(({ at, path }) => toLostReport({ occurredAt: at, path })),
-      NOW,
-    )
+      estimatePresence({ views, reports: [], when: NOW, quietMs: QUIET, reportedSince: NOW - DAY }).paths
+    const live = presenceAt(both.map(toLostReport), NOW)
     expect([pathsOf(both), pathsOf(both.toReversed())]).toEqual([live.paths, live.paths])
   })
 })

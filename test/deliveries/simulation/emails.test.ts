@@ -1,6 +1,5 @@
 /** Mails that could not have been written: a simulation finds what sending would. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createTrials, FILLED_MOST } from '../../../src/deliveries/simulation/mails.ts'
 import type { Mail } from '../../../src/store/message-types.ts'
 import { useClosing } from '../../closing.ts'
 import { startSending } from '../../mail/sending.ts'
@@ -68,21 +67,6 @@ describe('a mail', () => {
       ['few@example.com', 'missing_value', [lacks('event.headline')]],
     ])
   })
-})
-
-test('with conditions is not tried for more than anybody waits for; a plain one is, for all', () => {
-  const person = { email: 'ada@example.com', firstName: null, lastName: null, tags: null, fields: null }
-  const reads = { appOf: () => null, personOf: () => person }
-  const today = { alikeOf: () => ({ shape: '-', person }) }
-  const trigger = { id: 1, contactId: 1, occurredAt: 0, properties: '{}', parsed: () => ({}) }
-  const tried = (body: string) => {
-    const trials = createTrials(reads, { appId: 1, content: { mail: { subject: 'S', body } }, today })
-    const faults = Array.from({ length: FILLED_MOST + 2 }, () => trials.findFault(trigger, []))
-    return [faults.filter((fault) => fault !== null).length, trials.countUntried()]
-  }
-  expect(tried('{% if true %}{{ event.x }}{% endif %}')).toEqual([FILLED_MOST, 2])
-  expect(tried('{{ event.x }}')).toEqual([FILLED_MOST + 2, 0])
-  expect(tried('{{ contact.firstName }}')).toEqual([FILLED_MOST + 2, 0])
 })
 
 const keep = useClosing()

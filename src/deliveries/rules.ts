@@ -1,45 +1,57 @@
 import { isSentUnknown } from '../messages/message-words.ts'
-import { type MessageContent, type Rule, STOP_REASONS, type Verdict } from '../store/message-types.ts'
+import { type MessageContent, type Rule, type Since, STOP_REASONS, type Verdict } from '../store/message-types.ts'
 import { compares, propertyOf } from '../store/conditions.ts'
 import { isSamePath } from '../store/paths.ts'
-import { isOfEvent, sinceWhen } from '../store/stops.ts'
 import type { ContactStatus, FieldValue } from '../store/types.ts'
-import { PRESENCE_MS, type Presence } from '../visits/presence.ts'
+import { PRESENCE_MS, type Presence, presenceAt } from '../visits/presence.ts'
 
 const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
 
-/** What rules look at; where it comes from (the store, a simulation's pass over stored events) is not their concern. */
-export type Facts = {
-  /** when it is judged, and when what triggered it happened (ms UTC) */
-  at: number
+/** What a rule looks at of the event that an email is about; where it comes from is not its concern. */
+export type EventFacts = {
+  /** when it happened (ms UTC) */
   triggeredAt: number
-  contact: { status: ContactStatus; tags: readonly string[]; fields: Record<string, FieldValue> }
-  /** the path of the `url` of the event that triggered it; null where it has none */
+  /** the path of its `url`; null where it has none */
   resultPath: string | null
-  /** when the browser script first saw the person, by a page view or a return to an open page; null = never */
-  firstViewAt: number | null
   /** `isEstimated`: a simulation knows it by page views alone */
   presence(at: number, quietMs: number): Presence & { isEstimated?: true }
   /** when the person first opened a path, or came back to it where it was open, at `since` or later */
   viewedAt(path: string, since: number): number | null
-  /** when an event last happened, at `since` or later, not counting the one that triggered this */
+  /** when an event last happened, at `since` or later, not counting this one */
   doneAt(event: string, since: number): number | null
 }
 
-/**
- * Judges every rule of a message: for live sends, previews, simulations and explanations alike. All rules
- * are looked at, so that the record says everything; the mail goes out only when all pass.
- */
-export const judgeRules = ({ onlyIf = [] }: MessageContent, facts: Facts): Verdict[] =>
-  onlyIf.map((rule) => judgeRule(rule, facts))
+/** What rules look at, as of the moment `at` (ms UTC). */
+export type RuleFacts = EventFacts & {
+  at: number
+  contact: { status: ContactStatus; tags: readonly string[]; fields: Record<string, FieldValue> }
+  /** when the browser script first saw the person, by a page view or a return to an open page; null = never */
+  firstViewAt: number | null
+}
 
-function judgeRule(rule: Rule, facts: Facts): Verdict {
+/** Of somebody who did nothing. */
+export const NOTHING_DONE: Omit<EventFacts, 'triggeredAt'> & Pick<RuleFacts, 'firstViewAt'> = {
+  resultPath: null,
+  firstViewAt: null,
+  presence: () => presenceAt([], 0),
+  viewedAt: () => null,
+  doneAt: () => null,
+}
+
+type Rules = Pick<MessageContent, 'onlyIf'>
+
+/** What every rule of a message finds. All are looked at, so that the record says everything. */
+export const checkRules = ({ onlyIf = [] }: Rules, facts: RuleFacts): Verdict[] =>
+  onlyIf.map((rule) => checkRule(rule, facts))
+
+function checkRule(rule: Rule, facts: RuleFacts): Verdict {
   switch (rule.rule) {
     case 'away':
-      return judgeAway(rule, facts)
+      return checkAway(rule, facts)
     case 'seen':
     case 'notSeen':
-      return judgeSeen(rule, facts)
+      return checkSeen(rule, facts)
     case 'done':
     case 'notDone': {
       const at = facts.doneAt(rule.event, sinceWhen(rule.since, facts.triggeredAt, facts.at))
@@ -69,14 +81,39 @@ const verdict = (rule: Rule, about: string | null, value: Verdict['value'], pass
 /** What failed for good. Of what cannot be told yet, `until` says when it can. */
 export const isSettled = ({ verdict, until }: Verdict): boolean => verdict === 'fail' && until === undefined
 
+/**
+ * Whether a rule is about one event: the page that its `url` names, or the time since it happened. Of the events of one
+ * email each is asked, and what fails leaves the email to the others. Any other rule is about the person at sending.
+ */
+function isOfEvent(rule: Rule): boolean {
+  switch (rule.rule) {
+    case 'seen':
+    case 'notSeen':
+      return true
+    case 'away':
+      return rule.at === 'trigger'
+    case 'done':
+    case 'notDone':
+      return rule.since === undefined || rule.since === 'trigger'
+    default:
+      return false
+  }
+}
+
+/** From when on a rule about a past event looks (ms UTC). `at`: when the delivery is judged. */
+export function sinceWhen(since: Since | undefined, triggeredAt: number, at: number): number {
+  if (since === 'ever') return 0
+  return since === undefined || since === 'trigger' ? triggeredAt : at - since.days * DAY_MS
+}
+
 /** The rules of a message that each event of an email is asked. */
-export const rulesOfEvent = ({ onlyIf = [] }: MessageContent): Rule[] => onlyIf.filter(isOfEvent)
+export const rulesOfEvent = ({ onlyIf = [] }: Rules): Rule[] => onlyIf.filter(isOfEvent)
 
 /**
  * The first rule that failed for good, if any; `verdicts` are those of all rules, in their order. `isOfEvent`: it is
  * about the event by which the email was judged, and not about the others that it lists.
  */
-export function findFailed({ onlyIf = [] }: MessageContent, verdicts: readonly Verdict[]) {
+export function findFailed({ onlyIf = [] }: Rules, verdicts: readonly Verdict[]) {
   const index = verdicts.findIndex(isSettled)
   const [failed, rule] = [verdicts[index], onlyIf[index]]
   return failed && rule ? { failed, isOfEvent: isOfEvent(rule) } : null
@@ -92,7 +129,7 @@ const unknown = (rule: Extract<Rule, { ifUnknown?: unknown }>, about: string | n
  * The reason of what a rule of the message stopped, as a code. That nothing is known is no finding: the person was never
  * reported by the browser script, or what triggered it named no page.
  */
-export function stopReasonOf({ rule, about, isUnknown }: Verdict): string {
+export function reasonOfRule({ rule, about, isUnknown }: Verdict): string {
   if (!isUnknown) return STOP_REASONS[rule as Rule['rule']]
   return about === null ? 'no_page' : 'never_reported'
 }
@@ -101,7 +138,7 @@ export function stopReasonOf({ rule, about, isUnknown }: Verdict): string {
  * A page was open when it was triggered, and nothing proves yet that someone was before it: a tab may have crashed, or
  * lost its network, without a word. If nothing is heard of it for as long as a page may be silent, it had gone.
  */
-function awaitProof(rule: Rule, about: string, facts: Facts, quietMs: number): Verdict | null {
+function awaitProof(rule: Rule, about: string, facts: RuleFacts, quietMs: number): Verdict | null {
   const until = facts.triggeredAt + quietMs
   return facts.at < until ? { ...verdict(rule, about, facts.triggeredAt, false), until } : null
 }
@@ -113,24 +150,24 @@ export const quietMsOf = ({ quietMinutes }: Away): number =>
   quietMinutes === undefined ? PRESENCE_MS : quietMinutes * MINUTE_MS
 
 /** Gone: the last report is a leave at least so many minutes old, or nothing was reported for a while. */
-function judgeAway(rule: Away, facts: Facts): Verdict {
+function checkAway(rule: Away, facts: RuleFacts): Verdict {
   const about = rule.at ?? 'sending'
   const at = about === 'trigger' ? facts.triggeredAt : facts.at
   if (facts.firstViewAt === null || facts.firstViewAt > at) return unknown(rule, about)
   const quietMs = quietMsOf(rule)
   const presence = facts.presence(at, quietMs)
-  const judged = presence.isHere ? judgeHere(rule, presence, facts, quietMs) : judgeGone(rule, presence, at)
+  const judged = presence.isHere ? checkHere(rule, presence, facts, quietMs) : checkGone(rule, presence, at)
   return markEstimated(judged, presence)
 }
 
-function judgeHere(rule: Away, { pages, lastReportAt }: Presence, facts: Facts, quietMs: number): Verdict {
+function checkHere(rule: Away, { pages, lastReportAt }: Presence, facts: RuleFacts, quietMs: number): Verdict {
   const about = rule.at ?? 'sending'
   const proven = pages.find(({ heardAt }) => heardAt > facts.triggeredAt)
   if (proven) return verdict(rule, about, proven.path, false)
   return awaitProof(rule, about, facts, quietMs) ?? { ...verdict(rule, about, lastReportAt, true), isSilent: true }
 }
 
-function judgeGone(rule: Away, { lastLeftAt, lastReportAt }: Presence, at: number): Verdict {
+function checkGone(rule: Away, { lastLeftAt, lastReportAt }: Presence, at: number): Verdict {
   const isLongAgo = lastLeftAt === null || lastLeftAt <= at - (rule.minutes ?? 0) * MINUTE_MS
   const left = verdict(rule, rule.at ?? 'sending', lastLeftAt ?? lastReportAt, isLongAgo)
   return lastLeftAt === null ? { ...left, isSilent: true } : left
@@ -140,7 +177,7 @@ const markEstimated = (judged: Verdict, { isEstimated }: { isEstimated?: true })
   isEstimated ? { ...judged, isEstimated } : judged
 
 /** The page of the event's `url`: opened since, or open already when the event came. */
-function judgeSeen(rule: Extract<Rule, { rule: 'seen' | 'notSeen' }>, facts: Facts): Verdict {
+function checkSeen(rule: Extract<Rule, { rule: 'seen' | 'notSeen' }>, facts: RuleFacts): Verdict {
   const path = facts.resultPath
   if (path === null || facts.firstViewAt === null) return unknown(rule, path)
   const { triggeredAt } = facts

@@ -191,7 +191,7 @@ describe('the draft "Results ready, they left"', () => {
     server.clock.wallMs = NOW + HOUR + 30 * MINUTE - 1
     expect(await messaging.decide()).toEqual([])
     server.clock.wallMs += 1
-    expect(await messaging.decide()).toHaveLength(decided?.verdict === 'defer' ? 1 : 0)
+    expect(await messaging.decide()).toHaveLength(decided?.verdict === 'wait' ? 1 : 0)
     const [delivery, ...others] = await messaging.deliveries()
     expect(others).toEqual([])
     expect(delivery?.state === 'sent' ? 'send' : delivery?.reason).toBe(outcome)

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { addVerdict, parseRecord, wishOf } from '../../src/store/judge-records.ts'
+import { addVerdict, parseRecord, suppressionVerdict } from '../../src/store/decision-records.ts'
 import type { Verdict } from '../../src/store/message-types.ts'
 
 const seen: Verdict = { rule: 'notSeen', about: '/r', value: null, verdict: 'pass' }
-const [may, not] = [wishOf(null), wishOf('unsubscribed')]
+const [may, not] = [suppressionVerdict(null), suppressionVerdict('unsubscribed')]
 
 test('a wish passes where nothing is against it', () => {
   expect([may.verdict, may.value, not.verdict, not.value]).toEqual(['pass', null, 'fail', 'unsubscribed'])

@@ -7,7 +7,7 @@ import type { SuppressionReason, Verdict } from './message-types.ts'
  * `550 5.7.1`, until it is tried again. `unconfirmedAt`: it was handed over then, and nobody knows whether it arrived.
  * `isSlow`: rendering it ran out of time before.
  */
-export type JudgeRecord = {
+export type DecisionRecord = {
   at: number
   verdicts: Verdict[]
   rulesAt?: number
@@ -20,14 +20,14 @@ export type JudgeRecord = {
 }
 
 /** The record of a delivery, or null where nothing was written yet. */
-export const parseRecord = (json: string | null): JudgeRecord | null =>
-  json === null ? null : (JSON.parse(json) as JudgeRecord)
+export const parseRecord = (json: string | null): DecisionRecord | null =>
+  json === null ? null : (JSON.parse(json) as DecisionRecord)
 
 /** The record of a delivery that is tried again, without the reply to its last try. */
-export const forgetReply = ({ reply: _, ...record }: JudgeRecord): JudgeRecord => record
+export const forgetReply = ({ reply: _, ...record }: DecisionRecord): DecisionRecord => record
 
 /** What the list, or what is stored of the person, says of writing to them; `reason` null: nothing against it. */
-export const wishOf = (reason: SuppressionReason | null): Verdict => ({
+export const suppressionVerdict = (reason: SuppressionReason | null): Verdict => ({
   rule: 'wish',
   about: null,
   value: reason,
@@ -38,7 +38,7 @@ export const wishOf = (reason: SuppressionReason | null): Verdict => ({
  * What a later look found, in the place of what that rule had said before. The others keep what they said, and when
  * (ms UTC): a record tells of each rule what was so at its own time.
  */
-export function addVerdict(earlier: JudgeRecord | null, verdict: Verdict, at: number): JudgeRecord {
+export function addVerdict(earlier: DecisionRecord | null, verdict: Verdict, at: number): DecisionRecord {
   const { verdicts = [], at: judgedAt = at, rulesAt = judgedAt, ...others } = earlier ?? {}
   const place = verdicts.findIndex(({ rule }) => rule === verdict.rule)
   const all = place < 0 ? [verdict, ...verdicts] : verdicts.with(place, verdict)
