@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { MessageContent } from '../../messages/messages.ts'
-import type { Simulation, SimulationLine } from '../../deliveries/simulation/index.ts'
-import { describeSimulation } from '../../deliveries/simulation/simulate.ts'
+import { describeSimulation, type Simulation, type SimulationLine } from '../../deliveries/simulation/index.ts'
 import { personPath } from '../events/feed.tsx'
 import type { EditorProps } from './editor-props.ts'
 import { sayOutcome, Why } from './message-outcomes.tsx'
@@ -57,7 +56,9 @@ function Found(props: FoundProps) {
     <>
       <p>
         <b>{sayWritten(found.counts.send ?? 0)}</b>
-        {` Since ${formatDate(found.from, viewer.app.timezone)} it was started ${times(found.triggered)}.`}
+        {found.hasMore
+          ? ` Of the newest ${formatCount(found.triggered)} times that it was started.`
+          : ` Since ${formatDate(found.from, viewer.app.timezone)} it was started ${times(found.triggered)}.`}
       </p>
       {describeSimulation(found).map((sentence) => (
         <p key={sentence} class="hint">

@@ -6,6 +6,8 @@ import type { FromSimulation, ToSimulation } from './thread.ts'
 export type { Simulation, SimulationInput, SimulationLine }
 export type Simulations = ReturnType<typeof createSimulations>
 
+/** So many triggers are looked at, the newest ones. */
+const SIMULATED_TRIGGERS = 10_000
 /** Who waits longer than this has left. */
 const DEADLINE_MS = 60_000
 
@@ -44,7 +46,7 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
     if (!next) return
     const asked = AbortSignal.any([next.signal, ending.signal])
     const ends = { asked, deadline: AbortSignal.timeout(deadlineMs) }
-    const outcome = run({ folder, input: next.input }, ends, next.onProgress)
+    const outcome = run({ folder, input: next.input, most: SIMULATED_TRIGGERS }, ends, next.onProgress)
     running = outcome
       .catch(() => {})
       .then(() => {
@@ -103,3 +105,23 @@ function run(request: ToSimulation, { asked, deadline }: Ends, onProgress: (prog
     thread.postMessage(request)
   }).finally(() => thread.terminate())
 }
+
+/** What to know of a simulation beside its lines, as sentences: the one wording for the dashboard and MCP. */
+export const describeSimulation = ({
+  hasMore,
+  estimated,
+  untried,
+}: Pick<Simulation, 'hasMore' | 'estimated' | 'untried'>): string[] => [
+  ...(hasMore ? [NEWEST_ONLY] : []),
+  ...(estimated === 0 ? [] : [describeEstimated(estimated)]),
+  ...(untried === 0 ? [] : [describeUntried(untried)]),
+  'How many mails a person may get a day or a week is not looked at, because that depends on the other messages too.',
+]
+
+const NEWEST_ONLY = `More would have started it in these days: this is what would have become of the newest ${SIMULATED_TRIGGERS.toLocaleString('en')}.`
+
+const describeEstimated = (count: number): string =>
+  `What browsers report of open pages is kept for 48 hours. ${count === 1 ? 'One of these is older, and was' : `${count.toLocaleString('en')} of these are older, and were`} judged by page views alone: somebody counts as there between two page views within half an hour, and as gone after the last, also where they stayed on that page.`
+
+const describeUntried = (count: number): string =>
+  `Whether the mail has all its values was looked at for the first ones only, and not for ${count.toLocaleString('en')}: one with conditions or filters takes long to fill in.`

@@ -13,8 +13,6 @@ import { readPast } from './past.ts'
 import { simulatePerson } from './person.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** So many triggers are looked at, the newest ones. */
-const SIMULATED_TRIGGERS = 10_000
 /** So many lines of each outcome are listed, the latest ones; all are counted. */
 const LISTED_LINES = 100
 /** Filling in emails takes no longer than this altogether, however slow their templates are. */
@@ -65,13 +63,13 @@ export type Simulation = {
 export type Progress = { done: number; of: number }
 
 /**
- * Who would have got a message in the last days, when, and why the others not. The app's limits per person are not looked
+ * Who would have got a message in the last days, when, and why the others not, of the newest `most` triggers. The app's limits per person are not looked
  * at: they depend on other messages. A tag triggers nothing here: when it was added is not kept.
  */
 export function simulate(
   reads: SimulationReads,
   input: SimulationInput,
-  { most = SIMULATED_TRIGGERS, onProgress = (_: Progress): void => {} } = {},
+  { most, onProgress = () => {} }: { most: number; onProgress?: (progress: Progress) => void },
 ): Simulation {
   const { appId, content, days, now } = input
   const from = now - days * DAY_MS
@@ -156,10 +154,10 @@ const isOfToday = ({ rule, about }: Verdict): boolean =>
   ['tag', 'field', 'status', 'wish'].includes(rule) || (rule === 'template' && (about?.startsWith('contact.') ?? false))
 
 function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts' | 'estimated'> {
-  const counts: Record<string, number> = {}
-  for (const { outcome } of lines) counts[outcome] = (counts[outcome] ?? 0) + 1
+  const counts = new Map<string, number>()
+  for (const { outcome } of lines) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
   const isEstimated = ({ verdicts }: SimulationLine): boolean => verdicts.some((verdict) => verdict.isEstimated)
-  return { counts, estimated: lines.filter(isEstimated).length }
+  return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length }
 }
 
 /** The latest first. */
@@ -211,23 +209,3 @@ function createTrials(reads: SimulationReads, { appId, content: { mail } }: Simu
     countUntried: (): number => untried,
   }
 }
-
-/** What to know of a simulation beside its lines, as sentences: the one wording for the dashboard and MCP. */
-export const describeSimulation = ({
-  hasMore,
-  estimated,
-  untried,
-}: Pick<Simulation, 'hasMore' | 'estimated' | 'untried'>): string[] => [
-  ...(hasMore ? [NEWEST_ONLY] : []),
-  ...(estimated === 0 ? [] : [describeEstimated(estimated)]),
-  ...(untried === 0 ? [] : [describeUntried(untried)]),
-  'How many mails a person may get a day or a week is not looked at, because that depends on the other messages too.',
-]
-
-const NEWEST_ONLY = `More would have started it in these days: this is what would have become of the newest ${SIMULATED_TRIGGERS.toLocaleString('en')}.`
-
-const describeEstimated = (count: number): string =>
-  `What browsers report of open pages is kept for 48 hours. ${count === 1 ? 'One of these is older, and was' : `${count.toLocaleString('en')} of these are older, and were`} judged by page views alone: somebody counts as there between two page views within half an hour, and as gone after the last, also where they stayed on that page.`
-
-const describeUntried = (count: number): string =>
-  `Whether the mail has all its values was looked at for the first ones only, and not for ${count.toLocaleString('en')}: one with conditions or filters takes long to fill in.`

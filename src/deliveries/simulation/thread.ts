@@ -5,17 +5,17 @@ import { type Progress, simulate, type Simulation, type SimulationInput } from '
 
 declare const self: Worker
 
-export type ToSimulation = { folder: string; input: SimulationInput }
+export type ToSimulation = { folder: string; input: SimulationInput; most: number }
 export type FromSimulation = { progress: Progress } | { simulation: Simulation } | { failure: string }
 
 const post = (message: FromSimulation): void => self.postMessage(message)
 
-self.onmessage = ({ data: { folder, input } }: MessageEvent<ToSimulation>) => {
+self.onmessage = ({ data: { folder, input, most } }: MessageEvent<ToSimulation>) => {
   try {
     const db = openForReading(folder)
     try {
       const reads = createSimulationReads(db, { until: input.now })
-      post({ simulation: simulate(reads, input, { onProgress: (progress) => post({ progress }) }) })
+      post({ simulation: simulate(reads, input, { most, onProgress: (progress) => post({ progress }) }) })
     } finally {
       db.close()
     }

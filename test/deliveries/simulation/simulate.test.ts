@@ -1,6 +1,7 @@
 /** What a simulation counts, lists and says beside its lines. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { describeSimulation, type Progress, simulate } from '../../../src/deliveries/simulation/simulate.ts'
+import { describeSimulation } from '../../../src/deliveries/simulation/index.ts'
+import { type Progress, simulate } from '../../../src/deliveries/simulation/simulate.ts'
 import { openForReading } from '../../../src/store/database.ts'
 import { createSimulationReads } from '../../../src/store/simulation-reads.ts'
 import { MINUTE } from '../../messaging.ts'
