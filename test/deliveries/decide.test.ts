@@ -1,5 +1,6 @@
 /** The decision with plain facts: every rule that is not the message's own, and their order. */
 import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { decide, type DecidedMessage, decideStart, type Facts, findCancelled } from '../../src/deliveries/decide.ts'
 import { NOTHING_DONE } from '../../src/deliveries/rules.ts'
 import { onceKeyOf } from '../../src/messages/again.ts'
@@ -167,6 +168,71 @@ describe('what comes first', () => {
   test('what was found before stands, where nothing has changed since', () => {
     const known = [{ rule: 'tag', about: 'beta', value: true, verdict: 'pass' as const }]
     expect(outcomeOf({ onlyIf: [tag] }, { known })).toBe('send')
+  })
+})
+
+describe('a law', () => {
+  const minutes = (most: number) => fc.nat({ max: most })
+  /** Decides again and again, each time when it was said to; null where it is given up. */
+  const decideUntilSent = (message: DecidedMessage, at: number, handed: readonly number[]): number | null => {
+    for (let now = at, tries = 0; tries < 20; tries += 1) {
+      const decision = decide(message, factsOf({ at: now, plannedAt: at, handed: handed.toReversed() }))
+      if (decision.outcome === 'skip') return null
+      if (decision.outcome === 'send') return now
+      expect(decision.dueAt).toBeGreaterThan(now)
+      now = decision.dueAt
+    }
+    throw new Error('it waits for ever')
+  }
+
+  test('nobody gets more within any day or week than the limits say', () => {
+    const limits = fc.record({
+      perPersonDay: fc.integer({ min: 1, max: 3 }),
+      perPersonWeek: fc.integer({ min: 1, max: 5 }),
+    })
+    const arrivals = fc.array(minutes(3 * 1_440), { maxLength: 15 })
+    fc.assert(
+      fc.property(limits, arrivals, (settings, pauses) => {
+        const message = messageOf({ settings: { ...settings, giveUpHours: 2_000 } })
+        const handed: number[] = []
+        let at = AT
+        for (const pause of pauses) {
+          at = decideUntilSent(message, at + pause * MINUTE, handed) ?? at
+          handed.push(at)
+        }
+        for (const time of handed) {
+          const within = (ms: number) => handed.filter((one) => one > time - ms && one <= time).length
+          expect(within(DAY)).toBeLessThanOrEqual(settings.perPersonDay)
+          expect(within(7 * DAY)).toBeLessThanOrEqual(settings.perPersonWeek)
+        }
+      }),
+    )
+  })
+
+  test('what waits for the send window goes on one of its days, within its hours', () => {
+    const hour = fc.integer({ min: 0, max: 23 })
+    const days = fc.subarray(EVERY_DAY, { minLength: 1 })
+    fc.assert(
+      fc.property(minutes(366 * 1_440), days, hour, hour, (later, on, from, until) => {
+        const time = (hours: number) => `${String(hours).padStart(2, '0')}:00`
+        const sendWindow = window(time(from), time(until), on)
+        const sentAt = decideUntilSent(
+          messageOf({ settings: { sendWindow, giveUpHours: 200 } }),
+          AT + later * MINUTE,
+          [],
+        )
+        if (sentAt === null) throw new Error('it is given up')
+        if (from === until) return expect(sentAt).toBe(AT + later * MINUTE)
+        const sent = new Date(sentAt)
+        const isOverMidnight = until < from
+        const isAfterMidnight = isOverMidnight && sent.getUTCHours() < until
+        const day = (sent.getUTCDay() + (isAfterMidnight ? 6 : 0)) % 7
+        expect(on).toContain(day)
+        expect(isAfterMidnight || (sent.getUTCHours() >= from && (isOverMidnight || sent.getUTCHours() < until))).toBe(
+          true,
+        )
+      }),
+    )
   })
 })
 

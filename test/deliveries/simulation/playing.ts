@@ -1,31 +1,34 @@
 /** Plays a story through the service while its message is live, and simulates the message on what came of it. */
-import { type Simulation, simulate } from '../../../src/deliveries/simulation/simulate.ts'
+import { explainDelivery, explainSimulation, toExplained } from '../../../src/deliveries/explanations.ts'
+import { explainEvents } from '../../../src/deliveries/message-explanations.ts'
+import { listWouldQueue } from '../../../src/deliveries/queued-messages.ts'
+import { type Simulation, type SimulationLine, simulate } from '../../../src/deliveries/simulation/simulate.ts'
+import { readTimezone } from '../../../src/store/local-time.ts'
 import { openForReading } from '../../../src/store/database.ts'
 import type { DeliveryRow, Verdict } from '../../../src/store/message-types.ts'
 import { createSimulationReads } from '../../../src/store/simulation-reads.ts'
 import { report, send } from '../../api/reports.ts'
 import { CONTACTS, createTestServer, DAY, EVENTS, NOW } from '../../helper.ts'
 import { createMessaging, MINUTE, recordOf } from '../../messaging.ts'
-import type { Person, Step, Story } from './random-stories.ts'
+import { PEOPLE, type Person, type Step, type Story } from './random-stories.ts'
 
 /** Well after all that a story has happen long ago. */
 const LIVE_AT = NOW + 41 * DAY
 /** Of what a story has happen before it went live nothing is simulated. */
 const EARLIER_DAYS = 5
 
-/** What became of all triggers at one moment, a text each, and how many there were. */
-export type Told = { ends: string[]; triggered: number }
+/** What went live, and what was told of it otherwise: texts of the same form. */
+type Compared = { live: object; told: object }
 /** `outcomes`: for the count of what stories tell. */
-export type Compared = { live: Told; simulated: Told; outcomes: string[] }
+type Played = { compared: Compared[]; outcomes: string[] }
 
-/** @returns what was so at the moments of the story, and when all had ended */
-export async function playStory(story: Story): Promise<Compared[]> {
+/** @returns what was so at the moments of the story, and when all had ended; each event with its dry run */
+export async function playStory(story: Story): Promise<Played> {
   const playing = await openStory(story)
   return play(playing, story).finally(playing.close)
 }
 
-async function play(playing: Awaited<ReturnType<typeof openStory>>, { steps, moments }: Story): Promise<Compared[]> {
-  const compared: Compared[] = []
+async function play(playing: Awaited<ReturnType<typeof openStory>>, { steps, moments }: Story): Promise<Played> {
   const times = new Set([...steps.map(({ at }) => at), ...moments])
   for (const at of [...times].toSorted((a, b) => a - b)) {
     await playing.decideBefore(at)
@@ -34,10 +37,11 @@ async function play(playing: Awaited<ReturnType<typeof openStory>>, { steps, mom
     if (!moments.includes(at)) continue
     // what is due now is decided after all that came by now
     await playing.decideBefore(at + 1)
-    compared.push(await playing.compare())
+    await playing.compare()
   }
   await playing.decideBefore(Number.POSITIVE_INFINITY)
-  return [...compared, await playing.compare()]
+  await playing.compare()
+  return playing.played
 }
 
 async function openStory({ content, settings, setUp }: Story) {
@@ -75,11 +79,26 @@ async function openStory({ content, settings, setUp }: Story) {
     }
   }
 
+  const played: Played = { compared: [], outcomes: [] }
+
+  /** A dry run first: what it says must come. */
   const sendEvent = async ({ who: email, lateMs, event, properties }: Step & { does: 'event' }): Promise<void> => {
-    const occurredAt = lateMs === 0 ? undefined : new Date(server.clock.now() - lateMs).toISOString()
-    const body = { app: server.first.appId, email, event, properties, occurredAt, createContact: true }
+    const at = server.clock.now()
+    const occurredAt = lateMs === 0 ? null : at - lateMs
+    const contact = await store().findContact(app.id, email)
+    const input = { event, properties: properties ? JSON.stringify(properties) : null, occurredAt }
+    const { queued } = await listWouldQueue(store(), app, { contactId: contact?.id ?? null, at, input })
+    const before = await messaging.deliveries()
+    const happened = occurredAt === null ? undefined : new Date(occurredAt).toISOString()
+    const body = { app: server.first.appId, email, event, properties, occurredAt: happened, createContact: true }
     const { status, text } = await server.call('POST', EVENTS, { body })
     if (status !== 202) throw new Error(text)
+    const after = await messaging.deliveries()
+    // what the event itself stops counts as still on its way in a dry run
+    const came = after.slice(before.length)
+    if (!Bun.deepEquals(after.slice(0, before.length), before) || came.some(({ state }) => state === 'skipped')) return
+    const describe = ({ state, dueAt }: { state: string; dueAt: number }) => `${state} ${(dueAt - LIVE_AT) / MINUTE}`
+    played.compared.push({ live: came.map(describe), told: queued.map(describe) })
   }
 
   const sendReport = async ({ who: email, id, events }: Step & { does: 'report' }): Promise<void> => {
@@ -88,15 +107,37 @@ async function openStory({ content, settings, setUp }: Story) {
   }
 
   const tellLive = async (delivery: DeliveryRow): Promise<Said> => {
-    const { contactId, state, reason, triggeredAt, dueAt, handedAt, updatedAt } = delivery
-    const email = (await store().byId(contactId))?.email ?? null
+    const { id, state, reason, triggeredAt, dueAt, handedAt, updatedAt } = delivery
+    const work = await store().findWork(id)
+    if (!work) throw new Error('a delivery without a person')
     const waits = isWaiting(delivery)
     const outcome = state === 'kept' ? 'send' : waits ? 'waiting' : (reason ?? state)
     const { verdicts } = recordOf(delivery)
-    return { email, triggeredAt, outcome, dueAt: waits ? dueAt : (handedAt ?? updatedAt), verdicts }
+    const { why } = explainDelivery(toExplained(work))
+    const at = waits ? dueAt : (handedAt ?? updatedAt)
+    return { email: work.contact.email, triggeredAt, outcome, dueAt: at, verdicts, why }
   }
 
+  /** By the explanations of their events: what started nothing because of "again". */
+  const listRefused = async (): Promise<string[]> => {
+    const refused: string[] = []
+    for (const person of await Promise.all(PEOPLE.map((email) => store().findContact(app.id, email)))) {
+      if (!person) continue
+      const query = { appId: app.id, contactId: person.id, name: null, before: null, limit: 1_000 }
+      const { rows } = await store().listEvents(query)
+      for (const [id, outcomes] of await explainEvents(store(), person, rows)) {
+        const row = rows.find((one) => one.id === id)
+        const isRefused = outcomes.some((one) => one.delivery === null && one.why.startsWith('This message is sent'))
+        if (isRefused && row) refused.push(`${person.email}, event ${(row.occurredAt - LIVE_AT) / MINUTE}`)
+      }
+    }
+    return refused.toSorted()
+  }
+
+  const told = { content, zone: readTimezone(settings.timezone) }
+
   return {
+    played,
     close: () => server.close(),
     take: (step: Step): Promise<void> => (step.does === 'event' ? sendEvent(step) : sendReport(step)),
 
@@ -116,29 +157,39 @@ async function openStory({ content, settings, setUp }: Story) {
       }
     },
 
-    async compare(): Promise<Compared> {
-      const { lines, triggered } = simulateNow()
+    async compare(): Promise<void> {
+      const { lines } = simulateNow()
       const again = lines.filter(({ outcome }) => outcome === 'again')
       const simulated = lines.filter((line) => !again.includes(line))
       const live = await Promise.all((await messaging.deliveries()).map(tellLive))
-      return {
-        live: { ends: live.map(toText).toSorted(), triggered: live.length + again.length },
-        simulated: { ends: simulated.map(toText).toSorted(), triggered },
-        outcomes: lines.map(({ outcome }) => outcome),
+      const explain = (line: SimulationLine): Said => {
+        const person = { firstName: null, email: line.email }
+        return { ...line, why: explainSimulation(line, { ...told, person }).why }
       }
+      const refused = again
+        .map(({ email, triggeredAt }) => `${email}, event ${(triggeredAt - LIVE_AT) / MINUTE}`)
+        .toSorted()
+      played.compared.push({
+        live: { ends: live.map(toText).toSorted(), refused: await listRefused() },
+        told: { ends: simulated.map((line) => toText(explain(line))).toSorted(), refused },
+      })
+      played.outcomes.push(...lines.map(({ outcome }) => outcome))
     },
   }
 }
 
 const isWaiting = ({ state }: DeliveryRow): boolean => state === 'waiting' || state === 'deferred'
 
-type Said = Pick<Simulation['lines'][number], 'email' | 'triggeredAt' | 'outcome' | 'dueAt'> & { verdicts: Verdict[] }
+type Said = Pick<SimulationLine, 'email' | 'triggeredAt' | 'outcome' | 'dueAt'> & { verdicts: Verdict[]; why: string }
+
+/** What a simulation can only say would have been. */
+const GOES_ON = ['send', 'waiting', 'joined']
 
 /** Live there is more to judge than a simulation has, such as the message's own status. */
 const RULES = ['away', 'seen', 'notSeen', 'done', 'notDone', 'tag', 'field']
 
 /** In minutes after the message went live. */
-function toText({ email, triggeredAt, outcome, dueAt, verdicts }: Said): string {
+function toText({ email, triggeredAt, outcome, dueAt, verdicts, why }: Said): string {
   const [triggered, ended] = [triggeredAt, dueAt].map((at) => (at - LIVE_AT) / MINUTE)
   const rules = verdicts.filter(({ rule }) => RULES.includes(rule))
   const judged = rules.map(({ rule, about, value, verdict, isUnknown, isSilent, isEstimated, until }) =>
@@ -146,5 +197,6 @@ function toText({ email, triggeredAt, outcome, dueAt, verdicts }: Said): string 
       .filter((word) => word !== undefined && word !== null)
       .join(' '),
   )
-  return `${email}, event ${triggered}: ${outcome} ${ended} (${judged.join(', ')})`
+  const said = GOES_ON.includes(outcome) ? '' : ` ${why}`
+  return `${email}, event ${triggered}: ${outcome} ${ended} (${judged.join(', ')})${said}`
 }

@@ -1,8 +1,8 @@
-/** A message, and what a few people do while it is live, each made from a seed: for tests that compare over many. */
+/** A message, and what a few people do while it is live, all of it random: for tests that compare over many. */
 import type { Again, MailSettings, MessageContent, Rule } from '../../../src/store/message-types.ts'
 import { DAY, HOUR } from '../../helper.ts'
 import { here, leave, MINUTE, page, track } from '../../messaging.ts'
-import { createRandom, type Random } from '../../random.ts'
+import fc from 'fast-check'
 
 export type Settings = Pick<MailSettings, 'sendWindow' | 'timezone' | 'giveUpHours'>
 
@@ -19,11 +19,32 @@ export type Step = { at: number; who: string } & (
 export type Story = { content: MessageContent; settings: Settings; setUp: Person[]; steps: Step[]; moments: number[] }
 export type Person = { email: string; tags: string[]; fields: Record<string, string>; isUnsubscribed: boolean }
 
-const PEOPLE = ['ada@example.com', 'bob@example.com', 'eve@example.com'] as const
+export const PEOPLE = ['ada@example.com', 'bob@example.com', 'eve@example.com'] as const
 const LONG_AGO_MS = 40 * DAY
 
-export function makeStory(seed: number): Story {
-  const random = createRandom(seed)
+/** So many steps of a story may be left out, to find the ones that matter. */
+const STEPS_MOST = 80
+const INDICES = Array.from({ length: STEPS_MOST }, (_, index) => index)
+
+type Random = ReturnType<typeof createRandom>
+
+const createRandom = (value: fc.GeneratorValue) => ({
+  pick: <T>(options: readonly T[]): T => value(fc.constantFrom<T[]>, ...options),
+  isOften: (share: number): boolean => value(fc.nat, 99) >= 100 - share * 100,
+  below: (most: number): number => value(fc.nat, most - 1),
+})
+
+/** One that was found to go wrong is told again with fewer steps. */
+export const storyArbitrary = (): fc.Arbitrary<[fc.GeneratorValue, number[]]> =>
+  fc.tuple(fc.gen(), fc.subarray(INDICES, { minLength: 1 }))
+
+export function readStory([value, kept]: [fc.GeneratorValue, number[]]): Story {
+  const random = createRandom(value)
+  const story = random.isOften(0.5) ? makeStory(random) : makeCollectingStory(random)
+  return { ...story, steps: story.steps.filter((_, index) => index >= STEPS_MOST || kept.includes(index)) }
+}
+
+function makeStory(random: Random): Story {
   const content = makeContent(random)
   const setUp = 'contact' in content.trigger ? [] : PEOPLE.map((email) => makePerson(random, email))
   const spanMs = asksWhere(content) ? 12 * HOUR : 8 * DAY
@@ -36,9 +57,8 @@ export function makeStory(seed: number): Story {
 }
 
 /** The same of a message whose events share an email, with several results of a person close together. */
-export function makeCollectingStory(seed: number): Story {
-  const story = makeStory(seed)
-  const random = createRandom(seed + 1_000_000)
+function makeCollectingStory(random: Random): Story {
+  const story = makeStory(random)
   const { pick, isOften } = random
   const collect = { minutes: pick([1, 5, 30, 30, 60]) }
   const again = pick<Again>([
@@ -170,10 +190,10 @@ type Given = { who: string; spanMs: number; isKnown: boolean }
 
 /** A few hours of somebody's life, each with a handful of things that happen close together. */
 function makeSteps(random: Random, { who, spanMs, isKnown }: Given): Step[] {
-  const { pick, isOften, between } = random
+  const { pick, isOften, below } = random
   const steps: Step[] = isKnown && isOften(0.3) ? makeScene(random, { who, from: -LONG_AGO_MS, lateMost: 0 }) : []
   for (let scene = pick([1, 2, 3]); scene > 0; scene -= 1) {
-    const from = Math.floor(between(10, spanMs / MINUTE)) * MINUTE
+    const from = (10 + below(spanMs / MINUTE - 10)) * MINUTE
     steps.push(...makeScene(random, { who, from, lateMost: spanMs > DAY ? 80 * HOUR : from }))
   }
   return steps
@@ -207,8 +227,8 @@ function makeEvent({ pick, isOften }: Random, at: number, lateMost: number) {
 }
 
 /** What one page load reports; a report may be long on its way, and be overtaken by the next. */
-function createTab({ pick, isOften, between }: Random) {
-  const [load, isNumbered, end] = [`tab${Math.floor(between(0, 1e9))}`, isOften(0.7), pick(['', '.a'])]
+function createTab({ pick, isOften, below }: Random) {
+  const [load, isNumbered, end] = [`tab${below(1e9)}`, isOften(0.7), pick(['', '.a'])]
   let count = 0
   let path = '/wait'
   return (madeAt: number) => {
