@@ -9,7 +9,7 @@ import type { Senders } from '../accounts/senders.ts'
 import { describeTemplateFault } from './template-faults.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { CountedFault, TemplateWorker } from './template-worker.ts'
-import { collectMsOf } from '../store/triggers.ts'
+import { collectMsOf } from './again.ts'
 import type { UsedProperty } from './templates.ts'
 
 /** How many of the events really received, or of the people last added, a draft is tried on. */

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
+import { TIMED_KEY } from './delivery-states.ts'
 import type { DeliveryState } from './message-types.ts'
-import { TIMED_KEY } from './triggers.ts'
 
 /** A delivery that someone holds, as far as finishing it takes. */
 export type Held = { id: number; state: string; messageId: number; version: number; resent: number }

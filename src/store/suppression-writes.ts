@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { createAudit } from './audit.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
-import { addVerdict, parseRecord, wishOf } from './judge-records.ts'
+import { addVerdict, parseRecord, suppressionVerdict } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { SuppressionReason } from './message-types.ts'
 import { createSuppressionList, isLifecycle } from './suppression-list.ts'
@@ -56,7 +56,7 @@ export function createSuppressionWrites({ db, live, ends }: Parts) {
   const stopOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
     for (const { id, messageId, version, record } of open.all(appId, contactId)) {
       if (reason === 'unsubscribed' && !isLifecycle(live.contentOf(messageId, version))) continue
-      const now = addVerdict(parseRecord(record), wishOf(reason), at)
+      const now = addVerdict(parseRecord(record), suppressionVerdict(reason), at)
       ends.end(id, at, { state: 'skipped', reason, record: JSON.stringify(now) })
     }
   }

@@ -100,7 +100,7 @@ describe('the editor', () => {
       await page.click('button[value="remove onlyIf 0"]')
       await page.waitForSelector(named('onlyIf[3].lacks'), { state: 'detached' })
       expect(await page.inputValue(named('onlyIf[2].lacks'))).toBe('')
-      await page.click('button[value="rehearse 7"]')
+      await page.click('button[value="simulate 7"]')
       await page.waitForSelector('#onlyIf .fault, .notice.error')
       expect(await page.inputValue(named('name'))).toBe('Typed and not saved')
     },
@@ -108,7 +108,7 @@ describe('the editor', () => {
   )
 
   test(
-    'saves with Enter, rehearses in its place, and asks before it goes live',
+    'saves with Enter, simulates in its place, and asks before it goes live',
     async () => {
       page.once('dialog', (dialog) => void dialog.accept())
       await open('messages')
@@ -118,7 +118,7 @@ describe('the editor', () => {
       await page.waitForSelector('.notice.done')
       expect(await page.inputValue(named('mail.preheader'))).toBe('By the keyboard')
       await page.fill(named('name'), 'Not saved yet')
-      await page.click('button[value="rehearse 7"]')
+      await page.click('button[value="simulate 7"]')
       await page.waitForSelector('.outcome')
       expect(await page.inputValue(named('name'))).toBe('Not saved yet')
       await page.fill(named('wait.minutes'), '2')

@@ -1,6 +1,6 @@
 /** Why a person got a mail, or did not, in words. */
 import { describe, expect, test } from 'bun:test'
-import { explainDelivery, explainRehearsal } from '../../src/deliveries/explanations.ts'
+import { explainDelivery, explainSimulation } from '../../src/deliveries/explanations.ts'
 import { deliveryView } from '../../src/mcp/message-views.ts'
 import { DELIVERY_STATES, type DeliveryRow, type Verdict } from '../../src/store/message-types.ts'
 import { HOUR, NOW } from '../helper.ts'
@@ -120,9 +120,9 @@ test('times are told by the clock of the app', () => {
   expect(rules[1]?.sentence).toBe('Ada last got this message on 15 May 2026, 07:00 America/New York.')
 })
 
-describe('a line of a rehearsal is said', () => {
+describe('a line of a simulation is said', () => {
   const line = (outcome: string, verdicts: Verdict[] = []) =>
-    explainRehearsal(
+    explainSimulation(
       { contactId: 1, email: ADA.email, triggeredAt: NOW, dueAt: NOW, outcome, verdicts },
       { person: ADA, content: CONTENT, zone: 'UTC' },
     )

@@ -43,7 +43,7 @@ export const argumentsFor = (app: string, known: Known = NOTHING): Record<string
   list_events: { app },
   list_messages: { app },
   preview_message: { app, messageId: known.messageId },
-  rehearse_message: { app, messageId: known.messageId },
+  simulate_message: { app, messageId: known.messageId },
   save_message_draft: {
     app,
     messageId: known.otherId,

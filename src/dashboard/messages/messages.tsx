@@ -53,7 +53,7 @@ export function messagesRoutes(parts: PageParts) {
     .use(editorForms(parts, frames))
 }
 
-/** Everybody may look at a preview and a rehearsal, and each action asks for its own role. */
+/** Everybody may look at a preview and a simulation, and each action asks for its own role. */
 const editorForms = (parts: PageParts, frames: MailFrames) =>
   new Elysia()
     .post(
