@@ -1,7 +1,5 @@
 /** A whole server on a fresh data folder, reached through its door, with a clock that tests move. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { type Begun, createAccount, createKey, type KeyScope, type Plan } from '../src/accounts/accounts.ts'
 import { judgeDelivery } from '../src/deliveries/deliveries.ts'
 import { readEventText } from '../src/events/event-texts.ts'
@@ -15,6 +13,7 @@ import { createLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
 import { createServer } from '../src/server.ts'
 import { openStore, type Store } from '../src/store/store.ts'
+import { makeDataFolder } from './data-folder.ts'
 import { keepOutput } from './ops/keep-output.ts'
 
 /** Noon in the middle of a month (UTC). */
@@ -80,7 +79,7 @@ function createTestClock() {
 }
 
 export async function createTestServer(options: Options = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'eventpost-test-'))
+  const folder = await makeDataFolder()
   const clock = createTestClock()
   const lines: string[] = []
   const log = createLog(clock.now, keepOutput(lines))

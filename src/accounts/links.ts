@@ -70,7 +70,7 @@ const NO_URL: Warning[] = [
     field: 'properties',
     code: 'url_missing',
     message:
-      "Send `url`, the page with the results. Without it, emails link to the app's home page, and rules about opening the results can't tell.",
+      "Send `url`, the page with the results. Without it, emails link to the app's home page, and rules about opening the results can't tell. Without `url` and `resultId`, each person gets the email once.",
   },
 ]
 

@@ -54,11 +54,11 @@ async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender):
   const records = found.filter((text) => /^v=spf1(?: |$)/i.test(text))
   const [record] = records
   const term = server === null ? 'mx' : spfTerm(server)
-  const value = `v=spf1 ${term ?? 'mx'} ~all`
+  const value = `v=spf1 ${term ?? 'ip4:ADDRESS'} ~all`
   if (record === undefined) {
     const sentence =
       term === null
-        ? `${domain} does not say who may send for it. The mail server is on a private network, so its public address is not known here. Add this record with ip4:ADDRESS in it, the public address that emails leave from, or add the one that your mail provider names.`
+        ? `${domain} does not say who may send for it. The mail server is on a private network, so its public address is not known here. Add this record with the public address that emails leave from in place of ADDRESS, or add the one that your mail provider names.`
         : `${domain} does not say who may send for it. Add this record, or the one that your mail provider names.`
     return { about: 'SPF', state: 'bad', sentence, record: { name: domain, type: 'TXT', value } }
   }

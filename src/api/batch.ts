@@ -6,7 +6,7 @@ import { recordEvent, type RecordedEvent, warnOfLink, warnOfNames } from '../eve
 import { warnOfUnknown } from '../core/field-readers.ts'
 import { MAX_BATCH_EVENTS } from '../core/field-limits.ts'
 import { findKeyFault, replayOf } from '../http/idempotency.ts'
-import { isJsonObject, warnOfRepeated } from '../core/json.ts'
+import { isJsonObject, joinWarnings, warnOfRepeated } from '../core/json.ts'
 import { rateLimitHeaders } from '../accounts/limits.ts'
 import type { ApiDependencies } from './dependencies.ts'
 import { publicId } from '../core/ids.ts'
@@ -81,12 +81,13 @@ async function readBatch(parts: ApiDependencies, request: Request): Promise<Batc
     const fault = body.faults[index]
     if (fault) return { refused: fault }
     const item = readEvent(parts, allowed.access, event)
-    if ('call' in item) item.call.warnings.unshift(...warnOfRepeated(repeated, ['events', index]))
+    if ('call' in item)
+      item.call.warnings = joinWarnings(warnOfRepeated(repeated, ['events', index]), item.call.warnings)
     return item
   })
   // what is repeated inside an event is that event's warning
-  const warnings = warnOfRepeated(repeated.filter(([field, ...below]) => field !== 'events' || below.length === 0))
-  warnings.push(...warnOfUnknown(body.object, KNOWN))
+  const ofRepeated = warnOfRepeated(repeated.filter(([field, ...below]) => field !== 'events' || below.length === 0))
+  const warnings = joinWarnings(ofRepeated, warnOfUnknown(body.object, KNOWN))
   return { access: allowed.access, body: body.object, items, warnings }
 }
 

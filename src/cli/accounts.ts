@@ -6,6 +6,7 @@ import { REFUSALS } from '../core/refusals.ts'
 import type { Store } from '../store/store.ts'
 import { APP_ADDRESSES } from './apps.ts'
 import {
+  assumesPort,
   BASE_URL,
   CommandRefused,
   DATA,
@@ -55,6 +56,9 @@ async function proveOwner(store: Store, email: string, password: string | null):
   return proof.hash
 }
 
+const PORT_ASSUMED =
+  'The link assumes port 8080. If you start the service with another --port, put that one into the link.'
+
 /** The same set-up as in the browser, without one. */
 async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   const text = {
@@ -67,7 +71,7 @@ async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   const reading = readBeginning(text)
   if ('errors' in reading)
     throw new UsageError(reading.errors.map(({ field, message }) => `--${field}: ${message}`).join(' '))
-  const baseUrl = reachedAt(given, env)
+  const [baseUrl, isAssumed] = [reachedAt(given, env), assumesPort(given, env)]
   const names = [text.appName, text.name ?? '']
   const password = readPassword(given, { email: text.email, names })
   return withStore(given, env, { mayCreate: onlyFirst }, async (store) => {
@@ -79,6 +83,7 @@ async function begin(given: Given, env: Environment, onlyFirst: boolean) {
       await createAccount(maker, beginning, { onlyFirst, setupToken: null }),
     )
     const signInUrl = inviteToken === null ? `${baseUrl}/` : `${baseUrl}/password?token=${inviteToken}`
+    if (isAssumed) console.error(PORT_ASSUMED)
     return { ...printed, signInUrl }
   })
 }

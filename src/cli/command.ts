@@ -121,6 +121,13 @@ export function reachedAt(given: Given, env: Environment): string {
   return config.baseUrl ?? running ?? addressOf(config.host, config.port)
 }
 
+/** Whether nothing says on which port the service will listen. */
+export function assumesPort(given: Given, env: Environment): boolean {
+  if ([given.text('port'), env.EVENTPOST_PORT, env.PORT].some((port) => port !== undefined)) return false
+  const { baseUrl, data } = readConfig({ data: given.text('data'), 'base-url': given.text('base-url') }, env)
+  return baseUrl === null && readAddress(data) === null
+}
+
 /** How the server sends: what this command's environment says, else what the server that ran last kept. */
 export async function installationOf(store: Store, env: Environment): Promise<Installation> {
   const { EVENTPOST_MAIL_FROM, EVENTPOST_SMTP_URL, EVENTPOST_SMTP_URL_FILE } = env

@@ -34,7 +34,7 @@ export const messageExport: Command = {
 export const messageImport: Command = {
   name: 'message import',
   words: 'FILE',
-  summary: 'brings the messages of a file into an app, by name; prints what changed',
+  summary: 'brings the messages of a file into an app, by name, with the status that it names; prints what changed',
   options: {
     ...DATA,
     ...ACCOUNT,

@@ -91,6 +91,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   const chores = startChores(parts, log)
   drainOnSignals({ http, answer: handle, health, log, chores, lock, parts, sender, stopMailMs: config.stopMailMs })
   warnOfPlainHttp(baseUrl, log)
+  tellOfNotices(config, log)
   await warnOfLostLinks(store, { ...config, baseUrl }, log)
   await warnOfPrivateServers(store, config, log)
   await warnOfUnverified(sender.senders, log)
@@ -141,6 +142,12 @@ function warnOfPlainHttp(baseUrl: string, log: Log): void {
   log.write('warn', 'the base URL is plain http: put a proxy with TLS in front and set --base-url https://...', {
     baseUrl,
   })
+}
+
+/** An app's sender is no sender of notices: its domain may be another account's on this server. */
+function tellOfNotices({ smtpUrl, mailFrom }: Open, log: Log): void {
+  if (smtpUrl === null || mailFrom !== null) return
+  log.write('info', 'members of apps without a mail server of their own get no notices: set EVENTPOST_MAIL_FROM')
 }
 
 /** Whoever started it can mend this, and would learn of it from those who got a mail. */
@@ -210,7 +217,7 @@ function listen({ host, port, baseUrl }: Open): Server<undefined> {
 
 function whyNotListening(host: string, port: number, error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  // a name that cannot be resolved sometimes comes as this too, and port 0 is never in use
+  // a name that cannot be resolved is sometimes reported as EADDRINUSE too, and port 0 is never in use
   if (code === 'EADDRINUSE' && port !== 0)
     return `Port ${port} on ${host} is in use. Stop what listens there, or choose another with --port.`
   if (code === 'EACCES') return `This user may not listen on port ${port}. Choose one above 1023 with --port.`

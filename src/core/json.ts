@@ -220,6 +220,12 @@ export function warnOfRepeated(repeated: KeyPath[], prefix: KeyPath = []): Warni
   }).slice(0, MAX_UNKNOWN_FIELD_WARNINGS)
 }
 
+/** Both, once for each field: one that is not known at all is not warned of for being there twice. */
+export const joinWarnings = (ofRepeated: Warning[], others: Warning[]): Warning[] =>
+  ofRepeated
+    .filter(({ field }) => !others.some((other) => other.code === 'unknown_field' && other.field === field))
+    .concat(others)
+
 function countKeys(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   let keys = 0

@@ -59,8 +59,14 @@ export function isAllowedAddress(host: string, address: string, { names, ranges 
   return ranges.some(([network, bits]) => network.kind() === asked.kind() && asked.match(network, bits))
 }
 
-/** Whether a host is refused whatever its name resolves to: an address that is not public in any form, or localhost. */
+/** Names that the public DNS never resolves (RFC 6761, RFC 6762, RFC 8375, and .internal of ICANN). */
+const PRIVATE_NAME = /\.(?:local|internal|home\.arpa|invalid)$/i
+
+/** Whether a host is refused whatever it resolves to: no public address in any form, localhost, or a name of private networks. */
 export function isRefusedHost(host: string, allowed: PrivateHosts): boolean {
-  if (ipaddr.isValid(host)) return !isAllowedAddress(host, host, allowed)
+  const bare = host.replace(/\.$/, '')
+  if (ipaddr.isValid(bare)) return !isAllowedAddress(bare, bare, allowed)
+  // with a range allowed, a private network may resolve such a name into it
+  if (PRIVATE_NAME.test(bare)) return allowed.ranges.length === 0 && !allowed.names.has(foldName(bare))
   return /^(?:.*\.)?localhost\.?$/i.test(host) && !isAllowedAddress(host, '127.0.0.1', allowed)
 }

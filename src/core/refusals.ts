@@ -185,7 +185,7 @@ export type Limited = {
   scope: 'key' | 'ip' | 'person' | 'site'
   limit: number
   retryAfter: number
-  limitName?: LimitName
+  limitName?: LimitName | ScriptLimitName
   keyId?: string
   retryAt?: string
 }
@@ -204,6 +204,14 @@ export const LIMIT_NAMES = {
 
 export type LimitName = keyof typeof LIMIT_NAMES
 
+/** The limits of what the browser script reports. */
+export type ScriptLimitName =
+  'person_items_per_hour' | 'site_items_per_hour' | 'reports_per_minute' | 'wrong_signatures_per_minute'
+
+/** In whole seconds, and not too early. `at`: now (ms UTC). */
+export const retryTime = (at: number, retryAfter: number): string =>
+  new Date((Math.ceil(at / 1_000) + retryAfter) * 1_000).toISOString()
+
 /** `key`: whose limit it is; without one it is an address's, which `address` names. `at`: now, in milliseconds UTC. */
 type UsedUp = {
   name: LimitName
@@ -216,8 +224,7 @@ type UsedUp = {
 
 /** A 429 that names the limit, whose it is and when it ends. */
 export function refuseLimited({ name, key, address, limit, retryAfter, at }: UsedUp): Refusal {
-  // the message has whole seconds, and none that is too early
-  const retryAt = new Date((Math.ceil(at / 1_000) + retryAfter) * 1_000).toISOString()
+  const retryAt = retryTime(at, retryAfter)
   const owner =
     key !== null
       ? `The key "${visibleName(key.name)}" (${key.id})`

@@ -63,7 +63,7 @@ function judgeJoined(reads: JudgeReads, work: DeliveryWork, at: number): Joined 
     const own = { ...work, delivery, event, message: { ...work.message, content } }
     const found = judgeRules(content, readFacts(reads, own, at))
     const failed = found.find(isSettled)
-    if (failed === undefined) joined.verdicts.push(...found)
+    if (failed === undefined) joined.verdicts.push(...found.map((verdict) => ({ ...verdict, eventAt: triggeredAt })))
     else joined.unfit.push({ id, reason: reasonOf(failed), record: JSON.stringify({ at, verdicts: found }) })
   }
   return joined

@@ -54,6 +54,7 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explained):
     why: [
       sayState(delivery, told, verdicts),
       ...(delivery.state === 'joined' ? sayLead(lead, about) : []),
+      ...(isLeftOut(delivery) ? ['It was left out of the email that it shared with other events.'] : []),
       ...describeDoubt(delivery, told),
       ...sayLinks(delivery, told, verdicts),
     ].join(' '),
@@ -65,6 +66,10 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explained):
     rules: explainVerdicts(verdicts, told),
   }
 }
+
+/** Whether it ended by itself. What ends with its email has no record of its own. */
+const isLeftOut = ({ state, joinedTo, record }: DeliveryRow): boolean =>
+  state === 'skipped' && joinedTo !== null && record !== null
 
 /** Of an event that joined an email: what became of that. */
 function sayLead(lead: DeliveryRow | null, about: Omit<Explained, 'delivery' | 'lead'>): string[] {

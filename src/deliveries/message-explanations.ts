@@ -150,8 +150,8 @@ export type Unstarted = { message: Pick<MessageRow, 'id' | 'name'>; why: string 
 export type EventOutcome = { message: MessageRow } & ({ delivery: DeliveryRow } | { delivery: null; why: string })
 
 /**
- * What events of a person did: the deliveries that they started or whose email they joined, and for each live message that
- * they fit and that has none, why. By the id of the event; the list is empty where it fits no message.
+ * What events of a person did: the deliveries that they started or whose email they joined, and for each live or paused
+ * message that they fit and that has none, why. By the id of the event; the list is empty where it fits no message.
  */
 export async function explainEvents(
   store: Store,
@@ -168,7 +168,7 @@ export async function explainEvents(
   const outcomes = new Map(rows.map(({ id }): [number, EventOutcome[]] => [id, []]))
   for (const message of messages) {
     const ofMessage = deliveries.filter(({ messageId }) => messageId === message.id)
-    const fitting = message.status === 'live' ? rows.filter((row) => isOfTrigger(row, message.content.trigger)) : []
+    const fitting = message.status !== 'draft' ? rows.filter((row) => isOfTrigger(row, message.content.trigger)) : []
     const liveAt = fitting.length === 0 ? null : await store.firstLiveAt(message)
     for (const row of rows) {
       const own = ofMessage.find(({ eventId }) => eventId === row.id)
@@ -181,7 +181,7 @@ export async function explainEvents(
   return outcomes
 }
 
-/** The live messages that an event fits and that it started nothing of. */
+/** The live and paused messages that an event fits and that it started nothing of. */
 export async function listUnstarted(store: Store, person: ContactRow, row: EventRow): Promise<Unstarted[]> {
   const outcomes = (await explainEvents(store, person, [row])).get(row.id) ?? []
   return outcomes.flatMap(({ message: { id, name }, ...one }) =>
@@ -199,11 +199,15 @@ type About = { message: MessageRow; deliveries: readonly DeliveryRow[]; liveAt: 
 /** Why an event that comes so late starts nothing. */
 export const TOO_OLD = 'It arrived more than 72 hours after it happened.'
 
+/** Why an event that comes while a message is paused starts nothing of it. */
+export const IS_PAUSED = 'The message is paused. Events that come while it is paused start no email.'
+
 /** Why an event started nothing of a message that it fits. */
 function sayUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: About): string {
   const { receivedAt, occurredAt } = row
   if (isTooOld({ at: receivedAt, occurredAt })) return TOO_OLD
   if (liveAt !== null && receivedAt < liveAt) return `The message went live later, on ${sayTime(liveAt, zone)}.`
+  if (message.status === 'paused' && receivedAt >= message.updatedAt) return IS_PAUSED
   const use = sayUse(row, { message, deliveries, zone })
   if (use !== null) return use
   return receivedAt < message.updatedAt

@@ -11,6 +11,7 @@ import {
   isStartedBy,
   listSamples,
   makeSampleFor,
+  pickFilled,
   type SampleMoment,
   SEVERAL,
   takeEmail,
@@ -53,7 +54,8 @@ async function findMoment(
     return { ...several, isMadeUp: true }
   }
   if (email === null) {
-    const [last] = await listSamples(store, app, content)
+    const settings = await store.mailSettings(app.id)
+    const last = await pickFilled(templates, { app, content, settings }, await listSamples(store, app, content))
     if (last) return { ...last, isMadeUp: false }
     return { ...(await makeSampleFor(templates, app, { content, at: clock.now() })), isMadeUp: true }
   }

@@ -14,7 +14,7 @@ import type { Store } from '../store/store.ts'
 import type { RecordedEvent, SavedContact } from '../store/types.ts'
 import type { AppRow } from '../accounts/access.ts'
 import type { EventFields } from '../events/event-input.ts'
-import { sayUse, TOO_OLD, type Unstarted } from './message-explanations.ts'
+import { IS_PAUSED, sayUse, TOO_OLD, type Unstarted } from './message-explanations.ts'
 
 const HOUR_MS = 3_600_000
 /** Among so many, the newest of a person, are those that one write queued. */
@@ -93,7 +93,7 @@ export const listWouldQueueByContact = async (
   return queued
 }
 
-/** What would be queued, and of which live messages nothing, although the event fits them. */
+/** What would be queued, and of which live and paused messages nothing, although the event fits them. */
 type Foreseen = { queued: QueuedMessage[]; unstarted: Unstarted[] }
 
 /** `properties` are an event's, as JSON. */
@@ -109,7 +109,8 @@ async function foresee(
   const foreseen: Foreseen = { queued: [], unstarted: [] }
   for (const message of await store.listMessages(app.id)) {
     const { id, name, status, content } = message
-    const cause = status === 'live' ? findCauseOf(content) : null
+    const isTold = status === 'live' || (status === 'paused' && 'event' in content.trigger)
+    const cause = isTold ? findCauseOf(content) : null
     if (cause === null) continue
     const deliveries =
       contactId === null ? [] : await listDeliveries(store, { app, contactId, messageId: id, limit: MOST_HAD })
@@ -117,6 +118,7 @@ async function foresee(
     const found = { message, deliveries, came, dueAt: whenDue(content.wait, came, zone), properties: cause.properties }
     const lead = findLead(found)
     if (isTooOld(came)) foreseen.unstarted.push({ message: { id, name }, why: TOO_OLD })
+    else if (status === 'paused') foreseen.unstarted.push({ message: { id, name }, why: IS_PAUSED })
     else if (lead && (isPerPerson(content.again) || isFree(found)))
       foreseen.queued.push({ message: { id, name }, deliveryId: null, state: 'joined', dueAt: lead.dueAt })
     else if (isFree(found))
@@ -156,7 +158,8 @@ function findLead({ message: { version, content }, deliveries, came }: Found): D
   const isNear = ({ triggeredAt }: DeliveryRow): boolean => Math.abs(triggeredAt - came.occurredAt) <= collectMs
   const isLimited = ({ reason }: DeliveryRow): boolean => reason === 'perDay' || reason === 'perWeek'
   const hasRoom = ({ id }: DeliveryRow): boolean =>
-    isPerPerson(content.again) || deliveries.filter(({ joinedTo }) => joinedTo === id).length < LISTED_EVENTS - 1
+    isPerPerson(content.again) ||
+    deliveries.filter(({ state, joinedTo }) => state === 'joined' && joinedTo === id).length < LISTED_EVENTS - 1
   const leads = deliveries.filter((one) => takesEvents(one) && one.version === version && hasRoom(one))
   return leads.findLast(isNear) ?? leads.findLast(isLimited) ?? null
 }

@@ -162,8 +162,15 @@ function sayLimit(verdict: Verdict, told: Told, span: string): string {
 const sayUnsure = (told: Told): string =>
   `A page was open at the time of ${sayTrigger(told.content)}, and nobody knows yet whether ${sayName(told.person)} was in front of it.`
 
+/** What one rule found about one event: the one that the delivery is of, or a further one that its email lists. */
+function sayVerdict(verdict: Verdict, told: Told, nth: number): string {
+  if (verdict.eventAt === undefined) return sayFound(verdict, told, nth)
+  const found = sayFound(verdict, { ...told, triggeredAt: verdict.eventAt }, nth)
+  return `For the event on ${sayTime(verdict.eventAt, told.zone)}: ${found}`
+}
+
 /** What one rule found. Rules stand in the record in the order of the message; a stop names its one rule only. */
-function sayVerdict(verdict: Verdict, told: Told, nth = 0): string {
+function sayFound(verdict: Verdict, told: Told, nth: number): string {
   const rules = (told.content.onlyIf ?? []).filter((rule) => isAbout(rule, verdict))
   if (verdict.until !== undefined) return sayUnsure(told)
   const say = Object.hasOwn(VERDICT_WORDS, verdict.rule) ? VERDICT_WORDS[verdict.rule] : undefined
@@ -193,6 +200,8 @@ export const sayVerdicts = (verdicts: readonly Verdict[], told: Told): string[] 
     return sayVerdict(
       verdict,
       told,
-      before.filter(({ rule, about }) => rule === verdict.rule && about === verdict.about).length,
+      before.filter(
+        ({ rule, about, eventAt }) => rule === verdict.rule && about === verdict.about && eventAt === verdict.eventAt,
+      ).length,
     )
   })

@@ -6,7 +6,7 @@
 import type { EventText, ReadEvent } from '../store/event-texts.ts'
 import { findApp } from '../accounts/apps.ts'
 import { eventWrite, readEventInput } from './event-input.ts'
-import { decodeText, findRepeatedKeys, parseJsonText, warnOfRepeated } from '../core/json.ts'
+import { decodeText, findRepeatedKeys, joinWarnings, parseJsonText, warnOfRepeated } from '../core/json.ts'
 import { warnOfUrl } from '../accounts/links.ts'
 import type { OwnHosts } from '../accounts/app-hosts.ts'
 
@@ -29,6 +29,6 @@ export function readEventText({ text, sender, at }: EventText): ReturnType<ReadE
   const write = eventWrite({ app, via: 'api', newPeoplePerMonth, buckets, idempotency: null, at }, input)
   // they crossed threads, and were found to be the app's own before that
   const repeated = findRepeatedKeys(text, body.object)
-  const warnings = repeated.length > 0 ? warnOfRepeated(repeated).concat(reading.warnings) : reading.warnings
+  const warnings = repeated.length > 0 ? joinWarnings(warnOfRepeated(repeated), reading.warnings) : reading.warnings
   return { write, warnings: warnings.concat(warnOfUrl(input, app.hosts as OwnHosts)) }
 }

@@ -4,7 +4,7 @@ import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
 import { findApp, findNamedApp } from '../accounts/apps.ts'
 import { readBearer } from '../accounts/api-keys.ts'
 import type { Reading } from '../core/field-readers.ts'
-import { decodeText, findRepeatedKeys, parseJsonText, warnOfRepeated } from '../core/json.ts'
+import { decodeText, findRepeatedKeys, parseJsonText, joinWarnings, warnOfRepeated } from '../core/json.ts'
 import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
 import { factsOf } from './request-facts.ts'
 import { BODY_BYTES, startReading } from './body.ts'
@@ -89,7 +89,7 @@ export function readArrived<T extends { app: string }>(
   factsOf(request).app = findNamedApp(access, body.object)
   const call = readItem(access, read(body.object, parts.clock.now()), body.object)
   if ('refused' in call) return call
-  return { ...call, warnings: [...warnOfRepeated(findRepeatedKeys(text, body.object)), ...call.warnings] }
+  return { ...call, warnings: joinWarnings(warnOfRepeated(findRepeatedKeys(text, body.object)), call.warnings) }
 }
 
 /** A call with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */

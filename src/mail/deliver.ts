@@ -36,20 +36,25 @@ import { composeSample, renderSample } from './samples.ts'
  */
 export async function deliver(parts: DeliverParts, claimed: DeliveryWork, onSlow: () => void): Promise<Delivered> {
   const judged = await parts.store.judgeDelivery(claimed, parts.clock.now())
-  const dropped = await dropUnfit(parts, claimed, judged.unfit)
-  if (!dropped.held) return done('withheld', dropped.because)
-  const { work } = dropped
-  if (judged.verdict === 'skip') return skip(parts, work, judged)
-  if (judged.verdict === 'defer') return putOff(parts, work, judged)
+  const fit = await dropUnfit(parts, claimed, judged.unfit)
+  if (!fit.held) return done('withheld', fit.because)
+  if (judged.verdict === 'skip') return skip(parts, fit.work, judged)
+  if (judged.verdict === 'defer') return putOff(parts, fit.work, judged)
   const { basis } = judged
-  const route = parts.routes.find(work)
-  if ('fault' in route) return skip(parts, work, { reason: route.fault, record: judged.record })
-  const problem = await parts.senders.findProblem({ ...work, mail: work.message.content.mail })
-  if (problem) return retry(parts, work, { reason: problem.code, isServerFault: true, record: judged.record })
-  const url = unsubscribeUrl(parts.baseUrl, parts.unsubscribeKey, work.contact.id)
-  const mail = await renderSample(parts.templates, work, url, { isAlone: judged.record.isSlow, isSent: true })
+  const route = parts.routes.find(fit.work)
+  if ('fault' in route) return skip(parts, fit.work, { reason: route.fault, record: judged.record })
+  const problem = await parts.senders.findProblem({ ...fit.work, mail: fit.work.message.content.mail })
+  if (problem) return retry(parts, fit.work, { reason: problem.code, isServerFault: true, record: judged.record })
+  const url = unsubscribeUrl(parts.baseUrl, parts.unsubscribeKey, fit.work.contact.id)
+  const render: Render = (one) =>
+    renderSample(parts.templates, one, url, { isAlone: judged.record.isSlow, isSent: true })
+  const unfilled = await findUnfilled(fit.work, { render, at: judged.record.at })
+  const filled = await dropUnfit(parts, fit.work, unfilled.unfit)
+  if (!filled.held) return done('withheld', filled.because)
+  const { work } = filled
+  const mail = unfilled.unfit.length > 0 ? await render(work) : unfilled.mail
   if ('slow' in mail) return endSlow(parts, work, judged.record)
-  if (!('html' in mail)) return skip(parts, work, faultOf(mail, judged.record))
+  if (!('html' in mail)) return skip(parts, work, { ...faultOf(mail, judged.record), isOfEvent: unfilled.isOfEvent })
   const record = withLinks(judged.record, mail)
   const composed = await composeSample(work, {
     mail,
@@ -73,6 +78,27 @@ async function dropUnfit(parts: DeliverParts, work: DeliveryWork, unfit: UnfitEv
   if ('refusal' in marked) return { held: false, because: marked.refusal }
   const ids = new Set(unfit.map(({ id }) => id))
   return marked.held ? { held: true, work: { ...work, joined: work.joined.filter(({ id }) => !ids.has(id)) } } : marked
+}
+
+type Render = (one: DeliveryWork) => Promise<RenderedMail | TemplateFault>
+/** `mail`: with all events. `isOfEvent`: the first event lacks a value whatever else is listed. */
+type Unfilled = { mail: RenderedMail | TemplateFault; unfit: UnfitEvent[]; isOfEvent: boolean }
+
+/** Finds the events without which the email can be filled in: the first is tried alone, then each other one beside it. */
+async function findUnfilled(work: DeliveryWork, { render, at }: { render: Render; at: number }): Promise<Unfilled> {
+  const mail = await render(work)
+  if (!('missing' in mail) || work.joined.length === 0) return { mail, unfit: [], isOfEvent: false }
+  const alone = await render({ ...work, joined: [] })
+  // what a member sends on by hand stays one email
+  if ('missing' in alone) return { mail: alone, unfit: [], isOfEvent: !work.delivery.byHand }
+  const unfit: UnfitEvent[] = []
+  for (const event of work.joined) {
+    const both = await render({ ...work, joined: [event] })
+    if (!('missing' in both)) continue
+    const { reason, verdict } = judgeFault(both)
+    unfit.push({ id: event.id, reason, record: JSON.stringify({ at, verdicts: [verdict] }) })
+  }
+  return { mail, unfit, isOfEvent: false }
 }
 
 /** The same for every attempt, so that whoever gets a mail twice can tell. */

@@ -43,8 +43,9 @@ export type Ending = { reason: string; record: JudgeRecord; isOfEvent?: boolean 
 
 export async function skip(parts: DeliverParts, work: DeliveryWork, ending: Ending): Promise<Delivered> {
   const { reason, record, isOfEvent = false } = ending
-  await parts.store.markSkipped({ ...claimOf(parts, work), reason, record: JSON.stringify(record), isOfEvent })
-  return done('skipped', reason)
+  const skipped = { ...claimOf(parts, work), reason, record: JSON.stringify(record), isOfEvent }
+  const marked = await parts.store.markSkipped(skipped)
+  return 'refusal' in marked ? done('claimed', marked.refusal) : done('skipped', reason)
 }
 
 type PutOff = { reason: string; dueAt: number; record: JudgeRecord }

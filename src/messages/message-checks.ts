@@ -9,6 +9,7 @@ import type { Senders } from '../accounts/senders.ts'
 import { describeTemplateFault } from './template-faults.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { CountedFault, TemplateWorker } from './template-worker.ts'
+import { collectMsOf } from '../store/triggers.ts'
 import type { UsedProperty } from './templates.ts'
 
 /** How many of the events really received, or of the people last added, a draft is tried on. */
@@ -57,10 +58,35 @@ export async function checkLive(
   const broken = PARTS.flatMap((part, index) =>
     (inspected.problems[index] ?? []).map((message) => ({ field: `mail.${part}`, code: 'template', message })),
   )
-  if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried }
+  if (broken.length > 0) return { problems: [...unsent, ...nameFields(broken)], warnings: [], tried }
   const trial = await tryOut({ store, app, templates, settings }, content, inspected.properties)
-  return { ...trial, problems: [...unsent, ...trial.problems] }
+  const unlisted = inspected.properties.length > 0 && collects(content) && !listsEvents(content.mail) ? [UNLISTED] : []
+  return { ...trial, problems: [...unsent, ...unlisted, ...trial.problems] }
 }
+
+const collects = ({ again }: MessageContent): boolean => collectMsOf(again) !== null
+const listsEvents = (mail: Mail): boolean => PARTS.some((part) => /\{[{%][^{}]*\bevents\b/.test(mail[part] ?? ''))
+
+/** An email that lists several events would show the first alone, and the others would be lost. */
+const UNLISTED: FieldError = {
+  field: 'mail.body',
+  code: 'events_not_listed',
+  message:
+    'Emails of this message collect several events, but this text shows only the first. List them with {% for event in events %} ... {% endfor %}, or stop collecting.',
+}
+
+const FIELD_NAMES = new Map([
+  ['mail.subject', 'Subject'],
+  ['mail.preheader', 'First line in the inbox'],
+  ['mail.body', 'Text'],
+])
+
+/** Where several fields have the same finding, each of them names its own. */
+const nameFields = <Finding extends FieldError>(findings: Finding[]): Finding[] =>
+  findings.map((one) => {
+    const isShared = findings.some(({ field, message }) => message === one.message && field !== one.field)
+    return isShared ? { ...one, message: `${FIELD_NAMES.get(one.field) ?? one.field}: ${one.message}` } : one
+  })
 
 const SLOW: FieldError = {
   field: 'mail.body',
@@ -86,9 +112,13 @@ async function tryOut(trying: Trying, content: MessageContent, properties: UsedP
   const whole = await tryWhole(trying, content, starts[0] ?? madeUp)
   const counted = { tried, of: starts.length, what } as const
   const [skipped, wrong] = partition(faults)
+  const names = [...new Set(starts.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null))))]
   return {
-    problems: [...wrong.map((fault) => describeCounted(fault, counted)), ...(wrong.length > 0 ? [] : whole)],
-    warnings: skipped.map((fault) => warnOfSkipped(fault, counted, { app, mail: content.mail })),
+    problems: [
+      ...nameFields(wrong.map((fault) => describeCounted(fault, counted))),
+      ...(wrong.length > 0 ? [] : whole),
+    ],
+    warnings: nameFields(skipped.map((fault) => warnOfSkipped(fault, counted, { app, mail: content.mail, names }))),
     tried: counted,
   }
 }
@@ -192,6 +222,28 @@ function describeCounted({ part, fault, count }: CountedFault, tried: Tried): Fi
   return { field: `mail.${part ?? 'body'}`, code: 'template', message }
 }
 
+/** A property of the events that is spelled nearly like it; for a name that none of them has. */
+function sayMeant(variable: string, names: readonly string[]): string {
+  const [, name = ''] = /^event\.(\w+)$/.exec(variable) ?? []
+  if (name === '' || names.includes(name)) return ''
+  const near = names.find((one) => Math.abs(one.length - name.length) <= 2 && distanceOf(one, name) <= 2)
+  return near === undefined ? '' : ` Did you mean \`event.${near}\`?`
+}
+
+/** How many letters are added, left out or replaced (Levenshtein). */
+function distanceOf(one: string, other: string): number {
+  let above = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (const [row, letter] of [...one].entries()) {
+    const line = [row + 1]
+    for (let column = 0; column < other.length; column += 1) {
+      const replaced = (above[column] ?? 0) + Number(other[column] !== letter)
+      line.push(Math.min(replaced, (above[column + 1] ?? 0) + 1, (line[column] ?? 0) + 1))
+    }
+    above = line
+  }
+  return above.at(-1) ?? 0
+}
+
 /** Fallbacks that fit as they are, by the variable. */
 const FALLBACKS = new Map([
   ['contact.firstName', '"there"'],
@@ -201,7 +253,7 @@ const FALLBACKS = new Map([
 function warnOfSkipped(
   { part, fault, count }: CountedFault,
   tried: Tried,
-  { app, mail }: { app: AppRow; mail: Mail },
+  { app, mail, names }: { app: AppRow; mail: Mail; names: readonly string[] },
 ): LiveWarning {
   const field = `mail.${part ?? 'body'}`
   const share = describeShare(count, tried)
@@ -210,12 +262,19 @@ function warnOfSkipped(
     return { field, code: 'empty_mail', message: `The text is empty ${share}. ${whose}.`, replace: null }
   }
   const variable = fault.missing
-  const fallback = variable === 'event.url' && app.homeUrl !== null ? 'app.homeUrl' : FALLBACKS.get(variable)
+  const fallback = findFallback(variable, app)
   const by = withFallback(variable, fallback)
   const from = part === null ? null : findPlain(mail[part] ?? '', variable)
-  const message = `\`${variable}\` is missing ${share}. ${whose} unless you add a fallback: \`${by}\`.`
+  const message = `\`${variable}\` is missing ${share}. ${whose} unless you add a fallback: \`${by}\`.${sayMeant(variable, names)}`
   return { field, code: 'missing_value', message, replace: fallback && from ? { from, by } : null }
 }
+
+const findFallback = (variable: string, { homeUrl }: Pick<AppRow, 'homeUrl'>): string | undefined =>
+  variable === 'event.url' && homeUrl !== null ? 'app.homeUrl' : FALLBACKS.get(variable)
+
+/** What to write in place of a variable that has no value, wherever that is found. */
+export const proposeFallback = (variable: string, app: Pick<AppRow, 'homeUrl'>): string =>
+  withFallback(variable, findFallback(variable, app))
 
 const withFallback = (variable: string, fallback = '"..."'): string => `{{ ${variable} | default: ${fallback} }}`
 

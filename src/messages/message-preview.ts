@@ -8,7 +8,7 @@ import { parseProperties } from '../store/conditions.ts'
 import { collectMsOf } from '../store/triggers.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import { findFrom } from '../accounts/senders.ts'
-import { listSamples, makeSampleFor, type SampleMoment, SEVERAL } from './message-samples.ts'
+import { listSamples, makeSampleFor, pickFilled, type SampleMoment, SEVERAL } from './message-samples.ts'
 import { publicId } from '../core/ids.ts'
 import type { TemplateFault } from './template-faults.ts'
 
@@ -44,10 +44,11 @@ export async function previewMessage(parts: Parts, app: AppRow, asked: Asked): P
   return { choices, sample, properties: [...new Set(properties)].sort(), from, mail: await parts.mailer.preview(work) }
 }
 
-/** Sends it to a member, past every rule, for the same sample as the preview shows. */
+/** Sends it to a member, past every rule, for the same sample as the preview shows. `whose`: null where made up. */
 export async function sendTestMail({ parts, app, to }: { parts: Parts; app: AppRow; to: Mailbox }, asked: Asked) {
-  const { work } = await prepareSample(parts, app, asked)
-  return parts.mailer.sendTest(work, to)
+  const { sample, work } = await prepareSample(parts, app, asked)
+  const whose = sample === null || sample.isMadeUp ? null : sample.contact.email
+  return { whose, result: await parts.mailer.sendTest(work, to) }
 }
 
 async function prepareSample(
@@ -58,9 +59,10 @@ async function prepareSample(
   const [real, at] = [(await listSamples(store, app, content)).map(withId), clock.now()]
   const several = collectMsOf(content.again) === null ? [] : [await makeSeveral(templates, app, { content, at })]
   const choices = [...real, ...several]
-  const sample = choices.find(({ id }) => id === sampleId) ?? real[0] ?? null
-  const { contact, event, joined } = sample ?? (await makeSampleFor(templates, app, { content, at }))
   const settings = await store.mailSettings(app.id)
+  const chosen = choices.find(({ id }) => id === sampleId)
+  const sample = chosen ?? (await pickFilled(templates, { app, content, settings }, real)) ?? null
+  const { contact, event, joined } = sample ?? (await makeSampleFor(templates, app, { content, at }))
   return { choices, sample, work: { message: wrap(app, content), contact, event, joined, app, settings } }
 }
 

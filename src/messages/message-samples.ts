@@ -1,10 +1,11 @@
 import { allHold, parseProperties } from '../store/conditions.ts'
-import type { MessageContent, Trigger } from '../store/message-types.ts'
+import type { MailSettings, MessageContent, Trigger } from '../store/message-types.ts'
 import { isPathLike } from '../store/paths.ts'
 import { PAGE_NAME } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
 import { collectMsOf, isPerPerson, onceKeyOf } from '../store/triggers.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
+import { mailFactsOf, mailWordsOf } from './mailer.ts'
 import type { TemplateWorker } from './template-worker.ts'
 import type { UsedProperty } from './templates.ts'
 
@@ -40,6 +41,23 @@ export async function listSamples(store: Store, app: AppRow, content: MessageCon
   return (await Promise.all(found)).flatMap(({ contact, own }) =>
     contact ? [{ contact, ...takeEmail(content, own) }] : [],
   )
+}
+
+type Filling = { app: AppRow; content: MessageContent; settings: MailSettings }
+
+/** The newest whose email lacks no value, else the newest; undefined where there is none. */
+export async function pickFilled<Moment extends SampleMoment>(
+  templates: TemplateWorker,
+  { app, content, settings }: Filling,
+  moments: readonly Moment[],
+): Promise<Moment | undefined> {
+  const words = mailWordsOf(content.mail)
+  for (const moment of moments) {
+    const events = [moment, ...moment.joined].flatMap(({ event }) => event ?? [])
+    const facts = mailFactsOf({ ...moment, events, app, settings }, 'https://example.com/unsubscribe')
+    if (!('missing' in (await templates.render(app.id, { words, facts })))) return moment
+  }
+  return moments[0]
 }
 
 /** What the last email of one person would have listed, of their events that start the message, newest first. */

@@ -1,6 +1,7 @@
 import type { MessageChange, SavedMessage } from '../store/message-writes.ts'
 import {
   DELIVERY_STATES,
+  type MessageContent,
   type MessageCounts,
   type MessageRow,
   type MessageStatus,
@@ -8,11 +9,11 @@ import {
 } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
-import { type CheckContext, checkLive } from './message-checks.ts'
+import { type CheckContext, checkLive, type LiveCheck } from './message-checks.ts'
 import type { Mailer } from './mailer.ts'
 import type { Ended } from '../core/ended.ts'
 import { readMessage } from './message-input.ts'
-import { isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
+import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
 export type { Compared, MessageContent, Rule, Trigger } from '../store/message-types.ts'
 export { COMPARISONS } from '../store/message-types.ts'
@@ -26,7 +27,17 @@ export async function listMessages(store: Store, app: AppRow): Promise<(MessageR
   return rows.map((row) => ({ ...row, counts: counts.get(row.id) ?? NO_COUNTS }))
 }
 
-export type SavingContext = CheckContext & { mailer: Pick<Mailer, 'settleHanded'> }
+/** `noteCheck` is told what the check before going live found. */
+export type SavingContext = CheckContext & {
+  mailer: Pick<Mailer, 'settleHanded'>
+  noteCheck?: (check: LiveCheck) => void
+}
+
+async function findProblems(context: SavingContext, content: MessageContent): Promise<FieldError[]> {
+  const check = await checkLive(context, content)
+  context.noteCheck?.(check)
+  return check.problems
+}
 
 /**
  * Saves a message as it was written: a new one as a draft (`id` null), else the one with this id. An edit of a live one is
@@ -49,7 +60,7 @@ export async function saveMessage(
   const unlisted = await context.senders.findUnlisted(app, reading.input.content.mail)
   if (unlisted.length > 0) return refuseFields(unlisted)
   const status = reading.input.status ?? old?.status ?? 'draft'
-  const { problems } = status === 'live' ? await checkLive(context, reading.input.content) : { problems: [] }
+  const problems = status === 'live' ? await findProblems(context, reading.input.content) : []
   if (problems.length > 0) return refuseFields(problems)
   const outcome = await store.saveMessages({ ...by, drafts: [{ id, ...reading.input, basedOn }] })
   if (isRefusal(outcome)) return outcome
@@ -76,7 +87,7 @@ export async function setMessageStatus(
   by: MessageChange,
   { message: { id, content }, status }: { message: Pick<MessageRow, 'id' | 'content'>; status: MessageStatus },
 ): Promise<Ended | Refusal | Refused> {
-  const { problems } = status === 'live' ? await checkLive(context, content) : { problems: [] }
+  const problems = status === 'live' ? await findProblems(context, content) : []
   if (problems.length > 0) return refuseFields(problems)
   const change = { ...by, id, status, ...(status === 'live' ? { content } : {}) }
   const outcome = await context.store.setMessageStatus(change)

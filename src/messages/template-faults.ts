@@ -1,5 +1,6 @@
 /** What keeps a template from being filled in: as a record has it, and in words for the template's author. */
 import type { Verdict } from '../store/message-types.ts'
+import { DATE_STYLES } from './template-values.ts'
 
 /** The reason of a delivery whose email cannot be written, and what its record says beside the rules. */
 export function judgeFault(fault: TemplateFault): { reason: string; verdict: Verdict } {
@@ -51,6 +52,10 @@ const WORDS: [said: RegExp, say: (found: string) => string][] = [
       found === ''
         ? 'money needs a currency, such as money: "USD"'
         : `${quote(found)} is not a currency code such as "USD"`,
+  ],
+  [
+    /^no date style: (.*)$/s,
+    (found) => `${quote(found)} is no style of a date. Use ${DATE_STYLES.join(', ')}, or a pattern such as "%d.%m.%Y"`,
   ],
   [/^time limit exceeded$/, () => 'it takes too long to fill in'],
   [/ limit exceeded$/, () => 'it takes too much work to fill in'],

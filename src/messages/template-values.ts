@@ -32,21 +32,27 @@ export const isCurrency = (code: string): boolean =>
 
 /** "$1,234.50", "1.234,50 €" */
 export const formatMoney = (amount: number, currency: string, { locale }: Place): string =>
-  numberFormat(`${locale} ${currency}`, () => new Intl.NumberFormat(locale, { style: 'currency', currency })).format(
-    amount,
-  )
+  numberFormat(
+    `${locale} ${currency}`,
+    () => new Intl.NumberFormat(locale, { style: 'currency', currency, signDisplay: 'negative' }),
+  ).format(amount)
 
 /** Beyond these a number shows how it is stored: 0.30000000000000004. */
 const MOST_DECIMALS = 10
 
 /** "1,234.5" */
 export const formatNumber = (number: number, { locale }: Place): string =>
-  numberFormat(locale, () => new Intl.NumberFormat(locale, { maximumFractionDigits: MOST_DECIMALS })).format(number)
+  numberFormat(
+    locale,
+    () => new Intl.NumberFormat(locale, { maximumFractionDigits: MOST_DECIMALS, signDisplay: 'negative' }),
+  ).format(number)
 
 /** Beyond this a number is a time in milliseconds; as seconds it would be in the year 5138. */
 const MILLISECONDS_FROM = 1e11
 const DATE_MAX_MS = 8.64e15
 const LOCAL = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?$/
+/** A year, or a date without its dashes: as a Unix time it would be in 1970, or in a year that nobody means. */
+const COMPACT = /^([12]\d{3})(?:(\d\d)(\d\d))?$/
 const HAS_ZONE = /(?:Z|GMT|UTC|[+-]\d\d:?\d\d)$/i
 const MINUTE_MS = 60_000
 
@@ -57,6 +63,8 @@ const MINUTE_MS = 60_000
 export function readTime(value: unknown, { timezone }: Place, now: number): number | undefined {
   const text = typeof value === 'string' ? value.trim() : value
   if (text === 'now' || text === 'today') return now
+  const [isCompact, year, month = '01', day = '01'] = COMPACT.exec(String(text)) ?? []
+  if (isCompact !== undefined) return readTime(`${year}-${month}-${day}`, { locale: '', timezone }, now)
   const number =
     typeof text === 'number' ? text : typeof text === 'string' && /^-?\d+$/.test(text) ? Number(text) : null
   const at = number !== null ? fromUnix(number) : typeof text === 'string' ? readDate(text, timezone) : Number.NaN
@@ -88,6 +96,11 @@ const STYLES = new Map<string, Intl.DateTimeFormatOptions>([
   ['time', { timeStyle: 'short' }],
   ['datetime', { dateStyle: 'medium', timeStyle: 'short' }],
 ])
+
+/** The name of a style, or a pattern; anything else would be printed as it is. */
+export const isDateStyle = (style: string): boolean => STYLES.has(style) || style.includes('%')
+
+export const DATE_STYLES = [...STYLES.keys()]
 
 /** By the name of a style, or a pattern such as `%d.%m.%Y`. */
 export function formatDate(at: number, style: string, place: Place): string {

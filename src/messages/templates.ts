@@ -17,6 +17,7 @@ import {
   type Template,
   type Token,
   type TopLevelToken,
+  Tokenizer,
   toValueSync,
   TypeGuards,
   Value,
@@ -28,6 +29,7 @@ import {
   formatMoney,
   formatNumber,
   isCurrency,
+  isDateStyle,
   type Place,
   readTime,
 } from './template-values.ts'
@@ -62,6 +64,10 @@ const PLACED = new Map<string, PlacedFilter>([
   ['number', writeNumber],
 ])
 type PlacedFilter = (place: Place, value: unknown, argument: unknown) => string | undefined
+/** What makes text of what it is given; of an object there is none to make. */
+const TEXTS = new Set(
+  'upcase downcase capitalize strip squish truncate truncatewords append prepend replace remove split join'.split(' '),
+)
 /** With how many numbers each calculates, its input included. */
 const MATH = new Map(
   Object.entries({
@@ -92,7 +98,7 @@ const MARK = `v${crypto.randomUUID().replaceAll('-', '')}x`
 const HIDDEN = new RegExp(`${MARK}([0-9a-f]*)z`)
 const hideValue = (text: string): string => `${MARK}${Buffer.from(text, 'utf8').toString('hex')}z`
 
-const [TOO_SLOW, TOO_MUCH, TOO_LONG, NESTED_TOO_DEEP, BAD_RANGE, RANGE_ELSEWHERE, NO_CURRENCY] = [
+const [TOO_SLOW, TOO_MUCH, TOO_LONG, NESTED_TOO_DEEP, BAD_RANGE, RANGE_ELSEWHERE, NO_CURRENCY, NO_STYLE] = [
   'time limit exceeded',
   'step limit exceeded',
   'length limit exceeded',
@@ -100,6 +106,7 @@ const [TOO_SLOW, TOO_MUCH, TOO_LONG, NESTED_TOO_DEEP, BAD_RANGE, RANGE_ELSEWHERE
   'range limit exceeded',
   'range outside a loop',
   'no currency: ',
+  'no date style: ',
 ]
 
 /** What LiquidJS asks before each template that it renders. */
@@ -203,6 +210,7 @@ function limitFilter(name: string, filter: Filter): Filter {
     stepsOf(this.context).use(1 + Math.ceil(given.reduce<number>(addSize, 0) / FILTERED_CHARACTERS_A_STEP))
     if (name !== 'default' && given.some(isMissing)) return undefined
     if (numbers !== undefined && given.slice(0, numbers).some((one) => readNumber(one) === undefined)) return undefined
+    if (TEXTS.has(name) && given.some(holdsObject)) return undefined
     const made = filter.apply(this, [value, ...args])
     if (typeof made === 'string' && made.length > TEXT_CHARACTERS) throw new Error(TOO_LONG)
     return isMissing(made) ? undefined : made
@@ -221,8 +229,10 @@ class PlacedContext extends Context {
 }
 
 function writeDate(place: Place, value: unknown, style: unknown): string | undefined {
+  const named = style === undefined ? 'long' : String(style)
+  if (!isDateStyle(named)) throw new Error(`${NO_STYLE}${named}`)
   const at = readTime(value, place, Date.now())
-  return at === undefined ? undefined : formatDate(at, style === undefined ? 'long' : String(style), place)
+  return at === undefined ? undefined : formatDate(at, named, place)
 }
 
 function writeMoney(place: Place, value: unknown, currency: unknown): string | undefined {
@@ -238,6 +248,9 @@ function writeNumber(place: Place, value: unknown): string | undefined {
 
 const addSize = (sum: number, value: unknown): number =>
   sum + (typeof value === 'string' || Array.isArray(value) ? value.length : 1)
+
+const holdsObject = (value: unknown): boolean =>
+  Array.isArray(value) ? value.some(holdsObject) : typeof value === 'object' && value !== null
 
 /** Also what a calculation has no result for, such as a division by zero. */
 const isMissing = (value: unknown): boolean =>
@@ -267,11 +280,12 @@ function parseTemplate(source: string): Template[] {
   const known = parsed.get(source)
   if (known) return known
   if (source.length > TEMPLATE_CHARACTERS) throw new Error(TOO_LONG)
-  checkNesting(source)
-  const templates = engine.parse(source)
+  const tokens = new Tokenizer(source, engine.options.operators).readTopLevelTokens(engine.options)
+  checkNesting(tokens)
+  const templates = engine.parser.parseTokens(tokens)
   for (const template of walk(templates)) {
     checkRanges(template)
-    checkCurrencies(template)
+    checkArguments(template)
   }
   if (parsedCharacters + source.length > PARSED_CHARACTERS) {
     parsed.clear()
@@ -282,13 +296,19 @@ function parseTemplate(source: string): Template[] {
   return templates
 }
 
-const BLOCKS = /\{%-?\s*(end)?(?:if|unless|case|for|comment)\b/g
+const BLOCKS = new Set(['if', 'unless', 'case', 'for'])
+const ENDS = new Set([...BLOCKS].map((name) => `end${name}`))
 
-/** LiquidJS reads and renders each level within the one around it. */
-function checkNesting(source: string): void {
-  let depth = 0
-  for (const [, end] of source.matchAll(BLOCKS)) {
-    depth += end === undefined ? 1 : -1
+/** LiquidJS reads and renders each level within the one around it. What stands in a comment is no tag to it. */
+function checkNesting(tokens: readonly TopLevelToken[]): void {
+  let [depth, isComment] = [0, false]
+  for (const token of tokens) {
+    if (!TypeGuards.isTagToken(token)) continue
+    const { name } = token
+    if (isComment) isComment = name !== 'endcomment'
+    else if (name === 'comment') isComment = true
+    else if (BLOCKS.has(name)) depth += 1
+    else if (ENDS.has(name)) depth -= 1
     if (depth > NESTED_TAGS) throw new Error(NESTED_TOO_DEEP)
   }
 }
@@ -325,12 +345,14 @@ function checkRanges(template: Template): void {
 }
 
 /** One that is written out can be checked before any event has come. */
-function checkCurrencies(template: Template): void {
+function checkArguments(template: Template): void {
   for (const argument of template.arguments?.() ?? []) {
     if (!(argument instanceof Value)) continue
     for (const { name, args } of argument.filters) {
       const [currency] = args.flatMap(toTokens)
       const isMissing = currency === undefined
+      const style = name === 'date' && currency && TypeGuards.isQuotedToken(currency) ? currency.content : 'long'
+      if (!isDateStyle(style)) throw new Error(`${NO_STYLE}${style}`)
       if (name !== 'money' || !(isMissing || TypeGuards.isQuotedToken(currency))) continue
       const code = isMissing ? '' : currency.content
       if (!isCurrency(code)) throw new Error(`${NO_CURRENCY}${code}`)

@@ -5,7 +5,7 @@ import type { UsedUp } from './used-up.ts'
 
 /**
  * What becomes of a delivery; what is left out stays as it is. Times are ms UTC, `record` is JSON. `isOfEvent`: it was
- * about the first event alone, so the email goes on with the others that it lists.
+ * about the first event alone, so the email goes on with the others that it lists. `isRefused`: no server has taken it.
  */
 export type Finish = {
   state: string
@@ -14,6 +14,7 @@ export type Finish = {
   dueAt?: number
   sentAt?: number
   isOfEvent?: boolean
+  isRefused?: boolean
 }
 
 type Ended = { messageId: number; contactId: number; version: number }
@@ -40,9 +41,12 @@ export const RESENDABLE: readonly DeliveryState[] = ['skipped', 'failed', 'unkno
 export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
 
 export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: LiveMessages; usedUp: UsedUp }) {
+  // a server that refused an email has not taken it; an earlier try of which nobody knows the outcome still counts
   const finish = db.prepare<Ended, (string | number | null)[]>(
     `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
-       sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ? WHERE id = ?
+       sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ?,
+       handed_at = iif(?, ifnull(json_extract(ifnull(?, record), '$.unconfirmedAt'), iif(resent, handed_at, NULL)), handed_at)
+     WHERE id = ?
      RETURNING message_id AS messageId, contact_id AS contactId, version`,
   )
   const free = db.prepare('UPDATE deliveries SET once_key = NULL WHERE id = ?')
@@ -51,15 +55,19 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
   const next = db.prepare<{ id: number }, [number]>(
     `SELECT id FROM deliveries WHERE joined_to = ? AND state = 'joined' ORDER BY triggered_at, id LIMIT 1`,
   )
-  // where the person gets the message once at all, an event that joined has no key; a lead that still has the time of a
-  // hand-over may have arrived, and that is said of the email that follows it
-  const takeOver = db.prepare(
-    `UPDATE deliveries SET (state, once_key, planned_at, due_at, joined_to, updated_at, resent, handed_at, record) =
-       (SELECT 'waiting', ifnull(deliveries.once_key, lead.once_key), lead.planned_at, lead.due_at, NULL, lead.updated_at,
-          lead.resent, lead.handed_at, iif(lead.handed_at IS NULL, NULL,
-            json_object('at', lead.updated_at, 'verdicts', json('[]'), 'unconfirmedAt', lead.handed_at))
-        FROM deliveries lead WHERE lead.id = ?) WHERE id = ?`,
+  // the key of whoever gets the message once at all is that of the email, which the next event takes with it
+  const giveKey = db.prepare(
+    `UPDATE deliveries SET once_key = NULL WHERE id = ? AND (SELECT once_key FROM deliveries heir WHERE heir.id = ?) IS NULL`,
   )
+  const keyOf = db.prepare<{ onceKey: string | null }, [number]>(
+    'SELECT once_key AS onceKey FROM deliveries WHERE id = ?',
+  )
+  const takeOver = db.prepare(
+    `UPDATE deliveries SET (state, planned_at, due_at, joined_to, updated_at) =
+       (SELECT 'waiting', lead.planned_at, lead.due_at, NULL, lead.updated_at
+        FROM deliveries lead WHERE lead.id = ?), once_key = ifnull(once_key, ?) WHERE id = ?`,
+  )
+  const follow = db.prepare('UPDATE deliveries SET joined_to = ? WHERE id = ?')
   const moveJoined = db.prepare(`UPDATE deliveries SET joined_to = ? WHERE joined_to = ? AND state = 'joined'`)
   const endJoined = db.prepare(
     `UPDATE deliveries SET (state, reason, handed_at, updated_at) =
@@ -71,8 +79,11 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
   const passOn = (id: number, isOfEvent: boolean): void => {
     const heir = isOfEvent ? next.get(id) : null
     if (heir) {
-      takeOver.run(id, heir.id)
+      const key = keyOf.get(id)?.onceKey ?? null
+      giveKey.run(id, heir.id)
+      takeOver.run(id, key, heir.id)
       moveJoined.run(heir.id, id)
+      follow.run(heir.id, id)
     } else endJoined.run(id, id)
   }
 
@@ -87,16 +98,16 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
     giveBack,
 
     /** `at`: now. Until it is over the key stays its own, so that nothing of its message is queued beside it. */
-    end(id: number, at: number, { state, reason, record, dueAt, sentAt, isOfEvent = false }: Finish): void {
+    end(id: number, at: number, { state, reason, record, dueAt, sentAt, ...how }: Finish): void {
       const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null]
-      const ended = finish.get(...columns, at, id)
+      const ended = finish.get(...columns, at, Number(how.isRefused ?? false), record ?? null, id)
       if (!ended || GOES_ON.includes(state)) return
       // of what is gone nothing is asked any more, its message included
       if (reason === 'gone') free.run(id)
       else giveBack(id, ended)
       if (state === 'skipped' || state === 'failed') {
         usedUp.release(ended.messageId, ended.contactId)
-        passOn(id, isOfEvent)
+        passOn(id, how.isOfEvent ?? false)
       }
       // what may be tried again stays in the outbox until it is handed over: there is no other copy
       if (state === 'skipped' && FOR_GOOD.includes(reason ?? '')) dropKept(id)

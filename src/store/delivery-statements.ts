@@ -30,10 +30,12 @@ export function prepareDeliveryStatements(db: Database) {
       `UPDATE deliveries SET state = 'deferred', reason = ?, due_at = ?, resent = 1, claimed_by = NULL,
          claimed_until = NULL, record = json_set(record, '$.unconfirmedAt', handed_at), updated_at = ? WHERE id = ?`,
     ),
-    // an earlier try of which nobody knows the outcome stays one that may have arrived
-    takeBack: db.prepare(
-      `UPDATE deliveries SET handed_at = ifnull(json_extract(record, '$.unconfirmedAt'), iif(resent, handed_at, NULL))
-       WHERE id = ? AND handed_at IS NOT NULL`,
+    // each event that the email lists may have arrived with it, whatever becomes of the email
+    resendJoined: db.prepare(
+      `UPDATE deliveries SET resent = 1, (handed_at, record, updated_at) =
+         (SELECT handed_at, json_object('at', updated_at, 'verdicts', json('[]'), 'unconfirmedAt', handed_at), updated_at
+          FROM deliveries lead WHERE lead.id = ?)
+       WHERE joined_to = ? AND state = 'joined'`,
     ),
     left: db.prepare<Held, [string]>(
       `SELECT ${held} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?`,
@@ -55,7 +57,7 @@ export function prepareDeliveryStatements(db: Database) {
     ),
     // all that ended with it, but for what has its key taken by another
     joinAgain: db.prepare(
-      `UPDATE OR IGNORE deliveries SET state = 'joined', reason = NULL, handed_at = NULL, updated_at = ?
+      `UPDATE OR IGNORE deliveries SET state = 'joined', reason = NULL, handed_at = iif(resent, handed_at, NULL), updated_at = ?
        WHERE joined_to = ? AND state = ? AND reason IS ?`,
     ),
   }

@@ -48,8 +48,10 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
 
   /** What may have gone out is sent once more where the message says so, else left to a person. */
   const endUnknown = ({ id, messageId, version, resent }: Held, at: number, reason: string): void => {
-    if (resent === 0 && isResent(live.contentOf(messageId, version))) statements.resend.run(reason, at, at, id)
-    else end(id, at, { state: 'unknown', reason })
+    if (resent === 0 && isResent(live.contentOf(messageId, version))) {
+      statements.resend.run(reason, at, at, id)
+      statements.resendJoined.run(id, id)
+    } else end(id, at, { state: 'unknown', reason })
   }
 
   const take = (id: number, { claimedBy, now, leaseMs }: Claiming): DeliveryWork | null => {
@@ -126,14 +128,11 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
     markSent: (held: Claim): Marked => mark(held, { state: 'sent', sentAt: held.at }),
     markSkipped: ({ reason, record, isOfEvent, ...held }: Skipping): Marked =>
       mark(held, { state: 'skipped', reason, record, isOfEvent }),
-    /** Tried again at `dueAt`. A server that asked for later has not taken it, so further events may join. */
-    markDeferred(input: Claim & { reason: string; dueAt: number; record: string }): Marked {
-      const marked = mark(input, { state: 'deferred', reason: input.reason, dueAt: input.dueAt, record: input.record })
-      if (marked.held) statements.takeBack.run(input.id)
-      return marked
-    },
+    /** Tried again at `dueAt`. No server has taken it, so further events may join. */
+    markDeferred: ({ reason, dueAt, record, ...held }: Claim & { reason: string; dueAt: number; record: string }) =>
+      mark(held, { state: 'deferred', reason, dueAt, record, isRefused: true }),
     markFailed: ({ reason, record, ...held }: Claim & { reason: string; record: string }): Marked =>
-      mark(held, { state: 'failed', reason, record }),
+      mark(held, { state: 'failed', reason, record, isRefused: true }),
     markUnknown({ reason, ...held }: Claim & { reason: string }): Marked {
       const row = statements.held.get(held.id, held.claimedBy, held.attempt)
       if (!row) return LOST

@@ -154,6 +154,8 @@ export type Verdict = {
   isSilent?: true
   /** by page views alone, in a rehearsal */
   isEstimated?: true
+  /** of a further event that the email lists: when it happened (ms UTC) */
+  eventAt?: number
   /** a fail that is none yet, and is to be judged again then (ms UTC) */
   until?: number
 }

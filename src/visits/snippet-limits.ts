@@ -1,13 +1,6 @@
 import { addressBucket } from '../core/addresses.ts'
-import {
-  MOST_ADDRESSES,
-  createLimits,
-  type Limit,
-  type MonotonicClock,
-  type Taken,
-  type TakenAgo,
-} from '../accounts/limits.ts'
-import { type Refusal, refuse } from '../core/refusals.ts'
+import { MOST_ADDRESSES, createLimits, type Limit, type Taken, type TakenAgo } from '../accounts/limits.ts'
+import { type Refusal, refuse, retryTime, type ScriptLimitName } from '../core/refusals.ts'
 import type { BatchSize } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
 import type { Clock } from '../core/clock.ts'
@@ -21,7 +14,7 @@ export const SNIPPET_LIMITS = {
 } as const satisfies Record<string, Limit>
 
 type Scope = keyof typeof SNIPPET_LIMITS
-type Clocked = { clock: MonotonicClock }
+type Clocked = { clock: Pick<Clock, 'now' | 'monotonicMs'> }
 /** Of an app, so that what is wrong with one site holds up no other behind the same address. */
 type Guesser = { appId: number; address: string }
 
@@ -64,12 +57,12 @@ function limitAddresses({ clock }: Clocked): AddressLimits {
   return {
     takeRequest(address) {
       const taken = requests.take(addressBucket(address), SNIPPET_LIMITS.address)
-      return taken.allowed > 0 ? null : refuseLimited('address', taken)
+      return taken.allowed > 0 ? null : refuseLimited('address', taken, clock.now())
     },
     checkSignatures(guesser) {
       if (guesses.bucketCount() === 0) return null
       const left = guesses.peek(nameOf(guesser), SNIPPET_LIMITS.badSignatures)
-      return left.allowed > 0 ? null : refuseLimited('badSignatures', left)
+      return left.allowed > 0 ? null : refuseLimited('badSignatures', left, clock.now())
     },
     countBadSignature: (guesser) => void guesses.take(nameOf(guesser), SNIPPET_LIMITS.badSignatures),
     forgetIdle() {
@@ -90,7 +83,7 @@ function limitSenders({ clock }: Clocked): SenderLimits {
     const giveBack = (): void => senders.giveBack(name, taken)
     if (taken.allowed === items) return { giveBack }
     if (taken.allowed > 0) giveBack()
-    return { refused: refuseLimited(scope, taken) }
+    return { refused: refuseLimited(scope, taken, clock.now()) }
   }
 
   return {
@@ -131,19 +124,32 @@ export async function restoreSnippetLimits(
 const agesOf = (batches: BatchSize[], now: number): TakenAgo =>
   batches.map(({ receivedAt, items }) => [Math.max(0, now - receivedAt), items] as const)
 
-type Words = { scope: 'person' | 'site' | 'ip'; who: string; what: string }
+type Words = { scope: 'person' | 'site' | 'ip'; limitName: ScriptLimitName; who: string; what: string }
 const WORDS = {
-  person: { scope: 'person', who: 'this person', what: 'page views and actions per hour' },
-  site: { scope: 'site', who: 'this site', what: 'page views and actions per hour' },
-  address: { scope: 'ip', who: 'this address', what: 'reports per minute' },
-  badSignatures: { scope: 'ip', who: 'this address', what: 'wrong signatures per minute' },
+  person: {
+    scope: 'person',
+    limitName: 'person_items_per_hour',
+    who: 'this person',
+    what: 'page views and actions per hour',
+  },
+  site: { scope: 'site', limitName: 'site_items_per_hour', who: 'this site', what: 'page views and actions per hour' },
+  address: { scope: 'ip', limitName: 'reports_per_minute', who: 'this address', what: 'reports per minute' },
+  badSignatures: {
+    scope: 'ip',
+    limitName: 'wrong_signatures_per_minute',
+    who: 'this address',
+    what: 'wrong signatures per minute',
+  },
 } as const satisfies Record<Scope, Words>
 
 /** It is read in the console of a browser, whose script tries again by itself. */
-function refuseLimited(name: Scope, { retryAfterSeconds: retryAfter }: Taken): Refusal {
-  const { scope, who, what } = WORDS[name]
+function refuseLimited(name: Scope, { retryAfterSeconds: retryAfter }: Taken, at: number): Refusal {
+  const { scope, limitName, who, what } = WORDS[name]
   const limit = SNIPPET_LIMITS[name].max
   const wait = retryAfter === 1 ? 'a second' : `${retryAfter.toLocaleString('en')} seconds`
   const message = `More than ${limit.toLocaleString('en')} ${what} came from ${who}. The page tries again in ${wait}, a few times.`
-  return refuse('rate_limited', { message, limited: { scope, limit, retryAfter } })
+  return refuse('rate_limited', {
+    message,
+    limited: { scope, limitName, limit, retryAfter, retryAt: retryTime(at, retryAfter) },
+  })
 }

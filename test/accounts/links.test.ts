@@ -216,6 +216,7 @@ describe('a warning about a URL', () => {
   test('is given where there is none, of results_ready alone', () => {
     expect(warn(null, OWN)).toMatchObject([{ field: 'properties', code: 'url_missing' }])
     expect(warn(null, OWN)[0]?.message).toContain("emails link to the app's home page")
+    expect(warn(null, OWN)[0]?.message).toContain('Without `url` and `resultId`, each person gets the email once.')
     expect(warn(null, OWN, 'signed_up')).toEqual([])
   })
 

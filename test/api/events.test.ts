@@ -125,6 +125,7 @@ describe('every way of an event warns alike', () => {
     ['no URL', ',"properties":{}', [['properties', 'url_missing']]],
     ['longer ago', `,"occurredAt":"${old}"`, [['occurredAt', 'too_old']]],
     ['a key twice', ',"event":"other"', [['event', 'duplicate_key']]],
+    ['an unknown key twice', ',"x":1,"x":2', [['x', 'unknown_field']]],
     [
       'a key of properties twice',
       ',"properties":{"url":"https://first.example/1","a":[{"b":1,"b":1}]}',
@@ -218,7 +219,6 @@ describe('every way of an event warns alike', () => {
       headers,
     })
     expect(codesOf(body.warnings)).toEqual([
-      ['x', 'duplicate_key'],
       ['events', 'duplicate_key'],
       ['x', 'unknown_field'],
     ])

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { BATCH } from '../helper.ts'
-import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 
 const TRY_MS = 30_000
 const named = (name: string): string => `[name="${name}"]`
@@ -14,7 +14,6 @@ let page: Page
 const complaints: string[] = []
 
 beforeAll(async () => {
-  if (!hasChromium) return
   browser = await openChromium()
   server = await serveTest()
   context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
@@ -38,7 +37,7 @@ const open = async (path: string): Promise<void> => {
 /** What the frame that is seen shows. */
 const mail = () => page.frameLocator('.screen:visible iframe >> nth=0').locator('body')
 
-describe.skipIf(!hasChromium)('the editor', () => {
+describe('the editor', () => {
   test(
     'shows what is typed within half a second, on a phone, on a desk and as text, and Back leads to the page before',
     async () => {

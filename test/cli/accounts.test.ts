@@ -53,6 +53,9 @@ const passwordHashes = (): unknown[] => {
   return hashes
 }
 
+const PORT_ASSUMED =
+  'The link assumes port 8080. If you start the service with another --port, put that one into the link.'
+
 describe('init', () => {
   test('prints all that a server needs, and the key works', async () => {
     expect(begun).toEqual(SHAPE)
@@ -67,7 +70,7 @@ describe('init', () => {
   test('prints names and values for people', async () => {
     const fresh = join(folder, 'text')
     const { code, out, err } = await eventpost(['init', '--data', fresh, ...OWNER])
-    expect([code, err]).toEqual([0, `created ${fresh}/eventpost.db\n`])
+    expect([code, err]).toEqual([0, `created ${fresh}/eventpost.db\n${PORT_ASSUMED}\n`])
     const rows = out
       .trimEnd()
       .split('\n')
@@ -95,6 +98,8 @@ describe('init', () => {
     const env = { EVENTPOST_BASE_URL: 'https://env.example.com' }
     expect(await signInUrl('u2', [], env)).toStartWith('https://env.example.com/password?')
     expect(await signInUrl('u3', [], { PORT: '9000' })).toStartWith('http://127.0.0.1:9000/password?')
+    const { err } = await eventpost(['init', '--data', join(folder, 'u5'), ...OWNER, '--port', '18481'])
+    expect(err).not.toContain(PORT_ASSUMED)
     expect(await signInUrl('u4', ['--port', '18481'])).toStartWith('http://127.0.0.1:18481/password?')
     expect(await eventpost(['init', ...OWNER, '--port', '0'])).toEqual(
       wrongUse('--port takes the one that a link leads to'),
@@ -123,7 +128,7 @@ describe('init', () => {
       passwordFile,
       '--json',
     ])
-    expect([code, err]).toEqual([0, `created ${inText}/eventpost.db\n`])
+    expect([code, err]).toEqual([0, `created ${inText}/eventpost.db\n${PORT_ASSUMED}\n`])
     expect(JSON.parse(out).signInUrl).toBe('http://127.0.0.1:8080/')
     expect(out).not.toContain('walk')
     const bytes = readFileSync(join(inText, 'eventpost.db')).toString('latin1')

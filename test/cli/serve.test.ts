@@ -125,6 +125,18 @@ describe('serve', () => {
   })
 })
 
+test('that members get no notices is said where a mail server has no sender', async () => {
+  const said = async (words: string[]): Promise<boolean> => {
+    const server = await serve({ words })
+    await server.stop()
+    return server.said.out.includes('get no notices: set EVENTPOST_MAIL_FROM')
+  }
+  const words = ['--smtp-url', 'smtp://localhost:1025']
+  expect(await said(words)).toBe(true)
+  expect(await said([...words, '--mail-from', 'post@example.com'])).toBe(false)
+  expect(await said([])).toBe(false)
+})
+
 describe('links in mails', () => {
   const warnings = async (words: string[] = [], how: Partial<ServeHow> = {}): Promise<string[]> => {
     const server = await serve({ words, ...how })

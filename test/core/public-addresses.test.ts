@@ -91,4 +91,8 @@ test('a host that cannot be public is known without asking for its name', () => 
   expect(others.filter((host) => isRefusedHost(host, allow()))).toEqual([])
   expect(isRefusedHost('127.1', allow('127.0.0.0/8'))).toBe(false)
   expect(isRefusedHost('localhost', allow('localhost'))).toBe(false)
+  const never = ['10.0.0.1.', 'mail.internal', 'relay.local.', 'mail.home.arpa', 'mail.invalid']
+  expect(never.filter((host) => !isRefusedHost(host, allow()))).toEqual([])
+  expect(never.filter((host) => isRefusedHost(host, allow(...never.slice(1), '10.0.0.0/8')))).toEqual([])
+  expect(isRefusedHost('mail.internal', allow('10.0.0.0/8'))).toBe(false)
 })

@@ -2,14 +2,13 @@
 import type { AppRow } from '../../src/accounts/access.ts'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { acceptInvitation, inviteMember, type Role, setPasswordByLink } from '../../src/accounts/members.ts'
-import { hashPassword } from '../../src/accounts/passwords.ts'
 import { openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 
 export const PASSWORD = 'correct horse battery'
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
-/** Hashed once for all tests, because it takes long on purpose. */
-const passwordHash = hashPassword(PASSWORD)
+/** As cheap as may be: a real one takes long on purpose, and it is checked at every sign-in. */
+const passwordHash = Bun.password.hash(PASSWORD, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
 
 export type Seen = { status: number; html: string; location: string | null; headers: Headers }
 export type Browser = ReturnType<typeof createBrowser>

@@ -1,8 +1,6 @@
 /** What the tests of the pages share: a server of the dashboard alone, over a real store in a folder of its own. */
 import { expect } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { Elysia } from 'elysia'
 import { createAccess } from '../../src/accounts/access.ts'
 import { createNotes } from '../../src/events/activation.ts'
@@ -19,6 +17,7 @@ import { noteFacts } from '../../src/http/request-facts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
 import type { SenderParts } from '../../src/mail/sender.ts'
 import { openStore } from '../../src/store/store.ts'
+import { makeDataFolder } from '../data-folder.ts'
 import { createTestSender, TEMPLATES } from '../helper.ts'
 
 export const BASE = 'http://localhost:8080'
@@ -32,7 +31,7 @@ export type SecurityNote = { level: string; message: string } & Record<string, u
 type Options = { baseUrl?: string; host?: string; resolveTxt?: Parts['resolveTxt']; mail?: Partial<SenderParts> }
 
 export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail }: Options = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'eventpost-pages-'))
+  const folder = await makeDataFolder()
   const store = await openStore(folder, { threads: false, judge: judgeDelivery })
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
   const feed = createFeed({ store })

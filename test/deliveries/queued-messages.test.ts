@@ -179,19 +179,22 @@ describe('an event that starts nothing', () => {
     await put({ name: 'Daily', again: { everyHours: 24 } })
     await put({ name: 'Other', trigger: { event: 'other' } })
     await put({ name: 'Paused', status: 'paused' })
-    expect(await unstarted()).toEqual([])
+    const paused = 'Paused: The message is paused. Events that come while it is paused start no email.'
+    expect(await unstarted()).toEqual([paused])
     expect(await unstarted()).toEqual([
       'Once: This message is sent once to a person. An email was waiting already.',
       'Each: This message is sent once for each id. An email was waiting already.',
       'Daily: This message is sent at most every 24 hours. An email was waiting already.',
+      paused,
     ])
     await messaging.decide()
     expect(await unstarted({ properties: '{"id":2}' })).toEqual([
       'Once: This message is sent once to a person. An email went out on 15 May 2026, 12:00 UTC.',
       'Daily: This message is sent at most every 24 hours. An email went out on 15 May 2026, 12:00 UTC.',
+      paused,
     ])
     expect(await unstarted({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual(
-      ['Once', 'Each', 'Daily'].map((name) => `${name}: It arrived more than 72 hours after it happened.`),
+      ['Once', 'Each', 'Daily', 'Paused'].map((name) => `${name}: It arrived more than 72 hours after it happened.`),
     )
     expect(await unstarted({ event: 'nothing' })).toEqual([])
   })

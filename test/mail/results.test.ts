@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { mayHaveArrivedTwice } from '../../src/deliveries/deliveries.ts'
-import type { MessageContent } from '../../src/store/message-types.ts'
+import type { Again, MessageContent } from '../../src/store/message-types.ts'
 import { addPerson, leave, page, report, send } from '../api/reports.ts'
-import { DAY, HOUR } from '../helper.ts'
+import { DAY, EVENTS, HOUR } from '../helper.ts'
 import { headersOf, readMail } from './reading.ts'
 import { live, MINUTE, type Sending, useSending } from './sending.ts'
 
@@ -121,9 +121,6 @@ describe('twelve results', () => {
     for (const name of ['a', 'b']) await sending.sendEvent(ADA, { url: urlOf(name) })
     await live(sending, HOUR)
     expect(await sending.states()).toEqual({ 'failed: smtp_550': 2 })
-    // it was at the server: no other email starts for any of them
-    await sending.sendEvent(ADA, { url: urlOf('b') })
-    expect(await sending.states()).toEqual({ 'failed: smtp_550': 2 })
     answer = 'accept'
     const [lead] = (await sending.deliveries()).filter(({ joinedTo }) => joinedTo === null)
     const resent = { appId: sending.app.id, id: lead?.id ?? 0, at: sending.clock.now() }
@@ -168,6 +165,100 @@ describe('a result is not lost with another of its email', () => {
     expect(await sending.states()).toEqual({ 'skipped: seen': 1, waiting: 1 })
     await live(sending, HOUR)
     expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('b')]])
+    const [sent] = (await sending.deliveries()).filter(({ state }) => state === 'sent')
+    expect(sent && mayHaveArrivedTwice(sent)).toBe(true)
+  })
+
+  test.each<['dot' | 'recipient', number]>([
+    ['dot', 451],
+    ['recipient', 451],
+    ['dot', 554],
+  ])('that a server refused for good, at the %s by %d: it starts again', async (where, code) => {
+    let answer: 'accept' | number = code
+    const sending = await start(contentOf(0, NOT_SEEN), { [where]: () => answer })
+    await sendTwo(sending)
+    for (let hours = 0; hours < 80; hours += 1) await live(sending, HOUR)
+    expect(await sending.states()).toEqual({ [`failed: smtp_${code}`]: 2 })
+    answer = 'accept'
+    for (const name of ['a', 'b', 'c']) await sending.sendEvent(ADA, { url: urlOf(name) })
+    await live(sending, HOUR)
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([['a', 'b', 'c'].map(urlOf)])
+  })
+
+  describe('where each person gets the message once, and nobody knows whether the email arrived', () => {
+    const again: Again = { once: 'person', collect: { minutes: 30 } }
+    /** The dot is never answered at first, and then the server asks for later. */
+    const unsure = () => {
+      const answers: ('drop' | number)[] = ['drop', 451, 451, 451]
+      return { dot: () => answers.shift() ?? 'accept' }
+    }
+    const expectSentOnce = async (sending: Sending): Promise<void> => {
+      await live(sending, 3 * HOUR)
+      expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('b')]])
+      await sending.sendEvent(ADA, { url: urlOf('c') })
+      await live(sending, HOUR)
+      expect(mailsOf(sending)).toHaveLength(1)
+    }
+
+    test('a result that was opened leaves the email to the other', async () => {
+      const sending = await start(contentOf(0, { ...NOT_SEEN, again }), unsure())
+      await sendTwo(sending)
+      expect((await see(sending, '/results/a')).status).toBe(202)
+      expect(await sending.states()).toEqual({ 'skipped: seen': 1, waiting: 1 })
+      await expectSentOnce(sending)
+    })
+
+    test('so does one that an event settles, which is stored', async () => {
+      const onlyIf: MessageContent['onlyIf'] = [{ rule: 'notDone', event: 'paid', since: 'trigger' }]
+      const sending = await start(contentOf(0, { onlyIf, again }), unsure())
+      await sending.sendEvent(ADA, { url: urlOf('a') })
+      sending.clock.tick(2 * MINUTE)
+      const occurredAt = new Date(sending.clock.now() - MINUTE).toISOString()
+      await sending.sendEvent(ADA, { url: urlOf('b') })
+      await live(sending, 11 * MINUTE)
+      const body = { app: sending.app.publicId, email: ADA, event: 'paid', occurredAt }
+      expect((await sending.call('POST', EVENTS, { body })).status).toBe(202)
+      await expectSentOnce(sending)
+    })
+
+    test('so does one of which it is found out when it is tried again', async () => {
+      const onlyIf: MessageContent['onlyIf'] = [{ rule: 'away', at: 'trigger', ifUnknown: 'send' }]
+      const sending = await start(contentOf(0, { onlyIf, again }), unsure())
+      await addPerson(sending)
+      await sending.sendEvent(ADA, { url: urlOf('a') })
+      sending.clock.tick(3 * MINUTE)
+      await sending.sendEvent(ADA, { url: urlOf('b') })
+      await live(sending, 8 * MINUTE)
+      const load = crypto.randomUUID()
+      const reports = [[page('/wait', 12 * MINUTE)], [page('/wait', 10 * MINUTE), leave('/wait', 10 * MINUTE)]]
+      for (const [nth, events] of reports.entries()) {
+        const id = `${load}.${nth + 1}`
+        expect((await send(sending, report(sending.first, { email: ADA, id, events }))).status).toBe(202)
+      }
+      await expectSentOnce(sending)
+      expect(await sending.states()).toEqual({ 'skipped: not_away': 1, sent: 1 })
+    })
+  })
+
+  test('nor sent once more without saying so, after an email of which nobody knows whether it arrived', async () => {
+    const answers: ('drop' | number)[] = ['drop', 451, 451, 451]
+    const sending = await start(contentOf(0, NOT_SEEN), { dot: () => answers.shift() ?? 'accept' })
+    await sendTwo(sending)
+    await see(sending, '/results/b')
+    await live(sending, HOUR)
+    for (const name of ['a', 'b']) await sending.sendEvent(ADA, { url: urlOf(name) })
+    await live(sending, 26 * HOUR)
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('a')]])
+  })
+
+  test('and what a member sends on of such an email says that it may have arrived twice', async () => {
+    const answers: ('drop' | number)[] = ['drop', 554]
+    const sending = await start(contentOf(0, NOT_SEEN), { dot: () => answers.shift() ?? 'accept' })
+    await sendTwo(sending)
+    const joined = (await sending.deliveries()).find(({ joinedTo }) => joinedTo !== null)
+    const resent = { appId: sending.app.id, id: joined?.id ?? 0, at: sending.clock.now() }
+    expect(await sending.store().resendDelivery(resent)).toEqual({ done: true })
+    await live(sending, MINUTE)
     const [sent] = (await sending.deliveries()).filter(({ state }) => state === 'sent')
     expect(sent && mayHaveArrivedTwice(sent)).toBe(true)
   })

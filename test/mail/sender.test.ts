@@ -4,7 +4,7 @@ import type { SMTPServerOptions } from 'smtp-server'
 import { IN_THE_AIR } from '../../src/mail/shares.ts'
 import { createTemplateWorker } from '../../src/messages/template-worker.ts'
 import type { Provider } from '../../src/mail/provider.ts'
-import type { SendWindow } from '../../src/store/message-types.ts'
+import type { Again, SendWindow } from '../../src/store/message-types.ts'
 import { useClosing } from '../closing.ts'
 import { createTestSender, EVENTS } from '../helper.ts'
 import { startMailServer } from './mail-server.ts'
@@ -57,6 +57,32 @@ describe('an event', () => {
       value: 'missing',
       verdict: 'fail',
     })
+  })
+
+  describe.each([
+    ['a further event', [{ headline: 'A' }, {}, { headline: 'C' }]],
+    ['the first event', [{}, { headline: 'A' }, { headline: 'C' }]],
+  ])('%s of an email that lists several', (_, events) => {
+    test('lacks a value, and the others are sent', async () => {
+      const body = '{% for event in events %}{{ event.headline }}\n{% endfor %}'
+      const again: Again = { once: 'property', property: 'n', collect: { minutes: 30 } }
+      const sending = await start({ wait: { minutes: 10 }, again, mail: { subject: 'Ready', body } })
+      for (const [n, one] of events.entries()) await sending.sendEvent('ada@example.com', { n, ...one })
+      await live(sending, 10 * MINUTE)
+      expect(await sending.states()).toEqual({ 'skipped: missing_value': 1, sent: 1, joined: 1 })
+      const skipped = (await sending.deliveries()).find(({ state }) => state === 'skipped')
+      const verdict = { rule: 'template', about: 'event.headline', value: 'missing', verdict: 'fail' }
+      expect(JSON.parse(skipped?.record ?? '').verdicts).toContainEqual(verdict)
+      expect(readMail(sending.server.received[0]?.raw ?? '').parts[0]?.text).toMatch(/A\s+C/)
+    })
+  })
+
+  test('that lacks a value like all others of its email sends nothing', async () => {
+    const again: Again = { once: 'property', property: 'n', collect: { minutes: 30 } }
+    const sending = await start({ wait: { minutes: 10 }, again, mail: { subject: '{{ event.headline }}', body: 'Hi' } })
+    for (const n of [1, 2, 3]) await sending.sendEvent('ada@example.com', { n })
+    await live(sending, 10 * MINUTE)
+    expect(await sending.states()).toEqual({ 'skipped: missing_value': 3 })
   })
 
   test('whose email has no text sends nothing and says so', async () => {

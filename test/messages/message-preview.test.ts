@@ -32,6 +32,15 @@ test('is for the latest, or for whom was chosen, with what their events really h
   expect((await preview(CONTENT, publicId('evt', 1))).sample).toEqual(choices[0] ?? null)
 })
 
+test('is for the latest whose event has all values, else for the latest', async () => {
+  await messaging.event({ email: 'ada@example.com', properties: {} })
+  await messaging.event({ email: 'bob@example.com', properties: {} })
+  expect((await preview()).sample?.contact.email).toBe('bob@example.com')
+  await messaging.event({ email: 'eve@example.com', properties: { headline: 'One' } })
+  await messaging.event({ email: 'bob@example.com', properties: {} })
+  expect((await preview()).sample?.contact.email).toBe('eve@example.com')
+})
+
 test('is for somebody made up where there is nobody', async () => {
   const { choices, sample, mail } = await preview()
   expect([choices, sample]).toEqual([[], null])
@@ -52,8 +61,9 @@ test('a test mail is the same, and is no delivery', async () => {
   await messaging.event({ email: 'ada@example.com', properties: { headline: 'One' } })
   const to = { name: '', address: 'first@owner.example' }
   const given = { parts: server.parts(), app: messaging.app, to }
-  const result = await sendTestMail(given, { content: CONTENT, sampleId: '' })
+  const { whose, result } = await sendTestMail(given, { content: CONTENT, sampleId: '' })
   const raw = 'raw' in result ? result.raw : ''
+  expect(whose).toBe('ada@example.com')
   expect(raw).toContain('Subject: [Test] One')
   expect(raw).toContain('To: first@owner.example')
   expect(await messaging.deliveries()).toEqual([])

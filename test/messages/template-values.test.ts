@@ -33,6 +33,11 @@ describe('money', () => {
     expect(fill(source, event, SWISS)).toBe(swiss)
   })
 
+  test.each([-0, -0.001, '-0.004'])('of %p is nothing, without a sign', (amount) => {
+    expect(fill('{{ event.amount | money: "EUR" }}', { amount })).toBe('€0.00')
+    expect(fill('{{ event.amount | times: 0 | number }}', { amount })).toBe('0')
+  })
+
   test.each<[Record<string, unknown>]>([
     [{ amount: 'much' }],
     [{ amount: true }],
@@ -96,6 +101,10 @@ describe('a date', () => {
     ['2026-01-03 14:05:59', '2026-01-03 14:05 -0500'],
     ['3 May 2026', '2026-05-03 00:00 -0400'],
     [0, '1969-12-31 19:00 -0500'],
+    ['20260328', '2026-03-28 00:00 -0400'],
+    [20260328, '2026-03-28 00:00 -0400'],
+    ['2026', '2026-01-01 00:00 -0500'],
+    [2026, '2026-01-01 00:00 -0500'],
   ])('of %p', (at, written) => {
     expect(fill('{{ event.at | date: "%Y-%m-%d %H:%M %z" }}', { at })).toBe(written)
   })
@@ -103,6 +112,7 @@ describe('a date', () => {
   test.each<[unknown]>([
     ['tomorrow'],
     ['2026-02-31'],
+    ['20260231'],
     ['2026-13-01'],
     ['2026-05-03T25:00'],
     [1e300],
@@ -111,6 +121,17 @@ describe('a date', () => {
   ])('is not %p', (at) => {
     expect(fill('{{ event.at | date }}', { at })).toEqual({ missing: 'event.at | date' })
     expect(fill('{{ event.at | date | default: "soon" }}', { at })).toBe('soon')
+  })
+
+  test('needs a style that there is', () => {
+    expect(findTemplateProblems('{{ event.at | date: "lang" }}')).toEqual([
+      expect.stringMatching(
+        /^“lang” is no style of a date\. Use short, medium, long, full, time, datetime, or a pattern/,
+      ),
+    ])
+    expect(fill('{{ event.at | date: event.style }}', { at: AT, style: 'lang' })).toEqual({
+      broken: expect.stringContaining('“lang” is no style of a date'),
+    })
   })
 
   test('keeps to the clocks of the place when they change, whatever zone this machine is in', () => {
@@ -126,3 +147,12 @@ describe('a date', () => {
     expect([String(year - 1), String(year), String(year + 1)]).toContain(String(fill('{{ "now" | date: "%Y" }}', {})))
   })
 })
+
+test.each(['upcase', 'append: "!"', 'truncate: 5', 'replace: "a", "b"', 'join: ", "'])(
+  'of an object the filter %s makes no text',
+  (filter) => {
+    const source = `{{ event.value | ${filter} }}`
+    expect(fill(source, { value: { a: 1 } })).toEqual({ missing: `event.value | ${filter}` })
+    expect(fill(source, { value: [{ a: 1 }] })).toEqual({ missing: `event.value | ${filter}` })
+  },
+)

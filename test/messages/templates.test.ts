@@ -114,8 +114,20 @@ describe('a template', () => {
     expect(fill('x'.repeat(TEMPLATE_CHARACTERS + 1))).toEqual({ broken: expect.any(String) })
   })
 
+  test('counts no level that is only written in a comment', () => {
+    expect(fill(`${'{% comment %}{% if x %}{% endcomment %}'.repeat(30)}Hello`)).toBe('Hello')
+  })
+
   test.each([
     ['{% if event.done %}'.repeat(21) + '{% endif %}'.repeat(21), 'it is nested too deeply'],
+    [
+      `{% if event.a == "{% endif %}" %}${'{% if event.a == "{% endif %}" %}'.repeat(20)}${'{% endif %}'.repeat(21)}`,
+      'it is nested too deeply',
+    ],
+    [
+      '{% if event.a %}{% comment %}{% endif %}{% endcomment %}'.repeat(21) + '{% endif %}'.repeat(21),
+      'it is nested too deeply',
+    ],
     ['{% for i in (1..1001) %}y{% endfor %}', 'at most 1,000 apart'],
     ['{% for i in (1..1000) %}{% for j in (1..1000) %}{% endfor %}{% endfor %}', 'it takes too much work to fill in'],
     ['{% assign a = "0123456789" %}' + '{% assign a = a | append: a %}'.repeat(14) + '{{ a }}', 'it is too long'],

@@ -244,12 +244,12 @@ describe('what is opened before the email goes', () => {
     for (const name of [1, 2, 3]) await result(name)
     const [first] = await messaging.deliveries()
     await see(1)
-    expect(await states()).toEqual(['seen', 'waiting', 'joined to 1'])
+    expect(await states()).toEqual(['seen to 1', 'waiting', 'joined to 1'])
     const heir = (await messaging.deliveries())[1]
     expect(heir).toMatchObject({ dueAt: first?.dueAt, plannedAt: first?.plannedAt, reason: null, record: null })
     await see(3)
     await see(2)
-    expect(await states()).toEqual(['seen', 'seen', 'seen to 1'])
+    expect(await states()).toEqual(['seen to 1', 'seen', 'seen to 1'])
     server.clock.tick(HOUR)
     expect(await messaging.decide()).toEqual([])
   })
@@ -259,7 +259,7 @@ describe('what is opened before the email goes', () => {
     for (const resultId of [1, 2, 3])
       await messaging.event({ properties: { resultId, url: resultId === 3 ? url(3) : url(1) } })
     await see(1)
-    expect(await states()).toEqual(['seen', 'seen to 0', 'waiting'])
+    expect(await states()).toEqual(['seen to 2', 'seen to 0', 'waiting'])
   })
 
   test('a view from before the event does not count, nor one of a message that does not ask', async () => {
@@ -286,13 +286,13 @@ describe('what is opened before the email goes', () => {
     await messaging.browse('tab', page('/elsewhere'))
     server.clock.tick(HOUR)
     expect(verdictsOf(await messaging.decide())).toEqual(['seen'])
-    expect(await states()).toEqual(['seen', 'waiting', 'joined to 1'])
+    expect(await states()).toEqual(['seen to 1', 'waiting', 'joined to 1'])
     expect(verdictsOf(await messaging.decide())).toEqual(['send'])
   })
 
   test.each([
     [2, 'outdated', ['waiting', 'seen to 0', 'joined to 0']],
-    [1, 'lost', ['seen', 'waiting', 'joined to 1']],
+    [1, 'lost', ['seen to 1', 'waiting', 'joined to 1']],
   ])('while it is written: of result %d it is not handed over, but written again', async (opened, because, after) => {
     await put(NOT_SEEN)
     for (const name of [1, 2, 3]) await result(name)

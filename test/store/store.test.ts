@@ -1,18 +1,20 @@
+import { rmSync } from 'node:fs'
 import { judgeDelivery } from '../../src/deliveries/deliveries.ts'
 import { readEventText } from '../../src/events/event-texts.ts'
 import { openStore } from '../../src/store/store.ts'
 import { describeStore } from './conformance.ts'
-import { makeFolder, type Opened } from './samples.ts'
+import { makeDataFolder } from '../data-folder.ts'
+import type { Opened } from './samples.ts'
 
 for (const threads of [false, true]) {
   describeStore(threads ? 'SQLite in a thread of its own' : 'SQLite in line', async (): Promise<Opened> => {
-    const { folder, remove } = makeFolder()
+    const folder = await makeDataFolder()
     let store = await openStore(folder, { threads, readEvent: readEventText, judge: judgeDelivery })
     const reopen = async () => {
       await store.close()
       store = await openStore(folder, { threads, readEvent: readEventText, judge: judgeDelivery })
       return store
     }
-    return { store, reopen, drop: async () => remove() }
+    return { store, reopen, drop: async () => rmSync(folder, { recursive: true }) }
   })
 }

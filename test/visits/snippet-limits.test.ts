@@ -23,10 +23,23 @@ const post = (more: Record<string, unknown> = {}, address = '203.0.113.1') =>
 const codes = (answers: Answer[]): Record<string, number> =>
   Object.fromEntries(Array.from(Map.groupBy(answers, codeOf), ([code, all]) => [code, all.length]))
 
+const LIMIT_NAMES: Record<string, string> = {
+  person: 'person_items_per_hour',
+  site: 'site_items_per_hour',
+  ip: 'reports_per_minute',
+}
+
 function expectLimited({ status, body, headers }: Answer, scope: string, limit: number, retryAfter: number): void {
   expect([status, body]).toEqual([
     429,
-    no('rate_limited', { scope, limit, retryAfter, message: expect.stringContaining('More than') }),
+    no('rate_limited', {
+      scope,
+      limitName: limit === SNIPPET_LIMITS.badSignatures.max ? 'wrong_signatures_per_minute' : LIMIT_NAMES[scope],
+      limit,
+      retryAfter,
+      retryAt: new Date((Math.ceil(server.clock.now() / 1_000) + retryAfter) * 1_000).toISOString(),
+      message: expect.stringContaining('More than'),
+    }),
   ])
   expect(headers.get('retry-after')).toBe(String(retryAfter))
   expect(headers.get('access-control-allow-origin')).toBe('*')

@@ -13,8 +13,8 @@ import type { Viewer } from '../layout/viewer.ts'
 /** A preview as a page shows it: `mail` null where none can be made. */
 export type ShownPreview = { preview: Preview; mail: ShownMail | null }
 
-/** What came of a test mail to a member. */
-export type TestOutcome = { to: string; result: TestResult }
+/** What came of a test mail to a member. `whose`: for whom it was filled in; null where made up. */
+export type TestOutcome = { to: string; whose: string | null; result: TestResult }
 
 export type EditorProps = {
   viewer: Viewer
@@ -32,6 +32,8 @@ export type EditorProps = {
   members: string[]
   senders: ChoosableSenders
   timezone: string
+  /** of emails that are not transactional, by the app; null: no limit */
+  perPersonDay: number | null
   /** no mail leaves this installation */
   isCapturing: boolean
   /** `content` is what was rehearsed */

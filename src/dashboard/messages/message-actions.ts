@@ -4,6 +4,7 @@ import { readMessage } from '../../messages/message-input.ts'
 import { sendTestMail } from '../../messages/message-preview.ts'
 import { describeStillSending } from '../../core/ended.ts'
 import { deleteMessage, type MessageStatus, saveMessage, setMessageStatus } from '../../messages/messages.ts'
+import type { LiveCheck } from '../../messages/message-checks.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import { redirectAnswer } from '../layout/answers.ts'
 import { messagePath } from './messages-page.tsx'
@@ -57,7 +58,7 @@ const byMember = ({ parts, viewer }: Editing) => ({
 })
 
 /** A refusal beside its fields, or above them all where it is about none. */
-function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal): Promise<Response> {
+function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal, check?: LiveCheck): Promise<Response> {
   const { status, message } = REFUSALS[refusal.refusal]
   const said = refusal.message ?? message
   if (refusal.refusal === 'message_name_taken') {
@@ -65,7 +66,7 @@ function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal): Prom
   }
   if (refusal.refusal !== 'invalid_field') return answerEditor(editing, { fields, notice: said, status })
   const errors = refusal.errors ?? [{ field: refusal.field ?? '', code: 'invalid', message: said }]
-  return answerEditor(editing, { fields, errors })
+  return answerEditor(editing, { fields, errors, check })
 }
 
 async function save(editing: Editing, fields: Fields, status: MessageStatus | null): Promise<Response> {
@@ -73,9 +74,11 @@ async function save(editing: Editing, fields: Fields, status: MessageStatus | nu
   const typed = message && saysSame(fields, message) ? { name: message.name, ...message.content } : readFields(fields)
   const value = status === null ? typed : { ...typed, status }
   const draft = message ? { id: message.id, value, basedOn: Number(textOf(fields, 'basedOn')) } : { id: null, value }
-  const outcome = await saveMessage(readContext(editing), byMember(editing), draft)
+  let check: LiveCheck | undefined
+  const context = { ...readContext(editing), noteCheck: (found: LiveCheck) => (check = found) }
+  const outcome = await saveMessage(context, byMember(editing), draft)
   if (isRefusal(outcome) && outcome.refusal === 'message_changed') return answerChanged(editing, fields)
-  if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
+  if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome, check)
   const path = messagePath(editing.viewer.app.publicId, outcome.id)
   return redirectAnswer(path, [
     flashCookie(
@@ -141,8 +144,8 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
     return answerEditor(editing, { fields, notice, status: 429 })
   }
   const asked = { content: reading.input.content, sampleId: textOf(fields, 'sample') }
-  const result = await sendTestMail({ parts, app: viewer.app, to }, asked)
-  return answerEditor(editing, { fields, test: { to: to.address, result } })
+  const sent = await sendTestMail({ parts, app: viewer.app, to }, asked)
+  return answerEditor(editing, { fields, test: { to: to.address, ...sent } })
 }
 
 async function rehearse(editing: Editing, fields: Fields, asked: number): Promise<Response> {

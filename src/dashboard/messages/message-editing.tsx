@@ -35,6 +35,8 @@ export type Editing = {
 export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'rehearsal' | 'test'>> & {
   fields: Fields
   status?: number
+  /** what was found about these fields a moment ago */
+  check?: LiveCheck
 }
 
 export const editorPath = ({ viewer, message }: Pick<Editing, 'viewer' | 'message'>): string =>
@@ -51,7 +53,7 @@ export const readContext = ({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>
 /** The editor as it was typed, with all that it needs to be looked at. */
 export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
   const { parts, request, viewer, message } = editing
-  const { fields, errors, notice, rehearsal = null, test = null, status = errors ? 400 : 200 } = shown
+  const { fields, errors, notice, rehearsal = null, test = null, check, status = errors ? 400 : 200 } = shown
   const page = (
     <EditorPage
       {...await readSurroundings(editing)}
@@ -59,7 +61,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       message={message}
       fields={fields}
       errors={errors ?? []}
-      check={await checkFields(editing, fields)}
+      check={check ?? (await checkFields(editing, fields))}
       notice={notice}
       shown={await previewFields(editing, fields)}
       rehearsal={rehearsal}
@@ -87,7 +89,7 @@ async function readSurroundings({ parts, viewer, message }: Editing) {
     emails: listSenderEmails(settings, installation),
     usual: settings.fromEmail ?? installation.from?.address ?? null,
   }
-  return { counts, timezone, members, senders, eventNames, isCapturing }
+  return { counts, timezone, perPersonDay: settings.perPersonDay, members, senders, eventNames, isCapturing }
 }
 
 /** A message that was saved before, as its fields are now: what was mended counts at once. */

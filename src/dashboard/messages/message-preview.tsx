@@ -2,6 +2,7 @@
 import { SAYS, type ShownPreview } from './editor-props.ts'
 import { render } from 'preact-render-to-string'
 import type { Preview, SampleChoice } from '../../messages/message-preview.ts'
+import { proposeFallback } from '../../messages/message-checks.ts'
 import { pathOf } from '../layout/frame.tsx'
 import type { MailFrames } from '../deliveries/mail-frames.ts'
 import { Properties } from './message-mail.tsx'
@@ -109,7 +110,7 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
         (mail.missing === 'subject' ? (
           <p class="hint">The mail is shown here once it has a subject and a text.</p>
         ) : (
-          <Notice kind="caution">{sayMissing(mail.missing)}</Notice>
+          <Notice kind="caution">{sayMissing(mail.missing, sample, viewer)}</Notice>
         ))}
       {'broken' in mail && <Notice kind="caution">{`This cannot be filled in: ${mail.broken}.`}</Notice>}
       {'refusedLinks' in mail && mail.refusedLinks.length > 0 && (
@@ -143,5 +144,12 @@ const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
   )
 }
 
-const sayMissing = (name: string): string =>
-  `${name} has neither a value nor a fallback for this person, who would be skipped. Give it one: {{ ${name} | default: "..." }}.`
+function sayMissing(name: string, sample: SampleChoice | null, { app }: Viewer): string {
+  const where =
+    sample === null || sample.isMadeUp
+      ? 'for this person'
+      : sample.event
+        ? `in the event of ${sample.contact.email}`
+        : `for ${sample.contact.email}`
+  return `${name} has neither a value nor a fallback ${where}, so such an email is skipped. Give it one: ${proposeFallback(name, app)}.`
+}

@@ -43,7 +43,7 @@ export function sayState(message: MessageRow | null, counts: MessageCounts | nul
       <MessageBadge status={message.status} />
       {message.status === 'draft'
         ? 'It writes to nobody yet.'
-        : `Version ${message.version}. ${sayWaiting(countWaiting(counts))}, ${saySent(countSent(counts), counts.kept)}.`}
+        : `Version ${message.version}. ${sayWaiting(countWaiting(counts))}, ${saySent(countSent(counts), counts.kept)}.${message.status === 'paused' && countWaiting(counts) > 0 ? ' What comes due while the message is paused is not sent.' : ''}`}
     </span>
   )
 }
@@ -57,27 +57,24 @@ const saySent = (sent: number, kept: number): string => {
 }
 
 /** Saving comes first, so that Enter in a field saves. */
-export function HeadActions({ viewer, message, counts, isCapturing, check }: EditorProps) {
+export function HeadActions({ message, ...rest }: EditorProps) {
   const isLive = message?.status === 'live'
   return (
     <div class="buttons">
       <Button kind={message && !isLive ? 'plain' : 'primary'} name="do" value="save" form={EDITOR}>
         {message ? 'Save' : 'Save as a draft'}
       </Button>
-      {message &&
-        (isLive ? (
-          <PauseDialog counts={counts} />
-        ) : (
-          <LiveDialog viewer={viewer} message={message} counts={counts} isCapturing={isCapturing} check={check} />
-        ))}
+      {message && (isLive ? <PauseDialog counts={rest.counts} /> : <LiveDialog {...rest} message={message} />)}
     </div>
   )
 }
 
-type LiveProps = Pick<EditorProps, 'viewer' | 'counts' | 'isCapturing' | 'check'> & { message: MessageRow }
+type LiveProps = Pick<EditorProps, 'viewer' | 'counts' | 'isCapturing' | 'check' | 'perPersonDay'> & {
+  message: MessageRow
+}
 
 /** It can always be tried: what was typed since the page was made may have mended what is listed here. */
-const LiveDialog = ({ viewer, message, counts, isCapturing, check }: LiveProps) => (
+const LiveDialog = ({ viewer, message, counts, isCapturing, check, perPersonDay }: LiveProps) => (
   <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
     <p id={SAYS}>{sayMessage(message.content)}</p>
     <div id={LIVE_FINDINGS}>
@@ -89,6 +86,11 @@ const LiveDialog = ({ viewer, message, counts, isCapturing, check }: LiveProps) 
         : 'It begins with what comes from now on: nobody is written to about the past.'}{' '}
       What you changed here is saved with it.
     </p>
+    {perPersonDay !== null && message.content.mail.category !== 'transactional' && (
+      <p class="hint">
+        {`A person gets at most ${perPersonDay} ${perPersonDay === 1 ? 'email' : 'emails'} a day from this app. Further ones wait until the next may go.`}
+      </p>
+    )}
     {isCapturing && (
       <p class="hint">
         No mail server is set yet, so nothing leaves: every mail is kept in the outbox. To its person a kept mail counts

@@ -28,11 +28,12 @@ export const TestSection = ({ viewer, members, fields, path, test }: EditorProps
     </section>
   )
 
-function Told({ to, result }: TestOutcome) {
+function Told({ to, whose, result }: TestOutcome) {
   if (!('is' in result)) {
     return (
       <Notice kind="error">
         Nothing was sent. <Ticked>{describeTemplateFault(result)}</Ticked>
+        {whose !== null && ` The values are those of ${whose}.`}
       </Notice>
     )
   }

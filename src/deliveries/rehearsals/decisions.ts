@@ -5,7 +5,7 @@ import { wishOf } from '../../store/judge-records.ts'
 import { refusedBy } from '../../store/suppression-list.ts'
 import { findFailed, isSettled, judgeRules, rulesOfEvent, stopReasonOf } from '../judge.ts'
 import { giveUpTime, nextOpening } from '../send-window.ts'
-import { judgeFault } from '../../messages/template-faults.ts'
+import { judgeFault, type TemplateFault } from '../../messages/template-faults.ts'
 import { readHistory, type LeadsSince, type Moment, type Stop } from './history.ts'
 import { createTrials } from './mails.ts'
 import { readToday } from './today.ts'
@@ -27,7 +27,7 @@ type Heard = { heardUntil: number; leadsSince: LeadsSince | null }
 type Mail = { lead: Triggered; joined: Triggered[]; giveUpAt: number }
 
 /** `outcome` is "waiting" where it is to be judged again at `at`. `unfit`: events that are not to be listed, and why. */
-type Judged = Decided & { unfit: [Triggered, Decided][] }
+type Judged = Decided & { unfit: (readonly [Triggered, Decided])[] }
 
 /** Decides what would have become of each trigger, as the sender does. */
 export function createDecisions(reads: RehearsalReads, input: RehearsalInput, whose: Whose) {
@@ -37,11 +37,25 @@ export function createDecisions(reads: RehearsalReads, input: RehearsalInput, wh
   const opensAt = createOpening(content, settings)
   const trials = createTrials(reads, { appId, content, today })
 
-  const write = ({ lead, joined }: Mail, at: number, verdicts: Verdict[]): Decided => {
-    const fault = trials.findFault(lead, joined)
+  const endOf = (fault: TemplateFault | null, at: number, verdicts: Verdict[]): Decided => {
     if (fault === null) return { outcome: 'send', at, verdicts }
     const { reason, verdict } = judgeFault(fault)
     return { outcome: reason, at, verdicts: [...verdicts, verdict] }
+  }
+
+  /** As the sender does: the first event is tried alone, then each other one beside it. */
+  const write = ({ lead, joined }: Mail, at: number, verdicts: Verdict[]): Judged => {
+    const fault = trials.findFault(lead, joined)
+    if (!isMissing(fault) || joined.length === 0) return { ...endOf(fault, at, verdicts), unfit: [] }
+    const alone = trials.findFault(lead, [])
+    if (isMissing(alone)) return { ...endOf(alone, at, verdicts), isOfEvent: true, unfit: [] }
+    const tried = joined.map((event) => [event, trials.findFault(lead, [event])] as const)
+    const unfit = tried
+      .filter(([, both]) => isMissing(both))
+      .map(([event, both]) => [event, endOf(both, at, [])] as const)
+    const dropped = new Set(unfit.map(([event]) => event))
+    const rest = joined.filter((event) => !dropped.has(event))
+    return { ...endOf(dropped.size > 0 ? trials.findFault(lead, rest) : fault, at, verdicts), unfit }
   }
 
   const ofEvent: MessageContent = { ...content, onlyIf: rulesOfEvent(content) }
@@ -54,12 +68,12 @@ export function createDecisions(reads: RehearsalReads, input: RehearsalInput, wh
 
   /** The verdicts of the events that stay in the email, and those that do not. */
   const judgeJoined = (joined: Triggered[], at: number): Pick<Judged, 'verdicts' | 'unfit'> => {
-    const judged: Pick<Judged, 'verdicts' | 'unfit'> = { verdicts: [], unfit: [] }
+    const judged = { verdicts: [] as Verdict[], unfit: [] as [Triggered, Decided][] }
     for (const event of asksEach ? joined : []) {
       const verdicts = judgeRules(ofEvent, history.factsOf(momentOf(event, at, at)))
       const failed = verdicts.find(isSettled)
       if (failed) judged.unfit.push([event, { outcome: stopReasonOf(failed), at, verdicts }])
-      else judged.verdicts.push(...verdicts)
+      else judged.verdicts.push(...verdicts.map((verdict) => ({ ...verdict, eventAt: event.occurredAt })))
     }
     return judged
   }
@@ -91,11 +105,14 @@ export function createDecisions(reads: RehearsalReads, input: RehearsalInput, wh
       if (nextAt > at) return { outcome: 'waiting', at: nextAt, verdicts, unfit }
       const dropped = new Set(unfit.map(([event]) => event))
       const joined = mail.joined.filter((event) => !dropped.has(event))
-      return { ...write({ ...mail, joined }, at, verdicts), unfit }
+      const written = write({ ...mail, joined }, at, verdicts)
+      return { ...written, unfit: [...unfit, ...written.unfit] }
     },
     countUntried: trials.countUntried,
   }
 }
+
+const isMissing = (fault: TemplateFault | null): boolean => fault !== null && 'missing' in fault
 
 /** When mails of a message may go: the app's hours are not for transactional ones. */
 function createOpening(

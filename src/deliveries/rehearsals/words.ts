@@ -5,6 +5,7 @@ import type { Rehearsal } from './run.ts'
 export const sayRehearsal = ({ estimated, untried }: Pick<Rehearsal, 'estimated' | 'untried'>): string[] => [
   ...(estimated === 0 ? [] : [sayEstimated(estimated)]),
   ...(untried === 0 ? [] : [sayUntried(untried)]),
+  'Whether somebody is subscribed, and their name, tags and fields, are taken as they are today, also for past events.',
   'How many mails a person may get a day or a week is not looked at, because that depends on the other messages too.',
 ]
 

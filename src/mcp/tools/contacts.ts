@@ -6,6 +6,7 @@ import { tryContact, type TriedContact } from '../../deliveries/contact-trials.t
 import * as contacts from '../../people/contacts.ts'
 import type { Body } from '../../core/field-readers.ts'
 import type { ToolParts } from './tool.ts'
+import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued-messages.ts'
 import { readContactsQuery, writeContactCursor } from '../../http/queries.ts'
@@ -112,7 +113,7 @@ async function save(parts: ToolParts, caller: Caller, write: ContactWriteName, {
   if (!app) return refuse('app_not_found')
   const saved = await (dryRun === true ? tryContact : saveContact)(parts, { access, app, write, input })
   if (isRefusal(saved)) return contacts.explainUnknown(saved)
-  const warnings = cleanValue([...caller.warnings, ...reading.warnings])
+  const warnings = cleanValue(joinWarnings(caller.warnings, reading.warnings))
   return withWarnings({ untrusted: UNTRUSTED, ok: true, ...savedView(saved, app, costOf(warnings)) }, warnings)
 }
 

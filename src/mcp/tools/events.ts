@@ -13,6 +13,7 @@ import {
   warnOfNames,
 } from '../../events/events.ts'
 import { peekForKey, settleTaken, takeForKey, type WriteContext } from '../../accounts/write-limits.ts'
+import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { listQueued, listWouldQueue } from '../../deliveries/queued-messages.ts'
@@ -98,7 +99,7 @@ export const sendEvent: Tool = {
     const context: WriteContext = { access, app, via: 'mcp', buckets: [], idempotency: null }
     const outcome = await (dryRun === true ? tryEvent : saveEvent)(parts, context, input)
     if (isRefusal(outcome)) return outcome
-    const all = [...caller.warnings, ...warnings, ...warnOfLink(input, app), ...warnOfNames(outcome, access)]
+    const all = [...joinWarnings(caller.warnings, warnings), ...warnOfLink(input, app), ...warnOfNames(outcome, access)]
     return withWarnings(outcome.told, cleanValue(all))
   },
 }

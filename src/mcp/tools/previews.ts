@@ -3,7 +3,7 @@ import { readAddress, readFlag, type Body } from '../../core/field-readers.ts'
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import { listRecipients } from '../../accounts/members.ts'
 import type { RenderedMail, TestResult } from '../../messages/mailer.ts'
-import { checkLive } from '../../messages/message-checks.ts'
+import { checkLive, proposeFallback } from '../../messages/message-checks.ts'
 import { type FoundSample, findSample } from '../../deliveries/person-samples.ts'
 import { makeLiveToken } from '../../messages/live-tokens.ts'
 import { publicId } from '../../core/ids.ts'
@@ -24,19 +24,19 @@ const readPreview = (args: Body, more: string[] = []) =>
     isSeveral: readFlag(args.several ?? undefined, 'several', errors),
   }))
 
-const FAULT = 'Nothing can be shown for this person: '
-
 /** Why a mail cannot be made, as a sentence. */
-const sayFault = (fault: TemplateFault): string =>
-  'missing' in fault
-    ? `${FAULT}${cleanText(fault.missing)} has no value and no fallback, so such a mail is not sent. Write {{ ${cleanText(fault.missing)} | default: "..." }}.`
-    : `${FAULT}${cleanText(describeTemplateFault(fault))}`
+function sayFault(fault: TemplateFault, { sample: { contact, app }, isMadeUp }: FoundSample): string {
+  const begin = `Nothing can be shown for ${isMadeUp ? 'this person' : cleanText(contact.email)}: `
+  return 'missing' in fault
+    ? `${begin}${cleanText(fault.missing)} has no value and no fallback, so such a mail is not sent. Write ${cleanText(proposeFallback(fault.missing, app))}.`
+    : `${begin}${cleanText(describeTemplateFault(fault))}`
+}
 
 export const previewTool: Tool = {
   name: 'preview_message',
   title: 'See a mail before it goes out',
   description:
-    'The email as the person with `email` would get it, else the last who triggered it, else a made-up one, as with `several` events. Without `problems` there is a `token` for set_message_status.',
+    'The email as the person with `email` would get it, else the last who triggered it, else a made-up one, as with `several` events. Without `problems` or `fault`, `token` is for set_message_status.',
   kind: 'read',
   input: takes({
     app: APP,
@@ -65,7 +65,8 @@ export const previewTool: Tool = {
       templates: parts.templates,
     }
     const found = await checkLive(context, message.content)
-    const isReady = found.problems.length === 0
+    // what nobody could see does not go live by it
+    const isReady = found.problems.length === 0 && 'html' in mail
     const token = isReady ? makeLiveToken(parts.previewKey, app, message) : null
     const problems = takeFitting(cleanValue(found.problems), PROBLEMS_BYTES)
     const all = found.warnings.map(({ field, code, message }) => ({ field, code, message }))
@@ -79,7 +80,9 @@ const WARNINGS_BYTES = 3 * 1024
 const LINKS_BYTES = 3 * 1024
 const TEXT_BYTES = PAGE_BYTES - PROBLEMS_BYTES - WARNINGS_BYTES - LINKS_BYTES - 5 * 1024
 
-function previewView({ sample: { contact, event }, isMadeUp }: FoundSample, mail: RenderedMail | TemplateFault) {
+function previewView(found: FoundSample, mail: RenderedMail | TemplateFault) {
+  const { contact, event } = found.sample
+  const { isMadeUp } = found
   const shown = {
     to: cleanText(contact.email),
     eventId: event && !isMadeUp ? publicId('evt', event.id) : null,
@@ -87,7 +90,7 @@ function previewView({ sample: { contact, event }, isMadeUp }: FoundSample, mail
   }
   return 'html' in mail
     ? { ...shown, ...mailView(mail), fault: null }
-    : { ...shown, subject: null, text: null, fault: sayFault(mail), refusedLinks: [] }
+    : { ...shown, subject: null, text: null, fault: sayFault(mail, found), refusedLinks: [] }
 }
 
 /** Without the HTML: it says the same, and a model pays for each word. */
@@ -129,12 +132,12 @@ export const sendTestMessage: Tool = {
     const found = await findSample(parts, { app, message, email: input.email })
     if (isRefusal(found)) return found
     const refused = takeCostly(parts, access, 'send_test_message')
-    return refused ?? testView(await parts.mailer.sendTest(found.sample, to), to.address)
+    return refused ?? testView(await parts.mailer.sendTest(found.sample, to), to.address, found)
   },
 }
 
-function testView(result: TestResult, to: string) {
-  if (!('is' in result)) return { ok: true, outcome: 'failed', reason: sayFault(result) }
+function testView(result: TestResult, to: string, found: FoundSample) {
+  if (!('is' in result)) return { ok: true, outcome: 'failed', reason: sayFault(result, found) }
   if (!('reason' in result)) return { ok: true, outcome: result.is, reason: null }
   const { is, reason, reply, detail = sayReason(reason, to, 'failed') } = result
   const sentences = [detail, ...(reply === undefined ? [] : [describeReply(reply)])]

@@ -29,7 +29,7 @@ export function queuedView(queued: QueuedMessage[]) {
   return left === 0 ? { messages } : { messages, omitted: { messages: left } }
 }
 
-/** Live messages that the event fits and that it starts nothing of; absent where there is none. */
+/** Live and paused messages that the event fits and that it starts nothing of; absent where there is none. */
 export const unstartedView = (unstarted: Unstarted[]) =>
   unstarted.length === 0 ? {} : { notStarted: takeFitting(unstarted.map(unstartedOf), NOT_STARTED_BYTES) }
 

@@ -1,5 +1,5 @@
 /** A message is turned on, paused and deleted in the dashboard. */
-import { beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { publicId } from '../../../src/core/ids.ts'
 import { openDatabase } from '../../../src/store/database.ts'
 import { fieldsOf, useEditing } from './editing.ts'
@@ -23,7 +23,8 @@ describe('going live', () => {
   })
 
   test('is warned of where values are missing, with the share and a fallback', async () => {
-    const mail = { 'mail.subject': 'S', 'mail.body': '{{ contact.firstName }}: [See]({{ event.url }})' }
+    const body = '{{ contact.firstName }}: [See]({{ event.url }})'
+    const mail = { 'mail.subject': 'S', 'mail.body': body, 'again.collect.minutes': '' }
     await pages.press(pages.path, 'save', mail)
     for (let i = 0; i < 100; i++) {
       const properties = i < 12 ? {} : { headline: 'H', url: 'https://x' }
@@ -50,9 +51,32 @@ describe('going live', () => {
     await pages.press(pages.path, 'save', { 'mail.body': '[See]({{event.url}})' })
     await pages.event({ properties: { headline: 'H' } })
     const { html } = await pages.browser.get(pages.path)
+    expect((await textOf(html, '#preview-said')).join(' ')).toContain(
+      'in the event of bob@example.com, so such an email is skipped. Give it one: {{ event.url | default: app.homeUrl }}.',
+    )
     expect(await textOf(html, '#findings li code')).toEqual(['event.url', '{{ event.url | default: app.homeUrl }}'])
     const added = await pages.press(pages.path, 'fallback mail.body {{event.url}}')
     expect((await fieldsOf(added.html))['mail.body']).toBe('[See]({{ event.url | default: app.homeUrl }})')
+  })
+
+  test('asks whether a property that is spelled nearly like it is meant', async () => {
+    await pages.press(pages.path, 'save', { 'mail.subject': '{{ event.haedline }}', 'mail.body': '{{ event.other }}' })
+    await pages.event({ properties: { headline: 'H' } })
+    const { html } = await pages.browser.get(pages.path)
+    expect(await textOf(html, '#findings li')).toEqual([
+      expect.stringContaining('Did you mean event.headline?'),
+      expect.not.stringContaining('Did you mean'),
+    ])
+  })
+
+  test('names the field where several have the same finding', async () => {
+    await pages.press(pages.path, 'save', { 'mail.subject': '{{ event.x }}', 'mail.body': '{{ event.x }}' })
+    await pages.event()
+    const { html } = await pages.browser.get(pages.path)
+    expect(await textOf(html, '#findings li')).toEqual([
+      expect.stringContaining('Subject: event.x is missing'),
+      expect.stringContaining('Text: event.x is missing'),
+    ])
   })
 
   test('says on how many events it was checked where time was short', async () => {
@@ -71,8 +95,40 @@ describe('going live', () => {
     expect(await textOf(html, '#go-live p')).toEqual([
       expect.stringContaining('10 minutes after results_ready comes, the person gets this mail once'),
       expect.stringContaining('It begins with what comes from now on'),
+      expect.stringContaining('A person gets at most 1 email a day from this app.'),
       expect.stringMatching(/No mail server is set yet.*kept in the outbox.*counts as sent.*can be sent from there/),
     ])
+  })
+
+  test('says beside it how many emails a day a person gets', async () => {
+    await pages.set({ perPersonDay: 3 })
+    const { html } = await pages.browser.get(pages.path)
+    expect((await textOf(html, '#go-live p')).join(' ')).toContain(
+      'A person gets at most 3 emails a day from this app. Further ones wait until the next may go.',
+    )
+  })
+
+  test('is checked once, also where it is refused', async () => {
+    await pages.event({ properties: { amount: 1, currency: 'DOLLAR' } })
+    const fields = await fieldsOf((await pages.browser.get(pages.path)).html)
+    const listing = spyOn(pages.store, 'listEvents')
+    const changed = { ...fields, 'mail.body': '{{ event.amount | money: event.currency }}', do: 'live' }
+    const { status, html } = await pages.browser.post(pages.path, changed)
+    const checks = listing.mock.calls.filter(([{ limit }]) => limit === 500)
+    listing.mockRestore()
+    expect([status, checks]).toEqual([400, [expect.anything()]])
+    expect(await textOf(html, '#findings li')).toEqual([expect.stringContaining('“DOLLAR” is not a currency code')])
+  })
+
+  test('says of what waits while it is paused that it is not sent when it comes due', async () => {
+    await pages.press(pages.path, 'live')
+    await pages.event()
+    const page = await pages.press(pages.path, 'paused')
+    expect(page.status).toBe(303)
+    const { html } = await pages.browser.get(pages.path)
+    expect((await textOf(html, '.page-head .with-badge')).join(' ')).toContain(
+      '1 waits, nothing was sent yet. What comes due while the message is paused is not sent.',
+    )
   })
 
   describe('of a stored draft with a mistake', () => {

@@ -48,7 +48,8 @@ export function makeCollectingStory(seed: number): Story {
     { once: 'person', collect },
   ])
   const trigger = { event: 'ready', where: isOften(0.2) ? [{ property: 'n', is: 'equal' as const, to: 1 }] : undefined }
-  const subject = pick(['Ready', 'Ready', 'Ready{% for event in events %}, {{ event.headline }}{% endfor %}'])
+  const listing = 'Ready{% for event in events %}, {{ event.headline }}{% endfor %}'
+  const subject = pick(['Ready', 'Ready', listing, '{{ event.headline }}', `{{ event.headline }} ${listing}`])
   const steps = story.steps.flatMap((step) => (isOften(0.5) ? [step, makeResult(random, step)] : [step]))
   return {
     ...story,

@@ -61,7 +61,10 @@ describe('rehearse_message', () => {
       triggered: PEOPLE,
       counts: { send: PEOPLE },
       estimated: 0,
-      notes: [expect.stringContaining('a day or a week is not looked at')],
+      notes: [
+        expect.stringContaining('as they are today, also for past events'),
+        expect.stringContaining('a day or a week is not looked at'),
+      ],
     })
     expect(data.data?.[0] as unknown).toEqual({
       email: expect.stringMatching(/^p\d+\.x+@example\.com$/),

@@ -1,24 +1,18 @@
-/** Every page in a real Chromium: what axe-core finds, what the policy forbids, how wide it is, and without script. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+/** Goes through every page in a real Chromium. Each view has a test file of its own, because it takes minutes. */
+import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { hasChromium, openChromium, serveTest, signIn } from './chromium.ts'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { openChromium, serveTest, signIn } from './chromium.ts'
 import { STEPS } from './walk.ts'
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
-const WALK_MS = 300_000
+export const WALK_MS = 300_000
 /** All that a change of colours can break. */
 const COLOURS_ONLY = {
   runOnly: ['color-contrast', 'link-in-text-block'],
   // what they need not know, and what takes as long as they do
   preload: false,
 }
-
-let browser: Browser
-beforeAll(async () => {
-  if (hasChromium) browser = await openChromium()
-})
-afterAll(() => browser?.close())
 
 const TIMES = 3
 
@@ -57,10 +51,12 @@ const runAxe = (page: Page, options?: object): Promise<string[]> =>
       })`,
   )
 
-async function walk(
+/** @returns what the browser complained about. */
+export async function walk(
   options: BrowserContextOptions,
   look: (page: Page, name: string) => Promise<void>,
 ): Promise<string[]> {
+  const browser = await openChromium()
   const server = await serveTest()
   // colours change at once, without the passage that axe-core would judge in its middle
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
@@ -78,43 +74,24 @@ async function walk(
     await go(page, server)
     await look(page, name)
   }
-  await context.close()
+  await browser.close()
   await server.close()
   return complaints
 }
 
-const VIEWS: [name: string, options: BrowserContextOptions][] = [
-  ['a desk', { viewport: { width: 1440, height: 900 } }],
-  ['a phone', { viewport: { width: 375, height: 800 }, hasTouch: true }],
-]
-
-describe.skipIf(!hasChromium).each(VIEWS)('on %s, in light and in dark', (_, options) => {
+/** What axe-core finds on each page, what the content security policy forbids, and how wide it is, in both colours. */
+export function testView(name: string, options: BrowserContextOptions): void {
   test(
-    'axe-core finds nothing, the policy forbids nothing, and nothing is wider than the screen',
+    `on ${name}, in light and in dark: axe-core and the policy find nothing, and nothing is too wide`,
     async () => {
       const found: Record<string, string[]> = {}
-      const complaints = await walk(options, async (page, name) => {
+      const complaints = await walk(options, async (page, step) => {
         const violations = await findViolations(page)
-        if (violations.length > 0) found[name] = violations
+        if (violations.length > 0) found[step] = violations
       })
       expect(found).toEqual({})
       expect(complaints).toEqual([])
     },
     WALK_MS,
   )
-})
-
-describe.skipIf(!hasChromium)('without script', () => {
-  test(
-    'every page is reached, and nothing is shown that needs one',
-    async () => {
-      const seen: string[] = []
-      await walk({ javaScriptEnabled: false, viewport: { width: 375, height: 800 } }, async (page, name) => {
-        seen.push(name)
-        expect(await page.locator('.copy:visible').count()).toBe(0)
-      })
-      expect(seen).toEqual(STEPS.map(({ name }) => name))
-    },
-    WALK_MS,
-  )
-})
+}

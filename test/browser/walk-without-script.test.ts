@@ -1,0 +1,16 @@
+import { expect, test } from 'bun:test'
+import { STEPS } from './walk.ts'
+import { walk, WALK_MS } from './walking.ts'
+
+test(
+  'without script every page is reached, and nothing is shown that needs one',
+  async () => {
+    const seen: string[] = []
+    await walk({ javaScriptEnabled: false, viewport: { width: 375, height: 800 } }, async (page, name) => {
+      seen.push(name)
+      expect(await page.locator('.copy:visible').count()).toBe(0)
+    })
+    expect(seen).toEqual(STEPS.map(({ name }) => name))
+  },
+  WALK_MS,
+)

@@ -1,0 +1,55 @@
+/** Data folders for tests: in memory where the machine has room there, with a database that is migrated already. */
+import {
+  accessSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+} from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { databasePath } from '../src/store/database.ts'
+import { openStore } from '../src/store/store.ts'
+
+const MEMORY = '/dev/shm'
+const TEMPLATES = join(import.meta.dir, '../dist/test')
+const MIGRATIONS = join(import.meta.dir, '../src/store/migrations')
+
+function findPlace(): string {
+  try {
+    accessSync(MEMORY, constants.W_OK)
+    return MEMORY
+  } catch {
+    return tmpdir()
+  }
+}
+const PLACE = findPlace()
+
+/** Made once for each state of the migrations, whichever test comes first. */
+async function makeTemplate(): Promise<string> {
+  const migrations = readdirSync(MIGRATIONS).map((file) => readFileSync(join(MIGRATIONS, file), 'utf8'))
+  const path = join(TEMPLATES, `${Bun.hash(migrations.join('\n'))}.db`)
+  if (existsSync(path)) return path
+  mkdirSync(TEMPLATES, { recursive: true })
+  const folder = mkdtempSync(join(TEMPLATES, 'making-'))
+  const store = await openStore(folder, { threads: false })
+  await store.close()
+  // others may make it at the same time; each has the same
+  renameSync(databasePath(folder), path)
+  rmSync(folder, { recursive: true })
+  return path
+}
+
+let template: Promise<string> | null = null
+
+/** An empty database in a folder of the test's own, which removes it. */
+export async function makeDataFolder(): Promise<string> {
+  const path = await (template ??= makeTemplate())
+  const folder = mkdtempSync(join(PLACE, 'eventpost-test-'))
+  copyFileSync(path, databasePath(folder))
+  return folder
+}
