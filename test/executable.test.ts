@@ -68,7 +68,6 @@ describe('the executable', () => {
     const script = /src="(\/assets\/islands\/page\.js[^"]*)"/.exec(html)?.[1]
     const island = await fetch(`${server.url}${script}`)
     expect([island.status, island.headers.get('content-type')]).toEqual([200, 'text/javascript;charset=utf-8'])
-    expect((await fetch(`${server.url}/_parts`)).status).toBe(404)
 
     expect((await server.stop()).code).toBe(0)
     expect(server.said.err).toBe('')
