@@ -54,8 +54,8 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explained):
     why: [
       sayState(delivery, told, verdicts),
       ...(delivery.state === 'joined' ? sayLead(lead, about) : []),
-      ...(isLeftOut(delivery) ? ['It was left out of the email that it shared with other events.'] : []),
-      ...describeDoubt(delivery, told),
+      ...(isLeftOut(delivery) ? [LEFT_OUT] : []),
+      ...(delivery.state === 'joined' ? [] : describeDoubt(delivery, told)),
       ...sayLinks(delivery, told, verdicts),
     ].join(' '),
     serverReply:
@@ -67,9 +67,11 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explained):
   }
 }
 
-/** Whether it ended by itself. What ends with its email has no record of its own. */
-const isLeftOut = ({ state, joinedTo, record }: DeliveryRow): boolean =>
-  state === 'skipped' && joinedTo !== null && record !== null
+export const LEFT_OUT = 'It was left out of the email that it shared with other events.'
+
+/** Whether it ended by itself. What ends with its email has no verdicts of its own. */
+const isLeftOut = (delivery: DeliveryRow): boolean =>
+  delivery.state === 'skipped' && delivery.joinedTo !== null && (readRecord(delivery)?.verdicts ?? []).length > 0
 
 /** Of an event that joined an email: what became of that. */
 function sayLead(lead: DeliveryRow | null, about: Omit<Explained, 'delivery' | 'lead'>): string[] {

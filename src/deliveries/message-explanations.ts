@@ -214,7 +214,8 @@ type About = { message: MessageRow; deliveries: readonly DeliveryRow[]; liveAt: 
 export const TOO_OLD = 'It arrived more than 72 hours after it happened.'
 
 /** Why an event that comes while a message is paused starts nothing of it. */
-export const IS_PAUSED = 'The message is paused. Events that come while it is paused start no email.'
+export const IS_PAUSED =
+  'The message is paused. Events that come while it is paused start no email; set it live, then send the event again.'
 
 /** Why an event started nothing of a message that it fits. */
 function sayUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: About): string {

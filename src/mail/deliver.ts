@@ -87,19 +87,23 @@ type Unfilled = { mail: RenderedMail | TemplateFault; unfit: UnfitEvent[]; isOfE
 /** Finds the events without which the email can be filled in: the first is tried alone, then each other one beside it. */
 async function findUnfilled(work: DeliveryWork, { render, at }: { render: Render; at: number }): Promise<Unfilled> {
   const mail = await render(work)
-  if (!('missing' in mail) || work.joined.length === 0) return { mail, unfit: [], isOfEvent: false }
+  if (!isOfValues(mail) || work.joined.length === 0) return { mail, unfit: [], isOfEvent: false }
   const alone = await render({ ...work, joined: [] })
   // what a member sends on by hand stays one email
-  if ('missing' in alone) return { mail: alone, unfit: [], isOfEvent: !work.delivery.byHand }
+  if (isOfValues(alone)) return { mail: alone, unfit: [], isOfEvent: !work.delivery.byHand }
   const unfit: UnfitEvent[] = []
   for (const event of work.joined) {
     const both = await render({ ...work, joined: [event] })
-    if (!('missing' in both)) continue
+    if ('slow' in both) return { mail: both, unfit: [], isOfEvent: false }
+    if (!isOfValues(both)) continue
     const { reason, verdict } = judgeFault(both)
     unfit.push({ id: event.id, reason, record: JSON.stringify({ at, verdicts: [verdict] }) })
   }
   return { mail, unfit, isOfEvent: false }
 }
+
+/** Whether the values of an event are to blame: one is missing, or is none that the template can write. */
+const isOfValues = (mail: RenderedMail | TemplateFault): mail is TemplateFault => 'missing' in mail || 'broken' in mail
 
 /** The same for every attempt, so that whoever gets a mail twice can tell. */
 const messageIdOf = ({ delivery }: DeliveryWork, { from }: Route): string =>

@@ -164,6 +164,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
       const { changes } = statements.again.run(at, at, JSON.stringify(noteSentOn(ended, at)), at, id)
       if (changes === 0) return { refusal: 'message_on_its_way' }
       statements.joinAgain.run(at, id, ended.state, ended.reason)
+      if (ended.state === 'unknown') statements.resendJoined.run(id, id)
       if (by) audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
       return { done: true }
     },

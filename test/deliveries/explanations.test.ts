@@ -89,7 +89,7 @@ describe('that an email may have arrived twice is said for good', () => {
   const TWICE = `It may have arrived twice: the attempt on ${WHEN} wasn't confirmed by the mail server.`
   const ALREADY = `It may already have arrived: the attempt on ${WHEN} wasn't confirmed by the mail server.`
 
-  test.each([...DELIVERY_STATES])('%s', (state) => {
+  test.each(DELIVERY_STATES.filter((state) => state !== 'joined'))('%s', (state) => {
     const isAgain = ['handed', 'sent', 'unknown', 'bounced', 'complained'].includes(state)
     for (const resent of [true, false]) {
       const delivery = deliveryOf({ state, resent, record })
@@ -99,6 +99,16 @@ describe('that an email may have arrived twice is said for good', () => {
     expect(say({ state })).not.toContain('may have arrived twice')
     expect(say({ state })).not.toContain('may already have arrived')
     expect(deliveryView(deliveryOf({ state })).mayHaveArrivedTwice).toBe(false)
+  })
+
+  test('of an event that joined it, by what is said of its email', () => {
+    const [joined, lead] = [
+      deliveryOf({ state: 'joined', resent: true, record }),
+      deliveryOf({ state: 'sent', record }),
+    ]
+    const { why } = explainDelivery({ delivery: joined, lead, person: ADA, content: CONTENT, zone: 'UTC' })
+    expect(why.split(TWICE)).toHaveLength(2)
+    expect(why).not.toContain(ALREADY)
   })
 
   test('also where it is not known when', () => {

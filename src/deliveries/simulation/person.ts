@@ -35,7 +35,8 @@ type Email = { lead: Part; joined: Part[]; plannedAt: number; dueAt: number; ver
 
 const NOBODY = { email: '', status: 'subscribed' as const, tags: null, fields: null }
 
-const isMissing = (fault: Fault | null): fault is Fault => fault?.reason === 'missing_value'
+const OF_VALUES = ['missing_value', 'broken_template']
+const isOfValues = (fault: Fault | null): fault is Fault => fault !== null && OF_VALUES.includes(fault.reason)
 
 const byTime = (a: Part, b: Part): number => a.trigger.occurredAt - b.trigger.occurredAt || a.trigger.id - b.trigger.id
 
@@ -116,15 +117,15 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     )
   }
 
-  /** As the sender does: where a value is missing the first event is tried alone, then each other one beside it. */
+  /** As the sender does: where a value is to blame the first event is tried alone, then each other one beside it. */
   const tryToFill = (lead: Part, joined: readonly Part[]) => {
     const fault = findFault(lead, joined)
-    if (!isMissing(fault) || joined.length === 0) return { fault, isOfEvent: false, unfilled: [] }
+    if (!isOfValues(fault) || joined.length === 0) return { fault, isOfEvent: false, unfilled: [] }
     const alone = findFault(lead, [])
-    if (isMissing(alone)) return { fault: alone, isOfEvent: true, unfilled: [] }
+    if (isOfValues(alone)) return { fault: alone, isOfEvent: true, unfilled: [] }
     const unfilled = joined.flatMap((part) => {
       const both = findFault(lead, [part])
-      return isMissing(both) ? [{ part, fault: both }] : []
+      return isOfValues(both) ? [{ part, fault: both }] : []
     })
     const rest = joined.filter((part) => !unfilled.some((one) => one.part === part))
     return { fault: unfilled.length > 0 ? findFault(lead, rest) : fault, isOfEvent: false, unfilled }

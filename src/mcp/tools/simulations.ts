@@ -54,7 +54,7 @@ export const simulateTool: Tool = {
   name: 'simulate_message',
   title: 'Who would have got a mail',
   description:
-    'Who would have got a message in the last days, and why others not; with `email`, that person alone. Sends nothing.',
+    'Who would have got a message in the last days, why others not; with `email`, that person alone. Sends nothing.',
   kind: 'read',
   input: takes({
     app: APP,

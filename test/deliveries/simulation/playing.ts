@@ -1,5 +1,5 @@
 /** Plays a story through the service while its message is live, and simulates the message on what came of it. */
-import { explainDelivery, explainSimulation, toExplained } from '../../../src/deliveries/explanations.ts'
+import { explainDelivery, explainSimulation, LEFT_OUT, toExplained } from '../../../src/deliveries/explanations.ts'
 import { explainEvents } from '../../../src/deliveries/message-explanations.ts'
 import { listWouldQueue } from '../../../src/deliveries/queued-messages.ts'
 import { type Simulation, type SimulationLine, simulate } from '../../../src/deliveries/simulation/simulate.ts'
@@ -115,7 +115,9 @@ async function openStory({ content, settings, setUp }: Story) {
     const { verdicts } = recordOf(delivery)
     const { why } = explainDelivery(toExplained(work))
     const at = waits ? dueAt : (handedAt ?? updatedAt)
-    return { email: work.contact.email, triggeredAt, outcome, dueAt: at, verdicts, why }
+    // a simulation tells of what became of each event, and not of the email
+    const own = why.replace(` ${LEFT_OUT}`, '')
+    return { email: work.contact.email, triggeredAt, outcome, dueAt: at, verdicts, why: own }
   }
 
   /** By the explanations of their events: what started nothing because of "again". */
