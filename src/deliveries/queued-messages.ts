@@ -113,8 +113,8 @@ async function foresee(
       contactId === null ? [] : await listDeliveries(store, { app, contactId, messageId: id, limit: MOST_HAD })
     const came = { ...cause, at, isEvent: 'event' in content.trigger }
     const start = decideStart(content, readStart({ message, deliveries, timezone }, came))
-    const { dueAt } = start
     if (start.outcome !== 'none') {
+      const { dueAt } = start
       const state = start.outcome === 'join' ? 'joined' : 'waiting'
       foreseen.queued.push({ message: { id, name }, deliveryId: null, state, dueAt })
       continue

@@ -112,7 +112,7 @@ export function createSuppressionWrites({ db, live, ends }: Parts) {
       const person = contactId === undefined ? null : byId.get(contactId)
       if (!person) return { refusal: 'delivery_not_found' }
       const concluded = conclude.get(input.kind, input.reason, input.at, input.deliveryId)
-      if (concluded) ends.giveBack(input.deliveryId, concluded)
+      if (concluded) ends.giveBack(input.deliveryId)
       return suppress({ ...person, reason: input.kind, at: input.at })
     },
   }
