@@ -5,7 +5,7 @@ import { USES_ONCE_UP } from './delivery-states.ts'
 import { addVerdict, parseRecord, suppressionVerdict } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { SuppressionReason } from './message-types.ts'
-import { createSuppressionList, isLifecycle } from './suppression-list.ts'
+import { createSuppressionList, refusedBy } from './suppression-list.ts'
 import type { Refused } from './types.ts'
 
 type Done = { done: true }
@@ -55,7 +55,8 @@ export function createSuppressionWrites({ db, live, ends }: Parts) {
 
   const stopOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
     for (const { id, messageId, version, record } of open.all(appId, contactId)) {
-      if (reason === 'unsubscribed' && !isLifecycle(live.contentOf(messageId, version))) continue
+      const message = { content: live.contentOf(messageId, version) }
+      if (refusedBy({ contact: { status: reason }, message }, reason) === null) continue
       const now = addVerdict(parseRecord(record), suppressionVerdict(reason), at)
       ends.end(id, at, { state: 'skipped', reason, record: JSON.stringify(now) })
     }
