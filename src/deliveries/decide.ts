@@ -175,17 +175,12 @@ export const giveUpTime = (plannedAt: number, { giveUpHours }: Pick<MailSettings
 export const isTimed = (again: Again | undefined): again is { everyHours: number } =>
   again !== undefined && 'everyHours' in again
 
-/** Where a message is sent at most every so many hours: when it may go to somebody again; null where it goes by no time. */
-function nextAgain(again: Again | undefined, lastHandedAt: number | null): number | null {
-  if (!isTimed(again)) return null
-  return lastHandedAt === null ? Number.NEGATIVE_INFINITY : lastHandedAt + again.everyHours * HOUR_MS
-}
+/** When a message that is sent at most every so many hours may go to somebody again (ms UTC). */
+const nextAgain = ({ everyHours }: { everyHours: number }, lastHandedAt: number | null): number =>
+  lastHandedAt === null ? Number.NEGATIVE_INFINITY : lastHandedAt + everyHours * HOUR_MS
 
-function checkAgain(again: Again | undefined, { at, lastHandedAt }: Facts): Wait | null {
-  const until = nextAgain(again, lastHandedAt)
-  if (until === null || !isTimed(again)) return null
-  return wait('again', String(again.everyHours), lastHandedAt, at, until)
-}
+const checkAgain = (again: Again | undefined, { at, lastHandedAt }: Facts): Wait | null =>
+  isTimed(again) ? wait('again', String(again.everyHours), lastHandedAt, at, nextAgain(again, lastHandedAt)) : null
 
 function checkWindow({ sendWindow, timezone }: SendingSettings, at: number): Wait | null {
   if (sendWindow === null) return null
@@ -286,18 +281,16 @@ function factsAround(waiting: WaitingEvent, arrival: Arrival): { before: RuleFac
  * an event whose value is used up is in an email already; where it is once at all, every event joins the one that waits.
  */
 export const decideStart: DecideStart = ({ wait, again }, facts) => {
-  const dueAt = whenDue(wait, facts, facts.timezone)
-  if (isTooOld(facts)) return { outcome: 'none', reason: 'too_old', dueAt }
+  if (isTooOld(facts)) return { outcome: 'none', reason: 'too_old' }
   const lead = findLead(again, facts)
   if (lead && isPerPerson(again)) return { outcome: 'join', lead, key: null, dueAt: lead.dueAt }
   const key = onceKeyOf(again, facts.properties)
-  const againAt = facts.isUsedUp(key) ? Number.POSITIVE_INFINITY : nextAgainOf(again, facts)
-  if (againAt > dueAt) return { outcome: 'none', reason: 'again', dueAt }
-  return lead ? { outcome: 'join', lead, key, dueAt: lead.dueAt } : { outcome: 'start', key, dueAt }
+  if (facts.isUsedUp(key) || (isPerPerson(again) && facts.hasAny())) return { outcome: 'none', reason: 'again' }
+  if (lead) return { outcome: 'join', lead, key, dueAt: lead.dueAt }
+  const dueAt = whenDue(wait, facts, facts.timezone)
+  const isTooSoon = isTimed(again) && dueAt < nextAgain(again, facts.lastHandedAt())
+  return isTooSoon ? { outcome: 'none', reason: 'again' } : { outcome: 'start', key, dueAt }
 }
-
-const nextAgainOf = (again: Again | undefined, { lastHandedAt }: StartFacts): number =>
-  isTimed(again) ? (nextAgain(again, lastHandedAt()) ?? 0) : Number.NEGATIVE_INFINITY
 
 /** The email that waits and that an event belongs to: by its time, else one that waits for a limit per person. */
 function findLead<L extends Lead>(again: Again | undefined, { leads }: StartFacts<L>): L | null {

@@ -7,7 +7,6 @@ import { isSamePath, pathOfUrl } from '../store/paths.ts'
 import { BATCH_MS, type ReportRow } from '../store/snippet-types.ts'
 import { isLifecycle } from '../store/suppression-list.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
-import { isPerPerson } from '../messages/again.ts'
 import { lastReportUntil, PRESENCE_MS, presenceAt, toLostReport } from '../visits/presence.ts'
 import { type Facts, isTimed, LIMITED_MS, type SendingSettings } from './decide.ts'
 import { type EventFacts, NOTHING_DONE, quietMsOf, type RuleFacts, sinceWhen } from './rules.ts'
@@ -129,7 +128,7 @@ type Earlier = {
 
 /** What whether an event starts an email rests on, of the deliveries that there are. */
 export function readStart({ message, deliveries, timezone }: Earlier, came: Came): StartFacts {
-  const { version, content } = message
+  const { version } = message
   const used = deliveries.filter(usesOnceUp)
   const leads = used
     .filter((one) => takesEvents(one) && one.version === version)
@@ -149,8 +148,8 @@ export function readStart({ message, deliveries, timezone }: Earlier, came: Came
           limited: () => leads.filter(({ reason }) => reason === 'perDay' || reason === 'perWeek'),
         }
       : null,
-    // of a version before it may have another key
-    isUsedUp: (key) => used.some(({ onceKey }) => onceKey === key) || (isPerPerson(content.again) && used.length > 0),
+    isUsedUp: (key) => used.some(({ onceKey }) => onceKey === key),
+    hasAny: () => used.length > 0,
     lastHandedAt: () =>
       handed.reduce<number | null>((last, { handedAt }) => Math.max(last ?? 0, handedAt ?? 0) || null, null),
   }

@@ -151,10 +151,11 @@ function findUse({ message, deliveries, zone }: Had, row: Coming): DeliveryRow |
   return deliveries.find((one) => one.id < row.id && isUse(one)) ?? null
 }
 
-/** One that has ended since was still waiting. */
+/** One that was handed over or has ended since was still waiting. */
 function asOf(one: DeliveryRow, { receivedAt }: Coming, { again }: MessageContent): DeliveryRow {
-  if (usesOnceUp(one) || one.updatedAt < receivedAt) return one
-  return { ...one, state: 'waiting', onceKey: isTimed(again) ? TIMED_KEY : one.onceKey }
+  const wasOver = usesOnceUp(one) ? one.handedAt !== null && one.handedAt <= receivedAt : one.updatedAt < receivedAt
+  if (wasOver) return one
+  return { ...one, state: 'waiting', handedAt: null, onceKey: isTimed(again) ? TIMED_KEY : one.onceKey }
 }
 
 /** A message that an event fits and that it started nothing of, and why. */

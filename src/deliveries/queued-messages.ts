@@ -114,12 +114,12 @@ async function foresee(
       contactId === null ? [] : await listDeliveries(store, { app, contactId, messageId: id, limit: MOST_HAD })
     const came = { ...cause, at, isEvent: 'event' in content.trigger }
     const start = decideStart(content, readStart({ message, deliveries, timezone }, came))
-    const { dueAt } = start
     if (status === 'paused' && !(start.outcome === 'none' && start.reason === 'too_old')) {
       foreseen.unstarted.push({ message: { id, name }, why: IS_PAUSED })
       continue
     }
     if (start.outcome !== 'none') {
+      const { dueAt } = start
       const state = start.outcome === 'join' ? 'joined' : 'waiting'
       foreseen.queued.push({ message: { id, name }, deliveryId: null, state, dueAt })
       continue

@@ -79,14 +79,16 @@ export type StartFacts<L extends Lead = Lead> = {
   leads: { near: (withinMs: number) => L[]; limited: () => L[] } | null
   /** whether "once" is used up; where only the key in the database tells, it is not */
   isUsedUp: (key: string) => boolean
+  /** whether the person has, or waits for, any email of this message, of whatever version */
+  hasAny: () => boolean
   lastHandedAt: () => number | null
 }
 
-/** `key`: of "once", null where that is the lead's. `dueAt`: when the email is due, or would be. */
+/** `key`: of "once", null where that is the lead's. `dueAt`: when the email is due. */
 export type Start<L extends Lead = Lead> =
   | { outcome: 'start'; key: string; dueAt: number }
   | { outcome: 'join'; lead: L; key: string | null; dueAt: number }
-  | { outcome: 'none'; reason: 'too_old' | 'again'; dueAt: number }
+  | { outcome: 'none'; reason: 'too_old' | 'again' }
 
 /** Whether an event that fits a message starts an email of it, joins one that waits, or neither. */
 export type DecideStart = <L extends Lead>(

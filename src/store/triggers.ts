@@ -4,7 +4,6 @@ import type { DeliveryRules, Lead, StartFacts } from './delivery-rules.ts'
 import { TAKES_EVENTS, USES_ONCE_UP, WAITS_FOR_LIMIT } from './delivery-states.ts'
 import { idSince, type IdSequence } from '../core/ids.ts'
 import type { LiveMessage, LiveMessages } from './live-messages.ts'
-import type { MessageContent } from './message-types.ts'
 import { isPathLike } from './paths.ts'
 import type { EventType } from './types.ts'
 import type { UsedUp } from './used-up.ts'
@@ -80,10 +79,6 @@ export function createTriggers({ db, ids, live, usedUp, rules }: Parts) {
      VALUES (?, ?, ?, ?, ?, ?, ?, 'joined', ?, ?, ?, 0, 0, 0, ?, ?) ON CONFLICT DO NOTHING`,
   )
 
-  /** A version before may have been "once" by something else, and so have left another key, or none. */
-  const isSentBefore = ({ id, version }: LiveMessage, { appId, contactId }: Cause): boolean =>
-    version > 1 && anySent.get(appId, contactId, id) !== null
-
   const queue = (message: LiveMessage, cause: Cause): void => {
     const { id, version, content } = message
     const { appId, contactId, eventId, at, occurredAt, properties } = cause
@@ -94,9 +89,10 @@ export function createTriggers({ db, ids, live, usedUp, rules }: Parts) {
       timezone: app.timezone,
       properties,
       leads: eventId === null ? null : leadsOf(message, cause),
-      // of all others the key tells
-      isUsedUp: (key) =>
-        key === '' && isOncePerPerson(content) && (usedUp.has(id, contactId) || isSentBefore(message, cause)),
+      // of other keys the database tells
+      isUsedUp: (key) => key === '' && usedUp.has(id, contactId),
+      // of the first version the key tells: a later one may have been "once" by something else
+      hasAny: () => version > 1 && anySent.get(appId, contactId, id) !== null,
       lastHandedAt: () => lastHanded.get(appId, contactId, id)?.at ?? null,
     })
     if (decided.outcome === 'none') return
@@ -106,7 +102,7 @@ export function createTriggers({ db, ids, live, usedUp, rules }: Parts) {
     app.hasDeliveries = true
     const done = insert.run(...row)
     // remembered only when they come again: most people come once, and would push out those who do not
-    if (isOncePerPerson(content) && done.changes === 0) usedUp.add(id, contactId)
+    if (key === '' && done.changes === 0) usedUp.add(id, contactId)
   }
 
   const queueAll = (messages: readonly LiveMessage[], cause: Cause): void => {
@@ -155,7 +151,3 @@ const withoutEvent = (appId: number, contactId: number, at: number): Cause => ({
   eventId: null,
   properties: () => ({}),
 })
-
-/** Whether somebody gets a message once at all: only of such are people remembered. */
-const isOncePerPerson = ({ again }: MessageContent): boolean =>
-  again === undefined || ('once' in again && again.once === 'person')

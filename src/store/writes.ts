@@ -59,7 +59,7 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = () => null,
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, usedUp] = [createLiveMessages(db), createUsedUp()]
-  const ends = createDeliveryEnds({ db, live, usedUp })
+  const ends = createDeliveryEnds({ db, usedUp })
   const [triggers, cancellations] = [
     createTriggers({ db, ids, live, usedUp, rules }),
     createCancellations({ db, live, ends, rules }),

@@ -307,7 +307,7 @@ describe('an event starts an email', () => {
   const lead = (joined: number): Lead => ({ id: 7, dueAt: AT + HOUR, joined })
   type StartChanges = Partial<StartFacts> & { used?: string[]; near?: Lead[]; limited?: Lead[] }
   const started = (again: Again | undefined, { used = [], near = [], limited = [], ...changes }: StartChanges = {}) => {
-    const { dueAt, ...start } = decideStart(
+    const start = decideStart(
       { wait: { minutes: 10 }, again },
       {
         at: AT,
@@ -316,26 +316,27 @@ describe('an event starts an email', () => {
         properties: () => PROPERTIES,
         leads: { near: () => near, limited: () => limited },
         isUsedUp: (one) => used.includes(one),
+        hasAny: () => used.length > 0,
         lastHandedAt: () => null,
         ...changes,
       },
     )
-    const what = start.outcome === 'none' ? start.reason : start.outcome
-    return `${what} ${(dueAt - AT) / MINUTE}`
+    return start.outcome === 'none' ? start.reason : `${start.outcome} ${(start.dueAt - AT) / MINUTE}`
   }
   test.each<[name: string, again: Again | undefined, facts: StartChanges, expected: string]>([
     ['the first', undefined, {}, 'start 10'],
     ['told late', undefined, { occurredAt: AT - HOUR }, 'start 0'],
-    ['told too late', undefined, { occurredAt: AT - 73 * HOUR }, 'too_old 0'],
-    ['the second of a person', undefined, { used: [''] }, 'again 10'],
-    ['the second of a value', property, { used: [key(property)] }, 'again 10'],
+    ['told too late', undefined, { occurredAt: AT - 73 * HOUR }, 'too_old'],
+    ['the second of a person', undefined, { used: [''] }, 'again'],
+    ['of a person, after a version that was once by something else', undefined, { used: ['another'] }, 'again'],
+    ['the second of a value', property, { used: [key(property)] }, 'again'],
     ['another value', property, { used: ['another'] }, 'start 10'],
-    ['while one of it waits', { everyHours: 1 }, { used: ['timed'] }, 'again 10'],
-    ['too soon after the last', { everyHours: 1 }, { lastHandedAt: () => AT - 49 * MINUTE }, 'again 10'],
+    ['while one of it waits', { everyHours: 1 }, { used: ['timed'] }, 'again'],
+    ['too soon after the last', { everyHours: 1 }, { lastHandedAt: () => AT - 49 * MINUTE }, 'again'],
     ['late enough after the last', { everyHours: 1 }, { lastHandedAt: () => AT - 50 * MINUTE }, 'start 10'],
     ['beside one that waits, without collecting', property, { near: [lead(0)] }, 'start 10'],
     ['with one that waits', collecting, { near: [lead(0)] }, 'join 60'],
-    ['with one that waits and has it already', collecting, { near: [lead(0)], used: [key(collecting)] }, 'again 10'],
+    ['with one that waits and has it already', collecting, { near: [lead(0)], used: [key(collecting)] }, 'again'],
     ['with one that is full', collecting, { near: [lead(49)] }, 'start 10'],
     ['with the second where the first is full', collecting, { near: [lead(49)], limited: [lead(3)] }, 'join 60'],
     ['of a person, with one that is full', perPerson, { near: [lead(49)], used: [''] }, 'join 60'],

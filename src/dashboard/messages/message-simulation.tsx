@@ -29,8 +29,8 @@ export const SimulationSection = ({ viewer, path, simulation, now }: EditorProps
         </Button>
       ))}
     </div>
-    <div hidden data-busy>
-      <Progress id="simulating" label="Reading the stored events" done={0} of={null} />
+    <div hidden data-busy data-progress={`${path}/simulation`}>
+      <Progress id="simulating" label="Triggers looked at" done={0} of={null} />
     </div>
     {simulation && <Found viewer={viewer} now={now} {...simulation} />}
   </section>

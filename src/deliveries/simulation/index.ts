@@ -15,7 +15,7 @@ const TOO_LONG = refuse('unavailable', { message: 'This took longer than a minut
 const ENDED = refuse('unavailable', { message: 'The service is stopping. Simulate again in a moment.' })
 
 /** `signal`: of who asks; for somebody who has left nothing is done. */
-type Asking = { signal?: AbortSignal; onProgress?: (progress: Progress) => void }
+type Asking = { signal?: AbortSignal }
 type Outcome = Simulation | Refusal | null
 type Waiting = Required<Asking> & { input: SimulationInput; answer: (outcome: Promise<Outcome> | Outcome) => void }
 
@@ -28,6 +28,7 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
   const waiting = new Map<number, Waiting[]>()
   const ending = new AbortController()
   let running: Promise<unknown> | null = null
+  let progress: (Progress & { appId: number }) | null = null
   let isStopping = false
 
   const takeNext = (): Waiting | undefined => {
@@ -46,11 +47,14 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
     if (!next) return
     const asked = AbortSignal.any([next.signal, ending.signal])
     const ends = { asked, deadline: AbortSignal.timeout(deadlineMs) }
-    const outcome = run({ folder, input: next.input, most: SIMULATED_TRIGGERS }, ends, next.onProgress)
+    const outcome = run({ folder, input: next.input, most: SIMULATED_TRIGGERS }, ends, (reached) => {
+      progress = { ...reached, appId: next.input.appId }
+    })
     running = outcome
       .catch(() => {})
       .then(() => {
         running = null
+        progress = null
         runNext()
       })
     next.answer(outcome)
@@ -61,18 +65,18 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
      * @returns who, when, and why not; null where the trigger cannot be simulated. Refusals: unavailable
      * @throws Error when the events cannot be read
      */
-    simulate(
-      input: SimulationInput,
-      { signal = new AbortController().signal, onProgress = () => {} }: Asking = {},
-    ): Promise<Outcome> {
+    simulate(input: SimulationInput, { signal = new AbortController().signal }: Asking = {}): Promise<Outcome> {
       if (isStopping) return Promise.resolve(ENDED)
       // when a tag was added is not kept
       if ('tag' in input.content.trigger) return Promise.resolve(null)
       return new Promise((answer) => {
-        waiting.set(input.appId, [...(waiting.get(input.appId) ?? []), { input, signal, onProgress, answer }])
+        waiting.set(input.appId, [...(waiting.get(input.appId) ?? []), { input, signal, answer }])
         runNext()
       })
     },
+    /** How far the one that runs is; null where it is of another app, or has only begun. */
+    progressOf: (appId: number): Progress | null =>
+      progress?.appId === appId ? { done: progress.done, of: progress.of } : null,
     /** Lets the one that runs end within so many milliseconds, else ends it; the others are refused. */
     async stop(graceMs: number): Promise<void> {
       isStopping = true

@@ -1,4 +1,5 @@
 /** What would have become of one person's triggers, in the order in which everything came. */
+import { whenDue } from '../../messages/again.ts'
 import { parseProperties, propertyOf } from '../../store/conditions.ts'
 import type { Arrival } from '../../store/delivery-rules.ts'
 import { LISTED_EVENTS, type MessageContent, type Verdict } from '../../store/message-types.ts'
@@ -177,10 +178,14 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
       properties: () => parseProperties(trigger.properties),
       leads: isOfEvents ? { near, limited: () => [] } : null,
       isUsedUp: (key) => used.has(key),
+      hasAny: () => used.size > 0,
       lastHandedAt: () => lastHandedAt,
     })
+    if (started.outcome === 'none') {
+      const dueAt = whenDue(content.wait, trigger, simulated.timezone)
+      return note(trigger, { outcome: started.reason, at: dueAt, verdicts: [] })
+    }
     const { dueAt } = started
-    if (started.outcome === 'none') return note(trigger, { outcome: started.reason, at: dueAt, verdicts: [] })
     const part = { trigger, key: started.key }
     take(part)
     if (started.outcome === 'join') started.lead.email.joined.push(part)

@@ -120,3 +120,11 @@ describe('a simulation', () => {
     expect([status, await attributesOf(html, '.field .fault', 'id')]).toEqual([400, ['mail.subject-fault']])
   })
 })
+
+test('how far it is, for whoever waits: nothing where none runs', async () => {
+  const browser = await pages.signedIn()
+  const { html } = await browser.get(pages.path)
+  const [busy] = await attributesOf(html, '#simulation [data-busy]', 'data-progress')
+  const answer = await browser.get(busy ?? '')
+  expect([answer.status, answer.html]).toEqual([200, 'null'])
+})

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { BATCH, HOUR } from '../../helper.ts'
+import { MINUTE, page } from '../../messaging.ts'
 import { openSimulating, type Simulating } from './simulating.ts'
 
 describe('several events of one batch, which came in the same millisecond,', () => {
@@ -40,4 +41,30 @@ describe('several events of one batch, which came in the same millisecond,', () 
     expect([live, decided]).toEqual([[Object.keys(counts)[0] ?? ''], counts])
     expect(again).toBe(triggered - (await at.messaging.deliveries()).length)
   })
+})
+
+test('"once" stays used up when an email passes from its first event to another', async () => {
+  const at = await openSimulating()
+  const content: Partial<MessageContent> = {
+    again: { once: 'person', collect: { minutes: 30 } },
+    wait: { minutes: 10 },
+    onlyIf: [{ rule: 'notSeen' }],
+  }
+  const result = (n: number) =>
+    at.event('ada@example.com', { properties: { url: `https://first.example/results/${n}` } })
+  await at.putLive(content)
+  for (const n of [1, 2]) {
+    await result(n)
+    at.clock.tick(MINUTE)
+  }
+  await at.browse('ada@example.com', page('/results/1'))
+  at.clock.tick(HOUR)
+  await at.messaging.decide()
+  await result(3)
+  at.clock.tick(HOUR)
+  await at.messaging.decide()
+  const live = (await at.messaging.deliveries()).map(({ state, reason }) => reason ?? state)
+  const { counts } = await at.simulate(content)
+  await at.close()
+  expect([live, counts]).toEqual([['seen', 'sent'], { seen: 1, send: 1, again: 1 }])
 })

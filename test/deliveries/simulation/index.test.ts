@@ -7,6 +7,7 @@ import {
   type SimulationInput,
   type Simulations,
 } from '../../../src/deliveries/simulation/index.ts'
+import { openDatabase } from '../../../src/store/database.ts'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'
 import { leave, messageOf, MINUTE, type Messaging, page } from '../../messaging.ts'
@@ -188,6 +189,31 @@ describe('looks at', () => {
     expect(await outcomes({ wait }, { settings })).toEqual({ send: 1 })
     expect(await outcomes({ wait }, { settings: { ...settings, giveUpHours: 24 } })).toEqual({ gave_up: 1 })
   })
+})
+
+test('of more than 10,000 triggers looks at the newest, and tells how far it is', async () => {
+  await messaging.event(of('ada@example.com'))
+  const db = openDatabase(server.folder)
+  const first = db.query<{ id: number }, []>('SELECT id FROM events').get()?.id ?? 0
+  const copy = db.prepare(
+    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at)
+     SELECT ?, app_id, contact_id + ?, name_id, type, via, received_at FROM events WHERE id = ?`,
+  )
+  db.transaction(() => {
+    for (let index = 1; index <= 10_000; index += 1) copy.run(first + index, index, first)
+  })()
+  db.close()
+  server.clock.tick(MINUTE)
+  const { simulations } = server.parts()
+  const running = simulations.simulate(at.inputOf({}))
+  const reached: number[] = []
+  while ((await Promise.race([running, Bun.sleep(1)])) === undefined) {
+    const progress = simulations.progressOf(messaging.app.id)
+    if (progress) reached.push(progress.done / progress.of)
+  }
+  expect(await running).toMatchObject({ triggered: 10_000, hasMore: true, counts: { send: 10_000 } })
+  expect(reached.some((share) => share > 0 && share <= 1)).toBe(true)
+  expect(simulations.progressOf(messaging.app.id)).toBeNull()
 })
 
 describe('several', () => {
