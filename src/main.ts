@@ -1,6 +1,5 @@
 #!/usr/bin/env bun
-// first: it begins the process again, then a thread of it
-import './ops/heap.ts'
+// first: it begins a thread
 import './store/begin-writer.ts'
 import { accountCreate, accountList, init } from './cli/accounts.ts'
 import { appSet, appTag } from './cli/app-settings.ts'

@@ -37,7 +37,7 @@ export type Limits = {
   /** What a take of one would answer, without taking. */
   peek(bucket: string, limit: Limit): Taken
   /** Undoes a take, exactly where it is given, else the newest token: for what turns out to be an idempotent replay. */
-  giveBack(bucket: string, limit: Limit, taken?: Pick<Taken, 'allowed' | 'takenAt'>): void
+  giveBack(bucket: string, taken?: Pick<Taken, 'allowed' | 'takenAt'>): void
   /** At start: adds the takes that the store remembers. They return when they would have, or up to 1 ms later. */
   restore(bucket: string, limit: Limit, takenAgo: TakenAgo): void
   /** Drops the buckets whose tokens have all come back: 3 ms for 200,000. */
@@ -55,9 +55,6 @@ export const RATE_LIMITS = {
   contactUpdates: { max: 6_000, windowMs: HOUR_MS },
 } as const satisfies Record<string, Limit>
 
-/** Limits up to here are exact to the millisecond, at 4 B a token (400 KB); above, tokens return by the slot. */
-export const EXACT_MOST = 100_000
-
 const FIRST_SWEEP_AT = 1_024
 
 /**
@@ -65,7 +62,8 @@ const FIRST_SWEEP_AT = 1_024
  * A limit is passed with every call, so a plan that raises or lowers it holds from the next call on, and what was taken
  * stays counted. The window of a bucket must stay the same. A call without `at` reads the monotonic clock.
  *
- * Memory: a bucket costs about 350 B, and 4 B for each token not yet returned; a limit above 100,000 at most 33 KB.
+ * Memory: a bucket costs about 350 B, and 8 B for each millisecond whose tokens have not yet returned, at most 1 MB
+ * (token-ring.ts).
  * Idle buckets are dropped by `forgetIdle`, and by themselves whenever their number has doubled, so there are never
  * more than twice those used within one window (or 1,024). Where callers can make up names, such as addresses, that is
  * still without end: give `mostBuckets`, beyond which the oldest go, and their tokens with them.
@@ -81,9 +79,9 @@ export function createLimits({
   return {
     take: (bucket, limit, count = 1, at = clock.monotonicMs()) => take(buckets, { bucket, limit, count, at }),
     peek: (bucket, limit) => peek(buckets, bucket, limit, clock.monotonicMs()),
-    giveBack(bucket, limit, taken) {
+    giveBack(bucket, taken) {
       const at = clock.monotonicMs()
-      const ring = findRing(buckets, bucket, limit, at)
+      const ring = findRing(buckets, bucket, at)
       if (ring) removeTokens(ring, taken?.takenAt ?? null, taken?.allowed ?? 1, at)
     },
     restore: (bucket, limit, takenAgo) => restore(buckets, { bucket, limit, takenAgo, at: clock.monotonicMs() }),
@@ -112,16 +110,16 @@ const inSeconds = (ms: number): number => Math.ceil(ms / 1_000)
 
 function take(buckets: Buckets, wanted: { bucket: string; limit: Limit; count: number; at: number }): Taken {
   const { bucket, limit, count, at } = wanted
-  const ring = findRing(buckets, bucket, limit, at) ?? openRing(buckets, bucket, limit, at)
+  const ring = findRing(buckets, bucket, at) ?? openRing(buckets, bucket, limit, at)
   const allowed = Math.min(count, Math.max(0, limit.max - ring.tokens))
-  const takenAt = allowed > 0 ? addTokens(ring, at, allowed, limit.max) : at
+  const takenAt = allowed > 0 ? addTokens(ring, at, allowed) : at
   const retryAfterSeconds = allowed < count ? secondsUntilRoom(ring, limit, at) : 0
   const remaining = remainingIn(ring, limit)
   return { allowed, remaining, resetSeconds: resetSecondsOf(ring, at), retryAfterSeconds, takenAt }
 }
 
 function peek(buckets: Buckets, bucket: string, limit: Limit, at: number): Taken {
-  const ring = findRing(buckets, bucket, limit, at) ?? createTokenRing(limit.windowMs, false)
+  const ring = findRing(buckets, bucket, at) ?? createTokenRing(limit.windowMs)
   const allowed = ring.tokens < limit.max ? 1 : 0
   const retryAfterSeconds = allowed === 0 ? secondsUntilRoom(ring, limit, at) : 0
   const remaining = remainingIn(ring, limit)
@@ -136,33 +134,18 @@ const resetSecondsOf = (ring: TokenRing, at: number): number => inSeconds(msUnti
 const secondsUntilRoom = (ring: TokenRing, limit: Limit, at: number): number =>
   inSeconds(limit.max < 1 ? limit.windowMs : msUntilReturned(ring, ring.tokens - limit.max + 1, at))
 
-/** The bucket's ring with what has come back dropped, and rebuilt where the limit now asks for the other form. */
-function findRing(buckets: Buckets, bucket: string, limit: Limit, at: number): TokenRing | undefined {
+/** The bucket's ring with what has come back dropped. */
+function findRing(buckets: Buckets, bucket: string, at: number): TokenRing | undefined {
   const ring = buckets.rings.get(bucket)
-  if (!ring) return undefined
-  dropReturned(ring, at)
-  if (needsSlots(limit, ring.tokens) === (ring.counts !== null)) return ring
-  const rebuilt = buildRing(listTokens(ring, at), limit, at)
-  buckets.rings.set(bucket, rebuilt)
-  return rebuilt
+  if (ring) dropReturned(ring, at)
+  return ring
 }
 
 function openRing(buckets: Buckets, bucket: string, limit: Limit, at: number): TokenRing {
   if (buckets.rings.size >= buckets.sweepAt) dropIdle(buckets, at)
   if (buckets.rings.size >= buckets.mostRings) dropOldest(buckets)
-  const ring = createTokenRing(limit.windowMs, needsSlots(limit, 0))
+  const ring = createTokenRing(limit.windowMs)
   buckets.rings.set(bucket, ring)
-  return ring
-}
-
-/** Also after a limit was lowered, until what was taken under the old one fits: the memory stays bounded. */
-const needsSlots = (limit: Limit, tokens: number): boolean => limit.max > EXACT_MOST || tokens > EXACT_MOST
-
-function buildRing(tokens: [takenAt: number, count: number][], limit: Limit, at: number): TokenRing {
-  const total = tokens.reduce((sum, [, count]) => sum + count, 0)
-  const ring = createTokenRing(limit.windowMs, needsSlots(limit, total))
-  for (const [takenAt, count] of tokens) addTokens(ring, takenAt, count, limit.max)
-  dropReturned(ring, at)
   return ring
 }
 
@@ -176,9 +159,12 @@ function restore(buckets: Buckets, { bucket, limit, takenAgo, at }: Restored): v
     if (!(agoMs >= limit.windowMs)) tokens.push([at - (agoMs > 0 ? agoMs : 0), count])
   }
   if (tokens.length === 0) return
-  const ring = findRing(buckets, bucket, limit, at) ?? openRing(buckets, bucket, limit, at)
+  const ring = findRing(buckets, bucket, at) ?? openRing(buckets, bucket, limit, at)
   const all = [...listTokens(ring, at), ...tokens].sort(([a], [b]) => a - b)
-  buckets.rings.set(bucket, buildRing(all, limit, at))
+  const restored = createTokenRing(limit.windowMs)
+  for (const [takenAt, count] of all) addTokens(restored, takenAt, count)
+  dropReturned(restored, at)
+  buckets.rings.set(bucket, restored)
 }
 
 function dropIdle(buckets: Buckets, at: number): void {

@@ -74,7 +74,7 @@ export function settleTaken({ limits }: { limits: Limits }, counted: TakenFor, o
   const { limit, taken, buckets } = counted
   const [bucket] = buckets
   if (bucket === undefined || !isFree(outcome)) return counted
-  limits.giveBack(bucket, limit, taken)
+  limits.giveBack(bucket, taken)
   return { ...counted, taken: limits.peek(bucket, limit) }
 }
 
@@ -103,7 +103,7 @@ export function takeForContact(parts: Parts, { access, app, input }: ContactCall
   const byKey = takeForKey(parts, write, access)
   const isByVisitor = write === 'contactAdds' && input.ip !== null && !byKey.refused
   const byVisitor = isByVisitor ? takeForVisitor(parts, app, input.ip ?? '') : null
-  if (byVisitor?.refused) parts.limits.giveBack(byKey.buckets[0] ?? '', byKey.limit, byKey.taken)
+  if (byVisitor?.refused) parts.limits.giveBack(byKey.buckets[0] ?? '', byKey.taken)
   const { limit, taken } = byVisitor?.refused ? byVisitor : byKey
   return {
     limit,

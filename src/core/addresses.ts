@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
 
 /** Stands for a caller whose address cannot be told: a closed socket, for one. All of them share what is counted. */
 export const UNKNOWN_ADDRESS = 'unknown'
@@ -14,18 +15,20 @@ export function foldAddress(text: string): string | null {
   const family = isIP(text)
   if (family === 4) return text
   if (family === 0) return null
-  const groups = readGroups(text)
-  const [, , , , , mark, high = 0, low = 0] = groups
-  const isMapped = mark === 0xffff && groups.slice(0, 5).every((group) => group === 0)
-  return isMapped ? `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}` : writeGroups(groups)
+  const address = readIPv6(text)
+  return (address.isIPv4MappedAddress() ? address.toIPv4Address() : address).toString()
 }
+
+/** Without its zone, which is a name of the caller's own. `::1.2.3.4` would be taken for `::ffff:1.2.3.4`. */
+const readIPv6 = (literal: string): ipaddr.IPv6 =>
+  ipaddr.IPv6.parse((literal.split('%')[0] ?? '').replace(/^::(?=\d+\.)/, '0::'))
 
 /** Under what a caller without a key is counted: an IPv4 address, or the /64 of an IPv6 one, which is one household's. */
 export function addressBucket(address: string): string {
   const folded = foldAddress(address)
   if (folded === null) return UNKNOWN_ADDRESS
   if (!folded.includes(':')) return folded
-  const network = readGroups(folded).slice(0, 4)
+  const network = readIPv6(folded).parts.slice(0, 4)
   return `${network.map((group) => group.toString(16)).join(':')}::/64`
 }
 
@@ -96,29 +99,4 @@ function readForwarded(entry: string): string | null {
   const text = entry.trim()
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(text) ?? []
   return foldAddress(bracketed ?? plain ?? text)
-}
-
-/** The eight 16-bit groups of a valid IPv6 literal. */
-function readGroups(literal: string): number[] {
-  const [address = ''] = literal.split('%')
-  const [left = '', right] = address.split('::')
-  const [before, after] = [readSide(left), right === undefined ? [] : readSide(right)]
-  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
-}
-
-function readSide(side: string): number[] {
-  if (side === '') return []
-  return side.split(':').flatMap((part) => {
-    if (!part.includes('.')) return [Number.parseInt(part, 16)]
-    const [a = 0, b = 0, c = 0, d = 0] = part.split('.').map(Number)
-    return [a * 256 + b, c * 256 + d]
-  })
-}
-
-/** The longest run of zero groups, the first of equals, becomes `::`, unless it is a single one (RFC 5952, 4.2). */
-function writeGroups(groups: number[]): string {
-  const text = groups.map((group) => group.toString(16)).join(':')
-  const runs = text.match(/\b0(?::0)+\b/g) ?? []
-  const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '')
-  return longest === '' ? text : text.replace(new RegExp(`(^|:)${longest}(:|$)`), '::')
 }

@@ -5,6 +5,9 @@ import { cleanText } from './visible-text.ts'
 /** One validated address and a name beside it: a text with both could hold a second address. */
 export type Mailbox = { name: string; address: string }
 
+/** As a reader sees it. */
+export const describeMailbox = ({ name, address }: Mailbox): string => (name === '' ? address : `${name} <${address}>`)
+
 /** A mail server, as `smtp://user:password@host:587` or `smtps://` (TLS from the first byte) names it. */
 export type SmtpServer = {
   host: string

@@ -27,7 +27,7 @@ export type FloodGuard = {
  * refusals: who shares its address, or sits behind the same undeclared proxy, cannot shut it out. `address` is what
  * `clientAddress` answers; an IPv6 /64 counts as one.
  *
- * Memory: at most 100,000 addresses, the oldest going first, and 4 B for each request of the last minute; keys are few.
+ * Memory: at most 100,000 addresses, the oldest going first, and 8 B for each millisecond of the last minute that had one; keys are few.
  */
 export function createFloodGuard({ clock }: { clock: MonotonicClock & Pick<Clock, 'now'> }): FloodGuard {
   const addresses = createLimits({ clock, mostBuckets: MOST_ADDRESSES })

@@ -9,7 +9,9 @@ import {
 } from '../deliveries/deliveries.ts'
 import type { RenderedMail } from '../messages/mailer.ts'
 import { publicId } from '../core/ids.ts'
+import { describeMailbox } from '../core/mail-addresses.ts'
 import { judgeFault, type TemplateFault } from '../messages/template-faults.ts'
+import type { CapturedMail } from '../store/message-types.ts'
 import { unsubscribeUrl } from '../people/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
 import { handOver } from './hand-over.ts'
@@ -63,7 +65,7 @@ export async function deliver(parts: DeliverParts, claimed: DeliveryWork, onSlow
   })
   if (composed === null) return retry(parts, work, { reason: 'dkim_key', isServerFault: true, record })
   return route.provider === null
-    ? capture(parts, work, { composed, record, basis })
+    ? capture(parts, work, { composed, content: contentOf(composed, route, mail), record, basis })
     : handOver(parts, work, { route, composed, record, basis, onSlow })
 }
 
@@ -127,10 +129,18 @@ const withLinks = (record: JudgeRecord, { refusedLinks }: RenderedMail): JudgeRe
   ],
 })
 
-type Capturing = { composed: ComposedMail; record: JudgeRecord; basis: Basis }
+const contentOf = ({ to }: ComposedMail, { from }: Route, { subject, html, text }: RenderedMail): CapturedMail => ({
+  from: describeMailbox(from),
+  to,
+  subject,
+  html,
+  text,
+})
 
-async function capture(parts: DeliverParts, work: DeliveryWork, { composed, record, basis }: Capturing) {
+type Capturing = { composed: ComposedMail; content: CapturedMail; record: JudgeRecord; basis: Basis }
+
+async function capture(parts: DeliverParts, work: DeliveryWork, { composed, content, record, basis }: Capturing) {
   const [raw, json] = [composed.raw.toString('utf8'), JSON.stringify(forgetReply(record))]
-  const marked = await parts.store.markCaptured({ ...claimOf(parts, work), raw, record: json, basis })
+  const marked = await parts.store.markCaptured({ ...claimOf(parts, work), raw, content, record: json, basis })
   return endOf(marked, 'kept')
 }

@@ -1,5 +1,4 @@
-/** The thread that reads at length, so that neither requests nor commits wait: it copies a long log and looks for remains. */
-import { findStalePages } from './blanking.ts'
+/** The thread that copies a long log, so that neither requests nor commits wait for it. */
 import { copyLongLog } from './checkpoints.ts'
 import { openForReading } from './database.ts'
 import { isPassingFault } from './errors.ts'
@@ -8,7 +7,7 @@ import type { FromThread } from './writer-thread.ts'
 declare const self: Worker
 
 /** Each is answered once, in order. */
-export type ToCheckpointer = { open: string } | { findStale: number } | { close: true }
+export type ToCheckpointer = { open: string } | { close: true }
 
 const LOOK_EVERY_MS = 100
 
@@ -35,7 +34,6 @@ function open(folder: string): { close: () => void } {
 let opened: { close: () => void } | null = null
 
 self.onmessage = ({ data }: MessageEvent<ToCheckpointer>) => {
-  if ('findStale' in data) return post({ answer: findStalePages(data.findStale) })
   if ('open' in data) opened = open(data.open)
   else opened?.close()
   post({ answer: null })

@@ -19,6 +19,8 @@ const START_OVER_PAGES = 16_000
 /** A log file larger than this is emptied when so much of it was not needed for so long. */
 const FILE_BYTES = 64 * 1024 * 1024
 const UNUSED_FOR_MS = 60_000
+/** How soon it tries again to empty a log that a reader holds on to: writes wait for each try. */
+const ERASE_EVERY_MS = 1_000
 /** How long the writing thread waits for a reader to let go of the log, while all writes wait for it. */
 const TRUNCATE_WAIT_MS = 100
 
@@ -65,6 +67,21 @@ export function createLogTrim(db: Database, logPath: string, monotonicMs: () => 
     neededAt = monotonicMs()
     const { size } = statSync(logPath, { throwIfNoEntry: false }) ?? { size: 0 }
     if (size > FILE_BYTES) truncateLog(db)
+  }
+}
+
+/** Empties the log of what was erased, at the start and after each demand, until no reader holds on to it. */
+export function createLogErasure(db: Database, monotonicMs: () => number) {
+  let isDue = true
+  let triedAt = -Infinity
+  return {
+    demand: (): void => void (isDue = true),
+    /** What to call now and then, on the writing connection. */
+    run: (): void => {
+      if (!isDue || monotonicMs() - triedAt < ERASE_EVERY_MS) return
+      triedAt = monotonicMs()
+      isDue = !truncateLog(db)
+    },
   }
 }
 

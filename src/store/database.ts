@@ -13,7 +13,7 @@ const APPLICATION_ID = 0x45565054
 export const BUSY_TIMEOUT_MS = 5_000
 /**
  * Pages kept by each connection: the hot ends of the indexes. What else is asked for lies in the system's own cache; more
- * here made nothing faster, and counts towards the 120 MB the service may use (measured).
+ * here made nothing faster, and counts towards the 160 MB the service may use (measured).
  */
 const CACHE_KIB = 2_048
 

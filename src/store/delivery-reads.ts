@@ -9,9 +9,12 @@ import { USES_ONCE_UP } from './delivery-states.ts'
 import { createEventReads } from './event-reads.ts'
 import { createMessageReads } from './message-reads.ts'
 import {
+  type CapturedMail,
   type DeliveryRow,
   type DeliveryWork,
+  type FoundCapture,
   type JoinedEvent,
+  type ListedCapture,
   LISTED_EVENTS,
   type SuppressionReason,
 } from './message-types.ts'
@@ -21,6 +24,11 @@ import { createSuppressionList, type Suppressed } from './suppression-list.ts'
 
 /** States of what was handed to a mail server, or may have been; what is kept instead counts as it would have. */
 const REACHED = ['handed', 'sent', 'kept', 'unknown', 'bounced', 'complained'] as const
+
+function contentOf({ from, to, subject, html, text }: typeof capturedMails.$inferSelect): CapturedMail | null {
+  const isComplete = from !== null && to !== null && subject !== null && html !== null && text !== null
+  return isComplete ? { from, to, subject, html, text } : null
+}
 
 /** Reads of deliveries, newest first. */
 export function createDeliveryReads(db: Database, sealer: Sealer) {
@@ -136,17 +144,24 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
         .all() satisfies Suppressed[],
 
     /** A mail that the capture provider kept. */
-    findCaptured: (app: number, deliveryId: number): { raw: string; createdAt: number } | null =>
-      orm
-        .select({ raw: capturedMails.raw, createdAt: capturedMails.createdAt })
+    findCaptured(app: number, deliveryId: number): FoundCapture | null {
+      const row = orm
+        .select()
         .from(capturedMails)
         .where(and(eq(capturedMails.deliveryId, deliveryId), eq(capturedMails.appId, app)))
-        .get() ?? null,
+        .get()
+      return row ? { raw: row.raw, createdAt: row.createdAt, content: contentOf(row) } : null
+    },
 
     /** Newest first; `before` is a delivery's id. */
-    listCaptured: (app: number, before: number | null, limit: number): { deliveryId: number; createdAt: number }[] =>
+    listCaptured: (app: number, before: number | null, limit: number): ListedCapture[] =>
       orm
-        .select({ deliveryId: capturedMails.deliveryId, createdAt: capturedMails.createdAt })
+        .select({
+          deliveryId: capturedMails.deliveryId,
+          createdAt: capturedMails.createdAt,
+          to: capturedMails.to,
+          subject: capturedMails.subject,
+        })
         .from(capturedMails)
         .where(and(eq(capturedMails.appId, app), before === null ? undefined : lt(capturedMails.deliveryId, before)))
         .orderBy(desc(capturedMails.deliveryId))

@@ -41,8 +41,8 @@ export function prepareDeliveryStatements(db: Database) {
       `SELECT ${held} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?`,
     ),
     capture: db.prepare(
-      `INSERT OR REPLACE INTO captured_mails (delivery_id, app_id, raw, created_at)
-       SELECT id, app_id, ?, ? FROM deliveries WHERE id = ?`,
+      `INSERT OR REPLACE INTO captured_mails (delivery_id, app_id, raw, created_at, sender, recipient, subject, html, text)
+       SELECT id, app_id, ?, ?, ?, ?, ?, ?, ? FROM deliveries WHERE id = ?`,
     ),
     ended: db.prepare<Ended, [number, number]>(
       'SELECT state, reason, handed_at AS handedAt, record FROM deliveries WHERE id = ? AND app_id = ?',

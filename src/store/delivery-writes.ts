@@ -8,7 +8,7 @@ import { publicId } from '../core/ids.ts'
 import { type Basis, createJudging, type Judge } from './final-check.ts'
 import { type JudgeRecord, parseRecord } from './judge-records.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { Claim, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
+import type { CapturedMail, Claim, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
 import type { Refused } from './types.ts'
 
@@ -116,10 +116,11 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
     },
 
     /** Keeps the mail instead of sending it, with the same final check. */
-    markCaptured({ raw, ...held }: HandingOver & { raw: string }): Marked {
+    markCaptured({ raw, content, ...held }: HandingOver & { raw: string; content: CapturedMail }): Marked {
       const marked = handOver(held)
       if (!marked.held) return marked
-      statements.capture.run(raw, held.at, held.id)
+      const { from, to, subject, html, text } = content
+      statements.capture.run(raw, held.at, from, to, subject, html, text, held.id)
       end(held.id, held.at, { state: 'kept' })
       return HELD
     },

@@ -7,10 +7,7 @@ import type { Timeline } from './timeline.ts'
 import { BATCH_TYPES, selectIds } from './timeline-reads.ts'
 import type { Refused } from './types.ts'
 
-/**
- * Removes a person with everything that holds them. `secure_delete` blanks the bytes; of copies that it
- * does not know, blanking.ts takes care, as the mark set here demands.
- */
+/** Removes a person with everything that holds them. `secure_delete` overwrites the rows, and the log is emptied after. */
 export function createErasure({ db, people, timeline }: { db: Database; people: People; timeline: Timeline }) {
   const tables = [
     `DELETE FROM events WHERE id IN (${selectIds('events', { contact: '?1', types: `< ${BATCH_TYPES}` })})`,
@@ -24,12 +21,10 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
     'DELETE FROM contacts WHERE id = ?',
     'DELETE FROM captured_mails WHERE delivery_id = ?',
     'DELETE FROM deliveries WHERE id = ?',
-    `INSERT INTO install (name, value) VALUES ('blanking_due', '1')
-     ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1`,
   ] as const
   const audit = createAudit(db)
   const statements = tables.map((text) => db.prepare(text))
-  const [events, batches, parents, records, tags, contact, captured, deliveries, due] = statements
+  const [events, batches, parents, records, tags, contact, captured, deliveries] = statements
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
   const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
     `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
@@ -52,7 +47,6 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
         deliveries?.run(id)
       }
       people.drop(appId, email)
-      due?.run()
       // the ID tells nothing of who it was
       audit(by, 'contact.erase', publicId('con', person.id))
       return { contactId: person.id }

@@ -1,11 +1,8 @@
-import { beginBlanking, blankPages, findStalePages } from './blanking.ts'
-import { databasePath } from './database.ts'
 import { createEngine } from './engine.ts'
 import { StoreError } from './errors.ts'
 import type { ReadEvent } from './event-texts.ts'
 import type { Judge } from './final-check.ts'
 import { lockFolder } from './folder-lock.ts'
-import { holdFile } from './held-file.ts'
 import { openForWriting } from './sealed-columns.ts'
 import type { Sealer } from './sealing.ts'
 import type { Channel } from './writer.ts'
@@ -15,7 +12,6 @@ type Opening = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; judge
 /** Reaches the engine in this thread, for a command that ends soon. @throws StoreError when the folder cannot be opened */
 export function openInline(folder: string, { now, sealer, readEvent, judge }: Opening): Channel {
   const db = openForWriting(folder, sealer, () => refuseWhileServed(folder))
-  const { file, release } = holdFile(databasePath(folder))
   const engine = createEngine(db, now, sealer, { isAlone: false, readEvent, judge })
   const broken: ((reason: string) => void)[] = []
   return {
@@ -27,14 +23,7 @@ export function openInline(folder: string, { now, sealer, readEvent, judge }: Op
         throw error
       }
     },
-    blank: async () => {
-      const mark = beginBlanking(db)
-      return mark !== null && blankPages(db, file, { pages: findStalePages(file), mark })
-    },
-    close: async () => {
-      db.close()
-      release()
-    },
+    close: async () => db.close(),
     onForeignWrite: () => {},
     onBroken: (listener) => void broken.push(listener),
   }

@@ -214,6 +214,13 @@ export type DeliveryWork = {
   settings: MailSettings
 }
 
+/** What an email says, with the mailboxes as a reader sees them. */
+export type CapturedMail = { from: string; to: string; subject: string; html: string; text: string }
+
+/** `content`: null where only the source was kept, as it was once. */
+export type FoundCapture = { raw: string; createdAt: number; content: CapturedMail | null }
+export type ListedCapture = { deliveryId: number; createdAt: number; to: string | null; subject: string | null }
+
 /** What holds a delivery: the process that claimed it and which attempt that was. */
 export type Claim = { id: number; claimedBy: string; attempt: number; at: number }
 /**

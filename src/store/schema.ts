@@ -424,6 +424,11 @@ export const capturedMails = sqliteTable(
     appId: integer('app_id').notNull(),
     raw: text('raw').notNull(),
     createdAt: integer('created_at').notNull(),
+    from: text('sender'),
+    to: text('recipient'),
+    subject: text('subject'),
+    html: text('html'),
+    text: text('text'),
   },
   (t) => [index('captured_mails_by_app').on(t.appId)],
 )

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { truncateLog } from './checkpoints.ts'
 import { openDatabase } from './database.ts'
 import type { MailSettings } from './message-types.ts'
 import { SEALED_PREFIX, type Sealer } from './sealing.ts'
@@ -67,12 +68,11 @@ function sealDatabase(db: Database, sealer: Sealer): void {
     // another process may have sealed it while this one waited for the lock, and with another key
     if (isSettled(db, sealer)) return
     db.run('INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING', [CHECK, sealer.seal(CHECK, CHECK)])
-    const open = listOpen(db)
-    for (const { table, column, key, row, value, place } of open) {
+    for (const { table, column, key, row, value, place } of listOpen(db)) {
       db.run(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`, [sealer.seal(value, place), row])
     }
-    if (open.length > 0) markRemains(db)
   }).immediate()
+  truncateLog(db)
 }
 
 /**
@@ -89,7 +89,6 @@ export function changeMasterKey(folder: string, from: Sealer, to: Sealer): numbe
           db.run(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`, [to.seal(from.unseal(value, place), place), row])
         }
         db.run('UPDATE install SET value = ? WHERE name = ?', [to.seal(CHECK, CHECK), CHECK])
-        markRemains(db)
         return sealed.length
       })
       .immediate()
@@ -118,10 +117,4 @@ function listValues(db: Database, condition: string) {
     const rows = db.query<{ row: string | number; value: string }, []>(text).all()
     return rows.map(({ row, value }) => ({ table, column, key, row, value, place: placeOf(name, row) }))
   })
-}
-
-/** What was open may have left copies in unused space and in the log, as what is erased does (blanking.ts). */
-function markRemains(db: Database): void {
-  db.run(`INSERT INTO install (name, value) VALUES ('blanking_due', '1')
-    ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1`)
 }

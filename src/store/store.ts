@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createAuditReads } from './audit.ts'
 import { createAccountReads } from './account-reads.ts'
-import { createBlankingRuns } from './blanking-runs.ts'
 import { createContactReads } from './contact-reads.ts'
 import { databasePath, logPath, openForReading } from './database.ts'
 import { createDeliveryReads } from './delivery-reads.ts'
@@ -39,11 +38,6 @@ type Reads = ReturnType<typeof createReads>
 export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outcome<N>> } & Async<Reads> & {
     /** Resolves when what was accepted is on disk and the log is copied. */
     close(): Promise<void>
-    /**
-     * An erasure is committed when it resolves; what SQLite leaves of the person in its files is blanked after that, as
-     * the mark in the commit demands (blanking.ts). Resolves when that is done for all erasures until now.
-     */
-    whenBlanked(): Promise<void>
     /** Calls back after another process changed something: drop what is cached. */
     onForeignWrite(listener: () => void): void
     /** Calls back when commits can no longer be trusted; the process must stop. */
@@ -122,17 +116,9 @@ function createStore(folder: string, channel: Channel, { sealer, judge }: Given)
   })
   const overdue = setInterval(writer.answerOverdue, 250)
   overdue.unref()
-  const writes = writesOf(writer.submit)
-  const blanking = createBlankingRuns(channel.blank)
-  const blankIfDue = (): void => {
-    if ((reads.installValue('blanking_due') ?? '0') !== '0') blanking.run()
-  }
-  channel.onForeignWrite(blankIfDue)
-  blankIfDue()
 
   const closeAll = async (): Promise<void> => {
     await writer.stop()
-    await blanking.stop()
     clearInterval(overdue)
     db.close()
     await channel.close()
@@ -140,14 +126,8 @@ function createStore(folder: string, channel: Channel, { sealer, judge }: Given)
   let closing: Promise<void> | null = null
 
   return {
-    ...writes,
+    ...writesOf(writer.submit),
     ...readsOf(reads),
-    eraseContact: async (input) => {
-      const outcome = await writes.eraseContact(input)
-      if (!('refusal' in outcome)) blanking.run()
-      return outcome
-    },
-    whenBlanked: blanking.done,
     close: () => (closing ??= closeAll()),
     onForeignWrite: channel.onForeignWrite,
     onBroken: channel.onBroken,

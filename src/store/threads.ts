@@ -1,8 +1,6 @@
 import { writeBatch } from './batch-texts.ts'
 import type { ToCheckpointer } from './checkpoint-thread.ts'
-import { databasePath } from './database.ts'
 import { StoreError } from './errors.ts'
-import { holdFile } from './held-file.ts'
 import type { Failure, FromThread, ToWriter } from './writer-thread.ts'
 import { CHECKPOINT_THREAD, takeWorker, WRITER_THREAD } from './workers.ts'
 import type { Channel } from './writer.ts'
@@ -15,7 +13,7 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
   // begins beside the other, and opens the folder only when that has
   const checkpointer = createCaller<ToCheckpointer>(CHECKPOINT_THREAD, news)
   const threads = [checkpointer, writer]
-  const { file, release } = await openThreads(folder, { writer, checkpointer, masterKey }).catch((error: unknown) => {
+  await openThreads(folder, { writer, checkpointer, masterKey }).catch((error: unknown) => {
     for (const thread of threads) thread.end()
     throw error
   })
@@ -24,7 +22,6 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
       await thread.ask({ close: true }).catch(() => {})
       thread.end()
     }
-    release()
   }
 
   return {
@@ -32,12 +29,6 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
       // what was never sent is certainly not saved
       if (writer.hasFailed()) return jobs.map(() => ({ refusal: 'unavailable' }))
       return JSON.parse(await writer.ask<string>(writeBatch(jobs))) as Outcome[]
-    },
-    blank: async () => {
-      const mark = await writer.ask<string | null>({ beginBlanking: true })
-      if (mark === null) return false
-      const pages = await checkpointer.ask<number[]>({ findStale: file })
-      return writer.ask<boolean>({ blank: { pages, mark }, file })
     },
     close,
     onForeignWrite: (listener) => void news.foreignWrite.push(listener),
@@ -48,15 +39,10 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
 type Opening = { writer: Caller<ToWriter>; checkpointer: Caller<ToCheckpointer>; masterKey: string | null }
 
 /** The writing thread makes the database what it should be, then the other may open it. */
-async function openThreads(folder: string, { writer, checkpointer, masterKey }: Opening) {
+async function openThreads(folder: string, { writer, checkpointer, masterKey }: Opening): Promise<void> {
   const failure = await writer.ask<Failure | null>({ open: folder, masterKey })
   if (failure) throw failure.code ? new StoreError(failure.code, failure.message) : new Error(failure.message)
-  const held = holdFile(databasePath(folder))
-  await checkpointer.ask({ open: folder }).catch((error: unknown) => {
-    held.release()
-    throw error
-  })
-  return held
+  await checkpointer.ask({ open: folder })
 }
 
 type News = ReturnType<typeof createNews>

@@ -13,7 +13,7 @@ const threadPath = (file: string): string =>
 
 export type Thread = Worker & Pick<Bun.Worker, 'ref' | 'unref'>
 
-/** smol: these threads hold little, and a small heap keeps the service under its 120 MB. */
+/** smol: these threads hold little, and a small heap keeps the service under its 160 MB. */
 const makeWorker = (file: string): Thread => new Worker(threadPath(file), { smol: true }) as Thread
 
 const begun = new Map<string, Thread>()

@@ -5,8 +5,7 @@
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
 import { readBatch } from './batch-texts.ts'
-import { beginBlanking, blankPages } from './blanking.ts'
-import { createLogTrim, finishAfterCommit, finishCheckpoint, truncateLog } from './checkpoints.ts'
+import { createLogErasure, createLogTrim, finishAfterCommit, finishCheckpoint, truncateLog } from './checkpoints.ts'
 import { databasePath, logPath } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { isPassingFault, StoreError } from './errors.ts'
@@ -20,12 +19,7 @@ declare const self: Worker
 
 type Opening = { open: string; masterKey: string | null }
 /** Each is answered once, in order; text is a batch of jobs. */
-export type ToWriter =
-  | string
-  | Opening
-  | { beginBlanking: true }
-  | { blank: { pages: number[]; mark: string }; file: number }
-  | { close: true }
+export type ToWriter = string | Opening | { close: true }
 export type Failure = { code: StoreError['code'] | null; message: string }
 /** Text and `answer` are answers, the others are news. */
 export type FromThread = string | { answer: unknown } | { foreignWrite: true } | { broken: string }
@@ -39,7 +33,13 @@ const post = (message: FromThread): void => self.postMessage(message)
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-type Open = { db: Database; engine: Engine; isReplaced: () => boolean; stopLooking: () => void }
+type Open = {
+  db: Database
+  engine: Engine
+  isReplaced: () => boolean
+  emptyLog: () => void
+  stopLooking: () => void
+}
 
 /** `readEvent`: how events that come as texts are read. `judge`: the rules for sending. */
 type Rules = { readEvent: ReadEvent; judge: Judge }
@@ -51,6 +51,7 @@ function open({ open: folder, masterKey }: Opening, rules: Rules): Open {
   const path = databasePath(folder)
   const file = inodeOf(path)
   const trim = createLogTrim(db, logPath(folder), () => performance.now())
+  const logErasure = createLogErasure(db, () => performance.now())
   let isReplaced = false
   const rest = createRest(engine, () => isReplaced)
   const look = setInterval(() => {
@@ -58,13 +59,14 @@ function open({ open: folder, masterKey }: Opening, rules: Rules): Open {
     if (isReplaced) return
     guard(() => lookAround(db, engine))
     guard(trim)
+    guard(logErasure.run)
     rest.begin()
   }, LOOK_EVERY_MS)
   const stopLooking = (): void => {
     clearInterval(look)
     rest.end()
   }
-  return { db, engine, isReplaced: () => isReplaced, stopLooking }
+  return { db, engine, isReplaced: () => isReplaced, emptyLog: logErasure.demand, stopLooking }
 }
 
 function lookAround(db: Database, engine: Engine): void {
@@ -113,7 +115,7 @@ const inodeOf = (path: string): number | null => {
 
 const REPLACED: Outcome = { refusal: 'unavailable', reason: 'the database file was replaced or removed' }
 
-function runBatch({ db, engine, isReplaced }: Open, text: string): void {
+function runBatch({ db, engine, isReplaced, emptyLog }: Open, text: string): void {
   const jobs = readBatch(text)
   if (isReplaced()) return post(JSON.stringify(jobs.map(() => REPLACED)))
   try {
@@ -121,6 +123,7 @@ function runBatch({ db, engine, isReplaced }: Open, text: string): void {
   } catch (error) {
     return stop(error)
   }
+  if (jobs.some(({ name }) => name === 'eraseContact')) emptyLog()
   // nobody waits for it but the next batch
   guard(() => finishAfterCommit(db))
 }
@@ -132,21 +135,10 @@ function close({ db, stopLooking }: Open): void {
   post({ answer: null })
 }
 
-/** @returns what `step` returns, or `otherwise` when the disk is full or busy */
-function attempt<T>(step: () => T, otherwise: T): T {
-  let result = otherwise
-  guard(() => {
-    result = step()
-  })
-  return result
-}
-
 function serve(store: Open): void {
   self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
     if (typeof data === 'string') runBatch(store, data)
     else if ('close' in data) close(store)
-    else if ('beginBlanking' in data) post({ answer: attempt(() => beginBlanking(store.db), null) })
-    else if ('blank' in data) post({ answer: attempt(() => blankPages(store.db, data.file, data.blank), false) })
   }
 }
 

@@ -15,8 +15,6 @@ type Waiting = { job: Job; since: number; resolve: (outcome: Outcome) => void; i
 /** How a store reaches the engine: in a thread of its own for `serve`, in line for a command. */
 export type Channel = {
   commit: (jobs: Job[]) => Promise<Outcome[]>
-  /** Blanks what erased people left in unused space; false when someone else holds on to the log. */
-  blank: () => Promise<boolean>
   close: () => Promise<void>
   onForeignWrite: (listener: () => void) => void
   onBroken: (listener: (reason: string) => void) => void

@@ -80,7 +80,7 @@ function limitSenders({ clock }: Clocked): SenderLimits {
   const takeItems = (scope: 'person' | 'site', name: string, items: number) => {
     const limit = SNIPPET_LIMITS[scope]
     const taken = senders.take(name, limit, items)
-    const giveBack = (): void => senders.giveBack(name, limit, taken)
+    const giveBack = (): void => senders.giveBack(name, taken)
     if (taken.allowed === items) return { giveBack }
     if (taken.allowed > 0) giveBack()
     return { refused: refuseLimited(scope, taken, clock.now()) }

@@ -7,43 +7,69 @@ import {
   listTokens,
   msUntilReturned,
   removeTokens,
-  SLOTS_PER_WINDOW,
 } from '../../src/accounts/token-ring.ts'
 import { createRandom } from '../random.ts'
 
-test('6,000 tokens take 24 KB, the first few hardly anything', () => {
-  const ring = createTokenRing(3_600_000, false)
-  addTokens(ring, 0, 1, 6_000)
-  expect(ring.stamps.byteLength).toBeLessThanOrEqual(32)
-  addTokens(ring, 1, 5_999, 6_000)
-  expect(ring.stamps.byteLength).toBe(24_000)
+test('tokens of 6,000 different milliseconds take 64 KB, the first few hardly anything', () => {
+  const ring = createTokenRing(3_600_000)
+  const bytes = (): number => ring.stamps.byteLength + ring.counts.byteLength
+  addTokens(ring, 0, 1)
+  expect(bytes()).toBe(32)
+  for (let at = 1; at < 6_000; at++) addTokens(ring, at, 1)
+  expect(bytes()).toBe(64 * 1_024)
+  expect([ring.tokens, ring.slotMs]).toEqual([6_000, 1])
 })
 
-test('slots are never more than a window has, whatever is taken', () => {
-  const ring = createTokenRing(3_600_000, true)
-  for (let at = 0; at < 9_000_000; at += 97) {
-    dropReturned(ring, at)
-    addTokens(ring, at, 1_000, Infinity)
-    expect(ring.entries).toBeLessThanOrEqual(SLOTS_PER_WINDOW + 2)
+test('100,000 tokens come back by the millisecond', () => {
+  const ring = createTokenRing(3_600_000)
+  for (let token = 0; token < 100_000; token++) addTokens(ring, token * 30, 1)
+  for (const token of [0, 1, 33_333, 99_999]) {
+    dropReturned(ring, token * 30 + 3_599_999)
+    expect(ring.tokens).toBe(100_000 - token)
+    dropReturned(ring, token * 30 + 3_600_000)
+    expect(ring.tokens).toBe(99_999 - token)
   }
+})
+
+test('a ring that would need too many entries holds tokens back by two slots at most, and lets none back early', () => {
+  const { below } = createRandom(11)
+  const most = 64
+  const ring = createTokenRing(100_000, most)
+  let list: [takenAt: number, count: number][] = []
+  let widest = 1
+  for (let at = 2 ** 32 - 500_000, step = 0; step < 20_000; step++, at += below(step % 5_000 < 2_500 ? 40 : 4_000)) {
+    dropReturned(ring, at)
+    const within = (ms: number): number => list.reduce((sum, [taken, count]) => sum + (at - taken < ms ? count : 0), 0)
+    expect(ring.tokens).toBeGreaterThanOrEqual(within(100_000))
+    expect(ring.tokens).toBeLessThanOrEqual(within(100_000 + 2 * ring.slotMs))
+    expect(ring.entries).toBeLessThanOrEqual(most)
+    const count = 1 + below(4)
+    list.push([addTokens(ring, at, count), count])
+    list = list.filter(([taken]) => at - taken < 300_000)
+    widest = Math.max(widest, ring.slotMs)
+  }
+  expect(widest).toBeGreaterThan(1_000)
+  dropReturned(ring, 2 ** 40)
+  expect([ring.tokens, ring.slotMs]).toEqual([0, 1])
 })
 
 test('tokens of the middle are taken out wherever the ring begins and the stamps wrap', () => {
   const { below } = createRandom(7)
-  const ring = createTokenRing(1_000, false)
+  const ring = createTokenRing(1_000)
   let list: number[] = []
   for (let at = 2 ** 32 - 5_000, step = 0; step < 20_000; step++, at += below(120)) {
     dropReturned(ring, at)
     list = list.filter((stamp) => at - stamp < 1_000)
     const count = below(4)
-    addTokens(ring, at, count, 60)
+    addTokens(ring, at, count)
     list.push(...Array<number>(count).fill(at))
     const stamp = list[below(list.length)]
     if (stamp !== undefined && below(3) === 0) {
       removeTokens(ring, stamp, 1, at)
       list.splice(list.indexOf(stamp), 1)
     }
-    expect(listTokens(ring, at)).toEqual(list.map((taken) => [taken, 1]))
+    const listed = listTokens(ring, at).flatMap(([taken, tokens]) => Array<number>(tokens).fill(taken))
+    expect(listed).toEqual(list)
     const needed = 1 + below(3)
     const last = list[needed - 1]
     expect(msUntilReturned(ring, needed, at)).toBe(last === undefined ? 0 : last + 1_000 - at)
@@ -51,9 +77,9 @@ test('tokens of the middle are taken out wherever the ring begins and the stamps
 })
 
 test('a ring is idle once its latest token is a window old, or when nothing is left in it', () => {
-  const ring = createTokenRing(1_000, false)
+  const ring = createTokenRing(1_000)
   expect(isIdle(ring, 0)).toBe(true)
-  const stamp = addTokens(ring, 5, 1, 10)
+  const stamp = addTokens(ring, 5, 1)
   expect([isIdle(ring, 1_004), isIdle(ring, 1_005), isIdle(ring, 2 ** 40)]).toEqual([false, true, true])
   removeTokens(ring, stamp, 1, 6)
   expect(isIdle(ring, 6)).toBe(true)

@@ -173,7 +173,7 @@ function judge(rounds: Record<'64' | '256' | 'collect', Round[]>, mb: number, co
       20,
       best((load) => load.p99Ms),
     ),
-    atMost('resident memory under load, MB (highest)', 120, mb),
+    atMost('resident memory under load, MB (highest)', 160, mb),
     atMost('cold start to the first answer, ms (median)', 150, coldMs),
     atMost('bytes an event on disk', 200, bytes),
   ]

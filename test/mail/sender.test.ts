@@ -142,6 +142,7 @@ test('without a mail server every mail is kept, and nothing leaves', async () =>
   const [kept] = await sending.store().listCaptured(sending.app.id, null, 10)
   const mail = await sending.store().findCaptured(sending.app.id, kept?.deliveryId ?? 0)
   expect(mail?.raw).toContain('To: ada@example.com')
+  expect(mail?.content).toMatchObject({ to: 'ada@example.com', from: expect.stringContaining('hello@first.example') })
   expect(sending.server.received).toEqual([])
 })
 

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { beginBlanking, blankPages, findStalePages } from '../../src/store/blanking.ts'
-import { truncateLog } from '../../src/store/checkpoints.ts'
-import { databasePath, openDatabase, openForReading } from '../../src/store/database.ts'
+import { createLogErasure, truncateLog } from '../../src/store/checkpoints.ts'
+import { logPath, openDatabase, openForReading } from '../../src/store/database.ts'
 import { createEngine } from '../../src/store/engine.ts'
 import type { Job } from '../../src/store/writes.ts'
 import { createSealer } from '../../src/store/sealing.ts'
@@ -91,6 +90,18 @@ function remainsOf(bytes: string, people: number[]): number[] {
   return people.filter((number) => found.has(number))
 }
 
+/** The writing thread empties the log a moment after the erasure. */
+async function eventually(isTrue: () => boolean): Promise<void> {
+  const until = performance.now() + 10_000
+  while (!isTrue() && performance.now() < until) await Bun.sleep(20)
+  expect(isTrue()).toBe(true)
+}
+
+function openEngine(folder: string) {
+  const db = openDatabase(folder)
+  return { db, engine: createEngine(db, () => AT, createSealer(null)) }
+}
+
 const ROUNDS = 3
 const PEOPLE = Array.from({ length: 3_000 }, (_, index) => index)
 const [erased, others] = [PEOPLE.filter((number) => number % 10 === 3), PEOPLE.filter((number) => number % 10 !== 3)]
@@ -120,22 +131,21 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     expect(remainsOf(readFolder(folder), erased)).toEqual(erased)
   })
 
-  test('is in no byte of any file as soon as the blanking that follows is done', async () => {
-    const [first = 0, ...rest] = erased
-    done(await store.eraseContact({ ...BY, appId: 1, email: emailOf(first) }))
-    if (threads) expect(await store.installValue('blanking_due')).toBe('1')
-    await store.whenBlanked()
-    expect(remainsOf(readFolder(folder), [first])).toEqual([])
-    for (const outcome of await Promise.all(
-      rest.map((number) => store.eraseContact({ ...BY, appId: 1, email: emailOf(number) })),
-    ))
-      done(outcome)
-    await store.whenBlanked()
+  test('is in no row, in the unused space of few pages, and in no byte after a VACUUM', async () => {
+    const inputs = erased.map((number) => ({ ...BY, appId: 1, email: emailOf(number) }))
+    for (const outcome of await Promise.all(inputs.map(store.eraseContact))) done(outcome)
+    if (threads) await eventually(() => store.stats().logBytes === 0)
+    await store.close()
+    const db = openDatabase(folder)
+    expect(remainsOf(readFolder(folder), erased).length).toBeLessThan(erased.length / 2)
+    db.run('VACUUM')
+    truncateLog(db)
+    db.close()
     expect(remainsOf(readFolder(folder), erased)).toEqual([])
-    expect(await store.installValue('blanking_due')).toBe('0')
+    store = await openStore(folder, { threads })
   })
 
-  test('does not come back when the pages they were on are written again', async () => {
+  test('does not come back when their pages are written again', async () => {
     await fill(store, others.slice(0, 600), 2)
     expect(remainsOf(readFolder(folder), erased)).toEqual([])
   })
@@ -160,8 +170,8 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
   })
 })
 
-describe('blanking', () => {
-  test('a long read holds the log: the erasure is answered, and blanked once the read has ended', async () => {
+describe('the log', () => {
+  test('is empty soon after an erasure, and after a long read that held it has ended', async () => {
     const { folder, remove } = makeFolder()
     const store = await openStore(folder, { threads: true })
     await fill(store, PEOPLE.slice(0, 50), 2)
@@ -170,97 +180,50 @@ describe('blanking', () => {
     reader.query('SELECT count(*) FROM contacts').get()
     done(await store.eraseContact({ ...BY, appId: 1, email: emailOf(7) }))
     expect(await store.findContact(1, emailOf(7))).toBeNull()
-    expect(await store.installValue('blanking_due')).toBe('1')
+    expect(store.stats().logBytes).toBeGreaterThan(0)
     reader.run('COMMIT')
     reader.close()
-    await store.whenBlanked()
-    expect(await store.installValue('blanking_due')).toBe('0')
-    expect(remainsOf(readFolder(folder), [7])).toEqual([])
-    await store.close()
-    remove()
-  })
-
-  test('a store that is closed at once is closed when the blanking is done', async () => {
-    const { folder, remove } = makeFolder()
-    const store = await openStore(folder, { threads: true })
-    await fill(store, PEOPLE.slice(0, 50), 2)
-    done(await store.eraseContact({ ...BY, appId: 1, email: emailOf(7) }))
+    await eventually(() => store.stats().logBytes === 0)
     done(await store.eraseContact({ ...BY, appId: 1, email: emailOf(8) }))
+    await eventually(() => store.stats().logBytes === 0)
     await store.close()
-    expect(remainsOf(readFolder(folder), PEOPLE.slice(0, 10))).toEqual([0, 1, 2, 3, 4, 5, 6, 9])
-    const again = openDatabase(folder)
-    expect(again.query("SELECT value FROM install WHERE name = 'blanking_due'").values()).toEqual([['0']])
-    again.close()
     remove()
   })
 
-  test('what a crash left undone is done at the next start', async () => {
+  test('that a crash left is emptied at the next start', async () => {
     const { folder, remove } = makeFolder()
-    const first = await openStore(folder, { threads: false })
-    await fill(first, PEOPLE.slice(0, 50), 2)
-    await first.close()
-    const db = openDatabase(folder)
-    createEngine(db, () => AT, createSealer(null)).run([
-      { name: 'eraseContact', input: { ...BY, appId: 1, email: emailOf(7) } },
-    ])
-    truncateLog(db)
-    db.close()
-    plant(folder, 'planted-remains')
+    const { db, engine } = openEngine(folder)
+    engine.run(jobsOf(7, 0))
+    engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: emailOf(7) } }])
+    expect(remainsOf(readFolder(folder), [7])).toEqual([7])
     const store = await openStore(folder, { threads: true })
-    await store.whenBlanked()
-    expect(await store.installValue('blanking_due')).toBe('0')
-    expect(readFolder(folder)).not.toContain('planted-remains')
+    await eventually(() => store.stats().logBytes === 0)
     await store.close()
+    db.close()
     remove()
   })
 
-  /** Puts text into the unused middle of a page with people. */
-  function plant(folder: string, text: string): number {
-    const bytes = readFileSync(databasePath(folder))
-    for (let page = 1; page < bytes.length / 4_096; page++) {
-      const at = page * 4_096
-      const [from, to] = [at + 8 + 2 * bytes.readUInt16BE(at + 3), at + bytes.readUInt16BE(at + 5)]
-      if (bytes[at] !== 13 || to - from < 100 || bytes.readUInt16BE(at + 3) < 5) continue
-      const file = openSync(databasePath(folder), 'r+')
-      writeSync(file, text, from + 11)
-      closeSync(file)
-      return page + 1
-    }
-    throw new Error('no page with room')
-  }
-
-  test('finds and blanks what lies in the middle of a page, and nothing else', async () => {
+  test('is tried again once a second', () => {
     const { folder, remove } = makeFolder()
-    const store = await openStore(folder, { threads: false })
-    await fill(store, PEOPLE.slice(0, 200), 2)
-    await store.close()
-    const file = openSync(databasePath(folder), 'r+')
-    const db = openDatabase(folder)
-    expect(blankPages(db, file, { pages: findStalePages(file), mark: beginBlanking(db) ?? '' })).toBe(true)
-    expect(findStalePages(file)).toEqual([])
+    const { db, engine } = openEngine(folder)
+    let now = 0
+    const { demand, run } = createLogErasure(db, () => now)
+    const logBytes = (): number => statSync(logPath(folder)).size
+    const add = (number: number): void => void engine.run(jobsOf(number, 0))
+    add(1)
+    run()
+    expect(logBytes()).toBe(0)
+    add(2)
+    run()
+    expect(logBytes()).toBeGreaterThan(0)
+    demand()
+    now = 999
+    run()
+    expect(logBytes()).toBeGreaterThan(0)
+    now = 1_000
+    run()
+    expect(logBytes()).toBe(0)
     db.close()
-    const clean = readFileSync(databasePath(folder))
-    const page = plant(folder, 'planted')
-    expect(findStalePages(file)).toEqual([page])
-    const again = openDatabase(folder)
-    const everyPage = Array.from({ length: clean.length / 4_096 - 1 }, (_, index) => index + 2)
-    expect(blankPages(again, file, { pages: everyPage, mark: '0' })).toBe(true)
-    again.close()
-    expect(findStalePages(file)).toEqual([])
-    const after = readFileSync(databasePath(folder))
-    const changed = everyPage.filter(
-      (number) =>
-        !after
-          .subarray((number - 1) * 4_096, number * 4_096)
-          .equals(clean.subarray((number - 1) * 4_096, number * 4_096)),
-    )
-    expect(after.includes('planted')).toBe(false)
-    const check = openDatabase(folder)
-    expect(check.query('PRAGMA integrity_check').values()).toEqual([['ok']])
-    check.close()
-    // dead cell pointers go as well; every row is where it was
-    expect(changed.length).toBeLessThan(everyPage.length)
-    closeSync(file)
     remove()
   })
 })

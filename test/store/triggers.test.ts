@@ -4,6 +4,7 @@ import type { MessageContent, Trigger } from '../../src/store/message-types.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, here, messageOf, MINUTE, type Messaging, page, track } from '../messaging.ts'
+import { CAPTURED } from './conformance/queue.ts'
 import { eventWrite } from './samples.ts'
 
 let server: TestServer
@@ -268,7 +269,7 @@ test('one that was kept and is sent on waits in its place: nothing is queued bes
   const [{ delivery } = { delivery: null }] = claimed.works
   if (!delivery) throw new Error('nothing is due')
   const { id, appId, attempt } = delivery
-  await store.markCaptured({ id, claimedBy: 'a', attempt, at, record: '{"at":0,"verdicts":[]}', raw: 'x' })
+  await store.markCaptured({ id, claimedBy: 'a', attempt, at, record: '{"at":0,"verdicts":[]}', ...CAPTURED })
   expect(await store.resendDelivery({ appId, id, at })).toEqual({ done: true })
   server.clock.tick(MINUTE)
   await messaging.event()

@@ -4,8 +4,10 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { databasePath, openDatabase } from '../../src/store/database.ts'
+import { createDeliveryReads } from '../../src/store/delivery-reads.ts'
 import { createOnce, createOutcomeReads, isSameBody } from '../../src/store/idempotency.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../src/store/migrations/index.ts'
+import { createSealer } from '../../src/store/sealing.ts'
 import { schemaVersion } from '../../src/store/upgrades.ts'
 import { useFolder } from './databases.ts'
 import { AT, idempotency, makeFolder } from './samples.ts'
@@ -131,6 +133,11 @@ describe('an older schema', () => {
       [2, 'kept', 5, null, null, null],
       [3, 'skipped', 5, 6, 7, 8],
     ])
+    expect(createDeliveryReads(db, createSealer(null)).findCaptured(1, 2)).toEqual({
+      raw: 'Subject: Kept',
+      createdAt: 5,
+      content: null,
+    })
     db.close()
     other.remove()
   })

@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Job, Outcome } from '../../src/store/writes.ts'
 import { createWriter } from '../../src/store/writer.ts'
 import type { RecordedEvent } from '../../src/store/types.ts'
-import { createBlankingRuns } from '../../src/store/blanking-runs.ts'
 import { eventWrite } from './samples.ts'
 
 type Sent = { jobs: Job[]; answer: (outcomes: Outcome[]) => void; fail: () => void }
@@ -170,43 +169,5 @@ describe('createWriter', () => {
     await stopped
     expect(await second).toEqual(outcome(0))
     await writer.stop()
-  })
-})
-
-describe('createBlankingRuns', () => {
-  test('demands during a run share the next one, and one that comes after a stop is none', async () => {
-    const ends: ((isDone: boolean) => void)[] = []
-    const runs = createBlankingRuns(() => new Promise((resolve) => ends.push(resolve)))
-    runs.run()
-    await turn()
-    runs.run()
-    runs.run()
-    let isDone = false
-    void runs.done().then(() => (isDone = true))
-    await turn()
-    expect(ends).toHaveLength(1)
-    ends[0]?.(true)
-    await turn()
-    expect([ends.length, isDone]).toEqual([2, false])
-    const stopped = runs.stop()
-    runs.run()
-    ends[1]?.(true)
-    await stopped
-    await turn()
-    expect([ends.length, isDone]).toEqual([2, true])
-    await runs.done()
-  })
-
-  test('a run that fails is repeated, and the demand is done only then', async () => {
-    let count = 0
-    const runs = createBlankingRuns(async () => {
-      count++
-      if (count === 1) throw new Error('disk')
-      return count === 3
-    }, 1)
-    runs.run()
-    await runs.done()
-    expect(count).toBe(3)
-    await runs.stop()
   })
 })

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { type ReadMail, readMail } from '../../mail/captured-mail.ts'
+import { describeMailbox } from '../../core/mail-addresses.ts'
+import { type CapturedMail, readCaptured } from '../../mail/captured-mail.ts'
 import {
   findDelivery,
   type FoundDelivery,
@@ -83,12 +84,12 @@ async function showDeliveries(parts: PageParts, request: Request, viewer: Viewer
 /** What was kept or, where nothing was, what would be written now. */
 async function findMail({ store, mailer }: PageParts, { work }: ShownDelivery): Promise<ReadableMail> {
   const kept = await store.findCaptured(work.app.id, work.delivery.id)
-  if (kept) return { ...readMail(kept.raw), raw: kept.raw, keptAt: kept.createdAt }
+  if (kept) return { ...(await readCaptured(kept)), raw: kept.raw, keptAt: kept.createdAt }
   const preview = await mailer.preview(work)
   if (!('html' in preview)) return preview
   const { from } = mailer.findWay(work.settings)
-  const sender: Pick<ReadMail, 'from' | 'to'> = {
-    from: from === null ? 'No sender yet' : from.name === '' ? from.address : `${from.name} <${from.address}>`,
+  const sender: Pick<CapturedMail, 'from' | 'to'> = {
+    from: from === null ? 'No sender yet' : describeMailbox(from),
     to: work.contact.email,
   }
   return { ...preview, ...sender }

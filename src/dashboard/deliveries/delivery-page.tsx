@@ -9,7 +9,7 @@ import {
   type FoundDelivery,
   type JoinedEvent,
 } from '../../deliveries/delivery-lists.ts'
-import type { ReadMail } from '../../mail/captured-mail.ts'
+import type { CapturedMail } from '../../mail/captured-mail.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Button } from '../ui/button.tsx'
 import { hasRole } from '../../accounts/members.ts'
@@ -34,7 +34,7 @@ import type { Viewer } from '../layout/viewer.ts'
 
 /** What was kept, with its source; what would be written now; or why nothing can be. */
 export type ReadableMail =
-  (ReadMail & { raw: string; keptAt: number }) | (RenderedMail & Pick<ReadMail, 'from' | 'to'>) | TemplateFault
+  (CapturedMail & { raw: string; keptAt: number }) | (RenderedMail & Pick<CapturedMail, 'from' | 'to'>) | TemplateFault
 
 export type DeliveryProps = {
   viewer: Viewer

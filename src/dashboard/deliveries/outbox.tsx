@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { readMail } from '../../mail/captured-mail.ts'
+import { type ListedCapture, readCaptured } from '../../mail/captured-mail.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { showPage } from '../layout/door.tsx'
@@ -19,9 +19,7 @@ export const outboxRoutes = (parts: PageParts) =>
 async function showOutbox(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
   const before = readPublicId('dlv', new URL(request.url).searchParams.get('before') ?? '')
   const found = await parts.store.listCaptured(viewer.app.id, before, PAGE_ROWS + 1)
-  const mails = await Promise.all(
-    found.slice(0, PAGE_ROWS).map(({ deliveryId }) => readKept(parts, viewer, deliveryId)),
-  )
+  const mails = await Promise.all(found.slice(0, PAGE_ROWS).map((listed) => readListed(parts, viewer, listed)))
   const last = found.length > PAGE_ROWS ? found[PAGE_ROWS - 1] : undefined
   const page = (
     <OutboxPage
@@ -36,9 +34,9 @@ async function showOutbox(parts: PageParts, request: Request, viewer: Viewer): P
   return pageAnswer(request, 200, page)
 }
 
-async function readKept({ store }: PageParts, { app }: Viewer, deliveryId: number): Promise<Kept | null> {
-  const kept = await store.findCaptured(app.id, deliveryId)
-  if (!kept) return null
-  const { to, subject } = readMail(kept.raw)
-  return { deliveryId, to, subject, keptAt: kept.createdAt }
+async function readListed({ store }: PageParts, { app }: Viewer, listed: ListedCapture): Promise<Kept | null> {
+  const { deliveryId, createdAt: keptAt, to, subject } = listed
+  if (to !== null && subject !== null) return { deliveryId, to, subject, keptAt }
+  const found = await store.findCaptured(app.id, deliveryId)
+  return found && { deliveryId, keptAt, ...(await readCaptured(found)) }
 }

@@ -36,7 +36,7 @@ export const previewTool: Tool = {
   name: 'preview_message',
   title: 'See a mail before it goes out',
   description:
-    'The email as the person with `email` would get it, else the last who triggered it, else a made-up one, as with `several` events. Without `problems` and `fault` there is a `token` for set_message_status.',
+    'The email as the person with `email` would get it, else the last who triggered it, else a made-up one, as with `several` events. Without `problems` or `fault`, `token` is for set_message_status.',
   kind: 'read',
   input: takes({
     app: APP,

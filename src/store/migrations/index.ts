@@ -18,6 +18,7 @@ import senders from './0015_senders.sql' with { type: 'text' }
 import locale from './0016_locale.sql' with { type: 'text' }
 import joinedEvents from './0017_joined_events.sql' with { type: 'text' }
 import idempotencyBodies from './0018_idempotency_bodies.sql' with { type: 'text' }
+import capturedContent from './0019_captured_content.sql' with { type: 'text' }
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
 export const MIGRATIONS: readonly string[] = [
@@ -39,6 +40,7 @@ export const MIGRATIONS: readonly string[] = [
   locale,
   joinedEvents,
   idempotencyBodies,
+  capturedContent,
 ]
 
 /** What SQL cannot do, by schema version: runs at the end of the migration to it, in its transaction. */

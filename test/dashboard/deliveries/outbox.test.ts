@@ -1,5 +1,6 @@
 /** The mails that were kept instead of sent, on their page. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { openDatabase } from '../../../src/store/database.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
@@ -41,6 +42,18 @@ describe('the outbox', () => {
     expect(await textOf(html, 'td[data-label=To]')).toEqual(['bob@example.com'])
     const [path] = await attributesOf(html, 'td .strong', 'href')
     expect((await browser.get((path ?? '').replace('#mail', ''))).status).toBe(200)
+  })
+
+  test('shows one of which only the source was kept, as in older data', async () => {
+    await keep([{ email: 'bob@example.com', headline: 'Zwölf Bilder' }])
+    const db = openDatabase(pages.folder)
+    db.run('UPDATE captured_mails SET sender = NULL, recipient = NULL, subject = NULL, html = NULL, text = NULL')
+    db.close()
+    const html = await see()
+    expect(await textOf(html, 'td .strong')).toEqual(['Zwölf Bilder'])
+    expect(await textOf(html, 'td[data-label=To]')).toEqual(['bob@example.com'])
+    const [path] = await attributesOf(html, 'td .strong', 'href')
+    expect((await browser.get((path ?? '').replace('#mail', ''))).html).toContain('Zwölf Bilder')
   })
 
   test('by pages', async () => {

@@ -75,9 +75,45 @@ describe('preview_message', () => {
       },
       problems: [],
       warnings: [{ field: 'mail.body', code: 'missing_value', message: expect.stringContaining('| default: ') }],
-      token: expect.any(String),
+      token: null,
+    })
+    await send('eve@example.com', { url: 'https://first.example/results/1' })
+    expect(await preview({ messageId })).toMatchObject({ mail: { fault: null }, token: expect.any(String) })
+  })
+  test('no token where the mail cannot be shown, as nobody has seen what it says', async () => {
+    const mail = { subject: 'Ready', body: 'Go {{ event.nothing }}' }
+    const message = { name: 'Unseen', trigger: { event: 'results_ready' }, mail }
+    const { messageId } = (await call('save_message_draft', { message })).data
+    await send('ada@example.com')
+    const { data } = await call('preview_message', { messageId })
+    expect(data).toMatchObject({
+      mail: { subject: null, fault: expect.stringContaining('event.nothing') },
+      token: null,
     })
   })
+
+  test('no token where emails list several events, and the text shows the first alone', async () => {
+    const again = { once: 'property', property: 'url', collect: { minutes: 30 } }
+    const saveBody = async (body: string) => {
+      const message = { name: 'Listed', trigger: { event: 'results_ready' }, again, mail: { subject: 'Ready', body } }
+      return (await call('save_message_draft', { message })).data.messageId
+    }
+    await send('ada@example.com')
+    const first = await call('preview_message', { messageId: await saveBody('[Open it]({{ event.url }})') })
+    expect(first.data).toMatchObject({ problems: [{ field: 'mail.body', code: 'events_not_listed' }], token: null })
+  })
+
+  test.each(['{% for event in events %}[Open it]({{ event.url }}){% endfor %}', 'Your results are ready.'])(
+    'a token where they are listed, or none is named: %s',
+    async (body) => {
+      const again = { once: 'property', property: 'url', collect: { minutes: 30 } }
+      const message = { name: 'Listed', trigger: { event: 'results_ready' }, again, mail: { subject: 'Ready', body } }
+      const { messageId } = (await call('save_message_draft', { message })).data
+      await send('ada@example.com')
+      expect((await call('preview_message', { messageId })).data).toMatchObject({ token: expect.any(String) })
+    },
+  )
+
   test('no token where the mail can be shown, but cannot be written for everybody or comes from nobody', async () => {
     const messageId = await saveDraft({ subject: 'S', body: 'x{% for i in (1..event.count) %}y{% endfor %}' })
     await send('ada@example.com', { count: 5_000 })

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import type { Fresh } from '../conformance.ts'
 import { AT, BY, DAY, HOUR } from '../samples.ts'
-import { createQueue, RECORD } from './queue.ts'
+import { CAPTURED, createQueue, RECORD } from './queue.ts'
 
 /** What becomes of a delivery, and where it is found. */
 export function testDeliveries(store: Fresh): void {
@@ -12,18 +12,20 @@ export function testDeliveries(store: Fresh): void {
     const app = await createApp()
     await queue(app, 1)
     const held = await claimOne(app)
-    expect(await store().markCaptured({ ...held, record: RECORD, raw: 'Subject: ü\r\n\r\n' })).toEqual({ held: true })
+    expect(await store().markCaptured({ ...held, record: RECORD, ...CAPTURED })).toEqual({ held: true })
     expect(await list(app)).toMatchObject([{ state: 'kept', handedAt: held.at, sentAt: null }])
-    expect(await store().findCaptured(app.appId, held.id)).toEqual({ raw: 'Subject: ü\r\n\r\n', createdAt: held.at })
+    expect(await store().findCaptured(app.appId, held.id)).toEqual({ ...CAPTURED, createdAt: held.at })
     expect(await store().findCaptured(app.appId - 1, held.id)).toBeNull()
-    expect(await store().listCaptured(app.appId, null, 9)).toEqual([{ deliveryId: held.id, createdAt: held.at }])
+    expect(await store().listCaptured(app.appId, null, 9)).toEqual([
+      { deliveryId: held.id, createdAt: held.at, to: 'ada@example.com', subject: 'ü' },
+    ])
   })
 
   test('what was kept can be sent on, and leaves the outbox when it is handed over, not before', async () => {
     const app = await createApp()
     await queue(app, 1)
     const kept = await claimOne(app)
-    await store().markCaptured({ ...kept, record: RECORD, raw: 'x' })
+    await store().markCaptured({ ...kept, record: RECORD, ...CAPTURED })
     const again = { appId: app.appId, id: kept.id, at: AT + HOUR }
     expect(await store().resendDelivery(again)).toEqual({ done: true })
     expect(await list(app)).toMatchObject([{ state: 'waiting', byHand: true, handedAt: null }])
@@ -40,7 +42,7 @@ export function testDeliveries(store: Fresh): void {
     const app = await createApp()
     await queue(app, 1)
     const kept = await claimOne(app)
-    await store().markCaptured({ ...kept, record: RECORD, raw: 'x' })
+    await store().markCaptured({ ...kept, record: RECORD, ...CAPTURED })
     await store().resendDelivery({ appId: app.appId, id: kept.id, at: AT + HOUR })
     await store().markSkipped({ ...(await claimOne(app)), reason: 'unsubscribed', record: RECORD })
     expect([await stateOf(app), await store().listCaptured(app.appId, null, 9)]).toEqual([['skipped unsubscribed'], []])
@@ -83,7 +85,7 @@ export function testDeliveries(store: Fresh): void {
     const app = await createApp()
     await queue(app, 2)
     const held = await claimOne(app)
-    await store().markCaptured({ ...held, record: RECORD, raw: 'x' })
+    await store().markCaptured({ ...held, record: RECORD, ...CAPTURED })
     await store().eraseContact({ ...BY, appId: app.appId, email: 'ada@example.com' })
     expect(await list(app)).toEqual([])
     expect(await store().findCaptured(app.appId, held.id)).toBeNull()

@@ -5,6 +5,12 @@ import { AT, done, eventWrite, HOUR, newAccount } from '../samples.ts'
 export const MINUTE = 60_000
 export const RECORD = '{"at":0,"verdicts":[]}'
 
+/** What is written beside a delivery whose email is kept. */
+export const CAPTURED = {
+  raw: 'Subject: ü\r\n\r\n',
+  content: { from: 'Demo <hello@example.com>', to: 'ada@example.com', subject: 'ü', html: '<p>ü</p>', text: 'ü' },
+}
+
 /** Apps with deliveries that wait, and what the sender asks of them. Each test has an app of its own. */
 export function createQueue(store: Fresh) {
   let apps = 0
