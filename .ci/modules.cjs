@@ -33,7 +33,7 @@ module.exports = {
     only('docs', []),
     only('assets', []),
     only('writer', ['events', 'deliveries', 'store']),
-    only('api', [...DOMAIN, 'core', 'http', 'assets']),
+    only('api', [...DOMAIN, 'core', 'http', 'assets', 'docs']),
     only('mcp', [...DOMAIN, 'core', 'http', 'docs']),
     only('dashboard', [...DOMAIN, 'core', 'http', 'assets', 'docs']),
     only('parts', [...DOMAIN, 'core', 'http']),
@@ -55,6 +55,6 @@ module.exports = {
       exportsFields: ['exports'],
       conditionNames: ['bun', 'import', 'require', 'node', 'default'],
     },
-    exclude: { path: '\\.(md|css|sql|json|d\\.ts)$' },
+    exclude: { path: '^src/docs/samples/|\\.(md|css|sql|json|d\\.ts)$' },
   },
 }

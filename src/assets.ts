@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { staticPlugin } from '@elysiajs/static'
 import { Elysia } from 'elysia'
 
 const ASSET_PREFIX = '/assets'
@@ -16,8 +17,8 @@ const ASSET_FOLDER = Bun.isStandaloneExecutable
 export const ICON =
   "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><rect width='16' height='16' rx='4' fill='%232b4acb'/><path d='M4 5h8M4 8h5M4 11h8' stroke='white' stroke-width='1.5'/></svg>"
 
-/** Every page names an asset with its hash, so what was fetched once never needs asking for again. */
-const FOREVER = 'public, max-age=31536000, immutable'
+/** For what has the hash of its content in its name. */
+export const FOREVER = 'public, max-age=31536000, immutable'
 
 /** The browser script as it was built: itself, and packed twice. Served by the API's room under addresses of its own. */
 const SCRIPT = 's.js'
@@ -52,47 +53,87 @@ export function readLicenses(): { text: string; parts: License[] } {
 
 const LICENSE_BAR = `${'='.repeat(78)}\n`
 
-/** Of the pages alone: the browser script is served by the API's room, and must not be kept for good. */
-const PAGE_ASSET = /^(?:style\.css|islands\/[\w-]+\.js)$/
+/** What pages load: each as it is and packed, with the hash of its content in its name (.ci/build-pages.ts). */
+const PAGE_FOLDER = join(ASSET_FOLDER, 'pages')
+const HASHED = /^(?<stem>.+)-(?<hash>[0-9a-z]{8})(?<extension>\.\w+)$/
 
-const listAssets = (): string[] =>
-  readdirSync(ASSET_FOLDER, { recursive: true, encoding: 'utf8' })
-    .map((name) => name.replaceAll('\\', '/'))
-    .filter((name) => PAGE_ASSET.test(name))
+const listPageAssets = (): string[] =>
+  readdirSync(PAGE_FOLDER, { recursive: true, encoding: 'utf8' })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => HASHED.test(file))
 
-/** Serves the stylesheet and the islands, packed where the browser takes it. @throws Error when they were not built */
+/** Serves the stylesheet and the islands, packed as the browser takes it. @throws Error when they were not built */
 export function assetRoutes() {
-  if (!existsSync(ASSET_FOLDER)) throw new Error('the assets are not built; run `bun run assets`')
+  if (!existsSync(PAGE_FOLDER)) throw new Error('the assets are not built; run `bun run assets`')
+  // its ETag has no quotes, and none of it tells the packed forms of an asset apart
+  const files = staticPlugin({
+    assets: PAGE_FOLDER,
+    prefix: ASSET_PREFIX,
+    alwaysStatic: true,
+    indexHTML: false,
+    etag: false,
+    headers: ASSET_HEADERS,
+  })
   const app = new Elysia()
-  for (const name of listAssets()) {
-    const content = new Uint8Array(readFileSync(join(ASSET_FOLDER, name)))
-    let packed: Uint8Array<ArrayBuffer> | undefined
-    const headers = { ...HEADERS, 'Content-Type': name.endsWith('.css') ? 'text/css;charset=utf-8' : SCRIPT_TYPE }
-    app.get(`${ASSET_PREFIX}/${name}`, ({ request }) =>
-      takesGzip(request)
-        ? new Response((packed ??= Bun.gzipSync(content, { level: 9 })), {
-            headers: { ...headers, 'Content-Encoding': 'gzip' },
-          })
-        : new Response(content, { headers }),
-    )
+  for (const file of listPageAssets()) {
+    const hash = HASHED.exec(file)?.groups?.hash ?? ''
+    const type = file.endsWith('.css') ? 'text/css;charset=utf-8' : 'text/javascript;charset=utf-8'
+    app.get(`${ASSET_PREFIX}/${file}`, async ({ request }) => {
+      const { encoding, suffix } = pickEncoding(request)
+      const etag = etagOf(hash, suffix)
+      if (hasEtag(request, etag)) return new Response(null, { status: 304, headers: { ...ASSET_HEADERS, ETag: etag } })
+      const { handle } = await files
+      const response = await handle(new Request(`http://localhost${ASSET_PREFIX}/${file}${suffix}`))
+      response.headers.set('Content-Type', type)
+      response.headers.set('ETag', etag)
+      if (encoding !== 'identity') response.headers.set('Content-Encoding', encoding)
+      return response
+    })
   }
   return app
 }
 
-const SCRIPT_TYPE = 'text/javascript;charset=utf-8'
-const HEADERS = { 'Cache-Control': FOREVER, Vary: 'Accept-Encoding' }
+const ASSET_HEADERS = { 'Cache-Control': FOREVER, Vary: 'Accept-Encoding' }
 
-const takesGzip = (request: Request): boolean =>
-  /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(request.headers.get('accept-encoding') ?? '')
+/** How a file is packed, and what its name ends in then. */
+type Packing = { encoding: keyof Script; suffix: string }
 
-const urls = new Map<string, string>()
+/** The smallest first. */
+const PACKINGS: Packing[] = [
+  { encoding: 'br', suffix: '.br' },
+  { encoding: 'gzip', suffix: '.gz' },
+]
 
-/** Where an asset is served; the query changes with its content. @throws when there is no such asset */
+/** The smallest form that the browser takes. */
+export function pickEncoding({ headers }: Request): Packing {
+  const taken = new Set(
+    (headers.get('accept-encoding') ?? '')
+      .toLowerCase()
+      .split(',')
+      .map((one) => one.split(';').map((part) => part.trim()))
+      .filter(([, quality = 'q=1']) => Number(quality.replace(/^q=/, '')) > 0)
+      .map(([name]) => name),
+  )
+  return PACKINGS.find(({ encoding }) => taken.has(encoding)) ?? { encoding: 'identity', suffix: '' }
+}
+
+/** Each form has its own. */
+export const etagOf = (hash: string, suffix: string): string => `"${hash}${suffix.replace('.', '-')}"`
+
+/** Whether the browser has what it asks for; weakly compared, as GET does (RFC 9110, 13.1.2). */
+export function hasEtag({ headers }: Request, etag: string): boolean {
+  const known = headers.get('if-none-match')?.split(',') ?? []
+  return known.some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag)
+}
+
+let urls: Map<string, string> | null = null
+
+/** Where an asset is served; its name changes with its content. @throws when there is no such asset */
 export function assetUrl(name: string): string {
-  const known = urls.get(name)
-  if (known !== undefined) return known
-  const hash = Bun.SHA256.hash(readFileSync(join(ASSET_FOLDER, name)), 'base64url').slice(0, 12)
-  const url = `${ASSET_PREFIX}/${name}?v=${hash}`
-  urls.set(name, url)
+  urls ??= new Map(
+    listPageAssets().map((file) => [file.replace(HASHED, '$<stem>$<extension>'), `${ASSET_PREFIX}/${file}`]),
+  )
+  const url = urls.get(name)
+  if (url === undefined) throw new Error(`there is no asset ${name}; run \`bun run assets\``)
   return url
 }

@@ -140,7 +140,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
 
   /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
   const record = (request: Request, status: number, { path, route: found }: Place): void => {
-    const route = found ?? pages.findRoute(path) ?? (path.startsWith('/assets/') ? '/assets/*' : 'other')
+    const route = path.startsWith('/assets/') ? '/assets/*' : (found ?? pages.findRoute(path) ?? 'other')
     const { requestId, startedAt, address, access, isWrite, memberId, app, refusal } = factsOf(request)
     const { method } = request
     const ms = performance.now() - startedAt

@@ -59,13 +59,15 @@ describe('the executable', () => {
 
     const page = await fetch(`${server.url}/`)
     const html = await page.text()
-    const sheet = /href="(\/assets\/style\.css[^"]*)"/.exec(html)?.[1]
-    const style = await fetch(`${server.url}${sheet}`)
+    const sheet = /href="(\/assets\/style-\w+\.css)"/.exec(html)?.[1]
+    const style = await fetch(`${server.url}${sheet}`, { headers: { 'Accept-Encoding': 'br' } })
     expect([page.status, style.status]).toEqual([200, 200])
+    expect(style.headers.get('content-encoding')).toBe('br')
+    expect(style.headers.get('cache-control')).toContain('immutable')
     expect(style.headers.get('content-type')).toStartWith('text/css')
     expect((await style.text()).length).toBeGreaterThan(1_000)
 
-    const script = /src="(\/assets\/islands\/page\.js[^"]*)"/.exec(html)?.[1]
+    const script = /src="(\/assets\/islands\/page-\w+\.js)"/.exec(html)?.[1]
     const island = await fetch(`${server.url}${script}`)
     expect([island.status, island.headers.get('content-type')]).toEqual([200, 'text/javascript;charset=utf-8'])
 

@@ -42,7 +42,8 @@ const listFiles = (folder: string): string[] =>
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
-const SOURCES = [...listFiles('src'), ...listFiles('snippet')]
+/** Samples are texts to the program. */
+const SOURCES = [...listFiles('src'), ...listFiles('snippet')].filter((path) => !path.startsWith('src/docs/samples/'))
 const CODE = SOURCES.filter((path) => /\.tsx?$/.test(path) && !path.endsWith('.d.ts'))
 
 const importsOf = (path: string): string[] =>

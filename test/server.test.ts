@@ -1,6 +1,7 @@
 /** What every answer has in common, whatever the door: the shape of refusals, headers, ids, and who asks. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
+import { assetUrl } from '../src/assets.ts'
 import { setPasswordByLink } from '../src/accounts/members.ts'
 import { hashPassword } from '../src/accounts/passwords.ts'
 import { useClosing } from './closing.ts'
@@ -97,7 +98,7 @@ describe('Strict-Transport-Security', () => {
     ['POST', '/sign-in', { key: null, body: 'email=x', headers: { 'Sec-Fetch-Site': 'cross-site' } }],
     ['GET', '/setup?token=x', { key: null }],
     ['GET', '/docs/start', { key: null }],
-    ['GET', '/assets/style.css', { key: null }],
+    ['GET', assetUrl('style.css'), { key: null }],
     ['GET', '/s.js', { key: null }],
     ['GET', '/s.0000.js', { key: null }],
     ['POST', '/c', { key: null, body: '{' }],
@@ -153,7 +154,7 @@ test('every answer is bound by a policy, and says what it is and how it is encod
     ['GET', '/sign-in', { key: null }],
     ['GET', '/setup?token=x', { key: null }],
     ['GET', '/docs/start', { key: null }],
-    ['GET', '/assets/style.css', { key: null }],
+    ['GET', assetUrl('style.css'), { key: null }],
     ['GET', '/s.js', { key: null }],
     ['POST', '/c', { key: null, body: '{' }],
     ['POST', EVENTS, { body: event }],
@@ -233,7 +234,7 @@ describe('every answer', () => {
       ['GET', '/healthz', {}],
       ['GET', '/readyz', {}],
       ['GET', '/metrics', {}],
-      ['GET', '/assets/style.css', {}],
+      ['GET', assetUrl('style.css'), {}],
     ]
     const ids = new Set<string | null>()
     for (const [method, path, given] of asked) {

@@ -4,7 +4,9 @@ import type { Store } from '../store/store.ts'
 import { isLocale, isTimezone, readLocale } from '../store/local-time.ts'
 import type { Refused, SnippetSettings } from '../store/types.ts'
 import { DOMAIN_MESSAGE, readAppText } from './beginnings.ts'
-import { readTypedHost } from './app-hosts.ts'
+import { ownHosts, readTypedHost } from './app-hosts.ts'
+import { linkableUrl } from './links.ts'
+import { LOCALHOST } from '../core/domains.ts'
 import type { FieldError } from '../core/refusals.ts'
 
 /** What someone typed; `domains` and `snippetHosts` have one host a line. */
@@ -35,6 +37,14 @@ export const writeAppSettings = (
   snippetHosts: snippet.hosts.join('\n'),
   addsPeople: snippet.addsPeople,
 })
+
+/** Where the customer's pages are: their home page where mail may link to it, else their first domain. */
+export function siteOrigin({ homeUrl, hosts }: Pick<AppRow, 'homeUrl' | 'hosts'>): string {
+  const [host = 'app.example.com'] = hosts
+  const home = homeUrl === null ? null : linkableUrl(homeUrl, ownHosts(hosts))
+  if (home && home.hostname !== LOCALHOST) return home.origin
+  return host === LOCALHOST ? `http://${host}` : `https://${host}`
+}
 
 /** Checks what someone typed, by the rules of set-up; errors name the fields `app`, `home`, `domains`, `timezone`, `locale`, `snippetHosts`. */
 export function readAppSettings(text: AppSettingsText): { settings: AppSettings } | { errors: FieldError[] } {

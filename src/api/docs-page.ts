@@ -1,4 +1,5 @@
 import { assetUrl, ICON } from '../assets.ts'
+import { EXAMPLE_SAMPLES, fillSample } from '../docs/samples.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { callMarkdown, type Operation } from './docs-calls.ts'
 import type { OpenApi } from './openapi.ts'
@@ -91,17 +92,9 @@ function toMarkdown({ info, servers, paths }: OpenApi): string {
     `Version ${info.version}. ${info.summary} The same for machines: [openapi.json](openapi.json).`,
     '## The first event',
     'Most need one call: the event `results_ready`, sent the first time the results of a user are ready. The key is from the API keys page or `eventpost key create`, the app ID from the Activation screen or `eventpost app list`.',
-    `\`\`\`sh\n${firstEvent(base)}\n\`\`\``,
+    `\`\`\`sh\n${fillSample(EXAMPLE_SAMPLES.get('first-event') ?? '', { base_url: base })}\n\`\`\``,
     'Send JSON with `Content-Type: application/json` and the key as `Authorization: Bearer mc_...`, from your server only: whoever reads the key can write in your name. Use a timeout of 10 seconds and log failures, so that this service never slows or breaks your own.',
     ...calls,
     info.description,
   ].join('\n\n')
 }
-
-const firstEvent = (base: string): string =>
-  [
-    `curl ${base}/api/v1/events \\`,
-    '  -H "Authorization: Bearer $SERVICE_API_KEY" -H "Content-Type: application/json" \\',
-    `  -d '{"app":"APP_ID","email":"ada@example.com","event":"results_ready","createContact":true,`,
-    `       "properties":{"url":"https://app.example.com/results/1","headline":"Your results are ready."}}'`,
-  ].join('\n')

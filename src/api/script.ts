@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { Script } from '../assets.ts'
+import { etagOf, FOREVER, hasEtag, pickEncoding, type Script } from '../assets.ts'
 import { noteScriptLoad, type Notes } from '../events/activation.ts'
 import type { KeyAccess } from '../accounts/access.ts'
 import { refuse } from '../core/refusals.ts'
@@ -8,14 +8,6 @@ import { refusalAnswer } from '../http/answers.ts'
 
 /** An hour, so that a mended script reaches everyone the same day, and nobody waits for the question. */
 const SHORTLY = 'public, max-age=3600, stale-while-revalidate=86400'
-const FOREVER = 'public, max-age=31536000, immutable'
-
-type Encoding = keyof Script
-/** The smallest first. */
-const PACKED = [
-  ['br', 'br'],
-  ['gzip', 'gz'],
-] as const satisfies [Encoding, string][]
 
 /** /s.js, and its fixed copy: the browser script. It holds nothing of anyone's, so every page may have it. `onFault` hears why a load could not be noted. */
 export function scriptRoutes(
@@ -25,10 +17,10 @@ export function scriptRoutes(
 ) {
   const hash = scriptHash(script.identity)
   const serve = (request: Request, cacheControl: string): Response => {
-    const [encoding, suffix] = pickEncoding(request.headers.get('accept-encoding') ?? '')
-    const etag = `"${hash}${suffix === '' ? '' : `-${suffix}`}"`
+    const { encoding, suffix } = pickEncoding(request)
+    const etag = etagOf(hash, suffix)
     const headers = { ...HEADERS, 'Cache-Control': cacheControl, ETag: etag }
-    if (isKnown(request.headers.get('if-none-match'), etag)) return new Response(null, { status: 304, headers })
+    if (hasEtag(request, etag)) return new Response(null, { status: 304, headers })
     const coded: Record<string, string> = encoding === 'identity' ? {} : { 'Content-Encoding': encoding }
     return new Response(script[encoding], { headers: { ...headers, ...coded, 'Content-Type': TYPE } })
   }
@@ -66,23 +58,4 @@ const HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'X-Content-Type-Options': 'nosniff',
-}
-
-/** The smallest form that the header takes, and what its ETag ends in. */
-function pickEncoding(accepted: string): [Encoding, string] {
-  const taken = new Set(
-    accepted
-      .toLowerCase()
-      .split(',')
-      .map((one) => one.split(';').map((part) => part.trim()))
-      .filter(([, quality = 'q=1']) => Number(quality.replace(/^q=/, '')) > 0)
-      .map(([name]) => name),
-  )
-  return PACKED.find(([encoding]) => taken.has(encoding)) ?? ['identity', '']
-}
-
-/** Weakly compared, as GET does (RFC 9110, 13.1.2). */
-function isKnown(ifNoneMatch: string | null, etag: string): boolean {
-  if (ifNoneMatch === null) return false
-  return ifNoneMatch.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag)
 }

@@ -11,6 +11,7 @@ import {
   type MessageRow,
   type SuppressionReason,
 } from '../store/message-types.ts'
+import type { StoredContact } from '../store/contact-reads.ts'
 import type { Store } from '../store/store.ts'
 import { refusedBy } from '../store/suppression-list.ts'
 import type { AppRow, EventRow, Refused } from '../store/types.ts'
@@ -31,6 +32,12 @@ export type DeliveryFilter = {
   limit: number
 }
 
+/** A delivery with what a list shows of it. */
+export type ListedDelivery = {
+  work: Pick<DeliveryWork, 'delivery' | 'message' | 'lead' | 'app'> & { contact: StoredContact }
+  explained: Explanation
+}
+
 /** A delivery with all that is shown of it. */
 export type ShownDelivery = { work: DeliveryWork; explained: Explanation }
 
@@ -44,11 +51,32 @@ export async function listDeliveries(
   store: Store,
   app: AppRow,
   { limit, ...filter }: DeliveryFilter,
-): Promise<{ deliveries: ShownDelivery[]; next: number | null }> {
+): Promise<{ deliveries: ListedDelivery[]; next: number | null }> {
   const rows = await store.listDeliveries({ ...filter, appId: app.id, contactId: null, limit: limit + 1 })
-  const works = await Promise.all(rows.slice(0, limit).map(({ id }) => store.findWork(id)))
   const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
-  return { deliveries: works.filter((work) => work !== null).map(toShown), next }
+  return { deliveries: await describeRows(store, app, rows.slice(0, limit)), next }
+}
+
+/** Reads what belongs to the rows at once; without those whose person is gone. */
+async function describeRows(store: Store, app: AppRow, rows: DeliveryRow[]): Promise<ListedDelivery[]> {
+  if (rows.length === 0) return []
+  const leadIds = rows.flatMap(({ joinedTo }) => joinedTo ?? [])
+  const [contacts, versions, leads] = await Promise.all([
+    store.listContactsById([...new Set(rows.map(({ contactId }) => contactId))]),
+    store.listVersionsById(rows),
+    store.listDeliveriesById([...new Set(leadIds)]),
+  ])
+  const contactOf = new Map(contacts.map((contact) => [contact.id, contact]))
+  const messageOf = new Map(versions.map((message) => [`${message.id} ${message.version}`, message]))
+  const leadOf = new Map(leads.map((lead) => [lead.id, lead]))
+  return rows.flatMap((delivery) => {
+    const contact = contactOf.get(delivery.contactId)
+    const message = messageOf.get(`${delivery.messageId} ${delivery.version}`)
+    if (!contact || !message) return []
+    const lead = delivery.joinedTo === null ? null : (leadOf.get(delivery.joinedTo) ?? null)
+    const work = { delivery, contact, message, lead, app }
+    return [{ work, explained: explainDelivery(toExplained(work)) }]
+  })
 }
 
 /** The deliveries that an event started, the newest first. */
@@ -56,10 +84,8 @@ export async function listFollowing(
   store: Store,
   app: AppRow,
   { id, contactId }: Pick<EventRow, 'id' | 'contactId'>,
-): Promise<ShownDelivery[]> {
-  const rows = await store.listDeliveriesOfEvent({ appId: app.id, contactId, eventId: id })
-  const works = await Promise.all(rows.map((row) => store.findWork(row.id)))
-  return works.filter((work) => work !== null).map(toShown)
+): Promise<ListedDelivery[]> {
+  return describeRows(store, app, await store.listDeliveriesOfEvent({ appId: app.id, contactId, eventId: id }))
 }
 
 /** One delivery of an app; null for another app's, which does not exist. */

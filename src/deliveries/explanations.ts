@@ -36,7 +36,13 @@ export type Explained = {
 }
 
 /** A delivery with its message and person, as explaining takes it. */
-export const toExplained = ({ delivery, contact, message, app, lead }: DeliveryWork): Explained => ({
+export const toExplained = ({
+  delivery,
+  contact,
+  message,
+  app,
+  lead,
+}: Pick<DeliveryWork, 'delivery' | 'message' | 'app' | 'lead'> & { contact: Told['person'] }): Explained => ({
   delivery,
   lead,
   person: contact,

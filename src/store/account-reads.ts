@@ -8,35 +8,49 @@ import * as tables from './schema.ts'
 import type { Access, AppRow, KeyRow, NewLink, Plan, SecretRow } from './types.ts'
 
 type AccountRow = typeof tables.accounts.$inferSelect
+type FoundApp = {
+  app: typeof tables.apps.$inferSelect
+  /** as JSON */
+  hosts: string
+  timezone: string | null
+  locale: string | null
+}
 
 /** Quiet reads about accounts and what they own. */
 export function createAccountReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
-  const { accounts, apps, appHosts, apiKeys, identitySecrets, oneTimeLinks, limitUsage, install } = tables
-  const places = db.prepare<{ timezone: string | null; locale: string | null }, [number]>(
-    'SELECT timezone, locale FROM app_mail_settings WHERE app_id = ?',
-  )
+  const { accounts, apps, apiKeys, identitySecrets, oneTimeLinks, limitUsage, install } = tables
 
-  const id = sql.placeholder('id')
-  const oneApp = orm.select().from(apps).where(eq(apps.id, id)).prepare()
-  const hosts = orm.select({ host: appHosts.host }).from(appHosts).where(eq(appHosts.appId, id)).prepare()
+  const selectApps = () =>
+    orm
+      .select({
+        app: apps,
+        hosts: sql<string>`(SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = ${apps.id})`,
+        timezone: tables.appMailSettings.timezone,
+        locale: tables.appMailSettings.locale,
+      })
+      .from(apps)
+      .leftJoin(tables.appMailSettings, eq(tables.appMailSettings.appId, apps.id))
+  const oneApp = selectApps()
+    .where(eq(apps.id, sql.placeholder('id')))
+    .prepare()
+  const appOfPublicId = selectApps()
+    .where(eq(apps.publicId, sql.placeholder('publicId')))
+    .prepare()
 
-  const toApp = (app: typeof apps.$inferSelect): AppRow => {
-    const place = places.get(app.id)
-    return {
-      ...app,
-      hosts: hosts.all({ id: app.id }).map(({ host }) => host),
-      timezone: readTimezone(place?.timezone),
-      locale: readLocale(place?.locale),
-    }
-  }
+  const toApp = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
+    ...app,
+    hosts: JSON.parse(hosts),
+    timezone: readTimezone(timezone),
+    locale: readLocale(locale),
+  })
 
   const listApps = (accountId: string): AppRow[] =>
-    orm.select().from(apps).where(eq(apps.accountId, accountId)).orderBy(asc(apps.id)).all().map(toApp)
+    selectApps().where(eq(apps.accountId, accountId)).orderBy(asc(apps.id)).all().map(toApp)
 
   const findApp = (appId: number): AppRow | null => {
-    const app = oneApp.get({ id: appId })
-    return app ? toApp(app) : null
+    const found = oneApp.get({ id: appId })
+    return found ? toApp(found) : null
   }
 
   const accessOf = ({ keyHash: _, ...key }: typeof apiKeys.$inferSelect): Access | null => {
@@ -48,8 +62,8 @@ export function createAccountReads(db: Database, sealer: Sealer) {
     listApps,
     findApp,
     findAppByPublicId(publicId: string): AppRow | null {
-      const app = orm.select().from(apps).where(eq(apps.publicId, publicId)).get()
-      return app ? toApp(app) : null
+      const found = appOfPublicId.get({ publicId })
+      return found ? toApp(found) : null
     },
     isSetUp: (): boolean => orm.select({ id: accounts.id }).from(accounts).limit(1).get() !== undefined,
 

@@ -47,6 +47,13 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
     .from(deliveries)
     .where(eq(id, sql.placeholder('id')))
     .prepare()
+  const many = orm
+    .select()
+    .from(deliveries)
+    .where(sql`${id} IN (SELECT value FROM json_each(${sql.placeholder('ids')}))`)
+    .orderBy(desc(id))
+    .prepare()
+  const listById = (ids: number[]): DeliveryRow[] => (ids.length === 0 ? [] : many.all({ ids: JSON.stringify(ids) }))
   const handedSince = orm
     .select({ at: handedAt })
     .from(deliveries)
@@ -95,11 +102,9 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
   return {
     listDueApps: queue.listDueApps,
 
-    listDeliveries: (query: DeliveryQuery): DeliveryRow[] =>
-      pages.listIds(query).flatMap((deliveryId) => one.get({ id: deliveryId }) ?? []),
-
-    listDeliveriesOfEvent: (event: EventOfPerson): DeliveryRow[] =>
-      pages.listIdsOfEvent(event).flatMap((deliveryId) => one.get({ id: deliveryId }) ?? []),
+    listDeliveries: (query: DeliveryQuery): DeliveryRow[] => listById(pages.listIds(query)),
+    listDeliveriesOfEvent: (event: EventOfPerson): DeliveryRow[] => listById(pages.listIdsOfEvent(event)),
+    listDeliveriesById: listById,
 
     /** A delivery with all that judging and rendering it takes; null also when its person is gone. */
     findWork(deliveryId: number): DeliveryWork | null {

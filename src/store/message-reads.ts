@@ -55,6 +55,15 @@ export function createMessageReads(db: Database, sealer: Sealer) {
     .innerJoin(messageVersions, eq(messageVersions.messageId, messages.id))
     .where(and(eq(messages.id, sql.placeholder('id')), eq(messageVersions.version, sql.placeholder('version'))))
     .prepare()
+  const manyVersions = orm
+    .select({ ...fields, version: messageVersions.version })
+    .from(messageVersions)
+    .innerJoin(messages, eq(messageVersions.messageId, messages.id))
+    .where(
+      sql`(${messageVersions.messageId}, ${messageVersions.version}) IN
+        (SELECT value ->> 0, value ->> 1 FROM json_each(${sql.placeholder('versions')}))`,
+    )
+    .prepare()
   const oneSettings = orm
     .select()
     .from(appMailSettings)
@@ -116,6 +125,13 @@ export function createMessageReads(db: Database, sealer: Sealer) {
     findVersion(id: number, version: number): MessageRow | null {
       const found = oneVersion.get({ id, version })
       return found ? { ...toMessageRow(found), version } : null
+    },
+
+    /** Messages with the content and the number of the versions that were asked for, in no order. */
+    listVersionsById(asked: { messageId: number; version: number }[]): MessageRow[] {
+      const pairs = new Set(asked.map(({ messageId, version }) => JSON.stringify([messageId, version])))
+      const found = manyVersions.all({ versions: `[${[...pairs].join()}]` })
+      return found.map(({ version, ...one }) => ({ ...toMessageRow(one), version }))
     },
 
     /** When a message first went live, as the audit list has it (ms UTC); null: it never did, or that is not known. */

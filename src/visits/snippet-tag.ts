@@ -17,6 +17,16 @@ export type SnippetTag = {
   pinned?: Uint8Array
 }
 
+/** Of an app's tag: where and whose, and the two scripts as they were built. */
+export type SnippetSource = Pick<SnippetTag, 'baseUrl' | 'siteId' | 'stub'> & { script: Uint8Array }
+
+/** The tag in the forms that pages need. */
+export const makeSnippetTags = ({ script, ...tag }: SnippetSource) => ({
+  plain: makeSnippetTag(tag),
+  consent: makeSnippetTag({ ...tag, requiresConsent: true }),
+  pinned: makeSnippetTag({ ...tag, pinned: script }),
+})
+
 /** Path of the copy of the script that never changes: `/s.`, 16 characters of its hash, and `.js`. */
 export const pinnedScriptPath = (script: Uint8Array): string => `/s.${scriptHash(script)}.js`
 

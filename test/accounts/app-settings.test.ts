@@ -4,6 +4,7 @@ import {
   type AppSettingsText,
   localesWith,
   readAppSettings,
+  siteOrigin,
   timezonesWith,
   writeAppSettings,
 } from '../../src/accounts/app-settings.ts'
@@ -88,4 +89,13 @@ test('locales are offered by name, with the one that is set', () => {
   expect(offered.filter(({ locale }) => locale === 'gsw-CH')).toHaveLength(1)
   expect(localesWith('en-US')).toHaveLength(offered.length - 1)
   expect(readAppSettings({ ...TYPED, locale: '' })).toMatchObject({ settings: { locale: 'en-US' } })
+})
+
+test.each([
+  [{ homeUrl: 'https://www.first.example/welcome', hosts: ['first.example'] }, 'https://www.first.example'],
+  [{ homeUrl: 'https://elsewhere.example', hosts: ['first.example'] }, 'https://first.example'],
+  [{ homeUrl: 'https://localhost', hosts: ['localhost'] }, 'http://localhost'],
+  [{ homeUrl: null, hosts: [] }, 'https://app.example.com'],
+])('the pages of %p are at %s', (app, origin) => {
+  expect(siteOrigin(app)).toBe(origin)
 })

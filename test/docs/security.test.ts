@@ -130,7 +130,7 @@ describe('the code', () => {
   const using = (files: { path: string; source: string }[], what: RegExp) =>
     files.filter(({ source }) => what.test(source)).map(({ path }) => path)
   // the islands run in browsers, and the code in integration/ is shown to customers
-  const server = read('src/**/*.{ts,tsx}').filter(({ path }) => !/\/(islands|integration)\//.test(path))
+  const server = read('src/**/*.{ts,tsx}').filter(({ path }) => !/\/(islands|samples)\//.test(path))
 
   test('starts no shell and no child process', () => {
     expect(using(server, /child_process|Bun\.\$|\bexecSync?\(|\bspawnSync?\(/)).toEqual([])

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { assetUrl } from '../../src/assets.ts'
 import { createMetrics } from '../../src/ops/metrics.ts'
 import { API, createTestServer, EVENTS, type TestServer } from '../helper.ts'
 
@@ -44,14 +45,14 @@ describe('/metrics', () => {
     for (const path of ['/x"} 1\nmade_up 7', '/wp-login.php', `${API}/events/made-up`, '/%7B%22']) {
       await server.call('GET', encodeURI(path), { key: null })
     }
-    await server.call('GET', '/assets/style.css', { key: null })
+    await server.call('GET', assetUrl('style.css'), { key: null })
     const samples = await read()
     const series = [...samples].filter(([name]) => name.startsWith('eventpost_requests_total'))
     expect(Object.fromEntries(series)).toEqual({
       [`eventpost_requests_total{method="POST",route="${EVENTS}",status="202"}`]: 3,
       [`eventpost_requests_total{method="POST",route="${EVENTS}",status="400"}`]: 1,
       'eventpost_requests_total{method="GET",route="other",status="404"}': 4,
-      'eventpost_requests_total{method="GET",route="/assets/style.css",status="200"}': 1,
+      'eventpost_requests_total{method="GET",route="/assets/*",status="200"}': 1,
     })
     expect(samples.get('eventpost_request_seconds_count')).toBe(9)
     expect(samples.get('eventpost_request_seconds_bucket{le="+Inf"}')).toBe(9)

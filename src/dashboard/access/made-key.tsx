@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { environmentLines, SECRETS_WARNING } from '../../visits/integration/index.ts'
+import { environmentSample, SECRETS_WARNING } from '../../docs/samples.ts'
 import { CodeBlock } from '../ui/code.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 
@@ -17,7 +17,7 @@ export const MadeKey = ({ apiKey, identitySecret, next }: Made & { next?: string
   >
     <p>{SECRETS_WARNING}</p>
     <CodeBlock id="environment" label="Environment of your server">
-      {environmentLines(apiKey, identitySecret)}
+      {environmentSample(apiKey, identitySecret)}
     </CodeBlock>
   </SecretOnce>
 )

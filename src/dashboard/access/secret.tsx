@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { rotateIdentitySecret } from '../../accounts/accounts.ts'
-import { SECRETS_WARNING } from '../../visits/integration/index.ts'
+import { SECRETS_WARNING } from '../../docs/samples.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { takeForm } from '../layout/door.tsx'
 import { type PageParts, type Viewer } from '../layout/viewer.ts'

@@ -1,10 +1,9 @@
 /** @jsxImportSource preact */
 import type { KeyRow } from '../../accounts/accounts.ts'
 import type { Activation } from '../../events/activation.ts'
-import { type Integration, SECRETS_WARNING } from '../../visits/integration/index.ts'
+import { browserSamples, type CodeSample, SECRETS_WARNING } from '../../docs/samples.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
-import { type SnippetSource, snippetCode } from '../../visits/snippet-code.ts'
 import { State, Steps } from './activation-status.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { type Made, MadeKey } from '../access/made-key.tsx'
@@ -15,7 +14,7 @@ import { Value, Values } from '../ui/values.tsx'
 import { type Checked, SignatureSection } from './signature-section.tsx'
 import { Trouble } from './trouble.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-import { makeSnippetPolicy } from '../../visits/snippet-tag.ts'
+import { makeSnippetPolicy, makeSnippetTags, type SnippetSource } from '../../visits/snippet-tag.ts'
 
 type ActivationProps = {
   viewer: Viewer
@@ -25,7 +24,7 @@ type ActivationProps = {
   hasOldSecret: boolean
   /** whether page views add people */
   addsPeople: boolean
-  code: Integration[]
+  code: CodeSample[]
   snippet: SnippetSource
   /** the random text by which the form of a key is known again when it is sent twice */
   form: string
@@ -178,7 +177,7 @@ const SnippetSection = ({ source, addsPeople, appId }: SnippetProps) => (
       It reports the paths that signed-in people open, so that nobody is written to about a page that is open before
       them. Under 2 KB compressed, no cookies, and nothing of anyone whom your server has not signed.
     </p>
-    <CodeTabs name="tag" label="Form of the tag" languages={snippetCode(source)} />
+    <CodeTabs name="tag" label="Form of the tag" languages={browserSamples(makeSnippetTags(source))} />
     {addsPeople ? (
       <p>
         Pages add people whom this app does not know yet, as <a href={pathOf(appId, 'settings')}>Settings</a> allows.

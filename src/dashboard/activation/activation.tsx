@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { readScript, readStub } from '../../assets.ts'
-import { integrationCode } from '../../visits/integration/index.ts'
+import { siteOrigin } from '../../accounts/app-settings.ts'
+import { serverSamples } from '../../docs/samples.ts'
 import { expiryNow } from '../../core/clock.ts'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { checkSignature } from '../../visits/signature-check.ts'
@@ -99,7 +100,7 @@ export async function showActivation(
     <ActivationPage
       viewer={viewer}
       {...await readStatus(parts, viewer)}
-      code={integrationCode(baseUrl, viewer.app)}
+      code={serverSamples({ baseUrl, appId: viewer.app.publicId, homeUrl: siteOrigin(viewer.app) })}
       snippet={{ baseUrl, siteId: viewer.app.siteId, ...readBuilt() }}
       form={makeToken()}
       refusal={refusal}

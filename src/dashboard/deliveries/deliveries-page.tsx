@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { DELIVERY_STATES, type MessageRow, type ShownDelivery } from '../../deliveries/delivery-lists.ts'
+import { DELIVERY_STATES, type MessageRow, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
 import { publicId } from '../../core/ids.ts'
 import { DeliveryBadge, deliveryPath, STATE_GROUPS, type StateFilter, stateInWords } from './delivery-words.tsx'
 import { personPath } from '../events/feed.tsx'
@@ -21,7 +21,7 @@ type DeliveriesProps = {
   mail: MailState
   messages: MessageRow[]
   filter: Filter
-  deliveries: ShownDelivery[]
+  deliveries: ListedDelivery[]
   isFirst: boolean
   /** the cursor of the page after */
   older: string | null
@@ -99,7 +99,7 @@ function DeliveryList(props: DeliveriesProps) {
   )
 }
 
-const columnsOf = ({ app }: Viewer, now: number): Column<ShownDelivery>[] => [
+const columnsOf = ({ app }: Viewer, now: number): Column<ListedDelivery>[] => [
   {
     name: 'Person',
     cell: ({ work: { contact } }) => (

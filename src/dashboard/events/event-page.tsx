@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ContactRow } from '../../people/contacts.ts'
-import type { ShownDelivery } from '../../deliveries/delivery-lists.ts'
+import type { ListedDelivery } from '../../deliveries/delivery-lists.ts'
 import type { EventRow } from '../../events/events.ts'
 import type { Unstarted } from '../../deliveries/message-explanations.ts'
 import { publicId } from '../../core/ids.ts'
@@ -26,7 +26,7 @@ type EventProps = {
   viewer: Viewer
   row: EventRow
   person: ContactRow
-  mails: ShownDelivery[]
+  mails: ListedDelivery[]
   unstarted: Unstarted[]
   now: number
 }

@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { readActivation } from '../../events/activation.ts'
 import type { AppRow } from '../../accounts/access.ts'
-import { integrationCode, SECRETS_WARNING } from '../../visits/integration/index.ts'
+import { siteOrigin } from '../../accounts/app-settings.ts'
+import { browserSamples, SECRETS_WARNING, serverSamples } from '../../docs/samples.ts'
 import { refuseUnknown } from '../../http/queries.ts'
 import { isRefusal, refuseFields, type FieldError } from '../../core/refusals.ts'
 import { listSenderEmails } from '../../accounts/senders.ts'
-import { snippetCode } from '../../visits/snippet-code.ts'
-import { makeSnippetPolicy } from '../../visits/snippet-tag.ts'
+import { makeSnippetPolicy, makeSnippetTags } from '../../visits/snippet-tag.ts'
 import { readNewPeople } from '../../events/stats.ts'
 import { peekForKey } from '../../accounts/write-limits.ts'
 import { type LimitedWrite } from '../../accounts/plans.ts'
@@ -160,7 +160,8 @@ const WHICH = { code: 'invalid', message: `Send one of ${KINDS.join(', ')}.` }
 function readCode({ baseUrl, snippet }: ToolParts, app: AppRow, language: string) {
   const form = TAGS.get(language)
   const source = { baseUrl, siteId: app.siteId, ...snippet }
-  const all = form === undefined ? integrationCode(baseUrl, app) : snippetCode(source)
+  const values = { baseUrl, appId: app.publicId, homeUrl: siteOrigin(app) }
+  const all = form === undefined ? serverSamples(values) : browserSamples(makeSnippetTags(source))
   const blocks = all.find(({ id }) => id === (form ?? language))?.blocks ?? []
   return { blocks, policy: form === undefined ? null : makeSnippetPolicy(source) }
 }

@@ -77,12 +77,15 @@ async function findAbout(
 
 /** With the name of the message and whose it is; null of a person who was erased in this moment. */
 async function describe({ store }: ToolParts, app: AppRow, rows: DeliveryRow[]) {
-  const names = new Map((await store.listMessages(app.id)).map(({ id, name }) => [id, cleanText(name)]))
-  return Promise.all(
-    rows.map(async (row) => {
-      const contact = await store.byId(row.contactId)
-      const message = names.get(row.messageId) ?? null
-      return { ...deliveryView(row), message, email: contact && cleanText(contact.email) }
-    }),
-  )
+  const [messages, contacts] = await Promise.all([
+    store.listMessages(app.id),
+    store.listContactsById([...new Set(rows.map(({ contactId }) => contactId))]),
+  ])
+  const names = new Map(messages.map(({ id, name }) => [id, cleanText(name)]))
+  const emails = new Map(contacts.map(({ id, email }) => [id, cleanText(email)]))
+  return rows.map((row) => ({
+    ...deliveryView(row),
+    message: names.get(row.messageId) ?? null,
+    email: emails.get(row.contactId) ?? null,
+  }))
 }

@@ -9,7 +9,7 @@ import type { Mailer } from '../../messages/mailer.ts'
 import type { TemplateWorker } from '../../messages/template-worker.ts'
 import type { Store } from '../../store/store.ts'
 import type { Refusal, Warning } from '../../core/refusals.ts'
-import type { SnippetSource } from '../../visits/snippet-code.ts'
+import type { SnippetSource } from '../../visits/snippet-tag.ts'
 import type { Caller } from '../caller.ts'
 
 /** What a tool may do: `manage` is for keys of that scope alone. */

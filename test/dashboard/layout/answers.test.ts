@@ -62,7 +62,7 @@ test('every page has the headers, and neither script nor style of its own', asyn
     const [title] = await textOf(html, 'title')
     expect(title).toStartWith(`${(await textOf(html, 'h1'))[0]} - `)
     expect(title).toEndWith(' - Eventpost')
-    expect((await attributesOf(html, 'link[rel=stylesheet]', 'href'))[0]).toMatch(/^\/assets\/style\.css\?v=[\w-]{12}$/)
+    expect((await attributesOf(html, 'link[rel=stylesheet]', 'href'))[0]).toMatch(/^\/assets\/style-[0-9a-z]{8}\.css$/)
   }
 })
 

@@ -2,9 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createApp } from '../../../src/accounts/accounts.ts'
 import { readScript, readStub } from '../../../src/assets.ts'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
-import { integrationCode } from '../../../src/visits/integration/index.ts'
-import { snippetCode } from '../../../src/visits/snippet-code.ts'
-import { makeSnippetPolicy } from '../../../src/visits/snippet-tag.ts'
+import { browserSamples, serverSamples } from '../../../src/docs/samples.ts'
+import { makeSnippetPolicy, makeSnippetTags } from '../../../src/visits/snippet-tag.ts'
 import { CONTACTS, createTestServer, EVENTS, type TestServer } from '../../helper.ts'
 import { callTool, MCP } from '../client.ts'
 
@@ -177,11 +176,7 @@ describe('get_setup_status', () => {
 
 describe('get_integration_code', () => {
   test('gives the texts of the Activation screen, without a key', async () => {
-    const shown = integrationCode('http://localhost:8080', {
-      publicId: app,
-      homeUrl: 'https://first.example',
-      hosts: ['first.example'],
-    })
+    const shown = serverSamples({ baseUrl: 'http://localhost:8080', appId: app, homeUrl: 'https://first.example' })
     expect(shown.length).toBe(8)
     for (const { id, blocks } of shown) {
       const { data } = await callTool(server, 'get_integration_code', { app, language: id })
@@ -191,7 +186,7 @@ describe('get_integration_code', () => {
   })
   test('gives the tag of the Activation screen, with and without consent, and what a strict policy needs', async () => {
     const source = { baseUrl: 'http://localhost:8080', siteId: server.first.siteId, stub: readStub() }
-    const [plain, consent, pinned] = snippetCode({ ...source, script: readScript().identity })
+    const [plain, consent, pinned] = browserSamples(makeSnippetTags({ ...source, script: readScript().identity }))
     const shown = async (language: string) => (await callTool(server, 'get_integration_code', { app, language })).data
     expect((await shown('tag')).blocks).toEqual(plain?.blocks)
     expect((await shown('tag-consent')).blocks).toEqual(consent?.blocks)

@@ -1,13 +1,4 @@
-import type { Integration, IntegrationValues } from './types.ts'
-
-/** Go with nothing but its own library. */
-export const goCode = ({ baseUrl, appId, home }: IntegrationValues): Integration => ({
-  id: 'go',
-  name: 'Go',
-  blocks: [
-    {
-      label: 'main.go',
-      code: `package main
+package main
 
 import (
 	"bytes"
@@ -24,7 +15,7 @@ var eventpost = &http.Client{Timeout: 10 * time.Second}
 // sendEvent tells Eventpost what a user did. What fails is logged: your own work goes on.
 func sendEvent(email, event string, properties map[string]any) {
 	body, err := json.Marshal(map[string]any{
-		"app":           "${appId}",
+		"app":           "{app_id}",
 		"email":         email,
 		"event":         event,
 		"properties":    properties,
@@ -34,7 +25,7 @@ func sendEvent(email, event string, properties map[string]any) {
 		log.Printf("The properties of an event are not JSON: %v", err)
 		return
 	}
-	url := "${baseUrl}/api/v1/events"
+	url := "{base_url}/api/v1/events"
 	call, _ := http.NewRequest("POST", url, bytes.NewReader(body))
 	call.Header.Set("Authorization", "Bearer "+os.Getenv("SERVICE_API_KEY"))
 	call.Header.Set("Content-Type", "application/json")
@@ -53,29 +44,7 @@ func sendEvent(email, event string, properties map[string]any) {
 func main() {
 	// The first time the results of a user are ready:
 	sendEvent("ada@example.com", "results_ready", map[string]any{
-		"url":      "${home}/results/1",
+		"url":      "{home_url}/results/1",
 		"headline": "Your results are ready.",
 	})
-}`,
-    },
-    {
-      label: 'identity.go',
-      code: `package main
-
-import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"os"
-	"strings"
-)
-
-// identitySignature proves to Eventpost that a page speaks for this user.
-func identitySignature(email string) string {
-	mac := hmac.New(sha256.New, []byte(os.Getenv("SERVICE_IDENTITY_SECRET")))
-	mac.Write([]byte(strings.ToLower(strings.TrimSpace(email))))
-	return hex.EncodeToString(mac.Sum(nil))
-}`,
-    },
-  ],
-})
+}

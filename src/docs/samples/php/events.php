@@ -1,18 +1,9 @@
-import type { Integration, IntegrationValues } from './types.ts'
-
-/** PHP 8 with its curl extension. */
-export const phpCode = ({ baseUrl, appId, home }: IntegrationValues): Integration => ({
-  id: 'php',
-  name: 'PHP',
-  blocks: [
-    {
-      label: 'events.php',
-      code: `<?php
+<?php
 
 /** Tells Eventpost what a user did. It never throws: your own work goes on. */
 function send_event(string $email, string $event, array $properties = []): void
 {
-    $call = curl_init('${baseUrl}/api/v1/events');
+    $call = curl_init('{base_url}/api/v1/events');
     curl_setopt_array($call, [
         CURLOPT_POST => true,
         CURLOPT_RETURNTRANSFER => true,
@@ -22,7 +13,7 @@ function send_event(string $email, string $event, array $properties = []): void
             'Content-Type: application/json',
         ],
         CURLOPT_POSTFIELDS => json_encode([
-            'app' => '${appId}',
+            'app' => '{app_id}',
             'email' => $email,
             'event' => $event,
             'properties' => (object) $properties,
@@ -40,21 +31,6 @@ function send_event(string $email, string $event, array $properties = []): void
 
 // The first time the results of a user are ready:
 send_event('ada@example.com', 'results_ready', [
-    'url' => '${home}/results/1',
+    'url' => '{home_url}/results/1',
     'headline' => 'Your results are ready.',
-]);`,
-    },
-    {
-      label: 'identity.php',
-      code: `<?php
-
-/** Proves to Eventpost that a page speaks for this user. */
-function identity_signature(string $email): string
-{
-    $secret = getenv('SERVICE_IDENTITY_SECRET') ?: '';
-
-    return hash_hmac('sha256', strtolower(trim($email)), $secret);
-}`,
-    },
-  ],
-})
+]);

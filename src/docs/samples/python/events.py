@@ -1,13 +1,4 @@
-import type { Integration, IntegrationValues } from './types.ts'
-
-/** Python 3 with nothing but its own library. */
-export const pythonCode = ({ baseUrl, appId, home }: IntegrationValues): Integration => ({
-  id: 'python',
-  name: 'Python',
-  blocks: [
-    {
-      label: 'events.py',
-      code: `import json
+import json
 import logging
 import os
 from urllib import error, request
@@ -16,7 +7,7 @@ from urllib import error, request
 def send_event(email, event, properties=None):
     """Tells Eventpost what a user did. It never raises: your own work goes on."""
     body = {
-        "app": "${appId}",
+        "app": "{app_id}",
         "email": email,
         "event": event,
         "properties": properties or {},
@@ -27,7 +18,7 @@ def send_event(email, event, properties=None):
         "Content-Type": "application/json",
     }
     try:
-        url = "${baseUrl}/api/v1/events"
+        url = "{base_url}/api/v1/events"
         call = request.Request(url, json.dumps(body).encode(), headers)
         request.urlopen(call, timeout=10).close()
     except error.HTTPError as refused:
@@ -41,21 +32,5 @@ def send_event(email, event, properties=None):
 send_event(
     "ada@example.com",
     "results_ready",
-    {"url": "${home}/results/1", "headline": "Your results are ready."},
-)`,
-    },
-    {
-      label: 'identity.py',
-      code: `import hashlib
-import hmac
-import os
-
-
-def identity_signature(email):
-    """Proves to Eventpost that a page speaks for this user."""
-    secret = os.environ.get("SERVICE_IDENTITY_SECRET", "")
-    signed = email.strip().lower().encode()
-    return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()`,
-    },
-  ],
-})
+    {"url": "{home_url}/results/1", "headline": "Your results are ready."},
+)

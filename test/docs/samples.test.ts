@@ -1,11 +1,17 @@
-/** Every text is pasted into a file and really run, where its language is on the machine. */
+/** Every sample is pasted into a file and really run, where its language is on the machine. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { AppRow } from '../../src/accounts/access.ts'
 import { signEmail } from '../../src/accounts/identity.ts'
-import { environmentLines, integrationCode, SECRETS_WARNING } from '../../src/visits/integration/index.ts'
+import {
+  browserSamples,
+  environmentSample,
+  EXAMPLE_SAMPLES,
+  fillSample,
+  SECRETS_WARNING,
+  serverSamples,
+} from '../../src/docs/samples.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 
 const EMAIL = '  Ada@Example.com '
@@ -73,13 +79,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const app = (): Pick<AppRow, 'publicId' | 'homeUrl' | 'hosts'> => ({
-  publicId: server.first.appId,
-  homeUrl: null,
-  hosts: ['first.example'],
-})
+const samples = (baseUrl: string) =>
+  serverSamples({ baseUrl, appId: server.first.appId, homeUrl: 'https://first.example' })
 const codeOf = (id: string, baseUrl = `http://127.0.0.1:${http.port}`) => {
-  const found = integrationCode(baseUrl, app()).find((one) => one.id === id)
+  const found = samples(baseUrl).find((one) => one.id === id)
   if (!found) throw new Error(`no code for ${id}`)
   return found.blocks.map(({ code }) => code)
 }
@@ -117,7 +120,7 @@ const eventCount = async (): Promise<number> =>
   ((await server.call('GET', `/api/v1/events?app=${server.first.appId}&limit=100`)).body.data ?? []).length
 
 test('there is code for the eight that are promised', () => {
-  expect(integrationCode('http://x', app()).map(({ name }) => name)).toEqual([
+  expect(samples('http://x').map(({ name }) => name)).toEqual([
     'curl',
     'Node',
     'Bun',
@@ -127,7 +130,7 @@ test('there is code for the eight that are promised', () => {
     'Go',
     'Next.js',
   ])
-  expect(integrationCode('http://x', app()).map(({ id }) => id)).toEqual(Object.keys(HOW))
+  expect(samples('http://x').map(({ id }) => id)).toEqual(Object.keys(HOW))
 })
 
 describe.each(HERE)('%s', (id) => {
@@ -217,8 +220,8 @@ test('Next.js signs in its library, and identifies in the browser', async () => 
 })
 
 describe('what is filled in', () => {
-  const all = (baseUrl: string, given: Partial<ReturnType<typeof app>> = {}) =>
-    integrationCode(baseUrl, { ...app(), ...given })
+  const all = (baseUrl: string) =>
+    samples(baseUrl)
       .flatMap(({ blocks }) => blocks)
       .map(({ code }) => code)
       .join('\n')
@@ -227,25 +230,58 @@ describe('what is filled in', () => {
     const code = all('https://post.example.com')
     expect(code.match(/https:\/\/post\.example\.com\/api\/v1\/events/g)).toHaveLength(8)
     expect(code.split(server.first.appId)).toHaveLength(9)
-    expect(code).not.toMatch(/mc_|is_[0-9A-Za-z]{8}/)
+    expect(code.match(/https:\/\/first\.example\/results\/1/g)).toHaveLength(8)
+    expect(code).not.toMatch(/mc_|is_[0-9A-Za-z]{8}|\{[a-z_]+\}/)
   })
 
   test('ends no quoted text of any language', () => {
     const code = all(`https://post.example.com/'"$\`\\#{}<>`)
     expect(code).toContain('https://post.example.com/%27%22%24%60%5c%23%7b%7d%3c%3e/api/v1/events')
   })
+})
 
-  test.each<[Partial<ReturnType<typeof app>>, string]>([
-    [{ homeUrl: 'https://www.first.example/welcome' }, 'https://www.first.example/results/1'],
-    [{ homeUrl: 'https://elsewhere.example' }, 'https://first.example/results/1'],
-    [{ hosts: ['localhost'], homeUrl: 'https://localhost' }, 'http://localhost/results/1'],
-    [{ hosts: [] }, 'https://app.example.com/results/1'],
-  ])('%p links to %s', (given, url) => {
-    expect(all('https://post.example.com', given).split(`${url}"`).length).toBeGreaterThan(3)
+describe('of the documentation', () => {
+  const runExample = (name: string) => {
+    const code = fillSample(EXAMPLE_SAMPLES.get(name) ?? '', { base_url: `http://127.0.0.1:${http.port}` })
+    return run('curl', code.replaceAll('APP_ID', server.first.appId).replaceAll('curl ', 'curl -sS '))
+  }
+
+  test('the first event is taken, and is read back', async () => {
+    const { code, out } = await runExample('first-event')
+    expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ ok: true })])
+    const { data } = JSON.parse((await runExample('read-events')).out)
+    expect(data[0]).toMatchObject({ event: 'results_ready', properties: { url: 'https://app.example.com/results/1' } })
+  })
+
+  test('the environment reaches a program that the shell starts', async () => {
+    const { out } = await run('curl', `${EXAMPLE_SAMPLES.get('environment')}\nenv`)
+    expect(out).toMatch(/^SERVICE_API_KEY=mc_\.\.\.$/m)
+    expect(out).toMatch(/^SERVICE_IDENTITY_SECRET=\.\.\.$/m)
+  })
+
+  test('the signature is the one of Node', () => {
+    expect(EXAMPLE_SAMPLES.get('identity.mjs')).toBe(codeOf('node')[1])
   })
 })
 
+test('the calls in the browser are made as they are written', () => {
+  const user = { email: 'ada@example.com', signature: 'signed' }
+  const [, consent] = browserSamples({ plain: '<plain>', consent: '<consent>', pinned: '<pinned>' })
+  const [tag, ...calls] = consent?.blocks ?? []
+  const called: unknown[][] = []
+  const service = (...args: unknown[]) => called.push(args)
+  for (const { code } of calls) new Function('service', 'user', code)(service, user)
+  expect([tag?.code, called]).toEqual([
+    '<consent>',
+    [
+      ['consent', true],
+      ['consent', false],
+      ['identify', user],
+    ],
+  ])
+})
+
 test('the environment and the warning name what the specification names', () => {
-  expect(environmentLines('mc_1', 'is_1')).toBe('export SERVICE_API_KEY=mc_1\nexport SERVICE_IDENTITY_SECRET=is_1')
+  expect(environmentSample('mc_1', 'is_1')).toBe('export SERVICE_API_KEY=mc_1\nexport SERVICE_IDENTITY_SECRET=is_1')
   for (const word of ['NEXT_PUBLIC_', 'VITE_', 'AI chat']) expect(SECRETS_WARNING).toContain(word)
 })

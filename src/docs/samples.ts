@@ -1,0 +1,118 @@
+/**
+ * Code to paste into a customer's server and pages, as the dashboard, MCP and the documentation show it. The server's
+ * sends an event with a timeout of 10 seconds, logs what fails and throws nothing, and signs the email of whoever is
+ * signed in. Every file in samples/ is run by test/docs/samples.test.ts.
+ */
+import consent from '#samples/browser/consent.js' with { type: 'text' }
+import identify from '#samples/browser/identify.js' with { type: 'text' }
+import bunEvents from '#samples/bun/events.ts' with { type: 'text' }
+import bunIdentity from '#samples/bun/identity.ts' with { type: 'text' }
+import curlEvent from '#samples/curl/event.sh' with { type: 'text' }
+import curlIdentity from '#samples/curl/identity.sh' with { type: 'text' }
+import goIdentity from '#samples/go/identity.go' with { type: 'text' }
+import goMain from '#samples/go/main.go' with { type: 'text' }
+import nextAction from '#samples/nextjs/action.ts' with { type: 'text' }
+import nextLibrary from '#samples/nextjs/eventpost.ts' with { type: 'text' }
+import nextIdentify from '#samples/nextjs/identify.tsx' with { type: 'text' }
+import nodeEvents from '#samples/node/events.mjs' with { type: 'text' }
+import nodeIdentity from '#samples/node/identity.mjs' with { type: 'text' }
+import phpEvents from '#samples/php/events.php' with { type: 'text' }
+import phpIdentity from '#samples/php/identity.php' with { type: 'text' }
+import pythonEvents from '#samples/python/events.py' with { type: 'text' }
+import pythonIdentity from '#samples/python/identity.py' with { type: 'text' }
+import rubyEvents from '#samples/ruby/events.rb' with { type: 'text' }
+import rubyIdentity from '#samples/ruby/identity.rb' with { type: 'text' }
+import environment from '#samples/start/environment.sh' with { type: 'text' }
+import firstEvent from '#samples/start/first-event.sh' with { type: 'text' }
+import readEvents from '#samples/start/read-events.sh' with { type: 'text' }
+
+/** `label`: the file that the code belongs into, or what it does where that is no file. */
+export type SampleBlock = { label: string; code: string }
+
+/** One language or form: its id as MCP and the pages name it, its name, and what to paste. */
+export type CodeSample = { id: string; name: string; blocks: SampleBlock[]; hint?: string }
+
+/** What stands beside every place where a key or secret is shown. */
+export const SECRETS_WARNING =
+  'Keep keys and secrets on your server. Never put them into code that runs in a browser, into variables with a public prefix such as NEXT_PUBLIC_ or VITE_, or into an AI chat.'
+
+const PLACEHOLDER = /\{([a-z_]+)\}/g
+
+/** Characters that end or open something in a quoted text of any of these languages. */
+const UNQUOTABLE = /["'$`\\#{}<>\s]/g
+
+/** Puts the values in place of `{base_url}` and the like; what has no value stays as it is written. */
+export const fillSample = (text: string, values: Record<string, string>): string =>
+  text.trimEnd().replaceAll(PLACEHOLDER, (written, name: string) => {
+    const value = Object.hasOwn(values, name) ? values[name] : undefined
+    return value?.replaceAll(UNQUOTABLE, percentEncode) ?? written
+  })
+
+const percentEncode = (character: string): string => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
+
+/** `baseUrl`: where Eventpost is reached, without a slash at its end; `homeUrl`: the customer's own site. */
+export type SampleValues = { baseUrl: string; appId: string; homeUrl: string }
+
+const SERVER_SAMPLES: CodeSample[] = [
+  sample('curl', 'curl', { 'Send an event': curlEvent, 'Sign an email': curlIdentity }),
+  sample('node', 'Node', { 'events.mjs': nodeEvents, 'identity.mjs': nodeIdentity }),
+  sample('bun', 'Bun', { 'events.ts': bunEvents, 'identity.ts': bunIdentity }),
+  sample('python', 'Python', { 'events.py': pythonEvents, 'identity.py': pythonIdentity }),
+  sample('php', 'PHP', { 'events.php': phpEvents, 'identity.php': phpIdentity }),
+  sample('ruby', 'Ruby', { 'events.rb': rubyEvents, 'identity.rb': rubyIdentity }),
+  sample('go', 'Go', { 'main.go': goMain, 'identity.go': goIdentity }),
+  sample('nextjs', 'Next.js', {
+    'lib/eventpost.ts': nextLibrary,
+    'In a server action or a route handler': nextAction,
+    'components/identify.tsx': nextIdentify,
+  }),
+]
+
+function sample(id: string, name: string, texts: Record<string, string>): CodeSample {
+  return { id, name, blocks: Object.entries(texts).map(([label, code]) => ({ label, code })) }
+}
+
+/** The code for an app's server in every language that is known, the most common first. Secrets are never filled in. */
+export function serverSamples({ baseUrl, appId, homeUrl }: SampleValues): CodeSample[] {
+  const values = { base_url: baseUrl, app_id: appId, home_url: homeUrl }
+  return SERVER_SAMPLES.map((one) => ({
+    ...one,
+    blocks: one.blocks.map(({ label, code }) => ({ label, code: fillSample(code, values) })),
+  }))
+}
+
+const PINNED = 'Browsers run exactly this script and no other: paste the tag again with every upgrade of Eventpost.'
+
+/** An app's tag in the forms that pages need, with the calls that belong to each. */
+export function browserSamples(tags: { plain: string; consent: string; pinned: string }): CodeSample[] {
+  const head = (code: string): SampleBlock => ({ label: 'In the head of every page', code })
+  const signIn = { label: 'After sign-in', code: identify.trimEnd() }
+  const decision = { label: 'When the visitor decides', code: consent.trimEnd() }
+  return [
+    { id: 'plain', name: 'Plain', blocks: [head(tags.plain), signIn] },
+    { id: 'consent', name: 'With consent', blocks: [head(tags.consent), decision, signIn] },
+    { id: 'pinned', name: 'Pinned (SRI)', blocks: [head(tags.pinned), signIn], hint: PINNED },
+  ]
+}
+
+/** Lines for a shell or a .env file; without `export` a program that the shell starts would not see them. */
+export const environmentSample = (apiKey: string, identitySecret: string): string =>
+  fillSample(environment, { api_key: apiKey, identity_secret: identitySecret })
+
+const EXAMPLE = {
+  app_id: 'APP_ID',
+  home_url: 'https://app.example.com',
+  api_key: 'mc_...',
+  identity_secret: '...',
+}
+
+/** Of the documentation, which knows no app, by the name that its Markdown includes it by: `{sample:first-event}`. */
+export const EXAMPLE_SAMPLES = new Map(
+  Object.entries({
+    environment,
+    'first-event': firstEvent,
+    'read-events': readEvents,
+    identify,
+    'identity.mjs': nodeIdentity,
+  }).map(([name, text]) => [name, fillSample(text, EXAMPLE)]),
+)

@@ -1,0 +1,30 @@
+/** Tells Eventpost what a user did. It never throws: your own work goes on. */
+export async function sendEvent(email, event, properties = {}) {
+  try {
+    const response = await fetch('{base_url}/api/v1/events', {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${process.env.SERVICE_API_KEY}`,
+        'Content-Type': 'application/json',
+      },
+      body: JSON.stringify({
+        app: '{app_id}',
+        email,
+        event,
+        properties,
+        createContact: true,
+      }),
+      signal: AbortSignal.timeout(10_000),
+    })
+    if (response.ok) return
+    console.error('Eventpost refused an event:', response.status, await response.text())
+  } catch (error) {
+    console.error('Eventpost could not be reached:', error)
+  }
+}
+
+// The first time the results of a user are ready:
+await sendEvent('ada@example.com', 'results_ready', {
+  url: '{home_url}/results/1',
+  headline: 'Your results are ready.',
+})
