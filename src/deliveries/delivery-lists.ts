@@ -11,7 +11,7 @@ import {
   type MessageRow,
   type SuppressionReason,
 } from '../store/message-types.ts'
-import type { StoredContact } from '../store/contact-reads.ts'
+import type { StoredContact } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
 import { refusedBy } from '../store/suppression-list.ts'
 import type { AppRow, EventRow, Refused } from '../store/types.ts'

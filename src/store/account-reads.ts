@@ -16,34 +16,34 @@ type FoundApp = {
   locale: string | null
 }
 
+/** What an app is read from; its settings for emails are joined to it. */
+export const APP_FIELDS = {
+  app: tables.apps,
+  hosts: sql<string>`(SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = ${tables.apps.id})`,
+  timezone: tables.appMailSettings.timezone,
+  locale: tables.appMailSettings.locale,
+}
+
+export const toApp = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
+  ...app,
+  hosts: JSON.parse(hosts),
+  timezone: readTimezone(timezone),
+  locale: readLocale(locale),
+})
+
 /** Quiet reads about accounts and what they own. */
 export function createAccountReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   const { accounts, apps, apiKeys, identitySecrets, oneTimeLinks, limitUsage, install } = tables
 
   const selectApps = () =>
-    orm
-      .select({
-        app: apps,
-        hosts: sql<string>`(SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = ${apps.id})`,
-        timezone: tables.appMailSettings.timezone,
-        locale: tables.appMailSettings.locale,
-      })
-      .from(apps)
-      .leftJoin(tables.appMailSettings, eq(tables.appMailSettings.appId, apps.id))
+    orm.select(APP_FIELDS).from(apps).leftJoin(tables.appMailSettings, eq(tables.appMailSettings.appId, apps.id))
   const oneApp = selectApps()
     .where(eq(apps.id, sql.placeholder('id')))
     .prepare()
   const appOfPublicId = selectApps()
     .where(eq(apps.publicId, sql.placeholder('publicId')))
     .prepare()
-
-  const toApp = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
-    ...app,
-    hosts: JSON.parse(hosts),
-    timezone: readTimezone(timezone),
-    locale: readLocale(locale),
-  })
 
   const listApps = (accountId: string): AppRow[] =>
     selectApps().where(eq(apps.accountId, accountId)).orderBy(asc(apps.id)).all().map(toApp)

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { mergeContact } from './contact-merging.ts'
-import { createContactReads, type StoredContact } from './contact-reads.ts'
+import { createContactReads } from './contact-reads.ts'
+import type { StoredContact } from './types.ts'
 import type { People } from './people.ts'
 import type { Cancellations } from './cancellations.ts'
 import type { Tallies } from './tallies.ts'

@@ -1,13 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, inArray, lt, max, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { createAccountReads } from './account-reads.ts'
-import { createContactReads } from './contact-reads.ts'
+import { APP_FIELDS, toApp } from './account-reads.ts'
 import { createDeliveryPages, type DeliveryQuery, type EventOfPerson } from './delivery-pages.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
-import { createEventReads } from './event-reads.ts'
-import { createMessageReads } from './message-reads.ts'
+import { toEventRow } from './event-reads.ts'
+import { toMailSettings, toMessageRow } from './message-reads.ts'
 import {
   type CapturedMail,
   type DeliveryRow,
@@ -19,7 +18,18 @@ import {
   type SuppressionReason,
 } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
-import { capturedMails, deliveries, messageVersions, suppressions } from './schema.ts'
+import {
+  appMailSettings,
+  apps,
+  capturedMails,
+  contacts,
+  deliveries,
+  eventNames,
+  events,
+  messages,
+  messageVersions,
+  suppressions,
+} from './schema.ts'
 import { createSuppressionList, type Suppressed } from './suppression-list.ts'
 
 /** States of what was handed to a mail server, or may have been; what is kept instead counts as it would have. */
@@ -36,10 +46,8 @@ type DeliveryKey = Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId'>
 /** Reads of deliveries, newest first. */
 export function createDeliveryReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
-  const [contacts, events] = [createContactReads(db), createEventReads(db)]
   const list = createSuppressionList(db)
   const [queue, pages] = [createDeliveryQueue(db), createDeliveryPages(db)]
-  const [messages, accounts] = [createMessageReads(db, sealer), createAccountReads(db, sealer)]
   const { id, appId, contactId, messageId, eventId, state, triggeredAt, handedAt } = deliveries
 
   const one = orm
@@ -86,18 +94,43 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
     )
     .prepare()
 
-  const joinedTo = orm
-    .select({ id, triggeredAt, eventId })
+  // one statement an email: each is read several times on its way
+  const work = orm
+    .select({
+      ...APP_FIELDS,
+      delivery: deliveries,
+      contact: contacts,
+      message: messages,
+      content: messageVersions.content,
+      settings: appMailSettings,
+      event: events,
+      name: eventNames.name,
+    })
     .from(deliveries)
+    .innerJoin(contacts, eq(contacts.id, contactId))
+    .innerJoin(messages, eq(messages.id, messageId))
+    .innerJoin(
+      messageVersions,
+      and(eq(messageVersions.messageId, messageId), eq(messageVersions.version, deliveries.version)),
+    )
+    .innerJoin(apps, eq(apps.id, appId))
+    .leftJoin(appMailSettings, eq(appMailSettings.appId, appId))
+    .leftJoin(events, and(eq(events.id, eventId), sql`+${events.appId} = ${appId}`))
+    .leftJoin(eventNames, eq(eventNames.id, events.nameId))
+    .where(eq(id, sql.placeholder('id')))
+    .prepare()
+  const joinedTo = orm
+    .select({ id, triggeredAt, event: events, email: contacts.email, name: eventNames.name })
+    .from(deliveries)
+    .innerJoin(events, eq(events.id, eventId))
+    .innerJoin(contacts, eq(contacts.id, events.contactId))
+    .innerJoin(eventNames, eq(eventNames.id, events.nameId))
     .where(and(eq(deliveries.joinedTo, sql.placeholder('id')), eq(state, 'joined')))
     .orderBy(triggeredAt, id)
     .limit(LISTED_EVENTS - 1)
     .prepare()
   const listJoined = (lead: DeliveryRow): JoinedEvent[] =>
-    joinedTo.all({ id: lead.id }).flatMap(({ eventId: own, ...one }) => {
-      const event = own === null ? null : events.findEvent(lead.appId, own)
-      return event ? [{ ...one, event }] : []
-    })
+    joinedTo.all({ id: lead.id }).map((row) => ({ id: row.id, triggeredAt: row.triggeredAt, event: toEventRow(row) }))
 
   return {
     listDueApps: queue.listDueApps,
@@ -106,18 +139,22 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
     listDeliveriesOfEvent: (event: EventOfPerson): DeliveryRow[] => listById(pages.listIdsOfEvent(event)),
     listDeliveriesById: listById,
 
-    /** A delivery with all that judging and rendering it takes; null also when its person is gone. */
+    /** A delivery with all that deciding about it and rendering it takes; null also when its person is gone. */
     findWork(deliveryId: number): DeliveryWork | null {
-      const delivery = one.get({ id: deliveryId })
-      if (!delivery) return null
-      const message = messages.findVersion(delivery.messageId, delivery.version)
-      const contact = contacts.byId(delivery.contactId)
-      const app = accounts.findApp(delivery.appId)
-      if (!message || !contact || !app) return null
-      const event = delivery.eventId === null ? null : events.findEvent(delivery.appId, delivery.eventId)
-      const settings = messages.mailSettings(app.id)
-      const lead = delivery.joinedTo === null ? null : (one.get({ id: delivery.joinedTo }) ?? null)
-      return { delivery, message, contact, event, joined: listJoined(delivery), lead, app, settings }
+      const found = work.get({ id: deliveryId })
+      if (!found) return null
+      const { delivery, contact, content, event, name } = found
+      const { again } = content
+      return {
+        delivery,
+        contact,
+        message: { ...toMessageRow(found), version: delivery.version },
+        event: event && name !== null ? toEventRow({ event, name, email: contact.email }) : null,
+        joined: again !== undefined && 'collect' in again ? listJoined(delivery) : [],
+        lead: delivery.joinedTo === null ? null : (one.get({ id: delivery.joinedTo }) ?? null),
+        app: toApp(found),
+        settings: toMailSettings(sealer, delivery.appId, found.settings),
+      }
     },
 
     /** When a person was sent lifecycle emails after `since` (ms UTC), newest first: transactional ones have no limit. */

@@ -69,9 +69,9 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
 
   /** With the final check, in the transaction that hands the mail over. */
   const handOver = ({ id, claimedBy, attempt, at, record, basis }: HandingOver): Marked => {
-    const row = statements.held.get(id, claimedBy, attempt)
-    const work = row?.state === 'claimed' ? reads.findWork(id) : null
-    if (!work) return LOST
+    const work = reads.findWork(id)
+    const isHeld = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
+    if (!work || !isHeld || work.delivery.state !== 'claimed') return LOST
     const decided = checkFinally(work, { at, record: parseRecord(record) ?? { at, verdicts: [] }, basis })
     if (decided !== 'outdated') endUnfit(decided.unfit, at)
     // what was taken out is in the email that was written
@@ -82,6 +82,8 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
     const json = JSON.stringify(decided.record)
     if (decided.outcome === 'send') {
       statements.hand.run(at, json, at, id)
+      // only what a member sends on may have been captured before
+      if (work.delivery.byHand) ends.dropKept(id)
       return HELD
     }
     const { reason } = decided
@@ -110,11 +112,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
     },
 
     /** Just before the mail's final dot, when it is kept no longer. `because`: why the mail must not go. */
-    markHanded(handing: HandingOver): Marked {
-      const marked = handOver(handing)
-      if (marked.held) ends.dropKept(handing.id)
-      return marked
-    },
+    markHanded: handOver,
 
     /** Keeps the mail instead of sending it, with the same final check. */
     markCaptured({ raw, content, ...held }: HandingOver & { raw: string; content: CapturedMail }): Marked {

@@ -171,7 +171,7 @@ function cut(rows: EventRow[], limit: number, from: number): EventPage {
 
 type Joined = { event: typeof events.$inferSelect; email: string; name: string }
 
-const toEventRow = ({ event, email, name }: Joined): EventRow => ({
+export const toEventRow = ({ event, email, name }: Joined): EventRow => ({
   id: event.id,
   contactId: event.contactId,
   email,

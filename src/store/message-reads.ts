@@ -40,7 +40,16 @@ export const NO_SETTINGS: MailSettings = {
 
 type StateCount = { message_id: number; state: DeliveryState; n: number }
 type Joined = { message: typeof messages.$inferSelect; content: MessageRow['content'] }
-const toMessageRow = ({ message, content }: Joined): MessageRow => ({ ...message, content })
+export const toMessageRow = ({ message, content }: Joined): MessageRow => ({ ...message, content })
+
+export const toMailSettings = (
+  sealer: Sealer,
+  appId: number,
+  found: typeof appMailSettings.$inferSelect | null,
+): MailSettings => {
+  const { appId: _, ...settings } = found ?? { appId, ...NO_SETTINGS }
+  return unsealMail(sealer, appId, settings)
+}
 
 /** Reads of messages and of how an app sends them. */
 export function createMessageReads(db: Database, sealer: Sealer) {
@@ -180,10 +189,7 @@ export function createMessageReads(db: Database, sealer: Sealer) {
     },
 
     /** How an app sends; what was never set is null. */
-    mailSettings(appId: number): MailSettings {
-      const { appId: _, ...settings } = oneSettings.get({ appId }) ?? { appId, ...NO_SETTINGS }
-      return unsealMail(sealer, appId, settings)
-    },
+    mailSettings: (appId: number): MailSettings => toMailSettings(sealer, appId, oneSettings.get({ appId }) ?? null),
 
     /** The mail servers that apps have set for themselves. */
     listSmtpUrls: (): string[] =>
