@@ -1,7 +1,7 @@
 /** Pauses what fails, a login at a mail server or an app there, so that a thousand mails do not each find out for themselves. */
 import type { Clock } from '../core/clock.ts'
 
-/** Failures in a row after which it pauses; a server that says 421 or 454 is left alone at once. */
+/** Failures in a row after which it pauses; where the server asks for it (421 or 454) it does at once. */
 const FAILURES = 5
 /** The first pause, and each after it that ended in another failure. */
 export const PAUSE_MS = [15_000, 60_000, 300_000]

@@ -48,9 +48,11 @@ export async function handOver(
     attempts.app.abstain()
     turn.onSlow()
   }
-  const outcome = await login.provider
-    ?.send(composed, commit, { onLogin, onSlow, signal: stopping })
-    .finally(answered.resolve)
+  const outcome = await login.provider?.send(composed, commit, { onLogin, onSlow, signal: stopping }).finally(() => {
+    answered.resolve()
+    // whatever became of it, the next one may try
+    for (const attempt of Object.values(attempts)) attempt.abstain()
+  })
   if (!outcome) throw new Error('a login without a provider')
   // the next process finds the claim, and begins anew
   if (stopping.aborted && marked === null) return done('claimed', 'stopped')
@@ -62,7 +64,7 @@ export async function handOver(
   return conclude(parts, work, { outcome, marked, record })
 }
 
-/** Nothing goes to a mail server, or from an app there, that is left alone for a while. */
+/** Nothing goes to a mail server, or from an app there, that is paused. */
 function waitForPause(
   parts: MarkParts,
   work: DeliveryWork,
@@ -79,19 +81,13 @@ type Attempts = { login: Attempt; app: Attempt }
 
 /**
  * Until a server has taken a login it knows nothing of the app, so what fails then is about all that log in there. What
- * fails afterwards may be about this app, and is held against no other.
+ * fails afterwards may be about this app, and blocks no other.
  */
 function tellBreakers({ login, app }: Attempts, { outcome, isLoggedIn }: Told): void {
-  if (outcome.is === 'withheld') {
-    login.abstain()
-    return app.abstain()
-  }
+  if (outcome.is === 'withheld') return
   const isClear = outcome.is === 'refused' && isPlea(outcome)
   const failure = { reason: reasonOf(outcome), isClear }
-  if (!isLoggedIn && isAboutLogin(outcome)) {
-    login.fail(failure)
-    return app.abstain()
-  }
+  if (!isLoggedIn && isAboutLogin(outcome)) return login.fail(failure)
   login.succeed()
   const isFailed = outcome.is === 'refused' ? isClear || isAboutUs(outcome) : outcome.is !== 'sent'
   if (isFailed) app.fail(failure)

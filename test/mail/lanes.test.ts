@@ -292,6 +292,24 @@ test.each(['drop', 454, 421] as const)('an app to whose sender the server says %
   expect(sending.server.received.map(({ to }) => to)).toEqual([['cy@example.com']])
 })
 
+test('a server that takes no login is found out once for all apps that use it, and tried by one mail', async () => {
+  let [asked, isDown] = [0, true]
+  const sending = await start({}, { connect: () => (isDown ? (asked++, 421) : 'accept') })
+  const sendSecond = await startSecond(sending, {})
+  await sending.sendEvent('ada@example.com')
+  await sending.sendDue()
+  await sendSecond('cy@example.com')
+  await sending.sendDue()
+  expect([asked, await sending.findPause(), await findSecondPause(sending)]).toEqual([1, PLEA, PLEA])
+  sending.clock.tick(15_000)
+  await sending.sendDue()
+  expect(asked).toBe(2)
+  isDown = false
+  await live(sending, 2 * MINUTE)
+  expect(countEach(sending)).toEqual([1, 1])
+  expect([await sending.findPause(), await findSecondPause(sending)]).toEqual([null, null])
+})
+
 test('an app whose mails never get as far as the server does not keep the turn', async () => {
   let isDown = true
   const sending = await start({}, { connect: () => (isDown ? 421 : 'accept') })
@@ -323,7 +341,7 @@ test('a clock that is set back makes no pause longer', async () => {
 })
 
 test.each(['drop', 454, 421] as const)(
-  'a server that says %p to one app and takes the mails of another is soon left alone by the one only',
+  'a server that says %p to one app and takes the mails of another is soon paused for the one only',
   async (doing) => {
     const sending = await start({}, { sender: (from) => (from.endsWith('first.example') ? doing : 'accept') })
     const sendSecond = await startSecond(sending, {})

@@ -1,4 +1,4 @@
-/** What becomes of an event, of mails in the air at a stop, and of those that wait for their pace. */
+/** What becomes of an event, of mails under way at a stop, and of those that wait for their rate. */
 import { describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import { SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
@@ -161,7 +161,7 @@ test('without a sender nothing is sent, and that is said', async () => {
   expect(await sending.states()).toEqual({ 'skipped: no_sender': 1 })
 })
 
-test('an app sends at its pace, and holds up no other', async () => {
+test('an app sends at its rate, and holds up no other', async () => {
   const sending = await start()
   await sending.setSettings({ perSecond: 5 })
   await sending.sendEvents(40)
@@ -269,7 +269,7 @@ describe('what one app sets, and is refused, holds up no other at the same login
   })
 })
 
-test('to stop is to let what is in the air land, and to claim nothing more', async () => {
+test('to stop is to let what is under way end, and to claim nothing more', async () => {
   const [arrived, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<'accept'>()]
   const dot = () => {
     arrived.resolve()
@@ -288,9 +288,9 @@ test('to stop is to let what is in the air land, and to claim nothing more', asy
   expect([isStopped, sending.server.received.length]).toEqual([false, 0])
   answer.resolve('accept')
   await Promise.all([stopping, running])
-  const landed = sending.server.received.length
-  expect(landed).toBeWithin(1, SIDE_BY_SIDE + 1)
-  expect((await sending.states()).sent).toBe(landed)
+  const taken = sending.server.received.length
+  expect(taken).toBeWithin(1, SIDE_BY_SIDE + 1)
+  expect((await sending.states()).sent).toBe(taken)
   // the next process takes up what this one had claimed
   const next = createTestSender(sending.parts(), { defaults: { smtpUrl: sending.server.url, from: 'a@first.example' } })
   await next.start()
@@ -299,7 +299,7 @@ test('to stop is to let what is in the air land, and to claim nothing more', asy
   expect(countEach(sending)).toEqual(Array(100).fill(1))
 }, 20_000)
 
-test('a delivery that cannot even be read is put off, and holds up nobody', async () => {
+test('a delivery that cannot even be read is deferred, and holds up nobody', async () => {
   const faults: unknown[] = []
   const sending = await start({}, {}, { onFault: (error) => void faults.push(error) })
   await sending.sendEvents(20)
