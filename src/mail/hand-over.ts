@@ -1,5 +1,11 @@
 /** A mail goes to its server, and what that answered is written down. */
-import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord, type Marked } from '../deliveries/deliveries.ts'
+import {
+  type Basis,
+  type DeliveryWork,
+  forgetReply,
+  type DecisionRecord,
+  type Marked,
+} from '../deliveries/deliveries.ts'
 import { publicId } from '../core/ids.ts'
 import type { SenderProblem, Senders } from '../accounts/senders.ts'
 import type { HandedAbout } from '../core/ended.ts'
@@ -12,18 +18,18 @@ import type { Login } from './routes.ts'
 
 export type HandOverParts = MarkParts & { senders: Senders; handed: Handed; noteServer: NoteServer }
 
-type Handing = { login: Login; composed: ComposedMail; record: JudgeRecord; basis: Basis; turn: Turn }
+type Handing = { login: Login; composed: ComposedMail; record: DecisionRecord; basis: Basis; turn: Turn }
 /** Sends it, with the store's final check just before the final dot. */
 export async function handOver(
   parts: HandOverParts,
   work: DeliveryWork,
-  { login, composed, record: judged, basis, turn }: Handing,
+  { login, composed, record: decided, basis, turn }: Handing,
 ): Promise<Delivered> {
   const { handed, senders, store, stopping } = parts
   const breakers = { login: login.breaker, app: turn.breaker }
-  if (Object.values(breakers).some(({ isBlocked }) => isBlocked())) return waitForPause(parts, work, breakers, judged)
+  if (Object.values(breakers).some(({ isBlocked }) => isBlocked())) return waitForPause(parts, work, breakers, decided)
   const attempts = { login: login.breaker.begin(), app: turn.breaker.begin() }
-  const record = forgetReply(judged)
+  const record = forgetReply(decided)
   let marked: Awaited<ReturnType<typeof store.markHanded>> | null = null
   const answered = Promise.withResolvers<void>()
   const { appId, messageId, contactId } = work.delivery
@@ -59,8 +65,8 @@ export async function handOver(
   tellBreakers(attempts, { outcome, isLoggedIn })
   const about = publicId('dlv', work.delivery.id)
   noteAnswer(parts, { about, appId: work.app.publicId, server: login.server, outcome })
-  if (obstacle === 'pause') return waitForPause(parts, work, breakers, judged)
-  if (obstacle) return retry(parts, work, { reason: obstacle.code, isServerFault: true, record: judged })
+  if (obstacle === 'pause') return waitForPause(parts, work, breakers, decided)
+  if (obstacle) return retry(parts, work, { reason: obstacle.code, isServerFault: true, record: decided })
   return conclude(parts, work, { outcome, marked, record })
 }
 
@@ -69,7 +75,7 @@ function waitForPause(
   parts: MarkParts,
   work: DeliveryWork,
   breakers: Record<keyof Attempts, Breaker>,
-  record: JudgeRecord,
+  record: DecisionRecord,
 ) {
   const [login, app] = [breakers.login.findPause(), breakers.app.findPause()]
   const dueAt = Math.max(login?.until ?? 0, app?.until ?? 0, parts.clock.now() + 1_000)
@@ -102,7 +108,7 @@ const isAboutLogin = (outcome: Outcome): boolean =>
 /** Enhanced codes that say there is no such mailbox (RFC 3463). A bare 550 may mean us as well, so it proves nothing. */
 const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
 
-type Concluding = { outcome: Outcome; marked: Marked | { refusal: string } | null; record: JudgeRecord }
+type Concluding = { outcome: Outcome; marked: Marked | { refusal: string } | null; record: DecisionRecord }
 async function conclude(parts: MarkParts, work: DeliveryWork, { outcome, marked, record }: Concluding) {
   const { store } = parts
   const reason = reasonOf(outcome)
@@ -132,7 +138,7 @@ const isAboutUs = (refusal: Refusal): boolean =>
   refusal.about === 'sender' || refusal.about === 'session' || isLoginAsked(refusal)
 
 /** A mailbox that is not there is never written to again. */
-type ForGood = { refusal: Refusal; record: JudgeRecord }
+type ForGood = { refusal: Refusal; record: DecisionRecord }
 async function refuseForGood(parts: MarkParts, work: DeliveryWork, { refusal, record }: ForGood) {
   const { store, clock } = parts
   const reason = reasonOf(refusal)

@@ -1,7 +1,13 @@
 /** What the sender writes about a delivery: always under its claim, so that it means nothing once somebody else holds it. */
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
-import { type DeliveryWork, type JudgeRecord, type Marked, readRecord, whenToGiveUp } from '../deliveries/deliveries.ts'
+import {
+  type DeliveryWork,
+  type DecisionRecord,
+  type Marked,
+  readRecord,
+  whenToGiveUp,
+} from '../deliveries/deliveries.ts'
 
 export type MarkParts = {
   store: Store
@@ -25,7 +31,7 @@ export const claimOf = ({ clock, claimedBy }: MarkParts, { delivery }: DeliveryW
 })
 
 /** Why it is over. `isOfEvent`: it is about the first event of the email alone. */
-export type Ending = { reason: string; record: JudgeRecord; isOfEvent?: boolean }
+export type Ending = { reason: string; record: DecisionRecord; isOfEvent?: boolean }
 
 export async function skip(parts: MarkParts, work: DeliveryWork, ending: Ending): Promise<Delivered> {
   const { reason, record, isOfEvent = false } = ending
@@ -34,7 +40,7 @@ export async function skip(parts: MarkParts, work: DeliveryWork, ending: Ending)
   return 'refusal' in marked ? done('claimed', marked.refusal) : done('skipped', reason)
 }
 
-type Deferral = { reason: string; dueAt: number; record: JudgeRecord }
+type Deferral = { reason: string; dueAt: number; record: DecisionRecord }
 /** Of what was handed over no lease runs out, so this too is tried until it is written down. */
 export function defer(parts: MarkParts, work: DeliveryWork, { reason, dueAt, record }: Deferral): Promise<Delivered> {
   const deferred = { ...claimOf(parts, work), reason, dueAt, record: JSON.stringify(record) }
@@ -42,7 +48,7 @@ export function defer(parts: MarkParts, work: DeliveryWork, { reason, dueAt, rec
 }
 
 /** `record` null: what was judged before stays. */
-type Retry = { reason: string; isServerFault: boolean; record: JudgeRecord | null }
+type Retry = { reason: string; isServerFault: boolean; record: DecisionRecord | null }
 /** Later, by how often it failed since it was queued or a member sent it on, until it is given up. */
 export async function retry(parts: MarkParts, work: DeliveryWork, { reason, isServerFault, record }: Retry) {
   const now = parts.clock.now()

@@ -399,5 +399,8 @@ describe('the rate of an app', () => {
     expect(rate.waitMs()).toBe(200)
     rate.change(1)
     expect(rate.waitMs()).toBe(1_000)
+    clock.ms += 60_000
+    rate.spend()
+    expect(rate.waitMs()).toBe(1_000)
   })
 })
