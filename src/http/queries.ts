@@ -3,7 +3,7 @@ import { publicId, readPublicId } from '../core/ids.ts'
 import type { ContactCursor } from '../store/contact-reads.ts'
 import * as limits from '../core/field-limits.ts'
 import * as readers from '../core/field-readers.ts'
-import { quoteName } from '../core/json.ts'
+import { listNames, quoteName } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
 
 export type EventsQuery = {
@@ -79,8 +79,11 @@ export function readContactsQuery(query: Query): Read<ContactsQuery> {
 /** A filter that is mistyped would list everybody, so what is not known is refused, unlike in a body. */
 export function refuseUnknown(query: Query, known: ReadonlySet<string>, errors: FieldError[]): void {
   const unknown = Object.keys(query).filter((name) => !known.has(name))
+  const message =
+    known.size === 0
+      ? 'There is no such parameter here: none is taken.'
+      : `There is no such parameter here. Send ${listNames(known)}.`
   for (const name of unknown.slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)) {
-    const message = `There is no such parameter here. Send ${[...known].map((one) => `\`${one}\``).join(', ')}.`
     readers.addError(errors, quoteName(name), 'unknown', message)
   }
 }

@@ -2,7 +2,7 @@
  * What customers send, as the doors publish it: TypeBox schemas from which OpenAPI, MCP
  * and the documentation are made. The readers (event-input.ts, contact-input.ts) enforce them with better sentences and
  * a few rules that a schema cannot say; schemas.test.ts holds the two together. Unknown fields are allowed, and
- * ignored with a warning. What the service answers stands in answer-schemas.ts.
+ * ignored with a warning. `brief` is the description for a model. What the service answers stands in answer-schemas.ts.
  */
 import { type TSchema, Type } from '@sinclair/typebox'
 import * as limits from '../core/field-limits.ts'
@@ -40,6 +40,7 @@ const PROPERTIES = Type.Object(
   {
     description:
       'Data of the event: compact JSON under 2 KB (2,048 bytes) and at most 32 levels deep. For `results_ready`: `url` (string, the page where the user sees the results) and `headline` (string, one sentence).',
+    brief: 'under 2 KB; for results_ready: url of the results, headline',
     additionalProperties: true,
     examples: [{ url: 'https://app.example.com/results/1', headline: 'Your 12 pictures are ready' }],
   },
@@ -47,6 +48,7 @@ const PROPERTIES = Type.Object(
 
 const CREATE_CONTACT = Type.Boolean({
   description: 'When true, adds the person if the service does not know them yet.',
+  brief: 'add the person if unknown',
   default: false,
 })
 
@@ -73,6 +75,7 @@ const FIELDS = Type.Record(
   {
     description:
       "The customer's own data about the person: up to 100 keys and 16 KB in all, texts of up to 1,000 characters. What is not sent stays; null removes.",
+    brief: 'own data; null removes a key',
     additionalProperties: false,
     maxProperties: limits.MAX_CUSTOM_FIELDS,
     examples: [{ plan: 'pro', seats: 3 }],
@@ -83,6 +86,7 @@ const source = (description: string) => shortText(limits.MAX_SOURCE_CHARACTERS, 
 
 const IP = Type.String({
   description: "The visitor's IPv4 or IPv6 address, for the limit per visitor. It is never stored.",
+  brief: "the visitor's; never stored",
   maxLength: limits.MAX_IP_CHARACTERS,
   pattern: patterns.IP_PATTERN,
   examples: ['203.0.113.7', '2001:db8::1'],
@@ -94,7 +98,7 @@ export const EventInput = Type.Object(
     app: APP,
     newsletter: NEWSLETTER,
     email: EMAIL,
-    event: EVENT,
+    event: { ...EVENT, brief: 'A-Z a-z 0-9 _ . : -; `results_ready`: results are ready for the first time' },
     properties: Type.Optional(PROPERTIES),
     createContact: Type.Optional(CREATE_CONTACT),
     firstName: Type.Optional(name('First name of a new person; fills an empty one of a known person.')),
@@ -103,6 +107,7 @@ export const EventInput = Type.Object(
       Type.String({
         description:
           'When it happened, ISO 8601 with a timezone; without it, now. Older than 72 hours is stored and triggers nothing; over 10 minutes ahead is refused.',
+        brief: 'ISO 8601 with a timezone',
         pattern: patterns.TIME_PATTERN,
         examples: ['2026-03-01T12:00:00Z'],
       }),
@@ -187,6 +192,7 @@ export const ContactQuery = Type.Object(
     updatedAfter: Type.Optional(
       Type.String({
         description: 'Only people changed after this time, ISO 8601 with a timezone.',
+        brief: 'ISO 8601 with a timezone',
         pattern: patterns.TIME_PATTERN,
       }),
     ),

@@ -9,7 +9,7 @@ import { type FieldError, isRefusal, type Refusal, refuse } from '../../core/ref
 import { findAsked, readAbout, readMessageId } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, NEXT, PAGE, records, takes, text, type Tool, type ToolParts } from './tool.ts'
+import { APP, EMAIL, LIST, MESSAGE_ID, PAGE, takes, text, type Tool, type ToolParts } from './tool.ts'
 
 const readQuery = (args: Body) =>
   readAbout(args, ['messageId', 'email', 'state', 'cursor', 'limit'], (query, errors) => ({
@@ -39,12 +39,7 @@ export const listDeliveries: Tool = {
     state: Type.Optional(text('such as sent, kept or skipped')),
     ...PAGE,
   }),
-  output: gives({
-    data: records(
-      'id, messageId, message, contactId, email, state, reason, joinedTo, mayHaveArrivedTwice, times such as sentAt',
-    ),
-    ...NEXT,
-  }),
+  output: LIST,
   run: async (parts, { access }, args) => {
     const asked = findAsked(access, readQuery(args))
     if (isRefusal(asked)) return asked

@@ -2,6 +2,7 @@ import type { Tool as ToolDescription } from '@modelcontextprotocol/sdk/types.js
 import type { Caller } from '../caller.ts'
 import { getIntegrationCode, getKeyInfo, getSetupStatus } from './account.ts'
 import { addContact, getContact, searchContacts, updateContact } from './contacts.ts'
+import { getDocs } from './docs.ts'
 import { listDeliveries } from './deliveries.ts'
 import { explainTool } from './explanations.ts'
 import { listEvents, sendEvent } from './events.ts'
@@ -19,6 +20,7 @@ const TOOLS: readonly Tool[] = [
   getIntegrationCode,
   getKeyInfo,
   getSetupStatus,
+  getDocs,
   getContact,
   searchContacts,
   addContact,

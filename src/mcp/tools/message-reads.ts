@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import { countsView, messageView } from '../message-views.ts'
 import { listMessages as listAll, type MessageCounts, type MessageRow } from '../../messages/messages.ts'
 import type { Body } from '../../core/field-readers.ts'
@@ -7,7 +6,7 @@ import { isRefusal, refuseFields } from '../../core/refusals.ts'
 import { findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
 import { fitMessage, fitText, PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, cleanWritten, UNTRUSTED } from '../untrusted.ts'
-import { APP, gives, MESSAGE_ID, NEXT, OBJECT, PAGE, records, takes, text, type Tool } from './tool.ts'
+import { APP, gives, LIST, MESSAGE_ID, PAGE, takes, type Tool } from './tool.ts'
 
 /** For what stands around a message: its counts and times. */
 const AROUND_BYTES = 2 * 1024
@@ -15,10 +14,10 @@ const AROUND_BYTES = 2 * 1024
 export const listMessages: Tool = {
   name: 'list_messages',
   title: 'Messages of an app',
-  description: 'The messages, oldest first: what triggers each, how many emails are in each state.',
+  description: 'Oldest first: what triggers each, how many emails are in each state.',
   kind: 'read',
   input: takes({ app: APP, ...PAGE }),
-  output: gives({ data: records('id, name, status, version, createdAt, updatedAt, trigger, counts'), ...NEXT }),
+  output: LIST,
   run: async ({ store }, { access }, args) => {
     const asked = findAsked(
       access,
@@ -48,17 +47,10 @@ export const getMessage: Tool = {
   name: 'get_message',
   title: 'One message',
   description:
-    'A message as it can be saved again. Where parts are `omitted`, do not save it so: `cursor` leads to all of it, as pieces of its JSON.',
+    'As it can be saved again, unless parts are `omitted`: then `cursor` leads to all of it, as pieces of its JSON.',
   kind: 'read',
   input: takes({ app: APP, messageId: MESSAGE_ID, cursor: PAGE.cursor }),
-  output: gives({
-    id: text(),
-    status: text(),
-    version: Type.Integer(),
-    message: Type.Optional(OBJECT),
-    json: Type.Optional(text()),
-    ...NEXT,
-  }),
+  output: gives('id', 'status', 'version', 'message', 'json', 'nextCursor'),
   run: async (parts, { access }, args) => {
     const asked = await findMessage(parts, access, readOne(args))
     if (isRefusal(asked)) return asked

@@ -12,7 +12,7 @@ import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { takeCostly } from '../costly.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
 import { rulesView } from './explanations.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, NEXT, PAGE, record, records, takes, type Tool, type ToolParts } from './tool.ts'
+import { APP, EMAIL, gives, MESSAGE_ID, PAGE, takes, type Tool, type ToolParts } from './tool.ts'
 
 const DEFAULT_DAYS = 7
 const MOST_DAYS = 30
@@ -53,21 +53,16 @@ function readPlace(text: string | undefined, now: number, errors: FieldError[]):
 export const simulateTool: Tool = {
   name: 'simulate_message',
   title: 'Who would have got a mail',
-  description:
-    'Who would have got a message in the last days, why others not; with `email`, that person alone. Sends nothing.',
+  description: 'Who would have got a message in the last days, and why others not; or `email` alone. Sends nothing.',
   kind: 'read',
   input: takes({
     app: APP,
     messageId: MESSAGE_ID,
     email: Type.Optional(EMAIL),
-    days: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST_DAYS })),
+    days: Type.Optional(Type.Integer({ maximum: MOST_DAYS })),
     ...PAGE,
   }),
-  output: gives({
-    simulation: record('from, until, triggered, estimated, notes; counts: by outcome'),
-    data: records('email, contactId, triggeredAt, dueAt, outcome, why, rules; isToday: by values of today'),
-    ...NEXT,
-  }),
+  output: gives('simulation', 'data', 'nextCursor'),
   run: async (parts, { access, signal }, args) => {
     const asked = await findMessage(parts, access, readSimulation(args, parts.clock.now()))
     if (isRefusal(asked)) return asked
