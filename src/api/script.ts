@@ -5,17 +5,11 @@ import type { KeyAccess } from '../accounts/access.ts'
 import { refuse } from '../core/refusals.ts'
 import { pinnedScriptPath, scriptHash } from '../visits/snippet-tag.ts'
 import { refusalAnswer } from '../http/answers.ts'
+import { isKnown, pickEncoding } from '../http/packed.ts'
 
 /** An hour, so that a mended script reaches everyone the same day, and nobody waits for the question. */
 const SHORTLY = 'public, max-age=3600, stale-while-revalidate=86400'
 const FOREVER = 'public, max-age=31536000, immutable'
-
-type Encoding = keyof Script
-/** The smallest first. */
-const PACKED = [
-  ['br', 'br'],
-  ['gzip', 'gz'],
-] as const satisfies [Encoding, string][]
 
 /** /s.js, and its fixed copy: the browser script. It holds nothing of anyone's, so every page may have it. `onFault` hears why a load could not be noted. */
 export function scriptRoutes(
@@ -26,7 +20,7 @@ export function scriptRoutes(
   const hash = scriptHash(script.identity)
   const serve = (request: Request, cacheControl: string): Response => {
     const [encoding, suffix] = pickEncoding(request.headers.get('accept-encoding') ?? '')
-    const etag = `"${hash}${suffix === '' ? '' : `-${suffix}`}"`
+    const etag = `"${hash}${suffix}"`
     const headers = { ...HEADERS, 'Cache-Control': cacheControl, ETag: etag }
     if (isKnown(request.headers.get('if-none-match'), etag)) return new Response(null, { status: 304, headers })
     const coded: Record<string, string> = encoding === 'identity' ? {} : { 'Content-Encoding': encoding }
@@ -66,23 +60,4 @@ const HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'X-Content-Type-Options': 'nosniff',
-}
-
-/** The smallest form that the header takes, and what its ETag ends in. */
-function pickEncoding(accepted: string): [Encoding, string] {
-  const taken = new Set(
-    accepted
-      .toLowerCase()
-      .split(',')
-      .map((one) => one.split(';').map((part) => part.trim()))
-      .filter(([, quality = 'q=1']) => Number(quality.replace(/^q=/, '')) > 0)
-      .map(([name]) => name),
-  )
-  return PACKED.find(([encoding]) => taken.has(encoding)) ?? ['identity', '']
-}
-
-/** Weakly compared, as GET does (RFC 9110, 13.1.2). */
-function isKnown(ifNoneMatch: string | null, etag: string): boolean {
-  if (ifNoneMatch === null) return false
-  return ifNoneMatch.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag)
 }

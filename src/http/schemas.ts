@@ -15,11 +15,10 @@ const APP = appId('The app ID from the Activation screen. `newsletter` is its ot
 const NEWSLETTER = appId('The app ID from the Activation screen. `app` is its other name: send either.')
 
 /**
- * Keywords that TypeBox hands on to JSON Schema without checking them itself; the readers do. `anyOf` would say the same,
- * but makers of typed clients read it as "or anything".
+ * Not without both names. TypeBox hands it on to JSON Schema without checking it; the readers do. `anyOf` would say the
+ * same, but makers of typed clients read it as "or anything".
  */
-// oxlint-disable-next-line no-thenable -- a keyword of JSON Schema
-const EITHER_APP_NAME = { if: { not: { required: ['app'] } }, then: { required: ['newsletter'] } }
+const EITHER_APP_NAME = { not: { properties: { app: false, newsletter: false } } }
 
 const EMAIL = Type.String({
   description:
@@ -47,9 +46,8 @@ const PROPERTIES = Type.Object(
 )
 
 const CREATE_CONTACT = Type.Boolean({
-  description: 'When true, adds the person if the service does not know them yet.',
+  description: 'When true, adds the person if the service does not know them yet; without it, false.',
   brief: 'add the person if unknown',
-  default: false,
 })
 
 const name = (description: string) =>
@@ -113,7 +111,7 @@ export const EventInput = Type.Object(
       }),
     ),
   },
-  { description: 'An event of one person.', ...EITHER_APP_NAME },
+  { title: 'EventInput', description: 'An event of one person.', ...EITHER_APP_NAME },
 )
 
 const CONTACT_FIELDS = {
@@ -133,7 +131,11 @@ export const ContactInput = Type.Object(
     source: Type.Optional(source('Where the person came from. The first one stays.')),
     ip: Type.Optional(IP),
   },
-  { description: 'A person to add, or to merge into the one with this email.', ...EITHER_APP_NAME },
+  {
+    title: 'ContactInput',
+    description: 'A person to add, or to merge into the one with this email.',
+    ...EITHER_APP_NAME,
+  },
 )
 
 /** PATCH /contacts. */
@@ -146,13 +148,17 @@ export const ContactUpdateInput = Type.Object(
     source: Type.Optional(source('Where the person came from; replaces what is stored.')),
     ip: Type.Optional(IP),
   },
-  { description: 'What to change of a known person. What is not sent stays as it is.', ...EITHER_APP_NAME },
+  {
+    title: 'ContactUpdateInput',
+    description: 'What to change of a known person. What is not sent stays as it is.',
+    ...EITHER_APP_NAME,
+  },
 )
 
 /** DELETE /contacts. */
 export const ContactErase = Type.Object(
   { newsletter: NEWSLETTER, app: APP, email: EMAIL },
-  { description: 'The person to erase everywhere.', ...EITHER_APP_NAME },
+  { title: 'ContactErase', description: 'The person to erase everywhere.', ...EITHER_APP_NAME },
 )
 
 /** POST /events/batch. */
@@ -164,7 +170,7 @@ export const BatchInput = Type.Object(
       maxItems: limits.MAX_BATCH_EVENTS,
     }),
   },
-  { description: 'Up to 100 events in 256 KB.' },
+  { title: 'BatchInput', description: 'Up to 100 events in 256 KB.' },
 )
 
 const PAGE = {
@@ -204,4 +210,58 @@ export const ContactQuery = Type.Object(
 export const EventQuery = Type.Object(
   { app: APP, newsletter: NEWSLETTER, email: Type.Optional(EMAIL), event: Type.Optional(EVENT), ...PAGE },
   EITHER_APP_NAME,
+)
+
+const VisitItem = Type.Object(
+  {
+    type: Type.Union([Type.Literal('page'), Type.Literal('leave'), Type.Literal('here'), Type.Literal('track')], {
+      description: 'A page was opened, was left, is still open; or an action.',
+    }),
+    path: Type.String({ description: 'The path of the page; what follows `?` or `#` is dropped.', pattern: '^/' }),
+    age: Type.Number({ description: 'Milliseconds since it happened.', minimum: 0, maximum: 86_400_000 }),
+    name: Type.Optional(
+      Type.String({ description: 'With `track`: the name of the action.', pattern: patterns.EVENT_NAME_PATTERN }),
+    ),
+  },
+  { title: 'VisitItem', description: 'What happened on a page.' },
+)
+
+/** POST /c. */
+export const VisitReport = Type.Object(
+  {
+    v: Type.Literal(1, { description: 'The version of the report.' }),
+    site: Type.String({ description: 'The site ID of the script tag.', minLength: 1 }),
+    email: EMAIL,
+    signature: Type.String({
+      description: 'HMAC-SHA256 of the email under the identity secret, in lowercase hexadecimal.',
+      minLength: 1,
+    }),
+    id: Type.String({
+      description: 'The ID of the report, the same when it is sent again.',
+      pattern: '^[\\x20-\\x7e]{1,64}$',
+    }),
+    events: Type.Array(VisitItem, { description: 'What happened.', minItems: 1, maxItems: 20 }),
+  },
+  { title: 'VisitReport', description: 'What the browser script saw of one person.' },
+)
+
+/** POST /hooks/bounces/{app}. */
+export const BounceReport = Type.Object(
+  {
+    kind: Type.Union([Type.Literal('bounced'), Type.Literal('complained')], {
+      description: 'The mail came back, or the person complained about it.',
+    }),
+    delivery: Type.Optional(
+      Type.String({ description: 'The ID of the delivery (`dlv_...`), or the Message-ID of its mail.' }),
+    ),
+    email: Type.Optional(
+      Type.String({
+        description: 'Whom no more mail goes to; needed without `delivery`.',
+        pattern: patterns.EMAIL_PATTERN,
+        examples: ['jane@example.com'],
+      }),
+    ),
+    reason: Type.Optional(shortText(200, 'What the mail server said.')),
+  },
+  { title: 'BounceReport', description: 'What became of a mail that went out.' },
 )

@@ -82,7 +82,10 @@ describe('the page', () => {
       for (const [name, { description }] of Object.entries<{ description?: string }>(schema.properties)) {
         expect(page.text).toContain(`<code>${name}</code>`)
         expect(said.replaceAll(/\s+/g, ' ')).toContain(
-          (description ?? '?').replaceAll('`', '').split(/[.:;]/)[0] ?? '?',
+          (description ?? '?')
+            .replaceAll('`', '')
+            .split(/[.:;(]/)[0]
+            ?.trimEnd() ?? '?',
         )
       }
     }
