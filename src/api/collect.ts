@@ -1,6 +1,6 @@
+import { VisitReport } from '../visits/collect-input.ts'
 import { Elysia } from 'elysia'
 import { VisitAnswer } from '../http/answer-schemas.ts'
-import { VisitReport } from '../http/schemas.ts'
 import { describeUnkeyed } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
 import { collectBatch, type Collecting } from '../visits/collect.ts'

@@ -3,7 +3,7 @@ import { docsPage } from '../../src/api/docs-page.ts'
 import type { OpenApi } from '../../src/api/openapi.ts'
 import { ERROR_CODES } from '../../src/http/answer-schemas.ts'
 import { noteFacts } from '../../src/http/request-facts.ts'
-import * as schemas from '../../src/http/schemas.ts'
+import * as schemas from '../inputs.ts'
 import { API, type Answer, createTestServer, type TestServer } from '../helper.ts'
 
 let server: TestServer

@@ -6,7 +6,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { EXAMPLES } from '../../src/api/examples.ts'
 import * as answers from '../../src/http/answer-schemas.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
-import * as schemas from '../../src/http/schemas.ts'
+import * as schemas from '../inputs.ts'
 import { API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
 
 if (!FormatRegistry.Has('date-time')) FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)))

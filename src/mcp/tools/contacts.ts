@@ -1,7 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import type { Access, AppRow } from '../../accounts/access.ts'
 import { findApp } from '../../accounts/apps.ts'
-import { type ContactFields, readContactInput, readContactUpdate } from '../../people/contact-input.ts'
+import {
+  ContactUpdateInput,
+  ContactInput,
+  type ContactFields,
+  readContactInput,
+  readContactUpdate,
+} from '../../people/contact-input.ts'
 import { tryContact, type TriedContact } from '../../deliveries/contact-trials.ts'
 import * as contacts from '../../people/contacts.ts'
 import { addError, type Body, isLongerThan } from '../../core/field-readers.ts'
@@ -9,8 +15,7 @@ import type { ToolParts } from './tool.ts'
 import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued-messages.ts'
-import { ContactInput, ContactQuery, ContactUpdateInput } from '../../http/schemas.ts'
-import { type Query, readContactsQuery, refuseUnknown, writeContactCursor } from '../../http/queries.ts'
+import { ContactQuery, type Query, readContactsQuery, refuseUnknown, writeContactCursor } from '../../http/queries.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { contactView } from '../../people/contacts.ts'
 import { type ContactWriteName, takeForContact } from '../../accounts/write-limits.ts'

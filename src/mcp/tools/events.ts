@@ -1,7 +1,7 @@
 import { findApp } from '../../accounts/apps.ts'
 import { noteEventWithoutEmail } from '../../events/activation.ts'
 import { findContact, UNKNOWN_PERSON } from '../../people/contacts.ts'
-import { type EventFields, readEventInput } from '../../events/event-input.ts'
+import { EventInput, type EventFields, readEventInput } from '../../events/event-input.ts'
 import {
   eventView,
   listEvents as listStoredEvents,
@@ -16,8 +16,7 @@ import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { listQueued, listWouldQueue } from '../../deliveries/queued-messages.ts'
-import { readEventsQuery, writeIdCursor } from '../../http/queries.ts'
-import { EventInput, EventQuery } from '../../http/schemas.ts'
+import { EventQuery, readEventsQuery, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { isPlanUsedUp } from '../../events/stats.ts'
 import { findAsked, toQuery } from '../arguments.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Ajv } from 'ajv'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
-import * as schemas from '../../../src/http/schemas.ts'
+import * as schemas from '../../inputs.ts'
 import { TOOL_LIST_BYTES } from '../../../src/mcp/budget.ts'
 import { MessageSchema } from '../../../src/messages/message-schema.ts'
 import { createTestServer, type TestServer } from '../../helper.ts'
