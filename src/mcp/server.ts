@@ -18,7 +18,7 @@ import { VERSION } from '../core/version.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { getPrompt, PROMPTS } from './prompts.ts'
 import { listResources, readResource, RESOURCE_TEMPLATES, type ServedParts } from './resources.ts'
-import { describeTool, findTool, listTools, TOOL_NAMES } from './tools/index.ts'
+import { describeTool, findTool, listTools, runTool, TOOL_NAMES } from './tools/index.ts'
 import type { ToolParts } from './tools/tool.ts'
 
 const INSTRUCTIONS = [
@@ -65,7 +65,7 @@ async function callTool(parts: ToolParts, caller: Caller, name: string, args: Re
   const startedAt = parts.clock.monotonicMs()
   let outcome = 'internal_error'
   try {
-    const result = await orFail(caller, () => caller.fault ?? tool.run(parts, caller, args))
+    const result = await orFail(caller, () => caller.fault ?? runTool(tool, parts, caller, args))
     outcome = isRefusal(result) ? errorCode(result.refusal) : 'ok'
     return isRefusal(result) ? refusedResult(caller, result) : doneResult(result)
   } finally {

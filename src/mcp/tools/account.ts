@@ -32,9 +32,9 @@ export const getKeyInfo: Tool = {
   kind: 'read',
   input: takes({}),
   output: gives('key', 'apps', 'limits', 'newPeople'),
-  run: async (parts, caller, args) => {
+  run: async (parts, caller, args, known) => {
     const errors: FieldError[] = []
-    refuseUnknown(toQuery(args), new Set(), errors)
+    refuseUnknown(toQuery(args), known, errors)
     return errors.length > 0 ? refuseFields(errors) : readKeyInfo(parts, caller)
   },
 }
@@ -72,14 +72,14 @@ async function readKeyInfo(parts: ToolParts, { access }: Caller) {
 export const getSetupStatus: Tool = {
   name: 'get_setup_status',
   title: 'Setup status',
-  description: 'What is left to do until events arrive and emails go out, and what went wrong.',
+  description: 'What is left to do until emails go out, and what went wrong.',
   kind: 'read',
   input: takes({ app: APP }),
   output: gives('app', 'state', 'message', 'lastEventAt', 'counts', 'sender'),
-  run: async (parts, { access }, args) => {
+  run: async (parts, { access }, args, known) => {
     const asked = findAsked(
       access,
-      readAbout(args, [], () => ({})),
+      readAbout(args, known, () => ({})),
     )
     return isRefusal(asked) ? asked : readSetup(parts, asked.app)
   },
@@ -129,10 +129,10 @@ export const getIntegrationCode: Tool = {
   kind: 'read',
   input: takes({ app: APP, language: Type.Unsafe<string>({ enum: KINDS }) }),
   output: gives('language', 'blocks', 'policy', 'warning'),
-  run: (parts, { access }, args) => {
+  run: (parts, { access }, args, known) => {
     const asked = findAsked(
       access,
-      readAbout(args, ['language'], ({ language = '' }, errors) => {
+      readAbout(args, known, ({ language = '' }, errors) => {
         if (!KINDS.includes(language)) errors.push({ field: 'language', ...WHICH })
         return { language }
       }),

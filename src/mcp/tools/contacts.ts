@@ -19,7 +19,7 @@ import { ContactQuery, type Query, readContactsQuery, refuseUnknown, writeContac
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { contactView } from '../../people/contacts.ts'
 import { type ContactWriteName, takeForContact } from '../../accounts/write-limits.ts'
-import { findAsked, readPerson, toQuery } from '../arguments.ts'
+import { type Names, findAsked, readPerson, toQuery } from '../arguments.ts'
 import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeFitting } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
@@ -29,12 +29,12 @@ import { checkDryRun, DRY_RUN, queuedView } from './writes.ts'
 export const getContact: schemas.Tool = {
   name: 'get_contact',
   title: 'One person',
-  description: 'A person by email: names, tags, fields, subscription, last seen.',
+  description: 'By email: names, tags, fields, subscription, last seen.',
   kind: 'read',
   input: schemas.takes({ app: schemas.APP, email: schemas.EMAIL }),
   output: schemas.gives('contact'),
-  run: async (parts, { access }, args) => {
-    const asked = findAsked(access, readPerson(args))
+  run: async (parts, { access }, args, known) => {
+    const asked = findAsked(access, readPerson(args, known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const row = await contacts.findContact(parts, app, input.email)
@@ -43,18 +43,15 @@ export const getContact: schemas.Tool = {
   },
 }
 
-const SEARCH = schemas.takesInput(Type.Omit(ContactQuery, ['email']), { search: Type.Optional(Type.String()) })
-const SEARCH_PARAMETERS = new Set([...Object.keys(SEARCH.properties), 'newsletter'])
-
 export const searchContacts: schemas.Tool = {
   name: 'search_contacts',
   title: 'People of an app',
   description: 'Newest first, or with `updatedAfter` last changed first; `search`: start of an email or name.',
   kind: 'read',
-  input: SEARCH,
+  input: schemas.takesInput(Type.Omit(ContactQuery, ['email']), { search: Type.Optional(Type.String()) }),
   output: schemas.LIST,
-  run: async (parts, { access }, args) => {
-    const asked = findAsked(access, readSearch(toQuery(args)))
+  run: async (parts, { access }, args, known) => {
+    const asked = findAsked(access, readSearch(toQuery(args), known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const { search, limit } = input
@@ -85,9 +82,9 @@ const fitPeople = (rows: contacts.ContactRow[], app: AppRow) =>
 const MOST_SEARCH_CHARACTERS = 254
 
 /** A page of people, or those whom `search` finds. */
-function readSearch({ search, ...query }: Query) {
+function readSearch({ search, ...query }: Query, known: Names) {
   const errors: FieldError[] = []
-  refuseUnknown(query, SEARCH_PARAMETERS, errors)
+  refuseUnknown(query, known, errors)
   if (search !== undefined && (search.trim() === '' || isLongerThan(search, MOST_SEARCH_CHARACTERS)))
     addError(errors, 'search', 'invalid', 'Send the start of an email or name, of up to 254 characters.')
   for (const name of ['tag', 'updatedAfter', 'cursor']) {

@@ -20,10 +20,10 @@ export const getDocs: Tool = {
     cursor: PAGE.cursor,
   }),
   output: gives('pages', 'text', 'nextCursor'),
-  run: ({ baseUrl }, _, args) => {
+  run: ({ baseUrl }, _, args, known) => {
     const query = toQuery(args)
     const errors: FieldError[] = []
-    refuseUnknown(query, new Set(['page', 'cursor']), errors)
+    refuseUnknown(query, known, errors)
     const from = query.cursor === undefined ? 0 : (readIdCursor(query.cursor, errors) ?? 0)
     const page = DOC_PAGES.find(({ slug }) => slug === query.page)
     if (!page && (query.page !== undefined || from > 0)) errors.push(WHICH)

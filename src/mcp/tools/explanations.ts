@@ -7,7 +7,7 @@ import { explainMessageFor, type MessageExplanation } from '../../deliveries/mes
 import { deliveryView } from '../message-views.ts'
 import { publicId } from '../../core/ids.ts'
 import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
-import { findAsked, readAbout, readDeliveryId, readMessageId } from '../arguments.ts'
+import { type Names, findAsked, readAbout, readDeliveryId, readMessageId } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
 import { APP, EMAIL, gives, MESSAGE_ID, takes, text, type Tool, type ToolParts } from './tool.ts'
@@ -15,8 +15,8 @@ import { APP, EMAIL, gives, MESSAGE_ID, takes, text, type Tool, type ToolParts }
 type Asked = { deliveryId: number } | { messageId: number; email: string }
 
 /** A delivery, or a message and a person; what is left out of the second is said. */
-const readAsked = (args: Body) =>
-  readAbout(args, ['deliveryId', 'messageId', 'email'], (query, errors): Asked => {
+const readAsked = (args: Body, known: Names) =>
+  readAbout(args, known, (query, errors): Asked => {
     const { deliveryId, messageId, email } = query
     if (deliveryId === undefined)
       return { messageId: readMessageId(query, errors), email: readAddress(email, errors).email }
@@ -40,8 +40,8 @@ export const explainTool: Tool = {
     email: Type.Optional(EMAIL),
   }),
   output: gives('why', 'message', 'delivery', 'judgedAt', 'rules'),
-  run: async (parts, { access }, args) => {
-    const asked = findAsked(access, readAsked(args))
+  run: async (parts, { access }, args, known) => {
+    const asked = findAsked(access, readAsked(args, known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const found = await ('deliveryId' in input

@@ -3,7 +3,7 @@ import { listMessages as listAll, type MessageCounts, type MessageRow } from '..
 import type { Body } from '../../core/field-readers.ts'
 import { readContactCursor, readIdCursor, readLimit, writeContactCursor, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, refuseFields } from '../../core/refusals.ts'
-import { findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { type Names, findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
 import { fitMessage, fitText, PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, cleanWritten, UNTRUSTED } from '../untrusted.ts'
 import { APP, gives, LIST, MESSAGE_ID, PAGE, takes, type Tool } from './tool.ts'
@@ -18,10 +18,10 @@ export const listMessages: Tool = {
   kind: 'read',
   input: takes({ app: APP, ...PAGE }),
   output: LIST,
-  run: async ({ store }, { access }, args) => {
+  run: async ({ store }, { access }, args, known) => {
     const asked = findAsked(
       access,
-      readAbout(args, ['cursor', 'limit'], ({ cursor, limit }, errors) => ({
+      readAbout(args, known, ({ cursor, limit }, errors) => ({
         after: cursor === undefined ? 0 : (readIdCursor(cursor, errors) ?? 0),
         limit: readLimit(limit, errors),
       })),
@@ -51,8 +51,8 @@ export const getMessage: Tool = {
   kind: 'read',
   input: takes({ app: APP, messageId: MESSAGE_ID, cursor: PAGE.cursor }),
   output: gives('id', 'status', 'version', 'message', 'json', 'nextCursor'),
-  run: async (parts, { access }, args) => {
-    const asked = await findMessage(parts, access, readOne(args))
+  run: async (parts, { access }, args, known) => {
+    const asked = await findMessage(parts, access, readOne(args, known))
     if (isRefusal(asked)) return asked
     const { message, input } = asked
     const { name, ...view } = messageView(message)
@@ -71,8 +71,8 @@ export const getMessage: Tool = {
 const CHANGED = { field: 'cursor', code: 'invalid', message: 'The message was changed meanwhile. Begin again.' }
 
 /** `place`: from which character on, of the message as it was at which time. */
-const readOne = (args: Body) =>
-  readAbout(args, ['messageId', 'cursor'], (query, errors) => ({
+const readOne = (args: Body, known: Names) =>
+  readAbout(args, known, (query, errors) => ({
     messageId: readMessageId(query, errors),
     place: query.cursor === undefined ? null : readContactCursor(query.cursor, true, errors),
   }))

@@ -50,10 +50,10 @@ export const saveMessageDraft: Tool = {
     message: MESSAGE,
   }),
   output: gives('messageId', 'status', 'version', 'change'),
-  run: async (parts, caller, args) => {
+  run: async (parts, caller, args, known) => {
     const asked = findAsked(
       caller.access,
-      readAbout(args, ['messageId', 'message'], (query, errors) => ({
+      readAbout(args, known, (query, errors) => ({
         id: query.messageId === undefined ? null : readMessageId(query, errors),
         value: readValue(args.message, errors),
       })),
@@ -113,11 +113,11 @@ export const setStatus: Tool = {
     token: Type.Optional(text()),
   }),
   output: gives('messageId', 'status'),
-  run: async (parts, caller, args) => {
+  run: async (parts, caller, args, known) => {
     const asked = await findMessage(
       parts,
       caller.access,
-      readAbout(args, ['messageId', 'status', 'token'], (query, errors) => ({
+      readAbout(args, known, (query, errors) => ({
         messageId: readMessageId(query, errors),
         status: readStatus(query.status, errors),
         token: query.token ?? '',

@@ -10,17 +10,17 @@ import { publicId } from '../../core/ids.ts'
 import { describeReply, sayReason } from '../../deliveries/reason-words.ts'
 import { type FieldError, isRefusal, refuseFields } from '../../core/refusals.ts'
 import { describeTemplateFault, type TemplateFault } from '../../messages/template-faults.ts'
-import { findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { type Names, findMessage, readAbout, readMessageId } from '../arguments.ts'
 import { takeCostly } from '../costly.ts'
 import { fitText, PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, cleanValue, cleanWritten, UNTRUSTED } from '../untrusted.ts'
 import { APP, EMAIL, gives, MESSAGE_ID, takes, text, type Tool } from './tool.ts'
 
-const readPreview = (args: Body, more: string[] = []) =>
-  readAbout(args, ['messageId', 'email', ...more], (query, errors) => ({
+const readPreview = (args: Body, known: Names) =>
+  readAbout(args, known, (query, errors) => ({
     messageId: readMessageId(query, errors),
     email: query.email === undefined ? null : readAddress(query.email, errors).email,
-    to: more.includes('to') ? readRecipient(query.to, errors) : '',
+    to: known.has('to') ? readRecipient(query.to, errors) : '',
     isSeveral: readFlag(args.several ?? undefined, 'several', errors),
   }))
 
@@ -45,8 +45,8 @@ export const previewTool: Tool = {
     several: Type.Optional(Type.Boolean()),
   }),
   output: gives('mail', 'problems', 'warnings', 'token'),
-  run: async (parts, { access }, args) => {
-    const asked = await findMessage(parts, access, readPreview(args, ['several']))
+  run: async (parts, { access }, args, known) => {
+    const asked = await findMessage(parts, access, readPreview(args, known))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const { email, isSeveral } = input
@@ -113,8 +113,8 @@ export const sendTestMessage: Tool = {
   hints: { repeats: true, reachesOut: true },
   input: takes({ app: APP, messageId: MESSAGE_ID, to: text("a member's email"), email: Type.Optional(EMAIL) }),
   output: gives('outcome', 'reason'),
-  run: async (parts, { access }, args) => {
-    const asked = await findMessage(parts, access, readPreview(args, ['to']))
+  run: async (parts, { access }, args, known) => {
+    const asked = await findMessage(parts, access, readPreview(args, known))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const recipients = await listRecipients(parts.store, app.accountId)

@@ -7,7 +7,7 @@ import { publicId } from '../../core/ids.ts'
 import { readContactCursor, readLimit, writeContactCursor } from '../../http/queries.ts'
 import { describeSimulation, type Simulation } from '../../deliveries/simulation/index.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../core/refusals.ts'
-import { findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { type Names, findMessage, readAbout, readMessageId } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { takeCostly } from '../costly.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
@@ -23,8 +23,8 @@ type Line = Simulation['lines'][number]
 /** What lines are told by: the message, and the zone of its app (IANA name). */
 type About = Pick<MessageRow, 'content'> & { zone: string }
 
-const readSimulation = (args: Body, now: number) =>
-  readAbout(args, ['messageId', 'email', 'days', 'cursor', 'limit'], (query, errors) => ({
+const readSimulation = (args: Body, known: Names, now: number) =>
+  readAbout(args, known, (query, errors) => ({
     messageId: readMessageId(query, errors),
     email: query.email === undefined ? null : readAddress(query.email, errors).email,
     days: readDays(query.days, errors),
@@ -63,8 +63,8 @@ export const simulateTool: Tool = {
     ...PAGE,
   }),
   output: gives('simulation', 'data', 'nextCursor'),
-  run: async (parts, { access, signal }, args) => {
-    const asked = await findMessage(parts, access, readSimulation(args, parts.clock.now()))
+  run: async (parts, { access, signal }, args, known) => {
+    const asked = await findMessage(parts, access, readSimulation(args, known, parts.clock.now()))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const person = input.email === null ? null : await parts.store.findContact(app.id, input.email)

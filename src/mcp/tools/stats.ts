@@ -18,10 +18,10 @@ export const listEventNames: Tool = {
   kind: 'read',
   input: takes({ app: APP, ...PAGE }),
   output: LIST,
-  run: async (parts, { access }, args) => {
+  run: async (parts, { access }, args, known) => {
     const asked = findAsked(
       access,
-      readAbout(args, ['cursor', 'limit'], ({ cursor, limit }, errors) => ({
+      readAbout(args, known, ({ cursor, limit }, errors) => ({
         after: readCursor(cursor, errors),
         limit: readLimit(limit, errors),
       })),
@@ -49,10 +49,10 @@ export const getStats: Tool = {
   kind: 'read',
   input: takes({ app: APP, days: Type.Optional(Type.Integer({ maximum: MOST_STAT_DAYS })) }),
   output: gives('app', 'byName', 'byDay', 'newPeople'),
-  run: async (parts, { access }, args) => {
+  run: async (parts, { access }, args, known) => {
     const asked = findAsked(
       access,
-      readAbout(args, ['days'], ({ days }, errors) => ({ days: readDays(days, errors) })),
+      readAbout(args, known, ({ days }, errors) => ({ days: readDays(days, errors) })),
     )
     if (isRefusal(asked)) return asked
     const { app, input } = asked

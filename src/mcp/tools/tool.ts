@@ -11,6 +11,7 @@ import type { TemplateWorker } from '../../messages/template-worker.ts'
 import type { Store } from '../../store/store.ts'
 import type { Refusal, Warning } from '../../core/refusals.ts'
 import type { SnippetSource } from '../../visits/snippet-code.ts'
+import type { Names } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
 
 /** What a tool may do: `manage` is for keys of that scope alone. */
@@ -46,8 +47,9 @@ export type Tool = {
   /** what it does may be more than adding, and sending it twice may be more than sending it once */
   hints?: { destructive?: boolean; repeats?: boolean; reachesOut?: boolean }
   input: TObject
-  output: TObject
-  run(parts: ToolParts, caller: Caller, args: Body): Result | Promise<Result>
+  output: { type: 'object' }
+  /** `known`: the names of `input` */
+  run(parts: ToolParts, caller: Caller, args: Body, known: Names): Result | Promise<Result>
 }
 
 /** What `app` and `cursor` are is said once, in the instructions of the server. */
@@ -98,7 +100,7 @@ export const gives = (...names: string[]): TObject =>
   Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())])))
 
 /** A page, as the instructions of the server describe it. */
-export const LIST = gives()
+export const LIST = { type: 'object' } as const
 /** `contactId` null: the person would be new. Beside these there are `dryRun` and `warnings`, where there is something to say. */
 const WRITTEN = ['contactId', 'created', 'messages']
 export const RECORDED = gives(...WRITTEN)
