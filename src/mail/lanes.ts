@@ -153,7 +153,7 @@ export function createLanes({ store, clock, routes }: Options) {
       else open.waiting.push(begin)
     },
 
-    /** The pause that an app's mails wait for longest, as it is set up now. */
+    /** What the mails of an app wait for longest, as it is set up now. */
     findPause(appId: number, settings: Settings): Pause | null {
       const { login, breaker } = note(appId, settings)
       const [shared, own] = [login.breaker.findPause(), breaker.findPause()]
@@ -169,8 +169,8 @@ export const PER_SECOND = 100
 export type Rate = ReturnType<typeof createRate>
 
 /**
- * Tokens that come by themselves, `given` or as many as usual a second. What was claimed is sent, so they may be overdrawn by what was claimed at once; then the
- * app waits that much longer.
+ * Tokens that come by themselves, so many a second. What was claimed is sent, so they may be overdrawn by what was claimed
+ * at once; then the app waits that much longer. `given` null: the usual rate.
  */
 export function createRate({ monotonicMs }: Pick<Clock, 'monotonicMs'>, given: number | null) {
   let perSecond = given ?? PER_SECOND
