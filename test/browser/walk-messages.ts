@@ -95,7 +95,10 @@ export const MESSAGE_STEPS: Step[] = [
     name: 'message-live',
     go: async (page) => {
       await page.fill(named('mail.subject'), '{{ event.headline | default: "Ready" }}')
-      await page.fill(named('mail.body'), `Hello {{ contact.firstName | default: "there" }}, ${HOSTILE}`)
+      await page.fill(
+        named('mail.body'),
+        `Hello {{ contact.firstName | default: "there" }}, {% for event in events %}${HOSTILE}{% endfor %}`,
+      )
       await page.click('[popovertarget=go-live]')
       await page.click('dialog:popover-open .primary')
       await page.waitForSelector('.badge.good')
