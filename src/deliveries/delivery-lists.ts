@@ -11,7 +11,6 @@ import {
   type MessageRow,
   type SuppressionReason,
 } from '../store/message-types.ts'
-import type { StoredContact } from '../store/contact-reads.ts'
 import type { Store } from '../store/store.ts'
 import { refusedBy } from '../store/suppression-list.ts'
 import type { AppRow, EventRow, Refused } from '../store/types.ts'
@@ -34,7 +33,7 @@ export type DeliveryFilter = {
 
 /** A delivery with what a list shows of it. */
 export type ListedDelivery = {
-  work: Pick<DeliveryWork, 'delivery' | 'message' | 'lead' | 'app'> & { contact: StoredContact }
+  work: Pick<DeliveryWork, 'delivery' | 'message' | 'lead' | 'app' | 'contact'>
   explained: Explanation
 }
 

@@ -3,7 +3,7 @@ import { and, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { contacts, contactTags } from './schema.ts'
 import { HELD_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline-reads.ts'
-import { type ContactRow, EVENT_TYPES, type EventType } from './types.ts'
+import { type ContactRow, EVENT_TYPES, type EventType, type StoredContact } from './types.ts'
 
 /** Events may come late: the first or last of this many that came decides when somebody was seen. */
 const RECENT = 16
@@ -23,9 +23,6 @@ export type ContactQuery = {
 }
 
 const isTagOf = eq(contactTags.contactId, contacts.id)
-
-/** A person without when they were seen, which is a look at three places of an index. */
-export type StoredContact = typeof contacts.$inferSelect
 
 /** Reads of people, newest first. */
 export function createContactReads(db: Database) {

@@ -108,7 +108,7 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
       const delivery = one.get({ id: deliveryId })
       if (!delivery) return null
       const message = messages.findVersion(delivery.messageId, delivery.version)
-      const contact = contacts.byId(delivery.contactId)
+      const contact = contacts.storedById(delivery.contactId)
       const app = accounts.findApp(delivery.appId)
       if (!message || !contact || !app) return null
       const event = delivery.eventId === null ? null : events.findEvent(delivery.appId, delivery.eventId)

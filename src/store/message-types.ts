@@ -1,5 +1,5 @@
 /** Messages and deliveries as the store keeps them. Times are milliseconds UTC. */
-import type { AppRow, ContactRow, EventRow } from './types.ts'
+import type { AppRow, EventRow, StoredContact } from './types.ts'
 
 export const MESSAGE_STATUSES = ['draft', 'live', 'paused'] as const
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
@@ -204,7 +204,7 @@ export type UnfitEvent = { id: number; reason: string; record: string }
 export type DeliveryWork = {
   delivery: DeliveryRow
   message: MessageRow
-  contact: ContactRow
+  contact: StoredContact
   event: EventRow | null
   /** further events that the email lists, oldest first */
   joined: JoinedEvent[]

@@ -106,6 +106,9 @@ export type ContactRow = {
   lastEventAt: number | null
 }
 
+/** A person without when they were seen, which is a look at three places of an index. */
+export type StoredContact = Omit<ContactRow, 'firstSeenAt' | 'lastSeenAt' | 'lastEventAt'>
+
 export type EventRow = {
   id: number
   contactId: number
