@@ -16,6 +16,16 @@ type FoundApp = {
   locale: string | null
 }
 
+/** An app's hosts in a statement about apps, as JSON. */
+export const hostsOfApp = sql<string>`(SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = ${tables.apps.id})`
+
+export const toAppRow = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
+  ...app,
+  hosts: JSON.parse(hosts),
+  timezone: readTimezone(timezone),
+  locale: readLocale(locale),
+})
+
 /** Quiet reads about accounts and what they own. */
 export function createAccountReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
@@ -25,7 +35,7 @@ export function createAccountReads(db: Database, sealer: Sealer) {
     orm
       .select({
         app: apps,
-        hosts: sql<string>`(SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = ${apps.id})`,
+        hosts: hostsOfApp,
         timezone: tables.appMailSettings.timezone,
         locale: tables.appMailSettings.locale,
       })
@@ -38,19 +48,12 @@ export function createAccountReads(db: Database, sealer: Sealer) {
     .where(eq(apps.publicId, sql.placeholder('publicId')))
     .prepare()
 
-  const toApp = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
-    ...app,
-    hosts: JSON.parse(hosts),
-    timezone: readTimezone(timezone),
-    locale: readLocale(locale),
-  })
-
   const listApps = (accountId: string): AppRow[] =>
-    selectApps().where(eq(apps.accountId, accountId)).orderBy(asc(apps.id)).all().map(toApp)
+    selectApps().where(eq(apps.accountId, accountId)).orderBy(asc(apps.id)).all().map(toAppRow)
 
   const findApp = (appId: number): AppRow | null => {
     const found = oneApp.get({ id: appId })
-    return found ? toApp(found) : null
+    return found ? toAppRow(found) : null
   }
 
   const accessOf = ({ keyHash: _, ...key }: typeof apiKeys.$inferSelect): Access | null => {
@@ -63,7 +66,7 @@ export function createAccountReads(db: Database, sealer: Sealer) {
     findApp,
     findAppByPublicId(publicId: string): AppRow | null {
       const found = appOfPublicId.get({ publicId })
-      return found ? toApp(found) : null
+      return found ? toAppRow(found) : null
     },
     isSetUp: (): boolean => orm.select({ id: accounts.id }).from(accounts).limit(1).get() !== undefined,
 

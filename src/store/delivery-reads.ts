@@ -1,13 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, inArray, lt, max, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { createAccountReads } from './account-reads.ts'
-import { createContactReads } from './contact-reads.ts'
+import { alias } from 'drizzle-orm/sqlite-core'
+import { hostsOfApp, toAppRow } from './account-reads.ts'
 import { createDeliveryPages, type DeliveryQuery, type EventOfPerson } from './delivery-pages.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
-import { createEventReads } from './event-reads.ts'
-import { createMessageReads } from './message-reads.ts'
+import { createEventReads, toEventRow } from './event-reads.ts'
+import { toMailSettings } from './message-reads.ts'
 import {
   type CapturedMail,
   type DeliveryRow,
@@ -19,7 +19,18 @@ import {
   type SuppressionReason,
 } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
-import { capturedMails, deliveries, messageVersions, suppressions } from './schema.ts'
+import {
+  appMailSettings,
+  apps,
+  capturedMails,
+  contacts,
+  deliveries,
+  eventNames,
+  events,
+  messages,
+  messageVersions,
+  suppressions,
+} from './schema.ts'
 import { createSuppressionList, type Suppressed } from './suppression-list.ts'
 
 /** States of what was handed to a mail server, or may have been; what is kept instead counts as it would have. */
@@ -33,17 +44,11 @@ function contentOf({ from, to, subject, html, text }: typeof capturedMails.$infe
 /** Reads of deliveries, newest first. */
 export function createDeliveryReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
-  const [contacts, events] = [createContactReads(db), createEventReads(db)]
+  const eventReads = createEventReads(db)
   const list = createSuppressionList(db)
   const [queue, pages] = [createDeliveryQueue(db), createDeliveryPages(db)]
-  const [messages, accounts] = [createMessageReads(db, sealer), createAccountReads(db, sealer)]
-  const { id, appId, contactId, messageId, eventId, state, triggeredAt, handedAt } = deliveries
+  const { id, appId, contactId, messageId, eventId, state, handedAt } = deliveries
 
-  const one = orm
-    .select()
-    .from(deliveries)
-    .where(eq(id, sql.placeholder('id')))
-    .prepare()
   const many = orm
     .select()
     .from(deliveries)
@@ -83,18 +88,52 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
     )
     .prepare()
 
-  const joinedTo = orm
-    .select({ id, triggeredAt, eventId })
+  const leads = alias(deliveries, 'leads')
+  const theJoined = sql<string>`(SELECT json_group_array(json_object('id', id, 'triggeredAt', triggered_at, 'eventId', event_id)) FROM
+    (SELECT id, triggered_at, event_id FROM deliveries AS joined WHERE joined.joined_to = ${id} AND joined.state = 'joined'
+     ORDER BY triggered_at, id LIMIT ${sql.raw(String(LISTED_EVENTS - 1))}) AS listed)`
+  const work = orm
+    .select({
+      delivery: deliveries,
+      message: messages,
+      content: messageVersions.content,
+      contact: contacts,
+      app: apps,
+      hosts: hostsOfApp,
+      settings: appMailSettings,
+      event: events,
+      eventName: eventNames.name,
+      lead: leads,
+      joined: theJoined,
+    })
     .from(deliveries)
-    .where(and(eq(deliveries.joinedTo, sql.placeholder('id')), eq(state, 'joined')))
-    .orderBy(triggeredAt, id)
-    .limit(LISTED_EVENTS - 1)
+    .innerJoin(messages, eq(messages.id, messageId))
+    .innerJoin(
+      messageVersions,
+      and(eq(messageVersions.messageId, messageId), eq(messageVersions.version, deliveries.version)),
+    )
+    .innerJoin(contacts, eq(contacts.id, contactId))
+    .innerJoin(apps, eq(apps.id, appId))
+    .leftJoin(appMailSettings, eq(appMailSettings.appId, appId))
+    .leftJoin(events, and(eq(events.id, eventId), sql`+${events.appId} = ${appId}`))
+    .leftJoin(eventNames, eq(eventNames.id, events.nameId))
+    .leftJoin(leads, eq(leads.id, deliveries.joinedTo))
+    .where(eq(id, sql.placeholder('id')))
     .prepare()
-  const listJoined = (lead: DeliveryRow): JoinedEvent[] =>
-    joinedTo.all({ id: lead.id }).flatMap(({ eventId: own, ...one }) => {
-      const event = own === null ? null : events.findEvent(lead.appId, own)
+
+  type Joined = { id: number; triggeredAt: number; eventId: number | null }
+  const toJoinedEvents = (app: number, json: string): JoinedEvent[] => {
+    const joined: Joined[] = JSON.parse(json)
+    const found = eventReads.listEventsById(
+      app,
+      joined.flatMap((one) => one.eventId ?? []),
+    )
+    const eventOf = new Map(found.map((event) => [event.id, event]))
+    return joined.flatMap(({ eventId: own, ...one }) => {
+      const event = own === null ? undefined : eventOf.get(own)
       return event ? [{ ...one, event }] : []
     })
+  }
 
   return {
     listDueApps: queue.listDueApps,
@@ -105,16 +144,19 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
 
     /** A delivery with all that judging and rendering it takes; null also when its person is gone. */
     findWork(deliveryId: number): DeliveryWork | null {
-      const delivery = one.get({ id: deliveryId })
-      if (!delivery) return null
-      const message = messages.findVersion(delivery.messageId, delivery.version)
-      const contact = contacts.storedById(delivery.contactId)
-      const app = accounts.findApp(delivery.appId)
-      if (!message || !contact || !app) return null
-      const event = delivery.eventId === null ? null : events.findEvent(delivery.appId, delivery.eventId)
-      const settings = messages.mailSettings(app.id)
-      const lead = delivery.joinedTo === null ? null : (one.get({ id: delivery.joinedTo }) ?? null)
-      return { delivery, message, contact, event, joined: listJoined(delivery), lead, app, settings }
+      const found = work.get({ id: deliveryId })
+      if (!found) return null
+      const { delivery, message, content, contact, app, hosts, settings, event, eventName, lead } = found
+      return {
+        delivery,
+        message: { ...message, content, version: delivery.version },
+        contact,
+        event: event && toEventRow({ event, email: contact.email, name: eventName ?? '' }),
+        joined: toJoinedEvents(delivery.appId, found.joined),
+        lead,
+        app: toAppRow({ app, hosts, timezone: settings?.timezone ?? null, locale: settings?.locale ?? null }),
+        settings: toMailSettings(sealer, delivery.appId, settings),
+      }
     },
 
     /** When a person was sent lifecycle emails after `since` (ms UTC), newest first: transactional ones have no limit. */

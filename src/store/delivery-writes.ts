@@ -8,7 +8,7 @@ import { publicId } from '../core/ids.ts'
 import { type Basis, createJudging, type Judge } from './final-check.ts'
 import { type JudgeRecord, parseRecord } from './judge-records.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { CapturedMail, Claim, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
+import type { CapturedMail, Claim, DeliveryRow, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
 import type { Refused } from './types.ts'
 
@@ -27,6 +27,9 @@ type Skipping = Claim & { reason: string; record: string | null; isOfEvent?: boo
 
 const LOST: Marked = { held: false, because: 'lost' }
 const HELD: Marked = { held: true }
+
+const isClaimedBy = ({ state, ...delivery }: DeliveryRow, { claimedBy, attempt }: Claim): boolean =>
+  state === 'claimed' && delivery.claimedBy === claimedBy && delivery.attempt === attempt
 
 /**
  * The sender's side of the queue: claim with a lease, finish only with the same claim. Each
@@ -67,10 +70,10 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
   }
 
   /** With the final check, in the transaction that hands the mail over. */
-  const handOver = ({ id, claimedBy, attempt, at, record, basis }: HandingOver): Marked => {
-    const row = statements.held.get(id, claimedBy, attempt)
-    const work = row?.state === 'claimed' ? reads.findWork(id) : null
-    if (!work) return LOST
+  const handOver = (handing: HandingOver): Marked & { byHand?: boolean } => {
+    const { id, at, record, basis } = handing
+    const work = reads.findWork(id)
+    if (!work || !isClaimedBy(work.delivery, handing)) return LOST
     const judged = checkFinally(work, { at, record: parseRecord(record) ?? { at, verdicts: [] }, basis })
     if (judged !== 'outdated') endUnfit(judged.unfit, at)
     // what was taken out is in the email that was written
@@ -81,7 +84,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
     const json = JSON.stringify(judged.record)
     if (judged.verdict === 'send') {
       statements.hand.run(at, json, at, id)
-      return HELD
+      return { ...HELD, byHand: work.delivery.byHand }
     }
     const { reason } = judged
     if (judged.verdict === 'skip') {
@@ -110,8 +113,9 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
 
     /** Just before the mail's final dot, when it is kept no longer. `because`: why the mail must not go. */
     markHanded(handing: HandingOver): Marked {
-      const marked = handOver(handing)
-      if (marked.held) ends.dropKept(handing.id)
+      const { byHand, ...marked } = handOver(handing)
+      // only what a member sends on was kept before
+      if (byHand) ends.dropKept(handing.id)
       return marked
     },
 

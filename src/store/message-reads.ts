@@ -42,6 +42,15 @@ type StateCount = { message_id: number; state: DeliveryState; n: number }
 type Joined = { message: typeof messages.$inferSelect; content: MessageRow['content'] }
 const toMessageRow = ({ message, content }: Joined): MessageRow => ({ ...message, content })
 
+export function toMailSettings(
+  sealer: Sealer,
+  appId: number,
+  row: typeof appMailSettings.$inferSelect | null | undefined,
+): MailSettings {
+  const { appId: _, ...settings } = row ?? { appId, ...NO_SETTINGS }
+  return unsealMail(sealer, appId, settings)
+}
+
 /** Reads of messages and of how an app sends them. */
 export function createMessageReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
@@ -180,10 +189,7 @@ export function createMessageReads(db: Database, sealer: Sealer) {
     },
 
     /** How an app sends; what was never set is null. */
-    mailSettings(appId: number): MailSettings {
-      const { appId: _, ...settings } = oneSettings.get({ appId }) ?? { appId, ...NO_SETTINGS }
-      return unsealMail(sealer, appId, settings)
-    },
+    mailSettings: (appId: number): MailSettings => toMailSettings(sealer, appId, oneSettings.get({ appId })),
 
     /** The mail servers that apps have set for themselves. */
     listSmtpUrls: (): string[] =>

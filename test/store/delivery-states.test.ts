@@ -43,13 +43,11 @@ function plansOf(run: (db: Database) => unknown): string[] {
   watched.query = watched.prepare as Database['query']
   watched.transaction = db.transaction.bind(db)
   run(watched)
-  return Array.from(texts, (text) =>
-    db
-      .query<{ detail: string }, null[]>(`EXPLAIN QUERY PLAN ${text}`)
-      .all(...Array.from(text.matchAll(/\?/g), () => null))
-      .map(({ detail }) => detail)
-      .join('; '),
-  )
+  return Array.from(texts, (text) => {
+    const plan = db.query<{ detail: string }, null[]>(`EXPLAIN QUERY PLAN ${text}`)
+    const lines = plan.all(...Array.from({ length: plan.paramsCount }, () => null))
+    return lines.map(({ detail }) => detail).join('; ')
+  })
 }
 
 const query = { appId: 1, messageId: null, contactId: null, states: null, before: 9, limit: 5 }
@@ -91,9 +89,11 @@ describe('no statement looks through all deliveries', () => {
   ])('%s', (_, least, run) => {
     const plans = plansOf(run)
     expect(plans.length).toBeGreaterThanOrEqual(least)
-    // gone through are the apps that wait, the few that someone has claimed, and so many of the newest
+    // gone through are the apps that wait, the few that someone has claimed, so many of the newest, and what was found
     const wrong = plans.filter((plan) =>
-      /SCAN (?!waiting|newest|CONSTANT ROW|deliveries USING INDEX deliveries_claimed)/.test(plan),
+      /SCAN (?!waiting|newest|moved|all_waiting|listed|(asked|json_each) VIRTUAL TABLE|CONSTANT ROW|deliveries USING INDEX deliveries_claimed)/.test(
+        plan,
+      ),
     )
     expect(wrong).toEqual([])
   })
