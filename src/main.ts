@@ -17,7 +17,6 @@ import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
 import { readWords } from './cli/words.ts'
 import { UsageError } from './config.ts'
-import { REHEARSAL_WORD } from './deliveries/rehearsals/child.ts'
 import { StoreError } from './store/errors.ts'
 
 const COMMANDS: Command[] = [
@@ -60,7 +59,6 @@ async function main(words: string[]): Promise<number> {
   // files and folders of this service are its user's alone
   process.umask(0o077)
   const [first = '', ...others] = words
-  if (first === REHEARSAL_WORD) return rehearse(others)
   if (first === 'help') return main([...others, '--help'])
   if (VERSION.includes(first)) return main([version.name, ...others])
   const command = COMMANDS.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '))
@@ -70,13 +68,6 @@ async function main(words: string[]): Promise<number> {
   const given = readWords(command, rest)
   const printed = await command.run(given, process.env)
   return printed === undefined ? 0 : say(printResult(printed, given.isSet('json')))
-}
-
-/** Loaded for itself: no other process reads templates on the thread that runs here. */
-async function rehearse(words: string[]): Promise<number> {
-  const { answerRehearsal } = await import('./deliveries/rehearsals/process.ts')
-  await answerRehearsal(words)
-  return 0
 }
 
 /** All commands, or those that begin with the same word: `eventpost key`. */

@@ -9,7 +9,7 @@ import { createFloodGuard, type FloodGuard } from './http/flood.ts'
 import { createLimits, type Limits } from './accounts/limits.ts'
 import type { Mailer } from './messages/mailer.ts'
 import { giveFirstMessages } from './accounts/first-messages.ts'
-import type { Rehearsals } from './deliveries/rehearsals/index.ts'
+import type { Simulations } from './deliveries/simulation/index.ts'
 import type { ResolveTxt } from './accounts/sender-checks.ts'
 import { createSignInNotes, type NoteSecurity, type SignInNotes } from './accounts/sign-in-notes.ts'
 import type { TemplateWorker } from './messages/template-worker.ts'
@@ -25,7 +25,7 @@ export type Parts = {
   flood: FloodGuard
   snippetLimits: SnippetLimits
   notes: Notes
-  rehearsals: Rehearsals
+  simulations: Simulations
   feed: Feed
   calls: CallLog
   signInNotes: SignInNotes
@@ -50,7 +50,7 @@ type Given = Pick<
   | 'baseUrl'
   | 'unsubscribeKey'
   | 'mailer'
-  | 'rehearsals'
+  | 'simulations'
   | 'templates'
   | 'resolveTxt'
   | 'noteSecurity'

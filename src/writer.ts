@@ -1,6 +1,6 @@
 /** The thread that writes: the store's, with what reads the events that reach it as texts, and the rules for sending. */
 import { serveWrites } from './store/writer-thread.ts'
-import { judgeDelivery } from './deliveries/deliveries.ts'
+import { DELIVERY_RULES } from './deliveries/deliveries.ts'
 import { readEventText } from './events/event-texts.ts'
 
-serveWrites({ readEvent: readEventText, judge: judgeDelivery })
+serveWrites({ readEvent: readEventText, rules: DELIVERY_RULES })

@@ -44,6 +44,7 @@ async function findChromium(): Promise<Found> {
 }
 
 const FOUND = await findChromium()
+export const CHROMIUM = FOUND.path
 
 /** @throws Error in the npm package's Chromium, which cannot do what the test is about */
 export function requireWholeChromium(): void {

@@ -1,6 +1,6 @@
 /** The built executable, in a folder that holds nothing but traps: all that a user has. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { textOf } from './dashboard/pages.ts'
 import { startMailServer } from './mail/mail-server.ts'
@@ -70,27 +70,21 @@ describe('the executable', () => {
     const script = /src="(\/assets\/islands\/page-\w+\.js)"/.exec(html)?.[1]
     const island = await fetch(`${server.url}${script}`)
     expect([island.status, island.headers.get('content-type')]).toEqual([200, 'text/javascript;charset=utf-8'])
-    expect((await fetch(`${server.url}/_parts`)).status).toBe(404)
 
     expect((await server.stop()).code).toBe(0)
     expect(server.said.err).toBe('')
   })
 
-  test.skipIf(process.platform !== 'linux')('rehearses on after its file was replaced by another one', async () => {
-    const program = join(folder, 'upgraded')
-    copyFileSync(EXECUTABLE, program)
-    const server = await startServer({ ...how, program: [program], data: './data' })
-    rmSync(program)
-    writeFileSync(program, 'of another version')
+  test('simulates a message in its thread', async () => {
+    const server = await startServer({ ...how, data: './data' })
     const client = await connect({ url: server.url, key: begun.apiKey })
     const { data = [] } = (await client.callTool({ name: 'list_messages', arguments: { app: begun.appId } }))
       .structuredContent as { data?: { id: string }[] }
     const asked = { app: begun.appId, messageId: data[0]?.id }
-    const { structuredContent } = await client.callTool({ name: 'rehearse_message', arguments: asked })
-    expect(structuredContent).toMatchObject({ ok: true, rehearsal: { triggered: 0 } })
+    const { structuredContent } = await client.callTool({ name: 'simulate_message', arguments: asked })
+    expect(structuredContent).toMatchObject({ ok: true, simulation: { triggered: 0 } })
     await client.close()
     await server.stop()
-    rmSync(program)
   })
 
   test('renders templates in their thread, and ends what never would', async () => {

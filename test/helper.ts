@@ -1,11 +1,11 @@
 /** A whole server on a fresh data folder, reached through its door, with a clock that tests move. */
 import { rmSync } from 'node:fs'
 import { type Begun, createAccount, createKey, type KeyScope, type Plan } from '../src/accounts/accounts.ts'
-import { judgeDelivery } from '../src/deliveries/deliveries.ts'
+import { DELIVERY_RULES } from '../src/deliveries/deliveries.ts'
 import { readEventText } from '../src/events/event-texts.ts'
 import { createParts, type Parts } from '../src/parts.ts'
 import { createSenders, type Installation, type Senders } from '../src/accounts/senders.ts'
-import { createRehearsals } from '../src/deliveries/rehearsals/index.ts'
+import { createSimulations } from '../src/deliveries/simulation/index.ts'
 import { createTemplateWorker } from '../src/messages/template-worker.ts'
 import { createSender, type Sender, type SenderParts } from '../src/mail/sender.ts'
 import type { Health } from '../src/ops/health.ts'
@@ -90,7 +90,7 @@ export async function createTestServer(options: Options = {}) {
       threads: false,
       now: clock.now,
       readEvent: readEventText,
-      judge: judgeDelivery,
+      rules: DELIVERY_RULES,
     })
     real.onCommit(metrics.countCommit)
     const store = options.wrapStore?.(real) ?? real
@@ -99,7 +99,7 @@ export async function createTestServer(options: Options = {}) {
     const parts = await createParts({
       ...shared,
       mailer: sender,
-      rehearsals: createRehearsals(folder),
+      simulations: createSimulations(folder),
       templates: options.mail?.templates ?? TEMPLATES,
       resolveTxt: async () => null,
       noteSecurity: log.write,

@@ -119,6 +119,13 @@ describe('the pages', () => {
 })
 
 describe('the folders', () => {
+  test('have no line that a merge left', () => {
+    const marked = [...SOURCES, ...listFiles('test'), 'README.md', 'CHANGELOG.md']
+      .filter((path) => /\.(tsx?|md|css|sql)$/.test(path) && !path.includes('node_modules'))
+      .filter((path) => /^(<{7} |>{7} |(> ){7}|={7}$|\| ={7} )/m.test(readFileSync(join(ROOT, path), 'utf8')))
+    expect(marked).toEqual([])
+  })
+
   test('at the top are the known ones', () => {
     const found = readdirSync(ROOT).filter((name) => !IGNORED.includes(name))
     expect(found.filter((name) => !TOP_LEVEL.includes(name))).toEqual([])
@@ -141,7 +148,7 @@ describe('the README', () => {
     expect(said('contact adds, per key')).toBe(quote(RATE_LIMITS.contactAdds))
     expect(said("contact adds with a visitor's `ip`, per app and address")).toBe(quote(RATE_LIMITS.addsPerVisitor))
     expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
-    expect(said('MCP calls of `rehearse_message` or `send_test_message`, per key')).toBe(quote(COSTLY_LIMIT))
+    expect(said('MCP calls of `simulate_message` or `send_test_message`, per key')).toBe(quote(COSTLY_LIMIT))
     expect(said('requests refused for other reasons, per key')).toBe(quote(FLOOD_LIMITS.key))
     expect(said('requests without a valid key, per address')).toBe(quote(FLOOD_LIMITS.address))
     expect(said('page views and actions of a browser, per person')).toBe(quote(SNIPPET_LIMITS.person))

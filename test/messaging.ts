@@ -1,7 +1,7 @@
 /** Messages of a test server, and a sender that hands nothing over: what is due is claimed, judged and marked. */
 import { saveMessage, type SavedMessage } from '../src/messages/messages.ts'
 import { isRefusal } from '../src/core/refusals.ts'
-import type { JudgeRecord } from '../src/store/judge-records.ts'
+import type { DecisionRecord } from '../src/store/decision-records.ts'
 import type { DeliveryRow, DeliveryWork, MailSettings, MessageContent } from '../src/store/message-types.ts'
 import { appOf, here, leave, page, report, send, track } from './api/reports.ts'
 import { createTestSenders, EVENTS, TEMPLATES, type TestServer } from './helper.ts'
@@ -19,7 +19,7 @@ export const messageOf = (changes: Partial<MessageContent & { name: string }> = 
   ...changes,
 })
 
-export type Decided = { email: string; name: string; verdict: 'send' | 'skip' | 'defer'; reason: string | null }
+export type Decided = { email: string; name: string; verdict: 'send' | 'skip' | 'wait'; reason: string | null }
 export type Messaging = Awaited<ReturnType<typeof createMessaging>>
 
 export async function createMessaging(server: TestServer) {
@@ -39,19 +39,19 @@ export async function createMessaging(server: TestServer) {
 
   const mark = async (work: DeliveryWork): Promise<Decided> => {
     const [at, { delivery }] = [server.clock.now(), work]
-    const judged = await store().judgeDelivery(work, at)
+    const judged = await store().decideDelivery(work, at)
     const claim = { id: delivery.id, claimedBy: 'test', attempt: delivery.attempt, at }
     const record = JSON.stringify(judged.record)
     if (judged.unfit.length > 0) await store().dropJoined({ ...claim, unfit: judged.unfit })
-    const decided = { email: work.contact.email, name: work.message.name, verdict: judged.verdict }
-    if (judged.verdict === 'send') {
+    const decided = { email: work.contact.email, name: work.message.name, verdict: judged.outcome }
+    if (judged.outcome === 'send') {
       const handed = await store().markHanded({ ...claim, record, basis: judged.basis })
       if (isRefusal(handed)) throw new Error(handed.refusal)
       if (!handed.held) return { ...decided, verdict: 'skip', reason: handed.because }
       await store().markSent(claim)
       return { ...decided, reason: null }
     }
-    if (judged.verdict === 'skip') {
+    if (judged.outcome === 'skip') {
       const { reason, isOfEvent } = judged
       await store().markSkipped({ ...claim, reason, record, isOfEvent })
     } else await store().markDeferred({ ...claim, reason: judged.reason, dueAt: judged.dueAt, record })
@@ -105,7 +105,7 @@ export async function createMessaging(server: TestServer) {
 export { here, leave, page, track }
 
 /** The record of a delivery as rule, value and verdict. */
-export const recordOf = ({ record }: DeliveryRow): JudgeRecord => JSON.parse(record ?? '{"at":0,"verdicts":[]}')
+export const recordOf = ({ record }: DeliveryRow): DecisionRecord => JSON.parse(record ?? '{"at":0,"verdicts":[]}')
 
 /** Why each was kept back, or that it was sent. */
 export const verdictsOf = (decided: Decided[]): string[] => decided.map(({ verdict, reason }) => reason ?? verdict)

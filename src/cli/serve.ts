@@ -1,12 +1,12 @@
 import type { Server } from 'bun'
 import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../accounts/accounts.ts'
-import { judgeDelivery } from '../deliveries/deliveries.ts'
+import { DELIVERY_RULES } from '../deliveries/deliveries.ts'
 import { isLoopback, readSmtpUrl } from '../core/mail-addresses.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
 import { createParts, keepSecret } from '../parts.ts'
 import { systemClock } from '../core/clock.ts'
-import { createRehearsals } from '../deliveries/rehearsals/index.ts'
+import { createSimulations } from '../deliveries/simulation/index.ts'
 import { keepInstallation, type Senders } from '../accounts/senders.ts'
 import { createTemplateWorker } from '../messages/template-worker.ts'
 import { isLinkLost } from '../people/unsubscribe.ts'
@@ -61,7 +61,7 @@ async function start({ masterKey, ...config }: Config): Promise<void> {
     undo.unshift(() => http.stop(true))
     const isNew = !hasDatabase(config.data)
     const exposed = restrictDatabase(config.data)
-    const store = await openStore(config.data, { threads: true, masterKey, judge: judgeDelivery })
+    const store = await openStore(config.data, { threads: true, masterKey, rules: DELIVERY_RULES })
     undo.unshift(store.close)
     if (isNew) console.log(createdLine(config.data))
     await run(config, { lock, http, store, exposed })
@@ -108,7 +108,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
   const making = { store, clock, baseUrl, unsubscribeKey, templates, resolveTxt }
   const sender = createSender({ ...making, ...sending(config, log) })
   await keepInstallation(store, sender.senders.installation)
-  const rehearsals = createRehearsals(data)
+  const simulations = createSimulations(data)
   return {
     sender,
     parts: await createParts({
@@ -117,7 +117,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       baseUrl,
       unsubscribeKey,
       mailer: sender,
-      rehearsals,
+      simulations,
       templates,
       resolveTxt,
       noteSecurity: log.write,

@@ -5,7 +5,7 @@ import {
   MAX_QUOTED_NAME_CHARACTERS,
   MAX_UNKNOWN_FIELD_WARNINGS,
 } from './field-limits.ts'
-import { holdsLostNumber, inspectNumber, parseMarked } from './json-numbers.ts'
+import { countWrittenKeys, type KeyPath, type LostNumbers, scanJson, WHOLE_NUMBERS_END } from './json-scan.ts'
 import { type Refusal, refuse, refuseFields, type Warning } from './refusals.ts'
 
 export type ParsedObject = { object: Record<string, unknown> } | { refused: Refusal }
@@ -13,9 +13,6 @@ export type ParsedObject = { object: Record<string, unknown> } | { refused: Refu
 /** `faults`: of each item of the list, why it cannot be kept. `repeated`: keys that an object in it has twice. */
 export type ParsedList =
   { object: Record<string, unknown>; faults: (Refusal | null)[]; repeated: KeyPath[] } | { refused: Refusal }
-
-/** Where a key is, from the outside in. Only the first few steps: deeper ones are never asked for. */
-export type KeyPath = readonly (string | number)[]
 
 /** `ignoreBOM` means "leave it in": JSON.parse then refuses it. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -79,9 +76,8 @@ export function parseJsonObject(bytes: Uint8Array): ParsedObject {
 export function parseJsonText(text: string): ParsedObject {
   const object = parseText(text)
   if (!isJsonObject(object)) return { refused: refuse('invalid_json') }
-  const found = findFault(object, MAX_FIELD_DEPTH, SURROGATE_ESCAPE.test(text))
-  const fault = found?.problem === 'perhaps' ? findLostNumber(parseMarked(text), found) : found
-  return fault ? { refused: refuseFault(fault) } : { object }
+  const refused = createJudge(text, MAX_FIELD_DEPTH)(object, [])
+  return refused ? { refused } : { object }
 }
 
 /**
@@ -96,41 +92,41 @@ export function parseJsonList(bytes: Uint8Array, name: string): ParsedList {
   if (deep !== undefined) return { refused: refuseFault({ field: deep, problem: 'deep' }) }
   const judge = createJudge(text, MAX_BATCH_FIELD_DEPTH)
   const others = Object.fromEntries(Object.entries(object).filter(([field]) => field !== name))
-  const refused = judge(others, (marked) => marked)
+  const refused = judge(others, [])
   if (refused) return { refused }
-  const faults = listOf(object, name).map((item, index) =>
-    isJsonObject(item) ? judge(item, (marked) => listOf(marked, name)[index]) : null,
-  )
+  const faults = listOf(object, name).map((item, index) => (isJsonObject(item) ? judge(item, [name, index]) : null))
   return { object, faults, repeated: findRepeatedKeys(text, object) }
 }
 
 /**
- * The same for a body whose fields are inside another object, which `pick` finds: only they are judged, and `fault` says
+ * The same for a body whose fields are inside another object, at `path`: only they are judged, and `fault` says
  * why they cannot be kept. The body may be of any type; of more than MAX_FIELD_DEPTH levels around and in the fields
  * nothing is read.
  */
 export function parseJsonMessage(
   bytes: Uint8Array,
-  pick: (body: unknown) => unknown,
+  path: readonly string[],
 ): { body: unknown; fault: Refusal | null; repeated: KeyPath[] } | { refused: Refusal } {
   const text = decodeText(bytes)
   const body = text === null ? undefined : parseText(text)
   if (text === null || body === undefined) return { refused: refuse('invalid_json') }
   if (isDeeperThan(body, MAX_FIELD_DEPTH + WRAPPER_DEPTH)) return { refused: refuse('invalid_json', TOO_DEEP) }
-  const fields = pick(body)
-  const fault = isJsonObject(fields) ? createJudge(text, MAX_FIELD_DEPTH)(fields, pick) : null
+  const fields = path.reduce<unknown>((value, key) => (isJsonObject(value) ? value[key] : undefined), body)
+  const fault = isJsonObject(fields) ? createJudge(text, MAX_FIELD_DEPTH)(fields, path) : null
   return { body, fault, repeated: findRepeatedKeys(text, body) }
 }
 
-/** Judges objects of one text, which is parsed again where it must be, and once for all of them. */
+/** Judges objects of one text by where they are in it; it is scanned where it must be, and once for all of them. */
 function createJudge(text: string, levels: number) {
   const hasEscapes = SURROGATE_ESCAPE.test(text)
-  let marked: { value: unknown } | undefined
-  return (object: Record<string, unknown>, pick: (marked: unknown) => unknown): Refusal | null => {
-    const found = findFault(object, levels, hasEscapes)
-    if (found?.problem === 'perhaps') marked ??= { value: parseMarked(text) }
-    const fault = found?.problem === 'perhaps' ? findLostNumber(pick(marked?.value), found) : found
-    return fault ? refuseFault(fault) : null
+  let lost: LostNumbers | undefined
+  return (object: Record<string, unknown>, path: KeyPath): Refusal | null => {
+    const problem = findFault(object, levels, hasEscapes)
+    if (problem !== 'perhaps') return problem ? refuseFault(problem) : null
+    lost ??= scanJson(text).lost
+    const inside = path.reduce<LostNumbers | undefined>((numbers, step) => numbers?.get(step), lost)
+    const field = Object.keys(object).find((name) => inside?.has(name))
+    return field === undefined ? null : refuseFault({ field, problem: 'number' })
   }
 }
 
@@ -156,18 +152,22 @@ function parseText(text: string): unknown {
   }
 }
 
-type Fault = { field: string; problem: Exclude<Finding, undefined> }
+type Fault = { field: string; problem: Problem }
 
-/** The first field that cannot be kept; where that is certain of none, the first that perhaps cannot. */
-function findFault(object: Record<string, unknown>, levels: number, hasEscapes: boolean): Fault | undefined {
-  let suspect: Fault | undefined
+/** The first field that cannot be kept; where that is certain of none, whether one perhaps cannot. */
+function findFault(
+  object: Record<string, unknown>,
+  levels: number,
+  hasEscapes: boolean,
+): Fault | 'perhaps' | undefined {
+  let perhaps: 'perhaps' | undefined
   for (const field of Object.keys(object)) {
     if (hasEscapes && !field.isWellFormed()) return { field, problem: 'surrogate' }
     const problem = inspect(object[field], levels, hasEscapes)
-    if (problem === 'perhaps') suspect ??= { field, problem }
+    if (problem === 'perhaps') perhaps = problem
     else if (problem) return { field, problem }
   }
-  return suspect
+  return perhaps
 }
 
 /** Looks for what cannot be kept, at most `levels` deep, so that a hostile body cannot exhaust the stack. */
@@ -186,28 +186,20 @@ function inspect(value: unknown, levels: number, hasEscapes: boolean): Finding {
   return perhaps
 }
 
-/** The field of a marked object whose number was rounded; the suspect where nothing could be marked. */
-function findLostNumber(marked: unknown, suspect: Fault): Fault | undefined {
-  if (!isJsonObject(marked)) return suspect
-  const field = Object.keys(marked).find((name) => holdsLostNumber(marked[name]))
-  return field === undefined ? undefined : { field, problem: 'number' }
+function inspectNumber(value: number): Finding {
+  if (value < WHOLE_NUMBERS_END && value > -WHOLE_NUMBERS_END) return undefined
+  return Number.isFinite(value) ? 'perhaps' : 'number'
 }
 
-/** What is still only perhaps is a number that could not be looked at. */
-const refuseFault = ({ field, problem }: Fault): Refusal => {
-  const message = PROBLEMS[problem === 'perhaps' ? 'number' : problem]
-  return refuseFields([{ field: quoteName(field), code: 'invalid', message }])
-}
-
-const [QUOTE, BACKSLASH, COLON] = [34, 92, 58]
-const STEPS = 4
+const refuseFault = ({ field, problem }: Fault): Refusal =>
+  refuseFields([{ field: quoteName(field), code: 'invalid', message: PROBLEMS[problem] }])
 
 /**
  * The keys that some object of a valid JSON text has more than once; JSON.parse keeps the last of each and says nothing.
  * A text without any costs one count of the keys it writes and one of those that were parsed: 0.5 us for a usual event.
  */
 export const findRepeatedKeys = (text: string, parsed: unknown): KeyPath[] =>
-  countWrittenKeys(text) === countKeys(parsed) ? [] : listRepeatedKeys(text)
+  countWrittenKeys(text) === countKeys(parsed) ? [] : scanJson(text).repeated
 
 /** A warning for each field, below `prefix`, that is there more than once or holds a key that is. */
 export function warnOfRepeated(repeated: KeyPath[], prefix: KeyPath = []): Warning[] {
@@ -234,18 +226,6 @@ export const joinWarnings = (ofRepeated: Warning[], others: Warning[]): Warning[
     .filter(({ field }) => !others.some((other) => other.code === 'unknown_field' && other.field === field))
     .concat(others)
 
-/** A string before a colon is a key. */
-function countWrittenKeys(text: string): number {
-  let keys = 0
-  let open = text.indexOf('"')
-  while (open >= 0) {
-    const next = skipSpace(text, findStringEnd(text, open) + 1)
-    if (text.charCodeAt(next) === COLON) keys += 1
-    open = text.indexOf('"', next)
-  }
-  return keys
-}
-
 function countKeys(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   let keys = 0
@@ -255,51 +235,4 @@ function countKeys(value: unknown): number {
   }
   for (const inner of Object.values(value)) keys += typeof inner === 'object' ? 1 + countKeys(inner) : 1
   return keys
-}
-
-/** The index of the closing quote. */
-function findStringEnd(text: string, open: number): number {
-  let end = text.indexOf('"', open + 1)
-  while (text.charCodeAt(end - 1) === BACKSLASH && isEscaped(text, end)) end = text.indexOf('"', end + 1)
-  return end
-}
-
-function isEscaped(text: string, quote: number): boolean {
-  let before = quote - 1
-  while (text.charCodeAt(before) === BACKSLASH) before -= 1
-  return (quote - before) % 2 === 0
-}
-
-function skipSpace(text: string, from: number): number {
-  let index = from
-  while (isSpace(text.charCodeAt(index))) index += 1
-  return index
-}
-
-const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
-
-/** `keys`: of an object, null of an array. `step`: the key or index that is being read. */
-type Level = { keys: Set<string> | null; step: string | number }
-
-/** The slow path: walks through the text without recursion, so that its depth does not matter. */
-function listRepeatedKeys(text: string): KeyPath[] {
-  const [levels, found]: [Level[], KeyPath[]] = [[], []]
-  for (let index = 0; index < text.length; index += 1) {
-    const level = levels.at(-1)
-    const code = text.charCodeAt(index)
-    if (code === QUOTE) {
-      const end = findStringEnd(text, index)
-      const isKey = text.charCodeAt(skipSpace(text, end + 1)) === COLON
-      if (isKey && level?.keys) {
-        level.step = JSON.parse(text.slice(index, end + 1)) as string
-        if (level.keys.has(level.step)) found.push(levels.slice(0, STEPS).map(({ step }) => step))
-        level.keys.add(level.step)
-      }
-      index = end
-    } else if (text[index] === '{') levels.push({ keys: new Set(), step: '' })
-    else if (text[index] === '[') levels.push({ keys: null, step: 0 })
-    else if (text[index] === '}' || text[index] === ']') levels.pop()
-    else if (text[index] === ',' && level && typeof level.step === 'number' && !level.keys) level.step += 1
-  }
-  return found
 }

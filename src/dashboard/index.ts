@@ -23,7 +23,6 @@ import { senderKeysRoutes } from './sender/sender-keys.tsx'
 import { senderRoutes } from './sender/sender.tsx'
 import { settingsRoutes } from './settings/settings.tsx'
 import { setupRoutes } from './access/setup.tsx'
-import { showcaseRoutes } from './showcase/index.tsx'
 import { signInCodeRoutes } from './access/sign-in-code.tsx'
 import { signInRoutes } from './access/sign-in.tsx'
 import { suppressionsRoutes } from './people/suppressions.tsx'
@@ -78,7 +77,5 @@ export function dashboardRoutes(given: Omit<PageParts, 'sessions' | 'signIns'> &
       .use(twoStepRoutes(parts))
       .use(themeRoutes(parts))
       .use(docsRoutes(parts))
-      // for who works on it; the executable does not know it
-      .use(Bun.isStandaloneExecutable ? new Elysia() : showcaseRoutes(parts))
   )
 }

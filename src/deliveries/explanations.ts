@@ -1,8 +1,8 @@
 /** Why a person got a mail, or did not, in plain words. */
 import type { DeliveryRow, DeliveryWork, MessageContent, Verdict } from '../store/message-types.ts'
 import { findUnconfirmed, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
-import { stopReasonOf } from './judge.ts'
-import type { RehearsalLine } from './rehearsals/run.ts'
+import { reasonOfRule } from './rules.ts'
+import type { SimulationLine } from './simulation/simulate.ts'
 import { describeReply, sayReason } from './reason-words.ts'
 import { sayTime } from '../core/time-words.ts'
 import { sayName, type Told } from '../messages/told.ts'
@@ -60,8 +60,8 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explained):
     why: [
       sayState(delivery, told, verdicts),
       ...(delivery.state === 'joined' ? sayLead(lead, about) : []),
-      ...(isLeftOut(delivery) ? ['It was left out of the email that it shared with other events.'] : []),
-      ...describeDoubt(delivery, told),
+      ...(isLeftOut(delivery) ? [LEFT_OUT] : []),
+      ...(delivery.state === 'joined' ? [] : describeDoubt(delivery, told)),
       ...sayLinks(delivery, told, verdicts),
     ].join(' '),
     serverReply:
@@ -73,9 +73,11 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explained):
   }
 }
 
-/** Whether it ended by itself. What ends with its email has no record of its own. */
-const isLeftOut = ({ state, joinedTo, record }: DeliveryRow): boolean =>
-  state === 'skipped' && joinedTo !== null && record !== null
+export const LEFT_OUT = 'It was left out of the email that it shared with other events.'
+
+/** Whether it ended by itself. What ends with its email has no verdicts of its own. */
+const isLeftOut = (delivery: DeliveryRow): boolean =>
+  delivery.state === 'skipped' && delivery.joinedTo !== null && (readRecord(delivery)?.verdicts ?? []).length > 0
 
 /** Of an event that joined an email: what became of that. */
 function sayLead(lead: DeliveryRow | null, about: Omit<Explained, 'delivery' | 'lead'>): string[] {
@@ -169,17 +171,17 @@ function isCauseOf(judged: Verdict, reason: string | null): boolean {
   if (verdict === 'pass' || reason === null) return false
   if (until !== undefined) return reason === 'unsure'
   if (rule === 'wish') return value === reason
-  return stopReasonOf(judged) === reason || (Object.hasOwn(REASONS, rule) && REASONS[rule]?.includes(reason) === true)
+  return reasonOfRule(judged) === reason || (Object.hasOwn(REASONS, rule) && REASONS[rule]?.includes(reason) === true)
 }
 
-/** What would have become of one person and trigger in a rehearsal, in the words of a delivery. */
-export function explainRehearsal(line: RehearsalLine, about: Pick<Told, 'person' | 'content' | 'zone'>): Explanation {
+/** What would have become of one person and trigger in a simulation, in the words of a delivery. */
+export function explainSimulation(line: SimulationLine, about: Pick<Told, 'person' | 'content' | 'zone'>): Explanation {
   const told = { ...about, triggeredAt: line.triggeredAt, at: line.dueAt }
   const rules = explainVerdicts(line.verdicts, told)
   return { why: sayOutcome(line, told), judgedAt: line.outcome === 'waiting' ? null : line.dueAt, rules }
 }
 
-function sayOutcome({ outcome, dueAt, verdicts }: RehearsalLine, told: Told): string {
+function sayOutcome({ outcome, dueAt, verdicts }: SimulationLine, told: Told): string {
   const time = sayTime(dueAt, told.zone)
   if (outcome === 'send') return `It would have been sent on ${time}.`
   if (outcome === 'waiting') return `It would wait until ${time}.`

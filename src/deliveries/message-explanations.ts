@@ -3,7 +3,10 @@ import { compares, parseProperties, propertyOf } from '../store/conditions.ts'
 import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
 import { PAGE_NAME } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
-import { isPerPerson, isTooOld, onceKeyOf } from '../store/triggers.ts'
+import { isTooOld } from '../events/event-input.ts'
+import { TIMED_KEY, usesOnceUp } from '../store/delivery-states.ts'
+import { decideStart, isTimed } from './decide.ts'
+import { readStart } from './facts.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
 import { sayCompared, sayValue } from '../messages/condition-words.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
@@ -113,13 +116,16 @@ const sayTagCause = (person: ContactRow, tag: string): string =>
     : `${sayName(person)} does not have the tag ${sayValue(tag)}.`
 
 /** What came again, and found that the message was sent or on its way already. */
-function sayAgain(whom: Whom, { content }: MessageRow, deliveries: DeliveryRow[], { last }: Causes): string {
+function sayAgain(whom: Whom, message: MessageRow, deliveries: DeliveryRow[], { last }: Causes): string {
+  const { content } = message
   const row = last?.row
   if (!row || deliveries.some(({ eventId }) => eventId === row.id)) return ''
   const isEarlier = deliveries.some(({ handedAt }) => handedAt !== null && handedAt > row.receivedAt)
   const came = `${isEarlier ? 'Before that' : 'Since then'} ${sayCause(whom, content, row.occurredAt)}`
   if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt })) return `${came}, but arrived too late.`
-  return findUse(content, deliveries, row) === null ? '' : `${came}, but this message is sent ${sayHow(content.again)}.`
+  return findUse({ message, deliveries, zone: whom.zone }, row) === null
+    ? ''
+    : `${came}, but this message is sent ${sayHow(content.again)}.`
 }
 
 function sayHow(again: Again = { once: 'person' }): string {
@@ -130,17 +136,26 @@ function sayHow(again: Again = { once: 'person' }): string {
 }
 
 /** An event that came, or would come. */
-type Coming = Pick<EventRow, 'id' | 'receivedAt' | 'properties'>
+type Coming = Pick<EventRow, 'id' | 'receivedAt' | 'occurredAt' | 'properties'>
+type Had = { message: Pick<MessageRow, 'version' | 'content'>; deliveries: readonly DeliveryRow[]; zone: string }
 
-/** The delivery because of which an event started none of its message; null where none is known. */
-function findUse({ again }: MessageContent, deliveries: readonly DeliveryRow[], row: Coming): DeliveryRow | null {
-  const isInUse = ({ state, handedAt, updatedAt }: DeliveryRow): boolean =>
-    handedAt !== null || (state !== 'skipped' && state !== 'failed') || updatedAt >= row.receivedAt
+/** The delivery because of which an event started none of its message, as it stood then; null where none is known. */
+function findUse({ message, deliveries, zone }: Had, row: Coming): DeliveryRow | null {
+  const { receivedAt: at, occurredAt, properties } = row
+  const came = { at, occurredAt, properties, isEvent: false }
+  const isUse = (one: DeliveryRow): boolean => {
+    const earlier = { message, deliveries: [asOf(one, row, message.content)], timezone: zone }
+    return decideStart(message.content, readStart(earlier, came)).outcome === 'none'
+  }
   // ids are in the order of arrival
-  const used = deliveries.filter((one) => one.id < row.id && isInUse(one))
-  const isForAll = isPerPerson(again) || (again !== undefined && 'everyHours' in again)
-  const key = isForAll ? null : onceKeyOf(again, () => parseProperties(row.properties))
-  return used.find(({ onceKey }) => key === null || onceKey === key) ?? null
+  return deliveries.find((one) => one.id < row.id && isUse(one)) ?? null
+}
+
+/** One that was handed over or has ended since was still waiting. */
+function asOf(one: DeliveryRow, { receivedAt }: Coming, { again }: MessageContent): DeliveryRow {
+  const wasOver = usesOnceUp(one) ? one.handedAt !== null && one.handedAt <= receivedAt : one.updatedAt < receivedAt
+  if (wasOver) return one
+  return { ...one, state: 'waiting', handedAt: null, onceKey: isTimed(again) ? TIMED_KEY : one.onceKey }
 }
 
 /** A message that an event fits and that it started nothing of, and why. */
@@ -200,7 +215,8 @@ type About = { message: MessageRow; deliveries: readonly DeliveryRow[]; liveAt: 
 export const TOO_OLD = 'It arrived more than 72 hours after it happened.'
 
 /** Why an event that comes while a message is paused starts nothing of it. */
-export const IS_PAUSED = 'The message is paused. Events that come while it is paused start no email.'
+export const IS_PAUSED =
+  'The message is paused. Events that come while it is paused start no email; set it live, then send the event again.'
 
 /** Why an event started nothing of a message that it fits. */
 function sayUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: About): string {
@@ -216,8 +232,9 @@ function sayUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: Abou
 }
 
 /** That "once" is used up, and by what; null where it is not. */
-export function sayUse(row: Coming, { message, deliveries, zone }: Omit<About, 'liveAt'>): string | null {
-  const use = findUse(message.content, deliveries, row)
+export function sayUse(row: Coming, had: Had): string | null {
+  const { message, deliveries, zone } = had
+  const use = findUse(had, row)
   if (use === null) return null
   const lead = deliveries.find(({ id }) => id === use.joinedTo) ?? use
   return `This message is sent ${sayHow(message.content.again)}. ${sayEarlier(lead, zone)}`

@@ -1,22 +1,21 @@
 /** What a write queues, or would queue: for whoever sends one and wants to know what follows. */
 import { allHold, parseProperties } from '../store/conditions.ts'
-import { isTimezone } from '../store/local-time.ts'
+import { readTimezone } from '../store/local-time.ts'
 import {
   type DeliveryRow,
   type DeliveryState,
-  LISTED_EVENTS,
   type MessageContent,
   type MessageRow,
   type Trigger,
 } from '../store/message-types.ts'
-import { collectMsOf, isPerPerson, isTooOld, onceKeyOf, whenDue } from '../store/triggers.ts'
 import type { Store } from '../store/store.ts'
 import type { RecordedEvent, SavedContact } from '../store/types.ts'
 import type { AppRow } from '../accounts/access.ts'
 import type { EventFields } from '../events/event-input.ts'
+import { decideStart } from './decide.ts'
+import { readStart } from './facts.ts'
 import { IS_PAUSED, sayUse, TOO_OLD, type Unstarted } from './message-explanations.ts'
 
-const HOUR_MS = 3_600_000
 /** Among so many, the newest of a person, are those that one write queued. */
 const MOST_QUEUED = 200
 /** So many that a person has had of one message are looked at, the newest ones. */
@@ -104,8 +103,7 @@ async function foresee(
   { app, contactId, at }: Person & { app: AppRow },
   findCauseOf: (content: MessageContent) => Cause | null,
 ): Promise<Foreseen> {
-  const { timezone } = await store.mailSettings(app.id)
-  const zone = timezone !== null && isTimezone(timezone) ? timezone : 'UTC'
+  const timezone = readTimezone((await store.mailSettings(app.id)).timezone)
   const foreseen: Foreseen = { queued: [], unstarted: [] }
   for (const message of await store.listMessages(app.id)) {
     const { id, name, status, content } = message
@@ -114,19 +112,21 @@ async function foresee(
     if (cause === null) continue
     const deliveries =
       contactId === null ? [] : await listDeliveries(store, { app, contactId, messageId: id, limit: MOST_HAD })
-    const came = { at, occurredAt: cause.occurredAt }
-    const found = { message, deliveries, came, dueAt: whenDue(content.wait, came, zone), properties: cause.properties }
-    const lead = findLead(found)
-    if (isTooOld(came)) foreseen.unstarted.push({ message: { id, name }, why: TOO_OLD })
-    else if (status === 'paused') foreseen.unstarted.push({ message: { id, name }, why: IS_PAUSED })
-    else if (lead && (isPerPerson(content.again) || isFree(found)))
-      foreseen.queued.push({ message: { id, name }, deliveryId: null, state: 'joined', dueAt: lead.dueAt })
-    else if (isFree(found))
-      foreseen.queued.push({ message: { id, name }, deliveryId: null, state: 'waiting', dueAt: found.dueAt })
-    else {
-      const row = { id: Number.MAX_SAFE_INTEGER, receivedAt: at, properties: cause.properties }
-      foreseen.unstarted.push({ message: { id, name }, why: sayUse(row, { message, deliveries, zone }) ?? '' })
+    const came = { ...cause, at, isEvent: 'event' in content.trigger }
+    const start = decideStart(content, readStart({ message, deliveries, timezone }, came))
+    if (status === 'paused' && !(start.outcome === 'none' && start.reason === 'too_old')) {
+      foreseen.unstarted.push({ message: { id, name }, why: IS_PAUSED })
+      continue
     }
+    if (start.outcome !== 'none') {
+      const { dueAt } = start
+      const state = start.outcome === 'join' ? 'joined' : 'waiting'
+      foreseen.queued.push({ message: { id, name }, deliveryId: null, state, dueAt })
+      continue
+    }
+    const row = { id: Number.MAX_SAFE_INTEGER, receivedAt: at, ...cause }
+    const why = start.reason === 'too_old' ? TOO_OLD : (sayUse(row, { message, deliveries, zone: timezone }) ?? '')
+    foreseen.unstarted.push({ message: { id, name }, why })
   }
   return foreseen
 }
@@ -138,46 +138,6 @@ function findCause({ trigger }: MessageContent, { contactId, input, at }: ByEven
   if (!('event' in trigger) || trigger.event !== input.event) return null
   const { properties } = input
   return allHold(trigger.where ?? [], parseProperties(properties)) ? { occurredAt, properties } : null
-}
-
-type Found = {
-  message: MessageRow
-  /** of this message that the person has had, the newest first */
-  deliveries: DeliveryRow[]
-  came: { at: number; occurredAt: number }
-  dueAt: number
-  properties: string | null
-}
-
-/** The email that waits and that the event would join; null where there is none. */
-function findLead({ message: { version, content }, deliveries, came }: Found): DeliveryRow | null {
-  const collectMs = collectMsOf(content.again)
-  if (collectMs === null) return null
-  const takesEvents = ({ state, handedAt, byHand }: DeliveryRow): boolean =>
-    (state === 'waiting' || state === 'deferred') && handedAt === null && !byHand
-  const isNear = ({ triggeredAt }: DeliveryRow): boolean => Math.abs(triggeredAt - came.occurredAt) <= collectMs
-  const isLimited = ({ reason }: DeliveryRow): boolean => reason === 'perDay' || reason === 'perWeek'
-  const hasRoom = ({ id }: DeliveryRow): boolean =>
-    isPerPerson(content.again) ||
-    deliveries.filter(({ state, joinedTo }) => state === 'joined' && joinedTo === id).length < LISTED_EVENTS - 1
-  const leads = deliveries.filter((one) => takesEvents(one) && one.version === version && hasRoom(one))
-  return leads.findLast(isNear) ?? leads.findLast(isLimited) ?? null
-}
-
-/** Whether the person may get a message once more, after what they have had of it. */
-function isFree({ message, deliveries, dueAt, properties }: Found): boolean {
-  const { again } = message.content
-  const used = deliveries.filter(
-    ({ handedAt, state }) => handedAt !== null || (state !== 'skipped' && state !== 'failed'),
-  )
-  const key = onceKeyOf(again, () => parseProperties(properties))
-  if (used.some(({ onceKey }) => onceKey === key)) return false
-  // of a version before it may have another key
-  if (isPerPerson(again)) return used.length === 0
-  if (again === undefined || !('everyHours' in again)) return true
-  const taken = used.filter(({ state }) => state !== 'skipped' && state !== 'failed')
-  const lastAt = Math.max(...taken.map(({ handedAt }) => handedAt ?? 0))
-  return dueAt >= lastAt + again.everyHours * HOUR_MS
 }
 
 const listDeliveries = (

@@ -1,7 +1,7 @@
-/** What a rule found, as a sentence: the one wording for the dashboard, rehearsals and MCP. */
+/** What a rule found, as a sentence: the one wording for the dashboard, simulations and MCP. */
 import type { Compared, Rule, Verdict } from '../store/message-types.ts'
 import { sayCompared, sayValue } from '../messages/condition-words.ts'
-import { quietMsOf } from './judge.ts'
+import { quietMsOf } from './rules.ts'
 import { readFault, type TemplateFault } from '../messages/template-faults.ts'
 import { saySpan, sayTime } from '../core/time-words.ts'
 import { sayName, sayTrigger, type Told } from '../messages/told.ts'

@@ -1,11 +1,17 @@
 /** From the body of POST /events, or an item of the batch, to a clean event. */
 import { RESULTS_READY } from '../core/field-patterns.ts'
 import { PROPERTIES_BYTES_BOUND, MAX_FIELD_DEPTH } from '../core/field-limits.ts'
-import { isTooOld } from '../store/triggers.ts'
 import type { AppRow, EventWrite } from '../store/types.ts'
 import * as readers from '../core/field-readers.ts'
 import { isDeeperThan, isJsonObject } from '../core/json.ts'
 import type { FieldError, Warning } from '../core/refusals.ts'
+
+/** What happened longer ago is stored and triggers nothing. */
+const TRIGGER_AGE_MS = 72 * 3_600_000
+
+/** Whether something came (`at`) too long after it happened. Times are ms UTC. */
+export const isTooOld = ({ at, occurredAt }: { at: number; occurredAt: number }): boolean =>
+  occurredAt < at - TRIGGER_AGE_MS
 
 export type EventFields = {
   app: string

@@ -3,7 +3,7 @@ import {
   type Basis,
   type DeliveryWork,
   forgetReply,
-  type JudgeRecord,
+  type DecisionRecord,
   type UnfitEvent,
   whenToGiveUp,
 } from '../deliveries/deliveries.ts'
@@ -35,27 +35,27 @@ import { composeSample, renderSample } from './samples.ts'
  * its mail server takes long to answer the final dot.
  */
 export async function deliver(parts: DeliverParts, claimed: DeliveryWork, onSlow: () => void): Promise<Delivered> {
-  const judged = await parts.store.judgeDelivery(claimed, parts.clock.now())
-  const fit = await dropUnfit(parts, claimed, judged.unfit)
+  const decided = await parts.store.decideDelivery(claimed, parts.clock.now())
+  const fit = await dropUnfit(parts, claimed, decided.unfit)
   if (!fit.held) return done('withheld', fit.because)
-  if (judged.verdict === 'skip') return skip(parts, fit.work, judged)
-  if (judged.verdict === 'defer') return putOff(parts, fit.work, judged)
-  const { basis } = judged
+  if (decided.outcome === 'skip') return skip(parts, fit.work, decided)
+  if (decided.outcome === 'wait') return putOff(parts, fit.work, decided)
+  const { basis } = decided
   const route = parts.routes.find(fit.work)
-  if ('fault' in route) return skip(parts, fit.work, { reason: route.fault, record: judged.record })
+  if ('fault' in route) return skip(parts, fit.work, { reason: route.fault, record: decided.record })
   const problem = await parts.senders.findProblem({ ...fit.work, mail: fit.work.message.content.mail })
-  if (problem) return retry(parts, fit.work, { reason: problem.code, isServerFault: true, record: judged.record })
+  if (problem) return retry(parts, fit.work, { reason: problem.code, isServerFault: true, record: decided.record })
   const url = unsubscribeUrl(parts.baseUrl, parts.unsubscribeKey, fit.work.contact.id)
   const render: Render = (one) =>
-    renderSample(parts.templates, one, url, { isAlone: judged.record.isSlow, isSent: true })
-  const unfilled = await findUnfilled(fit.work, { render, at: judged.record.at })
+    renderSample(parts.templates, one, url, { isAlone: decided.record.isSlow, isSent: true })
+  const unfilled = await findUnfilled(fit.work, { render, at: decided.record.at })
   const filled = await dropUnfit(parts, fit.work, unfilled.unfit)
   if (!filled.held) return done('withheld', filled.because)
   const { work } = filled
   const mail = unfilled.unfit.length > 0 ? await render(work) : unfilled.mail
-  if ('slow' in mail) return endSlow(parts, work, judged.record)
-  if (!('html' in mail)) return skip(parts, work, { ...faultOf(mail, judged.record), isOfEvent: unfilled.isOfEvent })
-  const record = withLinks(judged.record, mail)
+  if ('slow' in mail) return endSlow(parts, work, decided.record)
+  if (!('html' in mail)) return skip(parts, work, { ...faultOf(mail, decided.record), isOfEvent: unfilled.isOfEvent })
+  const record = withLinks(decided.record, mail)
   const composed = await composeSample(work, {
     mail,
     route,
@@ -87,26 +87,30 @@ type Unfilled = { mail: RenderedMail | TemplateFault; unfit: UnfitEvent[]; isOfE
 /** Finds the events without which the email can be filled in: the first is tried alone, then each other one beside it. */
 async function findUnfilled(work: DeliveryWork, { render, at }: { render: Render; at: number }): Promise<Unfilled> {
   const mail = await render(work)
-  if (!('missing' in mail) || work.joined.length === 0) return { mail, unfit: [], isOfEvent: false }
+  if (!isOfValues(mail) || work.joined.length === 0) return { mail, unfit: [], isOfEvent: false }
   const alone = await render({ ...work, joined: [] })
   // what a member sends on by hand stays one email
-  if ('missing' in alone) return { mail: alone, unfit: [], isOfEvent: !work.delivery.byHand }
+  if (isOfValues(alone)) return { mail: alone, unfit: [], isOfEvent: !work.delivery.byHand }
   const unfit: UnfitEvent[] = []
   for (const event of work.joined) {
     const both = await render({ ...work, joined: [event] })
-    if (!('missing' in both)) continue
+    if ('slow' in both) return { mail: both, unfit: [], isOfEvent: false }
+    if (!isOfValues(both)) continue
     const { reason, verdict } = judgeFault(both)
     unfit.push({ id: event.id, reason, record: JSON.stringify({ at, verdicts: [verdict] }) })
   }
   return { mail, unfit, isOfEvent: false }
 }
 
+/** Whether the values of an event are to blame: one is missing, or is none that the template can write. */
+const isOfValues = (mail: RenderedMail | TemplateFault): mail is TemplateFault => 'missing' in mail || 'broken' in mail
+
 /** The same for every attempt, so that whoever gets a mail twice can tell. */
 const messageIdOf = ({ delivery }: DeliveryWork, { from }: Route): string =>
   `${publicId('dlv', delivery.id)}@${from.address.split('@')[1]}`
 
 /** Said in the record, beside the rules: what the template lacks. */
-function faultOf(fault: TemplateFault, record: JudgeRecord): Ending {
+function faultOf(fault: TemplateFault, record: DecisionRecord): Ending {
   const { reason, verdict } = judgeFault(fault)
   return { reason, record: { ...record, verdicts: [...record.verdicts, verdict] } }
 }
@@ -114,14 +118,14 @@ function faultOf(fault: TemplateFault, record: JudgeRecord): Ending {
 const SLOW_AGAIN_MS = 60_000
 
 /** A busy processor runs out of time as well, so it is tried once more, with more of it. */
-function endSlow(parts: DeliverParts, work: DeliveryWork, record: JudgeRecord): Promise<Delivered> {
+function endSlow(parts: DeliverParts, work: DeliveryWork, record: DecisionRecord): Promise<Delivered> {
   const dueAt = parts.clock.now() + SLOW_AGAIN_MS
   if (record.isSlow || dueAt > whenToGiveUp(work)) return fail(parts, work, faultOf({ slow: true }, record))
   return putOff(parts, work, { reason: 'template_slow', dueAt, record: { ...record, isSlow: true } })
 }
 
 /** An address that the mail does not link to does not stop it, and the record says so. */
-const withLinks = (record: JudgeRecord, { refusedLinks }: RenderedMail): JudgeRecord => ({
+const withLinks = (record: DecisionRecord, { refusedLinks }: RenderedMail): DecisionRecord => ({
   ...record,
   verdicts: [
     ...record.verdicts,
@@ -137,7 +141,7 @@ const contentOf = ({ to }: ComposedMail, { from }: Route, { subject, html, text 
   text,
 })
 
-type Capturing = { composed: ComposedMail; content: CapturedMail; record: JudgeRecord; basis: Basis }
+type Capturing = { composed: ComposedMail; content: CapturedMail; record: DecisionRecord; basis: Basis }
 
 async function capture(parts: DeliverParts, work: DeliveryWork, { composed, content, record, basis }: Capturing) {
   const [raw, json] = [composed.raw.toString('utf8'), JSON.stringify(forgetReply(record))]

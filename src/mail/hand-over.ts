@@ -1,5 +1,11 @@
 /** A mail goes to its server, and what that answered is written down. */
-import { type Basis, type DeliveryWork, forgetReply, type JudgeRecord, type Marked } from '../deliveries/deliveries.ts'
+import {
+  type Basis,
+  type DeliveryWork,
+  forgetReply,
+  type DecisionRecord,
+  type Marked,
+} from '../deliveries/deliveries.ts'
 import { publicId } from '../core/ids.ts'
 import type { SenderProblem } from '../accounts/senders.ts'
 import type { Breaker } from './breaker.ts'
@@ -8,7 +14,7 @@ import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOf
 import { isLoginAsked, isLoginRefused, isPlea, noteAnswer, type Outcome, reasonOf, replyOf } from './provider.ts'
 import { placesOf, type Route } from './routes.ts'
 
-type Handing = { route: Route; composed: ComposedMail; record: JudgeRecord; basis: Basis; onSlow: () => void }
+type Handing = { route: Route; composed: ComposedMail; record: DecisionRecord; basis: Basis; onSlow: () => void }
 /** Sends it, with the store's final check just before the final dot. */
 export async function handOver(
   parts: DeliverParts,
@@ -113,7 +119,7 @@ const isClear = (outcome: Outcome): boolean => outcome.is === 'refused' && isPle
 /** Enhanced codes that say there is no such mailbox (RFC 3463). A bare 550 may mean us as well, so it proves nothing. */
 const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
 
-type Concluding = { outcome: Outcome; marked: Marked | { refusal: string } | null; record: JudgeRecord }
+type Concluding = { outcome: Outcome; marked: Marked | { refusal: string } | null; record: DecisionRecord }
 async function conclude(parts: DeliverParts, work: DeliveryWork, { outcome, marked, record }: Concluding) {
   const { store } = parts
   const reason = reasonOf(outcome)
@@ -143,7 +149,7 @@ const isAboutUs = (refusal: Refusal): boolean =>
   refusal.about === 'sender' || refusal.about === 'session' || isLoginAsked(refusal)
 
 /** A mailbox that is not there is never written to again. */
-type ForGood = { refusal: Refusal; record: JudgeRecord }
+type ForGood = { refusal: Refusal; record: DecisionRecord }
 async function refuseForGood(parts: DeliverParts, work: DeliveryWork, { refusal, record }: ForGood) {
   const { store, clock } = parts
   const reason = reasonOf(refusal)

@@ -2,7 +2,13 @@
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
-import { type DeliveryWork, type JudgeRecord, type Marked, readRecord, whenToGiveUp } from '../deliveries/deliveries.ts'
+import {
+  type DeliveryWork,
+  type DecisionRecord,
+  type Marked,
+  readRecord,
+  whenToGiveUp,
+} from '../deliveries/deliveries.ts'
 import type { Senders } from '../accounts/senders.ts'
 import type { Breaker } from './breaker.ts'
 import type { NoteServer } from './provider.ts'
@@ -39,7 +45,7 @@ export const claimOf = ({ clock, claimedBy }: DeliverParts, { delivery }: Delive
 })
 
 /** Why it is over. `isOfEvent`: it is about the first event of the email alone. */
-export type Ending = { reason: string; record: JudgeRecord; isOfEvent?: boolean }
+export type Ending = { reason: string; record: DecisionRecord; isOfEvent?: boolean }
 
 export async function skip(parts: DeliverParts, work: DeliveryWork, ending: Ending): Promise<Delivered> {
   const { reason, record, isOfEvent = false } = ending
@@ -48,7 +54,7 @@ export async function skip(parts: DeliverParts, work: DeliveryWork, ending: Endi
   return 'refusal' in marked ? done('claimed', marked.refusal) : done('skipped', reason)
 }
 
-type PutOff = { reason: string; dueAt: number; record: JudgeRecord }
+type PutOff = { reason: string; dueAt: number; record: DecisionRecord }
 /** Of what was handed over no lease runs out, so this too is tried until it is written down. */
 export function putOff(parts: DeliverParts, work: DeliveryWork, { reason, dueAt, record }: PutOff): Promise<Delivered> {
   const deferred = { ...claimOf(parts, work), reason, dueAt, record: JSON.stringify(record) }
@@ -56,7 +62,7 @@ export function putOff(parts: DeliverParts, work: DeliveryWork, { reason, dueAt,
 }
 
 /** `record` null: what was judged before stays. */
-type Retry = { reason: string; isServerFault: boolean; record: JudgeRecord | null }
+type Retry = { reason: string; isServerFault: boolean; record: DecisionRecord | null }
 /** Later, by how often it failed since it was queued or a member sent it on, until it is given up. */
 export async function retry(parts: DeliverParts, work: DeliveryWork, { reason, isServerFault, record }: Retry) {
   const now = parts.clock.now()

@@ -1,4 +1,5 @@
 /** A message for one person and event, as a mail: for sending, for the preview and for the test alike. */
+import { isLifecycle } from '../store/suppression-list.ts'
 import type { EventRow } from '../events/events.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
 import { mailFactsOf, mailWordsOf, type RenderedMail, type Sample } from '../messages/mailer.ts'
@@ -36,8 +37,14 @@ export async function composeSample({ message, contact }: Sample, composing: Com
   const to = makeMailbox(name, composing.to ?? contact.email)
   if (to === null) throw new Error('a person without an address')
   const { from, replyTo, dkim } = route
-  const isLifecycle = message.content.mail.category !== 'transactional'
-  return composeMail({ mail, to, from, replyTo, dkim, at, messageId, unsubscribeUrl: isLifecycle ? url : null }).catch(
-    () => null,
-  )
+  return composeMail({
+    mail,
+    to,
+    from,
+    replyTo,
+    dkim,
+    at,
+    messageId,
+    unsubscribeUrl: isLifecycle(message.content) ? url : null,
+  }).catch(() => null)
 }

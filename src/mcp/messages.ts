@@ -23,7 +23,7 @@ const VERSION = /^\d{4}-\d{2}-\d{2}$/
 
 /** JSON 400, array 400 (the SDK would run what is in it), envelope 400, revision 400. */
 export function readMessage(request: Request, bytes: Uint8Array): Read {
-  const parsed = parseJsonMessage(bytes, (body) => paramsOf(body).arguments)
+  const parsed = parseJsonMessage(bytes, ['params', 'arguments'])
   if ('refused' in parsed) {
     const { message = 'The body must be one JSON-RPC message, encoded as UTF-8.' } = parsed.refused
     return { answer: protocolError({ code: PARSE_ERROR, message }) }

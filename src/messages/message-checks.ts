@@ -9,7 +9,7 @@ import type { Senders } from '../accounts/senders.ts'
 import { describeTemplateFault } from './template-faults.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { CountedFault, TemplateWorker } from './template-worker.ts'
-import { collectMsOf } from '../store/triggers.ts'
+import { collectMsOf } from './again.ts'
 import type { UsedProperty } from './templates.ts'
 
 /** How many of the events really received, or of the people last added, a draft is tried on. */
@@ -60,12 +60,13 @@ export async function checkLive(
   )
   if (broken.length > 0) return { problems: [...unsent, ...nameFields(broken)], warnings: [], tried }
   const trial = await tryOut({ store, app, templates, settings }, content, inspected.properties)
-  const unlisted = inspected.properties.length > 0 && collects(content) && !listsEvents(content.mail) ? [UNLISTED] : []
+  const unlisted = collects(content) && showsEvent(content.mail) && !listsEvents(content.mail) ? [UNLISTED] : []
   return { ...trial, problems: [...unsent, ...unlisted, ...trial.problems] }
 }
 
 const collects = ({ again }: MessageContent): boolean => collectMsOf(again) !== null
-const listsEvents = (mail: Mail): boolean => PARTS.some((part) => /\{[{%][^{}]*\bevents\b/.test(mail[part] ?? ''))
+const showsEvent = (mail: Mail): boolean => PARTS.some((part) => /\{\{[^{}]*\bevent\./.test(mail[part] ?? ''))
+const listsEvents = ({ body }: Mail): boolean => /\{%-?\s*for\s+[\w-]+\s+in\s+events\b/.test(body)
 
 /** An email that lists several events would show the first alone, and the others would be lost. */
 const UNLISTED: FieldError = {
@@ -226,7 +227,9 @@ function describeCounted({ part, fault, count }: CountedFault, tried: Tried): Fi
 function sayMeant(variable: string, names: readonly string[]): string {
   const [, name = ''] = /^event\.(\w+)$/.exec(variable) ?? []
   if (name === '' || names.includes(name)) return ''
-  const near = names.find((one) => Math.abs(one.length - name.length) <= 2 && distanceOf(one, name) <= 2)
+  const most = Math.min(2, Math.floor(name.length / 3))
+  const found = names.map((one) => ({ one, distance: distanceOf(one, name) }))
+  const near = found.filter(({ distance }) => distance <= most).sort((a, b) => a.distance - b.distance)[0]?.one
   return near === undefined ? '' : ` Did you mean \`event.${near}\`?`
 }
 

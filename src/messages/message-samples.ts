@@ -3,7 +3,7 @@ import type { MailSettings, MessageContent, Trigger } from '../store/message-typ
 import { isPathLike } from '../store/paths.ts'
 import { PAGE_NAME } from '../store/snippet-types.ts'
 import type { Store } from '../store/store.ts'
-import { collectMsOf, isPerPerson, onceKeyOf } from '../store/triggers.ts'
+import { collectMsOf, isPerPerson, onceKeyOf } from './again.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
 import { mailFactsOf, mailWordsOf } from './mailer.ts'
 import type { TemplateWorker } from './template-worker.ts'

@@ -55,7 +55,7 @@ const WORDS: [said: RegExp, say: (found: string) => string][] = [
   ],
   [
     /^no date style: (.*)$/s,
-    (found) => `${quote(found)} is no style of a date. Use ${DATE_STYLES.join(', ')}, or a pattern such as "%d.%m.%Y"`,
+    (found) => `${quote(found)} is not a date style. Use ${DATE_STYLES.join(', ')}, or a pattern such as "%d.%m.%Y"`,
   ],
   [/^time limit exceeded$/, () => 'it takes too long to fill in'],
   [/ limit exceeded$/, () => 'it takes too much work to fill in'],

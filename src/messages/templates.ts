@@ -508,26 +508,6 @@ function pathsIn(token: Token): Path[] {
   return [token.props.map((prop) => ('content' in prop ? String(prop.content) : '')), ...inner]
 }
 
-/** A value, with a fallback or without; what LiquidJS makes of `size`, `first` and `last` depends on what they stand behind. */
-const PLAIN =
-  /\{\{\s*((?:event|contact|app|contact\.fields)\.(?!size\b|first\b|last\b|fields\b)\w+|unsubscribeUrl)\s*(?:\|\s*default:\s*(?:"([^"]*)"|'([^']*)')\s*)?\}\}/g
-
-/** The names of its path, and what stands in its place where it is missing. */
-export type PlainVariable = { path: string[]; fallback: string | null }
-
-/**
- * The variables of a template in which nothing but values stands: whether it can be filled depends on nothing but which of
- * them have a value. Null of any other template.
- */
-export function listPlainVariables(source: string): PlainVariable[] | null {
-  const rest = source.replaceAll(PLAIN, '')
-  if (rest.includes('{{') || rest.includes('{%')) return null
-  return [...source.matchAll(PLAIN)].map(([, path = '', double, single]) => ({
-    path: path.split('.'),
-    fallback: double ?? single ?? null,
-  }))
-}
-
 const KNOWN = `Use event.NAME, events, contact.${CONTACT_NAMES.join(', contact.')}, app.${APP_NAMES.join(', app.')} or unsubscribeUrl.`
 
 function isKnownVariable([root, name]: string[]): boolean {

@@ -24,7 +24,7 @@ export type Stopping = {
   /** what is ended or saved on the way out */
   parts: {
     feed: { end(): void }
-    rehearsals: { stop(finishMs: number): Promise<unknown> }
+    simulations: { stop(finishMs: number): Promise<unknown> }
     access: { saveUses(): Promise<unknown> }
     notes: { save(): Promise<unknown> }
     calls: { save(): Promise<unknown> }
@@ -70,11 +70,11 @@ async function drain({ http, answer, health, log, chores, lock, parts, sender, s
   parts.feed.end()
   chores.stop()
   // its reading keeps the log from being copied
-  const rehearsed = parts.rehearsals.stop(FINISH_MS)
+  const simulated = parts.simulations.stop(FINISH_MS)
   const answered = stopSending(sender, stopMailMs, log)
   await closeDoor(http, answer)
   await answered
-  await rehearsed
+  await simulated
   await parts.access.saveUses()
   await parts.notes.save()
   await parts.calls.save()

@@ -11,7 +11,7 @@ import {
   type ReportedItem,
   type StoredBatch,
 } from './snippet-types.ts'
-import type { Stops } from './stops.ts'
+import type { Cancellations } from './cancellations.ts'
 import type { Timeline } from './timeline.ts'
 import { BATCH_TYPES, selectHeldIds } from './timeline-reads.ts'
 import type { Refused } from './types.ts'
@@ -22,12 +22,12 @@ type Parts = {
   people: People
   known: KnownBatches
   timeline: Timeline
-  stops: Stops
+  cancellations: Cancellations
   addEvent: AddEvent
 }
 
 /** Batches of the browser script: page views and actions as events, `leave` and `here` as presence only. */
-export function createBatchWrites({ db, ids, people, known, timeline, stops, addEvent }: Parts) {
+export function createBatchWrites({ db, ids, people, known, timeline, cancellations, addEvent }: Parts) {
   const insert = db.prepare(
     `INSERT INTO snippet_batches
        (id, app_id, contact_id, batch, received_at, items, page_load, batch_number, age, path, is_here)
@@ -73,7 +73,7 @@ export function createBatchWrites({ db, ids, people, known, timeline, stops, add
       if (last && occurredAt < last.occurredAt) {
         addRow(contactId, write, { batch: hashBatchId(`${batchId}\n${index}`), items: 0, report: item })
       } else if (item !== last) continue
-      stops.onReturn({ appId, contactId, at, path, occurredAt })
+      cancellations.onReturn({ appId, contactId, at, path, occurredAt })
     }
     known.add(addRow(contactId, write, { batch, items: items.length, report: last }), contactId, batch, at)
     return true

@@ -2,15 +2,15 @@ import type { Database } from 'bun:sqlite'
 import { mergeContact } from './contact-merging.ts'
 import { createContactReads } from './contact-reads.ts'
 import type { People } from './people.ts'
-import type { Stops } from './stops.ts'
+import type { Cancellations } from './cancellations.ts'
 import type { Tallies } from './tallies.ts'
 import type { Triggers } from './triggers.ts'
 import type { ContactRow, ContactWrite, FieldValue, Refused, SavedContact, StoredContact } from './types.ts'
 
-type Parts = { db: Database; people: People; tallies: Tallies; triggers: Triggers; stops: Stops }
+type Parts = { db: Database; people: People; tallies: Tallies; triggers: Triggers; cancellations: Cancellations }
 
 /** People written by name: add and merge, update, erase. */
-export function createContactWrites({ db, people, tallies, triggers, stops }: Parts) {
+export function createContactWrites({ db, people, tallies, triggers, cancellations }: Parts) {
   const reads = createContactReads(db)
   const save = db.prepare(
     `UPDATE contacts SET first_name = ?, last_name = ?, source = ?, tags = ?, fields = ?, updated_at = ? WHERE id = ?`,
@@ -48,7 +48,7 @@ export function createContactWrites({ db, people, tallies, triggers, stops }: Pa
     const addedTags = after.filter((tag) => !before.includes(tag))
     const removedTags = before.filter((tag) => !after.includes(tag))
     const [fieldsBefore, fieldsAfter] = [old.fields ?? {}, now.fields ?? {}]
-    stops.onContactChange({ appId, contactId, at, addedTags, removedTags, fieldsBefore, fieldsAfter })
+    cancellations.onContactChange({ appId, contactId, at, addedTags, removedTags, fieldsBefore, fieldsAfter })
     for (const tag of addedTags) triggers.onTagAdded(appId, contactId, { tag, at })
   }
 

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { LiveMessages } from './live-messages.ts'
+import { TIMED_KEY } from './delivery-states.ts'
 import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS } from './message-types.ts'
 import type { UsedUp } from './used-up.ts'
 
@@ -17,15 +17,12 @@ export type Finish = {
   isRefused?: boolean
 }
 
-type Ended = { messageId: number; contactId: number; version: number }
+type Ended = { messageId: number; contactId: number }
 
 /** It is not over: it goes on waiting. */
 const GOES_ON = ['waiting', 'deferred']
 /** Where nothing may be sent any more, a kept mail has nothing to wait for either. */
 const FOR_GOOD: readonly string[] = [...SUPPRESSION_REASONS, 'gone']
-
-/** Whether "once" is by time: the key then is free again as soon as it is known what became of the mail. */
-const isTimed = ({ again = { once: 'person' } }: MessageContent): boolean => 'everyHours' in again
 
 /** Whether a mail is sent once more where nobody knows if it arrived: a result had better come twice than never. */
 export const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
@@ -40,16 +37,17 @@ export const RESENDABLE: readonly DeliveryState[] = ['skipped', 'failed', 'unkno
  */
 export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
 
-export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: LiveMessages; usedUp: UsedUp }) {
+export function createDeliveryEnds({ db, usedUp }: { db: Database; usedUp: UsedUp }) {
   // a server that refused an email has not taken it; an earlier try of which nobody knows the outcome still counts
   const finish = db.prepare<Ended, (string | number | null)[]>(
     `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
        sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ?,
        handed_at = iif(?, ifnull(json_extract(ifnull(?, record), '$.unconfirmedAt'), iif(resent, handed_at, NULL)), handed_at)
      WHERE id = ?
-     RETURNING message_id AS messageId, contact_id AS contactId, version`,
+     RETURNING message_id AS messageId, contact_id AS contactId`,
   )
   const free = db.prepare('UPDATE deliveries SET once_key = NULL WHERE id = ?')
+  const freeTimed = db.prepare(`UPDATE deliveries SET once_key = NULL WHERE id = ? AND once_key = '${TIMED_KEY}'`)
   const uncapture = db.prepare('DELETE FROM captured_mails WHERE delivery_id = ?')
   const dropKept = (id: number): void => void uncapture.run(id)
   const next = db.prepare<{ id: number }, [number]>(
@@ -87,10 +85,8 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
     } else endJoined.run(id, id)
   }
 
-  /** Where "once" is by time: the key of a delivery of which it is known what became. */
-  const giveBack = (id: number, { messageId, version }: Pick<Ended, 'messageId' | 'version'>): void => {
-    if (isTimed(live.contentOf(messageId, version))) free.run(id)
-  }
+  /** Where "once" is by time the key is free again as soon as it is known what became of the email. */
+  const giveBack = (id: number): void => void freeTimed.run(id)
 
   return {
     /** Takes a mail out of the outbox. */
@@ -104,7 +100,7 @@ export function createDeliveryEnds({ db, live, usedUp }: { db: Database; live: L
       if (!ended || GOES_ON.includes(state)) return
       // of what is gone nothing is asked any more, its message included
       if (reason === 'gone') free.run(id)
-      else giveBack(id, ended)
+      else giveBack(id)
       if (state === 'skipped' || state === 'failed') {
         usedUp.release(ended.messageId, ended.contactId)
         passOn(id, how.isOfEvent ?? false)

@@ -41,6 +41,9 @@ function contentOf({ from, to, subject, html, text }: typeof capturedMails.$infe
   return isComplete ? { from, to, subject, html, text } : null
 }
 
+/** Of whom and of what a delivery is. */
+type DeliveryKey = Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId'>
+
 /** Reads of deliveries, newest first. */
 export function createDeliveryReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
@@ -167,7 +170,7 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
         .sort((a, b) => b - a),
 
     /** When a person was last sent a message (ms UTC). */
-    lastHandedAt: ({ appId: app, contactId: contact, messageId: message }: DeliveryRow): number | null =>
+    lastHandedAt: ({ appId: app, contactId: contact, messageId: message }: DeliveryKey): number | null =>
       lastHanded.get({ appId: app, contactId: contact, messageId: message })?.at ?? null,
 
     /** Why an address (normalised) is not written to, or null. */

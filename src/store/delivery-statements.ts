@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
+import { TIMED_KEY } from './delivery-states.ts'
 import type { DeliveryState } from './message-types.ts'
-import { TIMED_KEY } from './triggers.ts'
 
 /** A delivery that someone holds, as far as finishing it takes. */
 export type Held = { id: number; state: string; messageId: number; version: number; resent: number }
@@ -55,10 +55,11 @@ export function prepareDeliveryStatements(db: Database) {
          once_key = ifnull(once_key, iif(joined_to IS NULL, '${TIMED_KEY}', ''))
        WHERE id = ?`,
     ),
-    // all that ended with it, but for what has its key taken by another
+    // all that ended with it, but for what has its key taken by another; what was left out has a record of its own
     joinAgain: db.prepare(
       `UPDATE OR IGNORE deliveries SET state = 'joined', reason = NULL, handed_at = iif(resent, handed_at, NULL), updated_at = ?
-       WHERE joined_to = ? AND state = ? AND reason IS ?`,
+       WHERE joined_to = ? AND state = ? AND reason IS ?
+         AND ifnull(json_array_length(record, '$.verdicts'), 0) = 0`,
     ),
   }
 }

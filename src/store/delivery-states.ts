@@ -1,3 +1,5 @@
+import type { DeliveryRow, DeliveryState } from './message-types.ts'
+
 /**
  * The words of the partial indexes of deliveries: a query must repeat them to use one. A delivery that is only queued is
  * in two indexes and not in four, for most of what an event costs is how many pages it touches (measured: of 13 % more
@@ -17,11 +19,21 @@ export const WAITS_FOR_SENDER = `state = 'deferred' AND (reason GLOB 'sender_*' 
 export const IS_CLAIMED = `state IN ('claimed', 'handed')`
 /** Uses "once" up: it is on its way, or was handed over. */
 export const USES_ONCE_UP = `(handed_at IS NOT NULL OR state NOT IN ('skipped', 'failed'))`
+/** The same of one that was read. */
+export const usesOnceUp = ({ handedAt, state }: Pick<DeliveryRow, 'handedAt' | 'state'>): boolean =>
+  handedAt !== null || !IS_OVER.has(state)
+const IS_OVER: ReadonlySet<DeliveryState> = new Set(['skipped', 'failed'])
 /** Waits, and no mail server may have taken it: further events may join it. What a member sends on goes out as it is. */
 export const TAKES_EVENTS = `state IN ('waiting', 'deferred') AND handed_at IS NULL AND by_hand = 0`
+/** The same of one that was read. */
+export const takesEvents = ({ state, handedAt, byHand }: Pick<DeliveryRow, 'state' | 'handedAt' | 'byHand'>): boolean =>
+  (state === 'waiting' || state === 'deferred') && handedAt === null && !byHand
 /** Waits because its person had as many emails as their app allows. */
 export const WAITS_FOR_LIMIT = `state = 'deferred' AND reason IN ('perDay', 'perWeek')`
 /** Gave "once" back, or was handed over and failed. */
 export const IS_ENDED = `state IN ('skipped', 'failed')`
 /** Has moved on from where it was queued. */
 export const HAS_MOVED = `state <> 'waiting'`
+
+/** The key of an email whose "once" is by time, until it is known what became of it. */
+export const TIMED_KEY = 'timed'

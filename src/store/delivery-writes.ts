@@ -2,11 +2,12 @@ import type { Database } from 'bun:sqlite'
 import { createAudit } from './audit.ts'
 import { type DeliveryEnds, type Finish, isResent, RESENDABLE } from './delivery-ends.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
+import type { DeliveryRules } from './delivery-rules.ts'
 import { createDeliveryReads } from './delivery-reads.ts'
 import { type Ended, type Held, prepareDeliveryStatements } from './delivery-statements.ts'
 import { publicId } from '../core/ids.ts'
-import { type Basis, createJudging, type Judge } from './final-check.ts'
-import { type JudgeRecord, parseRecord } from './judge-records.ts'
+import { type Basis, createDeciding } from './final-check.ts'
+import { type DecisionRecord, parseRecord } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { CapturedMail, Claim, DeliveryRow, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
@@ -14,7 +15,7 @@ import type { Refused } from './types.ts'
 
 type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number; skipApps: number[] }
 
-type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; sealer: Sealer; judge?: Judge }
+type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; sealer: Sealer; rules: DeliveryRules }
 
 /** `by`: the member or key that asks for it, for the audit list. */
 type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
@@ -35,10 +36,10 @@ const isClaimedBy = ({ state, ...delivery }: DeliveryRow, { claimedBy, attempt }
  * The sender's side of the queue: claim with a lease, finish only with the same claim. Each
  * answers whether the claim held.
  */
-export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
+export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
   const reads = createDeliveryReads(db, sealer)
   const queue = createDeliveryQueue(db)
-  const { checkFinally } = createJudging(db, sealer, judge)
+  const { checkFinally } = createDeciding(db, sealer, rules)
   const { end } = ends
   const statements = prepareDeliveryStatements(db)
   const audit = createAudit(db)
@@ -74,22 +75,22 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
     const { id, at, record, basis } = handing
     const work = reads.findWork(id)
     if (!work || !isClaimedBy(work.delivery, handing)) return LOST
-    const judged = checkFinally(work, { at, record: parseRecord(record) ?? { at, verdicts: [] }, basis })
-    if (judged !== 'outdated') endUnfit(judged.unfit, at)
+    const decided = checkFinally(work, { at, record: parseRecord(record) ?? { at, verdicts: [] }, basis })
+    if (decided !== 'outdated') endUnfit(decided.unfit, at)
     // what was taken out is in the email that was written
-    if (judged === 'outdated' || (judged.verdict === 'send' && judged.unfit.length > 0)) {
+    if (decided === 'outdated' || (decided.outcome === 'send' && decided.unfit.length > 0)) {
       end(id, at, { state: 'waiting', dueAt: at })
       return { held: false, because: 'outdated' }
     }
-    const json = JSON.stringify(judged.record)
-    if (judged.verdict === 'send') {
+    const json = JSON.stringify(decided.record)
+    if (decided.outcome === 'send') {
       statements.hand.run(at, json, at, id)
       return { ...HELD, byHand: work.delivery.byHand }
     }
-    const { reason } = judged
-    if (judged.verdict === 'skip') {
-      end(id, at, { state: 'skipped', reason, record: json, isOfEvent: judged.isOfEvent })
-    } else end(id, at, { state: 'deferred', reason, record: json, dueAt: judged.dueAt })
+    const { reason } = decided
+    if (decided.outcome === 'skip') {
+      end(id, at, { state: 'skipped', reason, record: json, isOfEvent: decided.isOfEvent })
+    } else end(id, at, { state: 'deferred', reason, record: json, dueAt: decided.dueAt })
     return { held: false, because: reason }
   }
 
@@ -167,6 +168,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
       const { changes } = statements.again.run(at, at, JSON.stringify(noteSentOn(ended, at)), at, id)
       if (changes === 0) return { refusal: 'message_on_its_way' }
       statements.joinAgain.run(at, id, ended.state, ended.reason)
+      if (ended.state === 'unknown') statements.resendJoined.run(id, id)
       if (by) audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
       return { done: true }
     },
@@ -174,7 +176,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, judge }: Parts) {
 }
 
 /** How long to wait after a try that failed begins anew. */
-function noteSentOn({ state, handedAt, record }: Ended, at: number): JudgeRecord {
+function noteSentOn({ state, handedAt, record }: Ended, at: number): DecisionRecord {
   const keptAt = state === 'kept' && handedAt !== null ? { keptAt: handedAt } : {}
   const unconfirmedAt = state === 'unknown' && handedAt !== null ? { unconfirmedAt: handedAt } : {}
   return { ...(parseRecord(record) ?? { at, verdicts: [] }), ...keptAt, ...unconfirmedAt, sentOn: { at }, tries: 0 }

@@ -1,12 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
 import type { ReadEvent } from './event-texts.ts'
-import type { Judge } from './final-check.ts'
+import type { DeliveryRules } from './delivery-rules.ts'
 import { createForeignWatch } from './foreign-watch.ts'
 import type { Sealer } from './sealing.ts'
 import { createWrites, type Job, type Outcome, type WriteName } from './writes.ts'
 
-type Reach = { isAlone?: boolean; readEvent?: ReadEvent; judge?: Judge }
+type Reach = { isAlone?: boolean; readEvent?: ReadEvent; rules?: DeliveryRules }
 
 export type Engine = ReturnType<typeof createEngine>
 
@@ -19,7 +19,7 @@ export function createEngine(
   db: Database,
   now: () => number,
   sealer: Sealer,
-  { isAlone = true, readEvent, judge }: Reach = {},
+  { isAlone = true, readEvent, rules }: Reach = {},
 ) {
   // first of all: what another process writes from here on is noticed
   const foreign = createForeignWatch(db, () => catchUp())
@@ -29,7 +29,7 @@ export function createEngine(
     sealer,
     isAlone,
     readEvent,
-    judge,
+    rules,
   })
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((text) => db.prepare(text))
   let broken: { cause: unknown } | null = null

@@ -3,7 +3,7 @@ import { listKeptNames } from './contact-merging.ts'
 import type { EventNames } from './event-names.ts'
 import type { IdSequence } from '../core/ids.ts'
 import type { People, Person } from './people.ts'
-import type { Stops } from './stops.ts'
+import type { Cancellations } from './cancellations.ts'
 import type { Tallies } from './tallies.ts'
 import type { Timeline } from './timeline.ts'
 import type { Triggers } from './triggers.ts'
@@ -21,13 +21,13 @@ type Parts = {
   tallies: Tallies
   timeline: Timeline
   triggers: Triggers
-  stops: Stops
+  cancellations: Cancellations
 }
 
 const NO_NAMES: NameField[] = []
 
 /** One event, its person if they are new and may be made, and what both count towards. */
-export function createEventWrites({ db, ids, people, names, tallies, timeline, triggers, stops }: Parts) {
+export function createEventWrites({ db, ids, people, names, tallies, timeline, triggers, cancellations }: Parts) {
   const insert = db.prepare(
     `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at, occurred_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -53,7 +53,7 @@ export function createEventWrites({ db, ids, people, names, tallies, timeline, t
     return stored ? listKeptNames(stored, write) : NO_NAMES
   }
 
-  /** The row of an event, page view or action of a known person, its count, and what it stops and triggers. */
+  /** The row of an event, page view or action of a known person, its count, and what it cancels and triggers. */
   const addEvent: AddEvent = (contactId, event) => {
     const { appId, type, name, via, properties, path, at, occurredAt } = event
     const nameId = names.idOf(appId, name)
@@ -64,7 +64,7 @@ export function createEventWrites({ db, ids, people, names, tallies, timeline, t
     timeline.count()
     tallies.countEvent({ appId, nameId, eventId, receivedAt: at })
     const arrived = { eventId, appId, contactId, type, name, properties, path, at, occurredAt: occurredAt ?? at }
-    stops.onEvent(arrived)
+    cancellations.onEvent(arrived)
     triggers.onEvent(arrived)
     return eventId
   }

@@ -1,36 +1,16 @@
 import type { Database } from 'bun:sqlite'
 import { createDeliveryReads } from './delivery-reads.ts'
 import { createHistoryReads } from './history-reads.ts'
-import { forgetReply, type JudgeRecord } from './judge-records.ts'
-import { type DeliveryWork, STOP_REASONS, type UnfitEvent, type Verdict } from './message-types.ts'
+import type { DecisionReads, DeliveryDecision, DeliveryRules } from './delivery-rules.ts'
+import { forgetReply, type DecisionRecord } from './decision-records.ts'
+import { type DeliveryWork, STOP_REASONS, type Verdict } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
 import { createSnippetReads } from './snippet-reads.ts'
-
-/**
- * What to do with a delivery that is due; `reason` is a code, `dueAt` when to look again (ms UTC). `unfit`: events that
- * joined the email and are not to be listed. `isOfEvent`: the reason is about the first event alone.
- */
-export type Judgement = { record: JudgeRecord; unfit: UnfitEvent[] } & (
-  | { verdict: 'send' }
-  | { verdict: 'skip'; reason: string; isOfEvent: boolean }
-  | { verdict: 'defer'; reason: string; dueAt: number }
-)
-
-/** What deciding about a delivery reads besides the delivery itself. */
-export type JudgeReads = Pick<
-  ReturnType<typeof createDeliveryReads>,
-  'findSuppression' | 'lastHandedAt' | 'listHanded'
-> &
-  ReturnType<typeof createHistoryReads> &
-  Pick<ReturnType<typeof createSnippetReads>, 'listReports'>
-
-/** Decides about a delivery. `known`: what the message's own rules found, where nothing they ask about has changed since. */
-export type Judge = (reads: JudgeReads, work: DeliveryWork, at: number, known?: readonly Verdict[]) => Judgement
 
 /** What a decision rested on: the last event or report of anybody, the person's data, and what the email is made of. */
 export type Basis = { lastId: number; person: string; mail: string }
 
-type Checking = { at: number; record: JudgeRecord; basis: Basis | undefined }
+type Checking = { at: number; record: DecisionRecord; basis: Basis | undefined }
 
 const LAST_ID =
   'SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM snippet_batches), 0)) AS id'
@@ -45,14 +25,10 @@ const hashMail = ({ contact, message, app, settings }: DeliveryWork): string => 
   return hash([contact.email, message.version, name, homeUrl, hosts, timezone, settings])
 }
 
-const missing: Judge = () => {
-  throw new Error('this store was opened without the rules for sending')
-}
-
 /** Decides about deliveries when they are claimed, and once more in the transaction that hands them over. */
-export function createJudging(db: Database, sealer: Sealer, judge: Judge = missing) {
-  let opened: JudgeReads | null = null
-  const reads = (): JudgeReads =>
+export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<DeliveryRules, 'decide'>) {
+  let opened: DecisionReads | null = null
+  const reads = (): DecisionReads =>
     (opened ??= { ...createDeliveryReads(db, sealer), ...createHistoryReads(db), ...createSnippetReads(db, sealer) })
   const last = db.prepare<{ id: number }, []>(LAST_ID)
   const news = db.prepare<object, [number, number]>(IS_NEW)
@@ -62,29 +38,29 @@ export function createJudging(db: Database, sealer: Sealer, judge: Judge = missi
 
   return {
     /** When a delivery has been claimed. `basis` is what the final check compares with. */
-    judgeDelivery(work: DeliveryWork, at: number): Judgement & { basis: Basis } {
+    decideDelivery(work: DeliveryWork, at: number): DeliveryDecision & { basis: Basis } {
       // before the facts: what arrives while they are read counts as new
       const lastId = last.get()?.id ?? 0
-      return { ...judge(reads(), work, at), basis: { lastId, person: hashPerson(work), mail: hashMail(work) } }
+      return { ...decide(reads(), work, at), basis: { lastId, person: hashPerson(work), mail: hashMail(work) } }
     },
 
     /**
      * Just before the final dot: everything that decides is looked at again. `outdated`: the email was made from settings
      * or a version that have changed since. The rules read only where something has arrived that they may ask about.
      */
-    checkFinally(work: DeliveryWork, { at, record, basis }: Checking): Judgement | 'outdated' {
+    checkFinally(work: DeliveryWork, { at, record, basis }: Checking): DeliveryDecision | 'outdated' {
       if (basis && basis.mail !== hashMail(work)) return 'outdated'
       const isAsked = !work.delivery.byHand && (work.message.content.onlyIf ?? []).length > 0
       const known = !isAsked || (basis && isUnchanged(work, basis)) ? record.verdicts.filter(isOwnRule) : undefined
-      const judged = judge(reads(), work, at, known)
-      if (judged.verdict !== 'send') return judged
-      if (known) return { verdict: 'send', record, unfit: [] }
+      const decided = decide(reads(), work, at, known)
+      if (decided.outcome !== 'send') return decided
+      if (known) return { outcome: 'send', record, unfit: [] }
       // what the email links to is not asked again
       const links = record.verdicts.filter(({ rule }) => rule === 'link')
       return {
-        verdict: 'send',
-        unfit: judged.unfit,
-        record: forgetReply({ ...judged.record, verdicts: [...judged.record.verdicts, ...links] }),
+        outcome: 'send',
+        unfit: decided.unfit,
+        record: forgetReply({ ...decided.record, verdicts: [...decided.record.verdicts, ...links] }),
       }
     },
   }

@@ -1,18 +1,18 @@
 import { createEngine } from './engine.ts'
 import { StoreError } from './errors.ts'
 import type { ReadEvent } from './event-texts.ts'
-import type { Judge } from './final-check.ts'
+import type { DeliveryRules } from './delivery-rules.ts'
 import { lockFolder } from './folder-lock.ts'
 import { openForWriting } from './sealed-columns.ts'
 import type { Sealer } from './sealing.ts'
 import type { Channel } from './writer.ts'
 
-type Opening = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; judge?: Judge }
+type Opening = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; rules?: DeliveryRules }
 
 /** Reaches the engine in this thread, for a command that ends soon. @throws StoreError when the folder cannot be opened */
-export function openInline(folder: string, { now, sealer, readEvent, judge }: Opening): Channel {
+export function openInline(folder: string, { now, sealer, readEvent, rules }: Opening): Channel {
   const db = openForWriting(folder, sealer, () => refuseWhileServed(folder))
-  const engine = createEngine(db, now, sealer, { isAlone: false, readEvent, judge })
+  const engine = createEngine(db, now, sealer, { isAlone: false, readEvent, rules })
   const broken: ((reason: string) => void)[] = []
   return {
     commit: async (jobs) => {

@@ -14,9 +14,9 @@ export type AppRules = {
   byTag: Map<string, LiveMessage[]>
   byPage: { pattern: string; message: LiveMessage }[]
   onCreated: LiveMessage[]
-  /** the kinds of rules that arrivals may settle, and the events that do */
-  stoppedBy: Set<Rule['rule']>
-  stoppingEvents: Set<string>
+  /** the kinds of rules by which arrivals may cancel, and the events that do */
+  cancelledBy: Set<Rule['rule']>
+  cancellingEvents: Set<string>
   timezone: string
   /** the app has deliveries that something may stop, or whose people may come back */
   hasDeliveries: boolean
@@ -48,7 +48,7 @@ export function createLiveMessages(db: Database) {
     rules.hasDeliveries = oneDelivery.get(appId) !== null
     for (const { id, status, version, current, content } of versions) {
       // older versions may still have deliveries that wait
-      noteStops(rules, content)
+      noteCancelling(rules, content)
       if (status === 'live' && version === current) addTrigger(rules, { id, version, content })
     }
     return rules
@@ -91,8 +91,8 @@ const emptyRules = (timezone: string): AppRules => ({
   byTag: new Map(),
   byPage: [],
   onCreated: [],
-  stoppedBy: new Set(),
-  stoppingEvents: new Set(),
+  cancelledBy: new Set(),
+  cancellingEvents: new Set(),
   timezone,
   hasDeliveries: false,
 })
@@ -111,9 +111,9 @@ function addTo(map: Map<string, LiveMessage[]>, key: string, message: LiveMessag
   else map.set(key, [message])
 }
 
-function noteStops(rules: AppRules, { onlyIf = [] }: MessageContent): void {
+function noteCancelling(rules: AppRules, { onlyIf = [] }: MessageContent): void {
   for (const rule of onlyIf) {
-    rules.stoppedBy.add(rule.rule)
-    if (rule.rule === 'notDone') rules.stoppingEvents.add(rule.event)
+    rules.cancelledBy.add(rule.rule)
+    if (rule.rule === 'notDone') rules.cancellingEvents.add(rule.event)
   }
 }

@@ -152,7 +152,7 @@ export type Verdict = {
   isUnknown?: true
   /** of "away": no leave was reported, but nothing else either for long; `value` is when anything last was */
   isSilent?: true
-  /** by page views alone, in a rehearsal */
+  /** by page views alone, in a simulation */
   isEstimated?: true
   /** of a further event that the email lists: when it happened (ms UTC) */
   eventAt?: number
@@ -182,7 +182,7 @@ export type DeliveryRow = {
   /** a member sent it on, whatever the rules say */
   byHand: boolean
   reason: string | null
-  /** JSON of a JudgeRecord (judge-records.ts) */
+  /** JSON of a DecisionRecord (decision-records.ts) */
   record: string | null
   cameBackAt: number | null
   openedAt: number | null
@@ -197,7 +197,7 @@ export const LISTED_EVENTS = 50
 /** An event that joined a waiting email. `id` and `triggeredAt` are those of its own delivery. */
 export type JoinedEvent = { id: number; triggeredAt: number; event: EventRow }
 
-/** Of an event that is taken out of an email: why, and a JSON JudgeRecord. `id` is that of its own delivery. */
+/** Of an event that is taken out of an email: why, and a JSON DecisionRecord. `id` is that of its own delivery. */
 export type UnfitEvent = { id: number; reason: string; record: string }
 
 /** A delivery with all that judging and rendering it takes. `message` holds the content of the delivery's own version. */
@@ -229,7 +229,7 @@ export type Claim = { id: number; claimedBy: string; attempt: number; at: number
  */
 export type Marked = { held: true } | { held: false; because: string }
 
-/** The reason of a delivery that a rule stopped by what it found. Where nothing was known, see stopReasonOf. */
+/** The reason of a delivery that a rule stopped by what it found. Where nothing was known, see reasonOfRule. */
 export const STOP_REASONS = {
   away: 'not_away',
   seen: 'not_seen',

@@ -3,12 +3,13 @@ import { createAuditReads } from './audit.ts'
 import { createAccountReads } from './account-reads.ts'
 import { createContactReads } from './contact-reads.ts'
 import { databasePath, logPath, openForReading } from './database.ts'
+import { type DeliveryRules, NO_RULES } from './delivery-rules.ts'
 import { createDeliveryReads } from './delivery-reads.ts'
 import type { Job, Outcome, WriteName, Writes } from './writes.ts'
 import type { ReadEvent } from './event-texts.ts'
 import { createEventReads } from './event-reads.ts'
 import { createFaultWatch, type FaultListener } from './fault-watch.ts'
-import { createJudging, type Judge } from './final-check.ts'
+import { createDeciding } from './final-check.ts'
 import { createOutcomeReads } from './idempotency.ts'
 import { openInline } from './inline.ts'
 import { createRollupReads } from './rollup-reads.ts'
@@ -52,7 +53,7 @@ export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outc
     schemaVersion: number
   }
 
-const createReads = (db: Database, sealer: Sealer, judge: Judge | undefined) => ({
+const createReads = (db: Database, sealer: Sealer, rules: DeliveryRules) => ({
   ...createAccountReads(db, sealer),
   ...createContactReads(db),
   ...createEventReads(db),
@@ -67,19 +68,19 @@ const createReads = (db: Database, sealer: Sealer, judge: Judge | undefined) => 
   ...createHistoryReads(db),
   ...createDeliveryReads(db, sealer),
   ...createStatReads(db),
-  judgeDelivery: createJudging(db, sealer, judge).judgeDelivery,
+  decideDelivery: createDeciding(db, sealer, rules).decideDelivery,
 })
 
 /**
  * Where there are no threads, `now` is the clock that ids are made by (ms UTC), and `readEvent` how events that come as
- * texts are read. `masterKey` seals the secrets in it. `judge`: the
+ * texts are read. `masterKey` seals the secrets in it. `rules`: the
  * rules for sending, without which nothing is handed over.
  */
 type Opening = {
   threads: boolean
   now?: () => number
   readEvent?: ReadEvent
-  judge?: Judge
+  rules?: DeliveryRules
   masterKey?: string | null
 }
 
@@ -89,24 +90,24 @@ type Opening = {
  * @throws StoreError with the reason and the remedy
  */
 export async function openStore(folder: string, opening: Opening): Promise<Store> {
-  const { threads, now = Date.now, masterKey = null, readEvent, judge } = opening
+  const { threads, now = Date.now, masterKey = null, readEvent, rules = NO_RULES } = opening
   const sealer = createSealer(masterKey)
   const channel = threads
     ? await startThreads(folder, masterKey)
-    : openInline(folder, { now, sealer, readEvent, judge })
+    : openInline(folder, { now, sealer, readEvent, rules })
   try {
-    return createStore(folder, channel, { sealer, judge })
+    return createStore(folder, channel, { sealer, rules })
   } catch (error) {
     await channel.close()
     throw error
   }
 }
 
-type Given = { sealer: Sealer; judge: Judge | undefined }
+type Given = { sealer: Sealer; rules: DeliveryRules }
 
-function createStore(folder: string, channel: Channel, { sealer, judge }: Given): Store {
+function createStore(folder: string, channel: Channel, { sealer, rules }: Given): Store {
   const db = openForReading(folder)
-  const reads = createReads(db, sealer, judge)
+  const reads = createReads(db, sealer, rules)
   const listeners: ((commit: { rows: number; ms: number }) => void)[] = []
   const faults = createFaultWatch()
   const writer = createWriter({

@@ -2,10 +2,10 @@ import type { Database } from 'bun:sqlite'
 import { createAudit } from './audit.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
-import { addVerdict, parseRecord, wishOf } from './judge-records.ts'
+import { addVerdict, parseRecord, suppressionVerdict } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { SuppressionReason } from './message-types.ts'
-import { createSuppressionList, isLifecycle } from './suppression-list.ts'
+import { createSuppressionList, refusedBy } from './suppression-list.ts'
 import type { Refused } from './types.ts'
 
 type Done = { done: true }
@@ -55,8 +55,9 @@ export function createSuppressionWrites({ db, live, ends }: Parts) {
 
   const stopOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
     for (const { id, messageId, version, record } of open.all(appId, contactId)) {
-      if (reason === 'unsubscribed' && !isLifecycle(live.contentOf(messageId, version))) continue
-      const now = addVerdict(parseRecord(record), wishOf(reason), at)
+      const message = { content: live.contentOf(messageId, version) }
+      if (refusedBy({ contact: { status: reason }, message }, reason) === null) continue
+      const now = addVerdict(parseRecord(record), suppressionVerdict(reason), at)
       ends.end(id, at, { state: 'skipped', reason, record: JSON.stringify(now) })
     }
   }
@@ -112,7 +113,7 @@ export function createSuppressionWrites({ db, live, ends }: Parts) {
       const person = contactId === undefined ? null : byId.get(contactId)
       if (!person) return { refusal: 'delivery_not_found' }
       const concluded = conclude.get(input.kind, input.reason, input.at, input.deliveryId)
-      if (concluded) ends.giveBack(input.deliveryId, concluded)
+      if (concluded) ends.giveBack(input.deliveryId)
       return suppress({ ...person, reason: input.kind, at: input.at })
     },
   }

@@ -1,10 +1,11 @@
 import { dirname, join } from 'node:path'
 
 /** Threads, by their files in src. The one that writes is begun by core, which knows how to read what comes as text. */
-export const [WRITER_THREAD, CHECKPOINT_THREAD, TEMPLATE_THREAD] = [
+export const [WRITER_THREAD, CHECKPOINT_THREAD, TEMPLATE_THREAD, SIMULATION_THREAD] = [
   'writer.ts',
   'store/checkpoint-thread.ts',
   'mail/template-thread.ts',
+  'deliveries/simulation/thread.ts',
 ] as const
 
 /** In a checkout beside this file's folder; in the executable where the build puts its further entry points. */

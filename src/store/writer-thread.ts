@@ -10,7 +10,7 @@ import { databasePath, logPath } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { isPassingFault, StoreError } from './errors.ts'
 import type { ReadEvent } from './event-texts.ts'
-import type { Judge } from './final-check.ts'
+import type { DeliveryRules } from './delivery-rules.ts'
 import { openForWriting } from './sealed-columns.ts'
 import { createSealer } from './sealing.ts'
 import type { Outcome } from './writes.ts'
@@ -41,8 +41,8 @@ type Open = {
   stopLooking: () => void
 }
 
-/** `readEvent`: how events that come as texts are read. `judge`: the rules for sending. */
-type Rules = { readEvent: ReadEvent; judge: Judge }
+/** `readEvent`: how events that come as texts are read. `rules`: the rules for sending. */
+type Rules = { readEvent: ReadEvent; rules: DeliveryRules }
 
 function open({ open: folder, masterKey }: Opening, rules: Rules): Open {
   const sealer = createSealer(masterKey)

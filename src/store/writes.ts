@@ -7,7 +7,7 @@ import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
 import { createErasure } from './erasure.ts'
 import { createEventNames } from './event-names.ts'
-import type { Judge } from './final-check.ts'
+import { type DeliveryRules, NO_RULES } from './delivery-rules.ts'
 import type { EventText, ReadEvent, RecordedText, Unread } from './event-texts.ts'
 import { createEventWrites } from './event-writes.ts'
 import { createOnce } from './idempotency.ts'
@@ -22,7 +22,7 @@ import type { Sealer } from './sealing.ts'
 import { createSenderDomainWrites } from './sender-domains.ts'
 import { createSessionWrites } from './session-writes.ts'
 import { createSnippetWrites } from './snippet-writes.ts'
-import { createStops } from './stops.ts'
+import { createCancellations } from './cancellations.ts'
 import { createSuppressionWrites } from './suppression-writes.ts'
 import { createTallies } from './tallies.ts'
 import { HELD_UNTIL } from './timeline-reads.ts'
@@ -45,22 +45,25 @@ const LAST_ID = `SELECT max(${HELD_UNTIL}, ifnull((SELECT max(id) FROM events), 
   ifnull((SELECT max(id) FROM snippet_batches), 0), ifnull((SELECT max(id) FROM deliveries), 0),
   ifnull((SELECT max(id) FROM messages), 0)) AS id`
 
-/** `readEvent`: how events that came as texts are read, or none of them is. `judge`: the rules for sending. */
+/** `readEvent`: how events that came as texts are read, or none of them is. `rules`: the rules for sending. */
 export type WritesParts = {
   db: Database
   now: () => number
   sealer: Sealer
   isAlone: boolean
   readEvent?: ReadEvent
-  judge?: Judge
+  rules?: DeliveryRules
 }
 
-export function createWrites({ db, now, sealer, isAlone, readEvent = () => null, judge }: WritesParts) {
+export function createWrites({ db, now, sealer, isAlone, readEvent = () => null, rules = NO_RULES }: WritesParts) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, usedUp] = [createLiveMessages(db), createUsedUp()]
-  const ends = createDeliveryEnds({ db, live, usedUp })
-  const [triggers, stops] = [createTriggers({ db, ids, live, usedUp }), createStops({ db, live, ends })]
+  const ends = createDeliveryEnds({ db, usedUp })
+  const [triggers, cancellations] = [
+    createTriggers({ db, ids, live, usedUp, rules }),
+    createCancellations({ db, live, ends, rules }),
+  ]
   const [people, names, tallies, once] = [
     createPeople({ db, ids, triggers }),
     createEventNames(db),
@@ -69,8 +72,8 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = () => null,
   ]
   const timeline = createTimeline(db, () => performance.now(), isAlone)
   const known = createKnownBatches(db)
-  const events = createEventWrites({ db, ids, people, names, tallies, timeline, triggers, stops })
-  const contacts = createContactWrites({ db, people, tallies, triggers, stops })
+  const events = createEventWrites({ db, ids, people, names, tallies, timeline, triggers, cancellations })
+  const contacts = createContactWrites({ db, people, tallies, triggers, cancellations })
   const messages = createMessageWrites({ db, ids, live, sealer })
   const senderDomains = createSenderDomainWrites(db)
   const recordEvent = (write: EventWrite) => once(write, () => events.recordEvent(write))
@@ -81,13 +84,13 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = () => null,
     ...createSessionWrites(db),
     ...createTwoStepWrites({ db, sealer }),
     ...createErasure({ db, people, timeline }),
-    ...createBatchWrites({ db, ids, people, known, timeline, stops, addEvent: events.addEvent }),
+    ...createBatchWrites({ db, ids, people, known, timeline, cancellations, addEvent: events.addEvent }),
     addNotes: createSnippetWrites(db).addNotes,
     ...createCallWrites(db),
     ...createUpkeep(db, timeline),
     ...messages,
     ...senderDomains.writes,
-    ...createDeliveryWrites({ db, live, ends, sealer, judge }),
+    ...createDeliveryWrites({ db, live, ends, sealer, rules }),
     ...createSuppressionWrites({ db, live, ends }),
     recordEvent,
     recordEventText(event: EventText): RecordedText | Refused | Unread {

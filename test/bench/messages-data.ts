@@ -41,7 +41,7 @@ export function fillEvents(db: Database, appId: number, now: number): void {
   const first = now - 6 * 24 * HOUR_MS
   fillPeople(db, appId, first, PEOPLE)
   const name = db.prepare('INSERT INTO event_names (id, app_id, name) VALUES (?, ?, ?)')
-  name.run(901, appId, 'rehearsed')
+  name.run(901, appId, 'simulated')
   name.run(902, appId, '$page of the bench')
   const insert = db.prepare(
     `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at) VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?)`,
@@ -70,7 +70,7 @@ function fillPeople(db: Database, appId: number, at: number, count: number): voi
   )
   for (let index = 0; index < count; index += 1) {
     const firstName = index % 2 === 0 ? 'Ada' : null
-    insert.run(FIRST_PERSON + index, appId, `rehearsed${index}@example.com`, firstName, at, at)
+    insert.run(FIRST_PERSON + index, appId, `simulated${index}@example.com`, firstName, at, at)
   }
 }
 
@@ -79,7 +79,7 @@ export function fillStrangers(db: Database, appId: number, now: number): void {
   const first = now - 6 * 24 * HOUR_MS
   db.run('BEGIN')
   fillPeople(db, appId, first, MILLION)
-  db.run('INSERT INTO event_names (id, app_id, name) VALUES (901, ?, ?)', [appId, 'rehearsed'])
+  db.run('INSERT INTO event_names (id, app_id, name) VALUES (901, ?, ?)', [appId, 'simulated'])
   const insert = db.prepare(
     `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, received_at) VALUES (?, ?, ?, 901, 0, 0, ?, ?)`,
   )
@@ -122,8 +122,8 @@ export function fillQueue(db: Database, appId: number, now: number): void {
   db.run('COMMIT')
 }
 
-export const REHEARSED: MessageContent = {
-  trigger: { event: 'rehearsed' },
+export const SIMULATED: MessageContent = {
+  trigger: { event: 'simulated' },
   onlyIf: [{ rule: 'away', minutes: 5 }, { rule: 'notSeen' }],
   again: { everyHours: 1 },
   mail: {
@@ -133,7 +133,7 @@ export const REHEARSED: MessageContent = {
 }
 
 /** Once for each result: none of them is left out before it is judged. */
-export const JUDGED: MessageContent = { ...REHEARSED, again: { once: 'property', property: 'url' } }
+export const JUDGED: MessageContent = { ...SIMULATED, again: { once: 'property', property: 'url' } }
 
 /** Once for each too, and it asks what is stored of the people. */
 export const OF_STRANGERS: MessageContent = {

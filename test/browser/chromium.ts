@@ -1,16 +1,12 @@
 /** A real Chromium before a real server on a port of its own. */
-import { existsSync } from 'node:fs'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { CHROMIUM } from '../chromium.ts'
 import { createTestServer, type Options } from '../helper.ts'
 
-const PATH = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
 const QUIET = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync']
 
-/** False where there is no Chromium to try things in. */
-export const hasChromium = existsSync(PATH)
-
 export const openChromium = (more: string[] = []): Promise<Browser> =>
-  chromium.launch({ executablePath: PATH, args: [...QUIET, ...more] })
+  chromium.launch({ executablePath: CHROMIUM, args: [...QUIET, ...more] })
 
 export const PASSWORD = 'correct horse battery'
 

@@ -1,7 +1,7 @@
 /** What the editor answers with is where it is seen, in a window of a usual size. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { hasChromium, openSignedIn, type SignedIn } from './chromium.ts'
+import { openSignedIn, type SignedIn } from './chromium.ts'
 
 const TRY_MS = 30_000
 
@@ -9,7 +9,6 @@ let editor: SignedIn
 let page: Page
 
 beforeAll(async () => {
-  if (!hasChromium) return
   // nobody to send as, so there is something to be said
   const nobody = { mail: { defaults: { smtpUrl: null, from: null } } }
   editor = await openSignedIn(nobody, { viewport: { width: 1440, height: 900 } })
@@ -25,7 +24,7 @@ const boxes = (selector: string): Promise<Box[]> =>
     `Array.from(document.querySelectorAll(${JSON.stringify(selector)}), (one) => one.getBoundingClientRect().toJSON())`,
   )
 
-describe.skipIf(!hasChromium)('the editor', () => {
+describe('the editor', () => {
   test.each([900, 800])(
     'shows the mail and the way to test it at once, in a window %d high',
     async (height) => {

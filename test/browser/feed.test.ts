@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { MOST_WATCHERS } from '../../src/events/feed.ts'
 import { EVENTS } from '../helper.ts'
-import { hasChromium, openChromium, serveTest, signIn } from './chromium.ts'
+import { openChromium, serveTest, signIn } from './chromium.ts'
 import { HOSTILE, SLY } from './seed.ts'
 
 /** A browser on a busy machine is slow; what is tried here takes a few seconds. */
@@ -11,7 +11,7 @@ const TRY_MS = 60_000
 
 let browser: Browser
 beforeAll(async () => {
-  if (hasChromium) browser = await openChromium()
+  browser = await openChromium()
 })
 afterAll(() => browser?.close())
 
@@ -43,7 +43,7 @@ const stateIs = (page: Page, word: string) => page.waitForSelector(`.said[data-f
 const comes = (page: Page, name: string) => page.waitForSelector(`.feed .what >> text=${name}`)
 const waits = (page: Page, words: string) => page.waitForSelector(`[data-feed-show] >> text=${words}`)
 
-describe.skipIf(!hasChromium)('the feed', () => {
+describe('the feed', () => {
   test(
     'shows the first event in place of the words that there is none, and hostile text as text',
     async () => {

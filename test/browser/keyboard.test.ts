@@ -1,7 +1,7 @@
 /** Every page by the keyboard alone: all that can be used is reached by Tab, in the order in which it is read, in sight. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
-import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents } from './seed.ts'
 
 const TRY_MS = 60_000
@@ -11,17 +11,15 @@ let browser: Browser
 let server: Served
 let page: Page
 beforeAll(async () => {
-  if (hasChromium) browser = await openChromium()
+  browser = await openChromium()
 })
 afterAll(() => browser?.close())
 beforeEach(async () => {
-  if (!hasChromium) return
   server = await serveTest()
   page = await browser.newPage()
   await signIn(page, server)
 })
 afterEach(async () => {
-  if (!hasChromium) return
   await page.close()
   await server.close()
 })
@@ -68,7 +66,7 @@ async function enter(words: string, next: string): Promise<void> {
   await page.waitForSelector(next)
 }
 
-describe.skipIf(!hasChromium)('by Tab', () => {
+describe('by Tab', () => {
   test(
     'everything is reached in order, and seen',
     async () => {

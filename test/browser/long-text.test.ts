@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { LONG, openWorld, PASSWORD, type World } from '../fuzz/world.ts'
-import { hasChromium, openChromium } from './chromium.ts'
+import { openChromium } from './chromium.ts'
 
 const SWEEP_MS = 120_000
 
@@ -11,7 +11,6 @@ let browser: Browser
 let http: Bun.Server<undefined>
 let base = ''
 beforeAll(async () => {
-  if (!hasChromium) return
   world = await openWorld()
   browser = await openChromium()
   http = Bun.serve({
@@ -71,7 +70,7 @@ const PAGES =
   `activation events people deliveries outbox suppressions messages messages/new keys keys/new sender settings
   members members/new new-app you events?range=weeks`.split(/\s+/)
 
-describe.skipIf(!hasChromium)('with the longest texts', () => {
+describe('with the longest texts', () => {
   test.each([375, 1440])(
     'no page is wider than a window of %i pixels, and no script fails',
     async (width) => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { BATCH } from '../helper.ts'
-import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 
 const TRY_MS = 30_000
 const named = (name: string): string => `[name="${name}"]`
@@ -14,7 +14,6 @@ let page: Page
 const complaints: string[] = []
 
 beforeAll(async () => {
-  if (!hasChromium) return
   browser = await openChromium()
   server = await serveTest()
   context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
@@ -38,7 +37,7 @@ const open = async (path: string): Promise<void> => {
 /** What the frame that is seen shows. */
 const mail = () => page.frameLocator('.screen:visible iframe >> nth=0').locator('body')
 
-describe.skipIf(!hasChromium)('the editor', () => {
+describe('the editor', () => {
   test(
     'shows what is typed within half a second, on a phone, on a desk and as text, and Back leads to the page before',
     async () => {
@@ -101,7 +100,7 @@ describe.skipIf(!hasChromium)('the editor', () => {
       await page.click('button[value="remove onlyIf 0"]')
       await page.waitForSelector(named('onlyIf[3].lacks'), { state: 'detached' })
       expect(await page.inputValue(named('onlyIf[2].lacks'))).toBe('')
-      await page.click('button[value="rehearse 7"]')
+      await page.click('button[value="simulate 7"]')
       await page.waitForSelector('#onlyIf .fault, .notice.error')
       expect(await page.inputValue(named('name'))).toBe('Typed and not saved')
     },
@@ -109,7 +108,7 @@ describe.skipIf(!hasChromium)('the editor', () => {
   )
 
   test(
-    'saves with Enter, rehearses in its place, and asks before it goes live',
+    'saves with Enter, simulates in its place, and asks before it goes live',
     async () => {
       page.once('dialog', (dialog) => void dialog.accept())
       await open('messages')
@@ -119,7 +118,7 @@ describe.skipIf(!hasChromium)('the editor', () => {
       await page.waitForSelector('.notice.done')
       expect(await page.inputValue(named('mail.preheader'))).toBe('By the keyboard')
       await page.fill(named('name'), 'Not saved yet')
-      await page.click('button[value="rehearse 7"]')
+      await page.click('button[value="simulate 7"]')
       await page.waitForSelector('.outcome')
       expect(await page.inputValue(named('name'))).toBe('Not saved yet')
       await page.fill(named('wait.minutes'), '2')

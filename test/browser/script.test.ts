@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { createApp } from '../../src/accounts/accounts.ts'
-import { hasChromium, openChromium, PASSWORD, type Served, serveTest, signIn } from './chromium.ts'
+import { openChromium, PASSWORD, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents } from './seed.ts'
 
 /** A browser on a busy machine is slow; what is tried here takes a second. */
@@ -11,11 +11,11 @@ const TRY_MS = 30_000
 let browser: Browser
 let server: Served
 beforeAll(async () => {
-  if (hasChromium) browser = await openChromium()
+  browser = await openChromium()
 })
 afterAll(() => browser?.close())
 
-describe.skipIf(!hasChromium)('with script', () => {
+describe('with script', () => {
   const open = async (options: BrowserContextOptions = {}) => {
     server = await serveTest()
     const context = await browser.newContext(options)

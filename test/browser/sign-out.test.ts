@@ -1,7 +1,7 @@
 /** What is left of a session in a real Chromium once it has ended. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
-import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { until } from '../snippet/collector.ts'
 
 const TRY_MS = 60_000
@@ -9,7 +9,6 @@ const TRY_MS = 60_000
 let browser: Browser
 let server: Served
 beforeAll(async () => {
-  if (!hasChromium) return
   browser = await openChromium()
   server = await serveTest()
 })
@@ -39,7 +38,7 @@ const signOut = async (page: Awaited<ReturnType<typeof openTabs>>['tabs'][number
   await page.waitForURL('**/sign-in')
 }
 
-describe.skipIf(!hasChromium)('after signing out', () => {
+describe('after signing out', () => {
   test(
     'other tabs show the sign-in page, also one with a form that was filled in',
     async () => {

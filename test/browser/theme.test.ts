@@ -1,7 +1,7 @@
 /** The colours in a real Chromium, on a page that answers a form: it is shown once, and must not be left for them. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
-import { hasChromium, openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 
 const TRY_MS = 30_000
 
@@ -9,7 +9,6 @@ let browser: Browser
 let server: Served
 
 beforeAll(async () => {
-  if (!hasChromium) return
   browser = await openChromium()
   server = await serveTest()
 }, TRY_MS)
@@ -30,7 +29,7 @@ async function refuse(javaScriptEnabled: boolean): Promise<Page> {
   return page
 }
 
-test.skipIf(!hasChromium)(
+test(
   'change on a page that refused a form, which keeps what was typed',
   async () => {
     const page = await refuse(true)
@@ -50,7 +49,7 @@ test.skipIf(!hasChromium)(
   TRY_MS,
 )
 
-test.skipIf(!hasChromium)(
+test(
   'without script are chosen on pages that can be seen again',
   async () => {
     const page = await refuse(false)

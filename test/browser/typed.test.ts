@@ -1,14 +1,13 @@
 /** What was typed, and Back, Forward and reload, in a real Chromium. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { hasChromium, openSignedIn, type SignedIn } from './chromium.ts'
+import { openSignedIn, type SignedIn } from './chromium.ts'
 
 const TRY_MS = 30_000
 
 let signedIn: SignedIn
 let page: Page
 beforeAll(async () => {
-  if (!hasChromium) return
   signedIn = await openSignedIn()
   page = signedIn.page
 })
@@ -31,7 +30,7 @@ const readSettings = async () => [
   await page.isChecked('[name=addsPeople]'),
 ]
 
-test.skipIf(!hasChromium)(
+test(
   'Back from a refused form brings what was typed, and so do a link away and reload',
   async () => {
     await typeSettings('no domain')
@@ -52,7 +51,7 @@ test.skipIf(!hasChromium)(
   TRY_MS,
 )
 
-test.skipIf(!hasChromium)(
+test(
   'one of several stays the one that was chosen',
   async () => {
     await open('members/new')
@@ -64,7 +63,7 @@ test.skipIf(!hasChromium)(
   TRY_MS,
 )
 
-test.skipIf(!hasChromium)(
+test(
   'a page that is opened anew shows what is saved, and a password is never kept',
   async () => {
     await typeSettings('first.example')

@@ -59,13 +59,13 @@ export const MESSAGE_STEPS: Step[] = [
     },
   },
   {
-    name: 'message-rehearsed',
+    name: 'message-simulated',
     go: async (page, server) => {
       // it asks before it forgets what was typed
       page.once('dialog', (dialog) => void dialog.accept())
       await page.goto(at(server, 'messages'))
       await page.click('.person >> nth=0')
-      await press(page, 'rehearse 30')
+      await press(page, 'simulate 30')
       await page.waitForSelector('.outcome')
     },
   },

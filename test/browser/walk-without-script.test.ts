@@ -1,9 +1,8 @@
 import { expect, test } from 'bun:test'
-import { hasChromium } from './chromium.ts'
 import { STEPS } from './walk.ts'
 import { walk, WALK_MS } from './walking.ts'
 
-test.skipIf(!hasChromium)(
+test(
   'without script every page is reached, and nothing is shown that needs one',
   async () => {
     const seen: string[] = []

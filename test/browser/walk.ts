@@ -47,7 +47,6 @@ export const STEPS: Step[] = [
   { name: 'sign-in-unsent', isOpen: true, go: (page, { url }) => page.goto(`${url}/sign-in?next=/&unsent=1`) },
   { name: 'form-address', isOpen: true, go: (page, { url }) => page.goto(`${url}/apps/app_1/keys/revoke`) },
   { name: 'not-found', isOpen: true, go: (page, { url }) => page.goto(`${url}/nothing`) },
-  { name: 'parts', isOpen: true, go: (page, { url }) => page.goto(`${url}/_parts`) },
   { name: 'docs', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/events`) },
   { name: 'docs-messages', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/messages`) },
   { name: 'docs-mcp', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/mcp`) },

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { hasChromium, openChromium, serveTest, signIn } from './chromium.ts'
+import { openChromium, serveTest, signIn } from './chromium.ts'
 import { STEPS } from './walk.ts'
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
@@ -81,7 +81,7 @@ export async function walk(
 
 /** What axe-core finds on each page, what the content security policy forbids, and how wide it is, in both colours. */
 export function testView(name: string, options: BrowserContextOptions): void {
-  test.skipIf(!hasChromium)(
+  test(
     `on ${name}, in light and in dark: axe-core and the policy find nothing, and nothing is too wide`,
     async () => {
       const found: Record<string, string[]> = {}

@@ -4,12 +4,12 @@ import { rmSync } from 'node:fs'
 import { Elysia } from 'elysia'
 import { createAccess } from '../../src/accounts/access.ts'
 import { createNotes } from '../../src/events/activation.ts'
-import { judgeDelivery } from '../../src/deliveries/deliveries.ts'
+import { DELIVERY_RULES } from '../../src/deliveries/deliveries.ts'
 import { createFeed } from '../../src/events/feed.ts'
 import { createCallLog } from '../../src/accounts/call-log.ts'
 import { createFloodGuard } from '../../src/http/flood.ts'
 import { createLimits } from '../../src/accounts/limits.ts'
-import { createRehearsals } from '../../src/deliveries/rehearsals/index.ts'
+import { createSimulations } from '../../src/deliveries/simulation/index.ts'
 import { createSignInNotes, type NoteSecurity } from '../../src/accounts/sign-in-notes.ts'
 import { createSnippetLimits } from '../../src/visits/snippet-limits.ts'
 import type { Parts } from '../../src/parts.ts'
@@ -32,7 +32,7 @@ type Options = { baseUrl?: string; host?: string; resolveTxt?: Parts['resolveTxt
 
 export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail }: Options = {}) {
   const folder = await makeDataFolder()
-  const store = await openStore(folder, { threads: false, judge: judgeDelivery })
+  const store = await openStore(folder, { threads: false, rules: DELIVERY_RULES })
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
   const feed = createFeed({ store })
   const notes: SecurityNote[] = []
@@ -53,7 +53,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     limits: createLimits({ clock }),
     flood: createFloodGuard({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
-    rehearsals: createRehearsals(folder),
+    simulations: createSimulations(folder),
     templates: TEMPLATES,
     notes: createNotes({ store, clock, onNote: feed.tell }),
     feed,
@@ -121,9 +121,7 @@ export async function expectHarmless(html: string): Promise<void> {
   expect(page).toMatch(/^\/assets\/islands\/page-[0-9a-z]{8}\.js$/)
   for (const island of islands) expect(island).toMatch(/^\/assets\/islands\/(feed|chart|live|message)-[0-9a-z]{8}\.js$/)
   for (const src of await attributesOf(html, 'iframe', 'src'))
-    expect(src).toMatch(
-      /^\/(apps\/app_\w+\/(mail-frames\/\w{43}|deliveries\/dlv_\w+\/mail|sender\/sample)|_parts\/mail)$/,
-    )
+    expect(src).toMatch(/^\/(apps\/app_\w+\/(mail-frames\/\w{43}|deliveries\/dlv_\w+\/mail|sender\/sample))$/)
   const sandboxes = new Set(await attributesOf(html, 'iframe', 'sandbox'))
   expect([...sandboxes].filter((rules) => rules !== 'allow-popups allow-popups-to-escape-sandbox')).toEqual([])
   expect(await attributesOf(html, 'img, object, embed, base, style, meta[http-equiv]', 'src')).toEqual([])

@@ -1,6 +1,6 @@
 /** Why a person got a mail, or did not, in words. */
 import { describe, expect, test } from 'bun:test'
-import { explainDelivery, explainRehearsal } from '../../src/deliveries/explanations.ts'
+import { explainDelivery, explainSimulation } from '../../src/deliveries/explanations.ts'
 import { deliveryView } from '../../src/mcp/message-views.ts'
 import { DELIVERY_STATES, type DeliveryRow, type Verdict } from '../../src/store/message-types.ts'
 import { HOUR, NOW } from '../helper.ts'
@@ -89,7 +89,7 @@ describe('that an email may have arrived twice is said for good', () => {
   const TWICE = `It may have arrived twice: the attempt on ${WHEN} wasn't confirmed by the mail server.`
   const ALREADY = `It may already have arrived: the attempt on ${WHEN} wasn't confirmed by the mail server.`
 
-  test.each([...DELIVERY_STATES])('%s', (state) => {
+  test.each(DELIVERY_STATES.filter((state) => state !== 'joined'))('%s', (state) => {
     const isAgain = ['handed', 'sent', 'unknown', 'bounced', 'complained'].includes(state)
     for (const resent of [true, false]) {
       const delivery = deliveryOf({ state, resent, record })
@@ -99,6 +99,16 @@ describe('that an email may have arrived twice is said for good', () => {
     expect(say({ state })).not.toContain('may have arrived twice')
     expect(say({ state })).not.toContain('may already have arrived')
     expect(deliveryView(deliveryOf({ state })).mayHaveArrivedTwice).toBe(false)
+  })
+
+  test('of an event that joined it, by what is said of its email', () => {
+    const [joined, lead] = [
+      deliveryOf({ state: 'joined', resent: true, record }),
+      deliveryOf({ state: 'sent', record }),
+    ]
+    const { why } = explainDelivery({ delivery: joined, lead, person: ADA, content: CONTENT, zone: 'UTC' })
+    expect(why.split(TWICE)).toHaveLength(2)
+    expect(why).not.toContain(ALREADY)
   })
 
   test('also where it is not known when', () => {
@@ -120,9 +130,9 @@ test('times are told by the clock of the app', () => {
   expect(rules[1]?.sentence).toBe('Ada last got this message on 15 May 2026, 07:00 America/New York.')
 })
 
-describe('a line of a rehearsal is said', () => {
+describe('a line of a simulation is said', () => {
   const line = (outcome: string, verdicts: Verdict[] = []) =>
-    explainRehearsal(
+    explainSimulation(
       { contactId: 1, email: ADA.email, triggeredAt: NOW, dueAt: NOW, outcome, verdicts },
       { person: ADA, content: CONTENT, zone: 'UTC' },
     )

@@ -143,4 +143,14 @@ describe('something was queued', () => {
       `It was sent on 15 May 2026, 12:01 UTC. Since then results_ready came for ${ADA} on 15 May 2026, 13:01 UTC, but this message is sent ${how}.`,
     )
   })
+
+  test('and what came while that waited is told so, also after it went', async () => {
+    const id = await putMessage({ again: { everyHours: 1 }, wait: { minutes: 300 } })
+    await messaging.event()
+    server.clock.wallMs += HOUR
+    await messaging.event()
+    server.clock.wallMs += 4 * HOUR
+    await messaging.decide()
+    expect(await say(id)).toEndWith('but this message is sent at most every 1 hours.')
+  })
 })

@@ -179,7 +179,8 @@ describe('an event that starts nothing', () => {
     await put({ name: 'Daily', again: { everyHours: 24 } })
     await put({ name: 'Other', trigger: { event: 'other' } })
     await put({ name: 'Paused', status: 'paused' })
-    const paused = 'Paused: The message is paused. Events that come while it is paused start no email.'
+    const paused =
+      'Paused: The message is paused. Events that come while it is paused start no email; set it live, then send the event again.'
     expect(await unstarted()).toEqual([paused])
     expect(await unstarted()).toEqual([
       'Once: This message is sent once to a person. An email was waiting already.',

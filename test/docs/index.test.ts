@@ -51,7 +51,7 @@ describe('what the pages say is so', () => {
     const { mcpCallsPerMinute } = effectivePlan({ ...none, mcpCallsPerMinute: null, snippetLimits: true })
     const inMinute = (most: number): string => `${most.toLocaleString('en')} in any minute`
     expect(rows.get('MCP calls, per key')).toBe(inMinute(mcpCallsPerMinute))
-    const ofCostly = 'MCP calls of `rehearse_message` or `send_test_message`, per key'
+    const ofCostly = 'MCP calls of `simulate_message` or `send_test_message`, per key'
     expect(rows.get(ofCostly)).toBe(inMinute(COSTLY_LIMIT.max))
     expect(rows.get('requests refused for other reasons, per key')).toBe(inMinute(FLOOD_LIMITS.key.max))
     expect(rows.get('requests without a valid key, per address')).toBe(inMinute(FLOOD_LIMITS.address.max))

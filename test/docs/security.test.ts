@@ -132,9 +132,9 @@ describe('the code', () => {
   // the islands run in browsers, and the code in integration/ is shown to customers
   const server = read('src/**/*.{ts,tsx}').filter(({ path }) => !/\/(islands|samples)\//.test(path))
 
-  test('starts no shell, and one kind of child process', () => {
+  test('starts no shell and no child process', () => {
     expect(using(server, /child_process|Bun\.\$|\bexecSync?\(|\bspawnSync?\(/)).toEqual([])
-    expect(using(server, /Bun\.spawn/)).toEqual(['src/deliveries/rehearsals/child.ts'])
+    expect(using(server, /Bun\.spawn/)).toEqual([])
   })
 
   test('makes regular expressions of constants only', () => {
@@ -142,9 +142,9 @@ describe('the code', () => {
       Array.from(source.matchAll(/^(.*)new RegExp\(/gm), ([, before = '']) => ({ path, before })),
     )
     expect(made.length).toBeGreaterThan(5)
-    // those that no module has as a constant: of its own routes, and of zeros that were just found
+    // those that no module has as a constant: of its own routes
     const others = made.filter(({ before }) => !/^(?:export )?const [A-Z_]+ = $/.test(before)).map(({ path }) => path)
-    expect(others.toSorted()).toEqual(['src/core/addresses.ts', 'src/http/request-paths.ts'])
+    expect(others.toSorted()).toEqual(['src/http/request-paths.ts'])
   })
 
   test('evaluates no text as code', () => {

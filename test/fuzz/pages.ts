@@ -31,7 +31,7 @@ export type Fuzzed = { requests: number; statuses: Map<number, number>; routes: 
 /** Every page and form that a route of the dashboard answers. */
 export function listRoutes({ server }: World): Route[] {
   const { routes } = dashboardRoutes(server.parts())
-  return routes.flatMap(({ method, path }) => (path.startsWith('/_parts') ? [] : [{ method, path }]))
+  return routes.map(({ method, path }) => ({ method, path }))
 }
 
 /** The same seed makes the same choices; ids and tokens differ from run to run. */
@@ -289,7 +289,7 @@ function makeBody(random: Random, { path: pattern }: Route, site: Site): string 
     const usual = values[random.below(values.length)] || pickUsual(random, name)
     const value = random.isOften(share) ? pickHostile(random) : usual
     if (!random.isOften(0.03))
-      fields.append(name, value.startsWith('rehearse') && !random.isOften(0.1) ? 'preview' : value)
+      fields.append(name, value.startsWith('simulate') && !random.isOften(0.1) ? 'preview' : value)
   }
   for (let more = random.below(4); more > 0; more--) {
     const name = random.isOften(0.7) ? (site.names[random.below(site.names.length)] ?? '') : pickHostile(random)

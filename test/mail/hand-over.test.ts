@@ -1,6 +1,7 @@
 /** What the sender promises with a mail server that does not take a mail. */
 import { describe, expect, test } from 'bun:test'
 import { RETRY_MS } from '../../src/mail/marks.ts'
+import type { Provider } from '../../src/mail/provider.ts'
 import type { DeliveryState } from '../../src/store/message-types.ts'
 import { HOUR } from '../helper.ts'
 import { recordOf } from '../messaging.ts'
@@ -66,6 +67,29 @@ test('a mailbox that is not there is put on the list', async () => {
   await sending.sendEvent('gone@example.com')
   await sending.sendDue()
   expect(await sending.states()).toEqual({ 'failed: smtp_550': 1, 'skipped: bounced': 1 })
+})
+
+test('whoever was erased while the server refused their mailbox is not put on the list', async () => {
+  const refuse = Promise.withResolvers<void>()
+  const handed = Promise.withResolvers<void>()
+  const createProvider = (): Provider => ({
+    async send(_, handOver) {
+      await handOver()
+      handed.resolve()
+      await refuse.promise
+      return { is: 'refused', code: 550, enhanced: '5.1.1', about: 'recipient' }
+    },
+    close: () => {},
+  })
+  const sending = await start({}, {}, { createProvider })
+  await sending.sendEvent('gone@example.com')
+  const sent = sending.sendDue()
+  await handed.promise
+  const erasing = { appId: sending.app.id, accountId: sending.app.accountId, actor: 'test', at: sending.clock.now() }
+  await sending.store().eraseContact({ ...erasing, email: 'gone@example.com' })
+  refuse.resolve()
+  await sent
+  expect(await sending.store().findSuppression(sending.app.id, 'gone@example.com')).toBeNull()
 })
 
 test('a mailbox that is not there gets on the list although the disk was full', async () => {

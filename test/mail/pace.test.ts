@@ -31,6 +31,15 @@ test('what was overdrawn is waited for', () => {
   expect(pace.listWaiting().appIds).toEqual([])
 })
 
+test('a pace that was changed holds from the next email on', () => {
+  const { clock, pace } = start()
+  pace.spend(1, 100)
+  pace.spend(1, 1)
+  clock.ms += 60_000
+  pace.spend(1, 1)
+  expect(pace.listWaiting()).toEqual({ appIds: [1], waitMs: 1_000 })
+})
+
 test('apps do not wait for one another, and unused time is not saved up', () => {
   const { clock, pace } = start()
   for (let mail = 0; mail < 5; mail++) pace.spend(1, 5)

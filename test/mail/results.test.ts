@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { mayHaveArrivedTwice } from '../../src/deliveries/deliveries.ts'
-import type { Again, MessageContent } from '../../src/store/message-types.ts'
+import type { Again, DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { addPerson, leave, page, report, send } from '../api/reports.ts'
 import { DAY, EVENTS, HOUR } from '../helper.ts'
 import { headersOf, readMail } from './reading.ts'
@@ -249,6 +249,40 @@ describe('a result is not lost with another of its email', () => {
     for (const name of ['a', 'b']) await sending.sendEvent(ADA, { url: urlOf(name) })
     await live(sending, 26 * HOUR)
     expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('a')]])
+  })
+
+  test('also not after a member sent the email on, and the server refused it', async () => {
+    const answers: ('drop' | number)[] = ['drop', 554]
+    const content = contentOf(0, { ...NOT_SEEN, ifUnconfirmed: 'leave' })
+    const sending = await start(content, { dot: () => answers.shift() ?? 'accept' })
+    await sendTwo(sending)
+    const sendOn = async (isMeant: (delivery: DeliveryRow) => boolean): Promise<void> => {
+      const id = (await sending.deliveries()).find(isMeant)?.id ?? 0
+      const resent = { appId: sending.app.id, id, at: sending.clock.now() }
+      expect(await sending.store().resendDelivery(resent)).toEqual({ done: true })
+      await live(sending, MINUTE)
+    }
+    await sendOn(({ state }) => state === 'unknown')
+    expect(await sending.states()).toEqual({ 'failed: smtp_554': 2 })
+    await sendOn(({ joinedTo }) => joinedTo !== null)
+    const [sent] = (await sending.deliveries()).filter(({ state }) => state === 'sent')
+    expect(sent && mayHaveArrivedTwice(sent)).toBe(true)
+  })
+
+  test('with a value of another that cannot be written: that one alone is left out', async () => {
+    const body =
+      '{% for event in events %}[Open]({{ event.url }}) {{ event.amount | money: event.currency }}\n{% endfor %}'
+    const sending = await start(contentOf(0, { onlyIf: [], mail: { subject: 'Ready', body } }))
+    for (const [name, currency] of [
+      ['a', 'EUR'],
+      ['b', 'EURO'],
+      ['c', 'EUR'],
+    ] as const) {
+      await sending.sendEvent(ADA, { url: urlOf(name), amount: 1, currency })
+    }
+    await live(sending, HOUR)
+    expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('a'), urlOf('c')]])
+    expect(await sending.states()).toEqual({ sent: 1, joined: 1, 'skipped: broken_template': 1 })
   })
 
   test('and what a member sends on of such an email says that it may have arrived twice', async () => {

@@ -55,11 +55,11 @@ test('a client sets an app up from nothing', async () => {
   ])
   expect((mail as { text: string }).text).toContain(properties.url)
   server.clock.tick(11 * 60_000)
-  expect(await call('rehearse_message', { app, messageId })).toMatchObject({
-    rehearsal: { triggered: 1, counts: { send: 1 } },
+  expect(await call('simulate_message', { app, messageId })).toMatchObject({
+    simulation: { triggered: 1, counts: { send: 1 } },
     data: [{ email: 'ada@example.com', outcome: 'send' }],
   })
-  expect(await call('rehearse_message', { app, messageId, email: 'ada@example.com' })).toMatchObject({
+  expect(await call('simulate_message', { app, messageId, email: 'ada@example.com' })).toMatchObject({
     data: [{ email: 'ada@example.com', why: expect.stringContaining('It would have been sent') }],
   })
   expect(await call('send_test_message', { app, messageId, to: 'first@owner.example' })).toMatchObject({

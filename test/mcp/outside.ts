@@ -43,7 +43,6 @@ export const argumentsFor = (app: string, known: Known = NOTHING): Record<string
   list_events: { app },
   list_messages: { app },
   preview_message: { app, messageId: known.messageId },
-  rehearse_message: { app, messageId: known.messageId },
   save_message_draft: {
     app,
     messageId: known.otherId,
@@ -59,5 +58,6 @@ export const argumentsFor = (app: string, known: Known = NOTHING): Record<string
   },
   send_test_message: { app, messageId: known.messageId, to: known.member },
   set_message_status: { app, messageId: known.messageId, status: 'live', token: known.token },
+  simulate_message: { app, messageId: known.messageId },
   update_contact: { app, email: 'ada@example.com', lastName: 'Lovelace' },
 })

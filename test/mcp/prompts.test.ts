@@ -24,7 +24,7 @@ test('they name only tools that there are', async () => {
   const { how } = await openManaged(server)
   const tools = (await listTools(server, how)).map(({ name }) => name)
   for (const text of [await get('set_up_app'), await get('find_out_why_no_mail', { email: 'ada@example.com' })]) {
-    const named = text.match(/\b(?:get|list|send|search|add|update|set|save|preview|rehearse|explain)_[a-z_]+/g) ?? []
+    const named = text.match(/\b(?:get|list|send|search|add|update|set|save|preview|simulate|explain)_[a-z_]+/g) ?? []
     expect(named.length).toBeGreaterThan(3)
     expect(named.filter((name) => !tools.includes(name))).toEqual([])
   }

@@ -126,11 +126,11 @@ describe('a date', () => {
   test('needs a style that there is', () => {
     expect(findTemplateProblems('{{ event.at | date: "lang" }}')).toEqual([
       expect.stringMatching(
-        /^“lang” is no style of a date\. Use short, medium, long, full, time, datetime, or a pattern/,
+        /^“lang” is not a date style\. Use short, medium, long, full, time, datetime, or a pattern/,
       ),
     ])
     expect(fill('{{ event.at | date: event.style }}', { at: AT, style: 'lang' })).toEqual({
-      broken: expect.stringContaining('“lang” is no style of a date'),
+      broken: expect.stringContaining('“lang” is not a date style'),
     })
   })
 

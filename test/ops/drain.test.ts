@@ -25,7 +25,7 @@ const program = (happens: string, closeStore: string): string => `
       calls: { save: async () => said('calls saved') },
       signInNotes: { save: async () => said('sign-in notes saved') },
       feed: { end: () => said('feed ended') },
-      rehearsals: { stop: async () => said('rehearsals ended') },
+      simulations: { stop: async () => said('simulations ended') },
       store: { close: async () => { ${closeStore} } },
     },
   })
@@ -36,7 +36,7 @@ const STOPPED = [
   'stopping',
   'feed ended',
   'chores stopped',
-  'rehearsals ended',
+  'simulations ended',
   'sender stopped',
   'uses saved',
   'notes saved',

@@ -2,6 +2,7 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/store/database.ts'
+import { NO_RULES } from '../../src/store/delivery-rules.ts'
 import { createDeliveryEnds } from '../../src/store/delivery-ends.ts'
 import { createDeliveryQueue } from '../../src/store/delivery-queue.ts'
 import { createDeliveryReads } from '../../src/store/delivery-reads.ts'
@@ -10,7 +11,7 @@ import { createErasure } from '../../src/store/erasure.ts'
 import { createLiveMessages } from '../../src/store/live-messages.ts'
 import { createMessageReads } from '../../src/store/message-reads.ts'
 import { createSealer } from '../../src/store/sealing.ts'
-import { createStops } from '../../src/store/stops.ts'
+import { createCancellations } from '../../src/store/cancellations.ts'
 import { createSuppressionWrites } from '../../src/store/suppression-writes.ts'
 import { createTimeline } from '../../src/store/timeline.ts'
 import { createTriggers } from '../../src/store/triggers.ts'
@@ -52,7 +53,7 @@ function plansOf(run: (db: Database) => unknown): string[] {
 
 const query = { appId: 1, messageId: null, contactId: null, states: null, before: 9, limit: 5 }
 function parts(watched: Database) {
-  const common = { db: watched, live: createLiveMessages(watched), usedUp: createUsedUp() }
+  const common = { db: watched, live: createLiveMessages(watched), usedUp: createUsedUp(), rules: NO_RULES }
   return { ...common, ends: createDeliveryEnds(common) }
 }
 const timeline = createTimeline(db, () => 0)
@@ -63,7 +64,7 @@ describe('no statement looks through all deliveries', () => {
     ['the queue', 3, (watched) => createDeliveryQueue(watched)],
     ['claims and marks', 9, (watched) => prepareDeliveryStatements(watched)],
     ['triggers', 1, (watched) => createTriggers({ ...parts(watched), ids: { next: () => 1, passOver: () => {} } })],
-    ['stops and visits', 4, (watched) => createStops(parts(watched))],
+    ['cancellations and visits', 4, (watched) => createCancellations(parts(watched))],
     ['suppression', 4, (watched) => createSuppressionWrites(parts(watched))],
     ['erasure', 2, (watched) => createErasure({ db: watched, people, timeline })],
     ['live messages', 1, (watched) => createLiveMessages(watched).of(1)],

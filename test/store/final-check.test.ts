@@ -253,7 +253,7 @@ describe('of several emails to one person that are decided in the same instant',
     const works = 'works' in claimed ? claimed.works : []
     const judged = []
     for (const work of works.toSorted((one, other) => one.delivery.id - other.delivery.id)) {
-      judged.push({ ...(await store().judgeDelivery(work, at)), ...work.delivery })
+      judged.push({ ...(await store().decideDelivery(work, at)), ...work.delivery })
     }
     const marked = []
     for (const { id, attempt, record, basis } of judged) {

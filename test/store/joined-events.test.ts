@@ -1,7 +1,7 @@
 /** Events that share one email: which ones do, what each of them uses up, and what becomes of them. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Again, DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
-import { onceKeyOf } from '../../src/store/triggers.ts'
+import { onceKeyOf } from '../../src/messages/again.ts'
 import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page, recordOf, verdictsOf } from '../messaging.ts'
 
@@ -301,7 +301,7 @@ describe('what is opened before the email goes', () => {
     const claimed = await store.claimDeliveries({ claimedBy: 'test', now, leaseMs: MINUTE, most: 1, skipApps: [] })
     const work = 'works' in claimed ? claimed.works[0] : undefined
     if (!work) throw new Error('nothing was claimed')
-    const judged = await store.judgeDelivery(work, now)
+    const judged = await store.decideDelivery(work, now)
     await see(opened)
     const claim = { id: work.delivery.id, claimedBy: 'test', attempt: 1, at: server.clock.now() }
     const handing = { ...claim, record: JSON.stringify(judged.record), basis: judged.basis }

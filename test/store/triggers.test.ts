@@ -234,6 +234,17 @@ describe('once', () => {
     expect(await count()).toBe(2)
   })
 
+  test('per person after an edit: who got an earlier version, by whatever it went, gets no other', async () => {
+    const { id } = await messaging.put(messageOf({ again: { once: 'property', property: 'resultId' } }))
+    await messaging.event({ properties: { resultId: 1 } })
+    await messaging.decide()
+    await messaging.put(messageOf({ again: { once: 'person' } }), id)
+    await messaging.event({ properties: { resultId: 2 } })
+    expect(await count()).toBe(1)
+    await messaging.event({ email: 'eve@example.com', properties: { resultId: 2 } })
+    expect(await count()).toBe(2)
+  })
+
   test('is of one message: two on one trigger are two mails', async () => {
     await messaging.put(messageOf({ name: 'One' }))
     await messaging.put(messageOf({ name: 'Two', wait: { minutes: 60 } }))

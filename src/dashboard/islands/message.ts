@@ -159,8 +159,10 @@ function reload(screen: HTMLElement, src: string): void {
 async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTMLButtonElement): Promise<boolean> {
   const data = new FormData(form, button)
   for (const one of part.querySelectorAll('button')) one.disabled = true
-  part.querySelector('[data-busy]')?.removeAttribute('hidden')
-  const page = await fetchPage(form.action, data)
+  const busy = part.querySelector<HTMLElement>('[data-busy]')
+  busy?.removeAttribute('hidden')
+  const unfollow = busy ? followProgress(busy) : () => {}
+  const page = await fetchPage(form.action, data).finally(unfollow)
   const next = page?.getElementById(part.id)
   // what is wrong elsewhere is said by the page as a whole
   const isWrong = [...(page?.querySelectorAll('.notice.error') ?? [])].some((notice) => !next?.contains(notice))
@@ -179,6 +181,22 @@ async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTML
   // what came of it stands below its button, which may be the last that is seen
   next.querySelector('[role=status]')?.scrollIntoView({ block: 'nearest' })
   return true
+}
+
+const PROGRESS_MS = 400
+
+/** Shows how far it is, as long as it takes. */
+function followProgress(busy: HTMLElement): () => void {
+  const [url, bar, said] = [busy.dataset.progress, busy.querySelector('progress'), busy.querySelector('.hint')]
+  const look = async (): Promise<void> => {
+    const answer = await fetch(url ?? '').catch(() => null)
+    const progress = answer?.ok ? ((await answer.json()) as { done: number; of: number } | null) : null
+    if (!progress || !bar || !said) return
+    Object.assign(bar, { max: progress.of, value: progress.done })
+    said.textContent = `${progress.done.toLocaleString('en')} of ${progress.of.toLocaleString('en')}`
+  }
+  const timer = url === undefined ? undefined : setInterval(() => void look(), PROGRESS_MS)
+  return () => clearInterval(timer)
 }
 
 async function fetchPage(url: string, data: FormData): Promise<Document | null> {

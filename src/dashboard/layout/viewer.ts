@@ -6,7 +6,7 @@ import type { Limits } from '../../accounts/limits.ts'
 import type { ResolveTxt } from '../../accounts/sender-checks.ts'
 import type { NoteSecurity, SignInNotes } from '../../accounts/sign-in-notes.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Rehearsals } from '../../deliveries/rehearsals/index.ts'
+import type { Simulations } from '../../deliveries/simulation/index.ts'
 import type { Notes } from '../../events/activation.ts'
 import type { Feed } from '../../events/feed.ts'
 import type { Mailer } from '../../messages/mailer.ts'
@@ -68,7 +68,7 @@ export type PageParts = {
   feed: Feed
   mailer: Mailer
   templates: TemplateWorker
-  rehearsals: Rehearsals
+  simulations: Simulations
   resolveTxt: ResolveTxt
   sessions: Sessions
   signIns: SignIns

@@ -3,7 +3,7 @@ import type { TestResult } from '../../messages/mailer.ts'
 import type { Preview } from '../../messages/message-preview.ts'
 import type { ShownMail } from '../ui/mail-preview.tsx'
 import type { LiveCheck } from '../../messages/message-checks.ts'
-import type { Rehearsal } from '../../deliveries/rehearsals/index.ts'
+import type { Simulation } from '../../deliveries/simulation/index.ts'
 import type { MessageContent, MessageCounts, MessageRow } from '../../messages/messages.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import type { Fields } from './message-field-names.ts'
@@ -36,8 +36,8 @@ export type EditorProps = {
   perPersonDay: number | null
   /** no mail leaves this installation */
   isCapturing: boolean
-  /** `content` is what was rehearsed */
-  rehearsal: { days: number; content: MessageContent; found: Rehearsal | null } | null
+  /** `content` is what was simulated */
+  simulation: { days: number; content: MessageContent; found: Simulation | null } | null
   test: TestOutcome | null
   /** where the editor is, and its form goes */
   path: string

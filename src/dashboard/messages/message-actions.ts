@@ -26,7 +26,7 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
   const isEditor = hasRole(editing.viewer.member.role, 'editor')
   const fields = isEditor ? sent : pickSeen(editing, sent)
   if (action === 'preview' && fields) return answerEditor(editing, { fields })
-  if (action === 'rehearse' && fields) return rehearse(editing, fields, Number(words[0]))
+  if (action === 'simulate' && fields) return simulate(editing, fields, Number(words[0]))
   if (!isEditor) return refuseRole(editing.parts, editing.request, editing.viewer)
   if (action === 'test') return sendTest(editing, sent)
   if (action === 'delete') return remove(editing, sent)
@@ -148,16 +148,16 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
   return answerEditor(editing, { fields, test: { to: to.address, ...sent } })
 }
 
-async function rehearse(editing: Editing, fields: Fields, asked: number): Promise<Response> {
+async function simulate(editing: Editing, fields: Fields, asked: number): Promise<Response> {
   const { parts, viewer, request } = editing
   // what it is called makes no difference
-  const reading = readMessage({ ...readFields(fields), name: 'rehearsed' })
+  const reading = readMessage({ ...readFields(fields), name: 'simulated' })
   if ('errors' in reading) return answerEditor(editing, { fields, errors: reading.errors })
   const settings = await parts.store.mailSettings(viewer.app.id)
   const days = asked === 30 ? 30 : 7
   const { content } = reading.input
   const asking = { appId: viewer.app.id, content, settings, days, now: parts.clock.now() }
-  const found = await parts.rehearsals.rehearse(asking, request.signal)
+  const found = await parts.simulations.simulate(asking, { signal: request.signal })
   if (found !== null && isRefusal(found)) return answerRefusal(editing, fields, found)
-  return answerEditor(editing, { fields, rehearsal: { days, content, found } })
+  return answerEditor(editing, { fields, simulation: { days, content, found } })
 }

@@ -32,7 +32,7 @@ export type Editing = {
 }
 
 /** What an answer shows beside the fields. */
-export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'rehearsal' | 'test'>> & {
+export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'simulation' | 'test'>> & {
   fields: Fields
   status?: number
   /** what was found about these fields a moment ago */
@@ -53,7 +53,7 @@ export const readContext = ({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>
 /** The editor as it was typed, with all that it needs to be looked at. */
 export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
   const { parts, request, viewer, message } = editing
-  const { fields, errors, notice, rehearsal = null, test = null, check, status = errors ? 400 : 200 } = shown
+  const { fields, errors, notice, simulation = null, test = null, check, status = errors ? 400 : 200 } = shown
   const page = (
     <EditorPage
       {...await readSurroundings(editing)}
@@ -64,7 +64,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       check={check ?? (await checkFields(editing, fields))}
       notice={notice}
       shown={await previewFields(editing, fields)}
-      rehearsal={rehearsal}
+      simulation={simulation}
       test={test}
       path={editorPath(editing)}
       now={parts.clock.now()}

@@ -6,7 +6,7 @@ import { textOf } from './message-field-names.ts'
 import { MailSection, SenderSection } from './message-mail.tsx'
 import { NameOptions, PreviewSection } from './message-preview.tsx'
 import { Findings, FINDINGS } from './message-problems.tsx'
-import { RehearsalSection } from './message-rehearsal.tsx'
+import { SimulationSection } from './message-simulation.tsx'
 import { RulesSection } from './message-rules.tsx'
 import { HeadActions, sayState, StatusSection } from './message-status.tsx'
 import { TestSection } from './message-test.tsx'
@@ -61,7 +61,7 @@ const EditorForm = (props: EditorProps) => (
         <TestSection {...props} />
       </aside>
     </div>
-    <RehearsalSection {...props} />
+    <SimulationSection {...props} />
   </form>
 )
 

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import { useContext } from 'preact/hooks'
-import { explainRehearsal } from '../../deliveries/explanations.ts'
+import { explainSimulation } from '../../deliveries/explanations.ts'
 import type { MessageContent } from '../../messages/messages.ts'
-import type { RehearsalLine } from '../../deliveries/rehearsals/index.ts'
+import type { SimulationLine } from '../../deliveries/simulation/index.ts'
 import { SentText } from '../ui/text.tsx'
 import { Zone } from '../ui/time.tsx'
 
@@ -29,14 +29,14 @@ const OUTCOMES: Record<string, string> = {
   complained: 'Had complained',
 }
 
-/** What came of a rehearsal for some, as a heading. */
+/** What came of a simulation for some, as a heading. */
 export const sayOutcome = (outcome: string): string =>
   (Object.hasOwn(OUTCOMES, outcome) && OUTCOMES[outcome]) || outcome
 
 /** Why one line came out as it did: the sentence that answers, and behind it all that was looked at. */
-export function Why({ line, content }: { line: RehearsalLine; content: MessageContent }) {
+export function Why({ line, content }: { line: SimulationLine; content: MessageContent }) {
   const person = { firstName: null, email: line.email }
-  const { why, rules } = explainRehearsal(line, { person, content, zone: useContext(Zone) })
+  const { why, rules } = explainSimulation(line, { person, content, zone: useContext(Zone) })
   return (
     <>
       <SentText>{why}</SentText>

@@ -151,5 +151,5 @@ function sayMissing(name: string, sample: SampleChoice | null, { app }: Viewer):
       : sample.event
         ? `in the event of ${sample.contact.email}`
         : `for ${sample.contact.email}`
-  return `${name} has neither a value nor a fallback ${where}, so such an email is skipped. Give it one: ${proposeFallback(name, app)}.`
+  return `${name} has neither a value nor a fallback ${where}, so no email is sent for such an event. Give it one: ${proposeFallback(name, app)}.`
 }

@@ -47,13 +47,18 @@ export function messagesRoutes(parts: PageParts) {
     .get('/apps/:app/messages/:message/versions', ({ request, params: { app, message } }) =>
       showPage(parts, request, app, (viewer) => showVersions(parts, request, viewer, message)),
     )
+    .get('/apps/:app/messages/:message/simulation', ({ request, params: { app } }) =>
+      showPage(parts, request, app, async (viewer) =>
+        Response.json(parts.simulations.progressOf(viewer.app.id), { headers: { 'Cache-Control': 'no-store' } }),
+      ),
+    )
     .get('/apps/:app/mail-frames/:frame', ({ request, params: { app, frame } }) =>
       showPage(parts, request, app, (viewer) => mailAnswer(frames.find(viewer.app.id, frame))),
     )
     .use(editorForms(parts, frames))
 }
 
-/** Everybody may look at a preview and a rehearsal, and each action asks for its own role. */
+/** Everybody may look at a preview and a simulation, and each action asks for its own role. */
 const editorForms = (parts: PageParts, frames: MailFrames) =>
   new Elysia()
     .post(

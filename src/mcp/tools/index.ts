@@ -8,7 +8,7 @@ import { listEvents, sendEvent } from './events.ts'
 import { getMessage, listMessages } from './message-reads.ts'
 import { saveMessageDraft, setStatus } from './messages.ts'
 import { previewTool, sendTestMessage } from './previews.ts'
-import { rehearseTool } from './rehearsals.ts'
+import { simulateTool } from './simulations.ts'
 import { getStats, listEventNames } from './stats.ts'
 import type { Tool } from './tool.ts'
 
@@ -33,7 +33,7 @@ const TOOLS: readonly Tool[] = [
   setStatus,
   previewTool,
   sendTestMessage,
-  rehearseTool,
+  simulateTool,
   listDeliveries,
   explainTool,
 ].sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -3,7 +3,7 @@ import type { Body } from '../../core/field-readers.ts'
 import type { CallLog } from '../../accounts/call-log.ts'
 import type { Limits } from '../../accounts/limits.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Rehearsals } from '../../deliveries/rehearsals/index.ts'
+import type { Simulations } from '../../deliveries/simulation/index.ts'
 import type { Notes } from '../../events/activation.ts'
 import type { Mailer } from '../../messages/mailer.ts'
 import type { TemplateWorker } from '../../messages/template-worker.ts'
@@ -24,7 +24,7 @@ export type ToolParts = {
   calls: CallLog
   mailer: Mailer
   templates: TemplateWorker
-  rehearsals: Rehearsals
+  simulations: Simulations
   baseUrl: string
   addressKey: string
   previewKey: string

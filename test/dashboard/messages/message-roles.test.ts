@@ -15,15 +15,15 @@ describe('who may', () => {
     expect((await pages.draft()).content.mail.subject).toBe('By Eve')
   })
 
-  test('a viewer looks, previews what is stored and rehearses it, and changes nothing', async () => {
+  test('a viewer looks, previews what is stored and simulates it, and changes nothing', async () => {
     await pages.addMember('eve@example.com', 'viewer')
     const eve = await pages.signedIn('eve@example.com')
     const before = await pages.messages()
     const { html } = await eve.get(pages.path)
     expect(await textOf(html, 'main button[type=submit]')).toEqual([
       'Preview',
-      'Rehearse the last 7 days',
-      'Rehearse the last 30 days',
+      'Simulate the last 7 days',
+      'Simulate the last 30 days',
     ])
     expect(await attributesOf(html, '#name', 'readonly')).toEqual([''])
     expect((await eve.get(pages.at('messages/new'))).status).toBe(403)
@@ -32,7 +32,7 @@ describe('who may', () => {
     }
     const preview = await pages.press(pages.path, 'preview', { 'mail.subject': 'By Eve' }, eve)
     expect([preview.status, preview.html.includes('By Eve')]).toEqual([200, false])
-    expect((await pages.press(pages.path, 'rehearse 7', {}, eve)).status).toBe(200)
+    expect((await pages.press(pages.path, 'simulate 7', {}, eve)).status).toBe(200)
     expect(await pages.messages()).toEqual(before)
   })
 

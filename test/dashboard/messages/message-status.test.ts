@@ -48,11 +48,11 @@ describe('going live', () => {
   })
 
   test('proposes the home page where a url is missing', async () => {
-    await pages.press(pages.path, 'save', { 'mail.body': '[See]({{event.url}})' })
+    await pages.press(pages.path, 'save', { 'mail.body': '[See]({{event.url}})', 'again.collect.minutes': '' })
     await pages.event({ properties: { headline: 'H' } })
     const { html } = await pages.browser.get(pages.path)
     expect((await textOf(html, '#preview-said')).join(' ')).toContain(
-      'in the event of bob@example.com, so such an email is skipped. Give it one: {{ event.url | default: app.homeUrl }}.',
+      'in the event of bob@example.com, so no email is sent for such an event. Give it one: {{ event.url | default: app.homeUrl }}.',
     )
     expect(await textOf(html, '#findings li code')).toEqual(['event.url', '{{ event.url | default: app.homeUrl }}'])
     const added = await pages.press(pages.path, 'fallback mail.body {{event.url}}')
@@ -60,7 +60,11 @@ describe('going live', () => {
   })
 
   test('asks whether a property that is spelled nearly like it is meant', async () => {
-    await pages.press(pages.path, 'save', { 'mail.subject': '{{ event.haedline }}', 'mail.body': '{{ event.other }}' })
+    await pages.press(pages.path, 'save', {
+      'mail.subject': '{{ event.haedline }}',
+      'mail.body': '{{ event.other }}',
+      'again.collect.minutes': '',
+    })
     await pages.event({ properties: { headline: 'H' } })
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '#findings li')).toEqual([
@@ -70,7 +74,11 @@ describe('going live', () => {
   })
 
   test('names the field where several have the same finding', async () => {
-    await pages.press(pages.path, 'save', { 'mail.subject': '{{ event.x }}', 'mail.body': '{{ event.x }}' })
+    await pages.press(pages.path, 'save', {
+      'mail.subject': '{{ event.x }}',
+      'mail.body': '{{ event.x }}',
+      'again.collect.minutes': '',
+    })
     await pages.event()
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '#findings li')).toEqual([
@@ -81,7 +89,7 @@ describe('going live', () => {
 
   test('says on how many events it was checked where time was short', async () => {
     const body = '{% for i in (1..900) %}{{ i }}{{ i }}{{ i }}{{ i }}{% endfor %}{{ event.x }}'
-    await pages.press(pages.path, 'save', { 'mail.body': body })
+    await pages.press(pages.path, 'save', { 'mail.body': body, 'again.collect.minutes': '' })
     for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com` })
     const { html } = await pages.browser.get(pages.path)
     const [said = ''] = await textOf(html, '#findings > .hint')
@@ -112,7 +120,12 @@ describe('going live', () => {
     await pages.event({ properties: { amount: 1, currency: 'DOLLAR' } })
     const fields = await fieldsOf((await pages.browser.get(pages.path)).html)
     const listing = spyOn(pages.store, 'listEvents')
-    const changed = { ...fields, 'mail.body': '{{ event.amount | money: event.currency }}', do: 'live' }
+    const changed = {
+      ...fields,
+      'mail.body': '{{ event.amount | money: event.currency }}',
+      'again.collect.minutes': '',
+      do: 'live',
+    }
     const { status, html } = await pages.browser.post(pages.path, changed)
     const checks = listing.mock.calls.filter(([{ limit }]) => limit === 500)
     listing.mockRestore()

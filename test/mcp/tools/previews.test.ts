@@ -71,7 +71,7 @@ describe('preview_message', () => {
         subject: null,
         text: null,
         fault:
-          'Nothing can be shown for bob@example.com: event.url has no value and no fallback, so such a mail is not sent. Write {{ event.url | default: app.homeUrl }}.',
+          'Nothing can be shown for bob@example.com: event.url has no value and no fallback, so no email is sent for such an event. Write {{ event.url | default: app.homeUrl }}.',
       },
       problems: [],
       warnings: [{ field: 'mail.body', code: 'missing_value', message: expect.stringContaining('| default: ') }],
@@ -103,16 +103,17 @@ describe('preview_message', () => {
     expect(first.data).toMatchObject({ problems: [{ field: 'mail.body', code: 'events_not_listed' }], token: null })
   })
 
-  test.each(['{% for event in events %}[Open it]({{ event.url }}){% endfor %}', 'Your results are ready.'])(
-    'a token where they are listed, or none is named: %s',
-    async (body) => {
-      const again = { once: 'property', property: 'url', collect: { minutes: 30 } }
-      const message = { name: 'Listed', trigger: { event: 'results_ready' }, again, mail: { subject: 'Ready', body } }
-      const { messageId } = (await call('save_message_draft', { message })).data
-      await send('ada@example.com')
-      expect((await call('preview_message', { messageId })).data).toMatchObject({ token: expect.any(String) })
-    },
-  )
+  test.each([
+    '{%- for event in events -%}{{ event.url }}{% endfor %}',
+    '{% for event in events %}[Open it]({{ event.url }}){% endfor %}',
+    'Your results are ready.',
+  ])('a token where they are listed, or none is named: %s', async (body) => {
+    const again = { once: 'property', property: 'url', collect: { minutes: 30 } }
+    const message = { name: 'Listed', trigger: { event: 'results_ready' }, again, mail: { subject: 'Ready', body } }
+    const { messageId } = (await call('save_message_draft', { message })).data
+    await send('ada@example.com')
+    expect((await call('preview_message', { messageId })).data).toMatchObject({ token: expect.any(String) })
+  })
 
   test('no token where the mail can be shown, but cannot be written for everybody or comes from nobody', async () => {
     const messageId = await saveDraft({ subject: 'S', body: 'x{% for i in (1..event.count) %}y{% endfor %}' })

@@ -1,0 +1,123 @@
+/** What JSON.parse says nothing about, read from a text that it took: keys written twice, and numbers it did not hold. */
+
+/** Where a key is, from the outside in. Only the first few steps: deeper ones are never asked for. */
+export type KeyPath = readonly (string | number)[]
+
+/** By key or index, all that holds a number which JavaScript does not, down to those numbers, which are empty. */
+export type LostNumbers = ReadonlyMap<string | number, LostNumbers>
+
+/** From here on a whole number may have been rounded on the way in: 2^53 + 1 reads as 2^53. */
+export const WHOLE_NUMBERS_END = 2 ** 53
+
+const LOST_NUMBER: LostNumbers = new Map()
+const PATH_STEPS = 4
+const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const [QUOTE, COMMA, MINUS, NINE, COLON, BACKSLASH] = [34, 44, 45, 57, 58, 92]
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125]
+
+/** `keys`: of an object, null of an array. `step`: the key or index that is being read. */
+type Level = { keys: Set<string> | null; step: string | number; lost?: Map<string | number, LostNumbers> }
+
+/**
+ * Walks through a valid JSON text without recursion, so that its depth does not matter. Of a key that is there twice the
+ * last value counts, so numbers in earlier ones are not lost.
+ */
+export function scanJson(text: string): { repeated: KeyPath[]; lost: LostNumbers } {
+  const repeated: KeyPath[] = []
+  const root: Level = { keys: null, step: '' }
+  const levels = [root]
+  for (let index = 0; index < text.length; index += 1) {
+    const level = levels.at(-1) ?? root
+    const code = text.charCodeAt(index)
+    if (code === QUOTE) {
+      const end = findStringEnd(text, index)
+      if (level.keys && isKey(text, end) && !readKey(level, level.keys, text.slice(index, end + 1)))
+        repeated.push(levels.slice(1, 1 + PATH_STEPS).map(({ step }) => step))
+      index = end
+    } else if (code === OPEN_OBJECT) levels.push({ keys: new Set(), step: '' })
+    else if (code === OPEN_LIST) levels.push({ keys: null, step: 0 })
+    else if (code === CLOSE_OBJECT || code === CLOSE_LIST) {
+      levels.pop()
+      if (level.lost?.size) addLost(levels.at(-1) ?? root, level.lost)
+    } else if (code === COMMA) {
+      if (typeof level.step === 'number') level.step += 1
+    } else if (code === MINUS || isDigit(code)) {
+      const source = readNumber(text, index)
+      if (!isHeld(source)) addLost(level, LOST_NUMBER)
+      index += source.length - 1
+    }
+  }
+  return { repeated, lost: root.lost?.get('') ?? LOST_NUMBER }
+}
+
+/** How many keys a valid JSON text writes; fewer in what was parsed means that one is there twice. */
+export function countWrittenKeys(text: string): number {
+  let keys = 0
+  for (let open = text.indexOf('"'); open >= 0;) {
+    const end = findStringEnd(text, open)
+    if (isKey(text, end)) keys += 1
+    open = text.indexOf('"', end + 1)
+  }
+  return keys
+}
+
+function addLost(level: Level, lost: LostNumbers): void {
+  level.lost ??= new Map()
+  level.lost.set(level.step, lost)
+}
+
+/** Goes on to a key of an object. @returns false where it was there before */
+function readKey(level: Level, keys: Set<string>, source: string): boolean {
+  const key = JSON.parse(source) as string
+  level.step = key
+  level.lost?.delete(key)
+  return keys.size < keys.add(key).size
+}
+
+/** A string before a colon is a key; `end` is its closing quote. */
+function isKey(text: string, end: number): boolean {
+  let next = end + 1
+  while (isSpace(text.charCodeAt(next))) next += 1
+  return text.charCodeAt(next) === COLON
+}
+
+/** The index of the closing quote. */
+function findStringEnd(text: string, open: number): number {
+  let end = text.indexOf('"', open + 1)
+  while (text.charCodeAt(end - 1) === BACKSLASH && isEscaped(text, end)) end = text.indexOf('"', end + 1)
+  return end
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let before = quote - 1
+  while (text.charCodeAt(before) === BACKSLASH) before -= 1
+  return (quote - before) % 2 === 0
+}
+
+const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
+
+const isDigit = (code: number): boolean => code >= 48 && code <= NINE
+
+function readNumber(text: string, index: number): string {
+  NUMBER.lastIndex = index
+  return NUMBER.exec(text)?.[0] ?? '-'
+}
+
+/** As many as `toPrecision` gives. */
+const MOST_DIGITS = 100
+
+/** Whether what was written is what JavaScript holds; a fraction below 2^53 is always an approximate number. */
+function isHeld(source: string): boolean {
+  const value = Number(source)
+  if (Math.abs(value) < WHOLE_NUMBERS_END) return true
+  if (!Number.isFinite(value)) return false
+  if (!/[.eE]/.test(source)) return source.replace('-', '') === String(WHOLE_NUMBERS_END)
+  // a fraction says that an approximate number was meant
+  if (/\.\d*[1-9]\d*$/.test(source)) return true
+  // and an exponent leaves digits unsaid: of 1e300 all that were written are held, of 9007199254740993e0 not
+  const written = digitsOf(source)
+  return written.length <= MOST_DIGITS && digitsOf(value.toPrecision(written.length)) === written
+}
+
+/** The digits of a number's mantissa from its first one on that is not 0. */
+const digitsOf = (text: string): string => (/^[^eE]*/.exec(text)?.[0] ?? '').replaceAll(/\D/g, '').replace(/^0+/, '')

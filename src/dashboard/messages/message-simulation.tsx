@@ -1,0 +1,134 @@
+/** @jsxImportSource preact */
+import type { MessageContent } from '../../messages/messages.ts'
+import { describeSimulation, type Simulation, type SimulationLine } from '../../deliveries/simulation/index.ts'
+import { personPath } from '../events/feed.tsx'
+import type { EditorProps } from './editor-props.ts'
+import { sayOutcome, Why } from './message-outcomes.tsx'
+import { Button } from '../ui/button.tsx'
+import { formatCount } from '../ui/chart.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { Progress } from '../ui/progress.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { SentText } from '../ui/text.tsx'
+import { formatDate, Time } from '../ui/time.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+
+const DAYS = [7, 30] as const
+
+/** Who would have got it in the last days, and why the others not. */
+export const SimulationSection = ({ viewer, path, simulation, now }: EditorProps) => (
+  <section id="simulation" data-part>
+    <h2>Simulation</h2>
+    <p class="hint">
+      Who would have got it as it stands here, had it been live: judged by the events that are stored. Nothing is sent.
+    </p>
+    <div class="buttons">
+      {DAYS.map((days) => (
+        <Button key={days} name="do" value={`simulate ${days}`} formaction={`${path}#simulation`}>
+          {`Simulate the last ${days} days`}
+        </Button>
+      ))}
+    </div>
+    <div hidden data-busy data-progress={`${path}/simulation`}>
+      <Progress id="simulating" label="Triggers looked at" done={0} of={null} />
+    </div>
+    {simulation && <Found viewer={viewer} now={now} {...simulation} />}
+  </section>
+)
+
+type FoundProps = { viewer: Viewer; days: number; content: MessageContent; found: Simulation | null; now: number }
+
+function Found(props: FoundProps) {
+  const { viewer, days, found } = props
+  if (!found)
+    return (
+      <EmptyState title="This cannot be simulated">
+        When somebody got a tag is not kept, so nobody can say who would have been written to.
+      </EmptyState>
+    )
+  if (found.triggered === 0)
+    return (
+      <EmptyState title={`Nothing started it in the last ${days} days`}>
+        Look at what starts it: the name of the event, its conditions, or the path of the page.
+      </EmptyState>
+    )
+  return (
+    <>
+      <p>
+        <b>{sayWritten(found.counts.send ?? 0)}</b>
+        {found.hasMore
+          ? ` Of the newest ${formatCount(found.triggered)} times that it was started.`
+          : ` Since ${formatDate(found.from, viewer.app.timezone)} it was started ${times(found.triggered)}.`}
+      </p>
+      {describeSimulation(found).map((sentence) => (
+        <p key={sentence} class="hint">
+          {sentence}
+        </p>
+      ))}
+      {sortOutcomes(found).map(([outcome, count]) => (
+        <Outcome key={outcome} {...props} all={found} outcome={outcome} count={count} />
+      ))}
+    </>
+  )
+}
+
+/** Who would have got it comes first, then what came most often. */
+const sortOutcomes = ({ counts }: Simulation): [string, number][] =>
+  Object.entries(counts).sort(([a, x], [b, y]) => Number(b === 'send') - Number(a === 'send') || y - x)
+
+const times = (count: number): string => (count === 1 ? 'once' : `${formatCount(count)} times`)
+
+const sayWritten = (count: number): string =>
+  count === 0
+    ? 'Nobody would have been written to.'
+    : count === 1
+      ? 'One mail would have gone out.'
+      : `${formatCount(count)} mails would have gone out.`
+
+type OutcomeProps = {
+  viewer: Viewer
+  content: MessageContent
+  outcome: string
+  count: number
+  all: Simulation
+  now: number
+}
+
+const Outcome = (props: OutcomeProps) => {
+  const { outcome, count, all } = props
+  const lines = all.lines.filter((line) => line.outcome === outcome)
+  const share = Math.round((count * 100) / all.triggered)
+  return (
+    <details class="outcome" open={outcome === 'send'}>
+      <summary>
+        <b>{sayOutcome(outcome)}</b>
+        <span class="hint">{` ${formatCount(count)}, ${share === 0 ? 'less than 1' : share} %`}</span>
+      </summary>
+      {lines.length < count && <p class="hint">{`The latest ${lines.length} of them:`}</p>}
+      <div tabindex={0} role="region" aria-label={sayOutcome(outcome)}>
+        <Table
+          label={sayOutcome(outcome)}
+          columns={columnsOf(props)}
+          rows={lines}
+          idOf={({ contactId, triggeredAt }) => `${contactId} ${triggeredAt}`}
+        />
+      </div>
+    </details>
+  )
+}
+
+const columnsOf = ({ viewer, content, now }: OutcomeProps): Column<SimulationLine>[] => [
+  {
+    name: 'Person',
+    cell: ({ contactId, email }) =>
+      email === null ? (
+        'Erased since'
+      ) : (
+        <a href={personPath(viewer.app.publicId, contactId)}>
+          <SentText>{email}</SentText>
+        </a>
+      ),
+  },
+  { name: 'Started', cell: ({ triggeredAt }) => <Time at={triggeredAt} now={now} /> },
+  { name: 'Why', cell: (line) => <Why line={line} content={content} /> },
+]

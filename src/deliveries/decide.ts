@@ -1,0 +1,302 @@
+/** Who gets an email, and when: the one place that decides it, for everything that asks. */
+import { isTooOld } from '../events/event-input.ts'
+import { collectMsOf, isPerPerson, onceKeyOf, whenDue } from '../messages/again.ts'
+import type { Arrival, DecideStart, FindCancelled, Lead, StartFacts, WaitingEvent } from '../store/delivery-rules.ts'
+import { fromLocalTime, localTime, readTimeOfDay, readTimezone } from '../store/local-time.ts'
+import {
+  type Again,
+  LISTED_EVENTS,
+  type MailSettings,
+  type MessageContent,
+  type MessageStatus,
+  type SendWindow,
+  type SuppressionReason,
+  type Verdict,
+} from '../store/message-types.ts'
+import { isSamePath } from '../store/paths.ts'
+import { suppressionVerdict } from '../store/decision-records.ts'
+import { isLifecycle, refusedBy } from '../store/suppression-list.ts'
+import {
+  checkRules,
+  type EventFacts,
+  findFailed,
+  isSettled,
+  NOTHING_DONE,
+  type RuleFacts,
+  reasonOfRule,
+  rulesOfEvent,
+} from './rules.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** No older email counts towards a limit per person. */
+export const LIMITED_MS = 7 * DAY_MS
+/** How long a delivery is tried before it is given up. */
+const GIVE_UP_HOURS = 72
+
+export type SendingSettings = Pick<
+  MailSettings,
+  'sendWindow' | 'timezone' | 'giveUpHours' | 'perPersonDay' | 'perPersonWeek'
+>
+/** A message with what its app has set for all emails. */
+export type DecidedMessage = { content: MessageContent; status: MessageStatus; settings: SendingSettings }
+
+/** All that a decision rests on, as of the moment `at`. Times are ms UTC. */
+export type Facts = RuleFacts & {
+  /** giving up counts from here */
+  plannedAt: number
+  /** a member sends it on, whatever the rules say */
+  isByHand: boolean
+  /** why the address is on the suppression list; null: it is not */
+  suppression: SuppressionReason | null
+  /** when the person was last sent this message; null = never */
+  lastHandedAt: number | null
+  /** when the person was sent the lifecycle emails of the last week, the latest first */
+  handed: readonly number[]
+  /** the further events that the email lists; asked for only where a rule is about each event */
+  joined: () => readonly EventFacts[]
+  /** what the message's own rules found before, where nothing that they ask about has changed since */
+  known?: readonly Verdict[]
+}
+
+/** An event that the email is not to list; `index` is its place in `joined`. */
+type Unfit = { index: number; reason: string; verdicts: Verdict[] }
+
+/**
+ * `verdicts`: of every rule, in the order in which they count. `reason` is a code. `dueAt`: when to decide again (ms UTC).
+ * `isOfEvent`: the reason is about the first event alone, and the email goes on with the others.
+ */
+export type Decision = { verdicts: Verdict[]; unfit: Unfit[] } & (
+  | { outcome: 'send' }
+  | { outcome: 'wait'; reason: string; dueAt: number }
+  | { outcome: 'skip'; reason: string; isOfEvent: boolean }
+)
+
+/**
+ * Decides about one email to one person: suppression, the message's status and its own rules, how often it may be sent,
+ * the send window, the limits per person, and when to give up. All rules are looked at, so that the record says
+ * everything. What is sent on by hand asks for suppression only.
+ */
+export function decide(message: DecidedMessage, facts: Facts): Decision {
+  const suppression = suppressionVerdict(refusedBy({ contact: facts.contact, message }, facts.suppression))
+  if (facts.isByHand) return decideByHand(suppression)
+  const { content } = message
+  const rules = facts.known ?? checkRules(content, facts)
+  const before = [suppression, checkStatus(message)]
+  const verdicts = [...before, ...rules]
+  const refused = before.find(isSettled)
+  if (refused) return skip(reasonOf(refused), verdicts)
+  const found = findFailed(content, rules)
+  if (found && !found.isOfEvent) return skip(reasonOf(found.failed), verdicts)
+  const joined = facts.known ? NOTHING_NEW : checkJoined(content, facts)
+  if (found) return { ...skip(reasonOf(found.failed), verdicts, true), unfit: joined.unfit }
+  return { ...decideTime(message, facts, [...verdicts, ...joined.verdicts]), unfit: joined.unfit }
+}
+
+const skip = (reason: string, verdicts: Verdict[], isOfEvent = false): Decision => ({
+  outcome: 'skip',
+  reason,
+  isOfEvent,
+  verdicts,
+  unfit: [],
+})
+
+const decideByHand = (suppression: Verdict): Decision =>
+  isSettled(suppression)
+    ? skip(reasonOf(suppression), [suppression])
+    : { outcome: 'send', verdicts: [suppression], unfit: [] }
+
+const reasonOf = (failed: Verdict): string => {
+  if (failed.rule === 'wish') return String(failed.value)
+  return failed.rule === 'message' ? 'message_paused' : reasonOfRule(failed)
+}
+
+const checkStatus = ({ status }: DecidedMessage): Verdict => ({
+  rule: 'message',
+  about: null,
+  value: status,
+  verdict: status === 'live' ? 'pass' : 'fail',
+})
+
+type Joined = { verdicts: Verdict[]; unfit: Unfit[] }
+
+/** What joined is among the verdicts that are known. */
+const NOTHING_NEW: Joined = { verdicts: [], unfit: [] }
+
+/** The verdicts of the events that stay in the email, and those that do not. */
+function checkJoined(content: MessageContent, facts: Facts): Joined {
+  const ofEvent = { onlyIf: rulesOfEvent(content) }
+  const joined: Joined = { verdicts: [], unfit: [] }
+  for (const [index, event] of ofEvent.onlyIf.length === 0 ? [] : facts.joined().entries()) {
+    const verdicts = checkRules(ofEvent, { ...facts, ...event })
+    const failed = verdicts.find(isSettled)
+    if (failed === undefined)
+      joined.verdicts.push(...verdicts.map((verdict) => ({ ...verdict, eventAt: event.triggeredAt })))
+    else joined.unfit.push({ index, reason: reasonOf(failed), verdicts })
+  }
+  return joined
+}
+
+/** Whether now is the time: what a rule waits to learn, how often, the send window and the limits; all until it is given up. */
+function decideTime({ content, settings }: DecidedMessage, facts: Facts, rules: Verdict[]): Decision {
+  const { at } = facts
+  const limits = isLifecycle(content) ? [checkWindow(settings, at), ...checkLimits(settings, facts)] : []
+  const asked = [checkAgain(content.again, facts), ...limits].filter((wait) => wait !== null)
+  const verdicts = [...rules, ...asked.map(({ verdict }) => verdict)]
+  const failed = [...rules.flatMap(toWait), ...asked].filter(({ verdict }) => verdict.verdict === 'fail')
+  const dueAt = Math.max(at, ...failed.map(({ until }) => until))
+  const giveUpAt = giveUpTime(facts.plannedAt, settings)
+  const isTooLate = dueAt > giveUpAt
+  if (isTooLate) verdicts.push({ rule: 'giveUp', about: null, value: giveUpAt, verdict: 'fail' })
+  if (failed.some(({ verdict }) => verdict.rule === 'again')) return skip('again', verdicts)
+  if (isTooLate) return skip('gave_up', verdicts)
+  const [first] = failed
+  if (!first) return { outcome: 'send', verdicts, unfit: [] }
+  const reason = first.verdict.until === undefined ? first.verdict.rule : 'unsure'
+  return { outcome: 'wait', reason, dueAt, verdicts, unfit: [] }
+}
+
+/** A rule about time with when it would pass. */
+type Wait = { verdict: Verdict; until: number }
+
+const toWait = (verdict: Verdict): Wait[] => (verdict.until === undefined ? [] : [{ verdict, until: verdict.until }])
+
+const wait = (rule: string, about: string | null, value: number | null, at: number, until: number): Wait => ({
+  verdict: { rule, about, value, verdict: until <= at ? 'pass' : 'fail' },
+  until,
+})
+
+/** When an email that was planned for a time is given up (both ms UTC). */
+export const giveUpTime = (plannedAt: number, { giveUpHours }: Pick<MailSettings, 'giveUpHours'>): number =>
+  plannedAt + (giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
+
+/** Whether "once" is by time. */
+export const isTimed = (again: Again | undefined): again is { everyHours: number } =>
+  again !== undefined && 'everyHours' in again
+
+/** When a message that is sent at most every so many hours may go to somebody again (ms UTC). */
+const nextAgain = ({ everyHours }: { everyHours: number }, lastHandedAt: number | null): number =>
+  lastHandedAt === null ? Number.NEGATIVE_INFINITY : lastHandedAt + everyHours * HOUR_MS
+
+const checkAgain = (again: Again | undefined, { at, lastHandedAt }: Facts): Wait | null =>
+  isTimed(again) ? wait('again', String(again.everyHours), lastHandedAt, at, nextAgain(again, lastHandedAt)) : null
+
+function checkWindow({ sendWindow, timezone }: SendingSettings, at: number): Wait | null {
+  if (sendWindow === null) return null
+  const opensAt = nextOpening(at, sendWindow, readTimezone(timezone))
+  return wait('window', `${sendWindow.from}-${sendWindow.until}`, opensAt, at, opensAt)
+}
+
+/**
+ * When mail may go out: now, or when the window next opens (ms UTC). A window over midnight (22:00 to 06:00) belongs to
+ * the day on which it opens. One without days or hours never opens: it is taken as always open.
+ */
+function nextOpening(now: number, window: SendWindow, zone: string): number {
+  if (window.days.length === 0 || window.from === window.until) return now
+  const local = localTime(now, zone)
+  const midnight = local - (local % DAY_MS)
+  // the window of yesterday may still be open
+  for (let day = -1; day <= 7; day++) {
+    const start = midnight + day * DAY_MS
+    if (!window.days.includes(new Date(start).getUTCDay())) continue
+    const { opens, closes } = hoursOf(start, window)
+    if (local < closes) return local >= opens ? now : laterOf(fromLocalTime(opens, zone), now)
+  }
+  return now
+}
+
+function hoursOf(midnight: number, { from, until }: SendWindow): { opens: number; closes: number } {
+  const opens = midnight + readTimeOfDay(from)
+  const closes = midnight + readTimeOfDay(until)
+  return { opens, closes: closes > opens ? closes : closes + DAY_MS }
+}
+
+/** Where the clocks are set back an hour is there twice: never before now. */
+const laterOf = (at: number, now: number): number => (at > now ? at : now + MINUTE_MS)
+
+/** Where a limit per person is full, the oldest of the emails that fill it has to fall out of the day or week. */
+function checkLimits({ perPersonDay, perPersonWeek }: SendingSettings, { at, handed }: Facts): Wait[] {
+  const limits = [
+    { rule: 'perDay', most: perPersonDay, ms: DAY_MS },
+    { rule: 'perWeek', most: perPersonWeek, ms: LIMITED_MS },
+  ] as const
+  return limits.flatMap(({ rule, most, ms }) => {
+    if (most === null) return []
+    const within = handed.filter((time) => time > at - ms)
+    const blocking = within[most - 1]
+    return [wait(rule, String(most), within.length, at, blocking === undefined ? at : blocking + ms)]
+  })
+}
+
+/**
+ * What an arrival cancels of an email that waits: the first rule that passes without it and fails for good with it. A tag
+ * that was never there may still come, so what would fail anyway cancels nothing.
+ */
+export const findCancelled: FindCancelled = (content, waiting, arrival) => {
+  const onlyIf = waiting.isJoined ? rulesOfEvent(content) : (content.onlyIf ?? [])
+  if (onlyIf.length === 0) return null
+  const { before, after } = factsAround(waiting, arrival)
+  const passed = checkRules({ onlyIf }, before)
+  const verdicts = checkRules({ onlyIf }, after)
+  const found = findFailed(
+    { onlyIf: onlyIf.filter((_, index) => passed[index]?.verdict === 'pass') },
+    verdicts.filter((_, index) => passed[index]?.verdict === 'pass'),
+  )
+  return found && { reason: reasonOfRule(found.failed), verdict: found.failed, isOfEvent: found.isOfEvent }
+}
+
+/** What is known of a person without and with what arrived, if it were all there is to know. */
+function factsAround(waiting: WaitingEvent, arrival: Arrival): { before: RuleFacts; after: RuleFacts } {
+  const { triggeredAt, dueAt: at } = waiting
+  const nothing: RuleFacts = {
+    ...NOTHING_DONE,
+    at,
+    triggeredAt,
+    contact: { status: 'subscribed', tags: [], fields: {} },
+  }
+  if ('addedTags' in arrival) {
+    const { removedTags, addedTags, fieldsBefore, fieldsAfter } = arrival
+    return {
+      before: { ...nothing, contact: { status: 'subscribed', tags: removedTags, fields: fieldsBefore } },
+      after: { ...nothing, contact: { status: 'subscribed', tags: addedTags, fields: fieldsAfter } },
+    }
+  }
+  const { occurredAt } = arrival
+  const happenedAt = (isIt: boolean, since: number): number | null => (isIt && occurredAt >= since ? occurredAt : null)
+  if ('event' in arrival)
+    return {
+      before: nothing,
+      after: { ...nothing, doneAt: (name, since) => happenedAt(name === arrival.event, since) },
+    }
+  const before = { ...nothing, resultPath: waiting.resultPath(), firstViewAt: occurredAt }
+  return {
+    before,
+    after: { ...before, viewedAt: (path, since) => happenedAt(isSamePath(arrival.path, path), since) },
+  }
+}
+
+/**
+ * Whether an event that fits a message starts an email, joins one that waits, or neither. Where "once" is for each value,
+ * an event whose value is used up is in an email already; where it is once at all, every event joins the one that waits.
+ */
+export const decideStart: DecideStart = ({ wait, again }, facts) => {
+  if (isTooOld(facts)) return { outcome: 'none', reason: 'too_old' }
+  const lead = findLead(again, facts)
+  if (lead && isPerPerson(again)) return { outcome: 'join', lead, key: null, dueAt: lead.dueAt }
+  const key = onceKeyOf(again, facts.properties)
+  if (facts.isUsedUp(key) || (isPerPerson(again) && facts.hasAny())) return { outcome: 'none', reason: 'again' }
+  if (lead) return { outcome: 'join', lead, key, dueAt: lead.dueAt }
+  const dueAt = whenDue(wait, facts, facts.timezone)
+  const isTooSoon = isTimed(again) && dueAt < nextAgain(again, facts.lastHandedAt())
+  return isTooSoon ? { outcome: 'none', reason: 'again' } : { outcome: 'start', key, dueAt }
+}
+
+/** The email that waits and that an event belongs to: by its time, else one that waits for a limit per person. */
+function findLead<L extends Lead>(again: Again | undefined, { leads }: StartFacts<L>): L | null {
+  const withinMs = collectMsOf(again)
+  if (withinMs === null || leads === null) return null
+  // where nothing else could start for the event it joins however full the email is
+  const hasRoom = ({ joined }: Lead): boolean => joined < LISTED_EVENTS - 1 || isPerPerson(again)
+  return leads.near(withinMs).find(hasRoom) ?? leads.limited().find(hasRoom) ?? null
+}

@@ -1,0 +1,156 @@
+/** What a decision rests on, read of one person as far as the message asks. */
+import { parseProperties, propertyOf } from '../store/conditions.ts'
+import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
+import { takesEvents, usesOnceUp } from '../store/delivery-states.ts'
+import type { DeliveryRow, MessageContent, MessageRow, Rule, Verdict } from '../store/message-types.ts'
+import { isSamePath, pathOfUrl } from '../store/paths.ts'
+import { BATCH_MS, type ReportRow } from '../store/snippet-types.ts'
+import { isLifecycle } from '../store/suppression-list.ts'
+import type { ContactRow, EventRow } from '../store/types.ts'
+import { lastReportUntil, PRESENCE_MS, presenceAt, toLostReport } from '../visits/presence.ts'
+import { type Facts, isTimed, LIMITED_MS, type SendingSettings } from './decide.ts'
+import { type EventFacts, NOTHING_DONE, quietMsOf, type RuleFacts, sinceWhen } from './rules.ts'
+
+/** What is read of a delivery: all that a stored one has, and no more than a simulation knows. */
+export type DecidedWork = {
+  delivery: Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId' | 'eventId' | 'triggeredAt' | 'plannedAt' | 'byHand'>
+  message: { content: MessageContent }
+  contact: Pick<ContactRow, 'email' | 'status' | 'tags' | 'fields'>
+  event: Pick<EventRow, 'properties'> | null
+  joined: readonly { triggeredAt: number; event: Pick<EventRow, 'id' | 'properties'> }[]
+  settings: SendingSettings
+}
+
+/** `presenceAt`: where somebody was, in place of what their reports say; null: nothing is in their place. */
+export type FactReads = DecisionReads & {
+  presenceAt?: (asked: {
+    when: number
+    triggeredAt: number
+    quietMs: number
+  }) => ReturnType<EventFacts['presence']> | null
+}
+
+/** As of the moment `at` (ms UTC). With `known` nothing is read that the message's own rules ask. */
+export function readFacts(reads: FactReads, work: DecidedWork, at: number, known?: readonly Verdict[]): Facts {
+  const { delivery, message, contact, settings, joined } = work
+  const { again } = message.content
+  const isLimited = isLifecycle(message.content) && (settings.perPersonDay !== null || settings.perPersonWeek !== null)
+  return {
+    at,
+    plannedAt: delivery.plannedAt,
+    isByHand: delivery.byHand,
+    suppression: reads.findSuppression(delivery.appId, contact.email),
+    lastHandedAt: isTimed(again) && !delivery.byHand ? reads.lastHandedAt(delivery) : null,
+    handed: isLimited && !delivery.byHand ? reads.listHanded(delivery.appId, delivery.contactId, at - LIMITED_MS) : [],
+    contact: { status: contact.status, tags: contact.tags ?? [], fields: contact.fields ?? {} },
+    ...(known || delivery.byHand
+      ? { triggeredAt: delivery.triggeredAt, ...NOTHING_DONE }
+      : readVisits(reads, work, at)),
+    joined: () =>
+      joined.map(({ triggeredAt, event }) =>
+        readVisits(reads, { ...work, delivery: { ...delivery, triggeredAt, eventId: event.id }, event }, at),
+      ),
+    known,
+  }
+}
+
+type Visits = EventFacts & Pick<RuleFacts, 'firstViewAt'>
+
+/** What the person did around the event that the email is about. */
+function readVisits(reads: FactReads, { delivery, message, event }: DecidedWork, at: number): Visits {
+  const { appId, contactId, triggeredAt } = delivery
+  const { onlyIf = [] } = message.content
+  const looks = onlyIf.some(({ rule }) => rule === 'away' || rule === 'seen' || rule === 'notSeen')
+  const reports = looks ? reads.listReports(appId, contactId, triggeredAt - BATCH_MS) : []
+  const before = looks ? addLostViews(reads, reports, { contactId, triggeredAt, onlyIf }) : []
+  const views = looks ? reads.listViews(contactId, triggeredAt) : []
+  const returns = reports.filter(({ isReturn }) => isReturn)
+  const visits = [...views, ...returns.map(({ path, reportedAt }) => ({ path, occurredAt: reportedAt }))]
+  const done = readDone(reads, { delivery, onlyIf }, at)
+  return {
+    triggeredAt,
+    resultPath: pathOfUrl(propertyOf(parseProperties(event?.properties ?? null), 'url')),
+    firstViewAt: looks ? earliest(reads.firstViewAt(contactId), ...returns.map(({ reportedAt }) => reportedAt)) : null,
+    presence: (when, quietMs) =>
+      reads.presenceAt?.({ when, triggeredAt, quietMs }) ??
+      presenceAt(when <= triggeredAt ? before : reports, when, quietMs),
+    viewedAt: (path, since) => {
+      const found = visits.filter((visit) => visit.occurredAt >= since && isSamePath(visit.path, path))
+      return earliest(...found.map(({ occurredAt }) => occurredAt))
+    },
+    doneAt: (name, since) => done.get(`${name} ${since}`) ?? null,
+  }
+}
+
+const earliest = (...times: (number | null)[]): number | null =>
+  times.reduce((first, time) => (first === null || (time !== null && time < first) ? time : first), null)
+
+type Asked = { contactId: number; triggeredAt: number; onlyIf: readonly Rule[] }
+
+/** What is known of the time when it was triggered. A batch keeps its last report only: a view that none follows was open. */
+function addLostViews(reads: FactReads, reports: ReportRow[], { contactId, triggeredAt, onlyIf }: Asked): ReportRow[] {
+  const views = reads.listViews(contactId, triggeredAt - longestQuietMs(onlyIf))
+  const lastAt = lastReportUntil(reports, triggeredAt)
+  const lost = views.filter(({ occurredAt }) => occurredAt > lastAt && occurredAt <= triggeredAt)
+  return [...reports, ...lost.map(toLostReport)]
+}
+
+/** How long a page that one of these rules asks about may be open without a sign. */
+export const longestQuietMs = (onlyIf: readonly Rule[]): number =>
+  Math.max(PRESENCE_MS, ...onlyIf.map((rule) => (rule.rule === 'away' ? quietMsOf(rule) : 0)))
+
+/** By event and time, as the rules will ask. */
+function readDone(
+  reads: FactReads,
+  { delivery, onlyIf }: { delivery: DecidedWork['delivery']; onlyIf: readonly Rule[] },
+  at: number,
+): Map<string, number | null> {
+  const { appId, contactId, triggeredAt, eventId: exceptId } = delivery
+  const done = new Map<string, number | null>()
+  for (const rule of onlyIf) {
+    if (rule.rule !== 'done' && rule.rule !== 'notDone') continue
+    const since = sinceWhen(rule.since, triggeredAt, at)
+    const name = rule.event
+    done.set(`${name} ${since}`, reads.lastDoneAt({ appId, contactId, name, since, exceptId }))
+  }
+  return done
+}
+
+/** An event that came (`at`) and happened, ms UTC, as what may start an email. `properties` are JSON. */
+export type Came = { at: number; occurredAt: number; properties: string | null; isEvent: boolean }
+
+/** `deliveries`: of this message to the person, the newest first. `timezone`: that of the app (IANA name). */
+type Earlier = {
+  message: Pick<MessageRow, 'version' | 'content'>
+  deliveries: readonly DeliveryRow[]
+  timezone: string
+}
+
+/** What whether an event starts an email rests on, of the deliveries that there are. */
+export function readStart({ message, deliveries, timezone }: Earlier, came: Came): StartFacts {
+  const { version } = message
+  const used = deliveries.filter(usesOnceUp)
+  const leads = used
+    .filter((one) => takesEvents(one) && one.version === version)
+    .map((one) => ({
+      ...one,
+      joined: deliveries.filter(({ state, joinedTo }) => state === 'joined' && joinedTo === one.id).length,
+    }))
+    .reverse()
+  const handed = used.filter(({ state }) => state !== 'skipped' && state !== 'failed')
+  return {
+    ...came,
+    timezone,
+    properties: () => parseProperties(came.properties),
+    leads: came.isEvent
+      ? {
+          near: (withinMs) => leads.filter((lead) => Math.abs(lead.triggeredAt - came.occurredAt) <= withinMs),
+          limited: () => leads.filter(({ reason }) => reason === 'perDay' || reason === 'perWeek'),
+        }
+      : null,
+    isUsedUp: (key) => used.some(({ onceKey }) => onceKey === key),
+    hasAny: () => used.length > 0,
+    lastHandedAt: () =>
+      handed.reduce<number | null>((last, { handedAt }) => Math.max(last ?? 0, handedAt ?? 0) || null, null),
+  }
+}

@@ -1,0 +1,132 @@
+import { type Refusal, refuse } from '../../core/refusals.ts'
+import { SIMULATION_THREAD, takeWorker } from '../../store/workers.ts'
+import type { Progress, Simulation, SimulationInput, SimulationLine } from './simulate.ts'
+import type { FromSimulation, ToSimulation } from './thread.ts'
+
+export type { Simulation, SimulationInput, SimulationLine }
+export type Simulations = ReturnType<typeof createSimulations>
+
+/** So many triggers are looked at, the newest ones. */
+const SIMULATED_TRIGGERS = 10_000
+/** Who waits longer than this has left. */
+const DEADLINE_MS = 60_000
+
+const TOO_LONG = refuse('unavailable', { message: 'This took longer than a minute and was ended. Try fewer days.' })
+const ENDED = refuse('unavailable', { message: 'The service is stopping. Simulate again in a moment.' })
+
+/** `signal`: of who asks; for somebody who has left nothing is done. */
+type Asking = { signal?: AbortSignal }
+type Outcome = Simulation | Refusal | null
+type Waiting = Required<Asking> & { input: SimulationInput; answer: (outcome: Promise<Outcome> | Outcome) => void }
+
+/**
+ * Simulates messages against the stored events of the last days, sends nothing and changes nothing. One at
+ * a time, because each reads much and fills a core while it does, and the apps in turn, so that none waits for all that
+ * another asks.
+ */
+export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
+  const waiting = new Map<number, Waiting[]>()
+  const ending = new AbortController()
+  let running: Promise<unknown> | null = null
+  let progress: (Progress & { appId: number }) | null = null
+  let isStopping = false
+
+  const takeNext = (): Waiting | undefined => {
+    for (const [appId, [first, ...others]] of waiting) {
+      waiting.delete(appId)
+      // behind the other apps
+      if (others.length > 0) waiting.set(appId, others)
+      if (!first?.signal.aborted) return first
+      first.answer(ENDED)
+    }
+    return undefined
+  }
+
+  const runNext = (): void => {
+    const next = running === null ? takeNext() : undefined
+    if (!next) return
+    const asked = AbortSignal.any([next.signal, ending.signal])
+    const ends = { asked, deadline: AbortSignal.timeout(deadlineMs) }
+    const outcome = run({ folder, input: next.input, most: SIMULATED_TRIGGERS }, ends, (reached) => {
+      progress = { ...reached, appId: next.input.appId }
+    })
+    running = outcome
+      .catch(() => {})
+      .then(() => {
+        running = null
+        progress = null
+        runNext()
+      })
+    next.answer(outcome)
+  }
+
+  return {
+    /**
+     * @returns who, when, and why not; null where the trigger cannot be simulated. Refusals: unavailable
+     * @throws Error when the events cannot be read
+     */
+    simulate(input: SimulationInput, { signal = new AbortController().signal }: Asking = {}): Promise<Outcome> {
+      if (isStopping) return Promise.resolve(ENDED)
+      // when a tag was added is not kept
+      if ('tag' in input.content.trigger) return Promise.resolve(null)
+      return new Promise((answer) => {
+        waiting.set(input.appId, [...(waiting.get(input.appId) ?? []), { input, signal, answer }])
+        runNext()
+      })
+    },
+    /** How far the one that runs is; null where it is of another app, or has only begun. */
+    progressOf: (appId: number): Progress | null =>
+      progress?.appId === appId ? { done: progress.done, of: progress.of } : null,
+    /** Lets the one that runs end within so many milliseconds, else ends it; the others are refused. */
+    async stop(graceMs: number): Promise<void> {
+      isStopping = true
+      for (const { answer } of [...waiting.values()].flat()) answer(ENDED)
+      waiting.clear()
+      await Promise.race([running, Bun.sleep(graceMs)])
+      ending.abort()
+      await running
+    },
+  }
+}
+
+/** `asked`: nobody waits for it any more. */
+type Ends = { asked: AbortSignal; deadline: AbortSignal }
+
+/** In a thread of its own, which reads with a connection of its own and is ended with it. */
+function run(request: ToSimulation, { asked, deadline }: Ends, onProgress: (progress: Progress) => void) {
+  const thread = takeWorker(SIMULATION_THREAD)
+  const ended = AbortSignal.any([asked, deadline])
+  return new Promise<Outcome>((resolve, reject) => {
+    const refuseEnded = (): void => resolve(deadline.aborted ? TOO_LONG : ENDED)
+    if (ended.aborted) return refuseEnded()
+    ended.addEventListener('abort', refuseEnded, { once: true })
+    thread.onerror = ({ message }) => reject(new Error(message))
+    thread.onmessage = ({ data }: MessageEvent<FromSimulation>) => {
+      if ('progress' in data) onProgress(data.progress)
+      else if ('failure' in data) reject(new Error(data.failure))
+      else resolve(data.simulation)
+    }
+    thread.postMessage(request)
+  }).finally(() => thread.terminate())
+}
+
+/** What to know of a simulation beside its lines, as sentences: the one wording for the dashboard and MCP. */
+export const describeSimulation = ({
+  hasMore,
+  estimated,
+  untried,
+}: Pick<Simulation, 'hasMore' | 'estimated' | 'untried'>): string[] => [
+  ...(hasMore ? [NEWEST_ONLY] : []),
+  ...(estimated === 0 ? [] : [describeEstimated(estimated)]),
+  ...(untried === 0 ? [] : [describeUntried(untried)]),
+  'Whether somebody is subscribed, and their name, tags and fields, are taken as they are today, also for past events.',
+  'How many mails a person may get a day or a week is not looked at, because that depends on the other messages too.',
+]
+
+const NEWEST_ONLY = `More would have started it in these days: this is what would have become of the newest ${SIMULATED_TRIGGERS.toLocaleString('en')}.`
+
+const describeEstimated = (count: number): string =>
+  `What browsers report of open pages is kept for 48 hours. ${count === 1 ? 'One of these is older, and was' : `${count.toLocaleString('en')} of these are older, and were`} judged by page views alone: somebody counts as there between two page views within half an hour, and as gone after the last, also where they stayed on that page.`
+
+const describeUntried = (count: number): string =>
+  `Whether the mail has all its values was looked at for the first ones only, and not for ${count.toLocaleString('en')}: one with conditions or filters takes long to fill in.`

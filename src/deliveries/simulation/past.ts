@@ -1,0 +1,142 @@
+/** What is known of one person at moments of the past: their visits and events, kept in memory. */
+import type { Arrival } from '../../store/delivery-rules.ts'
+import type { MessageContent, Rule } from '../../store/message-types.ts'
+import type { Happening, SimulationReads, ViewHappening } from '../../store/simulation-reads.ts'
+import { BATCH_MS, type ReportRow } from '../../store/snippet-types.ts'
+import { comparePaths, lastReportUntil, type Presence, presenceAt, toLostReport } from '../../visits/presence.ts'
+import { type FactReads, longestQuietMs } from '../facts.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 1_440 * MINUTE_MS
+/** The next page of a simulation may be asked for so much later, when more reports were deleted, and is decided alike. */
+const LATER_MS = 3_600_000
+
+type Asked = { appId: number; content: MessageContent; from: number; now: number }
+
+/** What came about the person, and may cancel what waits. Times are ms UTC. */
+export type PastArrival = { id: number; at: number; arrival: Arrival }
+export type Past = ReturnType<typeof readPast>
+
+/** Reads as far as the message's rules ask, and as far back as `from`. */
+export function readPast(reads: SimulationReads, asked: Asked, contactId: number) {
+  const { appId, content, from, now } = asked
+  const { onlyIf = [] } = content
+  const looks = onlyIf.some(({ rule }) => rule === 'away' || rule === 'seen' || rule === 'notSeen')
+  const reportedSince = now - BATCH_MS + LATER_MS
+  const lookbackMs = longestLookMs(onlyIf)
+  const views = looks ? reads.listViews(contactId, from - lookbackMs) : []
+  const firstViews = looks ? reads.listFirstViews(contactId) : []
+  const reports = looks ? reads.listReports(appId, contactId, reportedSince) : []
+  const done = readDone(reads, asked, contactId)
+
+  const presenceOf = (when: number, quietMs: number, at: number): PastPresence | null =>
+    when - lookbackMs >= reportedSince
+      ? null
+      : estimatePresence({
+          views: views.filter((view) => view.at <= at),
+          reports: reports.filter((report) => report.receivedAt <= at),
+          when,
+          quietMs,
+          reportedSince,
+        })
+
+  return {
+    /** What was known at a moment (ms UTC). */
+    readsAt: (at: number): Omit<FactReads, 'lastHandedAt'> => ({
+      findSuppression: () => null,
+      listHanded: () => [],
+      listViews: (_, since) => views.filter((view) => view.at <= at && view.occurredAt >= since),
+      firstViewAt: () => firstTime(firstViews.filter((view) => view.at <= at)),
+      lastDoneAt: ({ name, since, exceptId }) =>
+        lastTime((done.get(name) ?? []).filter((one) => isKnown(one, at, since) && one.id !== exceptId)),
+      listReports: (_app, _contact, receivedAfter) =>
+        reports.filter(({ receivedAt }) => receivedAt <= at && receivedAt > receivedAfter),
+      presenceAt: ({ when, quietMs }) => presenceOf(when, quietMs, at),
+    }),
+
+    /** In no order. */
+    arrivals: (): PastArrival[] => [
+      ...views.map(({ id, at, path, occurredAt }) => ({ id, at, arrival: { path, occurredAt } })),
+      ...reports
+        .filter(({ isReturn }) => isReturn)
+        .map(({ id, receivedAt: at, path, reportedAt: occurredAt }) => ({ id, at, arrival: { path, occurredAt } })),
+      ...[...done].flatMap(([event, happenings]) =>
+        happenings.map(({ id, at, occurredAt }) => ({ id, at, arrival: { event, occurredAt } })),
+      ),
+    ],
+  }
+}
+
+const isKnown = (one: Happening, at: number, since: number): boolean => one.at <= at && one.occurredAt >= since
+
+const firstTime = (found: readonly Happening[]): number | null =>
+  found.reduce<number | null>((first, { occurredAt }) => Math.min(first ?? occurredAt, occurredAt), null)
+const lastTime = (found: readonly Happening[]): number | null =>
+  found.reduce<number | null>((last, { occurredAt }) => Math.max(last ?? occurredAt, occurredAt), null)
+
+type Done = Extract<Rule, { event: string }>
+const isDone = (rule: Rule): rule is Done => rule.rule === 'done' || rule.rule === 'notDone'
+
+/** By the name of the event. */
+function readDone(
+  reads: SimulationReads,
+  { appId, content: { onlyIf = [] }, from }: Asked,
+  contactId: number,
+): Map<string, Happening[]> {
+  const since = new Map<string, number>()
+  for (const rule of onlyIf.filter(isDone)) {
+    const own = rule.since === 'ever' ? 0 : from - (typeof rule.since === 'object' ? rule.since.days * DAY_MS : 0)
+    since.set(rule.event, Math.min(since.get(rule.event) ?? own, own))
+  }
+  return new Map(
+    [...since].map(([name, earliest]) => [name, reads.listDone({ appId, contactId, name, since: earliest })]),
+  )
+}
+
+/** How long before a moment something may count for where somebody was then. */
+const longestLookMs = (rules: readonly Rule[]): number =>
+  Math.max(longestQuietMs(rules), ...rules.map((rule) => (rule.rule === 'away' ? (rule.minutes ?? 0) * MINUTE_MS : 0)))
+
+/** `isEstimated`: by page views alone. */
+type PastPresence = Presence & { isEstimated?: true }
+
+type Estimating = {
+  views: readonly ViewHappening[]
+  reports: readonly ReportRow[]
+  when: number
+  quietMs: number
+  /** since when all reports are still there */
+  reportedSince: number
+}
+
+/**
+ * Where somebody was before what reports are kept of (ms UTC): there between two page views that are no more than
+ * `quietMs` apart, and gone after the last.
+ */
+export function estimatePresence({ views, reports, when, quietMs, reportedSince }: Estimating): PastPresence {
+  const inOrder = views.toSorted((a, b) => a.occurredAt - b.occurredAt || comparePaths(a.path, b.path))
+  const last = inOrder.findLast(({ occurredAt }) => occurredAt <= when)
+  const next = inOrder.find(({ occurredAt }) => occurredAt > when)
+  const isReported = last === undefined || last.occurredAt <= lastReportUntil(reports, when)
+  const guessed = isReported
+    ? []
+    : [last.occurredAt >= reportedSince ? toLostReport(last) : toGuess(last, next, quietMs)]
+  return { ...presenceAt([...reports, ...guessed], when, quietMs), isEstimated: true }
+}
+
+/** No hash of a page load is below zero. */
+const GUESSED_LOAD = -1
+
+function toGuess({ path, occurredAt }: ViewHappening, next: ViewHappening | undefined, quietMs: number): ReportRow {
+  const nextAt = next?.occurredAt ?? Number.POSITIVE_INFINITY
+  const isHere = nextAt - occurredAt <= quietMs
+  return {
+    pageLoad: GUESSED_LOAD,
+    batchNumber: null,
+    receivedAt: isHere ? nextAt : occurredAt,
+    reportedAt: occurredAt,
+    path,
+    isHere,
+    isReturn: false,
+  }
+}

@@ -1,0 +1,233 @@
+/** What would have become of one person's triggers, in the order in which everything came. */
+import { whenDue } from '../../messages/again.ts'
+import { parseProperties, propertyOf } from '../../store/conditions.ts'
+import type { Arrival } from '../../store/delivery-rules.ts'
+import { LISTED_EVENTS, type MessageContent, type Verdict } from '../../store/message-types.ts'
+import { pathOfUrl } from '../../store/paths.ts'
+import type { SimulatedPerson, TriggerHappening } from '../../store/simulation-reads.ts'
+import { decide, decideStart, findCancelled, isTimed, type SendingSettings } from '../decide.ts'
+import { readFacts } from '../facts.ts'
+import type { Past } from './past.ts'
+
+/** `at` (ms UTC): when it was decided, or what it waits for. */
+export type Outcome = { outcome: string; at: number; verdicts: Verdict[] }
+
+/** Why an email cannot be written. */
+type Fault = { reason: string; verdict: Verdict }
+
+/** `findFault`: what keeps the email of an event, which lists these, from being written; null: nothing. `note`: once for each trigger. */
+export type Simulated = {
+  appId: number
+  content: MessageContent
+  settings: SendingSettings
+  timezone: string
+  now: number
+  person: SimulatedPerson | null
+  past: Past
+  findFault: (event: TriggerHappening, events: TriggerHappening[]) => Fault | null
+  note: (trigger: TriggerHappening, outcome: Outcome) => void
+}
+
+/** A trigger in an email; `key` is what it uses of "once", null where that is the first one's. */
+type Part = { trigger: TriggerHappening; key: string | null }
+
+/** An email on its way: decided by `lead`, and listing the `joined` too. Times are ms UTC. */
+type Email = { lead: Part; joined: Part[]; plannedAt: number; dueAt: number; verdicts: Verdict[] }
+
+const NOBODY = { email: '', status: 'subscribed' as const, tags: null, fields: null }
+
+const OF_VALUES = ['missing_value', 'broken_template']
+const isOfValues = (fault: Fault | null): fault is Fault => fault !== null && OF_VALUES.includes(fault.reason)
+
+const byTime = (a: Part, b: Part): number => a.trigger.occurredAt - b.trigger.occurredAt || a.trigger.id - b.trigger.id
+
+/** `triggers`: the oldest first. */
+export function simulatePerson(simulated: Simulated, triggers: readonly TriggerHappening[]): void {
+  const { content, settings, now, past, note } = simulated
+  const message = { content, settings, status: 'live' as const }
+  const isOfEvents = !('contact' in content.trigger)
+  const used = new Set<string>()
+  let waiting: Email[] = []
+  let lastHandedAt: number | null = null
+
+  const take = ({ key }: Part): void => void (key !== null && used.add(key))
+  const release = ({ key }: Part): void => void (key !== null && used.delete(key))
+
+  const endPart = (part: Part, outcome: Outcome): void => {
+    release(part)
+    note(part.trigger, outcome)
+  }
+
+  const drop = (email: Email, part: Part, outcome: Outcome): void => {
+    email.joined = email.joined.filter((one) => one !== part)
+    endPart(part, outcome)
+  }
+
+  /** What is about the lead alone leaves the email to the oldest of the others. */
+  const end = (email: Email, outcome: Outcome, isOfEvent = false): void => {
+    const { lead, joined } = email
+    const [heir] = isOfEvent ? joined.toSorted(byTime) : []
+    endPart(lead, outcome)
+    if (heir) {
+      const others = joined.filter((one) => one !== heir)
+      Object.assign(email, { lead: { ...heir, key: heir.key ?? lead.key }, joined: others, verdicts: [] })
+      take(email.lead)
+      return
+    }
+    waiting = waiting.filter((one) => one !== email)
+    for (const part of joined) endPart(part, { ...outcome, verdicts: [] })
+  }
+
+  const noteJoined = ({ joined }: Email): void => {
+    for (const { trigger } of joined) note(trigger, { outcome: 'joined', at: trigger.at, verdicts: [] })
+  }
+
+  const send = (email: Email, at: number, verdicts: Verdict[]): void => {
+    waiting = waiting.filter((one) => one !== email)
+    note(email.lead.trigger, { outcome: 'send', at, verdicts })
+    noteJoined(email)
+    lastHandedAt = at
+    if (isTimed(content.again)) release(email.lead)
+  }
+
+  const decideEmail = (email: Email): void => {
+    const { dueAt: at, lead } = email
+    const listed = email.joined.toSorted(byTime).slice(0, LISTED_EVENTS - 1)
+    const reads = { ...past.readsAt(at), lastHandedAt: () => lastHandedAt }
+    const decision = decide(message, readFacts(reads, workOf(simulated, email, listed), at))
+    const unfit = decision.unfit.map(({ index }) => listed[index])
+    for (const { index, reason, verdicts } of decision.unfit) {
+      const part = listed[index]
+      if (part) drop(email, part, { outcome: reason, at, verdicts })
+    }
+    const { verdicts } = decision
+    if (decision.outcome === 'skip') return end(email, { outcome: decision.reason, at, verdicts }, decision.isOfEvent)
+    if (decision.outcome === 'wait') return void Object.assign(email, { dueAt: decision.dueAt, verdicts })
+    const joined = listed.filter((part) => !unfit.includes(part))
+    const { fault, isOfEvent, unfilled } = tryToFill(lead, joined)
+    for (const { part, fault } of unfilled) drop(email, part, { outcome: fault.reason, at, verdicts: [fault.verdict] })
+    if (fault) end(email, { outcome: fault.reason, at, verdicts: [...verdicts, fault.verdict] }, isOfEvent)
+    else send(email, at, verdicts)
+  }
+
+  const findFault = (lead: Part, joined: readonly Part[]): Fault | null => {
+    const events = [lead, ...joined].toSorted(byTime)
+    return simulated.findFault(
+      lead.trigger,
+      events.map(({ trigger }) => trigger),
+    )
+  }
+
+  /** As the sender does: where a value is to blame the first event is tried alone, then each other one beside it. */
+  const tryToFill = (lead: Part, joined: readonly Part[]) => {
+    const fault = findFault(lead, joined)
+    if (!isOfValues(fault) || joined.length === 0) return { fault, isOfEvent: false, unfilled: [] }
+    const alone = findFault(lead, [])
+    if (isOfValues(alone)) return { fault: alone, isOfEvent: true, unfilled: [] }
+    const unfilled = joined.flatMap((part) => {
+      const both = findFault(lead, [part])
+      return isOfValues(both) ? [{ part, fault: both }] : []
+    })
+    const rest = joined.filter((part) => !unfilled.some((one) => one.part === part))
+    return { fault: unfilled.length > 0 ? findFault(lead, rest) : fault, isOfEvent: false, unfilled }
+  }
+
+  /** Each at the moment when it is due, before this one (ms UTC). */
+  const decideBefore = (at: number): void => {
+    for (;;) {
+      const next = waiting.reduce<Email | null>(
+        (first, one) => (first === null || isDueFirst(one, first) ? one : first),
+        null,
+      )
+      if (next === null || next.dueAt >= at) return
+      decideEmail(next)
+    }
+  }
+
+  const findCancelledPart = ({ trigger }: Part, dueAt: number, isJoined: boolean, id: number, arrival: Arrival) =>
+    trigger.id === id
+      ? null
+      : findCancelled(
+          content,
+          { triggeredAt: trigger.occurredAt, dueAt, isJoined, resultPath: () => resultPathOf(trigger) },
+          arrival,
+        )
+
+  const cancelBy = (id: number, at: number, arrival: Arrival): void => {
+    for (const email of waiting) {
+      const found = findCancelledPart(email.lead, email.dueAt, false, id, arrival)
+      for (const part of email.joined) {
+        const cancelled = findCancelledPart(part, email.dueAt, true, id, arrival)
+        if (cancelled) drop(email, part, { outcome: cancelled.reason, at, verdicts: [cancelled.verdict] })
+      }
+      if (found) end(email, { outcome: found.reason, at, verdicts: [found.verdict] }, found.isOfEvent)
+    }
+  }
+
+  const start = (trigger: TriggerHappening): void => {
+    const { at, occurredAt } = trigger
+    const near = (withinMs: number) =>
+      waiting
+        .filter(({ lead }) => Math.abs(lead.trigger.occurredAt - occurredAt) <= withinMs)
+        .map((email) => ({ id: email.lead.trigger.id, dueAt: email.dueAt, joined: email.joined.length, email }))
+        .sort((a, b) => a.id - b.id)
+    const started = decideStart(content, {
+      at,
+      occurredAt,
+      timezone: simulated.timezone,
+      properties: () => parseProperties(trigger.properties),
+      leads: isOfEvents ? { near, limited: () => [] } : null,
+      isUsedUp: (key) => used.has(key),
+      hasAny: () => used.size > 0,
+      lastHandedAt: () => lastHandedAt,
+    })
+    if (started.outcome === 'none') {
+      const dueAt = whenDue(content.wait, trigger, simulated.timezone)
+      return note(trigger, { outcome: started.reason, at: dueAt, verdicts: [] })
+    }
+    const { dueAt } = started
+    const part = { trigger, key: started.key }
+    take(part)
+    if (started.outcome === 'join') started.lead.email.joined.push(part)
+    else waiting.push({ lead: part, joined: [], plannedAt: dueAt, dueAt, verdicts: [] })
+  }
+
+  // what an event cancels comes before what it starts
+  const steps = [
+    ...past.arrivals().map(({ id, at, arrival }) => ({ id, at, run: () => cancelBy(id, at, arrival) })),
+    ...triggers.map((trigger) => ({ id: trigger.id, at: trigger.at, run: () => start(trigger) })),
+  ].sort((a, b) => a.id - b.id)
+  for (const { at, run } of steps) {
+    decideBefore(at)
+    run()
+  }
+  // what is due now is decided after all that has come by now
+  decideBefore(now + 1)
+  for (const email of waiting) {
+    note(email.lead.trigger, { outcome: 'waiting', at: email.dueAt, verdicts: email.verdicts })
+    noteJoined(email)
+  }
+}
+
+const isDueFirst = (a: Email, b: Email): boolean =>
+  a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.lead.trigger.id < b.lead.trigger.id)
+
+const resultPathOf = ({ properties }: TriggerHappening): string | null =>
+  pathOfUrl(propertyOf(parseProperties(properties), 'url'))
+
+/** An email as a stored delivery would have it. */
+function workOf({ appId, content, settings, person }: Simulated, { lead, plannedAt }: Email, joined: readonly Part[]) {
+  const { id, contactId, occurredAt: triggeredAt, properties } = lead.trigger
+  const delivery = { appId, contactId, messageId: 0, eventId: id, triggeredAt, plannedAt, byHand: false }
+  return {
+    delivery,
+    message: { content },
+    contact: person ?? NOBODY,
+    event: { properties },
+    joined: joined.map(({ trigger }) => ({
+      triggeredAt: trigger.occurredAt,
+      event: { id: trigger.id, properties: trigger.properties },
+    })),
+    settings,
+  }
+}

@@ -1,0 +1,211 @@
+/** A simulation: a message run over the newest triggers of the last days, as if it had been live. */
+import { allHold, parseProperties } from '../../store/conditions.ts'
+import { readTimezone } from '../../store/local-time.ts'
+import { type MailSettings, type MessageContent, STOP_REASONS, type Verdict } from '../../store/message-types.ts'
+import { isPathLike } from '../../store/paths.ts'
+import type { SimulatedPerson, SimulationReads, TriggerHappening } from '../../store/simulation-reads.ts'
+import { isTooOld } from '../../events/event-input.ts'
+import { judgeFault, type TemplateFault } from '../../messages/template-faults.ts'
+import { makeTemplateScope } from '../../messages/template-scope.ts'
+import { DEFAULT_PLACE } from '../../messages/template-values.ts'
+import { fillTemplate, showValues } from '../../messages/templates.ts'
+import { readPast } from './past.ts'
+import { simulatePerson } from './person.ts'
+
+const DAY_MS = 24 * 3_600_000
+/** So many lines of each outcome are listed, the latest ones; all are counted. */
+const LISTED_LINES = 100
+/** Filling in emails takes no longer than this altogether, however slow their templates are. */
+const FILLING_MS = 5_000
+/** Whoever waits is told of the progress after so many triggers. */
+const PROGRESS_EVERY = 200
+
+/** `contactId`: whose lines are listed; all are counted. */
+export type SimulationInput = {
+  appId: number
+  content: MessageContent
+  settings: Pick<MailSettings, 'sendWindow' | 'timezone' | 'giveUpHours'>
+  days: number
+  now: number
+  contactId?: number
+}
+
+/**
+ * One person and trigger. `dueAt`: when it was decided, or would be. `isToday`: the rule was decided by what is stored of
+ * the person now. Times are ms UTC.
+ */
+export type SimulationLine = {
+  contactId: number
+  email: string | null
+  triggeredAt: number
+  dueAt: number
+  outcome: string
+  verdicts: (Verdict & { isToday?: true })[]
+}
+
+/**
+ * `hasMore`: there were more triggers than those that were looked at, which are the newest. `counts`: how often each
+ * outcome came: send, waiting, joined, again, gave_up, or the reason why not. `estimated`: how many have a rule that was
+ * decided by page views alone. `untried`: how many emails were not filled in, because it would take too long.
+ */
+export type Simulation = {
+  from: number
+  until: number
+  triggered: number
+  hasMore: boolean
+  counts: Record<string, number>
+  estimated: number
+  untried: number
+  lines: SimulationLine[]
+}
+
+/** How many triggers were looked at, of how many. */
+export type Progress = { done: number; of: number }
+
+/**
+ * Who would have got a message in the last days, when, and why the others not, of the newest `most` triggers. The app's limits per person are not looked
+ * at: they depend on other messages. A tag triggers nothing here: when it was added is not kept.
+ */
+export function simulate(
+  reads: SimulationReads,
+  input: SimulationInput,
+  { most, onProgress = () => {} }: { most: number; onProgress?: (progress: Progress) => void },
+): Simulation {
+  const { appId, content, days, now } = input
+  const from = now - days * DAY_MS
+  const { triggers, hasMore } = takeNewest(readTriggers(reads, { appId, from }, content), most)
+  const lines: SimulationLine[] = []
+  const trials = createTrials(reads, input)
+  const settings = { ...input.settings, perPersonDay: null, perPersonWeek: null }
+  const asked = { appId, content, settings, from, now, timezone: readTimezone(settings.timezone) }
+  let [done, told] = [0, 0]
+  for (const [contactId, own] of Map.groupBy(triggers, (trigger) => trigger.contactId)) {
+    const person = reads.findPerson(contactId)
+    const past = readPast(reads, asked, contactId)
+    simulatePerson(
+      {
+        ...asked,
+        person,
+        past,
+        findFault: (event, events) => trials.findFault(person, event, events),
+        note: ({ occurredAt }, { outcome, at, verdicts }) =>
+          void lines.push({
+            contactId,
+            email: person?.email ?? null,
+            triggeredAt: occurredAt,
+            dueAt: at,
+            outcome,
+            verdicts: verdicts.filter(isShown).map(markToday),
+          }),
+      },
+      own,
+    )
+    done += own.length
+    if (done - told < PROGRESS_EVERY) continue
+    onProgress({ done, of: triggers.length })
+    told = done
+  }
+  return {
+    from,
+    until: now,
+    triggered: triggers.length,
+    hasMore,
+    ...countLines(lines),
+    untried: trials.countUntried(),
+    lines: listLines(lines, input.contactId),
+  }
+}
+
+/** The newest, the oldest of them first. */
+function takeNewest(newest: Iterable<TriggerHappening>, most: number) {
+  const triggers: TriggerHappening[] = []
+  for (const trigger of newest) {
+    if (triggers.length === most) return { triggers: triggers.reverse(), hasMore: true }
+    triggers.push(trigger)
+  }
+  return { triggers: triggers.reverse(), hasMore: false }
+}
+
+/** What would have triggered it, the newest first. */
+function* readTriggers(
+  reads: SimulationReads,
+  range: { appId: number; from: number },
+  { trigger }: MessageContent,
+): Generator<TriggerHappening> {
+  if ('contact' in trigger) yield* reads.newestPeople(range)
+  if ('tag' in trigger || 'contact' in trigger) return
+  const found = 'page' in trigger ? reads.newestViews(range) : reads.newestEvents(range, trigger.event)
+  for (const one of found) {
+    const isMeant =
+      'page' in trigger
+        ? one.path !== null && isPathLike(one.path, trigger.page)
+        : trigger.where === undefined || allHold(trigger.where, parseProperties(one.properties))
+    if (isMeant && !isTooOld(one)) yield one
+  }
+}
+
+/** A simulated message is always live, and of what the app asks only what fails is worth a line. */
+const isShown = ({ rule, verdict }: Verdict): boolean => verdict === 'fail' || Object.hasOwn(STOP_REASONS, rule)
+
+const markToday = (verdict: Verdict): Verdict & { isToday?: true } =>
+  isOfToday(verdict) ? { ...verdict, isToday: true } : verdict
+
+const isOfToday = ({ rule, about }: Verdict): boolean =>
+  ['tag', 'field', 'status', 'wish'].includes(rule) || (rule === 'template' && (about?.startsWith('contact.') ?? false))
+
+function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts' | 'estimated'> {
+  const counts = new Map<string, number>()
+  for (const { outcome } of lines) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+  const isEstimated = ({ verdicts }: SimulationLine): boolean => verdicts.some((verdict) => verdict.isEstimated)
+  return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length }
+}
+
+/** The latest first. */
+function listLines(lines: readonly SimulationLine[], contactId: number | undefined): SimulationLine[] {
+  const own = contactId === undefined ? lines : lines.filter((line) => line.contactId === contactId)
+  const inOrder = own.toSorted((a, b) => b.triggeredAt - a.triggeredAt)
+  const listed = new Map<string, number>()
+  return inOrder.filter(({ outcome }) => {
+    const count = (listed.get(outcome) ?? 0) + 1
+    listed.set(outcome, count)
+    return count <= LISTED_LINES
+  })
+}
+
+const same = (text: string): string => text
+
+/** Whether emails could have been written, with the values that people have today. */
+function createTrials(reads: SimulationReads, { appId, content: { mail } }: SimulationInput) {
+  const app = reads.findApp(appId) ?? { name: '', homeUrl: null, ...DEFAULT_PLACE }
+  const sources = [mail.subject, mail.preheader ?? '', mail.body]
+  let [filledMs, untried] = [0, 0]
+
+  const fill = (scope: ReturnType<typeof makeTemplateScope>): TemplateFault | null => {
+    const filled: string[] = []
+    for (const source of sources) {
+      const part = fillTemplate(source, scope, { place: app })
+      if (!('filled' in part)) return part
+      filled.push(part.filled)
+    }
+    const isBlank = (text = ''): boolean => showValues(text, { value: same, plain: same }).trim() === ''
+    if (isBlank(filled.at(0))) return { missing: 'subject' }
+    return isBlank(filled.at(-1)) ? { empty: 'body' } : null
+  }
+
+  return {
+    /** Null: it could be written, or nobody knows, as of somebody who was erased since. */
+    findFault(contact: SimulatedPerson | null, event: TriggerHappening, events: readonly TriggerHappening[]) {
+      if (filledMs > FILLING_MS) untried += 1
+      if (contact === null || filledMs > FILLING_MS) return null
+      const startedAt = performance.now()
+      const unsubscribeUrl = 'https://example.com/unsubscribe'
+      const fault = fill(makeTemplateScope({ contact, event, events: [...events], app, unsubscribeUrl }))
+      filledMs += performance.now() - startedAt
+      if (fault === null || !('slow' in fault)) return fault && judgeFault(fault)
+      untried += 1
+      return null
+    },
+    /** How many emails were too many to be filled in. */
+    countUntried: (): number => untried,
+  }
+}

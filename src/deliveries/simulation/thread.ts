@@ -1,0 +1,25 @@
+/** The thread in which one simulation runs, beside requests and writes, with a connection that only reads. */
+import { openForReading } from '../../store/database.ts'
+import { createSimulationReads } from '../../store/simulation-reads.ts'
+import { type Progress, simulate, type Simulation, type SimulationInput } from './simulate.ts'
+
+declare const self: Worker
+
+export type ToSimulation = { folder: string; input: SimulationInput; most: number }
+export type FromSimulation = { progress: Progress } | { simulation: Simulation } | { failure: string }
+
+const post = (message: FromSimulation): void => self.postMessage(message)
+
+self.onmessage = ({ data: { folder, input, most } }: MessageEvent<ToSimulation>) => {
+  try {
+    const db = openForReading(folder)
+    try {
+      const reads = createSimulationReads(db, { until: input.now })
+      post({ simulation: simulate(reads, input, { most, onProgress: (progress) => post({ progress }) }) })
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    post({ failure: error instanceof Error ? error.message : String(error) })
+  }
+}

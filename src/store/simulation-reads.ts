@@ -1,0 +1,149 @@
+import type { Database } from 'bun:sqlite'
+import { idSince } from '../core/ids.ts'
+import { readLocale, readTimezone } from './local-time.ts'
+import { type StoredReport, toReport } from './snippet-reads.ts'
+import type { ReportRow } from './snippet-types.ts'
+import { BATCH_TYPES, selectIds, selectSomeIds } from './timeline-reads.ts'
+import { type ContactStatus, EVENT_TYPES, type FieldValue } from './types.ts'
+
+/** What somebody did: when it came (`at`) and when it had happened, ms UTC. Ids are in the order of arrival. */
+export type Happening = { id: number; at: number; occurredAt: number }
+export type ViewHappening = Happening & { path: string }
+export type TriggerHappening = Happening & { contactId: number; path: string | null; properties: string | null }
+export type ReportHappening = ReportRow & { id: number }
+
+/** A person as they are now. */
+export type SimulatedPerson = {
+  id: number
+  email: string
+  firstName: string | null
+  lastName: string | null
+  status: ContactStatus
+  tags: string[] | null
+  fields: Record<string, FieldValue> | null
+}
+
+/** Since when (ms UTC). */
+type Range = { appId: number; from: number }
+type Stored = Omit<SimulatedPerson, 'tags' | 'fields'> & { tags: string | null; fields: string | null }
+type StoredApp = { name: string; homeUrl: string | null; timezone: string | null; locale: string | null }
+
+const HAPPENED = 'ifnull(occurred_at, received_at)'
+const HAPPENING = `id, received_at AS at, ${HAPPENED} AS occurredAt`
+const TRIGGER = `${HAPPENING}, contact_id AS contactId, path, properties`
+/** So many rows are looked at by one statement: what is being written meanwhile waits for none of them long. */
+const ROWS_AT_ONCE = 5_000
+/** The first page views in which the one that happened first is looked for: it may have come a little later. */
+const FIRST_VIEWS = 16
+
+/** What a simulation reads, of everything that came by `until` (ms UTC): the newest triggers, and what is known of a person. */
+export function createSimulationReads(db: Database, { until }: { until: number }) {
+  const [event, page, action] = EVENT_TYPES.map((_, code) => code)
+  const nameId = db.prepare<{ id: number }, [number, string]>(
+    'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
+  )
+  const idOfName = (appId: number, name: string): number => nameId.get(appId, name)?.id ?? -1
+  const app = db.prepare<StoredApp, [number]>(
+    `SELECT name, home_url AS homeUrl, timezone, locale FROM apps
+     LEFT JOIN app_mail_settings ON app_id = apps.id WHERE apps.id = ?`,
+  )
+  const person = db.prepare<Stored, [number]>(
+    `SELECT id, email, first_name AS firstName, last_name AS lastName, status, tags, fields FROM contacts WHERE id = ?`,
+  )
+  const views = db.prepare<ViewHappening, [number, number, number, number]>(
+    `SELECT ${HAPPENING}, path FROM events
+     WHERE id IN (${selectIds('events', { contact: '?1', types: `= ${page}`, from: '?2' })})
+       AND ${HAPPENED} >= ?3 AND received_at <= ?4 AND path IS NOT NULL ORDER BY id`,
+  )
+  const firstViews = db.prepare<Happening, [number, number]>(
+    `SELECT ${HAPPENING} FROM events
+     WHERE id IN (${selectSomeIds('events', { contact: '?1', types: `= ${page}`, order: 'ASC', limit: `${FIRST_VIEWS}` })})
+       AND received_at <= ?2 ORDER BY id`,
+  )
+  const done = db.prepare<Happening, [number, number, number, number, number]>(
+    `SELECT ${HAPPENING} FROM events
+     WHERE id IN (${selectIds('events', { contact: '?1', types: `IN (${event}, ${action})`, from: '?2' })})
+       AND name_id = ?3 AND ${HAPPENED} >= ?4 AND received_at <= ?5 ORDER BY id`,
+  )
+  const reports = db.prepare<StoredReport & { id: number }, [number, number, number, number]>(
+    `SELECT id, page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
+       received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
+     FROM snippet_batches WHERE app_id = ?1 AND received_at BETWEEN ?3 AND ?4 AND id IN
+       (${selectIds('snippet_batches', { contact: '?2', types: `>= ${BATCH_TYPES}` })}) ORDER BY id`,
+  )
+
+  /** Part by part, from the last id downwards; `which` and `columns` are SQL. */
+  function* newestOf<Row>(table: string, { appId, from }: Range, which: string, columns: string): Generator<Row> {
+    const nextFloor = db.prepare<{ id: number }, [number, number]>(
+      `SELECT id FROM ${table} WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT 1 OFFSET ${ROWS_AT_ONCE - 1}`,
+    )
+    const select = db.prepare<Row, [number, number, number]>(
+      `SELECT ${columns} FROM ${table} WHERE app_id = ? AND id >= ? AND id < ? AND ${which} ORDER BY id DESC`,
+    )
+    const first = idSince(from)
+    for (let before = Number.MAX_SAFE_INTEGER; before > first;) {
+      const floor = Math.max(first, nextFloor.get(appId, before)?.id ?? first)
+      yield* select.all(appId, floor, before)
+      before = floor
+    }
+  }
+  const inTime = (from: number): string => `received_at <= ${until} AND ${HAPPENED} >= ${from}`
+
+  return {
+    findApp(appId: number) {
+      const found = app.get(appId)
+      return found && { ...found, timezone: readTimezone(found.timezone), locale: readLocale(found.locale) }
+    },
+
+    /** Null of those who were erased since. */
+    findPerson(contactId: number): SimulatedPerson | null {
+      const found = person.get(contactId)
+      if (!found) return null
+      const { tags, fields } = found
+      return {
+        ...found,
+        tags: tags === null ? null : (JSON.parse(tags) as string[]),
+        fields: fields === null ? null : (JSON.parse(fields) as Record<string, FieldValue>),
+      }
+    },
+
+    /** Events and actions of one name, the newest first. */
+    newestEvents: (range: Range, name: string): Generator<TriggerHappening> =>
+      newestOf(
+        'events',
+        range,
+        `${inTime(range.from)} AND type IN (${event}, ${action}) AND name_id = ${idOfName(range.appId, name)}`,
+        TRIGGER,
+      ),
+
+    /** Page views, the newest first. */
+    newestViews: (range: Range): Generator<TriggerHappening> =>
+      newestOf('events', range, `${inTime(range.from)} AND type = ${page}`, TRIGGER),
+
+    /** People who were made since then, the newest first, as what triggered a message. */
+    newestPeople: (range: Range): Generator<TriggerHappening> =>
+      newestOf(
+        'contacts',
+        range,
+        `created_at BETWEEN ${range.from} AND ${until}`,
+        'id, id AS contactId, created_at AS at, created_at AS occurredAt, NULL AS path, NULL AS properties',
+      ),
+
+    /** A person's page views that happened at `since` (ms UTC) or later. */
+    listViews: (contactId: number, since: number): ViewHappening[] =>
+      views.all(contactId, idSince(since), since, until),
+
+    /** A person's first few page views, also long ago. */
+    listFirstViews: (contactId: number): Happening[] => firstViews.all(contactId, until),
+
+    /** A person's events and actions of one name that happened at `since` (ms UTC) or later. */
+    listDone: ({ appId, contactId, name, since }: { appId: number; contactId: number; name: string; since: number }) =>
+      done.all(contactId, idSince(since), idOfName(appId, name), since, until),
+
+    /** What a person's page loads reported, of batches received at `since` (ms UTC) or later. */
+    listReports: (appId: number, contactId: number, since: number): ReportHappening[] =>
+      reports.all(appId, contactId, since, until).map(toReport),
+  }
+}
+
+export type SimulationReads = ReturnType<typeof createSimulationReads>

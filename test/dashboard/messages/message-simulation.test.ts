@@ -1,0 +1,130 @@
+/** What the page says of a simulation. */
+import { describe, expect, test } from 'bun:test'
+import { batchWrite } from '../../store/samples.ts'
+import { fieldsOf, useEditing } from './editing.ts'
+import { attributesOf, expectHarmless, textOf } from '../pages.ts'
+
+const [MINUTE, DAY] = [60_000, 86_400_000]
+
+const pages = useEditing()
+
+const RESULT = { url: 'https://first.example/results/1', headline: 'Ready' }
+
+const view = async (email: string, path: string): Promise<void> => {
+  const at = pages.clock.now()
+  const items = [{ type: 'page' as const, name: null, path, occurredAt: at }]
+  await pages.store.recordBatch(
+    batchWrite({ accountId: pages.begun.accountId, appId: pages.app.id, email, at, batchId: `${path}.${at}`, items }),
+  )
+}
+
+/** Signed in anew, because days pass. */
+async function simulate(at = pages.path): Promise<string> {
+  const browser = await pages.signedIn()
+  const { html } = await browser.get(at)
+  return (await browser.post(at, { ...(await fieldsOf(html)), do: 'simulate 7' })).html
+}
+
+test('who was judged by page views alone, because reports are kept for 48 hours', async () => {
+  await pages.event({ email: 'bob@example.com', event: 'signed_up' })
+  await view('bob@example.com', '/wait')
+  pages.clock.ms += MINUTE
+  await pages.event({ email: 'bob@example.com' })
+  pages.clock.ms += 3_600_000
+  const fresh = await simulate()
+  expect(await textOf(fresh, '#simulation > p.hint')).not.toContainEqual(expect.stringContaining('48 hours'))
+  expect(await textOf(fresh, '.verdicts .hint')).toEqual([])
+  pages.clock.ms += 3 * DAY
+  const html = await simulate()
+  await expectHarmless(html)
+  expect(await textOf(html, '#simulation > p.hint')).toContainEqual(
+    expect.stringMatching(/^What browsers report of open pages is kept for 48 hours\. One of these is older, and was/),
+  )
+  expect(await textOf(html, '.verdicts .hint')).toContain(' By page views alone.')
+})
+
+test('who was never reported is under a heading of their own', async () => {
+  const [, second] = await pages.messages()
+  for (const email of ['a@example.com', 'b@example.com']) await pages.event({ email, properties: RESULT })
+  pages.clock.ms += 2 * DAY
+  const html = await simulate(pages.pathOf(second?.id ?? 0))
+  expect(await textOf(html, '.outcome > summary b')).toEqual(['Your pages had not reported them'])
+  expect(await textOf(html, '.outcome > summary .hint')).toEqual([' 2, 100 %'])
+  const why = 'Your pages had not reported a@example.com yet, and this message is not sent to such people.'
+  expect(await textOf(html, '.outcome td > bdi')).toContain(why)
+})
+
+test('somebody for whom a mail waited, and was stopped, is not said to have got one', async () => {
+  const email = 'bob@example.com'
+  for (const _ of ['first', 'second']) {
+    await pages.event({ email, properties: RESULT })
+    pages.clock.ms += MINUTE
+  }
+  await view(email, '/results/1')
+  pages.clock.ms += 3_600_000
+  const html = await simulate()
+  expect(await textOf(html, '.outcome > summary b')).toEqual([
+    'Had one waiting, or had got it',
+    'Had opened the results',
+  ])
+  expect(await textOf(html, '.outcome td > bdi')).toContain(
+    'bob@example.com had a mail of this message waiting, or had got it already.',
+  )
+})
+
+describe('a simulation', () => {
+  const simulateTyped = (changes: Record<string, string> = {}) => pages.press(pages.path, 'simulate 7', changes)
+
+  test('tells who, when and why not, of what is typed, and sends nothing', async () => {
+    const properties = { url: 'https://example.com/results/1' }
+    for (const email of ['bob@example.com', 'eve@example.com']) await pages.event({ email, properties })
+    pages.clock.ms += 60_000
+    await pages.event({ email: 'eve@example.com', event: 'paid' })
+    pages.clock.ms += 3_600_000
+    const { status, html } = await simulateTyped({
+      'onlyIf[3].rule': 'notDone',
+      'onlyIf[3].event': 'paid',
+      'onlyIf[3].since': 'ever',
+      'onlyIf[4].rule': 'tagLacks',
+      'onlyIf[4].lacks': 'vip',
+    })
+    expect(status).toBe(200)
+    await expectHarmless(html)
+    expect(await textOf(html, '#simulation > p:not(.hint)')).toEqual([
+      'One mail would have gone out. Since 26 April 2026 it was started 2 times.',
+    ])
+    expect(await textOf(html, '.outcome > summary')).toEqual([
+      'Would have been written to 1, 50 %',
+      'Had done what stops it 1, 50 %',
+    ])
+    expect(await textOf(html, '.outcome td a')).toEqual(['bob@example.com', 'eve@example.com'])
+    expect((await textOf(html, '.verdicts .hint')).every((text) => text.includes('today'))).toBe(true)
+    expect(await textOf(html, '.verdicts .fail')).toEqual([expect.stringContaining('paid')])
+    expect((await pages.draft()).content.onlyIf).toHaveLength(3)
+    expect(await pages.store.countDeliveries((await pages.draft()).id)).toMatchObject({ waiting: 0, sent: 0 })
+  })
+
+  test('says that nothing started it, and what cannot be simulated', async () => {
+    expect(await textOf((await simulateTyped()).html, '#simulation .empty h2')).toEqual([
+      'Nothing started it in the last 7 days',
+    ])
+    const rule = { 'onlyIf[0].rule': 'status', 'onlyIf[0].is': 'subscribed' }
+    const byTag = { trigger: 'tag', 'trigger.tag': 'vip', ...rule, again: 'person', 'again.collect.minutes': '' }
+    expect(await textOf((await simulateTyped(byTag)).html, '#simulation .empty h2')).toEqual([
+      'This cannot be simulated',
+    ])
+  })
+
+  test('of what is wrong says what', async () => {
+    const { status, html } = await simulateTyped({ 'mail.subject': '', name: '' })
+    expect([status, await attributesOf(html, '.field .fault', 'id')]).toEqual([400, ['mail.subject-fault']])
+  })
+})
+
+test('how far it is, for whoever waits: nothing where none runs', async () => {
+  const browser = await pages.signedIn()
+  const { html } = await browser.get(pages.path)
+  const [busy] = await attributesOf(html, '#simulation [data-busy]', 'data-progress')
+  const answer = await browser.get(busy ?? '')
+  expect([answer.status, answer.html]).toEqual([200, 'null'])
+})

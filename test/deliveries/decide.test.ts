@@ -1,0 +1,345 @@
+/** The decision with plain facts: every rule that is not the message's own, and their order. */
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { decide, type DecidedMessage, decideStart, type Facts, findCancelled } from '../../src/deliveries/decide.ts'
+import { NOTHING_DONE } from '../../src/deliveries/rules.ts'
+import { onceKeyOf } from '../../src/messages/again.ts'
+import type { Arrival, Lead, StartFacts } from '../../src/store/delivery-rules.ts'
+import type { Again, MessageContent, Rule, SendWindow } from '../../src/store/message-types.ts'
+import { DAY, HOUR } from '../helper.ts'
+import { MINUTE } from '../messaging.ts'
+
+const AT = Date.parse('2026-05-15T12:00:00Z')
+const EVERY_DAY = [0, 1, 2, 3, 4, 5, 6]
+const WORKDAYS = [1, 2, 3, 4, 5]
+const window = (from: string, until: string, days = EVERY_DAY) => ({ from, until, days })
+const content = (changes: Partial<MessageContent> = {}): MessageContent => ({
+  trigger: { event: 'ready' },
+  mail: { subject: 'S', body: 'B' },
+  ...changes,
+})
+const NO_SETTINGS = { sendWindow: null, timezone: null, giveUpHours: null, perPersonDay: null, perPersonWeek: null }
+
+type Changes = Partial<MessageContent> & { settings?: Partial<DecidedMessage['settings']>; status?: 'live' | 'paused' }
+const messageOf = ({ settings, status = 'live', ...changes }: Changes = {}): DecidedMessage => ({
+  content: content(changes),
+  status,
+  settings: { ...NO_SETTINGS, ...settings },
+})
+const factsOf = (changes: Partial<Facts> = {}): Facts => ({
+  ...NOTHING_DONE,
+  at: AT,
+  triggeredAt: changes.at ?? AT,
+  plannedAt: changes.at ?? AT,
+  isByHand: false,
+  suppression: null,
+  lastHandedAt: null,
+  handed: [],
+  contact: { status: 'subscribed', tags: [], fields: {} },
+  joined: () => [],
+  ...changes,
+})
+/** The outcome, and what it waits for in minutes, or why it is skipped. */
+const outcomeOf = (message: Changes, facts: Partial<Facts> = {}) => {
+  const decision = decide(messageOf(message), factsOf(facts))
+  if (decision.outcome === 'send') return 'send'
+  return decision.outcome === 'skip'
+    ? decision.reason
+    : `${decision.reason} ${(decision.dueAt - (facts.at ?? AT)) / MINUTE}`
+}
+
+describe('the send window', () => {
+  test.each<[name: string, at: string, window: SendWindow | null, zone: string, opens: string]>([
+    ['no window', '2026-05-15T03:00Z', null, 'UTC', '2026-05-15T03:00Z'],
+    ['no days: always', '2026-05-15T03:00Z', window('09:00', '17:00', []), 'UTC', '2026-05-15T03:00Z'],
+    ['no hours: always', '2026-05-15T03:00Z', window('09:00', '09:00'), 'UTC', '2026-05-15T03:00Z'],
+    ['before', '2026-05-15T08:59:59.999Z', window('09:00', '17:00'), 'UTC', '2026-05-15T09:00Z'],
+    ['at its opening', '2026-05-15T09:00Z', window('09:00', '17:00'), 'UTC', '2026-05-15T09:00Z'],
+    ['within', '2026-05-15T16:59:59Z', window('09:00', '17:00'), 'UTC', '2026-05-15T16:59:59Z'],
+    ['at its end: tomorrow', '2026-05-15T17:00Z', window('09:00', '17:00'), 'UTC', '2026-05-16T09:00Z'],
+    ['on Friday evening: Monday', '2026-05-15T17:00Z', window('09:00', '17:00', WORKDAYS), 'UTC', '2026-05-18T09:00Z'],
+    [
+      'on Fridays only, on Friday evening: next Friday',
+      '2026-05-15T18:00Z',
+      window('09:00', '17:00', [5]),
+      'UTC',
+      '2026-05-22T09:00Z',
+    ],
+    ['over midnight, late', '2026-05-15T23:00Z', window('22:00', '06:00'), 'UTC', '2026-05-15T23:00Z'],
+    ['over midnight, early', '2026-05-15T05:59Z', window('22:00', '06:00'), 'UTC', '2026-05-15T05:59Z'],
+    ['over midnight, of Friday only', '2026-05-16T01:00Z', window('22:00', '06:00', [5]), 'UTC', '2026-05-16T01:00Z'],
+    ['over midnight, not of Thursday', '2026-05-15T01:00Z', window('22:00', '06:00', [5]), 'UTC', '2026-05-15T22:00Z'],
+    ['in New York', '2026-05-15T12:00Z', window('09:00', '17:00'), 'America/New_York', '2026-05-15T13:00Z'],
+    ['in Tokyo it is tomorrow', '2026-05-15T20:00Z', window('09:00', '17:00', [6]), 'Asia/Tokyo', '2026-05-16T00:00Z'],
+    ['in Kathmandu', '2026-05-15T00:00Z', window('09:00', '17:00'), 'Asia/Kathmandu', '2026-05-15T03:15Z'],
+    [
+      'the hour that is skipped in spring',
+      '2026-03-29T00:30Z',
+      window('02:30', '04:00'),
+      'Europe/Berlin',
+      '2026-03-29T01:30Z',
+    ],
+    [
+      'the hour that comes twice in autumn',
+      '2026-10-25T00:10Z',
+      window('02:30', '02:45'),
+      'Europe/Berlin',
+      '2026-10-25T00:30Z',
+    ],
+  ])('%s', (_, time, sendWindow, timezone, opens) => {
+    const at = Date.parse(time)
+    const minutes = (Date.parse(opens) - at) / MINUTE
+    const settings = { sendWindow, timezone, giveUpHours: 200 }
+    expect(outcomeOf({ settings }, { at })).toBe(minutes === 0 ? 'send' : `window ${minutes}`)
+  })
+
+  test('opens never before now, at every half hour of a year in zones with and without summer time', () => {
+    const sendWindow = window('02:15', '02:40')
+    for (const timezone of ['UTC', 'Europe/Berlin', 'America/Sao_Paulo', 'Australia/Lord_Howe', 'Asia/Kathmandu']) {
+      const message = messageOf({ settings: { sendWindow, timezone } })
+      for (let at = Date.UTC(2026, 0, 1); at < Date.UTC(2027, 0, 1); at += 30 * MINUTE) {
+        const decision = decide(message, factsOf({ at }))
+        const dueAt = decision.outcome === 'wait' ? decision.dueAt : at
+        if (decision.outcome === 'skip' || dueAt < at || dueAt > at + 25 * HOUR)
+          throw new Error(`${timezone} ${new Date(at).toISOString()}`)
+      }
+    }
+    expect.assertions(0)
+  }, 30_000)
+})
+
+describe('limits per person', () => {
+  const settings = { perPersonDay: 1, perPersonWeek: 2, giveUpHours: 300 }
+  test.each<[name: string, handed: number[], outcome: string]>([
+    ['none yet', [], 'send'],
+    ['one a day ago', [AT - DAY], 'send'],
+    ['one just within the day', [AT - DAY + MINUTE], 'perDay 1'],
+    ['two in the week', [AT - 2 * DAY, AT - 3 * DAY], `perWeek ${(4 * DAY) / MINUTE}`],
+    ['both are full: the later of the two', [AT - HOUR, AT - 3 * DAY], `perDay ${(4 * DAY) / MINUTE}`],
+    ['two, one of them a week ago', [AT - 2 * DAY, AT - 7 * DAY], 'send'],
+  ])('%s', (_, handed, outcome) => expect(outcomeOf({ settings }, { handed })).toBe(outcome))
+
+  test('are not for transactional emails, and neither is the window', () => {
+    const mail = { subject: 'S', body: 'B', category: 'transactional' as const }
+    const sendWindow = window('13:00', '14:00')
+    expect(outcomeOf({ mail, settings: { ...settings, sendWindow } }, { handed: [AT] })).toBe('send')
+  })
+
+  test('and the window are both told, with what they found', () => {
+    const { verdicts } = decide(
+      messageOf({ settings: { ...settings, sendWindow: window('09:00', '17:00') } }),
+      factsOf(),
+    )
+    expect(verdicts.map(({ rule, about, value, verdict }) => [rule, about, value, verdict])).toEqual([
+      ['wish', null, null, 'pass'],
+      ['message', null, 'live', 'pass'],
+      ['window', '09:00-17:00', AT, 'pass'],
+      ['perDay', '1', 0, 'pass'],
+      ['perWeek', '2', 0, 'pass'],
+    ])
+  })
+})
+
+describe('giving up', () => {
+  const settings = { sendWindow: window('09:00', '17:00', [1]), giveUpHours: 24 }
+  test('comes before waiting for longer', () => {
+    expect(outcomeOf({ settings })).toBe('gave_up')
+    expect(outcomeOf({ settings: { ...settings, giveUpHours: null } })).toBe(`window ${(2 * DAY + 21 * HOUR) / MINUTE}`)
+  })
+  test('counts from when it was planned, and not before its hour', () => {
+    expect(outcomeOf({ settings: { giveUpHours: 2 } }, { plannedAt: AT - 2 * HOUR })).toBe('send')
+    expect(outcomeOf({ settings: { giveUpHours: 2 } }, { plannedAt: AT - 2 * HOUR - 1 })).toBe('gave_up')
+  })
+})
+
+describe('what comes first', () => {
+  const tag: Rule = { rule: 'tag', has: 'beta' }
+  test.each<[reason: string, message: Changes, facts: Partial<Facts>]>([
+    ['bounced', { status: 'paused', onlyIf: [tag] }, { suppression: 'bounced' }],
+    ['unsubscribed', {}, { contact: { status: 'unsubscribed', tags: [], fields: {} } }],
+    ['message_paused', { status: 'paused', onlyIf: [tag] }, {}],
+    ['tag', { onlyIf: [tag], again: { everyHours: 24 } }, { lastHandedAt: AT - HOUR }],
+    ['again', { again: { everyHours: 24 }, settings: { giveUpHours: 1 } }, { lastHandedAt: AT - HOUR }],
+    ['send', { again: { everyHours: 24 } }, { lastHandedAt: AT - DAY }],
+    ['send', { status: 'paused', onlyIf: [tag] }, { isByHand: true }],
+    ['complained', {}, { isByHand: true, suppression: 'complained' }],
+  ])('%s', (reason, message, facts) => expect(outcomeOf(message, facts)).toBe(reason))
+
+  test('what was found before stands, where nothing has changed since', () => {
+    const known = [{ rule: 'tag', about: 'beta', value: true, verdict: 'pass' as const }]
+    expect(outcomeOf({ onlyIf: [tag] }, { known })).toBe('send')
+  })
+})
+
+describe('a law', () => {
+  const minutes = (most: number) => fc.nat({ max: most })
+  /** Decides again and again, each time when it was said to; null where it is given up. */
+  const decideUntilSent = (message: DecidedMessage, at: number, handed: readonly number[]): number | null => {
+    for (let now = at, tries = 0; tries < 20; tries += 1) {
+      const decision = decide(message, factsOf({ at: now, plannedAt: at, handed: handed.toReversed() }))
+      if (decision.outcome === 'skip') return null
+      if (decision.outcome === 'send') return now
+      expect(decision.dueAt).toBeGreaterThan(now)
+      now = decision.dueAt
+    }
+    throw new Error('it waits for ever')
+  }
+
+  test('nobody gets more within any day or week than the limits say', () => {
+    const limits = fc.record({
+      perPersonDay: fc.integer({ min: 1, max: 3 }),
+      perPersonWeek: fc.integer({ min: 1, max: 5 }),
+    })
+    const arrivals = fc.array(minutes(3 * 1_440), { maxLength: 15 })
+    fc.assert(
+      fc.property(limits, arrivals, (settings, pauses) => {
+        const message = messageOf({ settings: { ...settings, giveUpHours: 2_000 } })
+        const handed: number[] = []
+        let at = AT
+        for (const pause of pauses) {
+          at = decideUntilSent(message, at + pause * MINUTE, handed) ?? at
+          handed.push(at)
+        }
+        for (const time of handed) {
+          const within = (ms: number) => handed.filter((one) => one > time - ms && one <= time).length
+          expect(within(DAY)).toBeLessThanOrEqual(settings.perPersonDay)
+          expect(within(7 * DAY)).toBeLessThanOrEqual(settings.perPersonWeek)
+        }
+      }),
+    )
+  })
+
+  test('what waits for the send window goes on one of its days, within its hours', () => {
+    const hour = fc.integer({ min: 0, max: 23 })
+    const days = fc.subarray(EVERY_DAY, { minLength: 1 })
+    fc.assert(
+      fc.property(minutes(366 * 1_440), days, hour, hour, (later, on, from, until) => {
+        const time = (hours: number) => `${String(hours).padStart(2, '0')}:00`
+        const sendWindow = window(time(from), time(until), on)
+        const sentAt = decideUntilSent(
+          messageOf({ settings: { sendWindow, giveUpHours: 200 } }),
+          AT + later * MINUTE,
+          [],
+        )
+        if (sentAt === null) throw new Error('it is given up')
+        if (from === until) return expect(sentAt).toBe(AT + later * MINUTE)
+        const sent = new Date(sentAt)
+        const isOverMidnight = until < from
+        const isAfterMidnight = isOverMidnight && sent.getUTCHours() < until
+        const day = (sent.getUTCDay() + (isAfterMidnight ? 6 : 0)) % 7
+        expect(on).toContain(day)
+        expect(isAfterMidnight || (sent.getUTCHours() >= from && (isOverMidnight || sent.getUTCHours() < until))).toBe(
+          true,
+        )
+      }),
+    )
+  })
+})
+
+describe('an email of several events', () => {
+  const onlyIf: Rule[] = [{ rule: 'notSeen' }, { rule: 'tag', lacks: 'vip' }]
+  const event = (path: string, seen: string[]) => ({
+    ...NOTHING_DONE,
+    triggeredAt: AT,
+    firstViewAt: 0,
+    resultPath: path,
+    viewedAt: (asked: string) => (seen.includes(asked) ? AT : null),
+  })
+  const facts = (seen: string[]) =>
+    factsOf({ ...event('/1', seen), joined: () => [event('/2', seen), event('/3', seen)] })
+
+  test('goes on without those that a rule about each of them rules out', () => {
+    const decision = decide(messageOf({ onlyIf }), facts(['/3']))
+    expect(decision).toMatchObject({ outcome: 'send', unfit: [{ index: 1, reason: 'seen' }] })
+  })
+  test('passes to the others where it is the first', () => {
+    const decision = decide(messageOf({ onlyIf }), facts(['/1', '/2']))
+    expect(decision).toMatchObject({ outcome: 'skip', reason: 'seen', isOfEvent: true, unfit: [{ index: 0 }] })
+  })
+  test('ends with a rule about the person', () => {
+    const vip = { ...facts(['/2']), contact: { status: 'subscribed' as const, tags: ['vip'], fields: {} } }
+    const decision = decide(messageOf({ onlyIf }), vip)
+    expect(decision).toMatchObject({ outcome: 'skip', reason: 'tag', isOfEvent: false, unfit: [] })
+  })
+})
+
+describe('what arrives cancels an email that waits', () => {
+  const change = { addedTags: [], removedTags: [], fieldsBefore: {}, fieldsAfter: {} }
+  const cancelled = (rule: Rule, arrival: Arrival, isJoined = false) => {
+    const waiting = { triggeredAt: AT, dueAt: AT + HOUR, resultPath: () => '/results/1', isJoined }
+    return findCancelled({ onlyIf: [rule] }, waiting, arrival)?.reason ?? null
+  }
+  const pro = { rule: 'field', field: 'plan', is: 'equal', to: 'pro' } as const
+  test.each<[name: string, rule: Rule, arrival: Arrival, reason: string | null]>([
+    ['its page is opened', { rule: 'notSeen' }, { path: '/results/1', occurredAt: AT }, 'seen'],
+    ['another is', { rule: 'notSeen' }, { path: '/other', occurredAt: AT }, null],
+    ['it was opened before', { rule: 'notSeen' }, { path: '/results/1', occurredAt: AT - 1 }, null],
+    ['it is opened as it has to be', { rule: 'seen' }, { path: '/results/1', occurredAt: AT }, null],
+    ['it was done', { rule: 'notDone', event: 'paid' }, { event: 'paid', occurredAt: AT }, 'done'],
+    ['something else was', { rule: 'notDone', event: 'paid' }, { event: 'seen', occurredAt: AT }, null],
+    [
+      'within days',
+      { rule: 'notDone', event: 'paid', since: { days: 1 } },
+      { event: 'paid', occurredAt: AT - HOUR },
+      'done',
+    ],
+    ['a tag too many', { rule: 'tag', lacks: 'vip' }, { ...change, addedTags: ['vip'] }, 'tag'],
+    ['a tag that is lost', { rule: 'tag', has: 'beta' }, { ...change, removedTags: ['beta'] }, 'tag'],
+    ['a tag that may still come', { rule: 'tag', has: 'beta' }, { ...change, addedTags: ['vip'] }, null],
+    ['a field that turns', pro, { ...change, fieldsBefore: { plan: 'pro' }, fieldsAfter: { plan: 'free' } }, 'field'],
+    ['a field that was wrong before', pro, { ...change, fieldsAfter: { plan: 'free' } }, null],
+    ['where they are is not told by it', { rule: 'away', ifUnknown: 'skip' }, { path: '/', occurredAt: AT }, null],
+  ])('%s', (_, rule, arrival, reason) => expect(cancelled(rule, arrival)).toBe(reason))
+
+  test('of an event that joined an email only by rules about each event', () => {
+    const arrival = { event: 'paid', occurredAt: AT }
+    expect(cancelled({ rule: 'notDone', event: 'paid' }, arrival, true)).toBe('done')
+    expect(cancelled({ rule: 'notDone', event: 'paid', since: 'ever' }, arrival, true)).toBeNull()
+  })
+})
+
+describe('an event starts an email', () => {
+  const PROPERTIES = { n: 1 }
+  const key = (again: Again) => onceKeyOf(again, () => PROPERTIES)
+  const property: Again = { once: 'property', property: 'n' }
+  const collecting: Again = { ...property, collect: { minutes: 30 } }
+  const perPerson: Again = { once: 'person', collect: { minutes: 30 } }
+  const lead = (joined: number): Lead => ({ id: 7, dueAt: AT + HOUR, joined })
+  type StartChanges = Partial<StartFacts> & { used?: string[]; near?: Lead[]; limited?: Lead[] }
+  const started = (again: Again | undefined, { used = [], near = [], limited = [], ...changes }: StartChanges = {}) => {
+    const start = decideStart(
+      { wait: { minutes: 10 }, again },
+      {
+        at: AT,
+        occurredAt: AT,
+        timezone: 'UTC',
+        properties: () => PROPERTIES,
+        leads: { near: () => near, limited: () => limited },
+        isUsedUp: (one) => used.includes(one),
+        hasAny: () => used.length > 0,
+        lastHandedAt: () => null,
+        ...changes,
+      },
+    )
+    return start.outcome === 'none' ? start.reason : `${start.outcome} ${(start.dueAt - AT) / MINUTE}`
+  }
+  test.each<[name: string, again: Again | undefined, facts: StartChanges, expected: string]>([
+    ['the first', undefined, {}, 'start 10'],
+    ['told late', undefined, { occurredAt: AT - HOUR }, 'start 0'],
+    ['told too late', undefined, { occurredAt: AT - 73 * HOUR }, 'too_old'],
+    ['the second of a person', undefined, { used: [''] }, 'again'],
+    ['of a person, after a version that was once by something else', undefined, { used: ['another'] }, 'again'],
+    ['the second of a value', property, { used: [key(property)] }, 'again'],
+    ['another value', property, { used: ['another'] }, 'start 10'],
+    ['while one of it waits', { everyHours: 1 }, { used: ['timed'] }, 'again'],
+    ['too soon after the last', { everyHours: 1 }, { lastHandedAt: () => AT - 49 * MINUTE }, 'again'],
+    ['late enough after the last', { everyHours: 1 }, { lastHandedAt: () => AT - 50 * MINUTE }, 'start 10'],
+    ['beside one that waits, without collecting', property, { near: [lead(0)] }, 'start 10'],
+    ['with one that waits', collecting, { near: [lead(0)] }, 'join 60'],
+    ['with one that waits and has it already', collecting, { near: [lead(0)], used: [key(collecting)] }, 'again'],
+    ['with one that is full', collecting, { near: [lead(49)] }, 'start 10'],
+    ['with the second where the first is full', collecting, { near: [lead(49)], limited: [lead(3)] }, 'join 60'],
+    ['of a person, with one that is full', perPerson, { near: [lead(49)], used: [''] }, 'join 60'],
+    ['without an event that could join', collecting, { near: [lead(0)], leads: null }, 'start 10'],
+  ])('%s', (_, again, facts, expected) => expect(started(again, facts)).toBe(expected))
+})

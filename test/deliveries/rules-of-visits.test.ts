@@ -1,0 +1,247 @@
+/** What someone did on the site around an event decides about the mail. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
+import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
+import {
+  ADA,
+  createMessaging,
+  here,
+  leave,
+  messageOf,
+  MINUTE,
+  type Messaging,
+  page,
+  track,
+  verdictsOf,
+} from '../messaging.ts'
+
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  server = await createTestServer()
+  await server.setPlan({ snippetLimits: false })
+  messaging = await createMessaging(server)
+})
+afterEach(() => server.close())
+
+const RESULTS = '/results/1'
+
+describe('the draft "Results ready, they left"', () => {
+  /** The minute, the tab where it is another than the first, and what it reports. */
+  type Act = [minute: number, ...events: (object | string)[]]
+  /** What Ada does before and after the event, in minutes around it, and what becomes of the mail after ten, or thirty. */
+  type Visit = [name: string, before: Act[], after: Act[], outcome: string]
+  const [draft] = FIRST_MESSAGES
+  const VISITS: Visit[] = [
+    ['was never seen', [], [], 'send'],
+    [
+      'left before',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [],
+      'send',
+    ],
+    [
+      'left a moment before',
+      [
+        [-5, page('/wait')],
+        [-0.01, leave('/wait')],
+      ],
+      [],
+      'send',
+    ],
+    ['closed without a word half an hour before', [[-31, page('/wait')]], [], 'send'],
+    ['watches the page where the results appear', [[-5, page(RESULTS)]], [[20, leave(RESULTS)]], 'seen'],
+    ['watches another page', [[-5, page('/wait')]], [[20, leave('/wait')]], 'not_away'],
+    ['watches another page and does something there', [[-5, page('/wait')]], [[9, track('zoomed')]], 'not_away'],
+    ['lost their tab without a word five minutes before', [[-5, page('/wait')]], [], 'send'],
+    ['lost the tab with the results without a word', [[-5, page(RESULTS)]], [], 'send'],
+    ['comes back after it to another tab', [[-5, page('/wait')]], [[5, 'b', page('/home')]], 'not_away'],
+    ['was on another page, and left after', [[-5, page('/wait')]], [[1, leave('/wait')]], 'not_away'],
+    [
+      'had left, and opens the results',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [[3, page(RESULTS)]],
+      'seen',
+    ],
+    [
+      'opened the results and left again',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [
+        [1, page(RESULTS)],
+        [2, leave(RESULTS)],
+      ],
+      'seen',
+    ],
+    [
+      'came back to another page',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [[8, page('/home')]],
+      'not_away',
+    ],
+    [
+      'had hidden the tab with the results, and comes back to it',
+      [
+        [-5, page(RESULTS)],
+        [-4, leave(RESULTS)],
+      ],
+      [[3, here(RESULTS)]],
+      'seen',
+    ],
+    [
+      'came back to the results for a moment, which was reported when they had left again',
+      [
+        [-5, page(RESULTS)],
+        [-4, leave(RESULTS)],
+      ],
+      [[3, here(RESULTS, 60_000), leave(RESULTS, 1_000)]],
+      'seen',
+    ],
+    [
+      'had hidden another page, and comes back to it',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [[8, here('/wait')]],
+      'not_away',
+    ],
+    [
+      'came back to another page, and hid it again before the last minutes',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [
+        [1, here('/wait')],
+        [2, leave('/wait')],
+      ],
+      'send',
+    ],
+    [
+      'was back on another page when it came, which was reported after it',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [[1, here('/wait', 2 * 60_000), leave('/wait')]],
+      'not_away',
+    ],
+    [
+      'looked in and left three minutes ago',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [
+        [6, page('/home')],
+        [7, leave('/home')],
+      ],
+      'not_away',
+    ],
+    [
+      'looked in and left six minutes ago',
+      [
+        [-5, page('/wait')],
+        [-4, leave('/wait')],
+      ],
+      [
+        [3, page('/home')],
+        [4, leave('/home')],
+      ],
+      'send',
+    ],
+  ]
+
+  const play = async (acts: Act[], at: number): Promise<void> => {
+    for (const [minute, ...told] of acts) {
+      server.clock.wallMs = at + minute * MINUTE
+      const events = told.filter((one) => typeof one === 'object')
+      await messaging.browse(told.find((one) => typeof one === 'string') ?? 'a', ...events)
+    }
+  }
+
+  test.each(VISITS)('to someone who %s', async (_, before, after, outcome) => {
+    await server.call('POST', '/api/v1/contacts', { body: { newsletter: server.first.appId, email: ADA } })
+    await messaging.put({ ...draft?.content, name: 'Left', status: 'live' })
+    await play(before, NOW + HOUR)
+    server.clock.wallMs = NOW + HOUR
+    await messaging.event()
+    const isEarly = ([minute]: Act): boolean => minute <= 10
+    await play(after.filter(isEarly), NOW + HOUR)
+    server.clock.wallMs = NOW + HOUR + 10 * MINUTE - 1
+    expect(await messaging.decide()).toEqual([])
+    server.clock.wallMs += 1
+    const [decided] = await messaging.decide()
+    await play(
+      after.filter((act) => !isEarly(act)),
+      NOW + HOUR,
+    )
+    server.clock.wallMs = NOW + HOUR + 30 * MINUTE - 1
+    expect(await messaging.decide()).toEqual([])
+    server.clock.wallMs += 1
+    expect(await messaging.decide()).toHaveLength(decided?.verdict === 'wait' ? 1 : 0)
+    const [delivery, ...others] = await messaging.deliveries()
+    expect(others).toEqual([])
+    expect(delivery?.state === 'sent' ? 'send' : delivery?.reason).toBe(outcome)
+  })
+
+  test('two tabs: one is left, in the other the person is still here', async () => {
+    await messaging.event({ event: 'other' })
+    await messaging.put({ ...draft?.content, name: 'Left', status: 'live' })
+    await messaging.browse('a', page('/one'))
+    await messaging.browse('b', page('/two'))
+    server.clock.tick(MINUTE)
+    await messaging.browse('a', leave('/one'))
+    await messaging.event()
+    server.clock.tick(MINUTE)
+    await messaging.browse('b', leave('/two'))
+    server.clock.tick(9 * MINUTE)
+    expect(verdictsOf(await messaging.decide())).toEqual(['not_away'])
+  })
+
+  test('who was here when it came is known to the end of the wait, after days and a restart', async () => {
+    const wait = { minutes: 5 * 24 * 60 }
+    for (const [name, at] of [
+      ['Left', 'trigger'],
+      ['Here', 'trigger'],
+    ] as const) {
+      await messaging.put(messageOf({ name, wait, onlyIf: [{ rule: 'away', at }], trigger: { event: name } }))
+    }
+    await messaging.event({ event: 'known' })
+    await messaging.browse('a', page('/wait'))
+    server.clock.tick(MINUTE)
+    await messaging.event({ event: 'Here' })
+    server.clock.tick(MINUTE)
+    await messaging.browse('a', leave('/wait'))
+    server.clock.tick(MINUTE)
+    await messaging.event({ event: 'Left' })
+    for (let day = 0; day < 5; day += 1) {
+      server.clock.tick(DAY)
+      await messaging.store().cleanUp({ at: server.clock.now() })
+    }
+    await server.restart()
+    const decided = await messaging.decide()
+    expect(decided.map(({ name, verdict }) => [name, verdict]).toSorted()).toEqual([
+      ['Here', 'skip'],
+      ['Left', 'send'],
+    ])
+    const [delivery] = await messaging.deliveries()
+    const reports = () => messaging.store().listReports(messaging.app.id, delivery?.contactId ?? 0, 0)
+    expect(await reports()).toHaveLength(2)
+    server.clock.tick(HOUR)
+    await messaging.store().cleanUp({ at: server.clock.now() })
+    expect(await reports()).toEqual([])
+  })
+})

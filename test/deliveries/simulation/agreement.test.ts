@@ -1,0 +1,42 @@
+/**
+ * A law: a dry run, live sending, its explanations and a simulation decide alike. Random messages and histories are played
+ * live with moved time, and simulated on what is stored of them. SIMULATION_STORIES=1000 plays more than every run does,
+ * SIMULATION_SEED=7 others.
+ */
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { playStory } from './playing.ts'
+import { readStory, type Story, storyArbitrary } from './random-stories.ts'
+
+const STORIES = Number(process.env.SIMULATION_STORIES ?? 15)
+const SEED = Number(process.env.SIMULATION_SEED ?? 1)
+/** One that goes wrong is played again and again, with less of it. */
+const PLAYED_MS = 50_000 + STORIES * 1_000
+
+test(
+  'random stories go as they are foreseen, explained and simulated',
+  async () => {
+    const outcomes = new Set<string>()
+    let wrong: Story | null = null
+    const isAlike = fc.asyncProperty(storyArbitrary(), async (value) => {
+      const story = readStory(value)
+      const played = await playStory(story)
+      for (const outcome of played.outcomes) outcomes.add(outcome)
+      const different = played.compared.find(({ live, told }) => !Bun.deepEquals(live, told))
+      if (different === undefined) return
+      wrong = story
+      expect(different.told).toEqual(different.live)
+    })
+    const checked = await fc.check(isAlike, { numRuns: STORIES, seed: SEED, interruptAfterTimeLimit: PLAYED_MS })
+    if (checked.failed) {
+      console.error(JSON.stringify(wrong, null, 1))
+      throw checked.errorInstance
+    }
+    expect([...outcomes]).toEqual(expect.arrayContaining(['send', 'joined', 'waiting', 'again', 'not_away']))
+    if (STORIES < 400) return
+    const judged = ['seen', 'not_seen', 'not_away', 'done', 'not_done', 'tag', 'field', 'never_reported', 'no_page']
+    const others = ['send', 'joined', 'waiting', 'again', 'unsubscribed', 'gave_up', 'missing_value']
+    expect([...outcomes].toSorted()).toEqual([...judged, ...others].toSorted())
+  },
+  PLAYED_MS + 10_000,
+)

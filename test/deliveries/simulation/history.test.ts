@@ -1,0 +1,155 @@
+/** What was known of people when it would have been decided. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { MessageContent } from '../../../src/store/message-types.ts'
+import { openDatabase } from '../../../src/store/database.ts'
+import { idAt } from '../../../src/core/ids.ts'
+import { DAY, HOUR } from '../../helper.ts'
+import { MINUTE, page } from '../../messaging.ts'
+import { openSimulating, outcomesOf, type Simulating } from './simulating.ts'
+
+let at: Simulating
+beforeEach(async () => {
+  at = await openSimulating()
+})
+afterEach(() => at.close())
+
+describe('where people whom the browser script never saw are skipped, who', () => {
+  const onlyIf: MessageContent['onlyIf'] = [
+    { rule: 'notSeen', ifUnknown: 'skip' },
+    { rule: 'away', minutes: 30, ifUnknown: 'skip' },
+  ]
+
+  test.each([
+    ['was seen long before the days that are looked at', 10 * DAY, 7],
+    ['was seen within them', 2 * DAY, 7],
+    ['was seen before a month', 40 * DAY, 30],
+  ])('%s', async (_, before, days) => {
+    await at.event('old@example.com', { event: 'signed_up' })
+    await at.browse('old@example.com', page('/x'))
+    await at.putLive({ onlyIf })
+    at.clock.tick(before)
+    await at.event('old@example.com')
+    at.clock.tick(MINUTE)
+    expect(await at.decideLive()).toEqual({ 'old@example.com': 'send' })
+    expect(outcomesOf(await at.simulate({ onlyIf }, { days }))).toEqual({ 'old@example.com': 'send' })
+  })
+
+  test('was seen only after it was decided', async () => {
+    await at.putLive({ onlyIf })
+    await at.event('new@example.com')
+    at.clock.tick(MINUTE)
+    expect(await at.decideLive()).toEqual({ 'new@example.com': 'never_reported' })
+    at.clock.tick(HOUR)
+    await at.browse('new@example.com', page('/x'))
+    at.clock.tick(DAY)
+    expect(outcomesOf(await at.simulate({ onlyIf }))).toEqual({ 'new@example.com': 'never_reported' })
+  })
+
+  test('was seen between the event and the decision', async () => {
+    const content = { onlyIf, wait: { minutes: 60 } }
+    await at.putLive(content)
+    await at.event('new@example.com')
+    at.clock.tick(10 * MINUTE)
+    await at.browse('new@example.com', page('/x'))
+    at.clock.tick(2 * HOUR)
+    expect(await at.decideLive()).toEqual({ 'new@example.com': 'send' })
+    expect(outcomesOf(await at.simulate(content))).toEqual({ 'new@example.com': 'send' })
+  })
+})
+
+const ADA = 'ada@example.com'
+
+describe('an event that happened in the same millisecond', () => {
+  test.each<['done' | 'notDone', string]>([
+    ['done', 'send'],
+    ['notDone', 'done'],
+  ])('as the person who was made by it: %s', async (rule, outcome) => {
+    const onlyIf: MessageContent['onlyIf'] = [{ rule, event: 'results_ready' }]
+    const content: Partial<MessageContent> = { trigger: { contact: 'created' }, wait: { minutes: 10 }, onlyIf }
+    await at.putLive(content)
+    await at.event(ADA)
+    at.clock.tick(HOUR)
+    expect(await at.decideLive()).toEqual({ [ADA]: outcome })
+    expect(outcomesOf(await at.simulate(content))).toEqual({ [ADA]: outcome })
+  })
+
+  test('as the trigger, by a clock of whole seconds', async () => {
+    const content: Partial<MessageContent> = { wait: { minutes: 10 }, onlyIf: [{ rule: 'notDone', event: 'paid' }] }
+    await at.putLive(content)
+    const occurredAt = new Date(at.clock.now()).toISOString()
+    await at.event(ADA, { event: 'paid', occurredAt, properties: {} })
+    at.clock.tick(20)
+    await at.event(ADA, { occurredAt })
+    at.clock.tick(HOUR)
+    expect(await at.decideLive()).toEqual({ [ADA]: 'done' })
+    expect(outcomesOf(await at.simulate(content))).toEqual({ [ADA]: 'done' })
+  })
+
+  test('as the page that triggered it, in one batch', async () => {
+    const onlyIf: MessageContent['onlyIf'] = [{ rule: 'done', event: 'pressed', since: 'ever' }]
+    const content: Partial<MessageContent> = { trigger: { page: '/pricing' }, wait: { minutes: 10 }, onlyIf }
+    await at.event(ADA, { event: 'signed_up' })
+    at.clock.tick(MINUTE)
+    await at.putLive(content)
+    await at.browse(ADA, page('/pricing'), { type: 'track', name: 'pressed', path: '/pricing', age: 0 })
+    at.clock.tick(HOUR)
+    expect(await at.decideLive()).toEqual({ [ADA]: 'send' })
+    expect(outcomesOf(await at.simulate(content))).toEqual({ [ADA]: 'send' })
+  })
+})
+
+describe('what came only after the mail had gone', () => {
+  test.each<[string, MessageContent['onlyIf'], () => Promise<unknown>]>([
+    ['a view', [{ rule: 'notSeen' }], () => at.browse(ADA, page('/results/1', 15 * MINUTE))],
+    [
+      'an event',
+      [{ rule: 'notDone', event: 'paid' }],
+      () =>
+        at.event(ADA, {
+          event: 'paid',
+          properties: {},
+          occurredAt: new Date(at.clock.now() - 15 * MINUTE).toISOString(),
+        }),
+    ],
+  ])('%s, changes nothing', async (_, onlyIf, tell) => {
+    const content = { wait: { minutes: 10 }, onlyIf }
+    await at.putLive(content)
+    await at.event(ADA)
+    at.clock.tick(20 * MINUTE)
+    expect(await at.decideLive()).toEqual({ [ADA]: 'send' })
+    await tell()
+    at.clock.tick(HOUR)
+    expect(outcomesOf(await at.simulate(content))).toEqual({ [ADA]: 'send' })
+  })
+})
+
+test('many events and views of one person take no longer each than a few', async () => {
+  await at.event(ADA)
+  await at.browse(ADA, page('/wait'))
+  const db = openDatabase(at.server.folder)
+  const [event, view] = db
+    .query<{ id: number; name_id: number }, []>('SELECT id, name_id FROM events ORDER BY id')
+    .all()
+  const first = at.clock.now()
+  const copy = db.prepare(
+    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at)
+     SELECT ?, app_id, contact_id, name_id, type, via, properties, path, ? FROM events WHERE id = ?`,
+  )
+  db.transaction(() => {
+    for (let index = 1; index <= 9_999; index += 1) {
+      const time = first + index * 5_000
+      copy.run(idAt(time), time, event?.id ?? 0)
+      copy.run(idAt(time + 1), time + 1, view?.id ?? 0)
+    }
+  })()
+  db.close()
+  at.clock.tick(2 * DAY)
+  const content: Partial<MessageContent> = {
+    onlyIf: [{ rule: 'away', minutes: 5 }, { rule: 'notSeen' }, { rule: 'notDone', event: 'paid', since: 'ever' }],
+    again: { once: 'property', property: 'n' },
+  }
+  const startedAt = performance.now()
+  expect((await at.simulate(content)).triggered).toBe(10_000)
+  // each walked through all before, in a minute
+  expect(performance.now() - startedAt).toBeLessThan(10_000)
+}, 30_000)

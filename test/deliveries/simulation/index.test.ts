@@ -1,0 +1,276 @@
+/** A simulation decides as a live message would have, sends nothing and changes nothing. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { isRefusal, type Refusal } from '../../../src/core/refusals.ts'
+import {
+  createSimulations,
+  type Simulation,
+  type SimulationInput,
+  type Simulations,
+} from '../../../src/deliveries/simulation/index.ts'
+import { openDatabase } from '../../../src/store/database.ts'
+import type { MessageContent } from '../../../src/store/message-types.ts'
+import { DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'
+import { leave, messageOf, MINUTE, type Messaging, page } from '../../messaging.ts'
+import { openSimulating, type Simulating } from './simulating.ts'
+
+let at: Simulating
+let server: TestServer
+let messaging: Messaging
+beforeEach(async () => {
+  at = await openSimulating()
+  ;({ server, messaging } = at)
+})
+afterEach(() => at.close())
+
+const of = (email: string) => ({ email, properties: { url: 'https://first.example/results/1' } })
+
+/** People who did different things around their event, some of them twice. */
+async function play(): Promise<void> {
+  const people = ['left', 'stayed', 'saw', 'stranger', 'paid', 'crashed'].map((name) => `${name}@example.com`)
+  const [left = '', stayed = '', saw = '', stranger = '', paid = '', crashed = ''] = people
+  for (const email of people) await messaging.event({ ...of(email), event: 'signed_up' })
+  server.clock.tick(HOUR)
+  for (const email of [left, stayed, saw, paid, crashed]) await at.browse(email, page('/wait'))
+  server.clock.tick(MINUTE)
+  for (const email of [left, saw, paid]) await at.browse(email, leave('/wait'))
+  server.clock.tick(MINUTE)
+  for (const email of people) await messaging.event(of(email))
+  server.clock.tick(MINUTE)
+  await at.browse(saw, page('/results/1'))
+  await messaging.event({ email: paid, event: 'checkout.paid' })
+  await messaging.event(of(stranger))
+  server.clock.tick(20 * MINUTE)
+  await at.browse(stayed, leave('/wait'))
+}
+
+const LEFT: Partial<MessageContent> = {
+  wait: { minutes: 10 },
+  onlyIf: [
+    { rule: 'notSeen' },
+    { rule: 'notDone', event: 'checkout.paid' },
+    { rule: 'away', at: 'trigger' },
+    { rule: 'away', minutes: 5 },
+    { rule: 'tag', lacks: 'vip' },
+  ],
+}
+
+test('decides as the live message did', async () => {
+  await messaging.put(messageOf({ name: 'Live', ...LEFT }))
+  await play()
+  server.clock.tick(HOUR)
+  await messaging.decide()
+  const deliveries = await messaging.deliveries()
+  const live = await Promise.all(
+    deliveries.map(async ({ contactId, state, reason }) => {
+      const contact = await messaging.store().byId(contactId)
+      return [contact?.email ?? null, state === 'sent' ? 'send' : reason]
+    }),
+  )
+  const simulation = await at.simulate(LEFT)
+  const lines = simulation.lines.map(({ email, outcome }) => [email, outcome])
+  expect(lines.filter(([, outcome]) => outcome !== 'again').toSorted()).toEqual(live.toSorted())
+  expect(live.map(([, outcome]) => outcome).toSorted()).toEqual(['done', 'not_away', 'seen', 'send', 'send', 'send'])
+  expect(simulation).toMatchObject({ triggered: 7, counts: { send: 3, not_away: 1, seen: 1, done: 1, again: 1 } })
+})
+
+test('lists one person alone, also behind hundreds who came later, and counts all', async () => {
+  await messaging.event(of('early@example.com'))
+  server.clock.tick(MINUTE)
+  await inTurns(150, (index) => messaging.event(of(`p${index}@example.com`)))
+  server.clock.tick(MINUTE)
+  const contact = await messaging.store().findContact(messaging.app.id, 'early@example.com')
+  const emails = (lines: { email: string | null }[]) => lines.map(({ email }) => email)
+  expect(emails((await at.simulate({})).lines)).not.toContain('early@example.com')
+  const { triggered, counts, lines } = await at.simulate({}, { contactId: contact?.id })
+  expect([triggered, counts, emails(lines)]).toEqual([151, { send: 151 }, ['early@example.com']])
+})
+
+test('who was on a page of which nothing is heard is waited for', async () => {
+  await play()
+  expect((await at.simulate(LEFT)).counts).toMatchObject({ waiting: 2 })
+  server.clock.tick(10 * MINUTE)
+  expect((await at.simulate(LEFT)).counts).toMatchObject({ not_away: 1, send: 3 })
+})
+
+test('changes nothing, and says of which rules it took what is so today', async () => {
+  await play()
+  server.clock.tick(HOUR)
+  const { lines } = await at.simulate(LEFT)
+  expect(await messaging.deliveries()).toEqual([])
+  const line = lines.find(({ outcome }) => outcome === 'send')
+  expect(line?.verdicts.map(({ rule, isToday = false }) => [rule, isToday])).toEqual([
+    ['notSeen', false],
+    ['notDone', false],
+    ['away', false],
+    ['away', false],
+    ['tag', true],
+  ])
+  expect(line).toMatchObject({
+    triggeredAt: server.clock.now() - HOUR - 21 * MINUTE,
+    dueAt: server.clock.now() - HOUR - 11 * MINUTE,
+  })
+})
+
+describe('looks at', () => {
+  const outcomes = async (content: Partial<MessageContent>, changes: Partial<SimulationInput> = {}) =>
+    (await at.simulate(content, changes)).counts
+
+  test('the days that are asked for, and what is due by now', async () => {
+    await messaging.event(of('old@example.com'))
+    server.clock.tick(7 * DAY)
+    await messaging.event(of('new@example.com'))
+    server.clock.tick(1)
+    expect(await outcomes({})).toEqual({ send: 1 })
+    expect(await outcomes({}, { days: 8 })).toEqual({ send: 2 })
+    expect(await outcomes({ wait: { minutes: 10 } }, { days: 8 })).toEqual({ send: 1, waiting: 1 })
+  })
+
+  test('conditions, "once", and who may be written to', async () => {
+    for (const n of [1, 2, 2]) await messaging.event({ properties: { n } })
+    await messaging.event({ email: 'gone@example.com', properties: { n: 1 } })
+    await messaging
+      .store()
+      .suppress({ appId: messaging.app.id, email: 'gone@example.com', reason: 'unsubscribed', at: 1 })
+    server.clock.tick(1)
+    const where = [{ property: 'n', is: 'above' as const, to: 1 }]
+    expect(await outcomes({ trigger: { event: 'results_ready', where } })).toEqual({ send: 1, again: 1 })
+    expect(await outcomes({ again: { once: 'property', property: 'n' } })).toEqual({
+      send: 2,
+      again: 1,
+      unsubscribed: 1,
+    })
+    expect(await outcomes({ mail: { subject: 'S', body: 'B', category: 'transactional' } })).toEqual({
+      send: 2,
+      again: 2,
+    })
+  })
+
+  test('page views, new people, and not at tags', async () => {
+    await messaging.event({ event: 'known' })
+    await messaging.browse('a', page('/pricing'), page('/docs/a'))
+    server.clock.tick(1)
+    expect(await outcomes({ trigger: { page: '/docs/*' } })).toEqual({ send: 1 })
+    expect(await outcomes({ trigger: { contact: 'created' } })).toEqual({ send: 1 })
+    expect(await server.parts().simulations.simulate(at.inputOf({ trigger: { tag: 'beta' } }))).toBeNull()
+  })
+
+  test('its own app only', async () => {
+    const body = { app: server.second.appId, email: 'a@example.com', event: 'results_ready', createContact: true }
+    await server.call('POST', '/api/v1/events', { key: server.second.apiKey, body })
+    server.clock.tick(1)
+    expect(await outcomes({})).toEqual({})
+  })
+
+  test('a window: the mail would have gone out when it opened', async () => {
+    await messaging.event()
+    server.clock.tick(4 * DAY)
+    const sendWindow = { days: [1], from: '09:00', until: '10:00' }
+    const settings = { sendWindow, timezone: null, giveUpHours: null }
+    const dueTimes = async (mail?: MessageContent['mail']) =>
+      (await at.simulate(mail ? { mail } : {}, { settings })).lines.map(({ dueAt }) => new Date(dueAt).toISOString())
+    expect(await dueTimes()).toEqual(['2026-05-18T09:00:00.000Z'])
+    const transactional = { subject: 'S', body: 'B', category: 'transactional' as const }
+    expect(await dueTimes(transactional)).toEqual(['2026-05-15T12:00:00.000Z'])
+  })
+
+  test('a window that opens too late, and what was so when it was due and not when the window opened', async () => {
+    const settings = { sendWindow: { days: [1], from: '09:00', until: '10:00' }, timezone: null, giveUpHours: null }
+    await messaging.event({ event: 'known' })
+    server.clock.tick(MINUTE)
+    await messaging.browse('a', page('/wait'))
+    server.clock.tick(MINUTE)
+    await messaging.event()
+    server.clock.tick(8 * MINUTE)
+    await messaging.browse('a', page('/other'))
+    server.clock.tick(4 * DAY)
+    const onlyIf: MessageContent['onlyIf'] = [{ rule: 'away', minutes: 5 }]
+    const wait = { minutes: 10 }
+    expect(await outcomes({ wait, onlyIf }, { settings })).toEqual({ not_away: 1 })
+    expect(await outcomes({ wait }, { settings })).toEqual({ send: 1 })
+    expect(await outcomes({ wait }, { settings: { ...settings, giveUpHours: 24 } })).toEqual({ gave_up: 1 })
+  })
+})
+
+test('of more than 10,000 triggers looks at the newest, and tells how far it is', async () => {
+  await messaging.event(of('ada@example.com'))
+  const db = openDatabase(server.folder)
+  const first = db.query<{ id: number }, []>('SELECT id FROM events').get()?.id ?? 0
+  const copy = db.prepare(
+    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at)
+     SELECT ?, app_id, contact_id + ?, name_id, type, via, received_at FROM events WHERE id = ?`,
+  )
+  db.transaction(() => {
+    for (let index = 1; index <= 10_000; index += 1) copy.run(first + index, index, first)
+  })()
+  db.close()
+  server.clock.tick(MINUTE)
+  const { simulations } = server.parts()
+  const running = simulations.simulate(at.inputOf({}))
+  const reached: number[] = []
+  while ((await Promise.race([running, Bun.sleep(1)])) === undefined) {
+    const progress = simulations.progressOf(messaging.app.id)
+    if (progress) reached.push(progress.done / progress.of)
+  }
+  expect(await running).toMatchObject({ triggered: 10_000, hasMore: true, counts: { send: 10_000 } })
+  expect(reached.some((share) => share > 0 && share <= 1)).toBe(true)
+  expect(simulations.progressOf(messaging.app.id)).toBeNull()
+})
+
+describe('several', () => {
+  const outcomeOf = async (asked: Promise<Simulation | Refusal | null>) => {
+    const outcome = await asked
+    return outcome && isRefusal(outcome) ? outcome.message : outcome?.triggered
+  }
+  const STOPPING = 'The service is stopping. Simulate again in a moment.'
+
+  beforeEach(async () => {
+    await messaging.event()
+    server.clock.tick(1)
+  })
+
+  test('are all answered, and one that fails does not stop the next', async () => {
+    const { simulate: simulateIn } = createSimulations('/nowhere')
+    const failing = Promise.allSettled([simulateIn(at.inputOf({})), simulateIn(at.inputOf({}))])
+    const { simulate: here } = server.parts().simulations
+    expect(await Promise.all([here(at.inputOf({})), here(at.inputOf({}))].map(outcomeOf))).toEqual([1, 1])
+    expect((await failing).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  })
+
+  test('of one app wait for those of others', async () => {
+    const { simulate: here } = server.parts().simulations
+    const done: number[] = []
+    const ask = (appId: number) => here(at.inputOf({}, { appId })).then(() => done.push(appId))
+    await Promise.all([7, 7, 7, 8, 9].map(ask))
+    expect(done).toEqual([7, 7, 8, 9, 7])
+  })
+
+  test('of somebody who has left are not done, whether they wait or run', async () => {
+    const { simulate: here } = server.parts().simulations
+    const [running, waiting] = [new AbortController(), new AbortController()]
+    const [first, second] = [
+      here(at.inputOf({}), { signal: running.signal }),
+      here(at.inputOf({}), { signal: waiting.signal }),
+    ]
+    const third = here(at.inputOf({}))
+    waiting.abort()
+    running.abort()
+    expect(await Promise.all([first, second, third].map(outcomeOf))).toEqual([STOPPING, STOPPING, 1])
+  })
+
+  test('end after a while, and say so', async () => {
+    const { simulate: here } = createSimulations(server.folder, 1)
+    const said = 'This took longer than a minute and was ended. Try fewer days.'
+    expect(await Promise.all([here(at.inputOf({})), here(at.inputOf({}))].map(outcomeOf))).toEqual([said, said])
+  })
+
+  test('are refused while the service stops; the one that runs may finish, for so long', async () => {
+    const [patient, hasty] = [createSimulations(server.folder), createSimulations(server.folder)]
+    const ask = (simulations: Simulations) =>
+      Array.from({ length: 2 }, () => outcomeOf(simulations.simulate(at.inputOf({}))))
+    const [finished, ended] = [ask(patient), ask(hasty)]
+    await Promise.all([patient.stop(30_000), hasty.stop(0)])
+    expect(await Promise.all(finished)).toEqual([1, STOPPING])
+    expect(await Promise.all(ended)).toEqual([STOPPING, STOPPING])
+    expect(await outcomeOf(patient.simulate(at.inputOf({})))).toBe(STOPPING)
+  })
+})

@@ -1,0 +1,204 @@
+/** Plays a story through the service while its message is live, and simulates the message on what came of it. */
+import { explainDelivery, explainSimulation, LEFT_OUT, toExplained } from '../../../src/deliveries/explanations.ts'
+import { explainEvents } from '../../../src/deliveries/message-explanations.ts'
+import { listWouldQueue } from '../../../src/deliveries/queued-messages.ts'
+import { type Simulation, type SimulationLine, simulate } from '../../../src/deliveries/simulation/simulate.ts'
+import { readTimezone } from '../../../src/store/local-time.ts'
+import { openForReading } from '../../../src/store/database.ts'
+import type { DeliveryRow, Verdict } from '../../../src/store/message-types.ts'
+import { createSimulationReads } from '../../../src/store/simulation-reads.ts'
+import { report, send } from '../../api/reports.ts'
+import { CONTACTS, createTestServer, DAY, EVENTS, NOW } from '../../helper.ts'
+import { createMessaging, MINUTE, recordOf } from '../../messaging.ts'
+import { PEOPLE, type Person, type Step, type Story } from './random-stories.ts'
+
+/** Well after all that a story has happen long ago. */
+const LIVE_AT = NOW + 41 * DAY
+/** Of what a story has happen before it went live nothing is simulated. */
+const EARLIER_DAYS = 5
+
+/** What went live, and what was told of it otherwise: texts of the same form. */
+type Compared = { live: object; told: object }
+/** `outcomes`: for the count of what stories tell. */
+type Played = { compared: Compared[]; outcomes: string[] }
+
+/** @returns what was so at the moments of the story, and when all had ended; each event with its dry run */
+export async function playStory(story: Story): Promise<Played> {
+  const playing = await openStory(story)
+  return play(playing, story).finally(playing.close)
+}
+
+async function play(playing: Awaited<ReturnType<typeof openStory>>, { steps, moments }: Story): Promise<Played> {
+  const times = new Set([...steps.map(({ at }) => at), ...moments])
+  for (const at of [...times].toSorted((a, b) => a - b)) {
+    await playing.decideBefore(at)
+    await playing.moveTo(at)
+    for (const step of steps) if (step.at === at) await playing.take(step)
+    if (!moments.includes(at)) continue
+    // what is due now is decided after all that came by now
+    await playing.decideBefore(at + 1)
+    await playing.compare()
+  }
+  await playing.decideBefore(Number.POSITIVE_INFINITY)
+  await playing.compare()
+  return playing.played
+}
+
+async function openStory({ content, settings, setUp }: Story) {
+  const server = await createTestServer()
+  await server.setPlan({ snippetLimits: false })
+  const messaging = await createMessaging(server)
+  const { app, by, store } = messaging
+  await store().setSnippet({ ...by, settings: { hosts: [], addsPeople: true } })
+  await messaging.set(settings)
+  for (const person of setUp) await addPerson(person)
+  let isLive = false
+
+  async function addPerson({ email, tags, fields, isUnsubscribed }: Person): Promise<void> {
+    await server.call('POST', CONTACTS, { body: { newsletter: server.first.appId, email, tags, fields } })
+    if (isUnsubscribed) await store().suppress({ appId: app.id, email, reason: 'unsubscribed', at: server.clock.now() })
+  }
+
+  const waitUntil = (at: number): void => server.clock.tick(Math.max(0, at - server.clock.now()))
+
+  async function goLive(): Promise<void> {
+    waitUntil(LIVE_AT)
+    const saved = await store().saveMessages({ ...by, drafts: [{ id: null, name: 'Live', status: 'live', content }] })
+    if ('refusal' in saved) throw new Error(saved.refusal)
+    isLive = true
+  }
+
+  const simulateNow = (): Simulation => {
+    const [now, db] = [server.clock.now(), openForReading(server.folder)]
+    const days = Math.ceil((now - LIVE_AT) / DAY) + EARLIER_DAYS
+    try {
+      const input = { appId: app.id, content, settings, days, now }
+      return simulate(createSimulationReads(db, { until: now }), input, { most: 10_000 })
+    } finally {
+      db.close()
+    }
+  }
+
+  const played: Played = { compared: [], outcomes: [] }
+
+  /** A dry run first: what it says must come. */
+  const sendEvent = async ({ who: email, lateMs, event, properties }: Step & { does: 'event' }): Promise<void> => {
+    const at = server.clock.now()
+    const occurredAt = lateMs === 0 ? null : at - lateMs
+    const contact = await store().findContact(app.id, email)
+    const input = { event, properties: properties ? JSON.stringify(properties) : null, occurredAt }
+    const { queued } = await listWouldQueue(store(), app, { contactId: contact?.id ?? null, at, input })
+    const before = await messaging.deliveries()
+    const happened = occurredAt === null ? undefined : new Date(occurredAt).toISOString()
+    const body = { app: server.first.appId, email, event, properties, occurredAt: happened, createContact: true }
+    const { status, text } = await server.call('POST', EVENTS, { body })
+    if (status !== 202) throw new Error(text)
+    const after = await messaging.deliveries()
+    // what the event itself stops counts as still on its way in a dry run
+    const came = after.slice(before.length)
+    if (!Bun.deepEquals(after.slice(0, before.length), before) || came.some(({ state }) => state === 'skipped')) return
+    const describe = ({ state, dueAt }: { state: string; dueAt: number }) => `${state} ${(dueAt - LIVE_AT) / MINUTE}`
+    played.compared.push({ live: came.map(describe), told: queued.map(describe) })
+  }
+
+  const sendReport = async ({ who: email, id, events }: Step & { does: 'report' }): Promise<void> => {
+    const { status, text } = await send(server, report(server.first, { email, id, events }))
+    if (status !== 202) throw new Error(text)
+  }
+
+  const tellLive = async (delivery: DeliveryRow): Promise<Said> => {
+    const { id, state, reason, triggeredAt, dueAt, handedAt, updatedAt } = delivery
+    const work = await store().findWork(id)
+    if (!work) throw new Error('a delivery without a person')
+    const waits = isWaiting(delivery)
+    const outcome = state === 'kept' ? 'send' : waits ? 'waiting' : (reason ?? state)
+    const { verdicts } = recordOf(delivery)
+    const { why } = explainDelivery(toExplained(work))
+    const at = waits ? dueAt : (handedAt ?? updatedAt)
+    // a simulation tells of what became of each event, and not of the email
+    const own = why.replace(` ${LEFT_OUT}`, '')
+    return { email: work.contact.email, triggeredAt, outcome, dueAt: at, verdicts, why: own }
+  }
+
+  /** By the explanations of their events: what started nothing because of "again". */
+  const listRefused = async (): Promise<string[]> => {
+    const refused: string[] = []
+    for (const person of await Promise.all(PEOPLE.map((email) => store().findContact(app.id, email)))) {
+      if (!person) continue
+      const query = { appId: app.id, contactId: person.id, name: null, before: null, limit: 1_000 }
+      const { rows } = await store().listEvents(query)
+      for (const [id, outcomes] of await explainEvents(store(), person, rows)) {
+        const row = rows.find((one) => one.id === id)
+        const isRefused = outcomes.some((one) => one.delivery === null && one.why.startsWith('This message is sent'))
+        if (isRefused && row) refused.push(`${person.email}, event ${(row.occurredAt - LIVE_AT) / MINUTE}`)
+      }
+    }
+    return refused.toSorted()
+  }
+
+  const told = { content, zone: readTimezone(settings.timezone) }
+
+  return {
+    played,
+    close: () => server.close(),
+    take: (step: Step): Promise<void> => (step.does === 'event' ? sendEvent(step) : sendReport(step)),
+
+    /** `at`, here and below: ms after the message went live. */
+    async moveTo(at: number): Promise<void> {
+      if (at >= 0 && !isLive) await goLive()
+      waitUntil(LIVE_AT + at)
+    },
+
+    /** Each at the moment when it is due. */
+    async decideBefore(at: number): Promise<void> {
+      for (;;) {
+        const dueAt = Math.min(...(await messaging.deliveries()).filter(isWaiting).map((one) => one.dueAt))
+        if (dueAt >= LIVE_AT + at) return
+        waitUntil(dueAt)
+        await server.sender().sendDue()
+      }
+    },
+
+    async compare(): Promise<void> {
+      const { lines } = simulateNow()
+      const again = lines.filter(({ outcome }) => outcome === 'again')
+      const simulated = lines.filter((line) => !again.includes(line))
+      const live = await Promise.all((await messaging.deliveries()).map(tellLive))
+      const explain = (line: SimulationLine): Said => {
+        const person = { firstName: null, email: line.email }
+        return { ...line, why: explainSimulation(line, { ...told, person }).why }
+      }
+      const refused = again
+        .map(({ email, triggeredAt }) => `${email}, event ${(triggeredAt - LIVE_AT) / MINUTE}`)
+        .toSorted()
+      played.compared.push({
+        live: { ends: live.map(toText).toSorted(), refused: await listRefused() },
+        told: { ends: simulated.map((line) => toText(explain(line))).toSorted(), refused },
+      })
+      played.outcomes.push(...lines.map(({ outcome }) => outcome))
+    },
+  }
+}
+
+const isWaiting = ({ state }: DeliveryRow): boolean => state === 'waiting' || state === 'deferred'
+
+type Said = Pick<SimulationLine, 'email' | 'triggeredAt' | 'outcome' | 'dueAt'> & { verdicts: Verdict[]; why: string }
+
+/** What a simulation can only say would have been. */
+const GOES_ON = ['send', 'waiting', 'joined']
+
+/** Live there is more to judge than a simulation has, such as the message's own status. */
+const RULES = ['away', 'seen', 'notSeen', 'done', 'notDone', 'tag', 'field']
+
+/** In minutes after the message went live. */
+function toText({ email, triggeredAt, outcome, dueAt, verdicts, why }: Said): string {
+  const [triggered, ended] = [triggeredAt, dueAt].map((at) => (at - LIVE_AT) / MINUTE)
+  const rules = verdicts.filter(({ rule }) => RULES.includes(rule))
+  const judged = rules.map(({ rule, about, value, verdict, isUnknown, isSilent, isEstimated, until }) =>
+    [rule, about, value, verdict, isUnknown && 'unknown', isSilent && 'silent', isEstimated && 'estimated', until]
+      .filter((word) => word !== undefined && word !== null)
+      .join(' '),
+  )
+  const said = GOES_ON.includes(outcome) ? '' : ` ${why}`
+  return `${email}, event ${triggered}: ${outcome} ${ended} (${judged.join(', ')})${said}`
+}

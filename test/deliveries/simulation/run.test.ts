@@ -1,0 +1,64 @@
+/** What a line of a simulation says beside its outcome. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { Mail, MessageContent, Rule } from '../../../src/store/message-types.ts'
+import { CONTACTS, DAY, HOUR } from '../../helper.ts'
+import { MINUTE } from '../../messaging.ts'
+import { openSimulating, type Simulating } from './simulating.ts'
+
+const ADA = 'ada@example.com'
+
+let at: Simulating
+beforeEach(async () => {
+  at = await openSimulating()
+  await at.event(ADA)
+  at.clock.tick(HOUR)
+})
+afterEach(() => at.close())
+
+const change = (values: object) =>
+  at.server.call('PATCH', CONTACTS, { body: { app: at.server.first.appId, email: ADA, ...values } })
+
+describe('what is stored of somebody is that of today, and said to be:', () => {
+  const mail = (body: string): { mail: Mail } => ({ mail: { subject: 'S', body } })
+  const rule = (one: Rule): Partial<MessageContent> => ({ onlyIf: [one] })
+  type Case = [name: string, content: Partial<MessageContent>, change: object | null, outcome: string, isToday: boolean]
+  test.each<Case>([
+    ['a tag', rule({ rule: 'tag', has: 'beta' }), { tags: ['beta'] }, 'send', true],
+    ['a tag too many', rule({ rule: 'tag', lacks: 'beta' }), { tags: ['beta'] }, 'tag', true],
+    [
+      'a field',
+      rule({ rule: 'field', field: 'plan', is: 'equal', to: 'pro' }),
+      { fields: { plan: 'pro' } },
+      'send',
+      true,
+    ],
+    ['a status', rule({ rule: 'status', is: 'unsubscribed' }), null, 'status', true],
+    ['an event, as it was then', rule({ rule: 'done', event: 'paid' }), null, 'not_done', false],
+    ['a value of theirs', mail('{{ contact.fields.plan }}'), null, 'missing_value', true],
+    ['a value of the event, as it was then', mail('{{ event.headline }}'), null, 'missing_value', false],
+  ])('%s', async (_, content, values, outcome, isToday) => {
+    if (values) expect((await change(values)).status).toBe(200)
+    const { lines } = await at.simulate(content)
+    const [line] = lines
+    const said = line?.verdicts.map((verdict) => verdict.isToday ?? false)
+    expect([lines.length, line?.outcome, said]).toEqual([1, outcome, [isToday]])
+  })
+
+  test('their wish', async () => {
+    const { app, store } = at.messaging
+    await store().suppress({ appId: app.id, email: ADA, reason: 'complained', at: at.clock.now() })
+    const { lines } = await at.simulate()
+    const wish = { rule: 'wish', about: null, value: 'complained', verdict: 'fail' as const, isToday: true as const }
+    expect(lines).toMatchObject([{ email: ADA, outcome: 'complained', verdicts: [wish] }])
+  })
+})
+
+test('what came again was judged by nothing, and would have been due as any other', async () => {
+  await at.event(ADA)
+  const cameAt = at.clock.now()
+  at.clock.tick(MINUTE)
+  const content: Partial<MessageContent> = { wait: { minutes: 10 }, onlyIf: [{ rule: 'tag', lacks: 'beta' }] }
+  const { from, until, triggered, lines } = await at.simulate(content, { days: 3 })
+  expect([from, until, triggered]).toEqual([at.clock.now() - 3 * DAY, at.clock.now(), 2])
+  expect(lines[0]).toMatchObject({ triggeredAt: cameAt, dueAt: cameAt + 10 * MINUTE, outcome: 'again', verdicts: [] })
+})

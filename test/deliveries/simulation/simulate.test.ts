@@ -1,0 +1,69 @@
+/** What a simulation counts, lists and says beside its lines. */
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { describeSimulation } from '../../../src/deliveries/simulation/index.ts'
+import { type Progress, simulate } from '../../../src/deliveries/simulation/simulate.ts'
+import { openForReading } from '../../../src/store/database.ts'
+import { createSimulationReads } from '../../../src/store/simulation-reads.ts'
+import { MINUTE } from '../../messaging.ts'
+import { openSimulating, type Simulating } from './simulating.ts'
+
+let at: Simulating
+beforeEach(async () => {
+  at = await openSimulating()
+})
+afterEach(() => at.close())
+
+function simulateNewest(most: number, progress: Progress[] = []) {
+  const db = openForReading(at.server.folder)
+  const until = at.clock.now()
+  try {
+    const reads = createSimulationReads(db, { until })
+    return simulate(reads, at.inputOf({}), { most, onProgress: (one) => progress.push(one) })
+  } finally {
+    db.close()
+  }
+}
+
+test('looks at the newest triggers only, and says so where there were more', async () => {
+  const names = ['a', 'b', 'c', 'd']
+  for (const name of names) {
+    await at.event(`${name}@example.com`)
+    at.clock.tick(MINUTE)
+  }
+  const all = simulateNewest(4)
+  expect([all.triggered, all.hasMore, describeSimulation(all)]).toEqual([
+    4,
+    false,
+    [expect.any(String), expect.any(String)],
+  ])
+  const some = simulateNewest(3)
+  expect([some.triggered, some.hasMore, some.counts]).toEqual([3, true, { send: 3 }])
+  expect(some.lines.map(({ email }) => email)).toEqual(['d@example.com', 'c@example.com', 'b@example.com'])
+  expect(describeSimulation(some)[0]).toContain('of the newest 10,000')
+})
+
+test('lists the latest hundred of each outcome, counts all, and tells how far it is', async () => {
+  for (let index = 0; index < 205; index += 1) await at.event(`p${index}@example.com`)
+  at.clock.tick(MINUTE)
+  const progress: Progress[] = []
+  const { counts, lines } = simulateNewest(1_000, progress)
+  expect([counts, lines.length, progress]).toEqual([{ send: 205 }, 100, [{ done: 200, of: 205 }]])
+})
+
+test('says always what is never looked at, and what was not this time', () => {
+  const nothing = { hasMore: false, estimated: 0, untried: 0 }
+  const always = [
+    expect.stringContaining('as they are today'),
+    expect.stringContaining('a day or a week is not looked at'),
+  ]
+  expect(describeSimulation(nothing)).toEqual(always)
+  expect(describeSimulation({ ...nothing, estimated: 1 })).toEqual([
+    expect.stringContaining('48 hours. One of these is older, and was judged by page views alone'),
+    ...always,
+  ])
+  expect(describeSimulation({ ...nothing, estimated: 12_345, untried: 6_789 })).toEqual([
+    expect.stringContaining('12,345 of these are older, and were judged'),
+    expect.stringContaining('for the first ones only, and not for 6,789'),
+    ...always,
+  ])
+})

@@ -1,0 +1,99 @@
+/** What a simulation reads of triggers, part by part, and of one person. */
+import type { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { idAt } from '../../src/core/ids.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { createSimulationReads } from '../../src/store/simulation-reads.ts'
+import { makeFolder } from './samples.ts'
+
+const FIRST = Date.UTC(2026, 4, 15)
+const LATER = FIRST + 3_600_000
+const RANGE = { appId: 1, from: FIRST }
+const [EVENT, PAGE] = [0, 1]
+
+let place: ReturnType<typeof makeFolder>
+let db: Database
+beforeEach(() => {
+  place = makeFolder()
+  db = openDatabase(place.folder)
+  db.run(`INSERT INTO event_names (id, app_id, name) VALUES (1, 1, 'done'), (2, 1, 'other')`)
+})
+afterEach(() => {
+  db.close()
+  place.remove()
+})
+
+type Row = { id: number; app?: number; contact?: number; name?: number; type?: number; at?: number; path?: string }
+function add({ id, app = 1, contact = 7, name = 1, type = EVENT, at = FIRST, path }: Row, occurredAt?: number): void {
+  db.run(
+    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, path, received_at, occurred_at)
+     VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?)`,
+    [id, app, contact, name, type, path ?? null, at, occurredAt ?? null],
+  )
+}
+
+test.each([0, 1, 4_999, 5_000, 5_001, 10_002])('%d events, the newest first, among those of others', (rows) => {
+  db.transaction(() => {
+    for (let index = 0; index < rows; index += 1) {
+      const at = FIRST + index
+      add({ id: idAt(at), at })
+      if (index % 3 === 0) add({ id: idAt(at) + 1, at, app: 2 })
+      if (index % 4 === 0) add({ id: idAt(at) + 2, at, name: 2 })
+      if (index % 5 === 0) add({ id: idAt(at) + 3, at, type: PAGE, path: '/' })
+    }
+  })()
+  const times = [...createSimulationReads(db, { until: LATER }).newestEvents(RANGE, 'done')].map(({ at }) => at - FIRST)
+  expect(times).toEqual(Array.from({ length: rows }, (_, index) => rows - 1 - index))
+})
+
+test('what came later than it is to read, or happened before, is not read, though its id may be ahead of the clock', () => {
+  add({ id: idAt(FIRST + 5_000), contact: 1 })
+  add({ id: idAt(FIRST + 5_000) + 1, contact: 2, at: FIRST + 1 })
+  add({ id: idAt(FIRST + 5_000) + 2, contact: 3 }, FIRST - 1)
+  add({ id: idAt(FIRST + 5_000) + 3, contact: 4, type: PAGE, path: '/' })
+  db.run(`INSERT INTO contacts (id, app_id, email, status, created_at, updated_at)
+          VALUES (${idAt(FIRST + 5_000)}, 1, 'a', 'subscribed', ${FIRST}, 0),
+                 (${idAt(FIRST + 5_000) + 1}, 1, 'b', 'subscribed', ${FIRST + 1}, 0)`)
+  const reads = createSimulationReads(db, { until: FIRST })
+  expect([...reads.newestEvents(RANGE, 'done')].map(({ contactId }) => contactId)).toEqual([1])
+  expect([...reads.newestEvents(RANGE, 'unknown')]).toEqual([])
+  expect([...reads.newestViews(RANGE)].map(({ contactId }) => contactId)).toEqual([4])
+  expect([...reads.newestPeople(RANGE)].map(({ at }) => at - FIRST)).toEqual([0])
+})
+
+describe('of one person', () => {
+  test.each([0, 2, 4])('what they did, of %d rows in the timeline', (until) => {
+    add({ id: 1, type: PAGE, path: '/a', at: FIRST - 9_000 })
+    add({ id: 2, type: PAGE, path: '/b' })
+    add({ id: 3, at: FIRST + 1 }, FIRST - 5)
+    add({ id: 4, type: PAGE, path: '/late', at: LATER + 1 })
+    add({ id: 5, contact: 8, type: PAGE, path: '/other' })
+    db.run(`INSERT INTO timeline SELECT contact_id, type, id FROM events WHERE id <= ${until}`)
+    db.run(`UPDATE install SET value = '${until}' WHERE name IN ('timeline_until', 'timeline_merged_until')`)
+    const reads = createSimulationReads(db, { until: LATER })
+    // ids of long ago: since the beginning
+    expect(reads.listViews(7, 0).map(({ path }) => path)).toEqual(['/a', '/b'])
+    expect(reads.listFirstViews(7).map(({ at }) => at - FIRST)).toEqual([-9_000, 0])
+    const done = { appId: 1, contactId: 7, name: 'done' }
+    expect(reads.listDone({ ...done, since: 0 })).toEqual([{ id: 3, at: FIRST + 1, occurredAt: FIRST - 5 }])
+    expect(reads.listDone({ ...done, name: 'other', since: 0 })).toEqual([])
+  })
+
+  test('what is stored of them today', () => {
+    db.run(`INSERT INTO contacts (id, app_id, email, first_name, status, tags, fields, created_at, updated_at)
+            VALUES (1, 1, 'ada@example.com', 'Ada', 'bounced', '["beta"]', '{"plan":"pro"}', 0, 0),
+                   (2, 1, 'bob@example.com', NULL, 'subscribed', NULL, NULL, 0, 0)`)
+    const reads = createSimulationReads(db, { until: LATER })
+    const ada = { id: 1, email: 'ada@example.com', firstName: 'Ada', lastName: null, status: 'bounced' as const }
+    expect(reads.findPerson(1)).toEqual({ ...ada, tags: ['beta'], fields: { plan: 'pro' } })
+    expect(reads.findPerson(2)).toMatchObject({ firstName: null, status: 'subscribed', tags: null, fields: null })
+    expect([reads.findPerson(3), reads.findApp(1)]).toEqual([null, null])
+  })
+
+  test('what their page loads reported since', () => {
+    db.run(`INSERT INTO snippet_batches (app_id, contact_id, batch, received_at, items)
+            VALUES (1, 7, 1, ${FIRST - 1}, 1), (1, 7, 2, ${FIRST}, 1), (1, 8, 3, ${FIRST}, 1), (1, 7, 4, ${LATER + 1}, 1)`)
+    const reads = createSimulationReads(db, { until: LATER })
+    expect(reads.listReports(1, 7, FIRST).map(({ receivedAt }) => receivedAt - FIRST)).toEqual([0])
+  })
+})
