@@ -1,9 +1,7 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { COLLECT_CORS, COLLECT_PATH, NOTHING_ALLOWED, corsOf, createSecure, refusalAnswer } from './http/answers.ts'
-import { bounceRoutes } from './api/bounces.ts'
-import { collectRoutes } from './api/collect.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
-import { createOpenApi } from './api/openapi.ts'
+import { createOpenApi, type OpenApi } from './api/openapi.ts'
 import { isPinnedScript, refuseOtherBuild, scriptRoutes } from './api/script.ts'
 import { noteRefusedCall } from './events/activation.ts'
 import { clientAddress, isTrustedProxy, UNKNOWN_ADDRESS } from './core/addresses.ts'
@@ -76,7 +74,8 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
   }
   const pages = openPages((dashboardRoutes) => createRouter((router) => router.use(dashboardRoutes(parts))))
   const api = apiRoutes(parts)
-  const openApi = (): object => createOpenApi(api.routes, parts.baseUrl)
+  let described: OpenApi | undefined
+  const openApi = (): OpenApi => (described ??= createOpenApi(api.routes, parts.baseUrl))
   const script = readScript()
   const snippet = { stub: readStub(), script: script.identity }
   const { app, findRoute } = createRouter((router) =>
@@ -84,8 +83,6 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       .use(healthRoutes(parts, parts))
       .use(api)
       .use(mcpRoutes({ ...parts, origins: parts.mcpOrigins, openApi, snippet }))
-      .use(collectRoutes(parts))
-      .use(bounceRoutes(parts))
       .use(scriptRoutes(parts, script, (reason) => parts.log.write('error', 'a script load was not noted', { reason })))
       .use(assetRoutes()),
   )

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { noteEventWithoutEmail, noteRefusedCall } from '../events/activation.ts'
 import { BatchAnswer } from '../http/answer-schemas.ts'
-import { readEventInput } from '../events/event-input.ts'
+import { BatchInput, readEventInput } from '../events/event-input.ts'
 import { recordEvent, type RecordedEvent, warnOfLink, warnOfNames } from '../events/events.ts'
 import { warnOfUnknown } from '../core/field-readers.ts'
 import { MAX_BATCH_EVENTS } from '../core/field-limits.ts'
@@ -19,7 +19,6 @@ import {
   refusalBody,
   withWarnings,
 } from '../core/refusals.ts'
-import { BatchInput } from '../http/schemas.ts'
 import { refuseWrite, takeForKey, type TakenFor } from '../accounts/write-limits.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { BATCH_BYTES, readJsonList } from '../http/body.ts'

@@ -1,5 +1,8 @@
 import { Elysia } from 'elysia'
-import { reportBounce } from '../people/bounces.ts'
+import { BounceAnswer } from '../http/answer-schemas.ts'
+import { describeUnkeyed } from './describe.ts'
+import { EXAMPLES } from './examples.ts'
+import { BounceReport, reportBounce } from '../people/bounces.ts'
 import type { Clock } from '../core/clock.ts'
 import type { HandedMail } from '../core/ended.ts'
 import type { Store } from '../store/store.ts'
@@ -23,5 +26,21 @@ export const bounceRoutes = (parts: { store: Store; clock: Clock; mailer: Handed
       if (isRefusal(outcome)) return refusalAnswer(request, outcome)
       return answer(request, 202, withWarnings(TAKEN, warnOfSending('email', outcome)))
     },
-    { parse: 'none' },
+    {
+      parse: 'none',
+      detail: describeUnkeyed({
+        operationId: 'reportBounce',
+        summary: 'Report that a mail came back, or that its person complained',
+        description:
+          'From your mail provider, or a script beside one. It ends mail to the person. Reports may be repeated.',
+        example: EXAMPLES.postBounce,
+        body: BounceReport,
+        answers: { 202: BounceAnswer },
+        refusals: ['invalid_signature', 'signature_expired', 'delivery_not_found'],
+        parameters: [
+          { name: 'app', in: 'path', required: true, description: 'The app ID.', schema: { type: 'string' } },
+        ],
+        scheme: 'reportSignature',
+      }),
+    },
   )

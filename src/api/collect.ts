@@ -1,4 +1,8 @@
+import { VisitReport } from '../visits/collect-input.ts'
 import { Elysia } from 'elysia'
+import { VisitAnswer } from '../http/answer-schemas.ts'
+import { describeUnkeyed } from './describe.ts'
+import { EXAMPLES } from './examples.ts'
 import { collectBatch, type Collecting } from '../visits/collect.ts'
 import { parseJsonObject } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
@@ -28,7 +32,20 @@ export const collectRoutes = (parts: Collecting) =>
         const refusal = await collect(parts, request)
         return refusal ? refusalAnswer(request, refusal, COLLECT_CORS) : answerPage(request, 202, STORED)
       },
-      { parse: 'none' },
+      {
+        parse: 'none',
+        detail: describeUnkeyed({
+          operationId: 'reportVisit',
+          summary: 'Report what a person did on pages',
+          description:
+            'What the browser script sends, as `text/plain`, which asks for no preflight. The signature that your server computed stands for a key.',
+          example: EXAMPLES.postVisit,
+          body: VisitReport,
+          answers: { 202: VisitAnswer },
+          refusals: ['invalid_signature', 'origin_not_allowed', 'plan_limit_reached', 'site_not_found', 'rate_limited'],
+          scheme: null,
+        }),
+      },
     )
     .options(COLLECT_PATH, ({ request }) => {
       const headers = { ...COLLECT_CORS, ...PREFLIGHT, 'X-Request-Id': factsOf(request).requestId }

@@ -1,13 +1,20 @@
 import { Elysia } from 'elysia'
 import * as answers from '../http/answer-schemas.ts'
-import { type ContactFields, readContactErase, readContactInput, readContactUpdate } from '../people/contact-input.ts'
+import {
+  ContactUpdateInput,
+  ContactInput,
+  ContactErase,
+  type ContactFields,
+  readContactErase,
+  readContactInput,
+  readContactUpdate,
+} from '../people/contact-input.ts'
 import * as contacts from '../people/contacts.ts'
 import { replayOf } from '../http/idempotency.ts'
 import type { ApiDependencies } from './dependencies.ts'
 import { publicId } from '../core/ids.ts'
-import { readContactsQuery, writeContactCursor } from '../http/queries.ts'
+import { ContactQuery, readContactsQuery, writeContactCursor } from '../http/queries.ts'
 import { isRefusal, warnOfSending, withWarnings } from '../core/refusals.ts'
-import { ContactErase, ContactInput, ContactQuery, ContactUpdateInput } from '../http/schemas.ts'
 import { type ContactWriteName, takeForContact } from '../accounts/write-limits.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { type Call, readCall } from '../http/call.ts'

@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
-import { ContactRecord, ErrorAnswer, EventRecord, FieldErrorItem, WarningItem } from '../http/answer-schemas.ts'
+import { ErrorAnswer } from '../http/answer-schemas.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../core/refusals.ts'
 import type { Example } from './examples.ts'
 import { MAX_IDEMPOTENCY_KEY_CHARACTERS } from '../http/idempotency.ts'
@@ -20,6 +20,17 @@ type Described = {
   isLimited?: boolean
   /** whether it heeds Idempotency-Key; calls with a body do */
   takesKey?: boolean
+}
+
+type PathParameter = { name: string; in: 'path'; required: true; description: string; schema: { type: 'string' } }
+
+/** A call without an API key, which has a name, parameters and refusals of its own. */
+type Unkeyed = Omit<Described, 'namesApp' | 'isLimited' | 'takesKey' | 'query'> & {
+  operationId: string
+  body: TSchema
+  parameters?: PathParameter[]
+  /** the security scheme of its own; null where it needs none */
+  scheme: string | null
 }
 
 const EVERY_CALL: RefusalCode[] = ['invalid_field', 'invalid_api_key', 'rate_limited', 'internal_error', 'unavailable']
@@ -45,6 +56,24 @@ export function describeCall(call: Described) {
     parameters: [...(query ? queryParameters(query, example) : []), ...(takesKey ? [IDEMPOTENCY_KEY] : [])],
     ...(body ? { requestBody: { required: true, content: json(body, example.send) } } : {}),
     responses: { ...successes(call), ...failures(codes, call) },
+  }
+}
+
+const EVERY_UNKEYED: RefusalCode[] = ['invalid_json', 'invalid_field', 'too_large', 'internal_error', 'unavailable']
+
+export function describeUnkeyed(call: Unkeyed) {
+  const { operationId, summary, description, example, body, parameters = [], scheme, refusals = [] } = call
+  return {
+    operationId,
+    summary,
+    ...(description ? { description } : {}),
+    security: scheme === null ? [] : [{ [scheme]: [] }],
+    parameters,
+    requestBody: { required: true, content: json(body, example.send) },
+    responses: {
+      ...successes({ ...call, takesKey: false }),
+      ...failures([...EVERY_UNKEYED, ...refusals], { ...call, isBearer: false }),
+    },
   }
 }
 
@@ -74,24 +103,15 @@ const REPLAYED = headers({ 'Idempotency-Replayed': '`true` when this is the answ
 const RETRY_AFTER = headers({ 'Retry-After': 'Seconds to wait before sending this again.' })
 const BEARER = headers({ 'WWW-Authenticate': '`Bearer`.' })
 
-/** Schemas with these titles are described once, among the components. */
-const COMPONENTS = [ContactRecord, EventRecord, WarningItem, FieldErrorItem, ErrorAnswer]
-const TITLES_OF_COMPONENTS = new Set(COMPONENTS.map(({ title }) => title))
-const refTo = (title: unknown) => ({ $ref: `#/components/schemas/${String(title)}` })
-
-/** Without TypeBox's symbols, and with references in place of components. */
+/** Without TypeBox's symbols, and without what is said to models. */
 const plainSchema = (schema: TSchema) =>
-  JSON.parse(JSON.stringify(schema), (_, value: { title?: string; description?: string } | null) => {
-    if (!TITLES_OF_COMPONENTS.has(value?.title)) return value
-    return { ...refTo(value?.title), description: value?.description }
-  }) as Record<string, unknown>
-
-export const COMPONENT_SCHEMAS = Object.fromEntries(
-  COMPONENTS.map(({ title, ...schema }) => [title, plainSchema(schema as TSchema)]),
-)
+  JSON.parse(JSON.stringify(schema), (name, value: unknown) => (name === 'brief' ? undefined : value)) as Record<
+    string,
+    unknown
+  >
 
 const json = (schema: TSchema, example: object) => ({ 'application/json': { schema: plainSchema(schema), example } })
-const errorContent = { 'application/json': { schema: refTo(ErrorAnswer.title) } }
+const errorContent = { 'application/json': { schema: plainSchema(ErrorAnswer) } }
 
 const queryParameters = (query: TObject, { send }: Example) =>
   Object.entries(query.properties).map(([name, schema]) => ({
@@ -100,7 +120,7 @@ const queryParameters = (query: TObject, { send }: Example) =>
     required: query.required?.includes(name) ?? false,
     description: schema.description ?? '',
     schema: plainSchema(schema),
-    ...(name in send ? { example: send[name] } : {}),
+    ...(name in send ? { example: schema.type === 'integer' ? Number(send[name]) : send[name] } : {}),
   }))
 
 const successes = ({ answers, example, isLimited = false, takesKey, body }: Described) =>
@@ -110,7 +130,7 @@ const successes = ({ answers, example, isLimited = false, takesKey, body }: Desc
       {
         description: TITLES[Number(status)] ?? 'Done.',
         headers: { ...REQUEST_ID, ...(isLimited ? RATE_LIMIT : {}), ...((takesKey ?? body) ? REPLAYED : {}) },
-        content: json(schema, example.answer),
+        content: json(schema, Number(status) === 200 && example.again ? example.again : example.answer),
       },
     ]),
   )
@@ -119,7 +139,10 @@ const successes = ({ answers, example, isLimited = false, takesKey, body }: Desc
 const RETRIED = new Set([409, 429, 503])
 
 /** By status; each code with its sentence. */
-function failures(codes: RefusalCode[], { isLimited = false }: Described) {
+function failures(
+  codes: RefusalCode[],
+  { isLimited = false, isBearer = true }: Pick<Described, 'isLimited'> & { isBearer?: boolean },
+) {
   const byStatus = Map.groupBy(codes, (code) => REFUSALS[code].status)
   return Object.fromEntries(
     Array.from(byStatus, ([status, all]) => [
@@ -128,7 +151,7 @@ function failures(codes: RefusalCode[], { isLimited = false }: Described) {
         description: all.map((code) => `\`${errorCode(code)}\`: ${REFUSALS[code].message}`).join('\n\n'),
         headers: {
           ...REQUEST_ID,
-          ...(status === 401 ? BEARER : {}),
+          ...(status === 401 && isBearer ? BEARER : {}),
           ...(RETRIED.has(status) ? RETRY_AFTER : {}),
           // a 401 knows no limit, a 500 nothing
           ...(isLimited && status !== 401 && status !== 500 ? RATE_LIMIT : {}),

@@ -2,11 +2,11 @@
 import { row, table } from './markdown.ts'
 
 type Schema = {
+  $ref?: string
   type?: string | string[]
   description?: string
   anyOf?: Schema[]
-  if?: { not?: Schema }
-  then?: Schema
+  not?: Schema
   const?: unknown
   properties?: Record<string, Schema>
   required?: string[]
@@ -28,9 +28,14 @@ export type Operation = {
 
 const IS_SUCCESS = /^2/
 
-export function callMarkdown(method: string, path: string, operation: Operation): string {
+/** `schemas`: those that operations refer to. */
+export function callMarkdown(
+  method: string,
+  path: string,
+  { operation, schemas }: { operation: Operation; schemas: Record<string, Schema> },
+): string {
   const { summary, description, parameters, requestBody, responses } = operation
-  const schema = requestBody?.content['application/json']?.schema
+  const schema = resolveSchema(requestBody?.content['application/json']?.schema, schemas)
   return [
     `## ${method.toUpperCase()} ${path}`,
     `${summary}.`,
@@ -46,8 +51,11 @@ export function callMarkdown(method: string, path: string, operation: Operation)
   ].join('\n\n')
 }
 
+const resolveSchema = (schema: Schema | undefined, schemas: Record<string, Schema>): Schema | undefined =>
+  schema?.$ref === undefined ? schema : schemas[schema.$ref.replace('#/components/schemas/', '')]
+
 const fieldRows = ({ properties = {}, required = [], ...schema }: Schema): string[] => {
-  const either = [...(schema.if?.not?.required ?? []), ...(schema.then?.required ?? [])]
+  const either = Object.keys(schema.not?.properties ?? {})
   return Object.entries(properties).map(([name, field]) => {
     const need = required.includes(name) ? ', required' : either.includes(name) ? ', one of the two required' : ''
     return row([`\`${name}\``, `${typeOf(field)}${need}`, field.description ?? ''])
@@ -76,7 +84,8 @@ const pretty = (value: object): string => JSON.stringify(value, null, 2)
 const fence = (text: string): string => `\`\`\`\n${text}\n\`\`\``
 
 function typeOf(schema: Schema): string {
-  const { type, anyOf, items } = schema
+  const { type, anyOf, items, $ref } = schema
+  if ($ref !== undefined) return 'object'
   if (anyOf) return [...new Set(anyOf.map(typeOf))].join(' or ')
   if (items) return `array of ${typeOf(items)}`
   return [Array.isArray(type) ? type.join(' or ') : (type ?? 'value'), ...boundsOf(schema)].join(', ')

@@ -82,10 +82,12 @@ const contents = (html: string): string =>
     ([, id = '', title = '']) => `<li><a href="#${id}">${title.replace('/api/v1', '')}</a></li>`,
   ).join('')
 
-function toMarkdown({ info, servers, paths }: OpenApi): string {
+function toMarkdown({ info, servers, paths, components: { schemas } }: OpenApi): string {
   const base = servers[0]?.url ?? ''
   const calls = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => callMarkdown(method, path, operation as Operation)),
+    Object.entries(methods).map(([method, operation]) =>
+      callMarkdown(method, path, { operation: operation as Operation, schemas }),
+    ),
   )
   return [
     '# API',

@@ -44,7 +44,12 @@ const STORED_EVENT = {
 const RECORDED = { ok: true, contactId: PERSON, created: true }
 
 /** `send` is a body, or for a GET its query. */
-export type Example = { send: Record<string, unknown>; answer: Record<string, unknown> }
+export type Example = {
+  send: Record<string, unknown>
+  answer: Record<string, unknown>
+  /** where the person was known already */
+  again?: Record<string, unknown>
+}
 
 export const EXAMPLES = {
   postEvent: { send: EVENT, answer: RECORDED },
@@ -80,6 +85,7 @@ export const EXAMPLES = {
       source: 'landing page',
     },
     answer: { ...RECORDED, contact: { ...CONTACT, lastEventAt: null } },
+    again: { ...RECORDED, created: false, contact: CONTACT },
   },
   patchContact: {
     send: {
@@ -91,5 +97,20 @@ export const EXAMPLES = {
     answer: { ...RECORDED, created: false, contact: CONTACT },
   },
   getContacts: { send: { app: APP, email: 'ada@example.com' }, answer: { ok: true, contact: CONTACT } },
+  postVisit: {
+    send: {
+      v: 1,
+      site: 'site_0mp6v7uo0u63b1cojcdwp',
+      email: 'ada@example.com',
+      signature: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+      id: 'm3x8k2.1',
+      events: [{ type: 'page', path: '/results', age: 1200 }],
+    },
+    answer: { ok: true },
+  },
+  postBounce: {
+    send: { kind: 'bounced', delivery: 'dlv_029bh3sx1xc', reason: '550 5.1.1 no such user' },
+    answer: { ok: true },
+  },
   deleteContact: { send: { newsletter: APP, email: 'ada@example.com' }, answer: { ok: true } },
 } as const satisfies Record<string, Example>

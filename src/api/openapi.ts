@@ -1,6 +1,5 @@
 import type { AnyElysia } from 'elysia'
 import { VERSION } from '../core/version.ts'
-import { COMPONENT_SCHEMAS } from './describe.ts'
 import { guide } from './guide.ts'
 
 type Operation = Record<string, unknown> & { summary?: string }
@@ -15,12 +14,19 @@ export type OpenApi = {
   }
   servers: { url: string }[]
   security: object[]
-  components: object
+  components: { securitySchemes: object; schemas: Record<string, object> }
   paths: Record<string, Record<string, Operation>>
 }
 
 const SECURITY = {
   apiKey: { type: 'http', scheme: 'bearer', description: 'A key from the API keys page. It starts with `mc_`.' },
+  reportSignature: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Eventpost-Signature',
+    description:
+      '`t=SECONDS,v1=HEX`: HMAC-SHA256 of `SECONDS.BODY` under the secret for reports, in lowercase hexadecimal, with the time of now.',
+  },
 }
 
 /** OpenAPI 3.1, read off the routes themselves: what is served is what is described. */
@@ -30,8 +36,10 @@ export function createOpenApi(routes: AnyElysia['routes'], baseUrl: string): Ope
     const operation = (hooks as { detail?: Operation } | undefined)?.detail
     if (!operation?.summary) continue
     const verb = method.toLowerCase()
-    paths[path] = { ...paths[path], [verb]: { operationId: operationId(verb, path), ...operation } }
+    const template = path.replaceAll(/:(\w+)/g, '{$1}')
+    paths[template] = { ...paths[template], [verb]: { operationId: operationId(verb, path), ...operation } }
   }
+  const named = nameSchemas(paths)
   return {
     openapi: '3.1.0',
     info: {
@@ -43,9 +51,23 @@ export function createOpenApi(routes: AnyElysia['routes'], baseUrl: string): Ope
     },
     servers: [{ url: baseUrl }],
     security: [{ apiKey: [] }],
-    components: { securitySchemes: SECURITY, schemas: COMPONENT_SCHEMAS },
-    paths,
+    components: { securitySchemes: SECURITY, schemas: named.schemas },
+    paths: named.paths,
   }
+}
+
+type Named = { title?: unknown; $ref?: string }
+
+/** Each schema with a title stands once, under it, and is referred to. Inner ones are met first. */
+function nameSchemas(described: OpenApi['paths']): { schemas: Record<string, object>; paths: OpenApi['paths'] } {
+  const schemas = new Map<string, object>()
+  const paths = JSON.parse(JSON.stringify(described), (_, value: Named | null) => {
+    if (typeof value?.title !== 'string') return value
+    const { title, ...schema } = value
+    schemas.set(title, schema)
+    return { $ref: `#/components/schemas/${title}` }
+  }) as OpenApi['paths']
+  return { schemas: Object.fromEntries(schemas), paths }
 }
 
 /** `postEventsBatch` of POST /api/v1/events/batch. */

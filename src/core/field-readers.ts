@@ -7,7 +7,7 @@ import { foldAddress } from './addresses.ts'
 import { type EmailAddress, readEmail } from './email.ts'
 import * as limits from './field-limits.ts'
 import { EVENT_NAME_PATTERN, NO_CONTROL_PATTERN, TIME_PATTERN } from './field-patterns.ts'
-import { quoteName } from './json.ts'
+import { listNames, quoteName } from './json.ts'
 import type { FieldError, Warning } from './refusals.ts'
 
 /** The clean input with what had no effect in it, or every field that cannot be accepted, in the schema's order. */
@@ -143,7 +143,7 @@ export function warnOfUnknown(body: Body, known: ReadonlySet<string>): Warning[]
   for (const name of Object.keys(body)) {
     if (known.has(name)) continue
     if (warnings.length === limits.MAX_UNKNOWN_FIELD_WARNINGS) break
-    const message = 'This field is not known here and was ignored. Check its spelling.'
+    const message = `There is no such field here, so it was ignored. Known are ${listNames(known)}.`
     warnings.push({ field: quoteName(name), code: 'unknown_field', message })
   }
   return warnings

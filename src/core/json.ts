@@ -53,6 +53,9 @@ export const quoteName = (name: string): string =>
         .slice(0, MAX_QUOTED_NAME_CHARACTERS)
         .join('')
 
+/** Names of ours in a sentence. */
+export const listNames = (names: Iterable<string>): string => Array.from(names, (name) => `\`${name}\``).join(', ')
+
 /** Whether there are more levels of objects and arrays than so many. */
 export function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false

@@ -11,6 +11,7 @@ import {
   type MessageRow,
   type SuppressionReason,
 } from '../store/message-types.ts'
+import type { StoredContact } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
 import { refusedBy } from '../store/suppression-list.ts'
 import type { AppRow, EventRow, Refused } from '../store/types.ts'
@@ -33,7 +34,7 @@ export type DeliveryFilter = {
 
 /** A delivery with what a list shows of it. */
 export type ListedDelivery = {
-  work: Pick<DeliveryWork, 'delivery' | 'message' | 'lead' | 'app' | 'contact'>
+  work: Pick<DeliveryWork, 'delivery' | 'message' | 'lead' | 'app'> & { contact: StoredContact }
   explained: Explanation
 }
 

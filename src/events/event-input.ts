@@ -1,6 +1,8 @@
 /** From the body of POST /events, or an item of the batch, to a clean event. */
-import { RESULTS_READY } from '../core/field-patterns.ts'
-import { PROPERTIES_BYTES_BOUND, MAX_FIELD_DEPTH } from '../core/field-limits.ts'
+import { Type } from '@sinclair/typebox'
+import { RESULTS_READY, TIME_PATTERN } from '../core/field-patterns.ts'
+import { APP, EITHER_APP_NAME, EMAIL, EVENT, nameField, NEWSLETTER } from '../core/field-schemas.ts'
+import { MAX_BATCH_EVENTS, MAX_FIELD_DEPTH, PROPERTIES_BYTES_BOUND } from '../core/field-limits.ts'
 import type { AppRow, EventWrite } from '../store/types.ts'
 import * as readers from '../core/field-readers.ts'
 import { isDeeperThan, isJsonObject } from '../core/json.ts'
@@ -32,18 +34,60 @@ export type EventFields = {
 
 type Properties = Pick<EventFields, 'properties' | 'url'>
 
+const PROPERTIES = Type.Object(
+  {},
+  {
+    description:
+      'Data of the event: compact JSON under 2 KB (2,048 bytes) and at most 32 levels deep. For `results_ready`: `url` (string, the page where the user sees the results) and `headline` (string, one sentence).',
+    brief: 'under 2 KB; for results_ready: url of the results, headline',
+    additionalProperties: true,
+    examples: [{ url: 'https://app.example.com/results/1', headline: 'Your 12 pictures are ready' }],
+  },
+)
+
+const CREATE_CONTACT = Type.Boolean({
+  description: 'When true, adds the person if the service does not know them yet; without it, false.',
+  brief: 'add the person if unknown',
+})
+
+/** POST /events, and each item of the batch. */
+export const EventInput = Type.Object(
+  {
+    app: APP,
+    newsletter: NEWSLETTER,
+    email: EMAIL,
+    event: { ...EVENT, brief: 'A-Z a-z 0-9 _ . : -; `results_ready`: results are ready for the first time' },
+    properties: Type.Optional(PROPERTIES),
+    createContact: Type.Optional(CREATE_CONTACT),
+    firstName: Type.Optional(nameField('First name of a new person; fills an empty one of a known person.')),
+    lastName: Type.Optional(nameField('Last name of a new person; fills an empty one of a known person.')),
+    occurredAt: Type.Optional(
+      Type.String({
+        description:
+          'When it happened, ISO 8601 with a timezone; without it, now. Older than 72 hours is stored and triggers nothing; over 10 minutes ahead is refused.',
+        brief: 'ISO 8601 with a timezone',
+        pattern: TIME_PATTERN,
+        examples: ['2026-03-01T12:00:00Z'],
+      }),
+    ),
+  },
+  { title: 'EventInput', description: 'An event of one person.', ...EITHER_APP_NAME },
+)
+
+/** POST /events/batch. */
+export const BatchInput = Type.Object(
+  {
+    events: Type.Array(EventInput, {
+      description: 'Events, each judged and answered by itself.',
+      minItems: 1,
+      maxItems: MAX_BATCH_EVENTS,
+    }),
+  },
+  { title: 'BatchInput', description: 'Up to 100 events in 256 KB.' },
+)
+
 /** In the order of the schema, which is the order of the errors. */
-export const EVENT_FIELD_NAMES: ReadonlySet<string> = new Set([
-  'app',
-  'newsletter',
-  'email',
-  'event',
-  'properties',
-  'createContact',
-  'firstName',
-  'lastName',
-  'occurredAt',
-])
+const EVENT_FIELD_NAMES: ReadonlySet<string> = new Set(Object.keys(EventInput.properties))
 
 const NO_PROPERTIES: Properties = { properties: null, url: null }
 

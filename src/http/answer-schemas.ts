@@ -1,16 +1,19 @@
-/** What the service answers, as the doors publish it. Times are ISO 8601 UTC. */
+/**
+ * What the service answers, as the doors publish it. Times are ISO 8601 UTC. What has a `title` is a type of its own in
+ * openapi.json.
+ */
 import { type TSchema, Type } from '@sinclair/typebox'
-import type { LimitName, RefusalCode } from '../core/refusals.ts'
+import type { LimitName, RefusalCode, ScriptLimitName } from '../core/refusals.ts'
 
 const TRUE = Type.Literal(true)
 const FALSE = Type.Literal(false)
 const time = (description: string) => Type.String({ description, format: 'date-time' })
 const orNull = <S extends TSchema>(schema: S, description: string) => Type.Union([schema, Type.Null()], { description })
 const timeOrNull = (description: string) => orNull(Type.String({ format: 'date-time' }), description)
-const oneOf = <T extends string>(values: readonly T[], description: string) =>
+const oneOf = <T extends string>(values: readonly T[], description: string, title?: string) =>
   Type.Union(
     values.map((value) => Type.Literal(value)),
-    { description },
+    title === undefined ? { description } : { title, description },
   )
 
 const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
@@ -84,49 +87,61 @@ export const EventRecord = Type.Object(
 )
 
 /** 202 of POST /events. */
-export const EventAnswer = Type.Object({
-  ok: TRUE,
-  contactId: CONTACT_ID,
-  created: Type.Boolean({ description: 'Whether this call added the person.' }),
-  warnings: WARNINGS,
-})
-
-const contactAnswer = <S extends TSchema>(created: S) =>
-  Type.Object({
+export const EventAnswer = Type.Object(
+  {
     ok: TRUE,
     contactId: CONTACT_ID,
-    created,
-    contact: Type.Optional(
-      Type.Object(ContactRecord.properties, {
-        title: ContactRecord.title,
-        description: 'The person as they are now. Absent for a key of scope `ingest`, which may not read.',
-      }),
-    ),
+    created: Type.Boolean({ description: 'Whether this call added the person.' }),
     warnings: WARNINGS,
-  })
+  },
+  { title: 'EventRecorded' },
+)
+
+const SHOWN = '`contact` is the person as they are now, and absent for a key of scope `ingest`, which may not read.'
+
+const contactAnswer = <S extends TSchema>(title: string, created: S) =>
+  Type.Object(
+    { ok: TRUE, contactId: CONTACT_ID, created, contact: Type.Optional(ContactRecord), warnings: WARNINGS },
+    { title, description: SHOWN },
+  )
 
 /** 201 of POST /contacts. */
-export const ContactAddedAnswer = contactAnswer(Type.Literal(true, { description: 'This call added the person.' }))
+export const ContactAddedAnswer = contactAnswer(
+  'ContactAdded',
+  Type.Literal(true, { description: 'This call added the person.' }),
+)
 /** 200 of POST and PATCH /contacts. */
-export const ContactSavedAnswer = contactAnswer(Type.Literal(false, { description: 'The person was known.' }))
+export const ContactSavedAnswer = contactAnswer(
+  'ContactSaved',
+  Type.Literal(false, { description: 'The person was known.' }),
+)
 
 /** 200 of GET /contacts with `email`. */
-export const ContactFoundAnswer = Type.Object({ ok: TRUE, contact: ContactRecord })
+export const ContactFoundAnswer = Type.Object({ ok: TRUE, contact: ContactRecord }, { title: 'ContactFound' })
 
 /** 200 of DELETE /contacts. */
-export const ContactEraseAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS })
+export const ContactEraseAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS }, { title: 'ContactErased' })
 
-const pageOf = <S extends TSchema>(item: S) =>
-  Type.Object({
-    ok: TRUE,
-    data: Type.Array(item, { description: 'Newest first. A page may hold fewer than `limit` and not be the last.' }),
-    nextCursor: orNull(Type.String(), 'Send it as `cursor` for the next page; null on the last, and only there.'),
-  })
+/** 202 of POST /c. */
+export const VisitAnswer = Type.Object({ ok: TRUE }, { title: 'VisitReported' })
 
-export const ContactPage = pageOf(ContactRecord)
+/** 202 of POST /hooks/bounces/{app}. */
+export const BounceAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS }, { title: 'BounceReported' })
+
+const pageOf = <S extends TSchema>(title: string, item: S) =>
+  Type.Object(
+    {
+      ok: TRUE,
+      data: Type.Array(item, { description: 'Newest first. A page may hold fewer than `limit` and not be the last.' }),
+      nextCursor: orNull(Type.String(), 'Send it as `cursor` for the next page; null on the last, and only there.'),
+    },
+    { title },
+  )
+
+export const ContactPage = pageOf('ContactPage', ContactRecord)
 /** 200 of GET /contacts: one person with `email`, else a page. */
-export const ContactFoundOrPage = Type.Union([ContactFoundAnswer, ContactPage])
-export const EventPage = pageOf(EventRecord)
+export const ContactFoundOrPage = Type.Union([ContactFoundAnswer, ContactPage], { title: 'ContactFoundOrPage' })
+export const EventPage = pageOf('EventPage', EventRecord)
 
 /** The codes of the HTTP API, by status. The table of refusals holds more: those of the dashboard and the command line. */
 export const ERROR_CODES = [
@@ -135,8 +150,13 @@ export const ERROR_CODES = [
   'invalid_api_key',
   'plan_limit_reached',
   'insufficient_scope',
+  'invalid_signature',
+  'signature_expired',
+  'origin_not_allowed',
   'app_not_found',
   'contact_not_found',
+  'site_not_found',
+  'delivery_not_found',
   'not_found',
   'method_not_allowed',
   'idempotency_in_progress',
@@ -147,7 +167,7 @@ export const ERROR_CODES = [
   'internal_error',
   'unavailable',
 ] as const satisfies readonly RefusalCode[]
-const ERROR_CODE = oneOf(ERROR_CODES, 'A stable code for machines.')
+const ERROR_CODE = oneOf(ERROR_CODES, 'A stable code for machines.', 'ErrorCode')
 
 /** MCP has two more. */
 const API_LIMIT_NAMES = [
@@ -157,11 +177,20 @@ const API_LIMIT_NAMES = [
   'contact_adds_per_ip',
   'refused_requests_per_minute',
   'requests_without_key_per_minute',
-] as const satisfies readonly LimitName[]
+  'person_items_per_hour',
+  'site_items_per_hour',
+  'reports_per_minute',
+  'wrong_signatures_per_minute',
+] as const satisfies readonly (LimitName | ScriptLimitName)[]
 
 /** Of a refusal by a limit. */
 const LIMITED = {
-  scope: Type.Optional(oneOf(['key', 'ip'], 'With `rate_limited`: whether the limit is that of a key or an address.')),
+  scope: Type.Optional(
+    oneOf(
+      ['key', 'ip', 'person', 'site'],
+      'With `rate_limited`: whether the limit is that of a key or an address; for a visit report, also of a person or a site.',
+    ),
+  ),
   limitName: Type.Optional(oneOf(API_LIMIT_NAMES, 'With `rate_limited`: which limit is used up.')),
   keyId: Type.Optional(Type.String({ description: 'With `rate_limited` and scope `key`: the ID of the key.' })),
   limit: Type.Optional(Type.Integer({ description: 'With `rate_limited`: how many the limit lets through.' })),
@@ -171,32 +200,34 @@ const LIMITED = {
 
 const BATCH_INDEX = Type.Integer({ description: 'The place of the event among those that were sent.', minimum: 0 })
 
+const BatchAccepted = Type.Object(
+  { index: BATCH_INDEX, ok: TRUE, contactId: CONTACT_ID, created: Type.Boolean(), warnings: WARNINGS },
+  { title: 'BatchAccepted' },
+)
+
+const BatchRefused = Type.Object(
+  {
+    index: BATCH_INDEX,
+    ok: FALSE,
+    error: ERROR_CODE,
+    message: ISSUE.message,
+    field: Type.Optional(ISSUE.field),
+    errors: Type.Optional(Type.Array(FieldErrorItem)),
+    ...LIMITED,
+  },
+  { title: 'BatchRefused' },
+)
+
 /** 207 of POST /events/batch: one result for each event, in the order they were sent. */
-export const BatchAnswer = Type.Object({
-  ok: Type.Boolean({ description: 'Whether every event was accepted.' }),
-  accepted: Type.Integer({ description: 'How many were accepted.', minimum: 0 }),
-  results: Type.Array(
-    Type.Union([
-      Type.Object({
-        index: BATCH_INDEX,
-        ok: TRUE,
-        contactId: CONTACT_ID,
-        created: Type.Boolean(),
-        warnings: WARNINGS,
-      }),
-      Type.Object({
-        index: BATCH_INDEX,
-        ok: FALSE,
-        error: ERROR_CODE,
-        message: ISSUE.message,
-        field: Type.Optional(ISSUE.field),
-        errors: Type.Optional(Type.Array(FieldErrorItem)),
-        ...LIMITED,
-      }),
-    ]),
-  ),
-  warnings: WARNINGS,
-})
+export const BatchAnswer = Type.Object(
+  {
+    ok: Type.Boolean({ description: 'Whether every event was accepted.' }),
+    accepted: Type.Integer({ description: 'How many were accepted.', minimum: 0 }),
+    results: Type.Array(Type.Union([BatchAccepted, BatchRefused])),
+    warnings: WARNINGS,
+  },
+  { title: 'BatchRecorded' },
+)
 
 /** Every answer that says no. */
 export const ErrorAnswer = Type.Object(

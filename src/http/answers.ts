@@ -13,7 +13,7 @@ type Answer = (request: Request, status: number, body: object, headers?: Record<
 export const NOTHING_ALLOWED = "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 
 /** What every answer has. */
-const COMMON: Record<string, string> = {
+export const COMMON: Record<string, string> = {
   'Content-Type': 'application/json; charset=utf-8',
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',

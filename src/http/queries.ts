@@ -1,9 +1,12 @@
 /** From the query of a GET to clean input. */
+import { type TSchema, Type } from '@sinclair/typebox'
+import { TIME_PATTERN } from '../core/field-patterns.ts'
+import { APP, EITHER_APP_NAME, EMAIL, EVENT, NEWSLETTER, shortText } from '../core/field-schemas.ts'
 import { publicId, readPublicId } from '../core/ids.ts'
 import type { ContactCursor } from '../store/contact-reads.ts'
 import * as limits from '../core/field-limits.ts'
 import * as readers from '../core/field-readers.ts'
-import { quoteName } from '../core/json.ts'
+import { listNames, quoteName } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
 
 export type EventsQuery = {
@@ -27,8 +30,47 @@ export type ContactsQuery = {
 export type Query = Record<string, string>
 type Read<T> = { input: T } | { errors: FieldError[] }
 
-const EVENTS_PARAMETERS = new Set(['app', 'newsletter', 'email', 'event', 'cursor', 'limit'])
-const CONTACTS_PARAMETERS = new Set(['app', 'newsletter', 'email', 'tag', 'updatedAfter', 'cursor', 'limit'])
+const PAGE = {
+  cursor: Type.Optional(
+    Type.String({ description: '`nextCursor` of the page before.', maxLength: limits.MAX_CURSOR_CHARACTERS }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      description: 'How many to give, newest first.',
+      minimum: 1,
+      maximum: limits.MAX_PAGE_ITEMS,
+      default: limits.DEFAULT_PAGE_ITEMS,
+    }),
+  ),
+} as const satisfies Record<string, TSchema>
+
+/** GET /contacts: one person with `email`, else a page of people. */
+export const ContactQuery = Type.Object(
+  {
+    app: APP,
+    newsletter: NEWSLETTER,
+    email: Type.Optional(EMAIL),
+    tag: Type.Optional(shortText(limits.MAX_TAG_CHARACTERS, 'Only people with this tag.')),
+    updatedAfter: Type.Optional(
+      Type.String({
+        description: 'Only people changed after this time, ISO 8601 with a timezone.',
+        brief: 'ISO 8601 with a timezone',
+        pattern: TIME_PATTERN,
+      }),
+    ),
+    ...PAGE,
+  },
+  EITHER_APP_NAME,
+)
+
+/** GET /events. */
+export const EventQuery = Type.Object(
+  { app: APP, newsletter: NEWSLETTER, email: Type.Optional(EMAIL), event: Type.Optional(EVENT), ...PAGE },
+  EITHER_APP_NAME,
+)
+
+const EVENTS_PARAMETERS = new Set(Object.keys(EventQuery.properties))
+const CONTACTS_PARAMETERS = new Set(Object.keys(ContactQuery.properties))
 /** What has no effect beside the email of one person. */
 const OF_LISTS = ['tag', 'updatedAfter', 'cursor'] as const
 
@@ -79,8 +121,11 @@ export function readContactsQuery(query: Query): Read<ContactsQuery> {
 /** A filter that is mistyped would list everybody, so what is not known is refused, unlike in a body. */
 export function refuseUnknown(query: Query, known: ReadonlySet<string>, errors: FieldError[]): void {
   const unknown = Object.keys(query).filter((name) => !known.has(name))
+  const message =
+    known.size === 0
+      ? 'There is no such parameter here: none is taken.'
+      : `There is no such parameter here. Send ${listNames(known)}.`
   for (const name of unknown.slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)) {
-    const message = `There is no such parameter here. Send ${[...known].map((one) => `\`${one}\``).join(', ')}.`
     readers.addError(errors, quoteName(name), 'unknown', message)
   }
 }

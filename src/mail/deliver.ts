@@ -8,38 +8,33 @@ import {
   whenToGiveUp,
 } from '../deliveries/deliveries.ts'
 import type { RenderedMail } from '../messages/mailer.ts'
+import type { TemplateWorker } from '../messages/template-worker.ts'
 import { publicId } from '../core/ids.ts'
 import { describeMailbox } from '../core/mail-addresses.ts'
 import { judgeFault, type TemplateFault } from '../messages/template-faults.ts'
 import type { CapturedMail } from '../store/message-types.ts'
 import { unsubscribeUrl } from '../people/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
-import { handOver } from './hand-over.ts'
-import {
-  claimOf,
-  type Delivered,
-  type DeliverParts,
-  done,
-  type Ending,
-  endOf,
-  fail,
-  putOff,
-  retry,
-  skip,
-} from './marks.ts'
-import type { Route } from './routes.ts'
+import { handOver, type HandOverParts } from './hand-over.ts'
+import type { Turn } from './lanes.ts'
+import { claimOf, type Delivered, done, type Ending, endOf, fail, defer, retry, skip } from './marks.ts'
+import type { Route, Routes } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
 
-/**
- * Takes a claimed delivery as far as it goes. Whatever it marks, it marks under this claim only. `onSlow` is called when
- * its mail server takes long to answer the final dot.
- */
-export async function deliver(parts: DeliverParts, claimed: DeliveryWork, onSlow: () => void): Promise<Delivered> {
+export type DeliverParts = HandOverParts & {
+  baseUrl: string
+  unsubscribeKey: string
+  templates: TemplateWorker
+  routes: Routes
+}
+
+/** Takes a claimed delivery as far as it goes. Whatever it marks, it marks under this claim only. */
+export async function deliver(parts: DeliverParts, claimed: DeliveryWork, turn: Turn): Promise<Delivered> {
   const decided = await parts.store.decideDelivery(claimed, parts.clock.now())
   const fit = await dropUnfit(parts, claimed, decided.unfit)
   if (!fit.held) return done('withheld', fit.because)
   if (decided.outcome === 'skip') return skip(parts, fit.work, decided)
-  if (decided.outcome === 'wait') return putOff(parts, fit.work, decided)
+  if (decided.outcome === 'wait') return defer(parts, fit.work, decided)
   const { basis } = decided
   const route = parts.routes.find(fit.work)
   if ('fault' in route) return skip(parts, fit.work, { reason: route.fault, record: decided.record })
@@ -64,9 +59,9 @@ export async function deliver(parts: DeliverParts, claimed: DeliveryWork, onSlow
     messageId: messageIdOf(work, route),
   })
   if (composed === null) return retry(parts, work, { reason: 'dkim_key', isServerFault: true, record })
-  return route.provider === null
+  return route.login.provider === null
     ? capture(parts, work, { composed, content: contentOf(composed, route, mail), record, basis })
-    : handOver(parts, work, { route, composed, record, basis, onSlow })
+    : handOver(parts, work, { login: route.login, composed, record, basis, turn })
 }
 
 type Dropped = { held: true; work: DeliveryWork } | { held: false; because: string }
@@ -121,7 +116,7 @@ const SLOW_AGAIN_MS = 60_000
 function endSlow(parts: DeliverParts, work: DeliveryWork, record: DecisionRecord): Promise<Delivered> {
   const dueAt = parts.clock.now() + SLOW_AGAIN_MS
   if (record.isSlow || dueAt > whenToGiveUp(work)) return fail(parts, work, faultOf({ slow: true }, record))
-  return putOff(parts, work, { reason: 'template_slow', dueAt, record: { ...record, isSlow: true } })
+  return defer(parts, work, { reason: 'template_slow', dueAt, record: { ...record, isSlow: true } })
 }
 
 /** An address that the mail does not link to does not stop it, and the record says so. */

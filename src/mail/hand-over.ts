@@ -7,120 +7,109 @@ import {
   type Marked,
 } from '../deliveries/deliveries.ts'
 import { publicId } from '../core/ids.ts'
-import type { SenderProblem } from '../accounts/senders.ts'
-import type { Breaker } from './breaker.ts'
+import type { SenderProblem, Senders } from '../accounts/senders.ts'
+import type { HandedAbout } from '../core/ended.ts'
+import type { Attempt, Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
-import { claimOf, type Delivered, type DeliverParts, done, endOf, persist, putOff, retry } from './marks.ts'
-import { isLoginAsked, isLoginRefused, isPlea, noteAnswer, type Outcome, reasonOf, replyOf } from './provider.ts'
-import { placesOf, type Route } from './routes.ts'
+import type { Turn } from './lanes.ts'
+import { claimOf, defer, type Delivered, done, endOf, type MarkParts, persist, retry } from './marks.ts'
+import { isLoginAsked, isPlea, noteAnswer, type NoteServer, type Outcome, reasonOf, replyOf } from './provider.ts'
+import type { Login } from './routes.ts'
 
-type Handing = { route: Route; composed: ComposedMail; record: DecisionRecord; basis: Basis; onSlow: () => void }
+export type HandOverParts = MarkParts & { senders: Senders; handed: Handed; noteServer: NoteServer }
+
+type Handing = { login: Login; composed: ComposedMail; record: DecisionRecord; basis: Basis; turn: Turn }
 /** Sends it, with the store's final check just before the final dot. */
 export async function handOver(
-  parts: DeliverParts,
+  parts: HandOverParts,
   work: DeliveryWork,
-  { route, composed, record: judged, basis, onSlow }: Handing,
+  { login, composed, record: decided, basis, turn }: Handing,
 ): Promise<Delivered> {
-  const { breaker, clock, handed, senders, store, stopping } = parts
-  const places = placesOf(route)
-  if (places.some((place) => breaker.isHeld(place))) return waitForPause(parts, work, { route, record: judged })
-  const record = forgetReply(judged)
-  const sentAt = clock.steadyNow()
-  const tried = places.filter((place) => breaker.pausedUntil(place) !== null)
-  for (const place of places) breaker.admit(place)
+  const { handed, senders, store, stopping } = parts
+  const breakers = { login: login.breaker, app: turn.breaker }
+  if (Object.values(breakers).some(({ isBlocked }) => isBlocked())) return waitForPause(parts, work, breakers, decided)
+  const attempts = { login: login.breaker.begin(), app: turn.breaker.begin() }
+  const record = forgetReply(decided)
   let marked: Awaited<ReturnType<typeof store.markHanded>> | null = null
   const answered = Promise.withResolvers<void>()
   const { appId, messageId, contactId } = work.delivery
-  /** A pause that began meanwhile is for this email too, unless it is the one that tries. */
-  const isPaused = (): boolean => places.some((place) => !tried.includes(place) && breaker.isHeld(place))
+  let isLoggedIn = false
+  const onLogin = (): void => {
+    isLoggedIn = true
+    attempts.login.succeed()
+  }
   let obstacle = null as SenderProblem | 'pause' | null
   const commit = async (): Promise<boolean> => {
+    onLogin()
     const problem = await senders.findProblem({ ...work, mail: work.message.content.mail }, { asksDns: false })
-    obstacle = problem ?? (isPaused() ? 'pause' : null)
+    const isInterrupted = attempts.login.isInterrupted() || attempts.app.isInterrupted()
+    obstacle = problem ?? (isInterrupted ? 'pause' : null)
     if (obstacle || stopping.aborted) return false
     handed.add({ appId, messageId, contactId }, answered.promise)
     marked = await store.markHanded({ ...claimOf(parts, work), record: JSON.stringify(record), basis })
     return 'held' in marked && marked.held
   }
-  const makeRoom = (): void => {
+  const onSlow = (): void => {
     // whoever waits for the end of a pause need not wait for this reply
-    for (const place of tried) breaker.abstain(place)
-    onSlow()
+    attempts.app.abstain()
+    turn.onSlow()
   }
-  const outcome = await route.provider
-    ?.send(composed, commit, { onSlow: makeRoom, signal: stopping })
-    .finally(answered.resolve)
-  if (!outcome) throw new Error('a route without a provider')
+  const outcome = await login.provider?.send(composed, commit, { onLogin, onSlow, signal: stopping }).finally(() => {
+    answered.resolve()
+    // whatever became of it, the next one may try
+    for (const attempt of Object.values(attempts)) attempt.abstain()
+  })
+  if (!outcome) throw new Error('a login without a provider')
   // the next process finds the claim, and begins anew
   if (stopping.aborted && marked === null) return done('claimed', 'stopped')
-  tellBreaker(breaker, { route, outcome, sentAt })
-  noteAnswer(parts, {
-    about: publicId('dlv', work.delivery.id),
-    appId: work.app.publicId,
-    server: route.server,
-    outcome,
-  })
-  if (obstacle === 'pause') return waitForPause(parts, work, { route, record: judged })
-  if (obstacle) return retry(parts, work, { reason: obstacle.code, isServerFault: true, record: judged })
+  tellBreakers(attempts, { outcome, isLoggedIn })
+  const about = publicId('dlv', work.delivery.id)
+  noteAnswer(parts, { about, appId: work.app.publicId, server: login.server, outcome })
+  if (obstacle === 'pause') return waitForPause(parts, work, breakers, decided)
+  if (obstacle) return retry(parts, work, { reason: obstacle.code, isServerFault: true, record: decided })
   return conclude(parts, work, { outcome, marked, record })
 }
 
-/** Nothing goes to a mail server, or from a sender there, that is left alone for a while. */
-function waitForPause(parts: DeliverParts, work: DeliveryWork, { route, record }: Pick<Handing, 'route' | 'record'>) {
-  const { breaker, clock } = parts
-  const places = placesOf(route)
-  const dueAt = Math.max(...places.map((place) => breaker.pausedUntil(place) ?? 0), clock.now() + 1_000)
-  const isServer = places.some((place) => place !== route.own && breaker.isHeld(place))
-  return putOff(parts, work, { reason: isServer ? 'server_paused' : 'sender_paused', dueAt, record })
+/** Nothing goes to a mail server, or from an app there, that is paused. */
+function waitForPause(
+  parts: MarkParts,
+  work: DeliveryWork,
+  breakers: Record<keyof Attempts, Breaker>,
+  record: DecisionRecord,
+) {
+  const [login, app] = [breakers.login.findPause(), breakers.app.findPause()]
+  const dueAt = Math.max(login?.until ?? 0, app?.until ?? 0, parts.clock.now() + 1_000)
+  const isSender = login === null && app?.reason.startsWith('from_')
+  return defer(parts, work, { reason: isSender ? 'sender_paused' : 'server_paused', dueAt, record })
 }
 
-/** Of a login they speak, and not of the server: only a password asks for TLS (RFC 4954). */
-const ABOUT_LOGIN = new Set(['eauth', 'enoauth', 'etls'])
-
-/** Their indices among the places of a route. */
-const [SERVER, LOGIN, OWN] = [0, 1, 2]
-const [NOT_EVEN_ONE, NONE] = [-1, Number.POSITIVE_INFINITY]
-
-/** What says something about others too, and not only about one mail: the index of its place. */
-function blameOf(outcome: Outcome): number {
-  if (outcome.is === 'withheld') return NOT_EVEN_ONE
-  if (outcome.is === 'unreachable') return ABOUT_LOGIN.has(outcome.reason) ? LOGIN : SERVER
-  if (outcome.is === 'unknown') return SERVER
-  if (outcome.is !== 'refused') return NONE
-  if (outcome.code === 421) return SERVER
-  if (outcome.code === 454 || isLoginRefused(outcome)) return LOGIN
-  return outcome.about === 'sender' || isLoginAsked(outcome) ? OWN : NONE
-}
+type Attempts = { login: Attempt; app: Attempt }
 
 /**
- * A server that does not answer is tried once for all; one that answers a login is well, and so is a login of which only
- * one app is refused. Where a server again and again serves others and not this app, that is about the app,
- * whatever it says. Nothing is learnt of what comes after the one to blame.
+ * Until a server has taken a login it knows nothing of the app, so what fails then is about all that log in there. What
+ * fails afterwards may be about this app, and blocks no other.
  */
-function tellBreaker(breaker: Breaker, { route, outcome, sentAt }: Told): void {
-  const failed = blameOf(outcome)
-  const isShared = failed === SERVER || failed === LOGIN
-  const isAlone = isShared && breaker.isAlone(route.own)
-  const blamed = isAlone ? OWN : failed
-  for (const [index, place] of placesOf(route).entries()) {
-    const failure = { reason: reasonOf(outcome), isClear: isAlone || isClear(outcome), sentAt }
-    if (index === blamed) breaker.fail(place, failure)
-    else if (index >= failed) breaker.abstain(place)
-    else breaker.succeed(place)
-    if (index === failed && isShared) breaker.noteTurnedAway(place, route.own)
-    else if (failed === NONE && index !== OWN) breaker.noteServed(place, route.own)
-  }
+function tellBreakers({ login, app }: Attempts, { outcome, isLoggedIn }: Told): void {
+  if (outcome.is === 'withheld') return
+  const isClear = outcome.is === 'refused' && isPlea(outcome)
+  const failure = { reason: reasonOf(outcome), isClear }
+  if (!isLoggedIn && isAboutLogin(outcome)) return login.fail(failure)
+  login.succeed()
+  const isFailed = outcome.is === 'refused' ? isClear || isAboutUs(outcome) : outcome.is !== 'sent'
+  if (isFailed) app.fail(failure)
+  else app.succeed()
 }
 
-type Told = { route: Route; outcome: Outcome; sentAt: number }
+type Told = { outcome: Outcome; isLoggedIn: boolean }
 
-const isClear = (outcome: Outcome): boolean => outcome.is === 'refused' && isPlea(outcome)
+const isAboutLogin = (outcome: Outcome): boolean =>
+  outcome.is === 'unreachable' || (outcome.is === 'refused' && outcome.about === 'session')
 
 /** Enhanced codes that say there is no such mailbox (RFC 3463). A bare 550 may mean us as well, so it proves nothing. */
 const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
 
 type Concluding = { outcome: Outcome; marked: Marked | { refusal: string } | null; record: DecisionRecord }
-async function conclude(parts: DeliverParts, work: DeliveryWork, { outcome, marked, record }: Concluding) {
+async function conclude(parts: MarkParts, work: DeliveryWork, { outcome, marked, record }: Concluding) {
   const { store } = parts
   const reason = reasonOf(outcome)
   switch (outcome.is) {
@@ -150,7 +139,7 @@ const isAboutUs = (refusal: Refusal): boolean =>
 
 /** A mailbox that is not there is never written to again. */
 type ForGood = { refusal: Refusal; record: DecisionRecord }
-async function refuseForGood(parts: DeliverParts, work: DeliveryWork, { refusal, record }: ForGood) {
+async function refuseForGood(parts: MarkParts, work: DeliveryWork, { refusal, record }: ForGood) {
   const { store, clock } = parts
   const reason = reasonOf(refusal)
   const failed = { ...claimOf(parts, work), reason, record: JSON.stringify(record) }
@@ -168,4 +157,35 @@ async function refuseForGood(parts: DeliverParts, work: DeliveryWork, { refusal,
     await persist(parts, () => store.suppress({ appId, email, reason: 'bounced', at: clock.now() }), delivered)
   }
   return delivered
+}
+
+type Ids = { appId: number; messageId: number; contactId: number }
+
+export type Handed = ReturnType<typeof createHanded>
+
+/** Emails that were handed over, or are just being, and that their mail server has not answered yet. */
+export function createHanded() {
+  const open = new Map<Promise<void>, Ids>()
+
+  return {
+    /** From just before the hand-over is saved until `answered`, which must not reject. */
+    add(ids: Ids, answered: Promise<void>): void {
+      open.set(answered, ids)
+      void answered.then(() => open.delete(answered))
+    },
+    count: (): number => open.size,
+    /** Waits, for so long at most, until those that are open now have their answer. @returns how many have none yet */
+    async settle(about: HandedAbout, ms: number): Promise<number> {
+      const asked = Object.entries(about)
+      const waited = Array.from(open)
+        .filter(([, ids]) => asked.every(([name, id]) => ids[name as keyof Ids] === id))
+        .map(([answered]) => answered)
+      if (waited.length === 0) return 0
+      const late = Promise.withResolvers<void>()
+      const timer = setTimeout(late.resolve, ms)
+      await Promise.race([Promise.all(waited), late.promise])
+      clearTimeout(timer)
+      return waited.filter((answered) => open.has(answered)).length
+    },
+  }
 }

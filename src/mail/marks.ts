@@ -1,7 +1,6 @@
 /** What the sender writes about a delivery: always under its claim, so that it means nothing once somebody else holds it. */
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
-import type { TemplateWorker } from '../messages/template-worker.ts'
 import {
   type DeliveryWork,
   type DecisionRecord,
@@ -9,25 +8,12 @@ import {
   readRecord,
   whenToGiveUp,
 } from '../deliveries/deliveries.ts'
-import type { Senders } from '../accounts/senders.ts'
-import type { Breaker } from './breaker.ts'
-import type { NoteServer } from './provider.ts'
-import type { Handed } from './handed.ts'
-import type { Routes } from './routes.ts'
 
-export type DeliverParts = {
+export type MarkParts = {
   store: Store
   clock: Clock
-  baseUrl: string
-  unsubscribeKey: string
-  templates: TemplateWorker
-  routes: Routes
-  senders: Senders
-  breaker: Breaker
-  handed: Handed
   /** who claims; another name than that of any process before */
   claimedBy: string
-  noteServer: NoteServer
   /** aborted when the process stops */
   stopping: AbortSignal
 }
@@ -37,7 +23,7 @@ export type Delivered = { state: string; reason: string | null }
 
 export const done = (state: string, reason: string | null = null): Delivered => ({ state, reason })
 
-export const claimOf = ({ clock, claimedBy }: DeliverParts, { delivery }: DeliveryWork) => ({
+export const claimOf = ({ clock, claimedBy }: MarkParts, { delivery }: DeliveryWork) => ({
   id: delivery.id,
   attempt: delivery.attempt,
   claimedBy,
@@ -47,16 +33,16 @@ export const claimOf = ({ clock, claimedBy }: DeliverParts, { delivery }: Delive
 /** Why it is over. `isOfEvent`: it is about the first event of the email alone. */
 export type Ending = { reason: string; record: DecisionRecord; isOfEvent?: boolean }
 
-export async function skip(parts: DeliverParts, work: DeliveryWork, ending: Ending): Promise<Delivered> {
+export async function skip(parts: MarkParts, work: DeliveryWork, ending: Ending): Promise<Delivered> {
   const { reason, record, isOfEvent = false } = ending
   const skipped = { ...claimOf(parts, work), reason, record: JSON.stringify(record), isOfEvent }
   const marked = await parts.store.markSkipped(skipped)
   return 'refusal' in marked ? done('claimed', marked.refusal) : done('skipped', reason)
 }
 
-type PutOff = { reason: string; dueAt: number; record: DecisionRecord }
+type Deferral = { reason: string; dueAt: number; record: DecisionRecord }
 /** Of what was handed over no lease runs out, so this too is tried until it is written down. */
-export function putOff(parts: DeliverParts, work: DeliveryWork, { reason, dueAt, record }: PutOff): Promise<Delivered> {
+export function defer(parts: MarkParts, work: DeliveryWork, { reason, dueAt, record }: Deferral): Promise<Delivered> {
   const deferred = { ...claimOf(parts, work), reason, dueAt, record: JSON.stringify(record) }
   return persist(parts, () => parts.store.markDeferred(deferred), done('deferred', reason))
 }
@@ -64,17 +50,17 @@ export function putOff(parts: DeliverParts, work: DeliveryWork, { reason, dueAt,
 /** `record` null: what was judged before stays. */
 type Retry = { reason: string; isServerFault: boolean; record: DecisionRecord | null }
 /** Later, by how often it failed since it was queued or a member sent it on, until it is given up. */
-export async function retry(parts: DeliverParts, work: DeliveryWork, { reason, isServerFault, record }: Retry) {
+export async function retry(parts: MarkParts, work: DeliveryWork, { reason, isServerFault, record }: Retry) {
   const now = parts.clock.now()
   const earlier = readRecord(work.delivery)
   const tries = (earlier?.tries ?? 0) + 1
   const counted = { ...(record ?? earlier ?? { at: now, verdicts: [] }), tries }
   const dueAt = now + retryDelay(tries, isServerFault)
-  if (dueAt <= whenToGiveUp(work)) return putOff(parts, work, { reason, dueAt, record: counted })
+  if (dueAt <= whenToGiveUp(work)) return defer(parts, work, { reason, dueAt, record: counted })
   return fail(parts, work, { reason, record: counted })
 }
 
-export function fail(parts: DeliverParts, work: DeliveryWork, { reason, record }: Ending): Promise<Delivered> {
+export function fail(parts: MarkParts, work: DeliveryWork, { reason, record }: Ending): Promise<Delivered> {
   const failed = { ...claimOf(parts, work), reason, record: JSON.stringify(record) }
   return persist(parts, () => parts.store.markFailed(failed), done('failed', reason))
 }
@@ -95,7 +81,7 @@ const PASSING = ['unavailable', 'commit_unconfirmed']
  * the row itself cannot be written, the next process finds the delivery as it was, and one that was handed over unknown.
  */
 export async function persist(
-  { stopping }: DeliverParts,
+  { stopping }: MarkParts,
   mark: () => Promise<Marked | { done: true } | { refusal: string }>,
   delivered: Delivered,
 ): Promise<Delivered> {

@@ -17,8 +17,7 @@ const SENDER = 'Eventpost'
 export function findNoticeSender({ routes, clock, noteServer }: NoticeParts, apps: MailSettings[]) {
   const own = apps.filter(({ smtpUrl }) => smtpUrl !== null)
   const route = [null, ...own].map(routes.findForNotice).find((found) => found !== null)
-  const provider = route?.provider
-  if (!route || !provider) return null
+  if (!route) return null
   return async (notice: Notice, to: Mailbox): Promise<NoticeResult> => {
     const { from, dkim } = route
     const mail = writeMail(notice)
@@ -26,9 +25,9 @@ export function findNoticeSender({ routes, clock, noteServer }: NoticeParts, app
     const letter = { mail, from, replyTo: null, to, messageId, at: clock.now(), unsubscribeUrl: null, dkim }
     const composed = await composeMail(letter).catch(() => null)
     if (composed === null) return { is: 'failed', reason: 'dkim_key' }
-    const outcome = await sendSoon(provider, composed)
+    const outcome = await sendSoon(route.provider, composed)
     if (outcome.is === 'sent') return { is: 'sent' }
-    noteAnswer({ noteServer }, { about: 'security notice', appId: null, server: route.server, outcome })
+    noteAnswer({ noteServer }, { about: 'security notice', appId: null, server: route.login.server, outcome })
     return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome) }
   }
 }

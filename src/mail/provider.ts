@@ -19,7 +19,7 @@ export type About = 'recipient' | 'mail' | 'sender' | 'session'
 type Refused = Pick<Outcome & { is: 'refused' }, 'about' | 'code'>
 
 /** Whether a server refuses whoever is logged in, or asks who that is (RFC 4954). */
-export const isLoginRefused = ({ about, code }: Refused): boolean =>
+const isLoginRefused = ({ about, code }: Refused): boolean =>
   about === 'session' || (about === 'sender' && (code === 530 || code === 535))
 
 /** Whether a server that knows nobody here asks for a login when it hears of a recipient: it is not about them. */
@@ -61,7 +61,9 @@ export function noteAnswer(
 export type HandOver = () => Promise<boolean>
 
 export type SendOptions = {
-  /** the email has its final dot and still waits for the reply: it no longer takes the place of another */
+  /** a server has been reached and has taken the login: what fails afterwards is about the email or its sender */
+  onLogin?: () => void
+  /** the email has its final dot and still waits for the reply: another may be sent meanwhile */
   onSlow?: () => void
   /** aborted when the email is to be given up, unless it is being handed over */
   signal?: AbortSignal

@@ -2,7 +2,9 @@
 import { type Mailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../core/mail-addresses.ts'
 import { findFrom } from '../accounts/senders.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
-import { ownPlaceOf, type Way } from '../messages/mailer.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Way } from '../messages/mailer.ts'
+import { type Breaker, createBreaker } from './breaker.ts'
 import type { DkimKey } from './compose.ts'
 import { type Dial, dialAny } from './dial.ts'
 import type { Provider } from './provider.ts'
@@ -13,73 +15,70 @@ export type MailDefaults = { smtpUrl: string | null; from: string | null }
 
 type MailSettings = DeliveryWork['settings']
 
-/** `provider` null: nothing leaves, every mail is kept. */
-export type Route = {
-  from: Mailbox
-  replyTo: Mailbox | null
-  dkim: DkimKey | null
-  /** names the server, and how it is spoken to: that one speaks no TLS says nothing to whoever asks for none */
+/** Who logs in at which mail server. The apps that send through it share its connections and its breaker. */
+export type Login = {
+  /** names the server for the log: an app's own by "app" */
   server: string
-  /** tells apart who logs in at a server: that one is refused says nothing about another */
-  login: string
-  /** tells apart for whom a login sends: that the address of an app is refused says nothing about another app */
-  own: string
+  /** null: nothing leaves, every mail is kept, or what was set is no address of a mail server */
   provider: Provider | null
+  /** pauses what could not connect or log in, which is about no app */
+  breaker: Breaker
 }
 
-/** What may be left alone for a while, each for reasons of its own; each within the one before. */
-export const placesOf = ({ server, login, own }: Route): [string, string, string] => [server, login, own]
+export type Route = { from: Mailbox; replyTo: Mailbox | null; dkim: DkimKey | null; login: Login }
 
 export type RouteFault = { fault: 'no_sender' | 'smtp_url' }
 
 export type Routes = ReturnType<typeof createRoutes>
 
-const CAPTURE = 'capture'
-
 /** A login that nobody named for so long is forgotten, and its connections end. No pause is as long. */
 const FORGOTTEN_MS = 3_600_000
-
-/** `provider` undefined: no mail went there yet; null: what was set is no address of a mail server. */
-type Known = { login: string; provider: Provider | null | undefined; namedAt: number }
 
 /** Which server a mail goes through. `isOwn`: the app set it, and not the operator. */
 type Server = { url: string; isOwn: boolean }
 
 type Options = {
-  monotonicMs: () => number
+  clock: Clock
   /** connects to the servers of apps */
   dialOwn: Dial
   createProvider?: (url: string, dial: Dial) => Provider | null
 }
 
-/** Connections are opened once for each server, and shared by the apps that use it. */
-export function createRoutes(defaults: MailDefaults, { monotonicMs, dialOwn, createProvider = providerOf }: Options) {
+/** Connections are opened once for each login, and shared by the apps that use it. */
+export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createProvider = providerOf }: Options) {
   const sender = defaults.from === null ? null : readMailbox(defaults.from)
   /** By `keyOf`, whoever was named last at the end. */
-  const known = new Map<string, Known>()
-  let logins = 0
+  const logins = new Map<string, Login & { namedAt: number }>()
+  const outbox: Login = { server: 'capture', provider: null, breaker: createBreaker(clock) }
   const dialFor = ({ isOwn }: Server): Dial => (isOwn ? dialOwn : dialAny)
 
   const forgetOld = (now: number): void => {
-    for (const [key, { provider, namedAt }] of known) {
+    for (const [key, { provider, namedAt }] of logins) {
       if (namedAt > now - FORGOTTEN_MS) return
-      known.delete(key)
+      logins.delete(key)
       provider?.close()
     }
   }
-  const nameLogin = (server: Server): Known => {
-    const now = monotonicMs()
-    const key = keyOf(server)
-    const found = known.get(key) ?? { login: `login ${logins++}`, provider: undefined }
-    const named = Object.assign(found, { namedAt: now })
-    known.delete(key)
-    known.set(key, named)
+  const open = (server: Server) => ({
+    server: nameOf(server),
+    provider: createProvider(server.url, dialFor(server)),
+    breaker: createBreaker(clock),
+  })
+  const nameLogin = (server: Server): Login => {
+    const [key, now] = [keyOf(server), clock.monotonicMs()]
+    const login = Object.assign(logins.get(key) ?? open(server), { namedAt: now })
+    logins.delete(key)
+    logins.set(key, login)
     forgetOld(now)
-    return named
+    return login
   }
   const serverOf = ({ smtpUrl }: Pick<MailSettings, 'smtpUrl'>): Server | null => {
     if (smtpUrl !== null) return { url: smtpUrl, isOwn: true }
     return defaults.smtpUrl === null ? null : { url: defaults.smtpUrl, isOwn: false }
+  }
+  const findLogin = (settings: Pick<MailSettings, 'smtpUrl'>): Login => {
+    const server = serverOf(settings)
+    return server === null ? outbox : nameLogin(server)
   }
 
   return {
@@ -88,32 +87,17 @@ export function createRoutes(defaults: MailDefaults, { monotonicMs, dialOwn, cre
       const { mail } = message.content
       const from = findFrom(mail, settings, sender)
       if (from === null) return { fault: 'no_sender' }
+      const login = findLogin(settings)
+      if (login !== outbox && login.provider === null) return { fault: 'smtp_url' }
       const replyTo = mail.replyTo ?? settings.replyTo
-      const common = { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings) }
-      const server = serverOf(settings)
-      if (server === null) return { ...common, server: CAPTURE, login: CAPTURE, own: CAPTURE, provider: null }
-      const named = nameLogin(server)
-      const { login, provider = createProvider(server.url, dialFor(server)) } = named
-      named.provider = provider
-      if (provider === null) return { fault: 'smtp_url' }
-      return {
-        ...common,
-        server: placeOf(server),
-        login,
-        own: ownPlaceOf(login, message.appId, findFrom({}, settings, sender)),
-        provider,
-      }
+      return { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings), login }
     },
     /** By which mail that is no app's own may leave; null where the sender or the server is missing. */
-    findForNotice(settings: MailSettings | null): Omit<Route, 'own' | 'replyTo'> | null {
+    findForNotice(settings: MailSettings | null): (Omit<Route, 'replyTo'> & { provider: Provider }) | null {
       const from = settings ? findFrom({}, settings, sender) : sender
-      const server = serverOf(settings ?? { smtpUrl: null })
-      if (from === null || server === null) return null
-      const named = nameLogin(server)
-      const { login, provider = createProvider(server.url, dialFor(server)) } = named
-      named.provider = provider
-      const dkim = settings && readDkim(settings)
-      return provider && { from, dkim, server: placeOf(server), login, provider }
+      const login = findLogin(settings ?? { smtpUrl: null })
+      if (from === null || login.provider === null) return null
+      return { from, dkim: settings && readDkim(settings), login, provider: login.provider }
     },
     /** null where nothing leaves, or what was set is no address of a mail server. */
     findServer(settings: MailSettings): { server: SmtpServer; dial: Dial } | null {
@@ -121,16 +105,21 @@ export function createRoutes(defaults: MailDefaults, { monotonicMs, dialOwn, cre
       const server = found && readSmtpUrl(found.url)
       return found && server && { server, dial: dialFor(found) }
     },
+    findLogin,
+    /** Whom an app's mails come from where their message says nothing else. */
+    findFrom: (settings: MailSettings): Mailbox | null => findFrom({}, settings, sender),
     findWay(settings: MailSettings): Way {
       const server = serverOf(settings)
-      const isUnreadable = server !== null && readSmtpUrl(server.url) === null
-      const common = { from: findFrom({}, settings, sender), isOwn: settings.smtpUrl !== null, isUnreadable }
-      if (server === null || isUnreadable) return { ...common, server: null, login: null, places: [] }
-      const { login } = nameLogin(server)
-      return { ...common, server: nameOf(server.url), login, places: [placeOf(server), login] }
+      const read = server && readSmtpUrl(server.url)
+      return {
+        from: findFrom({}, settings, sender),
+        server: read && hostOf(read),
+        isOwn: settings.smtpUrl !== null,
+        isUnreadable: server !== null && read === null,
+      }
     },
     close(): void {
-      for (const { provider } of known.values()) provider?.close()
+      for (const { provider } of logins.values()) provider?.close()
     },
   }
 }
@@ -143,14 +132,13 @@ const providerOf = (url: string, dial: Dial): Provider | null => {
 /** What an app set and what the operator set are apart, also where both wrote the same: they may reach other hosts. */
 const keyOf = ({ url, isOwn }: Server): string => `${isOwn ? 'app ' : ''}${url}`
 
-const nameOf = (url: string): string => {
-  const server = readSmtpUrl(url)
-  return server === null ? url : `${server.host}:${server.port}`
-}
+const hostOf = ({ host, port }: SmtpServer): string => `${host}:${port}`
 
-const placeOf = ({ url, isOwn }: Server): string => {
-  const scheme = readSmtpUrl(url)?.isSecure ? 'smtps' : 'smtp'
-  return keyOf({ url: `${scheme}://${nameOf(url)}`, isOwn })
+/** Without its password. */
+const nameOf = ({ url, isOwn }: Server): string => {
+  const server = readSmtpUrl(url)
+  const name = server === null ? url : `${server.isSecure ? 'smtps' : 'smtp'}://${hostOf(server)}`
+  return keyOf({ url: name, isOwn })
 }
 
 const readDkim = ({ dkimDomain, dkimSelector, dkimKey }: DeliveryWork['settings']): DkimKey | null =>

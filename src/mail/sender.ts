@@ -1,39 +1,37 @@
 /** The loop that takes due deliveries out: claims a few, delivers them side by side, sleeps. */
-import type { Clock } from '../core/clock.ts'
 import type { ResolveTxt } from '../accounts/sender-checks.ts'
-import type { Store } from '../store/store.ts'
-import type { TemplateWorker } from '../messages/template-worker.ts'
+import type { DeliveryWork } from '../deliveries/deliveries.ts'
+import { publicId } from '../core/ids.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
 import { createSenders } from '../accounts/senders.ts'
-import { createBreaker } from './breaker.ts'
+import { deliver, type DeliverParts } from './deliver.ts'
 import { createGuardedDial, type Dial } from './dial.ts'
-import { createDispatch, type DispatchParts } from './dispatch.ts'
-import { createHanded } from './handed.ts'
+import { createHanded } from './hand-over.ts'
+import { createLanes, type Lanes, type Turn } from './lanes.ts'
+import { type Delivered, retry } from './marks.ts'
 import { noteAnswer, type Provider } from './provider.ts'
 import { findNoticeSender } from './notice.ts'
 import { createRoutes, type MailDefaults } from './routes.ts'
 import { renderSample } from './samples.ts'
 import { checkServer } from './server-check.ts'
+import { SMTP_LIMITS } from './smtp.ts'
 import { sendTest } from './test-mail.ts'
 
 export type SenderParts = {
-  store: Store
-  clock: Clock
-  baseUrl: string
-  unsubscribeKey: string
-  templates: TemplateWorker
   resolveTxt: ResolveTxt
-} & Pick<DispatchParts, 'claimedBy' | 'note' | 'noteServer' | 'onFault'> & {
-    defaults: MailDefaults
-    /** what servers of apps may be reached at beside public addresses */
-    privateHosts: PrivateHosts
-    /** how long an answer that ends emails waits for those that were handed over before */
-    settleMs?: number
-    /** another way out than SMTP */
-    createProvider?: (url: string, dial: Dial) => Provider | null
-  }
+  defaults: MailDefaults
+  /** what servers of apps may be reached at beside public addresses */
+  privateHosts: PrivateHosts
+  /** how long an answer that ends emails waits for those that were handed over before */
+  settleMs?: number
+  /** another way out than SMTP */
+  createProvider?: (url: string, dial: Dial) => Provider | null
+  /** a delivery has ended: for the log */
+  note: (line: { deliveryId: string; ms: number } & Delivered) => void
+  onFault: (error: unknown) => void
+} & Pick<DeliverParts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'templates' | 'claimedBy' | 'noteServer'>
 
 /** Clients wait for an answer for 10 seconds. */
 const SETTLE_MS = 5_000
@@ -41,7 +39,7 @@ const SETTLE_MS = 5_000
 export type Sender = Mailer & {
   /** Emails that were handed over and have no answer yet. */
   countHanded(): number
-  /** Claims and delivers until nothing more is due, or what is due waits for a pause or its pace. */
+  /** Claims and delivers until nothing more is due, or what is due waits for a pause or its rate. */
   sendDue(): Promise<void>
   /** Takes up what the process before had claimed, and goes on by itself from now on. */
   start(): Promise<void>
@@ -56,21 +54,16 @@ export function createSender(sending: SenderParts): Sender {
   const { store, clock, claimedBy, baseUrl, templates, onFault } = sending
   const stop = new AbortController()
   const routes = createRoutes(sending.defaults, {
-    monotonicMs: clock.monotonicMs,
+    clock,
     dialOwn: createGuardedDial({ allowed: sending.privateHosts, findShared: () => findShared(sending) }),
     createProvider: sending.createProvider,
   })
   const senders = createSenders({ ...sending, installation: routes.installation })
-  const [breaker, handed] = [createBreaker(clock), createHanded()]
-  const { sendDue, landed, waitMs } = createDispatch({
-    ...sending,
-    routes,
-    senders,
-    breaker,
-    handed,
-    stopping: stop.signal,
-  })
-  const loop = createLoop(sendDue, { waitMs, onFault, stopping: stop.signal })
+  const [lanes, handed] = [createLanes({ store, clock, routes }), createHanded()]
+  const stopping = stop.signal
+  const parts = { ...sending, routes, senders, handed, stopping }
+  const sendDue = () => claimAndSend(parts, lanes)
+  const loop = createLoop(sendDue, { waitMs: () => waitMs(lanes), onFault, stopping })
   return {
     sendDue,
     async start() {
@@ -80,7 +73,7 @@ export function createSender(sending: SenderParts): Sender {
     async stop() {
       stop.abort()
       await loop.ended()
-      await landed()
+      await lanes.ended()
       routes.close()
     },
     senders,
@@ -97,7 +90,7 @@ export function createSender(sending: SenderParts): Sender {
     refusesServer: (url) => isRefusedHost(readSmtpUrl(url)?.host ?? '', sending.privateHosts),
     settleHanded: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),
     countHanded: handed.count,
-    listPauses: breaker.listPauses,
+    findPause: ({ id }, settings) => lanes.findPause(id, settings),
     findWay: routes.findWay,
   }
 }
@@ -106,6 +99,70 @@ export function createSender(sending: SenderParts): Sender {
 async function findShared({ store, defaults: { smtpUrl } }: SenderParts) {
   if (smtpUrl === null || (await store.listAccounts()).length < 2) return null
   return readSmtpUrl(smtpUrl)
+}
+
+/** Longer than one mail may take, so that nobody takes up what is still on its way. */
+const LEASE_MS = 5 * 60_000
+/** How often it looks for what is due when it knows of nothing. */
+const LOOK_MS = 1_000
+/** What has waited longer than this for its turn is read again. */
+const STALE_MS = 1_000
+
+/** How long until it is worth a look, for new mail or an app that waits for its rate (ms). */
+const waitMs = (lanes: Lanes): number => Math.min(lanes.rateMs() || LOOK_MS, LOOK_MS)
+
+type Sending = DeliverParts & Pick<SenderParts, 'note' | 'onFault'>
+
+async function claim({ store, clock, claimedBy, stopping }: Sending, lanes: Lanes): Promise<DeliveryWork[]> {
+  const [now, most] = [clock.now(), lanes.room()]
+  if (stopping.aborted || most < 1) return []
+  const due = await store.listDueApps({ now })
+  const skipApps = await lanes.listBlocked(due)
+  if (skipApps.length === due.length) return []
+  const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps })
+  return 'refusal' in claimed ? [] : claimed.works
+}
+
+/** As it is now: it may have been stopped, paused, erased or set up anew while it waited for its turn. */
+async function readAgain({ store, claimedBy }: Sending, { delivery: { id, attempt } }: DeliveryWork) {
+  const work = await store.findWork(id)
+  const isOurs = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
+  return isOurs && work.delivery.state === 'claimed' ? work : null
+}
+
+async function send(parts: Sending, claimed: DeliveryWork, turn: Turn): Promise<void> {
+  const { clock, note, onFault, stopping } = parts
+  const work = turn.waitedMs > STALE_MS ? await readAgain(parts, claimed) : claimed
+  // what is not begun is taken up by the next process, or here when its lease, too short by now, has run out
+  const leftMs = (work?.delivery.claimedUntil ?? 0) - clock.now()
+  if (work === null || stopping.aborted || leftMs < SMTP_LIMITS.mailMs) return
+  const startedAt = clock.monotonicMs()
+  const delivered = await deliver(parts, work, turn).catch((error: unknown) => {
+    onFault(error)
+    return retry(parts, work, { reason: 'error', isServerFault: false, record: null })
+  })
+  note({ deliveryId: publicId('dlv', work.delivery.id), ms: clock.monotonicMs() - startedAt, ...delivered })
+}
+
+/** The next ones are claimed while these are sent: a claim is a commit, and would else be waited for. */
+async function claimAndSend(parts: Sending, lanes: Lanes): Promise<void> {
+  for (;;) {
+    // asked for before the claim, so that what ends meanwhile is not missed
+    const [isEmpty, freed] = [lanes.count() === 0, lanes.freed()]
+    const works = await claim(parts, lanes)
+    for (const work of works) lanes.add(work, (turn) => send(parts, work, turn).catch(parts.onFault))
+    if (works.length > 0) continue
+    if (isEmpty) return
+    await waitFor(freed, waitMs(lanes))
+  }
+}
+
+/** Resolves with it, and after so long at the latest. */
+async function waitFor(freed: Promise<void>, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  await Promise.race([freed, promise])
+  clearTimeout(timer)
 }
 
 type LoopOptions = { waitMs: () => number; onFault: (error: unknown) => void; stopping: AbortSignal }

@@ -45,7 +45,7 @@ export function createSmtpProvider(
   dial: Dial = dialAny,
 ): Provider {
   const idle = new Map<Session, ReturnType<typeof setTimeout>>()
-  const places = createPlaces(limits)
+  const slots = createSlots(limits)
   let isClosed = false
 
   const takeIdle = (): Session | undefined => {
@@ -57,7 +57,7 @@ export function createSmtpProvider(
 
   const keep = (session: Session): void => {
     if (!session.isOpen()) return
-    const isSpare = places.busy() + idle.size >= limits.connections
+    const isSpare = slots.busy() + idle.size >= limits.connections
     if (isClosed || isSpare || session.count() >= EMAILS_A_CONNECTION) return session.quit()
     idle.set(
       session,
@@ -81,33 +81,36 @@ export function createSmtpProvider(
   }
 
   /** `wasAsked`: whether the email was to be handed over; from then on it is never begun anew. */
-  const sendOn = async (mail: ComposedMail, sending: Sending, wasAsked: () => boolean) => {
+  const sendOn = async (mail: ComposedMail, sending: Sending & { onLogin: () => void }, wasAsked: () => boolean) => {
     for (let left = NEW_BEGINNINGS; ; left -= 1) {
       const reused = left > 0 ? takeIdle() : undefined
       const session = reused ?? (await open(sending.signal))
       if ('is' in session) return { outcome: session, session: null }
+      if (!reused) sending.onLogin()
       const outcome = await session.send(mail, sending)
-      if (!reused || wasAsked() || !isDropped(outcome)) return { outcome, session }
+      if (reused && !wasAsked() && isDropped(outcome)) continue
+      sending.onLogin()
+      return { outcome, session }
     }
   }
 
   return {
-    async send(mail, handOver, { onSlow, signal } = {}) {
+    async send(mail, handOver, { onLogin = () => {}, onSlow, signal } = {}) {
       const giveUp = followSignal(signal)
       const timer = setTimeout(() => giveUp.abort('eabort'), limits.mailMs)
-      const place = await places.take(giveUp.signal)
+      const slot = await slots.take(giveUp.signal)
       let isAsked = false
       const ask: HandOver = () => {
         isAsked = true
         return handOver()
       }
-      const sending = { handOver: ask, onDot: () => place?.watch(onSlow), signal: giveUp.signal }
-      const { outcome, session } = place
+      const sending = { handOver: ask, onLogin, onDot: () => slot?.watch(onSlow), signal: giveUp.signal }
+      const { outcome, session } = slot
         ? await sendOn(mail, sending, () => isAsked)
         : { outcome: givenUp(giveUp.signal), session: null }
       clearTimeout(timer)
       giveUp.unfollow()
-      place?.leave()
+      slot?.leave()
       if (session) keep(session)
       return outcome
     },
@@ -138,7 +141,7 @@ function followSignal(signal: AbortSignal | undefined) {
 }
 
 /** Bounds the connections. One that waits long for the reply to its final dot makes room for another. */
-function createPlaces({ connections, slowConnections, slowDotMs }: SmtpLimits) {
+function createSlots({ connections, slowConnections, slowDotMs }: SmtpLimits) {
   const waiting: (() => void)[] = []
   /** those that could make room if fewer had */
   const late = new Set<() => void>()
@@ -148,7 +151,7 @@ function createPlaces({ connections, slowConnections, slowDotMs }: SmtpLimits) {
     while (busy < connections && waiting.length > 0) waiting.shift()?.()
   }
 
-  const createPlace = () => {
+  const createSlot = () => {
     let state: 'busy' | 'slow' | 'left' = 'busy'
     let timer: ReturnType<typeof setTimeout> | undefined
     let becomeSlow = (): void => {}
@@ -180,18 +183,18 @@ function createPlaces({ connections, slowConnections, slowDotMs }: SmtpLimits) {
 
   return {
     busy: (): number => busy,
-    /** A place, as soon as there is one; null where the signal aborts first. */
-    take(signal: AbortSignal): Promise<ReturnType<typeof createPlace> | null> {
+    /** A slot, as soon as there is one; null where the signal aborts first. */
+    take(signal: AbortSignal): Promise<ReturnType<typeof createSlot> | null> {
       if (signal.aborted) return Promise.resolve(null)
-      if (busy < connections) return Promise.resolve(createPlace())
-      const { promise, resolve } = Promise.withResolvers<ReturnType<typeof createPlace> | null>()
+      if (busy < connections) return Promise.resolve(createSlot())
+      const { promise, resolve } = Promise.withResolvers<ReturnType<typeof createSlot> | null>()
       const giveUp = (): void => {
         waiting.splice(waiting.indexOf(begin), 1)
         resolve(null)
       }
       const begin = (): void => {
         signal.removeEventListener('abort', giveUp)
-        resolve(createPlace())
+        resolve(createSlot())
       }
       waiting.push(begin)
       signal.addEventListener('abort', giveUp, { once: true })

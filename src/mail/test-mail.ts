@@ -30,6 +30,7 @@ export async function sendTest(
 ): Promise<TestResult> {
   const route = routes.find(sample)
   if ('fault' in route) return { is: 'failed', reason: route.fault }
+  const { provider, server } = route.login
   const problem = await senders.findProblem({ ...sample, mail: sample.message.content.mail })
   if (problem) return { is: 'failed', reason: problem.code, detail: problem.message }
   const url = `${baseUrl}/u/${TEST_TOKEN}`
@@ -39,10 +40,10 @@ export async function sendTest(
   const named = { ...mail, subject: `[Test] ${mail.subject}` }
   const composed = await composeSample(sample, { mail: named, route, url, at: clock.now(), messageId, to: to.address })
   if (composed === null) return { is: 'failed', reason: 'dkim_key' }
-  if (route.provider === null) return { is: 'kept', raw: composed.raw.toString('utf8') }
-  const outcome = await sendSoon(route.provider, composed)
+  if (provider === null) return { is: 'kept', raw: composed.raw.toString('utf8') }
+  const outcome = await sendSoon(provider, composed)
   if (outcome.is === 'sent') return { is: 'sent' }
-  noteAnswer({ noteServer }, { about: 'test email', appId: sample.app.publicId, server: route.server, outcome })
+  noteAnswer({ noteServer }, { about: 'test email', appId: sample.app.publicId, server, outcome })
   return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome), reply: replyOf(outcome) }
 }
 

@@ -26,21 +26,24 @@ export function findAsked<T extends { app: string }>(access: Access, reading: Re
   return app ? { app, input: reading.input } : refuse('app_not_found')
 }
 
+/** What the parameters of a tool are called. */
+export type Names = ReadonlySet<string>
+
 type Extra<T> = (query: Query, errors: FieldError[]) => T
 
 /** Arguments about one app: `app`, and the others that are `known`, which `readOthers` reads. */
-export function readAbout<T>(args: Body, known: string[], readOthers: Extra<T>): Reading<{ app: string } & T> {
+export function readAbout<T>(args: Body, known: Names, readOthers: Extra<T>): Reading<{ app: string } & T> {
   const query = toQuery(args)
   const errors: FieldError[] = []
-  refuseUnknown(query, new Set(['app', 'newsletter', ...known]), errors)
+  refuseUnknown(query, known, errors)
   const app = readAppId(query, 'app', errors)
   const others = readOthers(query, errors)
   return errors.length > 0 ? { errors } : { input: { app, ...others } }
 }
 
 /** The email of one person, which a query may leave out. */
-export const readPerson = (args: Body) =>
-  readAbout(args, ['email'], ({ email }, errors) => ({ email: readAddress(email, errors).email }))
+export const readPerson = (args: Body, known: Names) =>
+  readAbout(args, known, ({ email }, errors) => ({ email: readAddress(email, errors).email }))
 
 /** What is not one of ours belongs to nobody, and answers like one of another account. */
 const NO_ID = 0

@@ -5,7 +5,7 @@ import { acceptedAnswer, messageAnswer, refusalError } from './answers.ts'
 import { createGuard, type GuardParts } from './guard.ts'
 import { narrowAccess, readNarrowing } from './narrowing.ts'
 import type { Protocol } from './protocol.ts'
-import type { ServedParts } from './server.ts'
+import type { ServedParts } from './resources.ts'
 import { TOOL_NAMES } from './tools/index.ts'
 
 export const MCP_PATH = '/mcp'

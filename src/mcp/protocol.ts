@@ -1,5 +1,6 @@
 import { readMessage } from './messages.ts'
-import { createMcpServer, type ServedParts } from './server.ts'
+import type { ServedParts } from './resources.ts'
+import { createMcpServer } from './server.ts'
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { ErrorCode, type JSONRPCMessage, type JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'

@@ -16,6 +16,8 @@ const NOT_FOUND = -32_002
 
 const DOCS = 'eventpost://docs/'
 const OPENAPI = 'eventpost://openapi.json'
+/** One call of the HTTP API. */
+const CALL = /^eventpost:\/\/openapi\/(\w+)$/
 const SETUP = /^eventpost:\/\/apps\/([^/]+)\/setup$/
 /** More apps are reached by the template. */
 const MOST_APPS = 50
@@ -24,6 +26,13 @@ const MARKDOWN = 'text/markdown'
 const JSON_TYPE = 'application/json'
 
 export const RESOURCE_TEMPLATES: ResourceTemplate[] = [
+  {
+    uriTemplate: 'eventpost://openapi/{operationId}',
+    name: 'openapi-call',
+    title: 'One call of the HTTP API as OpenAPI 3.1',
+    description: 'With the schemas it uses. openapi.json has the names.',
+    mimeType: JSON_TYPE,
+  },
   {
     uriTemplate: 'eventpost://apps/{app}/setup',
     name: 'setup-status',
@@ -42,7 +51,12 @@ export const listResources = ({ access }: Caller): Resource[] => [
     description: summary,
     mimeType: MARKDOWN,
   })),
-  { uri: OPENAPI, name: 'openapi.json', title: 'The HTTP API as OpenAPI 3.1', mimeType: JSON_TYPE },
+  {
+    uri: OPENAPI,
+    name: 'openapi.json',
+    title: 'The HTTP API: what holds for every call, and their names',
+    mimeType: JSON_TYPE,
+  },
   ...access.apps.slice(0, MOST_APPS).map(({ publicId, name }) => ({
     uri: `eventpost://apps/${publicId}/setup`,
     name: `setup-status-${publicId}`,
@@ -51,16 +65,65 @@ export const listResources = ({ access }: Caller): Resource[] => [
   })),
 ]
 
+/** What is read of openapi.json, whose calls are parts of it. */
+export type OpenApi = {
+  openapi: string
+  paths: Record<string, Record<string, { operationId?: unknown; summary?: unknown }>>
+  components: { schemas: Record<string, object> }
+}
+
+/** The whole of openapi.json would cost more than a result may: the calls are told by their names. */
+function listCalls({ paths, components: { schemas: _, ...components }, ...rest }: OpenApi): object {
+  const calls = Object.entries(paths).map(([path, methods]) => [
+    path,
+    Object.fromEntries(
+      Object.entries(methods).map(([method, { operationId, summary }]) => [method, { operationId, summary }]),
+    ),
+  ])
+  const note = 'Each call stands at eventpost://openapi/{operationId}; the whole document is at /api/v1/openapi.json.'
+  return { note, ...rest, components, paths: Object.fromEntries(calls) }
+}
+
+/** One call with the schemas that it refers to, at any depth. */
+function pickCall(openApi: () => OpenApi, operationId: string | undefined): object | null {
+  if (operationId === undefined) return null
+  const { openapi, paths, components } = openApi()
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const [method, operation] of Object.entries(methods)) {
+      if (operation.operationId !== operationId) continue
+      return {
+        openapi,
+        paths: { [path]: { [method]: operation } },
+        components: {
+          schemas: Object.fromEntries(pickSchemas(operation, new Map(Object.entries(components.schemas)))),
+        },
+      }
+    }
+  }
+  return null
+}
+
+function pickSchemas(value: object, schemas: Map<string, object>, picked = new Map<string, object>()) {
+  for (const [, name = ''] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+    const schema = schemas.get(name)
+    if (!schema || picked.has(name)) continue
+    picked.set(name, schema)
+    pickSchemas(schema, schemas, picked)
+  }
+  return picked
+}
+
+/** `openApi` gives the description of the HTTP API, which is one of the resources. */
+export type ServedParts = ToolParts & { openApi: () => OpenApi }
+
 /** @throws McpError for what does not exist, or is not the account's */
-export async function readResource(
-  parts: ToolParts & { openApi: () => object },
-  { access }: Caller,
-  uri: string,
-): Promise<ReadResourceResult> {
+export async function readResource(parts: ServedParts, { access }: Caller, uri: string): Promise<ReadResourceResult> {
   const as = (mimeType: string, text: string): ReadResourceResult => ({ contents: [{ uri, mimeType, text }] })
   const page = DOC_PAGES.find(({ slug }) => uri === DOCS + slug)
   if (page) return as(MARKDOWN, writeDocPage(page, parts.baseUrl))
-  if (uri === OPENAPI) return as(JSON_TYPE, JSON.stringify(parts.openApi()))
+  if (uri === OPENAPI) return as(JSON_TYPE, JSON.stringify(listCalls(parts.openApi())))
+  const call = pickCall(parts.openApi, CALL.exec(uri)?.[1])
+  if (call) return as(JSON_TYPE, JSON.stringify(call))
   const app = findApp(access, SETUP.exec(uri)?.[1] ?? '')
   if (!app) throw new McpError(NOT_FOUND, 'There is no such resource. See resources/list.')
   return as(JSON_TYPE, JSON.stringify(await readSetup(parts, app)))

@@ -50,8 +50,8 @@ export function mailFactsOf(
   }
 }
 
-/** A mail server, or a login at one, that is left alone for a while, `until` then (ms UTC). */
-export type Pause = { place: string; reason: string; until: number }
+/** No email of an app goes `until` then (ms UTC). `isOwn`: a mail server takes none of this app's, and is not paused itself. */
+export type Pause = { reason: string; until: number; isOwn: boolean }
 
 /** A message with the person, the events and the app it is shown for. */
 export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead'> & { joined: Pick<JoinedEvent, 'event'>[] }
@@ -69,14 +69,11 @@ export type TestResult =
 
 /**
  * `from` null: there is no sender. `server` names it without its password; null: nothing leaves, every mail is kept.
- * `login` tells apart who logs in there; `places` are those of its pauses: the server, the login.
  * `isOwn`: the app has set it, and not the installation. `isUnreadable`: what was set is no address of a mail server.
  */
 export type Way = {
   from: Mailbox | null
   server: string | null
-  login: string | null
-  places: string[]
   isOwn: boolean
   isUnreadable: boolean
 }
@@ -88,13 +85,6 @@ export type Way = {
 export type ServerCheck =
   | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' }
   | { is: 'failed'; reason: string; reply?: string }
-
-/**
- * Of a pause that is an app's own: what it sends as is refused at a login, which says nothing about others there, nor about
- * another `from` that it sets.
- */
-export const ownPlaceOf = (login: string, appId: number, from: Mailbox | null): string =>
-  `${login}, app ${appId} as ${from?.address ?? ''}`
 
 export type Mailer = HandedMail &
   NoticeMailer & {
@@ -108,7 +98,8 @@ export type Mailer = HandedMail &
     checkServer(app: Pick<AppRow, 'publicId'>, settings: MailSettings): Promise<ServerCheck | null>
     /** Whether an app may not use this server, whatever its name resolves to: it is on this machine or a private network. */
     refusesServer(url: string): boolean
-    listPauses(): Pause[]
+    /** What an app's mails wait for, as it is set up now; null where they go. */
+    findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null
     /** Whom an app's mails come from and how they leave, by its settings and the installation's. */
     findWay(settings: MailSettings): Way
   }

@@ -1,6 +1,7 @@
 /**
  * What a message says: the one schema for the editor, the file, MCP and the documentation.
- * `say` is the sentence for someone who wrote something else; message-input.ts reads by it.
+ * `say` is the sentence for someone who wrote something else; message-input.ts reads by it. `isKind` marks the property
+ * that tells which variant of a union is meant, and `brief` is what a model is told beside the shape.
  */
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { COMPARISONS, MESSAGE_STATUSES } from '../store/message-types.ts'
@@ -39,9 +40,7 @@ const ADDRESS = Type.String({ maxLength: 254, pattern: EMAIL_PATTERN, say: 'Give
 const COMPARED = {
   is: oneOf(COMPARISONS),
   to: Type.Optional(
-    Type.Unsafe<string | number | boolean>({
-      type: ['string', 'number', 'boolean'],
-      maxLength: MAX_COMPARED_CHARACTERS,
+    Type.Union([Type.String({ maxLength: MAX_COMPARED_CHARACTERS }), Type.Number(), Type.Boolean()], {
       say: `Give a text of up to ${MAX_COMPARED_CHARACTERS} characters, a number, true or false.`,
     }),
   ),
@@ -59,6 +58,7 @@ const TriggerSchema = Type.Union(
       page: Type.String({
         maxLength: 1_024,
         pattern: '^/[^\\u0000-\\u0020?#*\\u007F]*\\*?$',
+        brief: 'such as /pricing, /docs/*',
         say: 'Give the path of a page, such as /pricing, or /docs/* for all that begin so.',
       }),
     }),
@@ -74,7 +74,11 @@ const WaitSchema = Type.Union(
       minutes: whole(0, MAX_WAIT_MINUTES, `Give at most 30 days, in whole minutes (0 to ${MAX_WAIT_MINUTES}).`),
     }),
     object({
-      until: Type.String({ pattern: '^(?:[01]\\d|2[0-3]):[0-5]\\d$', say: 'Give a time of day, such as 09:00.' }),
+      until: Type.String({
+        pattern: '^(?:[01]\\d|2[0-3]):[0-5]\\d$',
+        brief: 'such as 09:00',
+        say: 'Give a time of day, such as 09:00.',
+      }),
     }),
   ],
   { say: 'Give { "minutes": 10 }, or { "until": "09:00" } for a time of day.' },
@@ -92,25 +96,23 @@ const SINCE = Type.Optional(
 )
 const minutes = (maximum: number, minimum = 0) =>
   Type.Optional(whole(minimum, maximum, `Give whole minutes from ${minimum} to ${maximum}.`))
-const rule = <N extends string, T extends Record<string, TSchema>>(name: N, properties: T) =>
-  object({ rule: Type.Literal(name), ...properties })
+const rule = <const N extends readonly string[], T extends Record<string, TSchema>>(names: N, properties: T) =>
+  object({ rule: Type.Unsafe<N[number]>({ type: 'string', enum: names, isKind: true }), ...properties })
 
 const RuleSchema = Type.Union(
   [
-    rule('away', {
+    rule(['away'], {
       minutes: minutes(MAX_AWAY_MINUTES),
       at: Type.Optional(oneOf(['sending', 'trigger'])),
       quietMinutes: minutes(MAX_AWAY_MINUTES, 1),
       ifUnknown: IF_UNKNOWN,
     }),
-    rule('seen', { ifUnknown: IF_UNKNOWN }),
-    rule('notSeen', { ifUnknown: IF_UNKNOWN }),
-    rule('done', { event: EVENT, since: SINCE }),
-    rule('notDone', { event: EVENT, since: SINCE }),
-    rule('tag', { has: TAG }),
-    rule('tag', { lacks: TAG }),
-    rule('field', { field: PROPERTY, ...COMPARED }),
-    rule('status', { is: oneOf(['subscribed', 'unsubscribed', 'bounced', 'complained']) }),
+    rule(['seen', 'notSeen'], { ifUnknown: IF_UNKNOWN }),
+    rule(['done', 'notDone'], { event: EVENT, since: SINCE }),
+    rule(['tag'], { has: TAG }),
+    rule(['tag'], { lacks: TAG }),
+    rule(['field'], { field: PROPERTY, ...COMPARED }),
+    rule(['status'], { is: oneOf(['subscribed', 'unsubscribed', 'bounced', 'complained']) }),
   ],
   { say: 'Give a rule: away, seen, notSeen, done, notDone, tag with has or lacks, field, or status.' },
 )
@@ -126,8 +128,7 @@ const COLLECT = object({
 
 const AgainSchema = Type.Union(
   [
-    object({ once: PERSON }),
-    object({ once: PERSON, collect: COLLECT }),
+    object({ once: PERSON, collect: Type.Optional(COLLECT) }),
     object({ once: Type.Literal('property'), property: ONCE_PROPERTY, collect: Type.Optional(COLLECT) }),
     object({ everyHours: whole(1, MAX_AGAIN_HOURS, `Give whole hours from 1 to ${MAX_AGAIN_HOURS}.`) }),
   ],
@@ -143,6 +144,7 @@ const MailSchema = object({
     minLength: 1,
     maxLength: MAX_BODY_CHARACTERS,
     pattern: '^[^\\u0000-\\u0008\\u000B\\u000C\\u000E-\\u001F\\u007F]*$',
+    brief: 'Markdown, Liquid: {{ event.NAME }}, {{ contact.firstName | default: "there" }}',
     say: `Give the text of the mail: 1 to ${MAX_BODY_CHARACTERS} characters of Markdown.`,
   }),
   fromName: Type.Optional(text(MAX_NAME_CHARACTERS, `Give a name of 1 to ${MAX_NAME_CHARACTERS} characters.`)),

@@ -1,12 +1,12 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { isJsonObject, quoteName } from '../core/json.ts'
+import { isJsonObject, listNames, quoteName } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
 
 /** Problems beyond this many are not listed: the first ones say enough. */
 const MAX_PROBLEMS = 50
 
-type Node = TSchema & { say?: string }
+type Node = TSchema & { say?: string; isKind?: boolean }
 
 /**
  * Every field of a value that does not fit its schema, named by its whole path (`onlyIf[0].minutes`), so that an editor
@@ -32,13 +32,9 @@ const invalid = (schema: Node, path: string): FieldError => ({
   message: schema.say ?? 'Give another value.',
 })
 
-/** `enum` and several types at once are JSON Schema that TypeBox publishes and does not check. */
-function fits(schema: Node, value: unknown): boolean {
-  if (Array.isArray(schema.enum)) return schema.enum.includes(value)
-  if (!Array.isArray(schema.type)) return Value.Check(schema, value)
-  if (typeof value === 'string') return value.length <= Number(schema.maxLength)
-  return typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
-}
+/** `enum` is JSON Schema that TypeBox publishes and does not check. */
+const fits = (schema: Node, value: unknown): boolean =>
+  Array.isArray(schema.enum) ? schema.enum.includes(value) : Value.Check(schema, value)
 
 function visitUnion(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
   const variants = schema.anyOf as Node[]
@@ -49,7 +45,7 @@ function visitUnion(schema: Node, value: unknown, path: string, problems: FieldE
   else problems.push(invalid(schema, path))
 }
 
-/** The variant with which the value shares most; one whose literal differs is out. */
+/** The variant with which the value shares most; one of another kind is out. */
 function findMeant(variants: Node[], value: Record<string, unknown>): Node | undefined {
   const scored = variants
     .filter((variant) => variant.type === 'object')
@@ -60,12 +56,16 @@ function findMeant(variants: Node[], value: Record<string, unknown>): Node | und
 }
 
 function scoreOf(variant: Node, value: Record<string, unknown>): number {
-  const properties = variant.properties as Record<string, Node>
-  const names = Object.keys(properties).filter((name) => Object.hasOwn(value, name) && value[name] !== undefined)
-  const differs = names.some((name) => properties[name]?.const !== undefined && properties[name].const !== value[name])
-  // a literal that is the only one of its kind may be misspelt, and is then named itself
-  return differs ? (Object.keys(properties).length === 1 ? 0.5 : 0) : names.length
+  const shared = Object.entries(variant.properties as Record<string, Node>).filter(
+    ([name]) => Object.hasOwn(value, name) && value[name] !== undefined,
+  )
+  const other = shared.find(([name, property]) => isOtherKind(property, value[name]))?.[1]
+  // a literal with a sentence of its own may be misspelt, and is then named itself
+  return other ? (other.say === undefined ? 0 : 0.5) : shared.length
 }
+
+const isOtherKind = (property: Node, value: unknown): boolean =>
+  (property.const !== undefined || property.isKind === true) && !fits(property, value)
 
 function visitObject(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
   if (!isJsonObject(value)) return void problems.push(invalid(schema, path))
@@ -79,7 +79,7 @@ function visitObject(schema: Node, value: unknown, path: string, problems: Field
   }
   for (const name of Object.keys(value)) {
     if (Object.hasOwn(properties, name)) continue
-    const message = 'This field is not known here. Check its spelling.'
+    const message = `There is no such field here. Known are ${listNames(Object.keys(properties))}.`
     problems.push({ field: join(path, quoteName(name)), code: 'unknown_field', message })
   }
 }

@@ -3,6 +3,9 @@ import type { Clock } from '../core/clock.ts'
 import type { Ended, HandedMail } from '../core/ended.ts'
 import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
+import { Type } from '@sinclair/typebox'
+import { EMAIL_PATTERN } from '../core/field-patterns.ts'
+import { shortText } from '../core/field-schemas.ts'
 import { isPlainText, readAddress } from '../core/field-readers.ts'
 import { parseJsonObject } from '../core/json.ts'
 import { readPublicId } from '../core/ids.ts'
@@ -16,6 +19,30 @@ type Parts = { store: Store; clock: Clock; mailer: HandedMail }
 export const REPORT_AGE_MS = 5 * 60_000
 const REASON = { what: 'text', min: 1, max: 200 }
 const KINDS = ['bounced', 'complained'] as const
+
+/** POST /hooks/bounces/{app}. */
+export const BounceReport = Type.Object(
+  {
+    kind: Type.Union(
+      KINDS.map((kind) => Type.Literal(kind)),
+      {
+        description: 'The mail came back, or the person complained about it.',
+      },
+    ),
+    delivery: Type.Optional(
+      Type.String({ description: 'The ID of the delivery (`dlv_...`), or the Message-ID of its mail.' }),
+    ),
+    email: Type.Optional(
+      Type.String({
+        description: 'Whom no more mail goes to; needed without `delivery`.',
+        pattern: EMAIL_PATTERN,
+        examples: ['jane@example.com'],
+      }),
+    ),
+    reason: Type.Optional(shortText(REASON.max, 'What the mail server said.')),
+  },
+  { title: 'BounceReport', description: 'What became of a mail that went out.' },
+)
 
 type Report = { kind: (typeof KINDS)[number]; deliveryId: number | null; email: string | null; reason: string }
 

@@ -1,6 +1,8 @@
 /** From the bodies of POST, PATCH and DELETE /contacts to clean input. */
+import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import * as limits from '../core/field-limits.ts'
-import { CUSTOM_FIELD_KEY_PATTERN } from '../core/field-patterns.ts'
+import { CUSTOM_FIELD_KEY_PATTERN, IP_PATTERN } from '../core/field-patterns.ts'
+import { APP, EITHER_APP_NAME, EMAIL, nameField, NEWSLETTER, shortText } from '../core/field-schemas.ts'
 import * as readers from '../core/field-readers.ts'
 import { isJsonObject } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
@@ -28,20 +30,88 @@ export type ContactFields = {
 
 export type ContactEraseFields = { app: string; email: string }
 
-const PERSON = ['newsletter', 'app', 'email']
-const COMMON = ['fields', 'source', 'ip']
+const tags = (description: string) =>
+  Type.Array(shortText(limits.MAX_TAG_CHARACTERS), { description, maxItems: limits.MAX_TAGS })
+
+const FIELDS = Type.Record(
+  Type.String({ pattern: CUSTOM_FIELD_KEY_PATTERN }),
+  Type.Union([
+    Type.String({ maxLength: limits.MAX_CUSTOM_FIELD_TEXT_CHARACTERS }),
+    Type.Number(),
+    Type.Boolean(),
+    Type.Null(),
+  ]),
+  {
+    description:
+      "The customer's own data about the person: up to 100 keys and 16 KB in all, texts of up to 1,000 characters. What is not sent stays; null removes.",
+    brief: 'own data; null removes a key',
+    additionalProperties: false,
+    maxProperties: limits.MAX_CUSTOM_FIELDS,
+    examples: [{ plan: 'pro', seats: 3 }],
+  },
+)
+
+const source = (description: string) => shortText(limits.MAX_SOURCE_CHARACTERS, description)
+
+const IP = Type.String({
+  description: "The visitor's IPv4 or IPv6 address, for the limit per visitor. It is never stored.",
+  brief: "the visitor's; never stored",
+  maxLength: limits.MAX_IP_CHARACTERS,
+  pattern: IP_PATTERN,
+  examples: ['203.0.113.7', '2001:db8::1'],
+})
+
+const CONTACT_FIELDS = {
+  newsletter: NEWSLETTER,
+  app: APP,
+  email: EMAIL,
+  firstName: Type.Optional(nameField('First name; null clears it.')),
+  lastName: Type.Optional(nameField('Last name; null clears it.')),
+} as const satisfies Record<string, TSchema>
+
+/** POST /contacts. */
+export const ContactInput = Type.Object(
+  {
+    ...CONTACT_FIELDS,
+    tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in all.')),
+    fields: Type.Optional(FIELDS),
+    source: Type.Optional(source('Where the person came from. The first one stays.')),
+    ip: Type.Optional(IP),
+  },
+  {
+    title: 'ContactInput',
+    description: 'A person to add, or to merge into the one with this email.',
+    ...EITHER_APP_NAME,
+  },
+)
+
+/** PATCH /contacts. */
+export const ContactUpdateInput = Type.Object(
+  {
+    ...CONTACT_FIELDS,
+    tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in all.')),
+    removeTags: Type.Optional(tags('Tags to remove; none that `tags` adds.')),
+    fields: Type.Optional(FIELDS),
+    source: Type.Optional(source('Where the person came from; replaces what is stored.')),
+    ip: Type.Optional(IP),
+  },
+  {
+    title: 'ContactUpdateInput',
+    description: 'What to change of a known person. What is not sent stays as it is.',
+    ...EITHER_APP_NAME,
+  },
+)
+
+/** DELETE /contacts. */
+export const ContactErase = Type.Object(
+  { newsletter: NEWSLETTER, app: APP, email: EMAIL },
+  { title: 'ContactErase', description: 'The person to erase everywhere.', ...EITHER_APP_NAME },
+)
 
 /** In the order of the schemas, which is the order of the errors. */
-export const CONTACT_FIELD_NAMES: ReadonlySet<string> = new Set([...PERSON, 'firstName', 'lastName', 'tags', ...COMMON])
-export const CONTACT_UPDATE_FIELD_NAMES: ReadonlySet<string> = new Set([
-  ...PERSON,
-  'firstName',
-  'lastName',
-  'tags',
-  'removeTags',
-  ...COMMON,
-])
-export const CONTACT_ERASE_FIELD_NAMES: ReadonlySet<string> = new Set(PERSON)
+const namesOf = ({ properties }: TObject): ReadonlySet<string> => new Set(Object.keys(properties))
+const UPDATE_FIELD_NAMES = namesOf(ContactUpdateInput)
+const ERASE_FIELD_NAMES = namesOf(ContactErase)
 
 const CUSTOM_FIELD_KEY = new RegExp(CUSTOM_FIELD_KEY_PATTERN)
 const TAG: readers.TextKind = { what: 'each tag as a string', min: 1, max: limits.MAX_TAG_CHARACTERS }
@@ -51,7 +121,7 @@ const SOURCE: readers.TextKind = { what: 'a string', min: 1, max: limits.MAX_SOU
 export function readContactInput(body: readers.Body): readers.Reading<ContactFields> {
   const { input, errors } = readContact(body, undefined)
   if (errors.length > 0) return { errors }
-  const warnings = readers.warnOfUnknown(body, CONTACT_UPDATE_FIELD_NAMES)
+  const warnings = readers.warnOfUnknown(body, UPDATE_FIELD_NAMES)
   if (body.removeTags !== undefined) {
     const message = 'Tags are removed with PATCH only, so this was ignored.'
     warnings.unshift({ field: 'removeTags', code: 'ignored_field', message })
@@ -62,7 +132,7 @@ export function readContactInput(body: readers.Body): readers.Reading<ContactFie
 /** Reads PATCH /contacts. The same tag to add and to remove is an error. */
 export function readContactUpdate(body: readers.Body): readers.Reading<ContactFields> {
   const { input, errors } = readContact(body, body.removeTags)
-  return errors.length > 0 ? { errors } : { input, warnings: readers.warnOfUnknown(body, CONTACT_UPDATE_FIELD_NAMES) }
+  return errors.length > 0 ? { errors } : { input, warnings: readers.warnOfUnknown(body, UPDATE_FIELD_NAMES) }
 }
 
 /** Reads DELETE /contacts. */
@@ -71,7 +141,7 @@ export function readContactErase(body: readers.Body): readers.Reading<ContactEra
   const app = readers.readAppId(body, 'newsletter', errors)
   const { email } = readers.readAddress(body.email, errors)
   if (errors.length > 0) return { errors }
-  return { input: { app, email }, warnings: readers.warnOfUnknown(body, CONTACT_ERASE_FIELD_NAMES) }
+  return { input: { app, email }, warnings: readers.warnOfUnknown(body, ERASE_FIELD_NAMES) }
 }
 
 function readContact(body: readers.Body, removed: unknown): { input: ContactFields; errors: FieldError[] } {

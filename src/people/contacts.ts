@@ -59,6 +59,13 @@ export const listContacts = (
   query: { tag: string | null; updatedAfter: number | null; before: ContactCursor | null; limit: number },
 ): Promise<ContactRow[]> => store.listContacts({ ...query, appId: app.id })
 
+/** People whose email or name begins so. `isPartial`: there may be more. */
+export const searchContacts = (
+  { store }: { store: Store },
+  app: AppRow,
+  { search, limit }: { search: string; limit: number },
+): Promise<{ people: ContactRow[]; isPartial: boolean }> => store.searchContacts(app.id, search, limit)
+
 const toWrite = (
   { clock }: { clock: Clock },
   { access, app, buckets, idempotency }: WriteContext,

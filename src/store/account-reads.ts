@@ -16,10 +16,15 @@ type FoundApp = {
   locale: string | null
 }
 
-/** An app's hosts in a statement about apps, as JSON. */
-export const hostsOfApp = sql<string>`(SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = ${tables.apps.id})`
+/** What an app is read from; its settings for emails are joined to it. */
+export const APP_FIELDS = {
+  app: tables.apps,
+  hosts: sql<string>`(SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = ${tables.apps.id})`,
+  timezone: tables.appMailSettings.timezone,
+  locale: tables.appMailSettings.locale,
+}
 
-export const toAppRow = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
+export const toApp = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
   ...app,
   hosts: JSON.parse(hosts),
   timezone: readTimezone(timezone),
@@ -32,15 +37,7 @@ export function createAccountReads(db: Database, sealer: Sealer) {
   const { accounts, apps, apiKeys, identitySecrets, oneTimeLinks, limitUsage, install } = tables
 
   const selectApps = () =>
-    orm
-      .select({
-        app: apps,
-        hosts: hostsOfApp,
-        timezone: tables.appMailSettings.timezone,
-        locale: tables.appMailSettings.locale,
-      })
-      .from(apps)
-      .leftJoin(tables.appMailSettings, eq(tables.appMailSettings.appId, apps.id))
+    orm.select(APP_FIELDS).from(apps).leftJoin(tables.appMailSettings, eq(tables.appMailSettings.appId, apps.id))
   const oneApp = selectApps()
     .where(eq(apps.id, sql.placeholder('id')))
     .prepare()
@@ -49,11 +46,11 @@ export function createAccountReads(db: Database, sealer: Sealer) {
     .prepare()
 
   const listApps = (accountId: string): AppRow[] =>
-    selectApps().where(eq(apps.accountId, accountId)).orderBy(asc(apps.id)).all().map(toAppRow)
+    selectApps().where(eq(apps.accountId, accountId)).orderBy(asc(apps.id)).all().map(toApp)
 
   const findApp = (appId: number): AppRow | null => {
     const found = oneApp.get({ id: appId })
-    return found ? toAppRow(found) : null
+    return found ? toApp(found) : null
   }
 
   const accessOf = ({ keyHash: _, ...key }: typeof apiKeys.$inferSelect): Access | null => {
@@ -66,7 +63,7 @@ export function createAccountReads(db: Database, sealer: Sealer) {
     findApp,
     findAppByPublicId(publicId: string): AppRow | null {
       const found = appOfPublicId.get({ publicId })
-      return found ? toAppRow(found) : null
+      return found ? toApp(found) : null
     },
     isSetUp: (): boolean => orm.select({ id: accounts.id }).from(accounts).limit(1).get() !== undefined,
 

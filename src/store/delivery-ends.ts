@@ -42,7 +42,8 @@ export function createDeliveryEnds({ db, usedUp }: { db: Database; usedUp: UsedU
   const finish = db.prepare<Ended, (string | number | null)[]>(
     `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
        sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ?,
-       handed_at = iif(?, ifnull(json_extract(ifnull(?, record), '$.unconfirmedAt'), iif(resent, handed_at, NULL)), handed_at)
+       once_key = iif(?, nullif(once_key, '${TIMED_KEY}'), once_key), handed_at = iif(?, ifnull(json_extract(ifnull(?, record), '$.unconfirmedAt'), iif(resent, handed_at, NULL)),
+         handed_at)
      WHERE id = ?
      RETURNING message_id AS messageId, contact_id AS contactId`,
   )
@@ -85,22 +86,20 @@ export function createDeliveryEnds({ db, usedUp }: { db: Database; usedUp: UsedU
     } else endJoined.run(id, id)
   }
 
-  /** Where "once" is by time the key is free again as soon as it is known what became of the email. */
-  const giveBack = (id: number): void => void freeTimed.run(id)
-
   return {
     /** Takes a mail out of the outbox. */
     dropKept,
-    giveBack,
+    /** Where "once" is by time the key is free again as soon as it is known what became of the email. */
+    giveBack: (id: number): void => void freeTimed.run(id),
 
     /** `at`: now. Until it is over the key stays its own, so that nothing of its message is queued beside it. */
     end(id: number, at: number, { state, reason, record, dueAt, sentAt, ...how }: Finish): void {
       const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null]
-      const ended = finish.get(...columns, at, Number(how.isRefused ?? false), record ?? null, id)
-      if (!ended || GOES_ON.includes(state)) return
+      const [isOver, isRefused] = [!GOES_ON.includes(state), how.isRefused ?? false]
+      const ended = finish.get(...columns, at, Number(isOver), Number(isRefused), record ?? null, id)
+      if (!ended || !isOver) return
       // of what is gone nothing is asked any more, its message included
       if (reason === 'gone') free.run(id)
-      else giveBack(id)
       if (state === 'skipped' || state === 'failed') {
         usedUp.release(ended.messageId, ended.contactId)
         passOn(id, how.isOfEvent ?? false)

@@ -1,13 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, inArray, lt, max, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { alias } from 'drizzle-orm/sqlite-core'
-import { hostsOfApp, toAppRow } from './account-reads.ts'
+import { APP_FIELDS, toApp } from './account-reads.ts'
 import { createDeliveryPages, type DeliveryQuery, type EventOfPerson } from './delivery-pages.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
-import { createEventReads, toEventRow } from './event-reads.ts'
-import { toMailSettings } from './message-reads.ts'
+import { toEventRow } from './event-reads.ts'
+import { toMailSettings, toMessageRow } from './message-reads.ts'
 import {
   type CapturedMail,
   type DeliveryRow,
@@ -47,11 +46,15 @@ type DeliveryKey = Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId'>
 /** Reads of deliveries, newest first. */
 export function createDeliveryReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
-  const eventReads = createEventReads(db)
   const list = createSuppressionList(db)
   const [queue, pages] = [createDeliveryQueue(db), createDeliveryPages(db)]
-  const { id, appId, contactId, messageId, eventId, state, handedAt } = deliveries
+  const { id, appId, contactId, messageId, eventId, state, triggeredAt, handedAt } = deliveries
 
+  const one = orm
+    .select()
+    .from(deliveries)
+    .where(eq(id, sql.placeholder('id')))
+    .prepare()
   const many = orm
     .select()
     .from(deliveries)
@@ -91,52 +94,43 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
     )
     .prepare()
 
-  const leads = alias(deliveries, 'leads')
-  const theJoined = sql<string>`(SELECT json_group_array(json_object('id', id, 'triggeredAt', triggered_at, 'eventId', event_id)) FROM
-    (SELECT id, triggered_at, event_id FROM deliveries AS joined WHERE joined.joined_to = ${id} AND joined.state = 'joined'
-     ORDER BY triggered_at, id LIMIT ${sql.raw(String(LISTED_EVENTS - 1))}) AS listed)`
+  // one statement an email: each is read several times on its way
   const work = orm
     .select({
+      ...APP_FIELDS,
       delivery: deliveries,
+      contact: contacts,
       message: messages,
       content: messageVersions.content,
-      contact: contacts,
-      app: apps,
-      hosts: hostsOfApp,
       settings: appMailSettings,
       event: events,
-      eventName: eventNames.name,
-      lead: leads,
-      joined: theJoined,
+      name: eventNames.name,
     })
     .from(deliveries)
+    .innerJoin(contacts, eq(contacts.id, contactId))
     .innerJoin(messages, eq(messages.id, messageId))
     .innerJoin(
       messageVersions,
       and(eq(messageVersions.messageId, messageId), eq(messageVersions.version, deliveries.version)),
     )
-    .innerJoin(contacts, eq(contacts.id, contactId))
     .innerJoin(apps, eq(apps.id, appId))
     .leftJoin(appMailSettings, eq(appMailSettings.appId, appId))
     .leftJoin(events, and(eq(events.id, eventId), sql`+${events.appId} = ${appId}`))
     .leftJoin(eventNames, eq(eventNames.id, events.nameId))
-    .leftJoin(leads, eq(leads.id, deliveries.joinedTo))
     .where(eq(id, sql.placeholder('id')))
     .prepare()
-
-  type Joined = { id: number; triggeredAt: number; eventId: number | null }
-  const toJoinedEvents = (app: number, json: string): JoinedEvent[] => {
-    const joined: Joined[] = JSON.parse(json)
-    const found = eventReads.listEventsById(
-      app,
-      joined.flatMap((one) => one.eventId ?? []),
-    )
-    const eventOf = new Map(found.map((event) => [event.id, event]))
-    return joined.flatMap(({ eventId: own, ...one }) => {
-      const event = own === null ? undefined : eventOf.get(own)
-      return event ? [{ ...one, event }] : []
-    })
-  }
+  const joinedTo = orm
+    .select({ id, triggeredAt, event: events, email: contacts.email, name: eventNames.name })
+    .from(deliveries)
+    .innerJoin(events, eq(events.id, eventId))
+    .innerJoin(contacts, eq(contacts.id, events.contactId))
+    .innerJoin(eventNames, eq(eventNames.id, events.nameId))
+    .where(and(eq(deliveries.joinedTo, sql.placeholder('id')), eq(state, 'joined')))
+    .orderBy(triggeredAt, id)
+    .limit(LISTED_EVENTS - 1)
+    .prepare()
+  const listJoined = (lead: DeliveryRow): JoinedEvent[] =>
+    joinedTo.all({ id: lead.id }).map((row) => ({ id: row.id, triggeredAt: row.triggeredAt, event: toEventRow(row) }))
 
   return {
     listDueApps: queue.listDueApps,
@@ -145,20 +139,21 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
     listDeliveriesOfEvent: (event: EventOfPerson): DeliveryRow[] => listById(pages.listIdsOfEvent(event)),
     listDeliveriesById: listById,
 
-    /** A delivery with all that judging and rendering it takes; null also when its person is gone. */
+    /** A delivery with all that deciding about it and rendering it takes; null also when its person is gone. */
     findWork(deliveryId: number): DeliveryWork | null {
       const found = work.get({ id: deliveryId })
       if (!found) return null
-      const { delivery, message, content, contact, app, hosts, settings, event, eventName, lead } = found
+      const { delivery, contact, content, event, name } = found
+      const { again } = content
       return {
         delivery,
-        message: { ...message, content, version: delivery.version },
         contact,
-        event: event && toEventRow({ event, email: contact.email, name: eventName ?? '' }),
-        joined: toJoinedEvents(delivery.appId, found.joined),
-        lead,
-        app: toAppRow({ app, hosts, timezone: settings?.timezone ?? null, locale: settings?.locale ?? null }),
-        settings: toMailSettings(sealer, delivery.appId, settings),
+        message: { ...toMessageRow(found), version: delivery.version },
+        event: event && name !== null ? toEventRow({ event, name, email: contact.email }) : null,
+        joined: again !== undefined && 'collect' in again ? listJoined(delivery) : [],
+        lead: delivery.joinedTo === null ? null : (one.get({ id: delivery.joinedTo }) ?? null),
+        app: toApp(found),
+        settings: toMailSettings(sealer, delivery.appId, found.settings),
       }
     },
 

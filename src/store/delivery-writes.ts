@@ -9,7 +9,7 @@ import { publicId } from '../core/ids.ts'
 import { type Basis, createDeciding } from './final-check.ts'
 import { type DecisionRecord, parseRecord } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { CapturedMail, Claim, DeliveryRow, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
+import type { CapturedMail, Claim, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
 import type { Sealer } from './sealing.ts'
 import type { Refused } from './types.ts'
 
@@ -28,9 +28,6 @@ type Skipping = Claim & { reason: string; record: string | null; isOfEvent?: boo
 
 const LOST: Marked = { held: false, because: 'lost' }
 const HELD: Marked = { held: true }
-
-const isClaimedBy = ({ state, ...delivery }: DeliveryRow, { claimedBy, attempt }: Claim): boolean =>
-  state === 'claimed' && delivery.claimedBy === claimedBy && delivery.attempt === attempt
 
 /**
  * The sender's side of the queue: claim with a lease, finish only with the same claim. Each
@@ -71,10 +68,10 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
   }
 
   /** With the final check, in the transaction that hands the mail over. */
-  const handOver = (handing: HandingOver): Marked & { byHand?: boolean } => {
-    const { id, at, record, basis } = handing
+  const handOver = ({ id, claimedBy, attempt, at, record, basis }: HandingOver): Marked => {
     const work = reads.findWork(id)
-    if (!work || !isClaimedBy(work.delivery, handing)) return LOST
+    const isHeld = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
+    if (!work || !isHeld || work.delivery.state !== 'claimed') return LOST
     const decided = checkFinally(work, { at, record: parseRecord(record) ?? { at, verdicts: [] }, basis })
     if (decided !== 'outdated') endUnfit(decided.unfit, at)
     // what was taken out is in the email that was written
@@ -85,7 +82,9 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
     const json = JSON.stringify(decided.record)
     if (decided.outcome === 'send') {
       statements.hand.run(at, json, at, id)
-      return { ...HELD, byHand: work.delivery.byHand }
+      // only what a member sends on may have been captured before
+      if (work.delivery.byHand) ends.dropKept(id)
+      return HELD
     }
     const { reason } = decided
     if (decided.outcome === 'skip') {
@@ -113,12 +112,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
     },
 
     /** Just before the mail's final dot, when it is kept no longer. `because`: why the mail must not go. */
-    markHanded(handing: HandingOver): Marked {
-      const { byHand, ...marked } = handOver(handing)
-      // only what a member sends on was kept before
-      if (byHand) ends.dropKept(handing.id)
-      return marked
-    },
+    markHanded: handOver,
 
     /** Keeps the mail instead of sending it, with the same final check. */
     markCaptured({ raw, content, ...held }: HandingOver & { raw: string; content: CapturedMail }): Marked {

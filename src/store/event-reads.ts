@@ -48,12 +48,6 @@ export function createEventReads(db: Database) {
     .where(and(eq(events.id, sql.placeholder('id')), sql`+${events.appId} = ${sql.placeholder('appId')}`))
     .prepare()
 
-  const some = joined()
-    .where(
-      sql`${events.id} IN (SELECT value FROM json_each(${sql.placeholder('ids')})) AND +${events.appId} = ${sql.placeholder('appId')}`,
-    )
-    .orderBy(events.id)
-    .prepare()
   const newestIds = db.prepare<{ id: number }, [number | null, number, number, number]>(
     selectSomeIds('events', { contact: '?1', types: '= ?2', upTo: '?3', order: 'DESC', limit: '?4' }),
   )
@@ -156,9 +150,6 @@ export function createEventReads(db: Database) {
 
   return {
     findEvent: (appId: number, id: number): EventRow | null => one.all({ appId, id }).map(toEventRow)[0] ?? null,
-    /** In the order of their ids; of those that are gone, nothing. */
-    listEventsById: (appId: number, ids: number[]): EventRow[] =>
-      ids.length === 0 ? [] : some.all({ appId, ids: JSON.stringify(ids) }).map(toEventRow),
     listEvents(query: EventQuery): EventPage {
       const before = query.before ?? Number.MAX_SAFE_INTEGER
       const nameId = query.name === null ? null : findName(query.appId, query.name)
@@ -178,9 +169,9 @@ function cut(rows: EventRow[], limit: number, from: number): EventPage {
   return { rows: kept, next: kept.at(-1)?.id ?? null }
 }
 
-type FoundEvent = { event: typeof events.$inferSelect; email: string; name: string }
+type Joined = { event: typeof events.$inferSelect; email: string; name: string }
 
-export const toEventRow = ({ event, email, name }: FoundEvent): EventRow => ({
+export const toEventRow = ({ event, email, name }: Joined): EventRow => ({
   id: event.id,
   contactId: event.contactId,
   email,

@@ -40,14 +40,14 @@ export const NO_SETTINGS: MailSettings = {
 
 type StateCount = { message_id: number; state: DeliveryState; n: number }
 type Joined = { message: typeof messages.$inferSelect; content: MessageRow['content'] }
-const toMessageRow = ({ message, content }: Joined): MessageRow => ({ ...message, content })
+export const toMessageRow = ({ message, content }: Joined): MessageRow => ({ ...message, content })
 
-export function toMailSettings(
+export const toMailSettings = (
   sealer: Sealer,
   appId: number,
-  row: typeof appMailSettings.$inferSelect | null | undefined,
-): MailSettings {
-  const { appId: _, ...settings } = row ?? { appId, ...NO_SETTINGS }
+  found: typeof appMailSettings.$inferSelect | null,
+): MailSettings => {
+  const { appId: _, ...settings } = found ?? { appId, ...NO_SETTINGS }
   return unsealMail(sealer, appId, settings)
 }
 
@@ -189,7 +189,7 @@ export function createMessageReads(db: Database, sealer: Sealer) {
     },
 
     /** How an app sends; what was never set is null. */
-    mailSettings: (appId: number): MailSettings => toMailSettings(sealer, appId, oneSettings.get({ appId })),
+    mailSettings: (appId: number): MailSettings => toMailSettings(sealer, appId, oneSettings.get({ appId }) ?? null),
 
     /** The mail servers that apps have set for themselves. */
     listSmtpUrls: (): string[] =>

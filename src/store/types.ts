@@ -88,7 +88,8 @@ export type ContactWrite = PersonWrite & {
   source: string | null
 }
 
-export type ContactRow = {
+/** A person without when they were seen, which is a look at three places of an index. */
+export type StoredContact = {
   id: number
   appId: number
   email: string
@@ -101,13 +102,13 @@ export type ContactRow = {
   fields: Record<string, FieldValue> | null
   createdAt: number
   updatedAt: number
+}
+
+export type ContactRow = StoredContact & {
   firstSeenAt: number | null
   lastSeenAt: number | null
   lastEventAt: number | null
 }
-
-/** A person without when they were seen, which is a look at three places of an index. */
-export type StoredContact = Omit<ContactRow, 'firstSeenAt' | 'lastSeenAt' | 'lastEventAt'>
 
 export type EventRow = {
   id: number

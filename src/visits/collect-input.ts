@@ -1,4 +1,6 @@
 /** From the body of POST /c to a clean batch. */
+import { Type } from '@sinclair/typebox'
+import { EMAIL } from '../core/field-schemas.ts'
 import { lacksEmail, type Body } from '../core/field-readers.ts'
 import type { ReportedItem } from '../store/snippet-types.ts'
 import { readEmail } from '../core/email.ts'
@@ -14,6 +16,41 @@ const MAX_PATH_CHARACTERS = 1024
 const MAX_AGE_MS = 86_400_000
 const MAX_BATCH_ID_CHARACTERS = 64
 
+const BATCH_ID_PATTERN = `^[\\x20-\\x7e]{1,${MAX_BATCH_ID_CHARACTERS}}$`
+
+const VisitItem = Type.Object(
+  {
+    type: Type.Union([Type.Literal('page'), Type.Literal('leave'), Type.Literal('here'), Type.Literal('track')], {
+      description: 'A page was opened, was left, is still open; or an action.',
+    }),
+    path: Type.String({ description: 'The path of the page; what follows `?` or `#` is dropped.', pattern: '^/' }),
+    age: Type.Number({ description: 'Milliseconds since it happened.', minimum: 0, maximum: MAX_AGE_MS }),
+    name: Type.Optional(
+      Type.String({ description: 'With `track`: the name of the action.', pattern: EVENT_NAME_PATTERN }),
+    ),
+  },
+  { title: 'VisitItem', description: 'What happened on a page.' },
+)
+
+/** POST /c. */
+export const VisitReport = Type.Object(
+  {
+    v: Type.Literal(COLLECT_VERSION, { description: 'The version of the report.' }),
+    site: Type.String({ description: 'The site ID of the script tag.', minLength: 1 }),
+    email: EMAIL,
+    signature: Type.String({
+      description: 'HMAC-SHA256 of the email under the identity secret, in lowercase hexadecimal.',
+      minLength: 1,
+    }),
+    id: Type.String({
+      description: 'The ID of the report, the same when it is sent again.',
+      pattern: BATCH_ID_PATTERN,
+    }),
+    events: Type.Array(VisitItem, { description: 'What happened.', minItems: 1, maxItems: MAX_BATCH_ITEMS }),
+  },
+  { title: 'VisitReport', description: 'What the browser script saw of one person.' },
+)
+
 export type BatchFields = {
   site: string
   /** Identity form; `emailShown` is as it was sent, over which the signature is made. */
@@ -24,7 +61,7 @@ export type BatchFields = {
   items: ReportedItem[]
 }
 
-const BATCH_ID = new RegExp(`^[\\x20-\\x7e]{1,${MAX_BATCH_ID_CHARACTERS}}$`)
+const BATCH_ID = new RegExp(BATCH_ID_PATTERN)
 const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
 /** Control characters would be drawn, or not drawn, by whoever shows the path. */
 const PATH = new RegExp(`^/[^\\u0000-\\u001F\\u007F-\\u009F]{0,${MAX_PATH_CHARACTERS - 1}}$`)

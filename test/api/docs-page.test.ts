@@ -3,7 +3,7 @@ import { docsPage } from '../../src/api/docs-page.ts'
 import type { OpenApi } from '../../src/api/openapi.ts'
 import { ERROR_CODES } from '../../src/http/answer-schemas.ts'
 import { noteFacts } from '../../src/http/request-facts.ts'
-import * as schemas from '../../src/http/schemas.ts'
+import * as schemas from '../inputs.ts'
 import { API, type Answer, createTestServer, type TestServer } from '../helper.ts'
 
 let server: TestServer
@@ -82,7 +82,10 @@ describe('the page', () => {
       for (const [name, { description }] of Object.entries<{ description?: string }>(schema.properties)) {
         expect(page.text).toContain(`<code>${name}</code>`)
         expect(said.replaceAll(/\s+/g, ' ')).toContain(
-          (description ?? '?').replaceAll('`', '').split(/[.:;]/)[0] ?? '?',
+          (description ?? '?')
+            .replaceAll('`', '')
+            .split(/[.:;(]/)[0]
+            ?.trimEnd() ?? '?',
         )
       }
     }

@@ -97,7 +97,7 @@ describe('202 with warnings', () => {
           {
             field: 'evnt',
             code: 'unknown_field',
-            message: 'This field is not known here and was ignored. Check its spelling.',
+            message: expect.stringMatching(/^There is no such field here, so it was ignored. Known are `/),
           },
           {
             field: 'properties',

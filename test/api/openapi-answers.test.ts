@@ -3,7 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
-import { page, report, send, track } from './reports.ts'
+import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
+import { saveSnippetSettings } from '../../src/visits/snippet-settings.ts'
+import { appOf, page, report, send, track } from './reports.ts'
 
 type Response = { content: { 'application/json': { schema: object } } }
 type Document = {
@@ -22,6 +24,8 @@ const CALLS = new Set<keyof Store>([
   'eraseContact',
   'listEvents',
   'listContacts',
+  'recordBatch',
+  'suppress',
 ])
 const wrapStore = (real: Store): Store =>
   Object.fromEntries(
@@ -99,6 +103,29 @@ function bodyFor(method: string, path: string, more: object = {}): object {
 
 const addAda = (more: object = {}) =>
   server.call('POST', CONTACTS, { body: bodyFor('POST', CONTACTS, { firstName: 'Ada', source: 'ads', ...more }) })
+
+const BOUNCES = '/hooks/bounces/{app}'
+
+/** What a page reports. */
+async function reportVisit(more: object, status: number, how: Parameters<typeof send>[2] = {}): Promise<void> {
+  const answer = await send(server, report(server.first, { ...more }), how)
+  expect([more, answer.status]).toEqual([more, status])
+  check('POST', '/c', answer)
+}
+
+/** What a mail provider reports. */
+async function reportBounce(body: object, status: number, { secret = SECRET, ageS = 0 } = {}): Promise<void> {
+  const text = JSON.stringify(body)
+  const seconds = Math.floor(server.clock.now() / 1_000) - ageS
+  const proof = new Bun.CryptoHasher('sha256', secret).update(`${seconds}.${text}`).digest('hex')
+  const headers = { 'Eventpost-Signature': `t=${seconds},v1=${proof}` }
+  const path = BOUNCES.replace('{app}', server.first.appId)
+  const answer = await server.call('POST', path, { body: text, key: null, headers })
+  expect([body, answer.status]).toEqual([body, status])
+  check('POST', BOUNCES, answer)
+}
+
+const SECRET = 'a-secret-for-reports'
 
 test('every answer has the shape that is described', async () => {
   const query = `app=${server.first.appId}`
@@ -178,6 +205,30 @@ test('every answer has the shape that is described', async () => {
     await ask(method, path, { body: bodyFor(method, path, { x: 2 }), headers }, 422)
   }
 
+  // reports of pages and of mail providers
+  await addAda()
+  await reportVisit({}, 202)
+  await reportVisit({ v: 2 }, 400)
+  await reportVisit({ signature: 'x' }, 401)
+  await reportVisit({ site: 'none' }, 404)
+  const guesser = { address: '203.0.113.9' }
+  for (let count = 0; count < SNIPPET_LIMITS.badSignatures.max; count++)
+    await reportVisit({ signature: 'x' }, 401, guesser)
+  await reportVisit({}, 429, guesser)
+  await reportVisit({ id: 'x'.repeat(40_000) }, 413)
+  const app = await appOf(server)
+  const hosts = { hosts: ['app.first.example'], addsPeople: false, actor: 'test' }
+  await saveSnippetSettings(server.parts(), app, hosts)
+  await reportVisit({}, 403, { headers: { Origin: 'https://else.example' } })
+  const by = { appId: app.id, accountId: app.accountId, actor: 'test', at: server.clock.now() }
+  await server.parts().store.setMailSettings({ ...by, settings: { bounceSecret: SECRET } })
+  await reportBounce({ kind: 'bounced', email: 'bob@example.com' }, 202)
+  await reportBounce({ kind: 'lost' }, 400)
+  await reportBounce({}, 401, { secret: 'another' })
+  await reportBounce({}, 401, { ageS: 600 })
+  await reportBounce({ kind: 'bounced', delivery: 'dlv_00000000001' }, 404)
+  await reportBounce({ kind: 'bounced', email: 'x'.repeat(20_000) }, 413)
+
   // limits
   await server.setPlan({ eventsPerHour: 0, addsPerHour: 0, updatesPerHour: 0 })
   for (const [method, path] of WRITES) {
@@ -197,6 +248,8 @@ test('every answer has the shape that is described', async () => {
   ] as const) {
     store = behaviour
     for (const [method, path] of WRITES) await ask(method, path, { body: bodyFor(method, path) }, status)
+    await reportVisit({}, status)
+    await reportBounce({ kind: 'bounced', email: 'bob@example.com' }, status)
     if (status === 500) for (const [method, path] of READS) await ask(method, `${path}?${query}`, {}, status)
     store = 'works'
   }

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { FormatRegistry, type TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { EXAMPLES } from '../../src/api/examples.ts'
 import * as answers from '../../src/http/answer-schemas.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
-import * as schemas from '../../src/http/schemas.ts'
+import * as schemas from '../inputs.ts'
 import { API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
 
 if (!FormatRegistry.Has('date-time')) FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)))
@@ -26,6 +27,14 @@ type Document = {
   components: { securitySchemes: object; schemas: Record<string, unknown> }
   paths: Record<string, Record<string, Operation>>
 }
+
+const readAnswer = async (response: Response) => ({
+  status: response.status,
+  headers: Object.fromEntries(response.headers) as Record<string, string | undefined>,
+  bytes: Buffer.from(await response.arrayBuffer()),
+})
+
+const BOUNCES = '/hooks/bounces/{app}'
 
 let server: TestServer
 let document: Document
@@ -55,7 +64,30 @@ describe('the document', () => {
     expect(document.info).toMatchObject({ title: 'Eventpost', version: expect.stringMatching(/^\d+\.\d+\.\d+/) })
     expect(document.components.securitySchemes).toEqual({
       apiKey: { type: 'http', scheme: 'bearer', description: expect.any(String) },
+      reportSignature: { type: 'apiKey', in: 'header', name: 'Eventpost-Signature', description: expect.any(String) },
     })
+  })
+
+  test('is sent packed, and not again to who has it', async () => {
+    const get = (headers: Record<string, string>) =>
+      server.send(new Request(`http://localhost:8080${API}/openapi.json`, { headers }))
+    const whole = Buffer.from(await (await get({})).arrayBuffer())
+    const unpack = { br: brotliDecompressSync, gzip: gunzipSync }
+    for (const [accepted, coding, unpacked] of [
+      ['gzip, deflate, br', 'br', unpack.br],
+      ['gzip', 'gzip', unpack.gzip],
+    ] as const) {
+      const { headers, ...answer } = await readAnswer(await get({ 'Accept-Encoding': accepted }))
+      expect([headers['content-encoding'], headers.vary]).toEqual([coding, 'Accept-Encoding'])
+      expect(unpacked(answer.bytes).equals(whole)).toBe(true)
+      expect(answer.bytes.length).toBeLessThan(whole.length / 5)
+      const etag = String(headers.etag)
+      const again = await readAnswer(await get({ 'Accept-Encoding': accepted, 'If-None-Match': `W/${etag}` }))
+      expect([again.status, again.bytes.length, again.headers.etag]).toEqual([304, 0, etag])
+      expect((await get({ 'If-None-Match': etag })).status).toBe(200)
+    }
+    const { headers } = await readAnswer(await get({ 'Accept-Encoding': 'br;q=0' }))
+    expect([headers['content-encoding'], headers['x-content-type-options']]).toEqual([undefined, 'nosniff'])
   })
 
   test('describes every call, and none that is not there', async () => {
@@ -69,6 +101,8 @@ describe('the document', () => {
         `POST ${BATCH}`,
         `POST ${CONTACTS}`,
         `POST ${EVENTS}`,
+        'POST /c',
+        `POST ${BOUNCES}`,
       ].sort(),
     )
     for (const path of [EVENTS, BATCH, CONTACTS]) {
@@ -104,13 +138,14 @@ describe('each call', () => {
       expect(summary).toMatch(/^[A-Z].*[^.]$/)
       for (const parameter of parameters) {
         expect([parameter.in, parameter.schema]).toEqual([
-          expect.stringMatching(/^(query|header)$/),
+          expect.stringMatching(/^(query|header|path)$/),
           expect.any(Object),
         ])
         expect(parameter.description).not.toBe('')
       }
       expect(requestBody?.required ?? false).toBe(!name.startsWith('GET'))
-      expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '401', '429', '500', '503']))
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '401', '500', '503']))
+      expect([name, '429' in responses]).toEqual([name, name !== `POST ${BOUNCES}`])
       // an event of a batch that names no app of ours has its own result
       expect([name, '404' in responses]).toEqual([name, name !== `POST ${BATCH}`])
       for (const [status, { description, headers, content }] of Object.entries(responses)) {
@@ -119,7 +154,7 @@ describe('each call', () => {
         const ref = { $ref: '#/components/schemas/Error' }
         const { schema } = content['application/json']
         if (Number(status) >= 400) expect(schema).toEqual(ref)
-        else expect(schema).not.toHaveProperty('$ref')
+        else expect(schema).toEqual({ $ref: expect.stringMatching(/^#\/components\/schemas\/[A-Z]\w+$/) })
       }
     }
   })
@@ -184,19 +219,27 @@ test('a validator of OpenAPI finds nothing wrong', async () => {
   expect(info.license).toEqual({ name: 'MIT', identifier: 'MIT' })
 })
 
-test('a person and an event have one type each, wherever they are answered', () => {
-  const schemaOf = (method: string, path: string, status: number) =>
-    JSON.stringify(document.paths[path]?.[method]?.responses[status]?.content['application/json'].schema)
-  const [contact, event] = ['Contact', 'Event'].map((name) => `{"$ref":"#/components/schemas/${name}"`)
-  for (const [method, path, status] of [
-    ['post', CONTACTS, 201],
-    ['post', CONTACTS, 200],
-    ['patch', CONTACTS, 200],
-    ['get', CONTACTS, 200],
-  ] as const)
-    expect(schemaOf(method, path, status)).toContain(`"contact":${contact}`)
-  expect(schemaOf('get', CONTACTS, 200)).toContain(`"items":${contact}`)
-  expect(schemaOf('get', EVENTS, 200)).toContain(`"items":${event}`)
+test('what is sent and answered has a type of its own, and a person and an event have one each', () => {
+  const { schemas: named } = document.components
+  for (const [name, { requestBody }] of operations) {
+    if (requestBody)
+      expect([name, requestBody.content['application/json'].schema]).toEqual([name, { $ref: expect.any(String) }])
+  }
+  expect(Object.keys(named)).toEqual(
+    expect.arrayContaining([
+      'EventInput',
+      'BatchInput',
+      'ContactInput',
+      'ContactUpdateInput',
+      'VisitReport',
+      'BounceReport',
+    ]),
+  )
+  const refTo = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+  for (const name of ['ContactAdded', 'ContactSaved', 'ContactFound'])
+    expect(named[name]).toMatchObject({ properties: { contact: refTo('Contact') } })
+  expect(named.ContactPage).toMatchObject({ properties: { data: { items: refTo('Contact') } } })
+  expect(named.EventPage).toMatchObject({ properties: { data: { items: refTo('Event') } } })
 })
 
 test('no schema lets typed clients fall back to "anything"', () => {
@@ -220,6 +263,8 @@ describe('examples', () => {
     ['patchContact', schemas.ContactUpdateInput, answers.ContactSavedAnswer],
     ['getContacts', schemas.ContactQuery, answers.ContactFoundOrPage],
     ['deleteContact', schemas.ContactErase, answers.ContactEraseAnswer],
+    ['postVisit', schemas.VisitReport, answers.VisitAnswer],
+    ['postBounce', schemas.BounceReport, answers.BounceAnswer],
   ]
   test.each(PAIRS)('%s has the shape of its schemas', (name, sent, answered) => {
     const { send, answer } = EXAMPLES[name]

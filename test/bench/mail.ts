@@ -6,6 +6,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
+import { DELIVERY_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore } from '../../src/store/store.ts'
 import type { AppRow, EventWrite } from '../../src/store/types.ts'
 import { createFolder, EXECUTABLE, runJson, startService } from './service.ts'
@@ -43,7 +44,7 @@ const makeEvent = ({ accountId, id: appId }: AppRow, number: number): EventWrite
 
 /** The shipped draft, live and without its wait, and an event for each person. */
 async function prepare(data: string): Promise<void> {
-  const store = await openStore(data, { threads: false })
+  const store = await openStore(data, { threads: false, rules: DELIVERY_RULES })
   const [app] = await store.listApps((await store.findAccount(null))?.id ?? '')
   const [draft] = FIRST_MESSAGES
   if (!app || !draft) throw new Error('there is no app')

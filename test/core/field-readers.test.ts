@@ -118,7 +118,7 @@ describe('warnOfUnknown', () => {
       {
         field: 'b',
         code: 'unknown_field',
-        message: 'This field is not known here and was ignored. Check its spelling.',
+        message: 'There is no such field here, so it was ignored. Known are `a`.',
       },
     ])
   })

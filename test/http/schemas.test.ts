@@ -3,17 +3,16 @@ import { describe, expect, test } from 'bun:test'
 import type { TObject } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import * as contacts from '../../src/people/contact-input.ts'
-import { EVENT_FIELD_NAMES, readEventInput } from '../../src/events/event-input.ts'
+import { readEventInput } from '../../src/events/event-input.ts'
 import type { Body, Reading } from '../../src/core/field-readers.ts'
 import { MAX_CUSTOM_FIELDS, MAX_TAGS } from '../../src/core/field-limits.ts'
-import * as schemas from '../../src/http/schemas.ts'
+import * as schemas from '../inputs.ts'
 
 const NOW = Date.UTC(2026, 2, 1, 12)
 
 type Pair = {
   name: string
   schema: TObject
-  names: ReadonlySet<string>
   read: (body: Body) => Reading<unknown>
   base: Body
 }
@@ -22,28 +21,24 @@ const PAIRS: Pair[] = [
   {
     name: 'EventInput',
     schema: schemas.EventInput,
-    names: EVENT_FIELD_NAMES,
     read: (body) => readEventInput(body, NOW),
     base: { app: 'app_1', email: 'jane@example.com', event: 'results_ready' },
   },
   {
     name: 'ContactInput',
     schema: schemas.ContactInput,
-    names: contacts.CONTACT_FIELD_NAMES,
     read: contacts.readContactInput,
     base: CONTACT,
   },
   {
     name: 'ContactUpdateInput',
     schema: schemas.ContactUpdateInput,
-    names: contacts.CONTACT_UPDATE_FIELD_NAMES,
     read: contacts.readContactUpdate,
     base: CONTACT,
   },
   {
     name: 'ContactErase',
     schema: schemas.ContactErase,
-    names: contacts.CONTACT_ERASE_FIELD_NAMES,
     read: contacts.readContactErase,
     base: CONTACT,
   },
@@ -142,12 +137,12 @@ const VALUES: unknown[] = [
   JSON.parse('{"__proto__":{}}'),
 ]
 
-describe.each(PAIRS)('$name', ({ schema, names, read, base }) => {
+describe.each(PAIRS)('$name', ({ schema, read, base }) => {
+  const names = Object.keys(schema.properties)
   const compiled = TypeCompiler.Compile(schema)
   const isRead = (body: Body) => 'input' in read(body)
 
   test('has the fields that the reader knows, in the order of its errors', () => {
-    expect(Object.keys(schema.properties)).toEqual([...names])
     const everyFieldWrong = Object.fromEntries([...names].map((name) => [name, Number.NaN]))
     const found = read(everyFieldWrong)
     expect('errors' in found && found.errors.map(({ field }) => field)).toEqual([...names])
@@ -157,9 +152,9 @@ describe.each(PAIRS)('$name', ({ schema, names, read, base }) => {
     const needed = Object.keys(base).filter((name) => !isRead({ ...base, [name]: undefined }))
     const [appName = '', ...others] = needed
     expect(others).toEqual(schema.required ?? [])
-    // TypeBox hands these on to OpenAPI and does not check them.
+    // TypeBox hands it on to OpenAPI and does not check it.
     expect(['app', 'newsletter']).toContain(appName)
-    expect([schema.if, schema.then]).toEqual([{ not: { required: ['app'] } }, { required: ['newsletter'] }])
+    expect(schema.not).toEqual({ properties: { app: false, newsletter: false } })
   })
   test('allows unknown fields', () => {
     expect(schema.additionalProperties).toBeUndefined()
@@ -185,7 +180,7 @@ describe.each(PAIRS)('$name', ({ schema, names, read, base }) => {
 test('the batch takes 1 to 100 events', () => {
   const { minItems, maxItems, items } = schemas.BatchInput.properties.events
   expect([minItems, maxItems]).toEqual([1, 100])
-  expect(Object.keys(items.properties)).toEqual([...EVENT_FIELD_NAMES])
+  expect(items).toBe(schemas.EventInput)
 })
 
 test.each(Object.entries(schemas))('%s is plain JSON Schema', (_name, schema) => {

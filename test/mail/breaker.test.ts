@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { type Breaker, createBreaker, PAUSE_MS } from '../../src/mail/breaker.ts'
+import { type Attempt, type Breaker, createBreaker, PAUSE_MS } from '../../src/mail/breaker.ts'
 
 let now = 0
 let wallMs = 0
@@ -10,147 +10,105 @@ beforeEach(() => {
   breaker = createBreaker({ now: () => now + wallMs, steadyNow: () => now })
 })
 
-const fail = (times: number, isClear = false): void => {
-  for (let time = 0; time < times; time++) breaker.fail('a', { reason: 'smtp_421', isClear, sentAt: now })
+const FIRST_MS = PAUSE_MS[0] ?? 0
+const OUTAGE = { reason: 'econnection', isClear: false }
+const PLEA = { reason: 'smtp_421', isClear: true }
+
+const fail = (times: number, failure = OUTAGE): void => {
+  for (let time = 0; time < times; time++) breaker.begin().fail(failure)
+}
+/** The first mail after a pause. */
+const tryAgain = (): Attempt => {
+  now = breaker.findPause()?.until ?? 0
+  expect(breaker.isBlocked()).toBe(false)
+  return breaker.begin()
 }
 
-test('a server that fails now and then is not paused', () => {
+test('what fails now and then is not paused', () => {
   fail(4)
-  expect([breaker.admit('a'), breaker.isHeld('a'), breaker.listPauses()]).toEqual([true, false, []])
-  breaker.succeed('a')
+  expect([breaker.isBlocked(), breaker.findPause()]).toEqual([false, null])
+  breaker.begin().succeed()
   fail(4)
-  expect(breaker.admit('a')).toBe(true)
+  expect(breaker.isBlocked()).toBe(false)
 })
 
-test('five failures in a row pause it, and no other', () => {
+test('five failures in a row pause it', () => {
+  const inFlight = Array.from({ length: 5 }, () => breaker.begin())
   fail(5)
-  expect([breaker.admit('a'), breaker.isHeld('a'), breaker.admit('b')]).toEqual([false, true, true])
-  expect(breaker.listPauses()).toEqual([{ place: 'a', reason: 'smtp_421', until: now + (PAUSE_MS[0] ?? 0) }])
-  // what was in the air when it began makes it no longer
-  fail(5)
-  expect(breaker.pausedUntil('a')).toBe(now + (PAUSE_MS[0] ?? 0))
+  expect([breaker.isBlocked(), breaker.findPause()]).toEqual([true, { reason: 'econnection', until: now + FIRST_MS }])
+  // what began before it makes it no longer
+  inFlight.forEach((attempt) => attempt.fail(PLEA))
+  expect(breaker.findPause()).toEqual({ reason: 'econnection', until: now + FIRST_MS })
 })
 
 test('a server that asks for it is paused at once', () => {
-  fail(1, true)
-  expect(breaker.admit('a')).toBe(false)
+  fail(1, PLEA)
+  expect(breaker.isBlocked()).toBe(true)
 })
 
 test('after a pause one mail tries; each failure makes the next pause longer', () => {
-  fail(1, true)
+  fail(1, PLEA)
   for (const pause of [...PAUSE_MS.slice(1), PAUSE_MS.at(-1) ?? 0]) {
-    now = breaker.pausedUntil('a') ?? 0
-    expect([breaker.isHeld('a'), breaker.admit('a'), breaker.admit('a'), breaker.isHeld('a')]).toEqual([
-      false,
-      true,
-      false,
-      true,
-    ])
-    breaker.fail('a', { reason: 'econnection', isClear: false, sentAt: now })
-    expect(breaker.pausedUntil('a')).toBe(now + pause)
+    const attempt = tryAgain()
+    expect(breaker.isBlocked()).toBe(true)
+    attempt.fail(OUTAGE)
+    expect(breaker.findPause()?.until).toBe(now + pause)
   }
 })
 
 test('a mail from before the pause that fails while another tries does not speak for that one', () => {
-  const sentAt = now
-  fail(1, true)
-  now = breaker.pausedUntil('a') ?? 0
-  expect(breaker.admit('a')).toBe(true)
-  breaker.fail('a', { reason: 'etimedout', isClear: true, sentAt })
-  expect([breaker.isHeld('a'), breaker.pausedUntil('a')]).toEqual([true, now])
-  breaker.succeed('a')
-  expect([breaker.isHeld('a'), breaker.listPauses()]).toEqual([false, []])
+  const before = breaker.begin()
+  fail(1, PLEA)
+  const attempt = tryAgain()
+  before.fail(PLEA)
+  expect([breaker.isBlocked(), breaker.findPause()?.until]).toEqual([true, now])
+  attempt.succeed()
+  expect([breaker.isBlocked(), breaker.findPause()]).toEqual([false, null])
 })
 
 test('the mail that tries ends the pause when it is taken, and leaves the try to another when it was not offered', () => {
-  fail(1, true)
-  now = breaker.pausedUntil('a') ?? 0
-  expect(breaker.admit('a')).toBe(true)
-  breaker.abstain('a')
-  expect(breaker.admit('a')).toBe(true)
-  breaker.succeed('a')
-  expect([breaker.admit('a'), breaker.admit('a'), breaker.listPauses()]).toEqual([true, true, []])
+  fail(1, PLEA)
+  tryAgain().abstain()
+  expect(breaker.isBlocked()).toBe(false)
+  breaker.begin().succeed()
+  expect([breaker.isBlocked(), breaker.findPause()]).toEqual([false, null])
+  // from the beginning again
+  fail(5)
+  expect(breaker.findPause()?.until).toBe(now + FIRST_MS)
 })
 
-test('what was in the air when a pause began does not end it', () => {
-  fail(1, true)
-  breaker.succeed('a')
-  expect(breaker.isHeld('a')).toBe(true)
-  now = breaker.pausedUntil('a') ?? 0
-  breaker.succeed('a')
-  expect(breaker.listPauses()).toEqual([])
+test('a mail that tries and takes long leaves the try to another, and still tells how it went', () => {
+  fail(1, PLEA)
+  const slow = tryAgain()
+  slow.abstain()
+  const other = breaker.begin()
+  slow.fail(OUTAGE)
+  expect(breaker.findPause()?.until).toBe(now + (PAUSE_MS[1] ?? 0))
+  // one pause for both
+  other.fail(OUTAGE)
+  expect(breaker.findPause()?.until).toBe(now + (PAUSE_MS[1] ?? 0))
+})
+
+test('what began before a pause does not end it, and is told that it began', () => {
+  const before = breaker.begin()
+  expect(before.isInterrupted()).toBe(false)
+  fail(1, PLEA)
+  expect(before.isInterrupted()).toBe(true)
+  before.succeed()
+  expect(breaker.isBlocked()).toBe(true)
+  const attempt = tryAgain()
+  expect(attempt.isInterrupted()).toBe(false)
+  attempt.succeed()
+  expect([before.isInterrupted(), breaker.findPause()]).toEqual([false, null])
 })
 
 test('a clock that is set moves no pause, and the end of it is told by that clock', () => {
-  fail(1, true)
-  const until = now + (PAUSE_MS[0] ?? 0)
+  fail(1, PLEA)
+  const until = now + FIRST_MS
   for (const set of [86_400_000, -86_400_000]) {
     wallMs = set
-    expect([breaker.isHeld('a'), breaker.pausedUntil('a')]).toEqual([true, until + set])
-    expect(breaker.listPauses()).toEqual([{ place: 'a', reason: 'smtp_421', until: until + set }])
+    expect([breaker.isBlocked(), breaker.findPause()?.until]).toEqual([true, until + set])
   }
   now = until
-  expect(breaker.isHeld('a')).toBe(false)
-})
-
-test('a place to which nobody goes any more is forgotten', () => {
-  fail(1, true)
-  now = (breaker.pausedUntil('a') ?? 0) + 3_600_000
-  expect(breaker.isAnyPaused()).toBe(true)
-  now += 1
-  expect(breaker.isAnyPaused()).toBe(false)
-})
-
-const nobody = (): boolean => false
-
-test('after each pause the next app may try, and nobody is named while it lasts or where there is none', () => {
-  expect(breaker.nextToTry('a', [1, 2], nobody)).toBeNull()
-  const turns: (number | null)[] = []
-  for (let pause = 0; pause < 4; pause += 1) {
-    fail(1, true)
-    expect(breaker.nextToTry('a', [1, 4, 9], nobody)).toBeNull()
-    now = breaker.pausedUntil('a') ?? 0
-    turns.push(breaker.nextToTry('a', [1, 4, 9], nobody))
-    breaker.admit('a')
-    expect(breaker.nextToTry('a', [1, 4, 9], nobody)).toBeNull()
-    // whose turn it was is known after a success too
-    if (pause === 1) breaker.succeed('a')
-  }
-  expect(turns).toEqual([1, 4, 9, 1])
-})
-
-test('it stays the turn of the one whose mail is on its way', () => {
-  fail(1, true)
-  now = breaker.pausedUntil('a') ?? 0
-  const isFirst = (appId: number): boolean => appId === 1
-  expect(breaker.nextToTry('a', [1, 4], nobody)).toBe(1)
-  expect(breaker.nextToTry('a', [4], isFirst)).toBe(1)
-  expect(breaker.nextToTry('a', [4], nobody)).toBe(4)
-})
-
-test('of ten thousand places it is known whose turn it was', () => {
-  const takeTurn = (place: string): number | null => {
-    breaker.fail(place, { reason: 'smtp_421', isClear: true, sentAt: now })
-    now = breaker.pausedUntil(place) ?? 0
-    return breaker.nextToTry(place, [1, 4], nobody)
-  }
-  for (let index = 0; index < 10_001; index += 1) takeTurn(`place ${index}`)
-  breaker.admit('place 5000')
-  expect([takeTurn('place 5000'), takeTurn('place 10000')]).toEqual([4, 4])
-})
-
-test('whoever is turned away again and again while others are served is alone with that, until a mail of theirs is taken', () => {
-  const turnAway = (own: string): boolean => (breaker.noteTurnedAway('a', own), breaker.isAlone(own))
-  // nobody was served
-  expect([turnAway('first'), turnAway('second'), turnAway('first')]).toEqual([false, false, false])
-  breaker.noteServed('a', 'first')
-  breaker.noteServed('a', 'second')
-  expect(turnAway('first')).toBe(false)
-  breaker.noteServed('a', 'second')
-  // once may be chance
-  expect(turnAway('first')).toBe(false)
-  breaker.noteServed('a', 'second')
-  expect([turnAway('first'), turnAway('second')]).toEqual([true, false])
-  breaker.noteServed('b', 'first')
-  expect(breaker.isAlone('first')).toBe(false)
+  expect(breaker.isBlocked()).toBe(false)
 })

@@ -89,7 +89,7 @@ describe('what the mail server answered', () => {
     expect([await sending.states(), await reply(sending)]).toEqual([{ kept: 1 }, undefined])
   })
 
-  test('is still there while the server is left alone', async () => {
+  test('is still there while the server is paused', async () => {
     const { sending, next } = await startRefusing(450)
     next.does = 421
     await sending.sendEvent('bob@example.com')

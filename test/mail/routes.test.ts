@@ -3,7 +3,7 @@ import { NO_SETTINGS } from '../../src/store/message-reads.ts'
 import type { MailSettings, MessageRow } from '../../src/store/message-types.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import { dialAny } from '../../src/mail/dial.ts'
-import { createRoutes } from '../../src/mail/routes.ts'
+import { createRoutes, type Route } from '../../src/mail/routes.ts'
 import { CONTENT } from './sending.ts'
 
 const OURS = { smtpUrl: 'smtp://me:secret@mail.example.com', from: 'Eventpost <post@example.com>' }
@@ -23,7 +23,9 @@ function find(
     const provider: Provider = { send: async () => ({ is: 'sent' }), close: () => void closed.push(url) }
     return url.startsWith('smtp') ? provider : null
   }
-  const routes = createRoutes(defaults, { monotonicMs: () => now, dialOwn: dialAny, createProvider })
+  const time = (): number => now
+  const clock = { now: time, monotonicMs: time, steadyNow: time }
+  const routes = createRoutes(defaults, { clock, dialOwn: dialAny, createProvider })
   const message: MessageRow = {
     id: 1,
     accountId: 'acc',
@@ -71,10 +73,12 @@ describe('the sender', () => {
 describe('the server', () => {
   test('is the app’s or the installation’s, is opened once, and is named without its password', () => {
     const { route, again, opened } = find()
-    expect(route).toMatchObject({ server: 'smtp://mail.example.com:587' })
+    expect(route).toMatchObject({ login: { server: 'smtp://mail.example.com:587' } })
     again()
     expect(opened).toEqual([OURS.smtpUrl])
-    expect(find({ smtpUrl: 'smtps://own.example' }).route).toMatchObject({ server: 'app smtps://own.example:465' })
+    expect(find({ smtpUrl: 'smtps://own.example' }).route).toMatchObject({
+      login: { server: 'app smtps://own.example:465' },
+    })
   })
 
   test('is forgotten, and its connections end, when nobody has named it for an hour', () => {
@@ -82,7 +86,7 @@ describe('the server', () => {
     const other = { smtpUrl: 'smtp://other.example.com' }
     again(other)
     wait(HOUR - 1)
-    expect(again()).toMatchObject({ login: 'login' in route ? route.login : null })
+    expect('login' in route && route.login === (again() as Route).login).toBe(true)
     wait(1)
     again()
     expect([opened, closed]).toEqual([[OURS.smtpUrl, other.smtpUrl], [other.smtpUrl]])
@@ -93,7 +97,7 @@ describe('the server', () => {
 
   test('is none where nothing is set: mails are kept', () => {
     const { route, opened } = find({}, {}, { ...OURS, smtpUrl: null })
-    expect([route, opened]).toMatchObject([{ server: 'capture', provider: null }, []])
+    expect([route, opened]).toMatchObject([{ login: { server: 'capture', provider: null } }, []])
   })
 
   test('that cannot be used is said', () => {

@@ -57,6 +57,8 @@ export async function startSending(
     /** One event for each of so many people. */
     sendEvents: (count: number) => inTurns(count, (index) => sendEvent(`p${index}@example.com`)),
     sendDue: () => service.sender().sendDue(),
+    /** What the mails of the first app wait for. */
+    findPause: async () => service.sender().findPause(app, await service.parts().store.mailSettings(app.id)),
     deliveries: (): Promise<DeliveryRow[]> => service.parts().store.listDeliveries(query),
     async setSettings(settings: Partial<MailSettings>): Promise<void> {
       await service.parts().store.setMailSettings({ ...by, settings })
@@ -99,6 +101,12 @@ export async function startSecond({ store, second, clock, call }: Sending, setti
     const event = { app: app.publicId, email, event: 'results_ready', createContact: true, properties: RESULTS }
     await call('POST', EVENTS, { key: second.apiKey, body: event })
   }
+}
+
+/** What the mails of that other account wait for. */
+export async function findSecondPause({ store, sender, second }: Sending) {
+  const [app] = await store().listApps(second.accountId)
+  return app ? sender().findPause(app, await store().mailSettings(app.id)) : undefined
 }
 
 /** Lets time go by until a moment has come, sending what is due in each minute. */

@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'bun:test'
 import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
 import type { Provider } from '../../src/mail/provider.ts'
-import { IN_THE_AIR } from '../../src/mail/shares.ts'
+import { SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
 import { createSmtpProvider, SMTP_LIMITS, type SmtpLimits } from '../../src/mail/smtp.ts'
 import { createTestSender } from '../helper.ts'
-import { countEach, live, MINUTE, type Sending, startSecond, useSending } from './sending.ts'
+import { countEach, findSecondPause, live, MINUTE, type Sending, startSecond, useSending } from './sending.ts'
 
 const start = useSending()
 
@@ -71,28 +71,28 @@ describe('while replies to final dots do not come', () => {
   test('other emails of the same app go out', async () => {
     const { dot, held, answer } = heldDots()
     const sending = await start({}, { dot }, { createProvider: scaled })
-    await sendSlow(sending, IN_THE_AIR + 5)
+    await sendSlow(sending, SIDE_BY_SIDE + 5)
     const running = sending.sendDue()
-    await until(() => held.length === IN_THE_AIR + 5)
+    await until(() => held.length === SIDE_BY_SIDE + 5)
     await sending.sendEvents(30)
     await until(() => sending.server.received.length === 30)
-    expect(sending.sender().countHanded()).toBe(IN_THE_AIR + 5)
+    expect(sending.sender().countHanded()).toBe(SIDE_BY_SIDE + 5)
     answer()
     await running
-    await until(async () => (await sending.states()).sent === IN_THE_AIR + 35)
-    expect(countEach(sending)).toEqual(Array(IN_THE_AIR + 35).fill(1))
+    await until(async () => (await sending.states()).sent === SIDE_BY_SIDE + 35)
+    expect(countEach(sending)).toEqual(Array(SIDE_BY_SIDE + 35).fill(1))
   }, 40_000)
 
   test('so do those of another account at the same server, and no pause comes of it', async () => {
     const { dot, held, answer } = heldDots()
     const sending = await start({}, { dot }, { createProvider: scaled })
     const sendSecond = await startSecond(sending, { smtpUrl: sending.server.url })
-    await sendSlow(sending, IN_THE_AIR)
+    await sendSlow(sending, SIDE_BY_SIDE)
     const running = sending.sendDue()
-    await until(() => held.length === IN_THE_AIR)
+    await until(() => held.length === SIDE_BY_SIDE)
     await sendSecond('quick@example.com')
     await until(() => sending.server.received.length === 1)
-    expect(sending.sender().listPauses()).toEqual([])
+    expect([await sending.findPause(), await findSecondPause(sending)]).toEqual([null, null])
     answer()
     await running
   }, 40_000)
@@ -100,7 +100,7 @@ describe('while replies to final dots do not come', () => {
   test('no more than 40 wait at one login', async () => {
     const { dot, held, answer } = heldDots()
     const sending = await start({}, { dot }, { createProvider: scaled })
-    const most = IN_THE_AIR + SMTP_LIMITS.slowConnections
+    const most = SIDE_BY_SIDE + SMTP_LIMITS.slowConnections
     await sendSlow(sending, most + 20)
     const running = sending.sendDue()
     await until(() => held.length === most)
@@ -119,9 +119,9 @@ describe('while replies to final dots do not come', () => {
     let isHanging = false
     const recipient = () => (isHanging ? 'hang' : 'accept')
     const sending = await start({}, { dot, recipient }, { createProvider: scaled })
-    await sendSlow(sending, IN_THE_AIR - 2)
+    await sendSlow(sending, SIDE_BY_SIDE - 2)
     void sending.sendDue()
-    await until(() => held.length === IN_THE_AIR - 2)
+    await until(() => held.length === SIDE_BY_SIDE - 2)
     isHanging = true
     sending.clock.tick(1)
     await sending.sendEvents(2)
@@ -136,13 +136,13 @@ describe('while replies to final dots do not come', () => {
     expect(isStopped).toBe(false)
     answer()
     await stopping
-    expect(await sending.states()).toEqual({ sent: IN_THE_AIR - 2, claimed: 2 })
+    expect(await sending.states()).toEqual({ sent: SIDE_BY_SIDE - 2, claimed: 2 })
     isHanging = false
     const defaults = { smtpUrl: sending.server.url, from: 'a@first.example' }
     const next = createTestSender(sending.parts(), { defaults })
     await next.start()
-    await until(async () => (await sending.states()).sent === IN_THE_AIR)
+    await until(async () => (await sending.states()).sent === SIDE_BY_SIDE)
     await next.stop()
-    expect(countEach(sending)).toEqual(Array(IN_THE_AIR).fill(1))
+    expect(countEach(sending)).toEqual(Array(SIDE_BY_SIDE).fill(1))
   }, 40_000)
 })

@@ -257,6 +257,33 @@ describe('a mail of which nobody knows', () => {
   })
 })
 
+describe('that a server was reached and took the login is told', () => {
+  test.each<[string, Behaviour, number]>([
+    ['not where it refuses the connection', { connect: () => 421 }, 0],
+    ['not where it drops the connection', { connect: () => 'drop' }, 0],
+    ['where it refuses the sender', { sender: () => 421 }, 1],
+    ['where it drops the connection after the sender', { sender: () => 'drop' }, 1],
+  ])('%s', async (_, behaviour, least) => {
+    const { provider } = await start(behaviour)
+    let told = 0
+    const mail = { from: 'hello@example.com', to: 'ada@example.com', raw: Buffer.from(RAW) }
+    await provider.send(mail, async () => true, { onLogin: () => void (told += 1) })
+    expect(Math.min(told, 1)).toBe(least)
+  })
+
+  test('not by a connection that is left from before, where it takes no other', async () => {
+    let isDown = false
+    const doing = () => (isDown ? ('drop' as const) : ('accept' as const))
+    const { provider, send } = await start({ connect: doing, sender: doing })
+    expect(await send()).toEqual({ is: 'sent' })
+    isDown = true
+    let told = 0
+    const mail = { from: 'hello@example.com', to: 'ada@example.com', raw: Buffer.from(RAW) }
+    const outcome = await provider.send(mail, async () => true, { onLogin: () => void (told += 1) })
+    expect([outcome.is, told]).toEqual(['unreachable', 0])
+  })
+})
+
 test('a server that is slow at every step does not hold a mail for ever', async () => {
   const { send } = await start({ recipient: () => 'hang' }, {}, { ...QUICK, answerMs: 10_000, mailMs: 300 })
   const startedAt = performance.now()

@@ -17,8 +17,9 @@ const blot = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value)
       .replaceAll(/"(con|evt|app|req)_[0-9a-z]+"/g, '"$1"')
-      // the one difference that is meant: which door an event came through
-      .replaceAll('"via":"mcp"', '"via":"api"'),
+      // the differences that are meant: which door an event came through, and where to look for what was not found
+      .replaceAll('"via":"mcp"', '"via":"api"')
+      .replaceAll(/ \w+ lists what there is\./g, ''),
   )
 
 /** What a server holds, read through one door. */

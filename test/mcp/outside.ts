@@ -33,6 +33,7 @@ export const argumentsFor = (app: string, known: Known = NOTHING): Record<string
   add_contact: { app, email: 'ada@example.com', firstName: 'Ada' },
   explain_delivery: { app, messageId: known.messageId, email: 'ada@example.com' },
   get_contact: { app, email: 'ada@example.com' },
+  get_docs: { page: 'messages' },
   get_integration_code: { app, language: 'node' },
   get_key_info: {},
   get_message: { app, messageId: known.messageId },

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import SwaggerParser from '@apidevtools/swagger-parser'
+import { RESULT_BYTES } from '../../src/mcp/budget.ts'
+import type { OpenApi } from '../../src/mcp/resources.ts'
 import { DOC_PAGES } from '../../src/docs/index.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 import { ask, callTool, rpc } from './client.ts'
@@ -22,9 +25,23 @@ test('the documentation, page by page, with the address of this installation', a
   expect((await read('eventpost://docs/mcp'))?.text).toContain('http://localhost:8080/mcp')
 })
 
-test('openapi.json is what the API serves', async () => {
-  const { text } = await server.call('GET', '/api/v1/openapi.json')
-  expect((await read('eventpost://openapi.json'))?.text).toBe(text)
+test('openapi.json call by call is what the API serves, and costs no more than a result', async () => {
+  const { body } = await server.call('GET', '/api/v1/openapi.json')
+  const { paths, components, ...rest } = body as unknown as OpenApi
+  const list = JSON.parse((await read('eventpost://openapi.json'))?.text ?? '')
+  expect(list).toMatchObject(rest)
+  expect(Buffer.byteLength(JSON.stringify(list))).toBeLessThanOrEqual(RESULT_BYTES)
+  const found: OpenApi['paths'] = {}
+  const schemas: Record<string, object> = {}
+  for (const { operationId } of Object.values<OpenApi['paths'][string]>(list.paths).flatMap(Object.values)) {
+    const { text = '' } = (await read(`eventpost://openapi/${operationId}`)) ?? {}
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(RESULT_BYTES)
+    const part = JSON.parse(text) as OpenApi
+    await SwaggerParser.validate(JSON.parse(JSON.stringify({ ...part, info: { title: 'x', version: '1' } })))
+    for (const [path, methods] of Object.entries(part.paths)) found[path] = { ...found[path], ...methods }
+    Object.assign(schemas, part.components.schemas)
+  }
+  expect([found, schemas]).toEqual([paths, components.schemas])
 })
 
 test('the setup status is what the tool answers', async () => {
@@ -38,14 +55,20 @@ test('resources/list names all of them, and nothing that is not there', async ()
   for (const { uri, mimeType } of resources) expect(await read(uri)).toMatchObject({ uri, mimeType })
   expect(resources).toHaveLength(DOC_PAGES.length + 2)
   const { resourceTemplates } = await ask<{ resourceTemplates: object[] }>(server, 'resources/templates/list')
-  expect(resourceTemplates).toMatchObject([{ uriTemplate: 'eventpost://apps/{app}/setup' }])
+  expect(resourceTemplates).toMatchObject([
+    { uriTemplate: 'eventpost://openapi/{operationId}' },
+    { uriTemplate: 'eventpost://apps/{app}/setup' },
+  ])
 })
 
-test.each(['eventpost://docs/none', 'eventpost://docs/', 'file:///etc/passwd', 'eventpost://apps/../setup'])(
-  'there is no %s',
-  async (uri) => {
-    const { text, body } = await rpc(server, 'resources/read', { uri })
-    expect(body as unknown).toMatchObject({ error: { code: -32_002 } })
-    expect(text).not.toContain(uri.slice(0, 12))
-  },
-)
+test.each([
+  'eventpost://docs/none',
+  'eventpost://docs/',
+  'file:///etc/passwd',
+  'eventpost://apps/../setup',
+  'eventpost://openapi/none',
+])('there is no %s', async (uri) => {
+  const { text, body } = await rpc(server, 'resources/read', { uri })
+  expect(body as unknown).toMatchObject({ error: { code: -32_002 } })
+  expect(text).not.toContain(uri.slice(0, 12))
+})

@@ -45,9 +45,9 @@ function plansOf(run: (db: Database) => unknown): string[] {
   watched.transaction = db.transaction.bind(db)
   run(watched)
   return Array.from(texts, (text) => {
-    const plan = db.query<{ detail: string }, null[]>(`EXPLAIN QUERY PLAN ${text}`)
-    const lines = plan.all(...Array.from({ length: plan.paramsCount }, () => null))
-    return lines.map(({ detail }) => detail).join('; ')
+    const statement = db.query<{ detail: string }, null[]>(`EXPLAIN QUERY PLAN ${text}`)
+    const plan = statement.all(...Array<null>(statement.paramsCount).fill(null))
+    return plan.map(({ detail }) => detail).join('; ')
   })
 }
 
@@ -90,9 +90,9 @@ describe('no statement looks through all deliveries', () => {
   ])('%s', (_, least, run) => {
     const plans = plansOf(run)
     expect(plans.length).toBeGreaterThanOrEqual(least)
-    // gone through are the apps that wait, the few that someone has claimed, so many of the newest, and what was found
+    // gone through are the apps that wait, the few that someone has claimed, so many of the newest, and lists of ids
     const wrong = plans.filter((plan) =>
-      /SCAN (?!waiting|newest|moved|all_waiting|listed|(asked|json_each) VIRTUAL TABLE|CONSTANT ROW|deliveries USING INDEX deliveries_claimed)/.test(
+      /SCAN (?!waiting|all_waiting|moved|asked|newest|json_each|\(subquery|CONSTANT ROW|deliveries USING INDEX deliveries_claimed)/.test(
         plan,
       ),
     )

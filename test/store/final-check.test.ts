@@ -156,7 +156,7 @@ describe('nothing is handed over where this happens while the email is on its wa
       async send({ to }, handOver) {
         if (++waiting === 2) both.resolve()
         await both.promise
-        while (to === ADA && sending.sender().listPauses().length === 0) await Bun.sleep(5)
+        while (to === ADA && (await sending.findPause()) === null) await Bun.sleep(5)
         if (!(await handOver())) return { is: 'withheld' }
         handed.push(to)
         return { is: 'refused', code: 421, enhanced: null, about: 'session' }

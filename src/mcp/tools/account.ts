@@ -14,7 +14,7 @@ import { findAsked, readAbout, toQuery } from '../arguments.ts'
 import { takeFitting, PAGE_BYTES } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue } from '../untrusted.ts'
-import { APP, gives, record, records, takes, text, textOrNull, type Tool, type ToolParts } from './tool.ts'
+import { APP, gives, takes, type Tool, type ToolParts } from './tool.ts'
 
 const LANGUAGES = ['curl', 'node', 'bun', 'python', 'php', 'ruby', 'go', 'nextjs']
 /** The forms of the tag for pages, as the Activation screen has them. */
@@ -27,19 +27,14 @@ const KINDS = [...LANGUAGES, ...TAGS.keys()]
 
 export const getKeyInfo: Tool = {
   name: 'get_key_info',
-  title: 'What this key may do',
-  description: 'The key, its apps with their IDs, and what is left of its hourly limits. Begin here.',
+  title: 'This key',
+  description: 'The key, its apps with their IDs, what is left of its limits. Begin here.',
   kind: 'read',
   input: takes({}),
-  output: gives({
-    key: record('id, name, scope'),
-    apps: records('id, name, siteId, homeUrl, hosts'),
-    limits: records('what, limit, remaining; null = unlimited'),
-    newPeople: record('month, count, limit'),
-  }),
-  run: async (parts, caller, args) => {
+  output: gives('key', 'apps', 'limits', 'newPeople'),
+  run: async (parts, caller, args, known) => {
     const errors: FieldError[] = []
-    refuseUnknown(toQuery(args), new Set(), errors)
+    refuseUnknown(toQuery(args), known, errors)
     return errors.length > 0 ? refuseFields(errors) : readKeyInfo(parts, caller)
   },
 }
@@ -76,22 +71,15 @@ async function readKeyInfo(parts: ToolParts, { access }: Caller) {
 
 export const getSetupStatus: Tool = {
   name: 'get_setup_status',
-  title: 'How far an app is set up',
-  description: 'What is left to do until events arrive and emails can go out, and what went wrong.',
+  title: 'Setup status',
+  description: 'What is left to do until emails go out, and what went wrong.',
   kind: 'read',
   input: takes({ app: APP }),
-  output: gives({
-    app: text(),
-    state: Type.Unsafe<string>({ enum: ['waiting', 'without-email', 'done'] }),
-    message: textOrNull('what to do next; null = nothing'),
-    lastEventAt: textOrNull(),
-    counts: record('count, and of the last one: lastAt, reason, origin'),
-    sender: record('from, addresses, problem, unverified'),
-  }),
-  run: async (parts, { access }, args) => {
+  output: gives('app', 'state', 'message', 'lastEventAt', 'counts', 'sender'),
+  run: async (parts, { access }, args, known) => {
     const asked = findAsked(
       access,
-      readAbout(args, [], () => ({})),
+      readAbout(args, known, () => ({})),
     )
     return isRefusal(asked) ? asked : readSetup(parts, asked.app)
   },
@@ -137,14 +125,14 @@ export const getIntegrationCode: Tool = {
   name: 'get_integration_code',
   title: 'Code to paste',
   description:
-    'As on the Activation screen. A language: server code that sends an event and signs an email; it reads key and secret from the environment. A tag: what goes into pages, with their Content-Security-Policy.',
+    'A language: server code that sends an event and signs an email. A tag: what goes into pages, and its Content-Security-Policy.',
   kind: 'read',
   input: takes({ app: APP, language: Type.Unsafe<string>({ enum: KINDS }) }),
-  output: gives({ language: text(), blocks: records('label, code'), policy: textOrNull(), warning: text() }),
-  run: (parts, { access }, args) => {
+  output: gives('language', 'blocks', 'policy', 'warning'),
+  run: (parts, { access }, args, known) => {
     const asked = findAsked(
       access,
-      readAbout(args, ['language'], ({ language = '' }, errors) => {
+      readAbout(args, known, ({ language = '' }, errors) => {
         if (!KINDS.includes(language)) errors.push({ field: 'language', ...WHICH })
         return { language }
       }),

@@ -1,19 +1,25 @@
 import { Type } from '@sinclair/typebox'
 import type { Access, AppRow } from '../../accounts/access.ts'
 import { findApp } from '../../accounts/apps.ts'
-import { type ContactFields, readContactInput, readContactUpdate } from '../../people/contact-input.ts'
+import {
+  ContactUpdateInput,
+  ContactInput,
+  type ContactFields,
+  readContactInput,
+  readContactUpdate,
+} from '../../people/contact-input.ts'
 import { tryContact, type TriedContact } from '../../deliveries/contact-trials.ts'
 import * as contacts from '../../people/contacts.ts'
-import type { Body } from '../../core/field-readers.ts'
+import { addError, type Body, isLongerThan } from '../../core/field-readers.ts'
 import type { ToolParts } from './tool.ts'
 import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued-messages.ts'
-import { readContactsQuery, writeContactCursor } from '../../http/queries.ts'
-import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
+import { ContactQuery, type Query, readContactsQuery, refuseUnknown, writeContactCursor } from '../../http/queries.ts'
+import { type FieldError, isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { contactView } from '../../people/contacts.ts'
 import { type ContactWriteName, takeForContact } from '../../accounts/write-limits.ts'
-import { findAsked, readPerson, toQuery } from '../arguments.ts'
+import { type Names, findAsked, readPerson, toQuery } from '../arguments.ts'
 import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeFitting } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
@@ -23,12 +29,12 @@ import { checkDryRun, DRY_RUN, queuedView } from './writes.ts'
 export const getContact: schemas.Tool = {
   name: 'get_contact',
   title: 'One person',
-  description: 'A person by email: names, tags, fields, subscription, last seen.',
+  description: 'By email: names, tags, fields, subscription, last seen.',
   kind: 'read',
   input: schemas.takes({ app: schemas.APP, email: schemas.EMAIL }),
-  output: schemas.gives({ contact: schemas.CONTACT }),
-  run: async (parts, { access }, args) => {
-    const asked = findAsked(access, readPerson(args))
+  output: schemas.gives('contact'),
+  run: async (parts, { access }, args, known) => {
+    const asked = findAsked(access, readPerson(args, known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const row = await contacts.findContact(parts, app, input.email)
@@ -40,24 +46,23 @@ export const getContact: schemas.Tool = {
 export const searchContacts: schemas.Tool = {
   name: 'search_contacts',
   title: 'People of an app',
-  description: 'People, newest first; with `updatedAfter` those changed last first.',
+  description: 'Newest first, or with `updatedAfter` last changed first; `search`: start of an email or name.',
   kind: 'read',
-  input: schemas.takes({
-    app: schemas.APP,
-    tag: Type.Optional(schemas.text()),
-    updatedAfter: Type.Optional(schemas.text('ISO 8601 with a timezone')),
-    ...schemas.PAGE,
-  }),
-  output: schemas.gives({ data: schemas.records('contacts'), ...schemas.NEXT }),
-  run: async (parts, { access }, args) => {
-    const asked = findAsked(access, readContactsQuery(toQuery(args)))
+  input: schemas.takesInput(Type.Omit(ContactQuery, ['email']), { search: Type.Optional(Type.String()) }),
+  output: schemas.LIST,
+  run: async (parts, { access }, args, known) => {
+    const asked = findAsked(access, readSearch(toQuery(args), known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
-    const rows = await contacts.listContacts(parts, app, { ...input, limit: input.limit + 1 })
-    const views = rows
-      .slice(0, input.limit)
-      .map((row) => fitContact(cleanValue(contactView(row, app)), LISTED_CONTACT_BYTES))
-    const data = takeFitting(views, PAGE_BYTES)
+    const { search, limit } = input
+    if (search !== null) {
+      const { people, isPartial } = await contacts.searchContacts(parts, app, { search, limit })
+      const data = fitPeople(people, app)
+      const isAll = !isPartial && data.length === people.length
+      return { untrusted: UNTRUSTED, ok: true, data, nextCursor: null, ...(isAll ? {} : { note: PARTIAL }) }
+    }
+    const rows = await contacts.listContacts(parts, app, { ...input, limit: limit + 1 })
+    const data = fitPeople(rows.slice(0, limit), app)
     const last = rows[data.length - 1]
     const position = last && { id: last.id, updatedAt: input.updatedAfter === null ? null : last.updatedAt }
     const nextCursor = rows.length > data.length && position ? writeContactCursor(position) : null
@@ -65,26 +70,39 @@ export const searchContacts: schemas.Tool = {
   },
 }
 
-const NAME = Type.Optional(schemas.textOrNull())
-const TAGS = Type.Optional(Type.Array(Type.String()))
-const FIELDS = {
-  app: schemas.APP,
-  email: schemas.EMAIL,
-  firstName: NAME,
-  lastName: NAME,
-  tags: TAGS,
-  fields: Type.Optional(schemas.record('own data; null removes a key')),
-  source: Type.Optional(Type.String()),
+const PARTIAL =
+  'There may be more: names are looked for among the newest 10,000 people. Send more of the email or name.'
+
+const fitPeople = (rows: contacts.ContactRow[], app: AppRow) =>
+  takeFitting(
+    rows.map((row) => fitContact(cleanValue(contactView(row, app)), LISTED_CONTACT_BYTES)),
+    PAGE_BYTES,
+  )
+
+const MOST_SEARCH_CHARACTERS = 254
+
+/** A page of people, or those whom `search` finds. */
+function readSearch({ search, ...query }: Query, known: Names) {
+  const errors: FieldError[] = []
+  refuseUnknown(query, known, errors)
+  if (search !== undefined && (search.trim() === '' || isLongerThan(search, MOST_SEARCH_CHARACTERS)))
+    addError(errors, 'search', 'invalid', 'Send the start of an email or name, of up to 254 characters.')
+  for (const name of ['tag', 'updatedAfter', 'cursor']) {
+    if (search !== undefined && query[name] !== undefined)
+      addError(errors, name, 'conflict', 'This has no effect beside `search`. Leave one out.')
+  }
+  if (errors.length > 0) return { errors }
+  const reading = readContactsQuery(query)
+  return 'errors' in reading ? reading : { input: { ...reading.input, search: search ?? null } }
 }
 
 export const addContact: schemas.Tool = {
   name: 'add_contact',
   title: 'Add a person',
-  description:
-    'Adds a person, or merges into the one with this email; lists the emails it queued. Absent fields and a known source stay.',
+  description: 'Adds a person, or merges into the one with this email; lists the emails it queued.',
   kind: 'write',
   hints: { reachesOut: true },
-  input: schemas.takes({ ...FIELDS, ip: Type.Optional(schemas.text("the visitor's; never stored")), dryRun: DRY_RUN }),
+  input: schemas.takesInput(ContactInput, { dryRun: DRY_RUN }),
   output: schemas.SAVED,
   run: (parts, caller, args) => save(parts, caller, 'contactAdds', args),
 }
@@ -92,11 +110,10 @@ export const addContact: schemas.Tool = {
 export const updateContact: schemas.Tool = {
   name: 'update_contact',
   title: 'Change a person',
-  description:
-    'Changes a known person, never adds one; lists the emails it queued. Absent fields stay; null clears a name.',
+  description: 'Changes a known person; lists the emails it queued. Absent fields stay; null clears a name.',
   kind: 'write',
   hints: { destructive: true, reachesOut: true },
-  input: schemas.takes({ ...FIELDS, removeTags: TAGS, dryRun: DRY_RUN }),
+  input: schemas.takesInput(ContactUpdateInput, { dryRun: DRY_RUN }),
   output: schemas.SAVED,
   run: (parts, caller, args) => save(parts, caller, 'contactUpdates', args),
 }

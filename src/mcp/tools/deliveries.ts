@@ -6,13 +6,13 @@ import { deliveryView } from '../message-views.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
 import { readIdCursor, readLimit, writeIdCursor } from '../../http/queries.ts'
 import { type FieldError, isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
-import { findAsked, readAbout, readMessageId } from '../arguments.ts'
+import { type Names, findAsked, readAbout, readMessageId } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, NEXT, PAGE, records, takes, text, type Tool, type ToolParts } from './tool.ts'
+import { APP, EMAIL, LIST, MESSAGE_ID, PAGE, takes, text, type Tool, type ToolParts } from './tool.ts'
 
-const readQuery = (args: Body) =>
-  readAbout(args, ['messageId', 'email', 'state', 'cursor', 'limit'], (query, errors) => ({
+const readQuery = (args: Body, known: Names) =>
+  readAbout(args, known, (query, errors) => ({
     messageId: query.messageId === undefined ? null : readMessageId(query, errors),
     email: query.email === undefined ? null : readAddress(query.email, errors).email,
     states: query.state === undefined ? null : readState(query.state, errors),
@@ -39,14 +39,9 @@ export const listDeliveries: Tool = {
     state: Type.Optional(text('such as sent, kept or skipped')),
     ...PAGE,
   }),
-  output: gives({
-    data: records(
-      'id, messageId, message, contactId, email, state, reason, joinedTo, mayHaveArrivedTwice, times such as sentAt',
-    ),
-    ...NEXT,
-  }),
-  run: async (parts, { access }, args) => {
-    const asked = findAsked(access, readQuery(args))
+  output: LIST,
+  run: async (parts, { access }, args, known) => {
+    const asked = findAsked(access, readQuery(args, known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const about = await findAbout(parts, app, input)

@@ -1,8 +1,7 @@
-import { Type } from '@sinclair/typebox'
 import { findApp } from '../../accounts/apps.ts'
 import { noteEventWithoutEmail } from '../../events/activation.ts'
 import { findContact, UNKNOWN_PERSON } from '../../people/contacts.ts'
-import { type EventFields, readEventInput } from '../../events/event-input.ts'
+import { EventInput, type EventFields, readEventInput } from '../../events/event-input.ts'
 import {
   eventView,
   listEvents as listStoredEvents,
@@ -17,26 +16,13 @@ import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { listQueued, listWouldQueue } from '../../deliveries/queued-messages.ts'
-import { readEventsQuery, writeIdCursor } from '../../http/queries.ts'
+import { EventQuery, readEventsQuery, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { isPlanUsedUp } from '../../events/stats.ts'
 import { findAsked, toQuery } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
-import {
-  APP,
-  EMAIL,
-  gives,
-  NEXT,
-  PAGE,
-  RECORDED,
-  records,
-  takes,
-  text,
-  textOrNull,
-  type Tool,
-  type ToolParts,
-} from './tool.ts'
+import { LIST, RECORDED, takesInput, type Tool, type ToolParts } from './tool.ts'
 import { checkDryRun, DRY_RUN, queuedView, unstartedView } from './writes.ts'
 
 export const listEvents: Tool = {
@@ -44,11 +30,8 @@ export const listEvents: Tool = {
   title: 'Stored events',
   description: 'Events, page views and actions, newest first, of all people or of one.',
   kind: 'read',
-  input: takes({ app: APP, email: Type.Optional(EMAIL), event: Type.Optional(text()), ...PAGE }),
-  output: gives({
-    data: records('id, type, event, path, email, contactId, properties, occurredAt, receivedAt, via'),
-    ...NEXT,
-  }),
+  input: takesInput(EventQuery),
+  output: LIST,
   run: async (parts, { access }, args) => {
     const asked = findAsked(access, readEventsQuery(toQuery(args)))
     if (isRefusal(asked)) return asked
@@ -61,30 +44,13 @@ export const listEvents: Tool = {
   },
 }
 
-const NAME = Type.Optional(textOrNull())
-
 export const sendEvent: Tool = {
   name: 'send_event',
   title: 'Send an event',
   description: 'Records an event; lists emails it queued, or why not. With `dryRun` nothing is saved or counted.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
-  input: takes({
-    app: APP,
-    email: EMAIL,
-    event: text('1 to 64 of A-Z a-z 0-9 _ . : -; `results_ready`: results are ready for the first time'),
-    properties: Type.Optional(
-      Type.Unsafe<object>({
-        type: 'object',
-        description: 'under 2 KB; for results_ready: url of the results, headline',
-      }),
-    ),
-    createContact: Type.Optional(Type.Boolean({ description: 'add the person if unknown' })),
-    firstName: NAME,
-    lastName: NAME,
-    occurredAt: Type.Optional(text('ISO 8601 with a timezone')),
-    dryRun: DRY_RUN,
-  }),
+  input: takesInput(EventInput, { dryRun: DRY_RUN }),
   output: RECORDED,
   run: async (parts, caller, { dryRun, ...body }) => {
     const { access } = caller

@@ -7,28 +7,16 @@ import { explainMessageFor, type MessageExplanation } from '../../deliveries/mes
 import { deliveryView } from '../message-views.ts'
 import { publicId } from '../../core/ids.ts'
 import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
-import { findAsked, readAbout, readDeliveryId, readMessageId } from '../arguments.ts'
+import { type Names, findAsked, readAbout, readDeliveryId, readMessageId } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
-import {
-  APP,
-  EMAIL,
-  gives,
-  MESSAGE_ID,
-  record,
-  records,
-  takes,
-  text,
-  textOrNull,
-  type Tool,
-  type ToolParts,
-} from './tool.ts'
+import { APP, EMAIL, gives, MESSAGE_ID, takes, text, type Tool, type ToolParts } from './tool.ts'
 
 type Asked = { deliveryId: number } | { messageId: number; email: string }
 
 /** A delivery, or a message and a person; what is left out of the second is said. */
-const readAsked = (args: Body) =>
-  readAbout(args, ['deliveryId', 'messageId', 'email'], (query, errors): Asked => {
+const readAsked = (args: Body, known: Names) =>
+  readAbout(args, known, (query, errors): Asked => {
     const { deliveryId, messageId, email } = query
     if (deliveryId === undefined)
       return { messageId: readMessageId(query, errors), email: readAddress(email, errors).email }
@@ -41,9 +29,9 @@ const ALONE = 'Send either this, or `messageId` and `email`.'
 
 export const explainTool: Tool = {
   name: 'explain_delivery',
-  title: 'Why a mail came, or did not',
+  title: 'Why a mail came or not',
   description:
-    'Every rule and what it found, by `deliveryId`, or by `messageId` and `email`; `delivery` is null where there is no email.',
+    'Every rule and what it found, by `deliveryId`, or `messageId` and `email`; `delivery` null: there is no email.',
   kind: 'read',
   input: takes({
     app: APP,
@@ -51,15 +39,9 @@ export const explainTool: Tool = {
     messageId: Type.Optional(MESSAGE_ID),
     email: Type.Optional(EMAIL),
   }),
-  output: gives({
-    why: text(),
-    message: record('id, name, status'),
-    delivery: Type.Unsafe<object | null>({ type: ['object', 'null'] }),
-    judgedAt: textOrNull(),
-    rules: records('rule, verdict, sentence'),
-  }),
-  run: async (parts, { access }, args) => {
-    const asked = findAsked(access, readAsked(args))
+  output: gives('why', 'message', 'delivery', 'judgedAt', 'rules'),
+  run: async (parts, { access }, args, known) => {
+    const asked = findAsked(access, readAsked(args, known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const found = await ('deliveryId' in input

@@ -2,6 +2,7 @@ import type { Tool as ToolDescription } from '@modelcontextprotocol/sdk/types.js
 import type { Caller } from '../caller.ts'
 import { getIntegrationCode, getKeyInfo, getSetupStatus } from './account.ts'
 import { addContact, getContact, searchContacts, updateContact } from './contacts.ts'
+import { getDocs } from './docs.ts'
 import { listDeliveries } from './deliveries.ts'
 import { explainTool } from './explanations.ts'
 import { listEvents, sendEvent } from './events.ts'
@@ -10,7 +11,9 @@ import { saveMessageDraft, setStatus } from './messages.ts'
 import { previewTool, sendTestMessage } from './previews.ts'
 import { simulateTool } from './simulations.ts'
 import { getStats, listEventNames } from './stats.ts'
-import type { Tool } from './tool.ts'
+import type { Body } from '../../core/field-readers.ts'
+import type { Names } from '../arguments.ts'
+import type { Tool, ToolParts } from './tool.ts'
 
 export type { Tool }
 
@@ -19,6 +22,7 @@ const TOOLS: readonly Tool[] = [
   getIntegrationCode,
   getKeyInfo,
   getSetupStatus,
+  getDocs,
   getContact,
   searchContacts,
   addContact,
@@ -39,6 +43,18 @@ const TOOLS: readonly Tool[] = [
 ].sort((a, b) => (a.name < b.name ? -1 : 1))
 
 export const TOOL_NAMES: ReadonlySet<string> = new Set(TOOLS.map(({ name }) => name))
+
+const NAMES = new Map(TOOLS.map((tool) => [tool, listNames(tool)]))
+
+/** `newsletter` is the other name of `app`, as in the HTTP API. */
+function listNames({ input }: Tool): Names {
+  const { app, ...others } = input.properties
+  return new Set([...(app ? ['app', 'newsletter'] : []), ...Object.keys(others)])
+}
+
+/** Runs a tool, which refuses what its input does not name. */
+export const runTool = (tool: Tool, parts: ToolParts, caller: Caller, args: Body) =>
+  tool.run(parts, caller, args, NAMES.get(tool) ?? new Set())
 
 /** Whether the key's scope and the URL leave a tool. */
 function isOpen({ access, narrowing }: Caller, { kind, name }: Tool): boolean {

@@ -1,13 +1,12 @@
-import { Type } from '@sinclair/typebox'
 import { countsView, messageView } from '../message-views.ts'
 import { listMessages as listAll, type MessageCounts, type MessageRow } from '../../messages/messages.ts'
 import type { Body } from '../../core/field-readers.ts'
 import { readContactCursor, readIdCursor, readLimit, writeContactCursor, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, refuseFields } from '../../core/refusals.ts'
-import { findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { type Names, findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
 import { fitMessage, fitText, PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, cleanWritten, UNTRUSTED } from '../untrusted.ts'
-import { APP, gives, MESSAGE_ID, NEXT, OBJECT, PAGE, records, takes, text, type Tool } from './tool.ts'
+import { APP, gives, LIST, MESSAGE_ID, PAGE, takes, type Tool } from './tool.ts'
 
 /** For what stands around a message: its counts and times. */
 const AROUND_BYTES = 2 * 1024
@@ -15,14 +14,14 @@ const AROUND_BYTES = 2 * 1024
 export const listMessages: Tool = {
   name: 'list_messages',
   title: 'Messages of an app',
-  description: 'The messages, oldest first: what triggers each, how many emails are in each state.',
+  description: 'Oldest first: what triggers each, how many emails are in each state.',
   kind: 'read',
   input: takes({ app: APP, ...PAGE }),
-  output: gives({ data: records('id, name, status, version, createdAt, updatedAt, trigger, counts'), ...NEXT }),
-  run: async ({ store }, { access }, args) => {
+  output: LIST,
+  run: async ({ store }, { access }, args, known) => {
     const asked = findAsked(
       access,
-      readAbout(args, ['cursor', 'limit'], ({ cursor, limit }, errors) => ({
+      readAbout(args, known, ({ cursor, limit }, errors) => ({
         after: cursor === undefined ? 0 : (readIdCursor(cursor, errors) ?? 0),
         limit: readLimit(limit, errors),
       })),
@@ -48,19 +47,12 @@ export const getMessage: Tool = {
   name: 'get_message',
   title: 'One message',
   description:
-    'A message as it can be saved again. Where parts are `omitted`, do not save it so: `cursor` leads to all of it, as pieces of its JSON.',
+    'As it can be saved again, unless parts are `omitted`: then `cursor` leads to all of it, as pieces of its JSON.',
   kind: 'read',
   input: takes({ app: APP, messageId: MESSAGE_ID, cursor: PAGE.cursor }),
-  output: gives({
-    id: text(),
-    status: text(),
-    version: Type.Integer(),
-    message: Type.Optional(OBJECT),
-    json: Type.Optional(text()),
-    ...NEXT,
-  }),
-  run: async (parts, { access }, args) => {
-    const asked = await findMessage(parts, access, readOne(args))
+  output: gives('id', 'status', 'version', 'message', 'json', 'nextCursor'),
+  run: async (parts, { access }, args, known) => {
+    const asked = await findMessage(parts, access, readOne(args, known))
     if (isRefusal(asked)) return asked
     const { message, input } = asked
     const { name, ...view } = messageView(message)
@@ -79,8 +71,8 @@ export const getMessage: Tool = {
 const CHANGED = { field: 'cursor', code: 'invalid', message: 'The message was changed meanwhile. Begin again.' }
 
 /** `place`: from which character on, of the message as it was at which time. */
-const readOne = (args: Body) =>
-  readAbout(args, ['messageId', 'cursor'], (query, errors) => ({
+const readOne = (args: Body, known: Names) =>
+  readAbout(args, known, (query, errors) => ({
     messageId: readMessageId(query, errors),
     place: query.cursor === undefined ? null : readContactCursor(query.cursor, true, errors),
   }))

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { isJsonObject } from '../../core/json.ts'
 import { isLiveToken } from '../../messages/live-tokens.ts'
 import { type MessageChange, saveMessage, setMessageStatus } from '../../messages/messages.ts'
+import { MessageSchema } from '../../messages/message-schema.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import { publicId } from '../../core/ids.ts'
 import {
@@ -15,7 +16,7 @@ import {
 } from '../../core/refusals.ts'
 import { findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
-import { APP, gives, MESSAGE_ID, record, takes, text, type Tool, type ToolParts } from './tool.ts'
+import { APP, forModels, gives, MESSAGE_ID, takes, text, type Tool, type ToolParts } from './tool.ts'
 
 const by = ({ clock }: ToolParts, { access }: Caller, app: AppRow): MessageChange => ({
   accountId: app.accountId,
@@ -32,23 +33,27 @@ const checking = ({ store, mailer, templates }: ToolParts, app: AppRow) => ({
   senders: mailer.senders,
 })
 
+/** The schema that a message is read by, but for `status`, which has a tool of its own. */
+const { status: _, ...properties } = MessageSchema.properties
+const MESSAGE = forModels({ ...MessageSchema, properties })
+
 export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
   title: 'Write a message',
   description:
-    'Makes a message, or with `messageId` replaces one that is not live. Sends nothing. How to write one: docs page messages.',
+    'Makes a message, or replaces `messageId`, which must not be live. Sends nothing. How to write one: get_docs, page messages.',
   kind: 'manage',
   hints: { destructive: true },
   input: takes({
     app: APP,
     messageId: Type.Optional(MESSAGE_ID),
-    message: record('name, trigger, wait, onlyIf, again, mail: {subject, preheader, body}'),
+    message: MESSAGE,
   }),
-  output: gives({ messageId: text(), status: text(), version: Type.Integer(), change: text() }),
-  run: async (parts, caller, args) => {
+  output: gives('messageId', 'status', 'version', 'change'),
+  run: async (parts, caller, args, known) => {
     const asked = findAsked(
       caller.access,
-      readAbout(args, ['messageId', 'message'], (query, errors) => ({
+      readAbout(args, known, (query, errors) => ({
         id: query.messageId === undefined ? null : readMessageId(query, errors),
         value: readValue(args.message, errors),
       })),
@@ -75,7 +80,7 @@ async function saveDraft(parts: ToolParts, caller: Caller, { app, input: { id, v
 
 function readValue(value: unknown, errors: FieldError[]): Record<string, unknown> {
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
-  if (!isJsonObject(value)) add('message', 'Send the message as a JSON object. The docs page about messages shows one.')
+  if (!isJsonObject(value)) add('message', 'Send the message as a JSON object. get_docs, page messages, shows one.')
   else if (value.status !== undefined) add('message.status', 'Leave this out: set_message_status turns messages on.')
   else return value
   return {}
@@ -98,7 +103,7 @@ export const setStatus: Tool = {
   name: 'set_message_status',
   title: 'Turn a message on or off',
   description:
-    'Live needs the `token` of a preview of the message as it is. What comes due while it is not live is not sent.',
+    'Live needs the `token` of a preview of the message as it is. What comes due while not live is not sent.',
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: takes({
@@ -107,12 +112,12 @@ export const setStatus: Tool = {
     status: Type.Unsafe<string>({ enum: [...STATUSES] }),
     token: Type.Optional(text()),
   }),
-  output: gives({ messageId: text(), status: text() }),
-  run: async (parts, caller, args) => {
+  output: gives('messageId', 'status'),
+  run: async (parts, caller, args, known) => {
     const asked = await findMessage(
       parts,
       caller.access,
-      readAbout(args, ['messageId', 'status', 'token'], (query, errors) => ({
+      readAbout(args, known, (query, errors) => ({
         messageId: readMessageId(query, errors),
         status: readStatus(query.status, errors),
         token: query.token ?? '',

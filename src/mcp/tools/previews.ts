@@ -10,17 +10,17 @@ import { publicId } from '../../core/ids.ts'
 import { describeReply, sayReason } from '../../deliveries/reason-words.ts'
 import { type FieldError, isRefusal, refuseFields } from '../../core/refusals.ts'
 import { describeTemplateFault, type TemplateFault } from '../../messages/template-faults.ts'
-import { findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { type Names, findMessage, readAbout, readMessageId } from '../arguments.ts'
 import { takeCostly } from '../costly.ts'
 import { fitText, PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, cleanValue, cleanWritten, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, record, records, takes, text, textOrNull, type Tool } from './tool.ts'
+import { APP, EMAIL, gives, MESSAGE_ID, takes, text, type Tool } from './tool.ts'
 
-const readPreview = (args: Body, more: string[] = []) =>
-  readAbout(args, ['messageId', 'email', ...more], (query, errors) => ({
+const readPreview = (args: Body, known: Names) =>
+  readAbout(args, known, (query, errors) => ({
     messageId: readMessageId(query, errors),
     email: query.email === undefined ? null : readAddress(query.email, errors).email,
-    to: more.includes('to') ? readRecipient(query.to, errors) : '',
+    to: known.has('to') ? readRecipient(query.to, errors) : '',
     isSeveral: readFlag(args.several ?? undefined, 'several', errors),
   }))
 
@@ -34,9 +34,9 @@ function sayFault(fault: TemplateFault, { sample: { contact, app }, isMadeUp }: 
 
 export const previewTool: Tool = {
   name: 'preview_message',
-  title: 'See a mail before it goes out',
+  title: 'See a mail first',
   description:
-    'The email as the person with `email` would get it, else the last who triggered it, else a made-up one, as with `several` events. Without `problems` or `fault`, `token` is for set_message_status.',
+    'The email as `email` would get it, else the last who triggered it, else a made-up person, as with `several` events. `token` is for set_message_status; null where there are `problems`.',
   kind: 'read',
   input: takes({
     app: APP,
@@ -44,14 +44,9 @@ export const previewTool: Tool = {
     email: Type.Optional(EMAIL),
     several: Type.Optional(Type.Boolean()),
   }),
-  output: gives({
-    mail: record('to, eventId, isMadeUp, subject, text, isCut, refusedLinks; fault: why there is none'),
-    problems: records('field, code, message'),
-    warnings: records('field, code, message: emails that would not be sent'),
-    token: textOrNull(),
-  }),
-  run: async (parts, { access }, args) => {
-    const asked = await findMessage(parts, access, readPreview(args, ['several']))
+  output: gives('mail', 'problems', 'warnings', 'token'),
+  run: async (parts, { access }, args, known) => {
+    const asked = await findMessage(parts, access, readPreview(args, known))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const { email, isSeveral } = input
@@ -112,18 +107,14 @@ const NO_MEMBER = 'Send the email of a member who has joined this account. Test 
 
 export const sendTestMessage: Tool = {
   name: 'send_test_message',
-  title: 'Send a mail to a member',
-  description:
-    'Sends the email of preview_message to a member of the account, marked as a test. `kept`: captured, not sent.',
+  title: 'Send a test mail',
+  description: 'Sends the email of preview_message to a member of the account, as a test. `kept`: not sent.',
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
   input: takes({ app: APP, messageId: MESSAGE_ID, to: text("a member's email"), email: Type.Optional(EMAIL) }),
-  output: gives({
-    outcome: Type.Unsafe<string>({ enum: ['sent', 'kept', 'failed', 'unknown'] }),
-    reason: textOrNull(),
-  }),
-  run: async (parts, { access }, args) => {
-    const asked = await findMessage(parts, access, readPreview(args, ['to']))
+  output: gives('outcome', 'reason'),
+  run: async (parts, { access }, args, known) => {
+    const asked = await findMessage(parts, access, readPreview(args, known))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const recipients = await listRecipients(parts.store, app.accountId)

@@ -7,12 +7,12 @@ import { publicId } from '../../core/ids.ts'
 import { readContactCursor, readLimit, writeContactCursor } from '../../http/queries.ts'
 import { describeSimulation, type Simulation } from '../../deliveries/simulation/index.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../core/refusals.ts'
-import { findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { type Names, findMessage, readAbout, readMessageId } from '../arguments.ts'
 import { PAGE_BYTES, takeFitting } from '../budget.ts'
 import { takeCostly } from '../costly.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
 import { rulesView } from './explanations.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, NEXT, PAGE, record, records, takes, type Tool, type ToolParts } from './tool.ts'
+import { APP, EMAIL, gives, MESSAGE_ID, PAGE, takes, type Tool, type ToolParts } from './tool.ts'
 
 const DEFAULT_DAYS = 7
 const MOST_DAYS = 30
@@ -23,8 +23,8 @@ type Line = Simulation['lines'][number]
 /** What lines are told by: the message, and the zone of its app (IANA name). */
 type About = Pick<MessageRow, 'content'> & { zone: string }
 
-const readSimulation = (args: Body, now: number) =>
-  readAbout(args, ['messageId', 'email', 'days', 'cursor', 'limit'], (query, errors) => ({
+const readSimulation = (args: Body, known: Names, now: number) =>
+  readAbout(args, known, (query, errors) => ({
     messageId: readMessageId(query, errors),
     email: query.email === undefined ? null : readAddress(query.email, errors).email,
     days: readDays(query.days, errors),
@@ -53,23 +53,18 @@ function readPlace(text: string | undefined, now: number, errors: FieldError[]):
 export const simulateTool: Tool = {
   name: 'simulate_message',
   title: 'Who would have got a mail',
-  description:
-    'Who would have got a message in the last days, why others not; with `email`, that person alone. Sends nothing.',
+  description: 'Who would have got a message in the last days, and why others not; or `email` alone. Sends nothing.',
   kind: 'read',
   input: takes({
     app: APP,
     messageId: MESSAGE_ID,
     email: Type.Optional(EMAIL),
-    days: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST_DAYS })),
+    days: Type.Optional(Type.Integer({ maximum: MOST_DAYS })),
     ...PAGE,
   }),
-  output: gives({
-    simulation: record('from, until, triggered, estimated, notes; counts: by outcome'),
-    data: records('email, contactId, triggeredAt, dueAt, outcome, why, rules; isToday: by values of today'),
-    ...NEXT,
-  }),
-  run: async (parts, { access, signal }, args) => {
-    const asked = await findMessage(parts, access, readSimulation(args, parts.clock.now()))
+  output: gives('simulation', 'data', 'nextCursor'),
+  run: async (parts, { access, signal }, args, known) => {
+    const asked = await findMessage(parts, access, readSimulation(args, known, parts.clock.now()))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const person = input.email === null ? null : await parts.store.findContact(app.id, input.email)

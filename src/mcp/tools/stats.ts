@@ -6,7 +6,7 @@ import { type FieldError, isRefusal } from '../../core/refusals.ts'
 import { listEventNames as listNames, MOST_STAT_DAYS, readStats } from '../../events/stats.ts'
 import { findAsked, readAbout } from '../arguments.ts'
 import { UNTRUSTED } from '../untrusted.ts'
-import { APP, gives, NEXT, PAGE, record, records, takes, text, type Tool } from './tool.ts'
+import { APP, gives, LIST, PAGE, takes, type Tool } from './tool.ts'
 
 const DEFAULT_DAYS = 7
 const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
@@ -14,14 +14,14 @@ const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
 export const listEventNames: Tool = {
   name: 'list_event_names',
   title: 'Names of events',
-  description: 'The names of the events of the last 30 days, by the alphabet, with counts.',
+  description: 'Of the last 30 days, by the alphabet, with counts.',
   kind: 'read',
   input: takes({ app: APP, ...PAGE }),
-  output: gives({ data: records('event, count'), ...NEXT }),
-  run: async (parts, { access }, args) => {
+  output: LIST,
+  run: async (parts, { access }, args, known) => {
     const asked = findAsked(
       access,
-      readAbout(args, ['cursor', 'limit'], ({ cursor, limit }, errors) => ({
+      readAbout(args, known, ({ cursor, limit }, errors) => ({
         after: readCursor(cursor, errors),
         limit: readLimit(limit, errors),
       })),
@@ -45,19 +45,14 @@ function readCursor(cursor: string | undefined, errors: FieldError[]): string | 
 export const getStats: Tool = {
   name: 'get_stats',
   title: 'How much came',
-  description: 'Counts of the last days (UTC): by event the 20 most frequent, by day, and new people of the month.',
+  description: 'Counts of the last days (UTC): the 20 most frequent events, by day, new people of the month.',
   kind: 'read',
-  input: takes({ app: APP, days: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST_STAT_DAYS })) }),
-  output: gives({
-    app: text(),
-    byName: records('event, count'),
-    byDay: records('day, events, pageViews'),
-    newPeople: record('month, count, limit'),
-  }),
-  run: async (parts, { access }, args) => {
+  input: takes({ app: APP, days: Type.Optional(Type.Integer({ maximum: MOST_STAT_DAYS })) }),
+  output: gives('app', 'byName', 'byDay', 'newPeople'),
+  run: async (parts, { access }, args, known) => {
     const asked = findAsked(
       access,
-      readAbout(args, ['days'], ({ days }, errors) => ({ days: readDays(days, errors) })),
+      readAbout(args, known, ({ days }, errors) => ({ days: readDays(days, errors) })),
     )
     if (isRefusal(asked)) return asked
     const { app, input } = asked

@@ -1,4 +1,5 @@
-import { type TObject, type TProperties, Type } from '@sinclair/typebox'
+import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { MAX_PAGE_ITEMS } from '../../core/field-limits.ts'
 import type { Body } from '../../core/field-readers.ts'
 import type { CallLog } from '../../accounts/call-log.ts'
 import type { Limits } from '../../accounts/limits.ts'
@@ -10,6 +11,7 @@ import type { TemplateWorker } from '../../messages/template-worker.ts'
 import type { Store } from '../../store/store.ts'
 import type { Refusal, Warning } from '../../core/refusals.ts'
 import type { SnippetSource } from '../../visits/snippet-tag.ts'
+import type { Names } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
 
 /** What a tool may do: `manage` is for keys of that scope alone. */
@@ -45,8 +47,9 @@ export type Tool = {
   /** what it does may be more than adding, and sending it twice may be more than sending it once */
   hints?: { destructive?: boolean; repeats?: boolean; reachesOut?: boolean }
   input: TObject
-  output: TObject
-  run(parts: ToolParts, caller: Caller, args: Body): Result | Promise<Result>
+  output: { type: 'object' }
+  /** `known`: the names of `input` */
+  run(parts: ToolParts, caller: Caller, args: Body, known: Names): Result | Promise<Result>
 }
 
 /** What `app` and `cursor` are is said once, in the instructions of the server. */
@@ -54,37 +57,54 @@ export const APP = Type.String()
 export const EMAIL = Type.String()
 export const MESSAGE_ID = Type.String()
 export const text = (description?: string) => Type.String(description === undefined ? {} : { description })
-/** Shorter than the union that says the same. */
-export const textOrNull = (description?: string) =>
-  Type.Unsafe<string | null>({ type: ['string', 'null'], ...(description === undefined ? {} : { description }) })
 
 export const PAGE = {
   cursor: Type.Optional(text()),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+  limit: Type.Optional(Type.Integer({ maximum: MAX_PAGE_ITEMS })),
 }
 
 export const takes = (properties: TProperties): TObject => Type.Object(properties, { additionalProperties: false })
 
-/** Beside these, every result has `ok`, and `untrusted` where others wrote what is in it. */
-export const gives = (properties: TProperties): TObject => Type.Object(properties)
-
-export const record = (description: string) => Type.Unsafe<object>({ type: 'object', description })
-/** What its name says. */
-export const OBJECT = Type.Unsafe<object>({ type: 'object' })
-export const records = (description: string) => Type.Unsafe<object[]>({ type: 'array', description })
-
-export const CONTACT = record(
-  'id, email, firstName, lastName, tags, fields, source, status, and times such as lastSeenAt',
-)
-export const NEXT = { nextCursor: textOrNull() }
-/** `contactId` null: the person would be new. Beside these there are `dryRun` and `warnings`, where there is something to say. */
-const WRITTEN = {
-  contactId: textOrNull(),
-  created: Type.Boolean(),
-  messages: records('messageId, name, deliveryId, state, dueAt'),
+/** What an input of the HTTP API takes, and `more`. The app has one name here, and is always needed. */
+export const takesInput = ({ properties, required = [] }: TObject, more: TProperties = {}): TObject => {
+  const { newsletter: _, ...own } = properties
+  const { properties: added, required: needed = [] } = Type.Object(more)
+  const all = { ...mapValues(own, forModels), ...added }
+  return { ...takes({}), required: ['app', ...required, ...needed], properties: all }
 }
-export const RECORDED = gives(WRITTEN)
-export const SAVED = gives({ ...WRITTEN, contact: OBJECT })
+
+const mapValues = <T, R>(values: Record<string, T>, map: (value: T) => R): Record<string, R> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]))
+
+/**
+ * A schema as a model needs it, which pays for every word: its shape, and of its meaning what `brief` says. What else does
+ * not fit is refused with a sentence.
+ */
+export function forModels(schema: TSchema): TSchema {
+  const { type, const: literal, enum: words, required, brief } = schema
+  const { properties, items, anyOf } = schema as { properties?: TProperties; items?: TSchema; anyOf?: TSchema[] }
+  const inner = {
+    ...(properties ? { properties: mapValues(properties, forModels) } : {}),
+    ...(items ? { items: forModels(items) } : {}),
+    ...(anyOf ? { anyOf: anyOf.map(forModels) } : {}),
+  }
+  const shape = { type, const: literal, enum: words, description: brief, required, ...inner }
+  return JSON.parse(JSON.stringify(shape)) as TSchema
+}
+
+/**
+ * The fields of a result by their names: clients mostly show models nothing of this, and the list of tools is bounded.
+ * Beside these, every result has `ok`, and `untrusted` where others wrote what is in it.
+ */
+export const gives = (...names: string[]): TObject =>
+  Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())])))
+
+/** A page, as the instructions of the server describe it. */
+export const LIST = { type: 'object' } as const
+/** `contactId` null: the person would be new. Beside these there are `dryRun` and `warnings`, where there is something to say. */
+const WRITTEN = ['contactId', 'created', 'messages']
+export const RECORDED = gives(...WRITTEN)
+export const SAVED = gives(...WRITTEN, 'contact')
 
 /** A person's fields are called as the API's documentation calls them there, but for the app. */
 export const nameApp = <T extends Warning>(errors: T[]): T[] =>

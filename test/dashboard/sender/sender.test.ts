@@ -1,6 +1,5 @@
 /** How an app sends, set on its page: sender, server, signature, and what the domain says. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
-import { ownPlaceOf } from '../../../src/messages/mailer.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import type { MailSettings } from '../../../src/store/message-types.ts'
@@ -123,9 +122,8 @@ describe('the mail server', () => {
 
   test('that is left alone is said on the pages of its app', async () => {
     await save({ smtpUrl: SECRET })
-    const { login } = pages.mailer.findWay(await settings())
-    const pause = { place: login ?? '', reason: 'smtp_421', until: pages.clock.now() + MINUTE }
-    pages.mailer.listPauses = () => [{ ...pause, place: 'of another', reason: 'smtp_535' }, pause]
+    const until = pages.clock.now() + MINUTE
+    pages.mailer.findPause = () => ({ reason: 'smtp_421', until, isOwn: false })
     expect(await textOf(await see(), '.notice.caution')).toEqual([
       'Caution: The mail server 127.0.0.1:465 is left alone until 3 May 2026, 12:01 UTC. The mail server asked to be left alone for a while (it answered 421). Mails wait, and none is lost.',
     ])
@@ -134,13 +132,8 @@ describe('the mail server', () => {
 
 test('a sender that is refused is said on the pages of its app', async () => {
   await save({ smtpUrl: 'smtp://127.0.0.1:2525', fromEmail: 'wrong@first.example' })
-  const { from, login, places } = pages.mailer.findWay(await settings())
   const until = pages.clock.now() + MINUTE
-  const pauses = places.map((place) => ({ place, reason: 'smtp_421', until: pages.clock.now() - 1 }))
-  pages.mailer.listPauses = () => [
-    ...pauses,
-    { place: ownPlaceOf(login ?? '', app.id, from), reason: 'from_553', until },
-  ]
+  pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true })
   expect(await textOf(await see(), '.notice.caution')).toEqual([
     'Caution: Mails of this app wait until 3 May 2026, 12:01 UTC. The mail server refused the address that this comes from (it answered 553). None is lost.',
   ])

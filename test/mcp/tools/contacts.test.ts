@@ -43,7 +43,6 @@ describe('the same as over HTTP', () => {
     [LIST, { updatedAfter: '2026-05-01T00:00:00Z', limit: 1 }],
     [LIST, { updatedAfter: 'yesterday' }],
     [LIST, { cursor: 'nobody-gave-this' }],
-    [LIST, { email: 'ada@example.com', tag: 'beta' }],
   ]
   test.each(CALLS.map(([call, args]) => [call.tool, JSON.stringify(args).slice(0, 100), call, args] as const))(
     '%s %s',
@@ -60,6 +59,47 @@ describe('the same as over HTTP', () => {
   test('without an app, which has the name it has here', async () => {
     const { data } = await callTool(doors.mcp, 'add_contact', ada)
     expect(data).toMatchObject({ error: 'invalid_field', field: 'app', message: expect.stringContaining('`app`') })
+  })
+})
+
+describe('search_contacts', () => {
+  let server: TestServer
+  const find = async (args: object) =>
+    (await callTool(server, 'search_contacts', { app: server.first.appId, ...args })).data
+  beforeAll(async () => {
+    server = await createTestServer()
+    const people = [
+      { email: 'ada@example.com', firstName: 'Augusta Ada', lastName: 'King' },
+      { email: 'grace@example.com', firstName: 'Grace', lastName: 'Hopper' },
+      { email: 'king@example.com', firstName: 'Žofie', lastName: null },
+    ]
+    for (const person of people) await callTool(server, 'add_contact', { app: server.first.appId, ...person })
+  })
+  afterAll(() => server.close())
+
+  test.each([
+    ['ada@', ['ada@example.com']],
+    [' KING', ['king@example.com', 'ada@example.com']],
+    ['grace h', ['grace@example.com']],
+    ['žof', ['king@example.com']],
+    ['example', []],
+    ['%', []],
+  ])('finds by the start of an email or a name: %p', async (search, emails) => {
+    const { data, ...rest } = await find({ search })
+    expect(data?.map(({ email }) => email)).toEqual(emails)
+    expect([rest.nextCursor, 'note' in rest]).toEqual([null, false])
+  })
+  test('says when there may be more', async () => {
+    const { data, note } = await find({ search: 'king', limit: 1 })
+    expect([data?.length, note]).toEqual([1, expect.stringContaining('Send more of')])
+  })
+  test.each<[object, string]>([
+    [{ search: ' ' }, 'search'],
+    [{ search: 'a', tag: 'beta' }, 'tag'],
+    [{ search: 'a', cursor: 'x' }, 'cursor'],
+    [{ email: 'ada@example.com' }, 'email'],
+  ])('refuses %p', async (args, field) => {
+    expect(await find(args)).toMatchObject({ error: 'invalid_field', field })
   })
 })
 

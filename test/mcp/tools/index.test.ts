@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import * as schemas from '../../../src/http/schemas.ts'
+import { Ajv } from 'ajv'
+import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
+import * as schemas from '../../inputs.ts'
 import { TOOL_LIST_BYTES } from '../../../src/mcp/budget.ts'
+import { MessageSchema } from '../../../src/messages/message-schema.ts'
 import { createTestServer, type TestServer } from '../../helper.ts'
 import { callTool, listTools, openManaged, rpc, type ToolRow } from '../client.ts'
 import { argumentsFor, type Known } from '../outside.ts'
@@ -57,7 +60,7 @@ describe('tools/list', () => {
     ['send_event', schemas.EventInput, ['dryRun']],
     ['add_contact', schemas.ContactInput, ['dryRun']],
     ['update_contact', schemas.ContactUpdateInput, ['dryRun']],
-    ['search_contacts', schemas.ContactQuery, []],
+    ['search_contacts', schemas.ContactQuery, ['search']],
     ['list_events', schemas.EventQuery, []],
   ])('%s takes what the API takes, under its names', (name, schema, more: string[]) => {
     const own = Object.keys(tools.find((tool) => tool.name === name)?.inputSchema.properties ?? {})
@@ -65,6 +68,29 @@ describe('tools/list', () => {
     expect(own.filter((one) => !known.includes(one))).toEqual(more)
     if (name !== 'search_contacts' && name !== 'update_contact')
       expect(known.filter((one) => !own.includes(one))).toEqual([])
+  })
+
+  test('no type is a list of types, and nothing refers elsewhere', () => {
+    const text = JSON.stringify(tools)
+    expect(text).not.toContain('"type":[')
+    expect(text).not.toContain('$ref')
+  })
+
+  test('a message is described by the schema that reads it', () => {
+    const { message } = tools.find(({ name }) => name === 'save_message_draft')?.inputSchema.properties ?? {}
+    const shown = new Ajv({ strict: true, allowUnionTypes: true }).compile(message as object)
+    const { status: _, ...properties } = MessageSchema.properties
+    expect(Object.keys((message as { properties: object }).properties)).toEqual(Object.keys(properties))
+    for (const { name, content } of FIRST_MESSAGES) expect(shown({ name, ...content })).toBe(true)
+    const least = { name: 'A', trigger: { event: 'e' }, mail: { subject: 'S', body: 'B' } }
+    const rules = [
+      { rule: 'away', minutes: 5 },
+      { rule: 'tag', lacks: 'x' },
+      { rule: 'done', event: 'e', since: { days: 1 } },
+    ]
+    expect(shown({ ...least, onlyIf: rules, again: { once: 'property', property: ['a', 'b'] } })).toBe(true)
+    for (const wrong of [{ onlyIf: [{ rule: 'gone' }] }, { trigger: {} }, { mail: { subject: 'S' } }, { wait: {} }])
+      expect(shown({ ...least, ...wrong })).toBe(false)
   })
 
   test('no tool shows keys, erases or exports', () => {

@@ -31,6 +31,15 @@ describe('save_message_draft', () => {
   ])('refuses %s: %p', async (field, message) => {
     expect((await call('save_message_draft', { message })).data).toMatchObject({ error: 'invalid_field', field })
   })
+  test('names the fields that are known where one is not', async () => {
+    const mail = { subject: 'S', body: 'B', text: 'T' }
+    const { data } = await call('save_message_draft', { message: { ...MESSAGE, mail, delay: 5 } })
+    const known = 'Known are `subject`, `preheader`, `body`, `fromName`, `fromEmail`, `replyTo`, `category`.'
+    expect(data.errors).toMatchObject([
+      { field: 'message.mail.text', code: 'unknown_field', message: expect.stringContaining(known) },
+      { field: 'message.delay', message: expect.stringContaining('`trigger`, `wait`, `onlyIf`, `again`') },
+    ])
+  })
   test('does not write over what somebody else turns on in this moment', async () => {
     const slow = await createTestServer({
       wrapStore: (store) => ({

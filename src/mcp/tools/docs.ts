@@ -1,0 +1,45 @@
+import { Type } from '@sinclair/typebox'
+import { readIdCursor, refuseUnknown, writeIdCursor } from '../../http/queries.ts'
+import { type FieldError, refuseFields } from '../../core/refusals.ts'
+import { DOC_PAGES, writeDocPage } from '../../docs/index.ts'
+import { toQuery } from '../arguments.ts'
+import { fitText, PAGE_BYTES } from '../budget.ts'
+import { gives, PAGE, takes, type Tool } from './tool.ts'
+
+const SLUGS = DOC_PAGES.map(({ slug }) => slug)
+const WHICH = { field: 'page', code: 'invalid', message: `Send one of ${SLUGS.join(', ')}.` }
+const BEYOND = { field: 'cursor', code: 'invalid', message: 'Send `nextCursor` of the piece before, of the same page.' }
+
+export const getDocs: Tool = {
+  name: 'get_docs',
+  title: 'Documentation',
+  description: 'A page as Markdown, by pieces; without `page`, what each is about.',
+  kind: 'read',
+  input: takes({
+    page: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: SLUGS })),
+    cursor: PAGE.cursor,
+  }),
+  output: gives('pages', 'text', 'nextCursor'),
+  run: ({ baseUrl }, _, args, known) => {
+    const query = toQuery(args)
+    const errors: FieldError[] = []
+    refuseUnknown(query, known, errors)
+    const from = query.cursor === undefined ? 0 : (readIdCursor(query.cursor, errors) ?? 0)
+    const page = DOC_PAGES.find(({ slug }) => slug === query.page)
+    if (!page && (query.page !== undefined || from > 0)) errors.push(WHICH)
+    const whole = page ? writeDocPage(page, baseUrl) : ''
+    if (page && from >= whole.length) errors.push(BEYOND)
+    if (errors.length > 0) return refuseFields(errors)
+    if (!page) return { ok: true, pages: DOC_PAGES.map(({ slug, title, summary }) => ({ page: slug, title, summary })) }
+    return { ok: true, ...takePiece(whole, from) }
+  },
+}
+
+/** From a place in a text on, as much as fits, up to the end of a line. */
+function takePiece(whole: string, from: number) {
+  const fitting = fitText(whole.slice(from), PAGE_BYTES)
+  const end = from + fitting.length
+  if (end === whole.length) return { text: fitting, nextCursor: null }
+  const text = fitting.slice(0, fitting.lastIndexOf('\n') + 1) || fitting
+  return { text, nextCursor: writeIdCursor(from + text.length) }
+}

@@ -1,0 +1,88 @@
+/** What others make of openapi.json: a linter, and typed clients. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { EXAMPLES } from '../../src/api/examples.ts'
+import { API, createTestServer } from '../helper.ts'
+
+const ROOT = join(import.meta.dir, '../..')
+/** Each is a process that reads a large program first. */
+const TOOL_MS = 60_000
+
+const folder = mkdtempSync(join(tmpdir(), 'openapi-'))
+const file = (name: string): string => join(folder, name)
+beforeAll(async () => {
+  const server = await createTestServer()
+  const { body } = await server.call('GET', `${API}/openapi.json`, { key: null })
+  await server.close()
+  // the linter takes the address of a test server for one that was forgotten
+  await Bun.write(file('openapi.json'), JSON.stringify({ ...body, servers: [{ url: 'https://eventpost.dev' }] }))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+async function run(tool: string, args: string[]): Promise<{ code: number; said: string }> {
+  const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+  const words = [process.execPath, 'x', '--bun', tool, ...args]
+  const child = Bun.spawn(words, { cwd: ROOT, env, stdout: 'pipe', stderr: 'pipe' })
+  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  return { code: await child.exited, said: out + err }
+}
+
+test(
+  'the recommended rules of Redocly find nothing',
+  async () => {
+    const { code, said } = await run('redocly', [
+      'lint',
+      '--extends=recommended',
+      '--format=json',
+      file('openapi.json'),
+    ])
+    expect([code, /"problems": \[[^\]]*\]/.exec(said)?.[0]]).toEqual([0, '"problems": []'])
+  },
+  TOOL_MS,
+)
+
+/** Every example, sent and answered, by the names and types that openapi-typescript makes. */
+const CALLS: [example: keyof typeof EXAMPLES, path: string, method: string, status: number][] = [
+  ['postEvent', '/api/v1/events', 'post', 202],
+  ['getEvents', '/api/v1/events', 'get', 200],
+  ['postBatch', '/api/v1/events/batch', 'post', 207],
+  ['postContact', '/api/v1/contacts', 'post', 201],
+  ['patchContact', '/api/v1/contacts', 'patch', 200],
+  ['getContacts', '/api/v1/contacts', 'get', 200],
+  ['deleteContact', '/api/v1/contacts', 'delete', 200],
+  ['postVisit', '/c', 'post', 202],
+  ['postBounce', '/hooks/bounces/{app}', 'post', 202],
+]
+
+const toCode = ([name, path, method, status]: (typeof CALLS)[number]): string => {
+  const call = `paths['${path}']['${method}']`
+  const { send, answer } = EXAMPLES[name]
+  const query = { ...send, ...('limit' in send ? { limit: Number(send.limit) } : {}) }
+  const sent =
+    method === 'get'
+      ? `NonNullable<${call}['parameters']['query']> = ${JSON.stringify(query)}`
+      : `NonNullable<${call}['requestBody']>['content']['application/json'] = ${JSON.stringify(send)}`
+  const answered = `${call}['responses'][${status}]['content']['application/json'] = ${JSON.stringify(answer)}`
+  return `export const ${name}Sent: ${sent}\nexport const ${name}Answered: ${answered}\n`
+}
+
+const FLAGS = ['--noEmit', '--strict', '--target', 'es2022', '--module', 'esnext', '--moduleResolution', 'bundler']
+
+test(
+  'typed clients take every example, and none that is wrong',
+  async () => {
+    expect(await run('openapi-typescript', [file('openapi.json'), '-o', file('api.d.ts')])).toMatchObject({ code: 0 })
+    const code = [
+      `import type { paths, components } from './api'`,
+      ...CALLS.map(toCode),
+      `export const email = ({ email }: components['schemas']['Contact']): string => email`,
+      `// @ts-expect-error a person without an email`,
+      `export const nobody: components['schemas']['EventInput'] = { event: 'x' }`,
+    ]
+    await Bun.write(file('client.ts'), code.join('\n'))
+    expect(await run('tsc', [...FLAGS, '--ignoreConfig', file('client.ts')])).toEqual({ code: 0, said: '' })
+  },
+  TOOL_MS,
+)

@@ -1,0 +1,406 @@
+/** What one app's slow or dead mail server leaves to the others, and what an app waits for. */
+import { describe, expect, test } from 'bun:test'
+import { generateKeyPairSync } from 'node:crypto'
+import { createApp } from '../../src/accounts/accounts.ts'
+import type { Provider } from '../../src/mail/provider.ts'
+import { CLAIMED, createRate, PER_SECOND, SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
+import { useClosing } from '../closing.ts'
+import { EVENTS, inTurns } from '../helper.ts'
+import { startMailServer } from './mail-server.ts'
+import {
+  CONTENT,
+  countEach,
+  live,
+  MINUTE,
+  findSecondPause,
+  RESULTS,
+  type Sending,
+  startSecond,
+  startSending,
+} from './sending.ts'
+
+const keep = useClosing()
+const start = async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
+
+const SLOW = 'smtp://slow.example'
+const QUICK = 'smtp://quick.example'
+/** Far below what a mail may take, and far above what a quick one takes. */
+const AT_ONCE_MS = 3_000
+
+/** Mail servers that take a mail at once, or, those called slow, when `answer` is called. */
+async function startServers() {
+  const sent: string[] = []
+  const waiting: (() => void)[] = []
+  let [isSlow, most] = [true, 0]
+  const createProvider = (url: string): Provider => ({
+    send: async ({ to }, handOver) => {
+      if (isSlow && url.includes('slow'))
+        await new Promise<void>((resolve) => (most = Math.max(most, waiting.push(resolve))))
+      if (!(await handOver())) return { is: 'withheld' }
+      sent.push(to)
+      return { is: 'sent' }
+    },
+    close: () => {},
+  })
+  const sending = await startSending({}, {}, { createProvider })
+  const answer = (): void => waiting.splice(0).forEach((resolve) => resolve())
+  const end = (): void => {
+    isSlow = false
+    answer()
+  }
+  keep({
+    close: async () => {
+      end()
+      await sending.close()
+    },
+  })
+  await sending.setSettings({ smtpUrl: SLOW, perSecond: 1_000 })
+  return { sending, sent, answer, end, waiting: () => waiting.length, most: () => most }
+}
+
+/** Whether it comes to that soon. */
+async function isSoon(said: () => boolean, ms = AT_ONCE_MS): Promise<boolean> {
+  const until = performance.now() + ms
+  while (!said() && performance.now() < until) await Bun.sleep(5)
+  return said()
+}
+
+type Added = { name: string; mails: number; smtpUrl?: string }
+
+/** Another app of the first account, at a slow server of its own or at another, with so many mails due. */
+async function addSlowApp(
+  { store, first, clock, call, parts }: Sending,
+  { name, mails, smtpUrl = `smtp://slow-${name}.example` }: Added,
+) {
+  const by = { store: store(), now: clock.now(), actor: 'test' }
+  const made = await createApp(by, first.accountId, { name, domains: [`${name}.example`], home: null })
+  if ('refusal' in made) throw new Error(made.refusal)
+  const app = (await store().listApps(first.accountId)).find((one) => one.name === name)
+  if (!app) throw new Error('the app is not there')
+  const change = { accountId: app.accountId, appId: app.id, actor: 'test', at: clock.now() }
+  await store().setMailSettings({ ...change, settings: { smtpUrl } })
+  await store().saveMessages({ ...change, drafts: [{ id: null, name: 'M', status: 'live', content: CONTENT }] })
+  parts().access.forget()
+  const event = { app: app.publicId, event: 'results_ready', createContact: true, properties: RESULTS }
+  await inTurns(mails, (index) => call('POST', EVENTS, { body: { ...event, email: `p${index}@example.com` } }))
+}
+
+test('a slow mail server of one account holds up no other', async () => {
+  const { sending, sent, end, most } = await startServers()
+  const sendSecond = await startSecond(sending, { smtpUrl: QUICK })
+  await sending.sendEvents(300)
+  sending.clock.tick(1)
+  await sendSecond('before@example.com')
+  const running = sending.sendDue()
+  expect(await isSoon(() => sent.length === 1)).toBe(true)
+  // nor does what comes while all of that is under way
+  await sendSecond('after@example.com')
+  expect(await isSoon(() => sent.length === 2)).toBe(true)
+  expect(sent).toEqual(['before@example.com', 'after@example.com'])
+  end()
+  await running
+  expect([sent.length, most()]).toEqual([302, SIDE_BY_SIDE])
+})
+
+test('at a server that both use, a mail waits for a few of another account, and not for all', async () => {
+  const { sending, sent, answer, end, waiting } = await startServers()
+  const sendSecond = await startSecond(sending, { smtpUrl: SLOW })
+  await sending.sendEvents(80)
+  sending.clock.tick(1)
+  await sendSecond('one@example.com')
+  const running = sending.sendDue()
+  for (let wave = 0; wave < 4; wave += 1) {
+    expect(await isSoon(() => waiting() === SIDE_BY_SIDE)).toBe(true)
+    answer()
+  }
+  expect(await isSoon(() => sent.includes('one@example.com'))).toBe(true)
+  expect(sent.length).toBeLessThanOrEqual(4 * SIDE_BY_SIDE)
+  end()
+  await running
+  expect(sent.length).toBe(81)
+})
+
+test('however many apps are slow, what is claimed is bounded, and some is left', async () => {
+  const { sending, sent, end } = await startServers()
+  const sendSecond = await startSecond(sending, { smtpUrl: QUICK })
+  await sending.sendEvents(60)
+  await inTurns(29, (index) => addSlowApp(sending, { name: `a${index}`, mails: 30 }))
+  sending.clock.tick(1)
+  await sendSecond('one@example.com')
+  const running = sending.sendDue()
+  expect(await isSoon(() => sent.length === 1)).toBe(true)
+  const { claimed = 0 } = await countStates(sending)
+  expect(claimed).toBeWithin(CLAIMED / 2, CLAIMED)
+  end()
+  await running
+  expect(sent.length).toBe(60 + 29 * 30 + 1)
+}, 30_000)
+
+test('however many apps wait at one slow login, another login is not waited for', async () => {
+  const { sending, sent, end, waiting, most } = await startServers()
+  const sendSecond = await startSecond(sending, { smtpUrl: QUICK })
+  const apps = CLAIMED + 20
+  await inTurns(apps, (index) => addSlowApp(sending, { name: `a${index}`, mails: 1, smtpUrl: SLOW }))
+  sending.clock.tick(1)
+  await sendSecond('before@example.com')
+  const running = sending.sendDue()
+  // none of the slow ones ends before it is told to, however long that takes
+  expect(await isSoon(() => sent.length === 1, 15_000)).toBe(true)
+  expect(await isSoon(() => waiting() === SIDE_BY_SIDE, 15_000)).toBe(true)
+  await sendSecond('after@example.com')
+  expect(await isSoon(() => sent.length === 2, 15_000)).toBe(true)
+  expect(sent).toEqual(['before@example.com', 'after@example.com'])
+  const { claimed = 0 } = await countStates(sending)
+  expect(claimed).toBeWithin(SIDE_BY_SIDE, CLAIMED * 0.75)
+  end()
+  await running
+  expect([sent.length, most()]).toEqual([apps + 2, SIDE_BY_SIDE])
+}, 60_000)
+
+test('an app that waits long for its rate holds up no other', async () => {
+  const { sending, sent, end } = await startServers()
+  end()
+  await sending.setSettings({ perSecond: 1 })
+  await sending.sendEvents(30)
+  await sending.sender().start()
+  expect(await isSoon(() => sent.length === 10)).toBe(true)
+  const sendSecond = await startSecond(sending, { smtpUrl: QUICK })
+  await sendSecond('one@example.com')
+  expect(await isSoon(() => sent.length === 11)).toBe(true)
+  expect(sent.at(-1)).toBe('one@example.com')
+})
+
+test('what waited until its lease was shorter than a mail may take is not begun, but claimed anew', async () => {
+  const { sending, sent, answer, end, waiting } = await startServers()
+  await sending.sendEvents(18)
+  const running = sending.sendDue()
+  expect(await isSoon(() => waiting() === SIDE_BY_SIDE)).toBe(true)
+  sending.clock.tick(4 * MINUTE)
+  answer()
+  await running
+  expect(await sending.states()).toEqual({ sent: SIDE_BY_SIDE, claimed: 8 })
+  end()
+  await live(sending, MINUTE)
+  expect([await sending.states(), new Set(sent).size, sent.length]).toEqual([{ sent: 18 }, 18, 18])
+})
+
+test('it waits for its turn without asking the store again and again', async () => {
+  const { sending, end, waiting } = await startServers()
+  await sending.sendEvents(60)
+  const store = sending.store()
+  const { listDueApps } = store
+  let asked = 0
+  store.listDueApps = (input) => {
+    asked += 1
+    return listDueApps(input)
+  }
+  const running = sending.sendDue()
+  expect(await isSoon(() => waiting() === SIDE_BY_SIDE)).toBe(true)
+  await Bun.sleep(300)
+  expect(asked).toBeLessThanOrEqual(5)
+  end()
+  await running
+  expect(await sending.states()).toEqual({ sent: 60 })
+})
+
+async function countStates({ store, first }: Sending): Promise<Record<string, number>> {
+  const apps = await store().listApps(first.accountId)
+  const query = { messageId: null, contactId: null, states: null, before: null, limit: 10_000 }
+  const rows = (await Promise.all(apps.map(({ id }) => store().listDeliveries({ ...query, appId: id })))).flat()
+  return Object.fromEntries(
+    Array.from(
+      Map.groupBy(rows, ({ state }) => state),
+      ([state, all]) => [state, all.length],
+    ),
+  )
+}
+
+test('what was claimed and waited for its turn goes by what is stored when it begins', async () => {
+  const { sending, sent, end, waiting } = await startServers()
+  await sending.sendEvents(15)
+  const going = sending.sendDue()
+  for (let looks = 0; looks < 500 && waiting() < SIDE_BY_SIDE; looks += 1) await Bun.sleep(10)
+  const by = { accountId: sending.app.accountId, appId: sending.app.id, actor: 'test', at: sending.clock.now() }
+  const message = await sending.store().findMessageByName(sending.app.id, 'Results ready')
+  await sending.store().setMessageStatus({ ...by, id: message?.id ?? 0, status: 'paused' })
+  end()
+  await going
+  expect(await sending.states()).toEqual({ 'skipped: message_paused': 15 })
+  expect(sent).toEqual([])
+})
+
+const PLEA = { reason: 'smtp_421', until: expect.any(Number), isOwn: false }
+
+/** An app whose mail server failed for a quarter of an hour, so that its pauses are the longest, and one that works. */
+async function startFailing() {
+  const sending = await start({}, { connect: () => 421 })
+  const good = await startMailServer()
+  keep({ close: good.stop })
+  await sending.sendEvents(20)
+  await sending.sendDue()
+  await live(sending, 15 * MINUTE)
+  expect([sending.server.received, await sending.findPause()]).toEqual([[], PLEA])
+  return { sending, good }
+}
+
+test('an app that has left a failing mail server sends within a second', async () => {
+  const { sending, good } = await startFailing()
+  await sending.setSettings({ smtpUrl: good.url })
+  await sending.sendEvent('new@example.com')
+  sending.clock.tick(1_000)
+  await sending.sendDue()
+  expect(good.counts().has('new@example.com')).toBe(true)
+})
+
+test('what the old server did not take goes then too, each once', async () => {
+  const { sending, good } = await startFailing()
+  await sending.setSettings({ smtpUrl: good.url })
+  sending.clock.tick(1_000)
+  await sending.sendDue()
+  expect(await sending.states()).toEqual({ sent: 20 })
+  expect(countEach({ ...sending, server: good })).toEqual(Array(20).fill(1))
+})
+
+test('an app that stays is not tried for what else it sets', async () => {
+  const { sending } = await startFailing()
+  const before = await sending.deliveries()
+  await sending.setSettings({ perSecond: 7, fromEmail: 'other@first.example' })
+  sending.clock.tick(1_000)
+  await sending.sendDue()
+  expect(await sending.deliveries()).toEqual(before)
+})
+
+const { privateKey: DKIM_KEY } = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+})
+
+test.each(['drop', 454, 421] as const)('an app to whose sender the server says %p keeps nobody out', async (doing) => {
+  const isFirst = (from: string): boolean => from.endsWith('first.example')
+  const sending = await start({}, { sender: (from) => (isFirst(from) ? doing : 'accept') })
+  // it takes longer to write, and comes after the others though it is its turn
+  const dkim = { dkimDomain: 'second.example', dkimSelector: 'k', dkimKey: DKIM_KEY }
+  const sendSecond = await startSecond(sending, dkim)
+  await sending.sendEvents(100)
+  await sending.sendDue()
+  await sendSecond('cy@example.com')
+  for (let pause = 0; pause < 3; pause += 1) {
+    sending.clock.tick(5 * MINUTE)
+    await sending.sendDue()
+  }
+  expect(sending.server.received.map(({ to }) => to)).toEqual([['cy@example.com']])
+})
+
+test('a server that takes no login is found out once for all apps that use it, and tried by one mail', async () => {
+  let [asked, isDown] = [0, true]
+  const sending = await start({}, { connect: () => (isDown ? (asked++, 421) : 'accept') })
+  const sendSecond = await startSecond(sending, {})
+  await sending.sendEvent('ada@example.com')
+  await sending.sendDue()
+  await sendSecond('cy@example.com')
+  await sending.sendDue()
+  expect([asked, await sending.findPause(), await findSecondPause(sending)]).toEqual([1, PLEA, PLEA])
+  sending.clock.tick(15_000)
+  await sending.sendDue()
+  expect(asked).toBe(2)
+  isDown = false
+  await live(sending, 2 * MINUTE)
+  expect(countEach(sending)).toEqual([1, 1])
+  expect([await sending.findPause(), await findSecondPause(sending)]).toEqual([null, null])
+})
+
+test('an app whose mails never get as far as the server does not keep the turn', async () => {
+  let isDown = true
+  const sending = await start({}, { connect: () => (isDown ? 421 : 'accept') })
+  await sending.setSettings({ perSecond: 1_000, dkimDomain: 'first.example', dkimSelector: 'k', dkimKey: 'broken' })
+  const sendSecond = await startSecond(sending, {})
+  await sendSecond('cy@example.com')
+  await sending.sendDue()
+  expect(await sending.findPause()).toEqual(PLEA)
+  isDown = false
+  await sending.sendEvents(500)
+  sending.clock.tick(MINUTE)
+  const running = sending.sendDue()
+  while (sending.server.received.length === 0) await Bun.sleep(5)
+  // most of the others wait still
+  expect((await sending.deliveries()).filter(({ state }) => state === 'waiting').length).toBeGreaterThan(250)
+  await running
+})
+
+test('a clock that is set back makes no pause longer', async () => {
+  let isDown = true
+  const sending = await start({}, { connect: () => (isDown ? 421 : 'accept') })
+  await sending.sendEvents(1)
+  await sending.sendDue()
+  isDown = false
+  sending.clock.wallMs -= 24 * 60 * MINUTE
+  await sending.sendEvent('new@example.com')
+  await live(sending, MINUTE)
+  expect(sending.server.received.map(({ to }) => to)).toEqual([['new@example.com']])
+})
+
+test.each(['drop', 454, 421] as const)(
+  'a server that says %p to one app and takes the mails of another is soon paused for the one only',
+  async (doing) => {
+    const sending = await start({}, { sender: (from) => (from.endsWith('first.example') ? doing : 'accept') })
+    const sendSecond = await startSecond(sending, {})
+    await sending.sendEvents(100)
+    for (let person = 0; person < 100; person += 1) await sendSecond(`q${person}@example.com`)
+    await sending.sendDue()
+    for (let waited = 0; waited < 5 * MINUTE; waited += 5_000) {
+      sending.clock.tick(5_000)
+      await sending.sendDue()
+    }
+    expect([sending.server.received.length, new Set(countEach(sending))]).toEqual([100, new Set([1])])
+    expect((await sending.findPause())?.isOwn).toBe(true)
+    expect(await findSecondPause(sending)).toBe(null)
+  },
+  20_000,
+)
+
+describe('the rate of an app', () => {
+  const startRate = (perSecond: number | null) => {
+    const clock = { ms: 0, monotonicMs: () => clock.ms }
+    return { clock, rate: createRate(clock, perSecond) }
+  }
+
+  test('is 100 at once, and 100 a second after that', () => {
+    const { clock, rate } = startRate(null)
+    expect(PER_SECOND).toBe(100)
+    for (let mail = 0; mail < 100; mail++) rate.spend()
+    expect(rate.waitMs()).toBe(10)
+    clock.ms += 10
+    expect(rate.waitMs()).toBe(0)
+    let sent = 0
+    for (let ms = 0; ms < 10_000; ms++) {
+      clock.ms += 1
+      if (rate.waitMs() > 0) continue
+      rate.spend()
+      sent += 1
+    }
+    expect(sent).toBeWithin(990, 1_010)
+  })
+
+  test('waits for what was overdrawn', () => {
+    const { clock, rate } = startRate(2)
+    for (let mail = 0; mail < 12; mail++) rate.spend()
+    expect(rate.waitMs()).toBe(5_500)
+    clock.ms += 5_500
+    expect(rate.waitMs()).toBe(0)
+  })
+
+  test('saves up nothing, and follows what is set', () => {
+    const { clock, rate } = startRate(5)
+    for (let mail = 0; mail < 5; mail++) rate.spend()
+    expect(rate.waitMs()).toBe(200)
+    clock.ms += 3_600_000
+    for (let mail = 0; mail < 5; mail++) rate.spend()
+    expect(rate.waitMs()).toBe(200)
+    rate.change(1)
+    expect(rate.waitMs()).toBe(1_000)
+    clock.ms += 60_000
+    rate.spend()
+    expect(rate.waitMs()).toBe(1_000)
+  })
+})
