@@ -37,17 +37,17 @@ export function createDeliveryPages(db: Database) {
   const ids = (query: ReturnType<typeof prepareIds>, ...values: (number | string | null)[]): number[] =>
     query.all(...values).map(({ id }) => id)
   const newest = (isAsked: string, most: string) =>
-    `SELECT id FROM (SELECT id, app_id, message_id, state FROM deliveries WHERE id < ?3 ORDER BY id DESC LIMIT ${most})
+    `SELECT id FROM (SELECT id, app_id, message_id, state FROM deliveries WHERE id < ?3 ORDER BY id DESC LIMIT ${most}) AS newest
      WHERE app_id = ?1 AND message_id = ifnull(?2, message_id) AND ${isAsked} ORDER BY id DESC LIMIT ?5`
   const few = prepareIds(newest(`instr(?4, '"' || state || '"') > 0`, String(LOOKED_THROUGH.few)))
   // a LIMIT of 0 ends a part before it reads anything
   const all = prepareIds(
     `WITH moved AS MATERIALIZED (
-       SELECT moved.id FROM messages CROSS JOIN json_each(?4) AS asked CROSS JOIN deliveries AS moved
-       WHERE messages.app_id = ?1 AND messages.id = ifnull(?2, messages.id) AND moved.id IN
+       SELECT delivery.id FROM messages CROSS JOIN json_each(?4) AS asked CROSS JOIN deliveries AS delivery
+       WHERE messages.app_id = ?1 AND messages.id = ifnull(?2, messages.id) AND delivery.id IN
          (SELECT id FROM deliveries WHERE message_id = messages.id AND state = asked.value AND ${HAS_MOVED}
             AND +app_id = ?1 AND id < ?3 ORDER BY id DESC LIMIT ?5)
-       ORDER BY moved.id DESC LIMIT ?5),
+       ORDER BY delivery.id DESC LIMIT ?5),
      waiting AS MATERIALIZED (${newest("state = 'waiting'", `iif(${IS_WAITING_ASKED}, ${LOOKED_THROUGH.many}, 0)`)}),
      all_waiting AS MATERIALIZED (
        SELECT id FROM deliveries INDEXED BY deliveries_due

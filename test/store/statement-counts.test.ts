@@ -11,8 +11,9 @@ import { callTool } from '../mcp/client.ts'
 
 const PAGE_ROWS = 50
 const MOST_OF_PAGE = 12
-/** For each of so many that are sent at once, with what each commit takes. */
+/** With one commit for each email: how many emails share one depends on how busy the machine is. */
 const MOST_OF_EMAIL = 15
+const OF_COMMIT = ['BEGIN IMMEDIATE', 'COMMIT', 'PRAGMA data_version', 'SELECT 1 FROM timeline_runs LIMIT 1']
 
 /** What ran since `beforeEach`, by its text. */
 const ran = new Map<string, number>()
@@ -112,6 +113,7 @@ test('an email, from its claim to its end', async () => {
   const sending = keep(await startSending())
   await sending.sendEvents(PAGE_ROWS)
   const count = await countDuring(sending.sendDue)
-  expectAtMost(count / PAGE_ROWS, MOST_OF_EMAIL)
+  const ofCommits = OF_COMMIT.reduce((sum, text) => sum + (ran.get(text) ?? 0), 0)
+  expectAtMost((count - ofCommits) / PAGE_ROWS + OF_COMMIT.length, MOST_OF_EMAIL)
   expect(await sending.states()).toEqual({ sent: PAGE_ROWS })
 })
