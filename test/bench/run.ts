@@ -6,9 +6,9 @@
 import { Database } from 'bun:sqlite'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
-import { signEmail } from '../../src/accounts/identity.ts'
-import { hasWrk, type Kind, type Load, type People, sendLoad, type Target } from './load.ts'
-import { createFolder, EXECUTABLE, residentMb, runJson, type Service, startService, waitForRest } from './service.ts'
+import { hasWrk, type Kind, type Load, sendLoad, type Target } from './load.ts'
+import { createFolder, EXECUTABLE, residentMb, type Service, startService, waitForRest } from './service.ts'
+import { startTarget } from './target.ts'
 
 /** Many and short: both servers change from second to second with the machine, so what is compared must lie close together. */
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 13)
@@ -130,16 +130,6 @@ function makeEvent(app: string, index: number) {
   return { app, email: `person${person}@example.com`, event: 'results_ready', createContact: true, properties }
 }
 
-/** 20,000 people with their signatures, in the file that wrk's script reads. */
-async function signPeople(secret: string, file: string): Promise<People> {
-  const signed = Array.from({ length: PEOPLE }, (_, index) => {
-    const email = `person${index}@example.com`
-    return { email, signature: signEmail(email, secret) }
-  })
-  await Bun.write(file, signed.map(({ email, signature }) => `${email} ${signature}\n`).join(''))
-  return { file, signed }
-}
-
 function judge(rounds: Record<'64' | '256' | 'collect', Round[]>, mb: number, coldMs: number, bytes: number): Figure[] {
   const at64 = median(rounds['64'].map((one) => one.ratio))
   const at256 = median(rounds['256'].map((one) => one.ratio))
@@ -181,36 +171,12 @@ function judge(rounds: Record<'64' | '256' | 'collect', Round[]>, mb: number, co
 
 const folder = createFolder()
 try {
-  const data = join(folder.path, 'data')
-  const made = await runJson(
-    [
-      EXECUTABLE,
-      'init',
-      '--data',
-      data,
-      '--email',
-      'bench@example.com',
-      '--app',
-      'Bench',
-      '--domain',
-      'example.com',
-      '--json',
-    ],
-    folder.path,
-  )
-  const lifted = ['--events-per-hour', 'unlimited', '--snippet-limits', 'off']
-  await runJson([EXECUTABLE, 'plan', 'set', '--data', data, ...lifted, '--json'], folder.path)
-  const serve = [EXECUTABLE, 'serve', '--data', data]
-  const start = (): Promise<Service> => startService([...serve, '--port', '0'], folder.path)
+  const { service, target: ours, start, data, serve } = await startTarget(EXECUTABLE, folder.path, PEOPLE)
   const bareService = await startService([process.execPath, join(import.meta.dir, 'bare.ts'), '0'], folder.path)
   const prototypeService = await startService(
     [process.execPath, join(import.meta.dir, 'prototype.ts'), '0'],
     folder.path,
   )
-  const service = await start()
-  const people = await signPeople(made.identitySecret ?? '', join(folder.path, 'people.txt'))
-  const ids = { app: made.appId ?? '', key: made.apiKey ?? '', site: made.siteId ?? '' }
-  const ours: Target = { url: service.url, ...ids, run: '0', people }
   const bare: Target = { ...ours, url: bareService.url }
   const prototype: Target = { ...ours, url: prototypeService.url }
   let mb = 0
