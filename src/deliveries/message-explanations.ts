@@ -242,7 +242,8 @@ export function sayUse(row: Coming, had: Had): string | null {
 
 function sayEarlier({ state, sentAt, handedAt }: DeliveryRow, zone: string): string {
   const at = sentAt ?? handedAt
-  if (at === null) return state === 'skipped' ? 'An email was waiting then.' : 'An email was waiting already.'
+  if (at === null)
+    return state === 'skipped' || state === 'failed' ? 'An email was waiting then.' : 'An email was waiting already.'
   return state === 'kept'
     ? `An email was kept in the outbox on ${sayTime(at, zone)}.`
     : `An email went out on ${sayTime(at, zone)}.`

@@ -84,8 +84,7 @@ async function findUnfilled(work: DeliveryWork, { render, at }: { render: Render
   const mail = await render(work)
   if (!isOfValues(mail) || work.joined.length === 0) return { mail, unfit: [], isOfEvent: false }
   const alone = await render({ ...work, joined: [] })
-  // what a member sends on by hand stays one email
-  if (isOfValues(alone)) return { mail: alone, unfit: [], isOfEvent: !work.delivery.byHand }
+  if (isOfValues(alone)) return { mail: alone, unfit: [], isOfEvent: await canAnyBegin(work, render) }
   const unfit: UnfitEvent[] = []
   for (const event of work.joined) {
     const both = await render({ ...work, joined: [event] })
@@ -95,6 +94,16 @@ async function findUnfilled(work: DeliveryWork, { render, at }: { render: Render
     unfit.push({ id: event.id, reason, record: JSON.stringify({ at, verdicts: [verdict] }) })
   }
   return { mail, unfit, isOfEvent: false }
+}
+
+/** Whether the email can be written for another of its events: then the first is to blame, and not the person. */
+async function canAnyBegin(work: DeliveryWork, render: Render): Promise<boolean> {
+  // what a member sends on by hand stays one email
+  if (work.delivery.byHand) return false
+  for (const { event } of work.joined) {
+    if (!isOfValues(await render({ ...work, event, joined: [] }))) return true
+  }
+  return false
 }
 
 /** Whether the values of an event are to blame: one is missing, or is none that the template can write. */

@@ -285,6 +285,19 @@ describe('a result is not lost with another of its email', () => {
     expect(await sending.states()).toEqual({ sent: 1, joined: 1, 'skipped: broken_template': 1 })
   })
 
+  test.each<[string, string]>([
+    ['a value of the person is missing', '{{ contact.firstName }}'],
+    ['the template itself has a mistake', '{{ 1 | money: "EURO" }}'],
+  ])('but where %s the email ends as one', async (_, subject) => {
+    const body = '{% for event in events %}[Open]({{ event.url }}){% endfor %}'
+    const sending = await start(contentOf(0, { onlyIf: [], mail: { subject, body } }))
+    await sendTwo(sending)
+    const rows = await sending.deliveries()
+    expect(rows.map(({ state }) => state)).toEqual(['skipped', 'skipped'])
+    expect(rows.filter(({ joinedTo }) => joinedTo === null)).toHaveLength(1)
+    expect(rows.filter(({ record }) => record !== null)).toHaveLength(1)
+  })
+
   test('and what a member sends on of such an email says that it may have arrived twice', async () => {
     const answers: ('drop' | number)[] = ['drop', 554]
     const sending = await start(contentOf(0, NOT_SEEN), { dot: () => answers.shift() ?? 'accept' })

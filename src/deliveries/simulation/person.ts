@@ -123,7 +123,10 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     const fault = findFault(lead, joined)
     if (!isOfValues(fault) || joined.length === 0) return { fault, isOfEvent: false, unfilled: [] }
     const alone = findFault(lead, [])
-    if (isOfValues(alone)) return { fault: alone, isOfEvent: true, unfilled: [] }
+    if (isOfValues(alone)) {
+      const isOfEvent = joined.some((part) => !isOfValues(findFault(part, [])))
+      return { fault: alone, isOfEvent, unfilled: [] }
+    }
     const unfilled = joined.flatMap((part) => {
       const both = findFault(lead, [part])
       return isOfValues(both) ? [{ part, fault: both }] : []

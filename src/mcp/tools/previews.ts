@@ -28,7 +28,7 @@ const readPreview = (args: Body, known: Names) =>
 function sayFault(fault: TemplateFault, { sample: { contact, app }, isMadeUp }: FoundSample): string {
   const begin = `Nothing can be shown for ${isMadeUp ? 'this person' : cleanText(contact.email)}: `
   return 'missing' in fault
-    ? `${begin}${cleanText(fault.missing)} has no value and no fallback, so no email is sent for such an event. Write ${cleanText(proposeFallback(fault.missing, app))}.`
+    ? `${begin}${cleanText(fault.missing)} has no value and no fallback, so this person gets no email. Write ${cleanText(proposeFallback(fault.missing, app))}.`
     : `${begin}${cleanText(describeTemplateFault(fault))}`
 }
 
