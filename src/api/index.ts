@@ -1,8 +1,9 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { Elysia } from 'elysia'
+import { etagOf, hasEtag, pickEncoding, type Script } from '../assets.ts'
 import type { ApiDependencies } from './dependencies.ts'
 import type { Collecting } from '../visits/collect.ts'
 import { COMMON } from '../http/answers.ts'
-import { createPackedAnswer } from './packed-answer.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { batchRoutes } from './batch.ts'
 import { bounceRoutes } from './bounces.ts'
@@ -33,4 +34,27 @@ export function apiRoutes(parts: ApiDependencies & Collecting & { baseUrl: strin
       answerOpenApi(request, { ...COMMON, ...PUBLIC, 'X-Request-Id': factsOf(request).requestId }),
     )
     .get(`${API_PREFIX}/docs`, ({ request }) => docsPage(request, openApi, PUBLIC))
+}
+
+const PACK = {
+  identity: (bytes: Buffer) => bytes,
+  br: (bytes: Buffer) => brotliCompressSync(bytes),
+  gzip: (bytes: Buffer) => gzipSync(bytes, { level: 9 }),
+}
+
+/** Answers GET with a text that never changes while the process runs. Each packed form is made when it is first asked for. */
+function createPackedAnswer(text: string): (request: Request, headers: Record<string, string>) => Response {
+  const bytes = Buffer.from(text)
+  const hash = Bun.SHA256.hash(bytes, 'base64url').slice(0, 16)
+  const made = new Map<keyof Script, Buffer>()
+  return (request, more) => {
+    const { encoding, suffix } = pickEncoding(request)
+    const etag = etagOf(hash, suffix)
+    const headers = { ...more, ETag: etag, Vary: 'Accept-Encoding' }
+    if (hasEtag(request, etag)) return new Response(null, { status: 304, headers })
+    const body = made.get(encoding) ?? PACK[encoding](bytes)
+    made.set(encoding, body)
+    const coded: Record<string, string> = encoding === 'identity' ? {} : { 'Content-Encoding': encoding }
+    return new Response(new Uint8Array(body), { headers: { ...headers, ...coded } })
+  }
 }
