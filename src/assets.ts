@@ -20,7 +20,7 @@ export const ICON =
 /** For what has the hash of its content in its name. */
 export const FOREVER = 'public, max-age=31536000, immutable'
 
-/** The browser script as it was built: itself, and packed twice. Served by the API's room under addresses of its own. */
+/** The browser script as it was built: itself, and packed twice. The API serves it under addresses of its own. */
 const SCRIPT = 's.js'
 
 export type Script = { identity: Uint8Array<ArrayBuffer>; br: Uint8Array<ArrayBuffer>; gzip: Uint8Array<ArrayBuffer> }

@@ -214,14 +214,14 @@ function refuseSecretFlag({ flag, env, isSecret, isFlagSafe }: Setting, flags: F
   )
 }
 
-/** A secret that is set to nothing would leave a door open; an option with nothing behind it is a slip. */
+/** A secret that is set to nothing would protect nothing; an option with nothing behind it is a slip. */
 function refuseEmpty({ flag, env: name, isSecret }: Setting, flags: Flags, env: Environment): void {
   const secrets = isSecret ? [name, `${name}_FILE`] : []
   const empty = flags[flag] === '' ? `--${flag}` : secrets.find((secret) => env[secret] === '')
   if (empty !== undefined) throw new UsageError(`${empty} is empty. Give it a value, or leave it out.`)
 }
 
-/** The first line of a file that holds a secret. An empty one would leave a door open. @throws UsageError */
+/** The first line of a file that holds a secret. An empty one would protect nothing. @throws UsageError */
 export function readSecret(name: string, path: string): string {
   let line: string | undefined
   try {

@@ -11,7 +11,7 @@ export type AppText = { appName: string; domains: string[]; home: string | null 
 /** Of an app and of an account. */
 const NAME_CHARACTERS = 100
 
-/** Checks what someone typed to begin; both doors say the same sentences. Domains may be none. */
+/** Checks what someone typed to begin; the form and the command answer alike. Domains may be none. */
 export function readBeginning(
   text: BeginningText,
 ): { input: Omit<Beginning, 'passwordHash'> } | { errors: FieldError[] } {

@@ -30,7 +30,7 @@ function effectiveRate(plan: Plan, rate: Rate): number {
   return planned >= LIFTED_RATE ? Infinity : planned
 }
 
-/** The writes that are limited per key. Every door takes from the same buckets. */
+/** The writes that are limited per key. The HTTP API and MCP take from the same buckets. */
 export type LimitedWrite = 'events' | 'contactAdds' | 'contactUpdates'
 
 const PLAN_FIELD = {

@@ -6,7 +6,7 @@ import { isPublicAddress } from '../core/public-addresses.ts'
 
 /**
  * Looks up the TXT records of a name, each as one text. Empty where there are none; null where nobody answered, because
- * there is no network or it took too long. Passed in, because this room opens no sockets.
+ * there is no network or it took too long. Passed in, because this module opens no sockets.
  */
 export type ResolveTxt = (name: string) => Promise<string[] | null>
 

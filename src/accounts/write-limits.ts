@@ -139,7 +139,7 @@ export async function restoreLimits({
   }
 }
 
-/** Who writes, where to, through which door, and what was counted for it. */
+/** Who writes, where to, by which interface, and what was counted for it. */
 export type WriteContext = {
   access: Access
   app: AppRow

@@ -3,7 +3,7 @@ import { describeStillSending, type Ended } from './ended.ts'
 
 /**
  * Every reason for which the service says no, once: its HTTP status and the sentence a person reads.
- * The codes are the `error` of the API and of MCP; doors turn a refusal into an answer through this table.
+ * The codes are the `error` of the API and of MCP; both answer a refusal through this table.
  */
 export const REFUSALS = {
   invalid_json: {

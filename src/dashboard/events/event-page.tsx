@@ -5,7 +5,7 @@ import type { EventRow } from '../../events/events.ts'
 import type { Unstarted } from '../../deliveries/message-explanations.ts'
 import { publicId } from '../../core/ids.ts'
 import { toVisibleJson } from '../../core/visible-text.ts'
-import { DOORS, KINDS, nameInWords, type Property, readProperties } from './event-words.ts'
+import { VIA_NAMES, KINDS, nameInWords, type Property, readProperties } from './event-words.ts'
 import { eventsPath } from './events-view.ts'
 import { personPath } from './feed.tsx'
 import { Frame } from '../layout/frame.tsx'
@@ -160,7 +160,7 @@ const FactsSection = ({ row }: EventProps) => (
         {publicId('evt', row.id)}
       </Value>
       <Fact name="Kind">{KINDS[row.type]}</Fact>
-      <Fact name="Came by">{DOORS[row.via]}</Fact>
+      <Fact name="Came by">{VIA_NAMES[row.via]}</Fact>
       <Fact name="Happened">
         <ExactTime at={row.occurredAt} />
       </Fact>

@@ -7,7 +7,7 @@ const OWN_NAMES = new Map<string, string>(Object.entries({ $page: 'Page view', $
 export const nameInWords = (name: string): string => OWN_NAMES.get(name) ?? name
 
 export const KINDS = { event: 'Event', page: 'Page view', action: 'Action' } as const
-export const DOORS = { api: 'The API', browser: 'A browser', mcp: 'MCP', import: 'An import' } as const
+export const VIA_NAMES = { api: 'The API', browser: 'A browser', mcp: 'MCP', import: 'An import' } as const
 
 /** Characters of an event's properties in a line of a list. */
 const PREVIEW_CHARACTERS = 160

@@ -5,7 +5,7 @@ import type { RouteFinder } from '../../http/request-paths.ts'
 
 type Dashboard = typeof import('../index.ts')
 
-/** Some of the doors, and which of them a path leads to. */
+/** Some of the routes, and which of them a path leads to. */
 export type Router = { app: AnyElysia; findRoute: RouteFinder }
 
 type Opened = Router & Pick<Dashboard, 'refusalPage'>
@@ -27,7 +27,7 @@ export function openPages(build: (dashboardRoutes: Dashboard['dashboardRoutes'])
   })
 
   return {
-    /** Whatever no door of programs answers to. */
+    /** Answers whatever the API and the MCP server do not. */
     answer: async (request: Request): Promise<Response> => (await dashboard.get()).app.fetch(request),
     /** null for what is no page, and as long as nobody asked for one. */
     findRoute: (path: string): string | null => opened?.findRoute(path) ?? null,
