@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 // first: it begins a thread
-import './store/begin-writer.ts'
+import './store/engine/begin-writer.ts'
 import { accountCreate, accountList, init } from './cli/accounts.ts'
 import { appSet, appTag } from './cli/app-settings.ts'
 import { appCreate, appList } from './cli/apps.ts'
@@ -17,7 +17,7 @@ import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
 import { readWords } from './cli/words.ts'
 import { UsageError } from './config.ts'
-import { StoreError } from './store/errors.ts'
+import { StoreError } from './store/engine/errors.ts'
 
 const COMMANDS: Command[] = [
   serve,

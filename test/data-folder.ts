@@ -12,12 +12,12 @@ import {
 import { renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { databasePath } from '../src/store/database.ts'
+import { databasePath } from '../src/store/engine/database.ts'
 import { openStore } from '../src/store/store.ts'
 
 const MEMORY = '/dev/shm'
 const TEMPLATES = join(import.meta.dir, '../dist/test')
-const MIGRATIONS = join(import.meta.dir, '../src/store/migrations')
+const MIGRATIONS = join(import.meta.dir, '../src/store/engine/migrations')
 
 function findPlace(): string {
   try {

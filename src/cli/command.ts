@@ -7,9 +7,9 @@ import {
   type SettingName,
   UsageError,
 } from '../config.ts'
-import { databasePath, describeExposed, hasDatabase, restrictDatabase } from '../store/database.ts'
-import { StoreError } from '../store/errors.ts'
-import { readAddress } from '../store/folder-lock.ts'
+import { databasePath, describeExposed, hasDatabase, restrictDatabase } from '../store/engine/database.ts'
+import { StoreError } from '../store/engine/errors.ts'
+import { readAddress } from '../store/engine/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { readMailbox } from '../core/mail-addresses.ts'
 import { REFUSALS } from '../core/refusals.ts'

@@ -1,8 +1,8 @@
 import { readConfig, readSecret, UsageError } from '../config.ts'
-import { lockFolder } from '../store/folder-lock.ts'
-import { changeMasterKey } from '../store/sealed-columns.ts'
-import { createSealer } from '../store/sealing.ts'
-import { hasDatabase } from '../store/database.ts'
+import { lockFolder } from '../store/engine/folder-lock.ts'
+import { changeMasterKey } from '../store/engine/sealed-columns.ts'
+import { createSealer } from '../store/engine/sealing.ts'
+import { hasDatabase } from '../store/engine/database.ts'
 import { type Command, CommandRefused, DATA, JSON_OUTPUT, required } from './command.ts'
 
 export const masterKeyChange: Command = {

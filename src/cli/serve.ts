@@ -18,8 +18,8 @@ import type { Health } from '../ops/health.ts'
 import { createLog, type Log, type LogFields } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { createServer, createUnserved } from '../server.ts'
-import { describeExposed, type ExposedFile, hasDatabase, restrictDatabase } from '../store/database.ts'
-import { type FolderLock, lockFolder } from '../store/folder-lock.ts'
+import { describeExposed, type ExposedFile, hasDatabase, restrictDatabase } from '../store/engine/database.ts'
+import { type FolderLock, lockFolder } from '../store/engine/folder-lock.ts'
 import { openStore, type Store } from '../store/store.ts'
 import {
   type Command,

@@ -1,5 +1,5 @@
 import { VERSION } from '../core/version.ts'
-import { SCHEMA_VERSION } from '../store/migrations/index.ts'
+import { SCHEMA_VERSION } from '../store/engine/migrations/index.ts'
 import { type Command, DATA, JSON_OUTPUT } from './command.ts'
 
 export const version: Command = {

@@ -3,7 +3,7 @@
  * first template and stays. The limits on what a template allocates are in templates.ts and mail/markdown.ts: ending a
  * thread does not bound its memory.
  */
-import { TEMPLATE_THREAD, takeWorker, type Thread } from '../store/workers.ts'
+import { TEMPLATE_THREAD, takeWorker, type Thread } from '../store/engine/workers.ts'
 import type { MailFacts, MailWords, RenderedMail } from './mailer.ts'
 import { RENDER_MS } from './template-scope.ts'
 import type { UsedProperty } from './templates.ts'

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { USES_ONCE_UP } from './delivery-states.ts'
 import { BATCH_MS } from './snippet-types.ts'
-import type { TimelineRow, Timeline } from './timeline.ts'
+import type { TimelineRow, Timeline } from './timeline/timeline.ts'
 
 /** At most this many are deleted in one commit, and ten times as many looked at (10 ms): no request waits for it. */
 const ROWS_A_RUN = 500

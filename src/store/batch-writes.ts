@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { IdSequence } from '../core/ids.ts'
-import type { KnownBatches } from './known-batches.ts'
+import type { KnownBatches } from './timeline/known-batches.ts'
 import type { AddEvent } from './event-writes.ts'
 import type { People } from './people.ts'
 import {
@@ -12,8 +12,8 @@ import {
   type StoredBatch,
 } from './snippet-types.ts'
 import type { Cancellations } from './cancellations.ts'
-import type { Timeline } from './timeline.ts'
-import { BATCH_TYPES, selectHeldIds } from './timeline-reads.ts'
+import type { Timeline } from './timeline/timeline.ts'
+import { BATCH_TYPES, selectHeldIds } from './timeline/timeline-reads.ts'
 import type { Refused } from './types.ts'
 
 type Parts = {

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { contacts, contactTags } from './schema.ts'
-import { HELD_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline-reads.ts'
+import { HELD_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline/timeline-reads.ts'
 import { type ContactRow, EVENT_TYPES, type EventType, type StoredContact } from './types.ts'
 
 /** Events may come late: the first or last of this many that came decides when somebody was seen. */

@@ -17,7 +17,7 @@ import {
   LISTED_EVENTS,
   type SuppressionReason,
 } from './message-types.ts'
-import type { Sealer } from './sealing.ts'
+import type { Sealer } from './engine/sealing.ts'
 import {
   appMailSettings,
   apps,

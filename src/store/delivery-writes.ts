@@ -10,7 +10,7 @@ import { type Basis, createDeciding } from './final-check.ts'
 import { type DecisionRecord, parseRecord } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { CapturedMail, Claim, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
-import type { Sealer } from './sealing.ts'
+import type { Sealer } from './engine/sealing.ts'
 import type { Refused } from './types.ts'
 
 type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number; skipApps: number[] }

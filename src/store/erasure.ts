@@ -3,8 +3,8 @@ import { type Change, createAudit } from './audit.ts'
 import { IS_ENDED, USES_ONCE_UP } from './delivery-states.ts'
 import { publicId } from '../core/ids.ts'
 import type { People } from './people.ts'
-import type { Timeline } from './timeline.ts'
-import { BATCH_TYPES, selectIds } from './timeline-reads.ts'
+import type { Timeline } from './timeline/timeline.ts'
+import { BATCH_TYPES, selectIds } from './timeline/timeline-reads.ts'
 import type { Refused } from './types.ts'
 
 /** Removes a person with everything that holds them. `secure_delete` overwrites the rows, and the log is emptied after. */

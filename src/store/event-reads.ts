@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, count, desc, eq, gt, gte, lt, lte, min, type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { contacts, eventNames, events, rollups } from './schema.ts'
-import { selectSomeIds } from './timeline-reads.ts'
+import { selectSomeIds } from './timeline/timeline-reads.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from './types.ts'
 
 /** How many hours of a name are looked up at once. */

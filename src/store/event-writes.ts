@@ -5,7 +5,7 @@ import type { IdSequence } from '../core/ids.ts'
 import type { People, Person } from './people.ts'
 import type { Cancellations } from './cancellations.ts'
 import type { Tallies } from './tallies.ts'
-import type { Timeline } from './timeline.ts'
+import type { Timeline } from './timeline/timeline.ts'
 import type { Triggers } from './triggers.ts'
 import { EVENT_TYPES, VIAS, type EventWrite, type NameField, type RecordedEvent, type Refused } from './types.ts'
 

@@ -4,7 +4,7 @@ import { createHistoryReads } from './history-reads.ts'
 import type { DecisionReads, DeliveryDecision, DeliveryRules } from './delivery-rules.ts'
 import { forgetReply, type DecisionRecord } from './decision-records.ts'
 import { type DeliveryWork, STOP_REASONS, type Verdict } from './message-types.ts'
-import type { Sealer } from './sealing.ts'
+import type { Sealer } from './engine/sealing.ts'
 import { createSnippetReads } from './snippet-reads.ts'
 
 /** What a decision rested on: the last event or report of anybody, the person's data, and what the email is made of. */

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { idSince } from '../core/ids.ts'
-import { selectIds, selectSomeIds } from './timeline-reads.ts'
+import { selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
 import { EVENT_TYPES } from './types.ts'
 
 /** More views than this within a message's wait are a machine's. */

@@ -11,8 +11,8 @@ import {
   type MessageRow,
   NO_COUNTS,
 } from './message-types.ts'
-import { unsealMail } from './sealed-columns.ts'
-import type { Sealer } from './sealing.ts'
+import { unsealMail } from './engine/sealed-columns.ts'
+import type { Sealer } from './engine/sealing.ts'
 import { appMailSettings, deliveries, messages, messageVersions } from './schema.ts'
 
 /** How an app sends that never set anything. */

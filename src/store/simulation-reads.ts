@@ -3,7 +3,7 @@ import { idSince } from '../core/ids.ts'
 import { readLocale, readTimezone } from './local-time.ts'
 import { type StoredReport, toReport } from './snippet-reads.ts'
 import type { ReportRow } from './snippet-types.ts'
-import { BATCH_TYPES, selectIds, selectSomeIds } from './timeline-reads.ts'
+import { BATCH_TYPES, selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
 import { type ContactStatus, EVENT_TYPES, type FieldValue } from './types.ts'
 
 /** What somebody did: when it came (`at`) and when it had happened, ms UTC. Ids are in the order of arrival. */

@@ -3,11 +3,11 @@ import { desc, eq, inArray } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAccountReads } from './account-reads.ts'
 import { idAt } from '../core/ids.ts'
-import type { Sealer } from './sealing.ts'
+import type { Sealer } from './engine/sealing.ts'
 import * as tables from './schema.ts'
 import { type BatchSize, type NoteRow, PAGE_NAME, REPORT_CODES, type ReportRow, type Site } from './snippet-types.ts'
 import { type SnippetSettings } from './types.ts'
-import { BATCH_TYPES, selectIds } from './timeline-reads.ts'
+import { BATCH_TYPES, selectIds } from './timeline/timeline-reads.ts'
 
 const HOUR_MS = 3_600_000
 const DEFAULTS: SnippetSettings = { hosts: [], addsPeople: false }

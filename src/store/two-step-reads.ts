@@ -2,8 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { and, count, eq, inArray, isNotNull } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { recoveryCodes, twoSteps } from './schema.ts'
-import { twoStepPlace } from './sealed-columns.ts'
-import type { Sealer } from './sealing.ts'
+import { twoStepPlace } from './engine/sealed-columns.ts'
+import type { Sealer } from './engine/sealing.ts'
 import type { TwoStepRow } from './session-types.ts'
 
 /** Quiet reads about the second step of signing in. */

@@ -4,8 +4,8 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
 import { createMemberships } from './memberships.ts'
 import { recoveryCodes, sessions, twoSteps } from './schema.ts'
-import { twoStepPlace } from './sealed-columns.ts'
-import type { Sealer } from './sealing.ts'
+import { twoStepPlace } from './engine/sealed-columns.ts'
+import type { Sealer } from './engine/sealing.ts'
 import type { Refused } from './types.ts'
 
 type Own = { memberId: string; at: number }

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { createBatchUpkeep } from './batch-upkeep.ts'
 import { expiredUntil } from './idempotency.ts'
-import type { Timeline } from './timeline.ts'
+import type { Timeline } from './timeline/timeline.ts'
 
 /** Usage older than every window is of no limit's concern. */
 const USAGE_KEPT_S = 3_600

@@ -1,8 +1,8 @@
 /** Apps of a database from before there were messages get the drafts that a new one begins with. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { FIRST_MESSAGES, giveFirstMessages } from '../../src/accounts/first-messages.ts'
-import { openDatabase } from '../../src/store/database.ts'
-import { MIGRATIONS } from '../../src/store/migrations/index.ts'
+import { openDatabase } from '../../src/store/engine/database.ts'
+import { MIGRATIONS } from '../../src/store/engine/migrations/index.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { createTestServer, NOW } from '../helper.ts'
 import { makeFolder } from '../store/samples.ts'

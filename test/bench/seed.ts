@@ -6,7 +6,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import { createAccount, createApp } from '../../src/accounts/accounts.ts'
 import { hashPassword } from '../../src/accounts/passwords.ts'
-import { openDatabase } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/engine/database.ts'
 import { openStore } from '../../src/store/store.ts'
 import { SEEDED, type Seeded, seededFile } from './seeded.ts'
 import { seedEvents, seedPeople } from './seed-rows.ts'

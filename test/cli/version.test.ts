@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { version } from '../../package.json'
-import { SCHEMA_VERSION } from '../../src/store/migrations/index.ts'
+import { SCHEMA_VERSION } from '../../src/store/engine/migrations/index.ts'
 import { eventpost, eventpostJson } from './process.ts'
 
 test('-v and --version are the same command, and --data is taken as everywhere', async () => {

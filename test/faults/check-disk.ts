@@ -1,5 +1,5 @@
 /** A process of its own that opens a data folder as a server would, and prints what it finds there. */
-import { openDatabase } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/engine/database.ts'
 
 export type Found = {
   integrity: string

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { SCHEMA_VERSION } from '../../src/store/migrations/index.ts'
+import { SCHEMA_VERSION } from '../../src/store/engine/migrations/index.ts'
 import { eventpost, MANY_MS, makeFolder, type Ran, setUp, startServer } from '../cli/process.ts'
 import { canMakeFaults, createShim } from './shim.ts'
 

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach } from 'bun:test'
-import { openDatabase } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/engine/database.ts'
 import { makeFolder } from './samples.ts'
 
 /** Called once in a file: a folder for each of its tests, whose database is opened as often as wanted; all ends with the test. */

@@ -1,7 +1,7 @@
 /** What becomes of "at most every N hours" and of the outbox when a delivery ends, or goes on. */
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { databasePath } from '../../src/store/database.ts'
+import { databasePath } from '../../src/store/engine/database.ts'
 import type { Again, MailSettings, MessageContent } from '../../src/store/message-types.ts'
 import { useClosing } from '../closing.ts'
 import { DAY, HOUR } from '../helper.ts'

@@ -205,7 +205,7 @@ describe('joining', () => {
     await put()
     await result(1)
     const { Database } = await import('bun:sqlite')
-    const { databasePath } = await import('../../src/store/database.ts')
+    const { databasePath } = await import('../../src/store/engine/database.ts')
     const other = new Database(databasePath(server.folder))
     other.run(`CREATE TRIGGER refuse BEFORE INSERT ON deliveries WHEN NEW.state = 'joined'
       BEGIN SELECT RAISE(ABORT, 'no'); END`)

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDatabase } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/engine/database.ts'
 import { createSuppressionList } from '../../src/store/suppression-list.ts'
 
 let folder: string

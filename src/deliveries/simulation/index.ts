@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from '../../core/refusals.ts'
-import { SIMULATION_THREAD, takeWorker } from '../../store/workers.ts'
+import { SIMULATION_THREAD, takeWorker } from '../../store/engine/workers.ts'
 import type { Progress, Simulation, SimulationInput, SimulationLine } from './simulate.ts'
 import type { FromSimulation, ToSimulation } from './thread.ts'
 

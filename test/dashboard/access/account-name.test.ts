@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../../src/store/engine/database.ts'
 import { type AccountPages, type Browser, openAccount } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 

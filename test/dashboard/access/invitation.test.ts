@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { Begun } from '../../../src/accounts/accounts.ts'
 import { inviteMember } from '../../../src/accounts/members.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../../src/store/engine/database.ts'
 import { SIGN_IN_DELAYS } from '../../../src/accounts/sign-in-tries.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from '../browser.ts'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../../src/store/engine/database.ts'
 import { codeAt, codesOf, setUp, STEP_MS, turnOn, twoStepPath } from './authenticator.ts'
 import { type AccountPages, type Browser, createBrowser, openAccount, PASSWORD } from '../browser.ts'
 import { attributesOf, expectHarmless, textOf } from '../pages.ts'

@@ -1,7 +1,7 @@
 /** A message is turned on, paused and deleted in the dashboard. */
 import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { publicId } from '../../../src/core/ids.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../../src/store/engine/database.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, HOSTILE, textOf } from '../pages.ts'
 

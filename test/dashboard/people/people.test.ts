@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { databasePath } from '../../../src/store/database.ts'
+import { databasePath } from '../../../src/store/engine/database.ts'
 import { type AccountPages, type Browser, openAccount, PASSWORD } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 

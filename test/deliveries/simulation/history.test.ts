@@ -1,7 +1,7 @@
 /** What was known of people when it would have been decided. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../../src/store/engine/database.ts'
 import { idAt } from '../../../src/core/ids.ts'
 import { DAY, HOUR } from '../../helper.ts'
 import { MINUTE, page } from '../../messaging.ts'

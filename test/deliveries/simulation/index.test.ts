@@ -7,7 +7,7 @@ import {
   type SimulationInput,
   type Simulations,
 } from '../../../src/deliveries/simulation/index.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../../src/store/engine/database.ts'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'
 import { leave, messageOf, MINUTE, type Messaging, page } from '../../messaging.ts'

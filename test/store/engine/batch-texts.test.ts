@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'bun:test'
+import { readBatch, writeBatch } from '../../../src/store/engine/batch-texts.ts'
+import type { EventSender } from '../../../src/store/event-texts.ts'
+import type { Job } from '../../../src/store/writes.ts'
+import { AT, eventWrite } from '../samples.ts'
+
+const sender = (id: number): EventSender => ({
+  apps: [{ id, accountId: 'acc_1', publicId: `app_${id}`, hosts: ['a.example'] }],
+  newPeoplePerMonth: null,
+  buckets: [`events:key_${id}`],
+})
+const textJob = (text: string, from: EventSender): Job => ({
+  name: 'recordEventText',
+  input: { text, sender: from, at: AT },
+})
+const fieldsJob: Job = {
+  name: 'recordEvent',
+  input: eventWrite({ firstName: 'Zoë€😀', properties: '{"a":"\\"b\\n"}' }),
+}
+
+describe('a batch as a text', () => {
+  const [one, other] = [sender(1), sender(2)]
+  test.each<[string, Job[]]>([
+    ['nothing', []],
+    ['fields only', [fieldsJob, fieldsJob]],
+    ['one text', [textJob('{"app":"app_1"}', one)]],
+    ['texts and fields, in their order', [textJob('a', one), fieldsJob, textJob('bb', other), textJob('', one)]],
+    ['what looks like the length, or like the end of one', [textJob(' 12 34', one), textJob('[0,1,2]', one)]],
+    ['every kind of character', ['é', '€', '😀', '\n\u0000\u2028', '"\\'].map((text) => textJob(text, one))],
+  ])('%s', (_name, jobs) => expect(readBatch(writeBatch(jobs))).toEqual(jobs))
+
+  test('names a sender once, and gives all of theirs the same one', () => {
+    const text = writeBatch(Array.from({ length: 50 }, () => textJob('{}', one)))
+    expect(text.split('app_1')).toHaveLength(2)
+    const read = readBatch(text) as Job<'recordEventText'>[]
+    expect(read).toHaveLength(50)
+    expect(new Set(read.map((job) => job.input.sender)).size).toBe(1)
+  })
+
+  test('holds texts as they came, so that nothing in them is escaped', () => {
+    const text = '{"a":"\\"\\\\","b":1}'
+    expect(writeBatch([textJob(text, one)])).toEndWith(`}${text}`)
+  })
+
+  test('a job that is no JSON is handed on without its input, and its neighbours as they are', () => {
+    const broken = { name: 'recordEvent', input: { ...eventWrite(), at: 1n } } as unknown as Job
+    const around = [textJob('a', one), fieldsJob]
+    expect(readBatch(writeBatch([around[0] as Job, broken, around[1] as Job]))).toEqual([
+      around[0] as Job,
+      { name: 'recordEvent', input: null } as unknown as Job,
+      around[1] as Job,
+    ])
+  })
+})

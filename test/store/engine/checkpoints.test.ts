@@ -1,0 +1,130 @@
+/** The log is written over and over while commits come, and its file given back when they have stopped. */
+import type { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  copyLongLog,
+  createLogTrim,
+  finishAfterCommit,
+  finishCheckpoint,
+} from '../../../src/store/engine/checkpoints.ts'
+import { logPath, openDatabase, openForReading } from '../../../src/store/engine/database.ts'
+
+const MINUTE = 60_000
+const MB = 1_000_000
+
+let folder: string
+let db: Database
+let reader: Database
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'eventpost-'))
+  db = openDatabase(folder)
+  reader = openForReading(folder)
+})
+afterEach(() => {
+  reader.close()
+  db.close()
+  rmSync(folder, { recursive: true })
+})
+
+const pagesInLog = (): number => db.query<{ log: number }, []>('PRAGMA wal_checkpoint(NOOP)').get()?.log ?? -1
+const fileBytes = (): number => statSync(logPath(folder)).size
+/** One commit that changes about so many pages. */
+const commit = (pages: number): void => {
+  db.query(`INSERT OR REPLACE INTO install (name, value) VALUES (?, ?)`).run(
+    crypto.randomUUID(),
+    'v'.repeat(pages * 4_080),
+  )
+}
+
+/** Copies the log but for the last commit, as it is where commits come meanwhile. */
+function copyAllBut(pages: number): void {
+  const held = openForReading(folder)
+  held.run('BEGIN')
+  held.query('SELECT * FROM install').get()
+  commit(pages)
+  copyLongLog(reader)
+  held.close()
+}
+
+test('a log of 64 MB starts over after a commit once it is copied, and its file keeps its size', () => {
+  for (let part = 0; part < 14; part += 1) commit(1_000)
+  copyAllBut(900)
+  finishAfterCommit(db)
+  commit(1)
+  expect(pagesInLog()).toBeGreaterThan(14_000)
+  for (let part = 0; part < 2; part += 1) commit(1_000)
+  copyAllBut(900)
+  finishAfterCommit(db)
+  commit(1)
+  expect(pagesInLog()).toBeLessThan(100)
+  expect(fileBytes()).toBeGreaterThan(64 * MB)
+})
+
+test('a commit does not wait for more to be copied than takes a few milliseconds', () => {
+  for (let part = 0; part < 17; part += 1) commit(1_000)
+  copyAllBut(1_100)
+  finishAfterCommit(db)
+  commit(1)
+  expect(pagesInLog()).toBeGreaterThan(17_000)
+})
+
+describe('a large file is emptied when a minute did not need it', () => {
+  let now = 0
+  let trim: () => void
+  beforeEach(() => {
+    now = 0
+    trim = createLogTrim(db, logPath(folder), () => now)
+    for (let part = 0; part < 17; part += 1) commit(1_000)
+  })
+  const after = (ms: number): void => {
+    now += ms
+    trim()
+  }
+
+  test('because nothing came', () => {
+    copyLongLog(reader)
+    after(MINUTE - 1)
+    expect(fileBytes()).toBeGreaterThan(64 * MB)
+    after(1)
+    expect(fileBytes()).toBe(0)
+  })
+
+  test('because little came, although the log is started over again and again', () => {
+    copyLongLog(reader)
+    for (let second = 0; second < 59; second += 1) {
+      commit(700)
+      copyLongLog(reader)
+      finishCheckpoint(db)
+      after(1_000)
+    }
+    expect(fileBytes()).toBeGreaterThan(64 * MB)
+    after(1_000)
+    expect(fileBytes()).toBe(0)
+  })
+
+  test('and not while somebody reads it', () => {
+    const held = openForReading(folder)
+    held.run('BEGIN')
+    held.query('SELECT * FROM install').get()
+    commit(1)
+    copyLongLog(reader)
+    for (let minute = 0; minute < 3; minute += 1) after(MINUTE)
+    expect(fileBytes()).toBeGreaterThan(64 * MB)
+    held.close()
+    finishCheckpoint(db)
+    after(MINUTE)
+    expect(fileBytes()).toBe(0)
+  })
+})
+
+test('a small file is left as it is', () => {
+  let now = 0
+  const trim = createLogTrim(db, logPath(folder), () => now)
+  commit(10)
+  now += 2 * MINUTE
+  trim()
+  expect(fileBytes()).toBeGreaterThan(0)
+})

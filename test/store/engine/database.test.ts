@@ -1,0 +1,187 @@
+import { Database } from 'bun:sqlite'
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { databasePath, openDatabase, openForReading } from '../../../src/store/engine/database.ts'
+import type { StoreError } from '../../../src/store/engine/errors.ts'
+import { SCHEMA_VERSION } from '../../../src/store/engine/migrations/index.ts'
+import { openStore } from '../../../src/store/store.ts'
+import { schemaVersion } from '../../../src/store/engine/upgrades.ts'
+import { useFolder } from '../databases.ts'
+
+const databases = useFolder()
+const { keep } = databases
+let folder = ''
+beforeEach(() => void (folder = databases.path()))
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
+const pragma = (db: Database, name: string): unknown => db.query(`PRAGMA ${name}`).values()[0]?.[0]
+
+/** The error that opening gives, from a command and from `serve`; the same from both. */
+async function refusalOf(where: string): Promise<StoreError> {
+  const errors: StoreError[] = []
+  for (const threads of [false, true]) {
+    const store = await openStore(where, { threads }).catch((error: StoreError) => void errors.push(error))
+    if (store) throw new Error('it was opened')
+  }
+  const [error, other] = errors
+  if (!error || !other) throw new Error('no error')
+  expect([other.name, other.code, other.message]).toEqual(['StoreError', error.code, error.message])
+  return error
+}
+
+function runScript(script: string, ...args: string[]) {
+  return Bun.spawn([process.execPath, '-e', script, ...args], { stdout: 'pipe', stderr: 'pipe', stdin: 'pipe' })
+}
+
+describe('a new database', () => {
+  test('has the pragmas that durability rests on, read back, for writing and for reading', () => {
+    for (const db of [keep(openDatabase(folder)), keep(openForReading(folder))]) {
+      const names = [
+        'journal_mode',
+        'synchronous',
+        'foreign_keys',
+        'secure_delete',
+        'wal_autocheckpoint',
+        'busy_timeout',
+      ]
+      expect(names.map((name) => pragma(db, name))).toEqual(['wal', 2, 1, 1, 0, 5_000])
+      expect([pragma(db, 'auto_vacuum'), pragma(db, 'page_size')]).toEqual([0, 4_096])
+    }
+  })
+
+  test('is whole, of mode 0600 with its log, and alone in its folder after it is closed', () => {
+    const db = keep(openDatabase(folder))
+    db.run(`INSERT INTO install (name, value) VALUES ('a', 'b')`)
+    const files = readdirSync(folder).toSorted()
+    expect(files).toEqual(['eventpost.db', 'eventpost.db-shm', 'eventpost.db-wal'])
+    expect(files.map((file) => modeOf(join(folder, file)))).toEqual(['600', '600', '600'])
+    expect(schemaVersion(db)).toBe(SCHEMA_VERSION)
+    expect(pragma(db, 'integrity_check')).toBe('ok')
+    db.close()
+    expect(readdirSync(folder)).toEqual(['eventpost.db'])
+  })
+
+  test.each([false, true])('a store leaves one file that holds everything (threads: %p)', async (threads) => {
+    const store = await openStore(folder, { threads })
+    await store.keepInstallValue({ name: 'kept', value: 'whole' })
+    expect(await store.installValue('kept')).toBe('whole')
+    await Promise.all([store.close(), store.close()])
+    expect(readdirSync(folder)).toEqual(['eventpost.db'])
+    const again = await openStore(folder, { threads: false })
+    expect(await again.installValue('kept')).toBe('whole')
+    await again.close()
+  })
+
+  test('a connection for reading cannot write', () => {
+    keep(openDatabase(folder))
+    const db = keep(openForReading(folder))
+    expect(() => db.run(`INSERT INTO install (name, value) VALUES ('a', 'b')`)).toThrow('readonly')
+  })
+
+  test('made by two processes at once: both succeed with one database', async () => {
+    const source = join(import.meta.dir, '../../../src/store/engine/database.ts')
+    const script = `
+      const { openDatabase } = await import(process.argv[1])
+      for await (const _ of process.stdin) break
+      const db = openDatabase(process.argv[2])
+      db.run("INSERT INTO install (name, value) VALUES (?, 'x')", [process.argv[3]])`
+    for (let round = 0; round < 3; round++) {
+      const where = join(folder, `round${round}`)
+      const children = ['a', 'b', 'c'].map((name) => runScript(script, source, where, name))
+      await Bun.sleep(60)
+      for (const child of children) {
+        child.stdin.write('go')
+        child.stdin.end()
+      }
+      const ends = await Promise.all(
+        children.map(async (child) => [await child.exited, await new Response(child.stderr).text()]),
+      )
+      expect(ends).toEqual(ends.map(() => [0, '']))
+      const db = keep(openDatabase(where))
+      expect(db.query(`SELECT group_concat(name, '') FROM install WHERE value = 'x'`).values()).toEqual([['abc']])
+      expect(readdirSync(where).filter((file) => file.includes('.new'))).toEqual([])
+    }
+  })
+})
+
+describe('what is refused, and left as it was', () => {
+  const REMEDIES: [string, StoreError['code'], string, () => void][] = [
+    [
+      'a file that is no database',
+      'corrupt',
+      'bring back a backup: cp BACKUP',
+      () => writeFileSync(databasePath(folder), 'x'.repeat(8_192)),
+    ],
+    ['a file without a byte', 'corrupt', 'bring back a backup', () => writeFileSync(databasePath(folder), '')],
+    [
+      'a database cut in half',
+      'corrupt',
+      'bring back a backup',
+      () => {
+        openDatabase(folder).close()
+        writeFileSync(databasePath(folder), readFileSync(databasePath(folder)).subarray(0, 40_960))
+      },
+    ],
+    [
+      'a database whose first page is damaged',
+      'corrupt',
+      'bring back a backup',
+      () => {
+        openDatabase(folder).close()
+        writeFileSync(databasePath(folder), readFileSync(databasePath(folder)).fill(0xff, 100, 4_096))
+      },
+    ],
+    [
+      'a database of another program',
+      'foreign_file',
+      'Choose another folder with --data',
+      () => {
+        const db = new Database(databasePath(folder), { create: true })
+        db.run('CREATE TABLE songs (title TEXT)')
+        db.close()
+      },
+    ],
+    [
+      'a newer schema',
+      'newer_schema',
+      `has schema version ${SCHEMA_VERSION + 1}; this executable knows up to ${SCHEMA_VERSION}`,
+      () => {
+        const db = openDatabase(folder)
+        db.run(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)
+        db.close()
+      },
+    ],
+    [
+      'a folder where the file should be',
+      'folder_unwritable',
+      'cannot be opened',
+      () => mkdirSync(databasePath(folder)),
+    ],
+  ]
+  test.each(REMEDIES)('%s', async (_, code, remedy, prepare) => {
+    prepare()
+    const path = databasePath(folder)
+    const before = statSync(path).isFile() ? readFileSync(path) : null
+    const error = await refusalOf(folder)
+    expect([error.code, error.message.split('\n').length]).toEqual([code, 1])
+    expect(error.message).toContain(remedy)
+    expect(error.message).toContain(path)
+    if (before) expect(readFileSync(path).equals(before)).toBe(true)
+    expect(readdirSync(folder).filter((file) => !/^eventpost\.db(-wal|-shm)?$/.test(file))).toEqual([])
+  })
+
+  test('a database that another program holds is called locked and not damaged', () => {
+    openDatabase(folder).close()
+    const path = databasePath(folder)
+    const holder = keep(new Database(path))
+    holder.run('PRAGMA journal_mode = DELETE')
+    holder.run('BEGIN EXCLUSIVE')
+    const script = `
+      const { openDatabase } = await import(process.argv[1])
+      try { openDatabase(process.argv[2]) } catch (error) { console.log(error.code, error.message) }`
+    const source = join(import.meta.dir, '../../../src/store/engine/database.ts')
+    const { stdout } = Bun.spawnSync([process.execPath, '-e', script, source, folder])
+    expect(stdout.toString()).toStartWith(`folder_in_use ${path} is locked by another program.`)
+  }, 10_000)
+})

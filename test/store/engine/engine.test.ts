@@ -1,0 +1,281 @@
+import { Database } from 'bun:sqlite'
+import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { createContactReads } from '../../../src/store/contact-reads.ts'
+import { databasePath } from '../../../src/store/engine/database.ts'
+import { createEngine } from '../../../src/store/engine/engine.ts'
+import type { Job } from '../../../src/store/writes.ts'
+import { createEventReads } from '../../../src/store/event-reads.ts'
+import { createSealer } from '../../../src/store/engine/sealing.ts'
+import type { EventWrite } from '../../../src/store/types.ts'
+import { useFolder } from '../databases.ts'
+import { failing } from '../failing.ts'
+import { AT, BY, contactWrite, done, eventWrite, HOUR, idempotency } from '../samples.ts'
+
+const folder = useFolder()
+let now = AT
+beforeEach(() => void (now = AT))
+
+function openOne() {
+  const db = folder.open()
+  const engine = createEngine(db, () => now, createSealer(null))
+  return { db, engine, findContact: createContactReads(db).findContact }
+}
+
+const record = (changes: Partial<EventWrite> = {}): Job => ({ name: 'recordEvent', input: eventWrite(changes) })
+/** Fails after its person, its event and its counts were written. */
+const recordBadly = (changes: Partial<EventWrite> = {}): Job =>
+  record({ ...changes, idempotency: idempotency({ bodyHash: null as unknown as string }) })
+
+function quietly<T>(run: () => T): { result: T; lines: string[] } {
+  const log = spyOn(console, 'error').mockImplementation(() => {})
+  try {
+    const result = run()
+    return { result, lines: log.mock.calls.map((call) => String(call[0])) }
+  } finally {
+    log.mockRestore()
+  }
+}
+
+const countRows = (db: Database, table: string): number =>
+  db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()?.n ?? 0
+
+describe('a bad row', () => {
+  test('costs a few commits and not one for each neighbour', () => {
+    const { db } = openOne()
+    let begins = 0
+    const prepare = db.prepare.bind(db)
+    db.prepare = ((sql: string) => {
+      const statement = prepare(sql)
+      return sql === 'BEGIN IMMEDIATE' ? { run: () => void (begins++, statement.run()) } : statement
+    }) as Database['prepare']
+    const engine = createEngine(db, () => now, createSealer(null))
+    const jobs = Array.from({ length: 256 }, (_, index) => (index === 100 ? recordBadly() : record()))
+    const { result, lines } = quietly(() => engine.run(jobs))
+    expect(result.flatMap((outcome, index) => ('refusal' in outcome ? [index] : []))).toEqual([100])
+    expect(begins).toBe(17)
+    expect(countRows(db, 'events')).toBe(255)
+    const reason = 'SQLiteError: NOT NULL constraint failed: idempotency_records.body_hash'
+    expect(lines).toEqual([`{"level":"error","message":"a write failed","write":"recordEvent","reason":"${reason}"}`])
+  })
+
+  test('leaves no count, no name, no person and no time behind', () => {
+    const { db, engine, findContact } = openOne()
+    engine.run([record({ email: 'old@example.com' })])
+    quietly(() =>
+      engine.run([
+        recordBadly({ email: 'old@example.com', name: 'bad', at: AT + 5, buckets: ['b'] }),
+        recordBadly({ email: 'new@example.com', name: 'bad', at: AT + 5 }),
+        record({ email: 'good@example.com', at: AT + 1 }),
+      ]),
+    )
+    expect(db.query('SELECT name FROM event_names').values()).toEqual([['results_ready']])
+    expect(db.query('SELECT name_id, hour, count FROM rollups').values()).toEqual([[1, AT / HOUR, 2]])
+    expect([countRows(db, 'limit_usage'), countRows(db, 'contacts')]).toEqual([0, 2])
+    expect(db.query('SELECT count FROM new_people').values()).toEqual([[2]])
+    now += 2_000
+    engine.run([])
+    expect(findContact(1, 'old@example.com')?.lastEventAt).toBe(AT)
+    expect(
+      done(engine.run([record({ email: 'new@example.com', name: 'bad' })])[0] ?? { refusal: 'none' }),
+    ).toMatchObject({
+      created: true,
+    })
+  })
+})
+
+describe('the disk', () => {
+  test('full: nothing is saved, reads go on, and it heals by itself', () => {
+    const { db, engine, findContact } = openOne()
+    const known = { email: 'known@example.com' }
+    engine.run([record(known)])
+    const pages = db.query<{ page_count: number }, []>('PRAGMA page_count').get()?.page_count ?? 0
+    db.run(`PRAGMA max_page_count = ${pages}`)
+    const many = Array.from({ length: 300 }, (_, index) => record({ email: `p${index}@example.com` }))
+    expect(new Set(engine.run(many).map((outcome) => JSON.stringify(outcome)))).toEqual(
+      new Set(['{"refusal":"unavailable","reason":"database or disk is full"}']),
+    )
+    expect([countRows(db, 'events'), countRows(db, 'contacts'), db.inTransaction]).toEqual([1, 1, false])
+    expect(findContact(1, known.email)).not.toBeNull()
+    db.run('PRAGMA max_page_count = 100000')
+    for (const outcome of engine.run(many)) expect(outcome).toMatchObject({ created: true })
+    expect(countRows(db, 'events')).toBe(301)
+  })
+
+  test('locked by another process: unavailable, then it goes on', () => {
+    const { db, engine } = openOne()
+    db.run('PRAGMA busy_timeout = 1')
+    const other = new Database(databasePath(folder.path()))
+    other.run('BEGIN IMMEDIATE')
+    const refused = { refusal: 'unavailable', reason: 'database is locked' } as const
+    expect(engine.run([record(), record()])).toEqual([refused, refused])
+    other.run('ROLLBACK')
+    other.close()
+    expect(engine.run([record()])[0]).toMatchObject({ created: true })
+  })
+
+  test.each(['SQLITE_IOERR_FSYNC', 'SQLITE_IOERR_DIR_FSYNC', 'SQLITE_CORRUPT', 'SQLITE_NOTADB'])(
+    '%s: no commit is acknowledged ever after',
+    (code) => {
+      const { db } = openOne()
+      const commit = failing(db, 'COMMIT', code)
+      const engine = createEngine(db, () => now, createSealer(null))
+      engine.run([record()])
+      commit.failNext()
+      expect(() => engine.run([record()])).toThrow('disk')
+      expect(() => engine.run([record()])).toThrow('disk')
+      expect(() => engine.run([])).toThrow('disk')
+      expect([countRows(db, 'events'), db.inTransaction]).toEqual([1, false])
+    },
+  )
+
+  test('a rollback that fails stops it too', () => {
+    const { db } = openOne()
+    const rollback = failing(db, 'ROLLBACK', 'SQLITE_IOERR')
+    const engine = createEngine(db, () => now, createSealer(null))
+    rollback.failNext()
+    expect(() => engine.run([recordBadly()])).toThrow('disk')
+    expect(() => engine.run([record()])).toThrow('disk')
+  })
+})
+
+describe('another process beside', () => {
+  test('what another process with ids ahead of ours writes while an engine is made hides nothing of ours', () => {
+    const ahead = createEngine(folder.open(), () => AT + 3_600_000, createSealer(null))
+    const db = folder.open()
+    const prepare = db.prepare.bind(db)
+    let isMade = false
+    db.prepare = ((text: string) => {
+      if (!isMade && text.includes('new_people')) {
+        isMade = true
+        ahead.run([{ name: 'recordEvent', input: eventWrite() }])
+      }
+      return prepare(text)
+    }) as Database['prepare']
+    const engine = createEngine(db, () => AT, createSealer(null))
+    const [outcome] = engine.run([{ name: 'recordEvent', input: eventWrite() }])
+    if (!outcome || !('contactId' in outcome)) throw new Error('an event was refused')
+    const query = { appId: 1, contactId: outcome.contactId, name: null, before: null, limit: 9 }
+    expect([isMade, createEventReads(db).listEvents(query).rows]).toMatchObject([true, [{}, {}]])
+  })
+
+  test('ids do not collide in one millisecond, and people it erased are gone', () => {
+    const [one, two] = [openOne(), openOne()]
+    const ids = new Set<number>()
+    for (let i = 0; i < 20; i++) {
+      for (const [index, { engine }] of [one, two].entries()) {
+        const [first, again] = engine.run([
+          record({ email: `${index}-${i}@example.com` }),
+          record({ email: 'shared@example.com' }),
+        ])
+        ids.add(done(first as { contactId: number }).contactId)
+        expect(again).not.toHaveProperty('refusal')
+      }
+    }
+    expect(ids.size).toBe(40)
+    expect(countRows(one.db, 'events')).toBe(80)
+    one.engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: 'shared@example.com' } }])
+    const outcome = two.engine.run([record({ email: 'shared@example.com', createContact: false })])
+    expect(outcome).toEqual([{ refusal: 'contact_not_found' }])
+  })
+
+  test('its commit is told once, also when a transaction noticed it first, and a checkpoint is none', () => {
+    const [one, two] = [openOne(), openOne()]
+    expect(one.engine.hasForeignWrite()).toBe(false)
+    one.engine.run([record()])
+    expect(one.engine.hasForeignWrite()).toBe(false)
+    expect([two.engine.hasForeignWrite(), two.engine.hasForeignWrite()]).toEqual([true, false])
+    two.engine.run([record()])
+    one.engine.run([record()])
+    expect([one.engine.hasForeignWrite(), one.engine.hasForeignWrite()]).toEqual([true, false])
+    two.engine.hasForeignWrite()
+    two.db.run('PRAGMA wal_checkpoint(PASSIVE)')
+    expect([one.engine.hasForeignWrite(), two.engine.hasForeignWrite()]).toEqual([false, false])
+  })
+
+  test('times of last events that wait here are not lost when it brings its own up to date', () => {
+    const [one, two] = [openOne(), openOne()]
+    one.engine.run([record({ email: 'first@example.com' })])
+    one.engine.run([record({ email: 'a@example.com', at: AT + 1 })])
+    two.engine.run([record({ email: 'b@example.com', at: AT + 2 })])
+    one.engine.run([record({ email: 'a@example.com', at: AT + 3 })])
+    now += 2_000
+    two.engine.run([record({ email: 'b@example.com', at: AT + 4 })])
+    // both die here; a third one starts
+    const three = openOne()
+    const times = () => ['a', 'b'].map((name) => three.findContact(1, `${name}@example.com`)?.lastEventAt)
+    expect(times()).toEqual([AT + 3, AT + 4])
+    three.engine.run([record({ email: 'c@example.com' })])
+    expect(times()).toEqual([AT + 3, AT + 4])
+  })
+})
+
+test('an erasure that is rolled back takes nothing with it', () => {
+  const { db, findContact } = openOne()
+  const commit = failing(db, 'COMMIT', 'SQLITE_FULL')
+  const engine = createEngine(db, () => now, createSealer(null))
+  engine.run([record({ email: 'first@example.com' })])
+  engine.run([record({ email: 'a@example.com', at: AT + 7 })])
+  commit.failNext()
+  const erased = engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: 'a@example.com' } }])
+  expect(erased).toEqual([{ refusal: 'unavailable', reason: 'disk' }])
+  now += 2_000
+  engine.run([])
+  expect(findContact(1, 'a@example.com')?.lastEventAt).toBe(AT + 7)
+})
+
+test('what comes by turns is counted by app, name, hour, key and second, also where one of them fails', () => {
+  const { db, engine } = openOne()
+  const turns = [
+    record({ appId: 1, name: 'a', at: AT, buckets: ['events:key_1'] }),
+    record({ appId: 1, name: 'b', at: AT, buckets: ['events:key_2'] }),
+    record({ appId: 2, name: 'a', at: AT, buckets: ['visitor:x', 'events:key_1'] }),
+    record({ appId: 1, name: 'a', at: AT + 1_000, buckets: ['events:key_1'] }),
+    record({ appId: 1, name: 'a', at: AT + HOUR, buckets: ['events:key_2'] }),
+  ]
+  const failed = quietly(() => engine.run([...turns, recordBadly({ buckets: ['events:key_1'], at: AT }), ...turns]))
+  expect(failed.result.filter((one) => 'refusal' in one)).toEqual([{ refusal: 'internal_error' }])
+  engine.run(turns)
+  const rollups = db.query('SELECT app_id, hour, count FROM rollups ORDER BY app_id, hour, name_id').values()
+  const hour = AT / HOUR
+  expect(rollups).toEqual([
+    [1, hour, 6],
+    [1, hour, 3],
+    [1, hour + 1, 3],
+    [2, hour, 3],
+  ])
+  const second = AT / 1_000
+  expect(db.query('SELECT bucket, second, count FROM limit_usage ORDER BY bucket, second').values()).toEqual([
+    ['events:key_1', second, 6],
+    ['events:key_1', second + 1, 3],
+    ['events:key_2', second, 3],
+    ['events:key_2', second + 3_600, 3],
+    ['visitor:x', second, 3],
+  ])
+})
+
+test('rollups count by app, name and hour, and lead to the events', () => {
+  const { db, engine } = openOne()
+  const at = (hours: number, appId: number, name: string): Job => record({ at: AT + hours * HOUR, appId, name })
+  engine.run([at(0, 1, 'a'), at(0, 1, 'a'), at(0, 1, 'b'), at(0.99, 2, 'a')])
+  engine.run([at(0.5, 1, 'a'), at(1, 1, 'a'), { name: 'addContact', input: contactWrite() }])
+  const rows = db
+    .query('SELECT r.app_id, n.name, hour, count FROM rollups r JOIN event_names n ON n.id = name_id ORDER BY 1, 2, 3')
+    .values()
+  const hour = AT / HOUR
+  expect(rows).toEqual([
+    [1, 'a', hour, 3],
+    [1, 'a', hour + 1, 1],
+    [1, 'b', hour, 1],
+    [2, 'a', hour, 1],
+  ])
+  const days = db.query('SELECT app_id, day, name_id, count FROM daily_rollups ORDER BY 1, 2, 3').values()
+  const day = Math.floor(hour / 24)
+  expect(days).toEqual([
+    [1, day, 1, 4],
+    [1, day, 2, 1],
+    [2, day, 3, 1],
+  ])
+  const [first] = db.query('SELECT first_event_id, last_event_id FROM rollups WHERE count = 3').values()
+  const ids = db.query('SELECT id FROM events WHERE app_id = 1 AND name_id = 1 ORDER BY id').values().flat()
+  expect(first).toEqual([ids[0] ?? null, ids[2] ?? null])
+})

@@ -1,0 +1,18 @@
+import { expect, test } from 'bun:test'
+import { createFaultWatch } from '../../../src/store/engine/fault-watch.ts'
+import type { Outcome } from '../../../src/store/writes.ts'
+
+test('a fault ends with the first write that is made, and not with what was not written at all', async () => {
+  const [done, full, unread] = [{ done: true }, { refusal: 'unavailable', reason: 'disk full' }, { isUnread: true }]
+  const commits = [[done], [full, full], [unread, unread], [unread, full], [unread, done], [unread], [full]]
+  const faults = createFaultWatch()
+  const told: (string | null)[] = []
+  faults.onFault((reason) => told.push(reason))
+  const counts: number[] = []
+  for (const outcomes of commits as Outcome[][]) {
+    await faults.watch(async () => outcomes)([])
+    counts.push(told.length)
+  }
+  expect(told).toEqual(['disk full', null, 'disk full'])
+  expect(counts).toEqual([0, 1, 1, 1, 2, 2, 3])
+})

@@ -1,0 +1,52 @@
+/** A data folder belongs to one server. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { lockFolder } from '../../../src/store/engine/folder-lock.ts'
+import { openStore } from '../../../src/store/store.ts'
+import { makeFolder } from '../samples.ts'
+
+let folder = ''
+let remove = (): void => {}
+
+beforeEach(() => {
+  ;({ folder, remove } = makeFolder())
+})
+afterEach(() => remove())
+
+function runScript(script: string, ...args: string[]) {
+  return Bun.spawn([process.execPath, '-e', script, ...args], { stdout: 'pipe', stderr: 'pipe', stdin: 'pipe' })
+}
+
+describe('lockFolder', () => {
+  const source = join(import.meta.dir, '../../../src/store/engine/folder-lock.ts')
+  const script = `
+    const { lockFolder } = await import(process.argv[1])
+    try { lockFolder(process.argv[2]); console.log('held') } catch (error) { console.log(error.code) }
+    for await (const _ of process.stdin) break`
+  const attempt = async () => {
+    const child = runScript(script, source, folder)
+    const { value } = await child.stdout.getReader().read()
+    return { child, said: new TextDecoder().decode(value).trim() }
+  }
+
+  test('one process at a time; a killed one leaves nothing behind', async () => {
+    const first = await attempt()
+    expect(first.said).toBe('held')
+    const second = await attempt()
+    expect(second.said).toBe('folder_in_use')
+    second.child.kill()
+    expect(() => lockFolder(folder)).toThrow('Stop it first, or choose another folder with --data')
+    const command = await openStore(folder, { threads: false })
+    await command.close()
+    first.child.kill('SIGKILL')
+    await first.child.exited
+    const lock = lockFolder(folder)
+    const third = await attempt()
+    expect(third.said).toBe('folder_in_use')
+    third.child.kill()
+    lock.release()
+    const fourth = await attempt()
+    expect(fourth.said).toBe('held')
+    fourth.child.kill()
+  })
+})

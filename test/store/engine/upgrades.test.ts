@@ -1,0 +1,271 @@
+/** A database of an older version is kept, and brought to this one. */
+import { Database } from 'bun:sqlite'
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { databasePath, openDatabase } from '../../../src/store/engine/database.ts'
+import { createDeliveryReads } from '../../../src/store/delivery-reads.ts'
+import { createOnce, createOutcomeReads, isSameBody } from '../../../src/store/idempotency.ts'
+import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/store/engine/migrations/index.ts'
+import { createSealer } from '../../../src/store/engine/sealing.ts'
+import { schemaVersion } from '../../../src/store/engine/upgrades.ts'
+import { useFolder } from '../databases.ts'
+import { AT, idempotency, makeFolder } from '../samples.ts'
+
+const databases = useFolder()
+const { keep } = databases
+let folder = ''
+beforeEach(() => void (folder = databases.path()))
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
+const pragma = (db: Database, name: string): unknown => db.query(`PRAGMA ${name}`).values()[0]?.[0]
+
+function runScript(script: string, ...args: string[]) {
+  return Bun.spawn([process.execPath, '-e', script, ...args], { stdout: 'pipe', stderr: 'pipe', stdin: 'pipe' })
+}
+
+describe('an older schema', () => {
+  const two = [...MIGRATIONS, 'CREATE TABLE extra (a TEXT) STRICT; INSERT INTO extra VALUES (1);']
+  const version = SCHEMA_VERSION + 1
+  const backup = (): string => `${databasePath(folder)}.before-${version}`
+
+  beforeEach(() => {
+    const db = openDatabase(folder)
+    db.run(`INSERT INTO install (name, value) VALUES ('old', 'kept')`)
+    db.close()
+  })
+  const oldValue = (db: Database) => db.query(`SELECT value FROM install WHERE name = 'old'`).values()
+
+  test('is brought up to date, and a whole copy of it is kept', () => {
+    const db = keep(openDatabase(folder, two))
+    expect([schemaVersion(db), oldValue(db), db.query('SELECT a FROM extra').values()]).toEqual([
+      version,
+      [['kept']],
+      [['1']],
+    ])
+    expect(modeOf(backup())).toBe('600')
+    const copy = keep(new Database(backup()))
+    expect([schemaVersion(copy), oldValue(copy), pragma(copy, 'integrity_check')]).toEqual([
+      SCHEMA_VERSION,
+      [['kept']],
+      'ok',
+    ])
+    expect(readdirSync(folder).filter((file) => file.endsWith('.copy'))).toEqual([])
+  })
+
+  test('has its events counted by day', () => {
+    const daily = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE daily_rollups'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, daily))
+    for (const [name, hour] of [
+      [1, 47],
+      [1, 48],
+      [1, 71],
+      [2, 48],
+    ]) {
+      old.run('INSERT INTO rollups VALUES (1, ?, ?, 5, 1, 2)', [name ?? 0, hour ?? 0])
+    }
+    old.close()
+    const db = openDatabase(other.folder)
+    expect(db.query('SELECT app_id, day, name_id, count FROM daily_rollups').values()).toEqual([
+      [1, 1, 1, 5],
+      [1, 2, 1, 10],
+      [1, 2, 2, 5],
+    ])
+    db.close()
+    other.remove()
+  })
+
+  test('has its members in their accounts, invitations that go on working, and no links for a new password', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE memberships'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    old.run(
+      `INSERT INTO accounts (id, name, snippet_limits, created_at) VALUES ('acc_1', 'A', 1, 1), ('acc_2', 'B', 1, 2)`,
+    )
+    old.run(`INSERT INTO members (id, account_id, email, role, password_hash, created_at) VALUES
+      ('mem_1', 'acc_1', 'ada', 'owner', 'argon', 3), ('mem_2', 'acc_1', 'eve', 'viewer', NULL, 4), ('mem_3', 'acc_2', 'zoe', 'editor', 'argon zoe', 5)`)
+    old.run(`INSERT INTO one_time_links (token_hash, purpose, member_id, created_at, expires_at) VALUES
+      ('forgotten', 'password', 'mem_1', 6, 7), ('invited', 'password', 'mem_2', 6, 7), ('setup', 'setup', NULL, 6, 7)`)
+    old.run(`INSERT INTO sessions VALUES ('token', 'ses_1', 'mem_1', 'Firefox', 6, 6, 6)`)
+    old.close()
+    const db = openDatabase(other.folder)
+    const all = (sql: string) => db.query(sql).values()
+    expect(all('SELECT id, email, password_hash, created_at FROM members ORDER BY id')).toEqual([
+      ['mem_1', 'ada', 'argon', 3],
+      ['mem_2', 'eve', null, 4],
+      ['mem_3', 'zoe', 'argon zoe', 5],
+    ])
+    expect(all('SELECT id, account_id, member_id, role, created_at, accepted_at FROM memberships ORDER BY 1')).toEqual([
+      ['mem_1', 'acc_1', 'mem_1', 'owner', 3, 3],
+      ['mem_2', 'acc_1', 'mem_2', 'viewer', 4, null],
+      ['mem_3', 'acc_2', 'mem_3', 'editor', 5, 5],
+    ])
+    expect(all('SELECT token_hash, purpose, member_id, account_id FROM one_time_links ORDER BY 1')).toEqual([
+      ['invited', 'invite', 'mem_2', 'acc_1'],
+      ['setup', 'setup', null, null],
+    ])
+    expect(all('SELECT id, member_id FROM sessions')).toEqual([['ses_1', 'mem_1']])
+    expect(all('PRAGMA foreign_key_check')).toEqual([])
+    db.close()
+    other.remove()
+  })
+
+  test('has mails that were kept told apart from those that were sent', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes(`state = 'kept'`))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    for (const [id, state] of [
+      [1, 'sent'],
+      [2, 'sent'],
+      [3, 'skipped'],
+    ] as const)
+      old.run(
+        `INSERT INTO deliveries VALUES (?, 1, ?, 1, 1, NULL, '', ?, 1, 1, 1, 1, NULL, NULL, 5, 6, 0, 0, NULL, NULL, 7, 8, 9)`,
+        [id, id, state],
+      )
+    old.run(`INSERT INTO captured_mails VALUES (2, 1, 'Subject: Kept', 5)`)
+    old.close()
+    const db = openDatabase(other.folder)
+    const columns = 'id, state, handed_at, sent_at, came_back_at, opened_at'
+    expect(db.query(`SELECT ${columns} FROM deliveries ORDER BY id`).values()).toEqual([
+      [1, 'sent', 5, 6, 7, 8],
+      [2, 'kept', 5, null, null, null],
+      [3, 'skipped', 5, 6, 7, 8],
+    ])
+    expect(createDeliveryReads(db, createSealer(null)).findCaptured(1, 2)).toEqual({
+      raw: 'Subject: Kept',
+      createdAt: 5,
+      content: null,
+    })
+    db.close()
+    other.remove()
+  })
+
+  test('answers retries of requests from before bodies were hashed as they are now, once', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes(`SET body_hash = ''`))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    old.run(`INSERT INTO idempotency_records VALUES ('key_1', 'once', 'old hash', '{"contactId":3}', 3, ${AT})`)
+    old.close()
+    const db = openDatabase(other.folder)
+    let writes = 0
+    const send = (changes: Parameters<typeof idempotency>[0]) =>
+      createOnce(db)(
+        { idempotency: idempotency({ at: AT + 1, ...changes }) },
+        (): { contactId: number; replayed?: true } => ({ contactId: (writes += 1) }),
+      )
+    expect(send({ bodyHash: 'new hash' })).toEqual({ contactId: 3, replayed: true })
+    expect(writes).toBe(0)
+    const found = createOutcomeReads(db).listOutcomes({ keyId: 'key_1', key: 'once', at: AT + 1 })
+    expect(found.map(({ bodyHash }) => isSameBody(bodyHash, 'new hash'))).toEqual([true])
+    expect(send({ key: 'other', bodyHash: 'first' })).toEqual({ contactId: 1 })
+    expect(send({ key: 'other', bodyHash: 'second' })).toEqual({ refusal: 'idempotency_mismatch' })
+    db.close()
+    other.remove()
+  })
+
+  test('has the addresses of messages listed, and each domain bound to the account that was first', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE sender_domains'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    old.run(`INSERT INTO accounts (id, name, snippet_limits, created_at) VALUES
+      ('acc_new', 'New', 1, 9), ('acc_old', 'Old', 1, 1), ('acc_none', 'None', 1, 2)`)
+    for (const [id, account] of [
+      [1, 'acc_new'],
+      [2, 'acc_old'],
+      [3, 'acc_none'],
+    ] as const) {
+      old.run(`INSERT INTO apps (id, account_id, public_id, site_id, name, created_at) VALUES (?, ?, ?, ?, 'A', 1)`, [
+        id,
+        account,
+        `app_${id}`,
+        `site_${id}`,
+      ])
+    }
+    old.run(`INSERT INTO app_mail_settings (app_id, from_email, colour) VALUES (1, 'hi@Shared.example', '#000000')`)
+    const write = (id: number, app: number, [version, current]: [number, number], fromEmail: string | null) => {
+      old.run(`INSERT OR IGNORE INTO messages VALUES (?, 'acc_old', ?, ?, 'live', ?, 1, 1)`, [
+        id,
+        app,
+        `M${id}`,
+        current,
+      ])
+      const content = JSON.stringify({ mail: { subject: 'S', ...(fromEmail === null ? {} : { fromEmail }) } })
+      old.run('INSERT INTO message_versions VALUES (?, ?, ?, 1)', [id, version, content])
+    }
+    write(1, 1, [1, 1], 'news@new.example')
+    write(2, 2, [1, 3], 'gone@old.example')
+    write(2, 2, [2, 3], 'waits@old.example')
+    write(2, 2, [3, 3], 'Mail@shared.Example')
+    write(3, 2, [1, 1], 'mail@shared.example')
+    write(4, 3, [1, 1], null)
+    write(5, 3, [1, 1], 'Hello@Bücher.example')
+    write(6, 3, [1, 1], 'hello@xn--bcher-kva.example')
+    write(7, 3, [1, 1], 'never@sent.example')
+    old.run(`UPDATE messages SET status = 'draft' WHERE id = 7`)
+    old.run(
+      `INSERT INTO deliveries VALUES (7, 2, 1, 2, 2, NULL, '', 'waiting', 1, 1, 1, 0, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, 1)`,
+    )
+    old.close()
+    const db = openDatabase(other.folder)
+    const all = (sql: string) => db.query(sql).values()
+    expect(all('SELECT app_id, from_email, other_from_emails, colour FROM app_mail_settings ORDER BY 1')).toEqual([
+      [1, 'hi@Shared.example', '["news@new.example"]', '#000000'],
+      [2, null, expect.any(String), null],
+      [3, null, '["hello@xn--bcher-kva.example"]', null],
+    ])
+    const [[others] = []] = all('SELECT other_from_emails FROM app_mail_settings WHERE app_id = 2')
+    expect(JSON.parse(String(others)).sort()).toEqual(['mail@shared.example', 'waits@old.example'])
+    expect(all('SELECT account_id, domain, proof FROM sender_domains ORDER BY domain')).toEqual([
+      ['acc_new', 'new.example', 'existing'],
+      ['acc_old', 'old.example', 'existing'],
+      ['acc_old', 'shared.example', 'existing'],
+      ['acc_none', 'xn--bcher-kva.example', 'existing'],
+    ])
+    expect(all('PRAGMA foreign_key_check')).toEqual([])
+    db.close()
+    other.remove()
+  })
+
+  test('the copy is a database that opens again', () => {
+    openDatabase(folder, two).close()
+    const other = join(folder, 'restored')
+    mkdirSync(other)
+    writeFileSync(databasePath(other), readFileSync(backup()))
+    expect(oldValue(keep(openDatabase(other)))).toEqual([['kept']])
+  })
+
+  test('stays whole when a migration fails half way; those before it stay done', () => {
+    const bad = [...two, 'CREATE TABLE more (a TEXT) STRICT; INSERT INTO nowhere VALUES (1);']
+    expect(() => openDatabase(folder, bad)).toThrow('no such table: nowhere')
+    const db = keep(openDatabase(folder, two))
+    const tables = db.query(`SELECT name FROM sqlite_schema WHERE name IN ('extra', 'more')`).values()
+    expect([schemaVersion(db), tables, oldValue(db)]).toEqual([version, [['extra']], [['kept']]])
+    expect(existsSync(backup())).toBe(true)
+  })
+
+  test('upgraded by three processes at once: all succeed, and the copy is of the old version', async () => {
+    const source = join(import.meta.dir, '../../../src/store/engine/database.ts')
+    const script = `
+      const { openDatabase } = await import(process.argv[1])
+      for await (const _ of process.stdin) break
+      openDatabase(process.argv[2], JSON.parse(process.argv[3]))`
+    const children = [1, 2, 3].map(() => runScript(script, source, folder, JSON.stringify(two)))
+    await Bun.sleep(60)
+    for (const child of children) {
+      child.stdin.write('go')
+      child.stdin.end()
+    }
+    const ends = children.map(async (child) => [await child.exited, await new Response(child.stderr).text()])
+    expect(await Promise.all(ends)).toEqual(ends.map(() => [0, '']))
+    const db = keep(openDatabase(folder, two))
+    expect([db.query('SELECT a FROM extra').values(), oldValue(db)]).toEqual([[['1']], [['kept']]])
+    expect(schemaVersion(keep(new Database(backup())))).toBe(SCHEMA_VERSION)
+  })
+
+  test('is left alone by an executable that knows no more', () => {
+    openDatabase(folder).close()
+    expect(readdirSync(folder)).toEqual(['eventpost.db'])
+  })
+})

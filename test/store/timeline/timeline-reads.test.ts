@@ -1,0 +1,213 @@
+/** Whatever the index of people's events holds yet, the same is read. */
+import type { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { createContactReads } from '../../../src/store/contact-reads.ts'
+import { createEngine } from '../../../src/store/engine/engine.ts'
+import type { Job } from '../../../src/store/writes.ts'
+import { createEventReads, type EventQuery } from '../../../src/store/event-reads.ts'
+import { createHistoryReads } from '../../../src/store/history-reads.ts'
+import { createSealer } from '../../../src/store/engine/sealing.ts'
+import { createSnippetReads } from '../../../src/store/snippet-reads.ts'
+import { EVENT_TYPES } from '../../../src/store/types.ts'
+import { createRandom } from '../../random.ts'
+import { useFolder } from '../databases.ts'
+import { failing } from '../failing.ts'
+import { AT, batchWrite, BY, eventWrite, HOUR } from '../samples.ts'
+import { emailOf, held, lookAround, wanted } from './timeline-rows.ts'
+
+const folder = useFolder()
+
+/** `failNext`: its next commit finds the disk full. `isAlone`: a service; else a command beside it. */
+function openEngine(isAlone: boolean) {
+  const db = folder.open()
+  const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
+  return { db, engine: createEngine(db, () => AT, createSealer(null), { isAlone }), failNext }
+}
+
+const PEOPLE = 4
+
+/** What was written, as the reads should tell it. */
+type Known = { person: number; type: number; name: string; at: number }
+/** A batch of the browser script. */
+type Sent = { person: number; batchId: string; at: number }
+
+/** When the events of all pages came. */
+function listAll({ listEvents }: ReturnType<typeof createEventReads>, query: EventQuery): number[] {
+  const { rows, next } = listEvents(query)
+  const times = rows.map(({ receivedAt }) => receivedAt)
+  return next === null ? times : [...times, ...listAll({ listEvents } as never, { ...query, before: next })]
+}
+
+/** Every read of a person's events, beside the same from a list. */
+function expectSame(db: Database, known: Known[], sent: Sent[], ids: Map<number, number>): void {
+  const [events, contacts, history] = [createEventReads(db), createContactReads(db), createHistoryReads(db)]
+  const { listReports } = createSnippetReads(db, createSealer(null))
+  for (let person = 0; person < PEOPLE; person += 1) {
+    const contactId = ids.get(person)
+    if (contactId === undefined) continue
+    const theirs = known.filter((one) => one.person === person)
+    const ofType = (type: number) => theirs.filter((one) => one.type === type).map(({ at }) => at)
+    const query = { appId: 1, contactId, name: null, before: null, limit: 1_000 }
+    const [all, named] = [query, { ...query, name: 'b' }].map((one) => listAll(events, one))
+    expect(all).toEqual(theirs.map(({ at }) => at).toReversed())
+    expect(named).toEqual(theirs.flatMap(({ name, at }) => (name === 'b' ? [at] : [])).toReversed())
+    const found = contacts.byId(contactId)
+    const views = ofType(1)
+    expect([found?.lastEventAt, found?.firstSeenAt, found?.lastSeenAt]).toEqual([
+      ofType(0).at(-1) ?? null,
+      views[0] ?? null,
+      views.at(-1) ?? null,
+    ])
+    expect(history.firstViewAt(contactId)).toBe(views[0] ?? null)
+    expect(history.listViews(contactId, AT).map(({ occurredAt }) => occurredAt)).toEqual(views)
+    const done = theirs.filter(({ type, name }) => type !== 1 && name === 'a').map(({ at }) => at)
+    expect(history.lastDoneAt({ appId: 1, contactId, name: 'a', since: AT, exceptId: null })).toBe(done.at(-1) ?? null)
+    const reported = listReports(1, contactId, AT).map(({ receivedAt }) => receivedAt)
+    expect(reported).toEqual(sent.flatMap(({ person: who, at }) => (who === person ? [at] : [])))
+  }
+}
+
+/** Steps of a service and of a command beside it, in any order; reads are asked after each, on a connection of their own. */
+test.each([
+  [1, 40, 0],
+  [2, 40, 0],
+  [3, 40, 0],
+  [4, 256, 0],
+  [5, 256, 0],
+  [6, 256, 0],
+  [7, 40, 6_000],
+  [8, 40, 6_000],
+  [9, 256, 9_000],
+])('whatever is written, undone, erased and filled, reads tell the same (%d)', (seed, batchRows, before) => {
+  const random = createRandom(seed)
+  let [one, two] = [openEngine(true), openEngine(false)]
+  const reader = folder.open()
+  let known: Known[] = []
+  let sent: Sent[] = []
+  const ids = new Map<number, number>()
+  let at = AT
+  const write = (): [Job, Known] => {
+    at += 1
+    const [person, type, name] = [random.below(PEOPLE), random.below(3), random.pick(['a', 'b'])]
+    const path = type === 1 ? '/' : null
+    const changes = { email: emailOf(person), type: EVENT_TYPES[type] ?? 'event', name, path, at }
+    return [
+      { name: 'recordEvent', input: eventWrite(changes) },
+      { person, type, name, at },
+    ]
+  }
+  const report = (): [Job, Sent] => {
+    at += 1
+    const [person, batchId] = [random.below(PEOPLE), `load.${random.below(40)}`]
+    const items = [{ type: 'leave', name: null, path: '/', occurredAt: at } as const]
+    const input = batchWrite({ email: emailOf(person), batchId, at, items, createContact: true })
+    return [
+      { name: 'recordBatch', input },
+      { person, batchId, at },
+    ]
+  }
+  const steps = {
+    record: (rows = 1 + random.below(batchRows)) => {
+      const batch = Array.from({ length: rows }, write)
+      const { engine } = rows > batchRows || random.isOften(0.8) ? one : two
+      const outcomes = engine.run(batch.map(([job]) => job))
+      for (const [index, outcome] of outcomes.entries()) {
+        const row = batch[index]?.[1]
+        if (!row || !('contactId' in outcome)) throw new Error('an event was refused')
+        known.push(row)
+        ids.set(row.person, outcome.contactId)
+      }
+    },
+    /** Of forty ids, so that many come again; one that comes twice in a commit is a repetition too. */
+    report: () => {
+      const batch = Array.from({ length: 1 + random.below(batchRows / 4) }, report)
+      const { engine } = random.isOften(0.8) ? one : two
+      const outcomes = engine.run(batch.map(([job]) => job))
+      for (const [index, outcome] of outcomes.entries()) {
+        const row = batch[index]?.[1]
+        if (!row || !('repeated' in outcome)) throw new Error('a batch was refused')
+        const isKnown = sent.some(({ person, batchId }) => person === row.person && batchId === row.batchId)
+        expect(outcome.repeated).toBe(isKnown)
+        if (!isKnown) sent.push(row)
+        ids.set(row.person, outcome.contactId)
+      }
+    },
+    undo: () => {
+      one.failNext()
+      expect(one.engine.run([write()[0], report()[0]])).toMatchObject([
+        { refusal: 'unavailable' },
+        { refusal: 'unavailable' },
+      ])
+    },
+    restart: () => {
+      if (random.isOften(0.5)) one = openEngine(true)
+      else two = openEngine(false)
+    },
+    erase: () => {
+      const person = random.below(PEOPLE)
+      const { engine, db } = random.isOften(0.7) ? one : two
+      engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: emailOf(person) } }])
+      const contactId = ids.get(person)
+      if (contactId !== undefined) expect(held(db).filter(([contact]) => contact === contactId)).toEqual([])
+      known = known.filter((row) => row.person !== person)
+      sent = sent.filter((row) => row.person !== person)
+      ids.delete(person)
+    },
+    rest: () => {
+      for (let look = random.below(4); look >= 0; look -= 1) lookAround(one.engine)
+    },
+  }
+  const records = Array.from({ length: Math.min(20, batchRows / 10) }, () => 'record' as const)
+  const reports = records.map(() => 'report' as const)
+  const order = ['rest', ...records, ...reports, 'undo', 'erase', 'restart'] as const
+  const waitingRuns = reader.query('SELECT 1 FROM timeline_runs WHERE is_whole')
+  let withRuns = 0
+  const log = console.error
+  console.error = () => {}
+  try {
+    if (before > 0) steps.record(before)
+    for (let step = 0; step < 60; step += 1) {
+      steps[random.pick(order)]()
+      // where much is written, to read all of it after each step takes too long
+      if (before === 0 || step % 9 === 0) expectSame(reader, known, sent, ids)
+      if (waitingRuns.get() !== null) withRuns += 1
+    }
+  } finally {
+    console.error = log
+  }
+  for (let look = 0; look < 200; look += 1) lookAround(one.engine)
+  expect(held(reader)).toEqual(wanted(reader))
+  expect(withRuns > 0).toBe(before > 0)
+})
+
+test('when somebody did something last is told by those that came last, held or not', () => {
+  const { db, engine } = openEngine(true)
+  const record = (email: string, hoursAgo: number): Job => ({
+    name: 'recordEvent',
+    input: eventWrite({ email, occurredAt: AT - hoursAgo * HOUR }),
+  })
+  engine.run(Array.from({ length: 20 }, (_, index) => record('ada@example.com', 20 - index)))
+  for (let look = 0; look < 3; look += 1) lookAround(engine)
+  expect(held(db)).toHaveLength(20)
+  const others = Array.from({ length: 600 }, (_, index) => record(emailOf(index), 1))
+  engine.run([...others, ...Array.from({ length: 10 }, () => record('ada@example.com', 30))])
+  expect(held(db)).toHaveLength(20)
+  const { findContact } = createContactReads(db)
+  expect(findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
+  for (let look = 0; look < 3; look += 1) lookAround(engine)
+  expect(findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
+})
+
+test('and also of those that wait in runs', () => {
+  const { db, engine } = openEngine(true)
+  const record = (email: string, hoursAgo: number): Job => ({
+    name: 'recordEvent',
+    input: eventWrite({ email, occurredAt: AT - hoursAgo * HOUR }),
+  })
+  const others = (count: number): Job[] => Array.from({ length: count }, (_, index) => record(emailOf(index % 50), 1))
+  engine.run([...Array.from({ length: 20 }, (_, index) => record('ada@example.com', 20 - index)), ...others(4_100)])
+  for (let commit = 0; commit < 2; commit += 1) engine.run(others(4_096))
+  expect(db.query('SELECT count(*) FROM timeline_runs WHERE is_whole').values()).not.toEqual([[0]])
+  engine.run([...Array.from({ length: 10 }, () => record('ada@example.com', 30)), ...others(600)])
+  expect(createContactReads(db).findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
+})

@@ -1,0 +1,206 @@
+/** While much comes, the index of people's events grows by runs, and takes them up later. */
+import { expect, test } from 'bun:test'
+import { createContactReads } from '../../../src/store/contact-reads.ts'
+import { createEngine } from '../../../src/store/engine/engine.ts'
+import type { Job } from '../../../src/store/writes.ts'
+import { createEventReads } from '../../../src/store/event-reads.ts'
+import { createSealer } from '../../../src/store/engine/sealing.ts'
+import { createTimeline } from '../../../src/store/timeline/timeline.ts'
+import { heldUntil, mergedUntil, selectHeldIds, selectIds } from '../../../src/store/timeline/timeline-reads.ts'
+import { useFolder } from '../databases.ts'
+import { AT, eventWrite } from '../samples.ts'
+import { countOf, createFeed, held, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
+
+const folder = useFolder()
+
+test('runs wait until it is calm, then all are taken up at once', () => {
+  const db = folder.open()
+  const feed = createFeed(db)
+  for (let commit = 0; commit < 400; commit += 1) feed.commit(100)
+  expect(countOf(db, 'timeline_runs')).toBeGreaterThan(6)
+  expect(held(db).length).toBe(100)
+  for (let commit = 0; commit < 250 && countOf(db, 'timeline_runs') > 0; commit += 1) {
+    feed.wait(REST_MS)
+    feed.commit(1)
+  }
+  feed.rest()
+  expect(held(db)).toEqual(wanted(db))
+  expect([countOf(db, 'timeline_run_rows'), countOf(db, 'timeline_runs'), feed.timeline.hasWaiting()]).toEqual([
+    0,
+    0,
+    false,
+  ])
+})
+
+test('of one person alone they are taken up too', () => {
+  const db = folder.open()
+  const feed = createFeed(db, 1)
+  for (let commit = 0; commit < 120; commit += 1) feed.commit(100)
+  expect(countOf(db, 'timeline_runs')).toBeGreaterThan(1)
+  feed.rest()
+  expect(held(db)).toEqual(wanted(db))
+  expect([countOf(db, 'timeline_run_rows'), countOf(db, 'timeline_runs')]).toEqual([0, 0])
+})
+
+const inOrder = (id: number): number => id
+const byChance = (id: number): number => (id * 7919) % 5_003
+
+test.each([
+  ['people who come again', byChance],
+  ['somebody new each time', inOrder],
+])(
+  'where it does not end, they are taken up meanwhile, and so many wait and no more: %s',
+  (_, personOf) => {
+    const db = folder.open()
+    const feed = createFeed(db, personOf)
+    const waiting = () => countOf(db, `timeline_runs WHERE last > ${mergedUntil(db)}`)
+    let [most, fewest, kept] = [0, Number.POSITIVE_INFINITY, 0]
+    for (let commit = 0; commit < 200; commit += 1) {
+      feed.commit(5_000)
+      most = Math.max(most, waiting())
+      if (most > 128) fewest = Math.min(fewest, waiting())
+      kept = Math.max(kept, countOf(db, 'timeline_runs'))
+    }
+    expect(most).toBeGreaterThan(128)
+    expect(most).toBeLessThan(220)
+    expect(fewest).toBeLessThan(128)
+    // those that were taken up are deleted meanwhile too
+    expect(kept).toBeLessThan(220)
+    expect(200 * 5_000 - heldUntil(db)).toBeLessThan(4 * RUN_ROWS)
+  },
+  30_000,
+)
+
+test('a commit takes up no more of them where one holds few people of many and another many of few', () => {
+  const db = folder.open()
+  const feed = createFeed(db, (id) => (id <= RUN_ROWS ? id * 1_000 : id))
+  for (let commit = 0; commit < 200; commit += 1) feed.commit(100)
+  feed.wait(2_000)
+  let [before, most] = [held(db).length, 0]
+  for (let commit = 0; commit < 60; commit += 1) {
+    feed.commit(1)
+    const now = countOf(db, 'timeline')
+    most = Math.max(most, now - before)
+    before = now
+  }
+  expect(most).toBeWithin(100, 700)
+})
+
+test('what is undone again and again keeps them from being taken up no longer', () => {
+  const db = folder.open()
+  const feed = createFeed(db, 5_003)
+  for (let commit = 0; commit < 1_200; commit += 1) feed.commit(100)
+  expect(countOf(db, 'timeline_runs')).toBeGreaterThan(20)
+  for (let look = 0; look < 60 && feed.timeline.hasWaiting(); look += 1) {
+    if (look % 4 === 3) feed.fail(true)
+    db.transaction(() => feed.timeline.advance(true))()
+    feed.timeline.settle()
+  }
+  expect(feed.timeline.hasWaiting()).toBe(false)
+  expect(held(db)).toEqual(wanted(db))
+})
+
+test('a step in a pause ends when its time is over', () => {
+  const db = folder.open()
+  const feed = createFeed(db, 5_003)
+  for (let commit = 0; commit < 400; commit += 1) feed.commit(100)
+  let ms = 0
+  const timeline = createTimeline(db, () => (ms += 0.1))
+  const step = () => {
+    db.transaction(() => timeline.advance(true))()
+    timeline.settle()
+    return countOf(db, 'timeline')
+  }
+  const counts = Array.from({ length: 10 }, step)
+  const most = Math.max(...counts.map((count, index) => count - (counts[index - 1] ?? 0)))
+  expect(most).toBeWithin(100, 40 * 40)
+  rest(db, timeline)
+  expect(held(db)).toEqual(wanted(db))
+})
+
+test('what is undone while one is written takes nothing from it, and until it is whole it is told once', () => {
+  const db = folder.open()
+  const feed = createFeed(db)
+  for (let commit = 0; commit < 50; commit += 1) feed.commit(100)
+  expect(countOf(db, 'timeline_run_rows')).toBeWithin(500, RUN_ROWS)
+  feed.fail(false)
+  const theirs = db.query<{ id: number }, []>(selectIds('events', { contact: '1', types: '>= 0' })).all()
+  const known = wanted(db).flatMap(([contactId, , id]) => (contactId === 1 ? [id] : []))
+  expect(theirs.map(({ id }) => id).toSorted()).toEqual(known.toSorted())
+  feed.rest()
+  expect(held(db)).toEqual(wanted(db))
+})
+
+test('a person with all that waits is read and changed as fast as anybody', () => {
+  const db = folder.open()
+  const engine = createEngine(db, () => AT, createSealer(null))
+  const record = (): Job => ({ name: 'recordEvent', input: eventWrite() })
+  for (let commit = 0; commit < 8; commit += 1) engine.run(Array.from({ length: 5_000 }, record))
+  expect(countOf(db, 'timeline_runs')).toBeGreaterThan(5)
+  const [reads, { listEvents }] = [createContactReads(db), createEventReads(db)]
+  const timeOf = (step: () => void): number => {
+    const startedAt = performance.now()
+    step()
+    return performance.now() - startedAt
+  }
+  const { id } = db.query<{ id: number }, []>('SELECT id FROM contacts').get() ?? { id: 0 }
+  const list = (name: string | null) => listEvents({ appId: 1, contactId: id, name, before: null, limit: 100 })
+  const bestOf = (step: () => void): number => Math.min(...Array.from({ length: 5 }, () => timeOf(step)))
+  expect(bestOf(() => void reads.byId(id))).toBeLessThan(5)
+  expect(bestOf(() => void list(null))).toBeLessThan(5)
+  expect(bestOf(() => void list('results_ready'))).toBeLessThan(15)
+  expect(reads.byId(id)).toMatchObject({ lastEventAt: AT })
+})
+
+test('a process that was killed while they are taken up leaves what the next one goes on with', () => {
+  const db = folder.open()
+  const feed = createFeed(db)
+  for (let commit = 0; commit < 200; commit += 1) feed.commit(100)
+  feed.wait(2_000)
+  for (let commit = 0; commit < 12; commit += 1) feed.commit(20)
+  const [merged, all] = [held(db).length, wanted(db).length]
+  expect(merged).toBeGreaterThan(1_000)
+  expect(merged).toBeLessThan(all / 2)
+  // what is taken up but not marked yet is told once
+  const theirs = db.query<{ id: number }, []>(selectIds('events', { contact: '1', types: '>= 0' })).all()
+  const known = wanted(db).flatMap(([contactId, , id]) => (contactId === 1 ? [id] : []))
+  expect(theirs.map(({ id }) => id).toSorted()).toEqual(known.toSorted())
+  const next = folder.open()
+  rest(
+    next,
+    createTimeline(next, () => 0),
+  )
+  expect(held(next)).toEqual(wanted(next))
+  expect([countOf(next, 'timeline_run_rows'), countOf(next, 'timeline_runs')]).toEqual([0, 0])
+})
+
+test('what a killed process left unfinished hides nothing of the whole ones', () => {
+  const db = folder.open()
+  db.run(`INSERT INTO timeline_runs VALUES (100, 0), (200, 1); INSERT INTO timeline_run_rows VALUES (200, 1, 0, 50);
+    UPDATE install SET value = '200' WHERE name = 'timeline_until'`)
+  const idsUpTo = (upTo: number) =>
+    db
+      .query(selectHeldIds({ contact: '1', types: '= 0', upTo: `${upTo}` }))
+      .values()
+      .flat()
+  expect([idsUpTo(49), idsUpTo(60), idsUpTo(150)]).toEqual([[], [50], [50]])
+})
+
+test('a command beside it leaves them alone, and puts in order what comes once there are none', () => {
+  const db = folder.open()
+  const feed = createFeed(db)
+  for (let commit = 0; commit < 120; commit += 1) feed.commit(100)
+  const other = folder.open()
+  const command = createTimeline(other, () => 0, false)
+  const before = [held(db).length, heldUntil(db)]
+  other.transaction(() => command.advance(false))()
+  command.settle()
+  expect([held(db).length, heldUntil(db)]).toEqual(before)
+  feed.rest()
+  db.run(
+    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at) VALUES (99999, 1, 1, 1, 0, 0, ${AT})`,
+  )
+  other.transaction(() => command.advance(false))()
+  command.settle()
+  expect(held(db)).toEqual(wanted(db))
+})

@@ -1,0 +1,154 @@
+/** The index of people's events is filled behind them. */
+import { describe, expect, test } from 'bun:test'
+import { createEngine } from '../../../src/store/engine/engine.ts'
+import type { Job } from '../../../src/store/writes.ts'
+import { createSealer } from '../../../src/store/engine/sealing.ts'
+import { createTimeline } from '../../../src/store/timeline/timeline.ts'
+import { heldUntil } from '../../../src/store/timeline/timeline-reads.ts'
+import { useFolder } from '../databases.ts'
+import { failing } from '../failing.ts'
+import { AT, eventWrite } from '../samples.ts'
+import { countOf, createFeed, emailOf, held, lookAround, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
+
+const folder = useFolder()
+
+function openEngine() {
+  const db = folder.open()
+  return { db, engine: createEngine(db, () => AT, createSealer(null)) }
+}
+
+describe('when it is filled', () => {
+  test('where little comes, with the commit that brings it', () => {
+    const db = folder.open()
+    const feed = createFeed(db)
+    for (let commit = 0; commit < 5; commit += 1) {
+      feed.commit(3)
+      feed.wait(REST_MS)
+    }
+    expect(held(db)).toEqual(wanted(db))
+    expect([heldUntil(db), feed.timeline.hasWaiting()]).toEqual([15, false])
+  })
+
+  test('where much comes, some thousand at once, a part with each commit; never more than two such wait', () => {
+    const db = folder.open()
+    const feed = createFeed(db)
+    let most = 0
+    for (let commit = 0; commit < 150; commit += 1) {
+      feed.commit(100)
+      // ids are counted up here, so this is how many events a reader looks through
+      most = Math.max(most, (commit + 1) * 100 - heldUntil(db))
+    }
+    expect(most).toBeGreaterThan(RUN_ROWS)
+    expect(most).toBeLessThan(2 * RUN_ROWS)
+  })
+
+  test('a pause is used for all that waits', () => {
+    const db = folder.open()
+    const feed = createFeed(db)
+    for (let commit = 0; commit < 70; commit += 1) feed.commit(100)
+    expect(feed.timeline.hasWaiting()).toBe(true)
+    feed.rest()
+    expect(held(db)).toEqual(wanted(db))
+    expect([heldUntil(db), feed.timeline.hasWaiting()]).toEqual([7_000, false])
+  })
+
+  test('what waits after much came is not left to the next that comes', () => {
+    const db = folder.open()
+    const feed = createFeed(db)
+    feed.commit(0)
+    feed.commit(600)
+    for (let commit = 0; commit < 30; commit += 1) {
+      feed.wait(REST_MS - 10)
+      feed.commit(1)
+    }
+    expect(heldUntil(db)).toBeGreaterThan(600)
+  })
+
+  test('whoever is erased again and again keeps nothing from being filled', () => {
+    const db = folder.open()
+    const feed = createFeed(db)
+    for (let commit = 0; commit < 600; commit += 1) {
+      feed.commit(30)
+      if (commit % 60 === 0) feed.timeline.erase(commit % 101)
+      if (commit % 20 === 0) feed.timeline.catchUp()
+    }
+    expect(heldUntil(db)).toBeGreaterThan(600 * 30 - 2 * RUN_ROWS)
+  })
+
+  test('a rollback in the middle takes back what was written with it, and no more', () => {
+    const db = folder.open()
+    const feed = createFeed(db)
+    for (let commit = 0; commit < 60; commit += 1) {
+      feed.commit(100)
+      if (commit % 7 > 0) continue
+      feed.fail(commit % 14 === 0)
+    }
+    feed.rest()
+    expect(held(db)).toEqual(wanted(db))
+  })
+
+  test.each(['itself', 'another process'])('whom %s erases in the middle of it is not put back', (who) => {
+    const [one, two] = [openEngine(), openEngine()]
+    const record = (index: number): Job => ({ name: 'recordEvent', input: eventWrite({ email: emailOf(index % 4) }) })
+    for (let batch = 0; batch < 24; batch += 1) one.engine.run(Array.from({ length: 250 }, (_, index) => record(index)))
+    const all = countOf(one.db, 'events')
+    expect(countOf(one.db, 'timeline')).toBeGreaterThan(0)
+    expect(countOf(one.db, 'timeline')).toBeLessThan(all)
+    const { engine } = who === 'itself' ? one : two
+    const by = { accountId: 'acc_1', actor: 'cli', at: AT }
+    engine.run([{ name: 'eraseContact', input: { appId: 1, email: emailOf(2), ...by } }])
+    one.engine.run([record(0)])
+    for (let look = 0; look < 20; look += 1) lookAround(one.engine)
+    expect(countOf(one.db, 'events')).toBeLessThan(all * 0.8)
+    expect(held(one.db)).toEqual(wanted(one.db))
+  })
+
+  test('the engine uses a pause: where nothing was written since the last look', () => {
+    const { db, engine } = openEngine()
+    engine.run([{ name: 'recordEvent', input: eventWrite() }])
+    engine.run(Array.from({ length: 300 }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
+    lookAround(engine)
+    expect(held(db).length).toBe(1)
+    lookAround(engine)
+    expect(held(db)).toEqual(wanted(db))
+    const before = db.query('PRAGMA data_version').get()
+    const other = folder.open()
+    const version = other.query('PRAGMA data_version')
+    const seen = version.get()
+    lookAround(engine)
+    lookAround(engine)
+    // and writes nothing where nothing waits
+    expect([version.get(), db.query('PRAGMA data_version').get()]).toEqual([seen, before])
+  })
+
+  test('the engine goes on in a pause while there is more, and waits where the disk is full', () => {
+    const db = folder.open()
+    const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
+    const engine = createEngine(db, () => AT, createSealer(null))
+    const write = (rows: number) =>
+      engine.run(Array.from({ length: rows }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
+    for (let commit = 0; commit < 10; commit += 1) write(5_000)
+    expect([engine.tidy(), engine.tidy()]).toEqual([false, true])
+    failNext()
+    expect([engine.tidy(), engine.tidy()]).toEqual([false, true])
+    write(1)
+    expect(engine.tidy()).toBe(false)
+    let steps = 1
+    while (engine.tidy()) steps += 1
+    expect(steps).toBeWithin(2, 1_000)
+    expect(held(db)).toEqual(wanted(db))
+  })
+
+  test('what a process that was killed had half written is written once', () => {
+    const db = folder.open()
+    const feed = createFeed(db)
+    for (let commit = 0; commit < 60; commit += 1) feed.commit(100)
+    expect(countOf(db, 'timeline_run_rows')).toBeGreaterThan(1_000)
+    expect(heldUntil(db)).toBe(100)
+    const next = folder.open()
+    const again = createTimeline(next, () => 0)
+    rest(next, again)
+    expect(held(next)).toEqual(wanted(next))
+    expect([heldUntil(next), countOf(next, 'timeline_run_rows'), countOf(next, 'timeline_runs')]).toEqual([6_000, 0, 0])
+  })
+})
