@@ -2,7 +2,7 @@ import type { DeliveryRow, DeliveryState } from './message-types.ts'
 
 /**
  * The words of the partial indexes of deliveries: a query must repeat them to use one. A delivery that is only queued is
- * in two indexes and not in four, for most of what an event costs is how many pages it touches (measured: of 13 % more
+ * in three indexes and not in five, for most of what an event costs is how many pages it touches (measured: of 13 % more
  * for two deliveries in ten events, half).
  */
 
@@ -32,8 +32,6 @@ export const takesEvents = ({ state, handedAt, byHand }: Pick<DeliveryRow, 'stat
 export const WAITS_FOR_LIMIT = `state = 'deferred' AND reason IN ('perDay', 'perWeek')`
 /** Gave "once" back, or was handed over and failed. */
 export const IS_ENDED = `state IN ('skipped', 'failed')`
-/** Has moved on from where it was queued. */
-export const HAS_MOVED = `state <> 'waiting'`
 
 /** The key of an email whose "once" is by time, until it is known what became of it. */
 export const TIMED_KEY = 'timed'

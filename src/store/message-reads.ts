@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { and, asc, count, desc, eq, isNotNull, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { HAS_MOVED, IS_WAITING } from './delivery-states.ts'
 import { publicId } from '../core/ids.ts'
 import {
   DELIVERY_STATES,
@@ -86,24 +85,15 @@ export function createMessageReads(db: Database, sealer: Sealer) {
       .where(and(eq(deliveries.messageId, messageId), isNotNull(column)))
       .get()?.n ?? 0
 
-  const moved = db.prepare<{ state: string; n: number }, [number]>(
-    `SELECT state, count(*) AS n FROM deliveries WHERE message_id = ? AND ${HAS_MOVED} GROUP BY state`,
+  const ofMessage = db.prepare<{ state: string; n: number }, [number]>(
+    'SELECT state, count(*) AS n FROM deliveries WHERE message_id = ? GROUP BY state',
   )
-  const waiting = db.prepare<{ state: string; n: number }, [number, number]>(
-    `SELECT 'waiting' AS state, count(*) AS n FROM deliveries
-     WHERE app_id = (SELECT app_id FROM messages WHERE id = ?) AND message_id = ? AND ${IS_WAITING} AND state = 'waiting'`,
-  )
-
   const wentLive = db.prepare<{ at: number | null }, [string, string]>(
     `SELECT min(created_at) AS at FROM audit_entries WHERE account_id = ? AND action = 'message.live' AND subject = ?`,
   )
   const own = 'message_id IN (SELECT id FROM messages WHERE app_id = ?)'
-  const allMoved = db.prepare<StateCount, [number]>(
-    `SELECT message_id, state, count(*) AS n FROM deliveries WHERE ${own} AND ${HAS_MOVED} GROUP BY message_id, state`,
-  )
-  const allWaiting = db.prepare<StateCount, [number]>(
-    `SELECT message_id, 'waiting' AS state, count(*) AS n FROM deliveries
-     WHERE app_id = ? AND ${IS_WAITING} AND state = 'waiting' GROUP BY message_id`,
+  const ofApp = db.prepare<StateCount, [number]>(
+    `SELECT message_id, state, count(*) AS n FROM deliveries WHERE ${own} GROUP BY message_id, state`,
   )
   const allReached = (column: 'came_back_at' | 'opened_at') =>
     db.prepare<Omit<StateCount, 'state'>, [number]>(
@@ -165,7 +155,7 @@ export function createMessageReads(db: Database, sealer: Sealer) {
         .all(),
 
     countDeliveries(messageId: number): MessageCounts {
-      const rows = [...moved.all(messageId), ...waiting.all(messageId, messageId)]
+      const rows = ofMessage.all(messageId)
       const of = (state: string): number => rows.find((row) => row.state === state)?.n ?? 0
       const states = Object.fromEntries(DELIVERY_STATES.map((state) => [state, of(state)])) as MessageCounts
       return {
@@ -182,7 +172,7 @@ export function createMessageReads(db: Database, sealer: Sealer) {
         const known = counts.get(id) ?? { ...NO_COUNTS }
         counts.set(id, { ...known, [name]: n })
       }
-      for (const row of [...allMoved.all(appId), ...allWaiting.all(appId)]) add(row.message_id, row.state, row.n)
+      for (const row of ofApp.all(appId)) add(row.message_id, row.state, row.n)
       for (const { message_id: id, n } of allCameBack.all(appId)) add(id, 'cameBack', n)
       for (const { message_id: id, n } of allOpened.all(appId)) add(id, 'opened', n)
       return [...counts].map(([messageId, one]) => ({ messageId, counts: one }))

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { HAS_MOVED, IS_WAITING, WAITS_FOR_SENDER, WAITS_FOR_SERVER } from './delivery-states.ts'
+import { IS_WAITING, WAITS_FOR_SENDER, WAITS_FOR_SERVER } from './delivery-states.ts'
 import { type IdSequence, makeTextId, publicId } from '../core/ids.ts'
 import type { LiveMessages } from './live-messages.ts'
 import { createMessageReads } from './message-reads.ts'
@@ -48,12 +48,8 @@ export function createMessageWrites({ db, ids, live, sealer }: Parts) {
       .run()
   }
 
-  const moved = db.prepare(`SELECT 1 FROM deliveries WHERE message_id = ? AND ${HAS_MOVED} LIMIT 1`)
-  const waiting = db.prepare(
-    `SELECT 1 FROM deliveries WHERE app_id = ? AND message_id = ? AND ${IS_WAITING} AND state = 'waiting' LIMIT 1`,
-  )
-  const hasDeliveries = (appId: number, messageId: number): boolean =>
-    moved.get(messageId) !== null || waiting.get(appId, messageId) !== null
+  const anyDelivery = db.prepare('SELECT 1 FROM deliveries WHERE message_id = ? LIMIT 1')
+  const hasDeliveries = (messageId: number): boolean => anyDelivery.get(messageId) !== null
 
   const [tryServer, trySender] = [`((${WAITS_FOR_SERVER}) OR (${WAITS_FOR_SENDER}))`, WAITS_FOR_SENDER].map((which) =>
     db.prepare(
@@ -83,7 +79,7 @@ export function createMessageWrites({ db, ids, live, sealer }: Parts) {
   const change = (old: MessageRow, { name, content, status }: MessageDraft, at: number): SavedMessage => {
     const next = { name, status: status ?? old.status }
     const isSameContent = isEqual(content, old.content)
-    const isFresh = old.status === 'draft' && !hasDeliveries(old.appId, old.id)
+    const isFresh = old.status === 'draft' && !hasDeliveries(old.id)
     const version = isSameContent || isFresh ? old.version : old.version + 1
     if (isSameContent && name === old.name && next.status === old.status) {
       return { id: old.id, ...next, version, change: 'unchanged' }
@@ -143,7 +139,7 @@ export function createMessageWrites({ db, ids, live, sealer }: Parts) {
     /** Only what never had a delivery, else message_in_use: the deliveries say what a person was written. */
     deleteMessage({ id, ...by }: MessageChange & { id: number }): Done | Refused {
       if (!reads.findMessage(by.appId, id)) return { refusal: 'message_not_found' }
-      if (hasDeliveries(by.appId, id)) return { refusal: 'message_in_use' }
+      if (hasDeliveries(id)) return { refusal: 'message_in_use' }
       orm.delete(messageVersions).where(eq(messageVersions.messageId, id)).run()
       orm.delete(messages).where(eq(messages.id, id)).run()
       audit(by, 'message.delete', publicId('msg', id))

@@ -408,7 +408,7 @@ export const deliveries = sqliteTable(
   (t) => [
     uniqueIndex('deliveries_once').on(t.appId, t.contactId, t.messageId, t.onceKey),
     index('deliveries_ended').on(t.contactId),
-    index('deliveries_due').on(t.appId, t.dueAt, t.messageId, t.state),
+    index('deliveries_due').on(t.appId, t.dueAt),
     index('deliveries_claimed').on(t.claimedUntil),
     index('deliveries_by_message').on(t.messageId, t.state),
     index('deliveries_came_back').on(t.messageId, t.cameBackAt),

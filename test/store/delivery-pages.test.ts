@@ -42,7 +42,7 @@ function readAll(query: Partial<DeliveryQuery>): number[] {
   for (let before: number | null = null; ;) {
     const page = pages.listIds({ ...ALL, ...query, before })
     ids.push(...page)
-    if (page.length < ALL.limit) return ids
+    if (page.length < (query.limit ?? ALL.limit)) return ids
     before = page.at(-1) ?? null
   }
 }
@@ -61,6 +61,7 @@ describe('a page holds the newest', () => {
       { messageId: 1, states: ['waiting'] },
       (id, state) => id % 2 === 0 && state === 'waiting',
     ],
+    ['of fewer rows than there are messages and states', { limit: 3 }, () => true],
     ['of a person', { contactId: 3 }, (id) => id % 7 === 3],
     ['of a person in a state', { contactId: 3, states: ['sent'] }, () => false],
   ])('%s', (_, query, isAsked) => expect(readAll(query)).toEqual(idsOf(isAsked)))

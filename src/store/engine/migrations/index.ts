@@ -19,6 +19,7 @@ import locale from './0016_locale.sql' with { type: 'text' }
 import joinedEvents from './0017_joined_events.sql' with { type: 'text' }
 import idempotencyBodies from './0018_idempotency_bodies.sql' with { type: 'text' }
 import capturedContent from './0019_captured_content.sql' with { type: 'text' }
+import deliveriesByMessage from './0020_deliveries_by_message.sql' with { type: 'text' }
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
 export const MIGRATIONS: readonly string[] = [
@@ -41,6 +42,7 @@ export const MIGRATIONS: readonly string[] = [
   joinedEvents,
   idempotencyBodies,
   capturedContent,
+  deliveriesByMessage,
 ]
 
 /** What SQL cannot do, by schema version: runs at the end of the migration to it, in its transaction. */
