@@ -1,17 +1,19 @@
 /**
- * `bun run bench:pages [FOLDER]`: how long the executable takes to answer every page with a million people and ten million
- * events stored (`bun run seed`, which is done first where the folder is missing), the newest 20 events of an app that
+ * `bun run bench:pages [FOLDER]`: how long the executable takes to answer every page with a million people, ten million
+ * events and a million deliveries stored (`bun run seed`, which is done first where the folder is missing), the newest 20 events of an app that
  * owns 20 of them, and what script and style a page costs over the wire. Exits 1 when a bar is missed.
  */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { SEEDED, type Seeded, seededFile } from './seeded.ts'
+import { RARE_MESSAGE, SEEDED, type Seeded, seededFile } from './seeded.ts'
 import { createFolder, EXECUTABLE, type Service, startService } from './service.ts'
 
 const TIMES = Number(process.env.BENCH_TIMES ?? 200)
 const WARM = 5
 const PAGE_BARS = { p50: 50, p99: 150 }
 const LIST_MS = 5
+/** A page of deliveries, whatever is asked for. */
+const DELIVERIES_MS = 20
 const ASSET_BYTES = 60 * 1024
 
 type Timing = { name: string; p50: number; p99: number; bytes: number }
@@ -81,6 +83,20 @@ async function listDeepPages(get: Get, app: string): Promise<[name: string, path
   return pages
 }
 
+/** Of the app and of a message, by states of which there are many, few and none. */
+async function listDeliveryPages(get: Get, app: string): Promise<[name: string, path: string][]> {
+  const list = `/apps/${app}/deliveries`
+  const html = await (await get(list)).text()
+  const messageOf = (name: string): string => new RegExp(`value="(msg_\\w+)"[^>]*>${name}<`).exec(html)?.[1] ?? ''
+  const messages = { app: '', 'a message': messageOf('Message 7'), 'a rare message': messageOf(RARE_MESSAGE) }
+  return Object.entries(messages).flatMap(([whose, message]) =>
+    ['', 'sent', 'waiting', 'failed', 'bounced', 'complained'].map((state): [string, string] => [
+      `deliveries of ${whose === 'app' ? 'the app' : whose}, ${state || 'all'}`,
+      `${list}?message=${message}&state=${state}`,
+    ]),
+  )
+}
+
 /** Script and style of a page as a browser fetches them, packed. */
 async function weigh(get: Get, { url }: Service, path: string): Promise<number> {
   const html = await (await get(path)).text()
@@ -111,15 +127,19 @@ try {
   ]
   const pages: Timing[] = []
   for (const [name, path] of wanted) pages.push(await measure(name, path, get))
+  const deliveries: Timing[] = []
+  for (const [name, path] of await listDeliveryPages(get, seeded.mailing))
+    deliveries.push(await measure(name, path, get))
   const authorised: Get = (path) => fetch(service.url + path, { headers: { Authorization: `Bearer ${seeded.apiKey}` } })
   const list = await measure('GET 20 of 10,000,000', `/api/v1/events?app=${seeded.small}&limit=20`, authorised)
   const heaviest = await weigh(get, service, `/apps/${seeded.large}/events`)
-  for (const { name, p50, p99, bytes } of [...pages, list])
+  for (const { name, p50, p99, bytes } of [...pages, ...deliveries, list])
     console.log(
       `${name.padEnd(36)} p50 ${p50.toFixed(1).padStart(6)} ms  p99 ${p99.toFixed(1).padStart(6)} ms  ${bytes} B`,
     )
   console.log(`script and style of Events, packed: ${heaviest} B`)
   const missed = pages.filter(({ p50, p99 }) => p50 > PAGE_BARS.p50 || p99 > PAGE_BARS.p99).map(({ name }) => name)
+  missed.push(...deliveries.filter(({ p50 }) => p50 > DELIVERIES_MS).map(({ name }) => name))
   if (list.p50 > LIST_MS) missed.push(list.name)
   if (heaviest > ASSET_BYTES) missed.push('script and style')
   console.log(missed.length === 0 ? 'every bar is reached' : `MISSED: ${missed.join(', ')}`)

@@ -178,3 +178,59 @@ function createCounts(db: Database) {
     end,
   }
 }
+
+/** Of a thousand deliveries so many are in each state, in no order. */
+const STATES: [state: string, thousandths: number][] = [
+  ['sent', 600],
+  ['skipped', 150],
+  ['waiting', 150],
+  ['joined', 40],
+  ['deferred', 30],
+  ['unknown', 20],
+  ['failed', 9],
+  ['bounced', 1],
+]
+const RECORD = JSON.stringify({ at: 1, verdicts: [{ rule: 'once', value: null, ok: true }] })
+
+type Deliveries = { span: Span; deliveries: number; app: number; large: number; messages: number[]; rare: number }
+
+/** An app's own copies of people of the large one. */
+function copyPeople(db: Database, app: number, large: number): number[] {
+  const columns = 'email, first_name, status, tags, created_at, updated_at'
+  return db
+    .query<{ id: number }, [number, number]>(
+      `INSERT INTO contacts (id, app_id, ${columns}) SELECT id + 1, ?, ${columns} FROM contacts WHERE app_id = ?
+       ORDER BY id LIMIT 100000 RETURNING id`,
+    )
+    .all(app, large)
+    .map(({ id }) => id)
+}
+
+/** Deliveries of messages in turn; each 100,000th is of the rare message and waits. */
+export function seedDeliveries(db: Database, { span, deliveries, app, large, messages, rare }: Deliveries): void {
+  const contacts = copyPeople(db, app, large)
+  const random = createRandom(5)
+  const columns = ['id', 'app_id', 'contact_id', 'message_id', 'version', 'once_key', 'state', 'triggered_at']
+  const more = ['planned_at', 'due_at', 'attempt', 'handed_at', 'resent', 'by_hand', 'record', 'updated_at']
+  const rows = createInserter(db, 'deliveries', [...columns, ...more])
+  let at = span.from
+  const ids = createIdSequence(() => at)
+  const makeState = (): string => {
+    let left = random.below(1_000)
+    return STATES.find(([, share]) => (left -= share) < 0)?.[0] ?? 'sent'
+  }
+  withoutIndexes(db, 'deliveries', () => {
+    for (let index = 0; index < deliveries; index += 1) {
+      at = Math.floor(span.from + ((span.until - span.from) * index) / deliveries)
+      const isRare = index % 100_000 === 50_000
+      const [message, state] = isRare ? [rare, 'waiting'] : [messages[index % messages.length] ?? rare, makeState()]
+      const handedAt = ['sent', 'unknown', 'bounced'].includes(state) ? at : null
+      const record = state === 'waiting' ? null : RECORD
+      // what waits is due long after the bench
+      const dueAt = at + 1_000 * 86_400_000
+      const key = [ids.next(), app, contacts[random.below(contacts.length)] ?? 0, message, 1, `k${index}`, state, at]
+      rows.add(...key, at, dueAt, 1, handedAt, 0, 0, record, at)
+    }
+    rows.end()
+  })
+}

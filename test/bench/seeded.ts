@@ -4,6 +4,9 @@ import { join } from 'node:path'
 export const SEEDED = join(import.meta.dir, '../../dist/seeded')
 
 /** What is in a seeded folder, and how to get in. */
-export type Seeded = { large: string; small: string; apiKey: string; email: string; password: string }
+export type Seeded = { large: string; small: string; mailing: string; apiKey: string; email: string; password: string }
 
 export const seededFile = (folder: string): string => join(folder, 'seeded.json')
+
+/** It has few of the deliveries, and they wait. */
+export const RARE_MESSAGE = 'Rare message'
