@@ -1,7 +1,6 @@
 import type { EventSender } from '../store/event-texts.ts'
 import type { Store } from '../store/store.ts'
-import type { Site } from '../store/snippet-types.ts'
-import type { AppRow, KeyRow, Access as StoredAccess } from '../store/types.ts'
+import type { Site, AppRow, KeyRow, Access as StoredAccess } from '../store/types.ts'
 import { ownHosts } from './app-hosts.ts'
 import { hashApiKey, hasApiKeyShape } from './api-keys.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'

@@ -1,6 +1,6 @@
 import type { KeyRow, KeyScope, Plan, Refused, SnippetSettings } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
-import type { NewApp } from '../store/app-writes.ts'
+import type { NewApp } from '../store/apps.ts'
 import { hashApiKey, makeApiKey } from './api-keys.ts'
 import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { makeLink } from './members.ts'

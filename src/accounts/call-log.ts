@@ -1,4 +1,4 @@
-import type { CallRow } from '../store/call-types.ts'
+import type { CallRow } from '../store/mcp-calls.ts'
 import type { Store } from '../store/store.ts'
 
 export type { CallRow }

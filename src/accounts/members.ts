@@ -1,5 +1,5 @@
 import type { Store } from '../store/store.ts'
-import type { MemberEntry, MemberLink, Place } from '../store/session-types.ts'
+import type { MemberEntry, MemberLink, Place } from '../store/members.ts'
 import type { NewLink, Refused, Role } from '../store/types.ts'
 import type { PasswordContext } from './passwords.ts'
 import { makeTextId } from '../core/ids.ts'

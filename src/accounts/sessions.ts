@@ -1,5 +1,5 @@
 import type { Store } from '../store/store.ts'
-import type { NewSession, SessionRow, SignedIn } from '../store/session-types.ts'
+import type { NewSession, SessionRow, SignedIn } from '../store/sessions.ts'
 import type { MemberRow, Refused } from '../store/types.ts'
 import type { Clock } from '../core/clock.ts'
 import { makeTextId } from '../core/ids.ts'

@@ -1,6 +1,6 @@
 /** What becomes known of sign-ins: lines of the log, entries of the audit log, and emails to the member. */
 import { createHmac } from 'node:crypto'
-import type { FailedSignIns } from '../store/session-types.ts'
+import type { FailedSignIns } from '../store/sessions.ts'
 import type { Store } from '../store/store.ts'
 import { addressBucket } from '../core/addresses.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'

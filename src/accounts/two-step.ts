@@ -1,7 +1,7 @@
 /** The second step of signing in: codes of an authenticator app (RFC 6238), and those for whoever lost it. */
 import { createHmac } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth/bare'
-import type { TwoStepRow } from '../store/session-types.ts'
+import type { TwoStepRow } from '../store/two-step.ts'
 import type { Store } from '../store/store.ts'
 import type { Refused } from '../store/types.ts'
 import type { Clock } from '../core/clock.ts'

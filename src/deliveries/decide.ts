@@ -15,7 +15,7 @@ import {
 } from '../store/message-types.ts'
 import { isSamePath } from '../store/paths.ts'
 import { suppressionVerdict } from '../store/decision-records.ts'
-import { isLifecycle, refusedBy } from '../store/suppression-list.ts'
+import { isLifecycle, refusedBy } from '../store/suppressions.ts'
 import {
   checkRules,
   type EventFacts,

@@ -11,10 +11,9 @@ import {
   type MessageRow,
   type SuppressionReason,
 } from '../store/message-types.ts'
-import type { StoredContact } from '../store/types.ts'
+import type { StoredContact, AppRow, EventRow, Refused } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
-import { refusedBy } from '../store/suppression-list.ts'
-import type { AppRow, EventRow, Refused } from '../store/types.ts'
+import { refusedBy } from '../store/suppressions.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'

@@ -1,7 +1,7 @@
 /** Why this person did, or did not, get this message: by their delivery, or by what never started one. */
 import { compares, parseProperties, propertyOf } from '../store/conditions.ts'
 import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
-import { PAGE_NAME } from '../store/snippet-types.ts'
+import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
 import { isTooOld } from '../events/event-input.ts'
 import { TIMED_KEY, usesOnceUp } from '../store/delivery-states.ts'

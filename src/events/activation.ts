@@ -1,5 +1,5 @@
 import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
-import type { NoteKind, NoteRow } from '../store/snippet-types.ts'
+import type { NoteKind, NoteRow } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
 import { findNamedApp } from '../accounts/apps.ts'
 import { lacksEmail, type Body } from '../core/field-readers.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
-import type { HourCount, NameCount } from '../store/rollup-reads.ts'
+import type { HourCount, NameCount } from '../store/counters.ts'
 import type { AppRow } from '../accounts/access.ts'
 
 export type { NameCount }

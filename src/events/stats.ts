@@ -1,7 +1,7 @@
 /** How much came, read from what was counted by the hour. */
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
-import { PAGE_NAME } from '../store/snippet-types.ts'
+import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { Access, AppRow } from '../accounts/access.ts'
 import { effectivePlan } from '../accounts/plans.ts'
 

@@ -1,5 +1,5 @@
 /** A message for one person and event, as a mail: for sending, for the preview and for the test alike. */
-import { isLifecycle } from '../store/suppression-list.ts'
+import { isLifecycle } from '../store/suppressions.ts'
 import type { EventRow } from '../events/events.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
 import { mailFactsOf, mailWordsOf, type RenderedMail, type Sample } from '../messages/mailer.ts'

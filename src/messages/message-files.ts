@@ -1,5 +1,5 @@
 import type { MessageContent, MessageRow, MessageStatus } from '../store/message-types.ts'
-import type { MessageChange, SavedMessage } from '../store/message-writes.ts'
+import type { MessageChange, SavedMessage } from '../store/messages.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import type { Ended } from '../core/ended.ts'

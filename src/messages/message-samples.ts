@@ -1,7 +1,7 @@
 import { allHold, parseProperties } from '../store/conditions.ts'
 import type { MailSettings, MessageContent, Trigger } from '../store/message-types.ts'
 import { isPathLike } from '../store/paths.ts'
-import { PAGE_NAME } from '../store/snippet-types.ts'
+import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
 import { collectMsOf, isPerPerson, onceKeyOf } from './again.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'

@@ -1,4 +1,4 @@
-import type { MessageChange, SavedMessage } from '../store/message-writes.ts'
+import type { MessageChange, SavedMessage } from '../store/messages.ts'
 import {
   DELIVERY_STATES,
   type MessageContent,

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { USES_ONCE_UP } from './delivery-states.ts'
-import { BATCH_MS } from './snippet-types.ts'
+import { BATCH_MS } from './visit-reports.ts'
 import type { TimelineRow, Timeline } from './timeline/timeline.ts'
 
 /** At most this many are deleted in one commit, and ten times as many looked at (10 ms): no request waits for it. */

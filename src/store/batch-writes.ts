@@ -10,7 +10,7 @@ import {
   REPORT_CODES,
   type ReportedItem,
   type StoredBatch,
-} from './snippet-types.ts'
+} from './visit-reports.ts'
 import type { Cancellations } from './cancellations.ts'
 import type { Timeline } from './timeline/timeline.ts'
 import { BATCH_TYPES, selectHeldIds } from './timeline/timeline-reads.ts'

@@ -1,12 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import { mergeContact } from './contact-merging.ts'
-import { createContactReads } from './contact-reads.ts'
-import type { StoredContact } from './types.ts'
+import { createContactReads } from './contacts.ts'
+import type { StoredContact, ContactRow, ContactWrite, FieldValue, Refused, SavedContact } from './types.ts'
 import type { People } from './people.ts'
 import type { Cancellations } from './cancellations.ts'
-import type { Tallies } from './tallies.ts'
+import type { Tallies } from './counters.ts'
 import type { Triggers } from './triggers.ts'
-import type { ContactRow, ContactWrite, FieldValue, Refused, SavedContact } from './types.ts'
 
 type Parts = { db: Database; people: People; tallies: Tallies; triggers: Triggers; cancellations: Cancellations }
 

@@ -1,9 +1,10 @@
 /** The rules for sending: the store applies them and contains none (deliveries/decide.ts). Times are ms UTC. */
 import type { DecisionRecord } from './decision-records.ts'
-import type { createDeliveryReads } from './delivery-reads.ts'
-import type { createHistoryReads } from './history-reads.ts'
+import type { createDeliveryReads } from './deliveries.ts'
+import type { createHistoryReads } from './events.ts'
 import type { DeliveryWork, MessageContent, UnfitEvent, Verdict } from './message-types.ts'
-import type { createSnippetReads } from './snippet-reads.ts'
+import type { createSuppressionReads } from './suppressions.ts'
+import type { createReportReads } from './visit-reports.ts'
 import type { FieldValue } from './types.ts'
 
 export type DeliveryRules = { decide: DecideDelivery; findCancelled: FindCancelled; decideStart: DecideStart }
@@ -19,12 +20,10 @@ export type DeliveryDecision = { record: DecisionRecord; unfit: UnfitEvent[] } &
 )
 
 /** What deciding about a delivery reads besides the delivery itself. */
-export type DecisionReads = Pick<
-  ReturnType<typeof createDeliveryReads>,
-  'findSuppression' | 'lastHandedAt' | 'listHanded'
-> &
+export type DecisionReads = Pick<ReturnType<typeof createDeliveryReads>, 'lastHandedAt' | 'listHanded'> &
+  Pick<ReturnType<typeof createSuppressionReads>, 'findSuppression'> &
   ReturnType<typeof createHistoryReads> &
-  Pick<ReturnType<typeof createSnippetReads>, 'listReports'>
+  Pick<ReturnType<typeof createReportReads>, 'listReports'>
 
 /** Decides about a delivery. `known`: what the message's own rules found, where nothing they ask about has changed since. */
 export type DecideDelivery = (

@@ -1,11 +1,12 @@
 import type { Database } from 'bun:sqlite'
-import { createDeliveryReads } from './delivery-reads.ts'
-import { createHistoryReads } from './history-reads.ts'
+import { createDeliveryReads } from './deliveries.ts'
+import { createHistoryReads } from './events.ts'
 import type { DecisionReads, DeliveryDecision, DeliveryRules } from './delivery-rules.ts'
 import { forgetReply, type DecisionRecord } from './decision-records.ts'
 import { type DeliveryWork, STOP_REASONS, type Verdict } from './message-types.ts'
 import type { Sealer } from './engine/sealing.ts'
-import { createSnippetReads } from './snippet-reads.ts'
+import { createSuppressionReads } from './suppressions.ts'
+import { createReportReads } from './visit-reports.ts'
 
 /** What a decision rested on: the last event or report of anybody, the person's data, and what the email is made of. */
 export type Basis = { lastId: number; person: string; mail: string }
@@ -29,7 +30,12 @@ const hashMail = ({ contact, message, app, settings }: DeliveryWork): string => 
 export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<DeliveryRules, 'decide'>) {
   let opened: DecisionReads | null = null
   const reads = (): DecisionReads =>
-    (opened ??= { ...createDeliveryReads(db, sealer), ...createHistoryReads(db), ...createSnippetReads(db, sealer) })
+    (opened ??= {
+      ...createDeliveryReads(db, sealer),
+      ...createSuppressionReads(db),
+      ...createHistoryReads(db),
+      ...createReportReads(db),
+    })
   const last = db.prepare<{ id: number }, []>(LAST_ID)
   const news = db.prepare<object, [number, number]>(IS_NEW)
 

@@ -2,12 +2,13 @@ import type { Database } from 'bun:sqlite'
 import { and, eq, gt, isNotNull } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { oneTimeLinks } from './schema.ts'
+import { type Done, DONE } from './audit.ts'
 import type { NewLink } from './types.ts'
 
 /** `accountId`, `endsTwoStep`: see the migrations; both ids are null for the set-up link. */
 type Whose = { memberId: string | null; accountId: string | null; endsTwoStep?: boolean }
 
-/** Links that work once and until their time. */
+/** Links that work once and until their time: the steps that several writes share, in the transaction of each. */
 export function createLinks(db: Database) {
   const orm = drizzle(db)
   const purposeIs = (purpose: NewLink['purpose']) => eq(oneTimeLinks.purpose, purpose)
@@ -55,6 +56,38 @@ export function createLinks(db: Database) {
     /** Takes back all links of a member. */
     dropLinksOf(memberId: string): void {
       orm.delete(oneTimeLinks).where(eq(oneTimeLinks.memberId, memberId)).run()
+    },
+  }
+}
+
+export function createLinkReads(db: Database) {
+  const orm = drizzle(db)
+  return {
+    /** Whether a one-time link can still be used. */
+    hasLink: (tokenHash: string, purpose: NewLink['purpose'], now: number): boolean =>
+      orm
+        .select({ purpose: oneTimeLinks.purpose })
+        .from(oneTimeLinks)
+        .where(
+          and(
+            eq(oneTimeLinks.tokenHash, tokenHash),
+            eq(oneTimeLinks.purpose, purpose),
+            gt(oneTimeLinks.expiresAt, now),
+          ),
+        )
+        .get() !== undefined,
+  }
+}
+
+export function createLinkWrites(db: Database) {
+  const orm = drizzle(db)
+  const { addLink } = createLinks(db)
+  return {
+    /** Replaces the set-up link: only the one printed last works. */
+    makeSetupLink({ link, at }: { link: NewLink; at: number }): Done {
+      orm.delete(oneTimeLinks).where(eq(oneTimeLinks.purpose, 'setup')).run()
+      addLink(link, { memberId: null, accountId: null }, at)
+      return DONE
     },
   }
 }

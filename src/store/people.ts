@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { IdSequence } from '../core/ids.ts'
 import { createPersonCache } from './person-cache.ts'
-import { createSuppressionList } from './suppression-list.ts'
+import { createSuppressionList } from './suppressions.ts'
 import type { Triggers } from './triggers.ts'
 import type { ContactWrite, EventWrite, Refused } from './types.ts'
 

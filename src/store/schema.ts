@@ -12,7 +12,7 @@ import {
   type SendWindow,
   SUPPRESSION_REASONS,
 } from './message-types.ts'
-import { NOTE_KINDS } from './snippet-types.ts'
+import { NOTE_KINDS } from './types.ts'
 
 export const accounts = sqliteTable('accounts', {
   id: text('id').primaryKey(),

@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, eq, ne } from 'drizzle-orm'
+import { and, asc, eq, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
-import { IS_WAITING, WAITS_FOR_SENDER } from './delivery-states.ts'
+import type { DeliveryRetries } from './delivery-queue.ts'
 import type { SenderProof } from './message-types.ts'
 import { accounts, appMailSettings, apps, senderDomains } from './schema.ts'
 
@@ -21,14 +21,18 @@ export type AppSenders = {
 
 export function createSenderDomainReads(db: Database) {
   const orm = drizzle(db)
-  const counted = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM (SELECT 1 FROM accounts LIMIT 2)')
-  const own = db.prepare<{ domain: string }, [string]>('SELECT domain FROM sender_domains WHERE account_id = ?')
+  const firstAccounts = orm.select({ id: accounts.id }).from(accounts).limit(2).prepare()
+  const own = orm
+    .select({ domain: senderDomains.domain })
+    .from(senderDomains)
+    .where(eq(senderDomains.accountId, sql.placeholder('accountId')))
+    .prepare()
 
   return {
     /** The domains an account may send from, and whether it is the only account. */
     senderFacts: (accountId: string): { isOnlyAccount: boolean; domains: string[] } => ({
-      isOnlyAccount: (counted.get()?.n ?? 0) < 2,
-      domains: own.all(accountId).map(({ domain }) => domain),
+      isOnlyAccount: firstAccounts.all().length < 2,
+      domains: own.all({ accountId }).map(({ domain }) => domain),
     }),
 
     listSenderDomains: (): SenderDomain[] =>
@@ -61,11 +65,9 @@ export function createSenderDomainReads(db: Database) {
   }
 }
 
-/** Of what waits for another try, so much is due at once: no write may hold up the next ones. */
-const TRIED_AGAIN = 10_000
-
-const EXISTING = `INSERT INTO sender_domains (account_id, domain, proof, created_at)
-  SELECT DISTINCT account_id, substr(email, instr(email, '@') + 1), 'existing', ?
+/** The domains of all addresses that are sent from now. */
+const selectExisting = (at: number) => sql`INSERT INTO sender_domains (account_id, domain, proof, created_at)
+  SELECT DISTINCT account_id, substr(email, instr(email, '@') + 1), 'existing', ${at}
   FROM (
     SELECT app_id, from_email AS email FROM app_mail_settings WHERE from_email IS NOT NULL
     UNION
@@ -76,19 +78,13 @@ const EXISTING = `INSERT INTO sender_domains (account_id, domain, proof, created
 
 export type SenderDomainWrites = ReturnType<typeof createSenderDomainWrites>
 
-export function createSenderDomainWrites(db: Database) {
+export function createSenderDomainWrites({ db, retries }: { db: Database; retries: DeliveryRetries }) {
   const orm = drizzle(db)
   const audit = createAudit(db)
-  const existing = db.prepare<unknown, [number]>(EXISTING)
-  const tryAgain = db.prepare<unknown, [number, number, string, number]>(
-    `UPDATE deliveries SET due_at = ?, updated_at = ?, record = json_remove(record, '$.tries') WHERE id IN (
-       SELECT id FROM deliveries WHERE ${IS_WAITING} AND app_id IN (SELECT id FROM apps WHERE account_id = ?)
-       AND due_at > ? AND ${WAITS_FOR_SENDER} ORDER BY due_at LIMIT ${TRIED_AGAIN})`,
-  )
 
   return {
     /** What the only account sends from stays its own when another account is added. */
-    bindExisting: (at: number): void => void existing.run(at),
+    bindExisting: (at: number): void => void orm.run(selectExisting(at)),
 
     writes: {
       /** Lets an account send from a domain; bound by the operator, it is that account's alone. */
@@ -105,7 +101,7 @@ export function createSenderDomainWrites(db: Database) {
           .values(row)
           .onConflictDoUpdate({ target: [senderDomains.accountId, senderDomains.domain], set: row })
           .run()
-        tryAgain.run(by.at, by.at, by.accountId, by.at)
+        retries.trySendersAgain(by.accountId, by.at)
         audit(by, `sender_domain.${proof}`, domain)
         return DONE
       },

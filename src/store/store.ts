@@ -1,30 +1,37 @@
 import type { Database } from 'bun:sqlite'
+import { createAccountReads } from './accounts.ts'
+import { createActivationReads } from './activation.ts'
+import { createAppReads } from './apps.ts'
 import { createAuditReads } from './audit.ts'
-import { createAccountReads } from './account-reads.ts'
-import { createContactReads } from './contact-reads.ts'
-import { databasePath, logPath, openForReading } from './engine/database.ts'
+import { createContactReads } from './contacts.ts'
+import { createCounterReads } from './counters.ts'
+import { createDeliveryCounts } from './delivery-counts.ts'
+import { createDeliveryReads } from './deliveries.ts'
 import { type DeliveryRules, NO_RULES } from './delivery-rules.ts'
-import { createDeliveryReads } from './delivery-reads.ts'
-import type { Job, Outcome, WriteName, Writes } from './writes.ts'
-import type { ReadEvent } from './event-texts.ts'
-import { createEventReads } from './event-reads.ts'
+import { databasePath, logPath, openForReading } from './engine/database.ts'
 import { createFaultWatch, type FaultListener } from './engine/fault-watch.ts'
+import { openInline } from './engine/inline.ts'
+import { createSealer, type Sealer } from './engine/sealing.ts'
+import { startThreads } from './engine/threads.ts'
+import { schemaVersion } from './engine/upgrades.ts'
+import { createWriter, type Channel } from './engine/writer.ts'
+import { createEventReads, createHistoryReads } from './events.ts'
+import type { ReadEvent } from './event-texts.ts'
 import { createDeciding } from './final-check.ts'
 import { createOutcomeReads } from './idempotency.ts'
-import { openInline } from './engine/inline.ts'
-import { createRollupReads } from './rollup-reads.ts'
-import { createSnippetReads } from './snippet-reads.ts'
-import { createHistoryReads } from './history-reads.ts'
-import { createMessageReads } from './message-reads.ts'
-import { startThreads } from './engine/threads.ts'
-import { createSealer, type Sealer } from './engine/sealing.ts'
+import { createInstallReads } from './install.ts'
+import { createKeyReads } from './keys.ts'
+import { createLinkReads } from './links.ts'
+import { createMailSettingsReads } from './mail-settings.ts'
+import { createCallReads } from './mcp-calls.ts'
+import { createMemberReads } from './members.ts'
+import { createMessageReads } from './messages.ts'
 import { createSenderDomainReads } from './sender-domains.ts'
-import { createSessionReads } from './session-reads.ts'
-import { createStatReads } from './stat-reads.ts'
-import { createTwoStepReads } from './two-step-reads.ts'
-import { schemaVersion } from './engine/upgrades.ts'
-import { WRITE_NAMES } from './write-names.ts'
-import { createWriter, type Channel } from './engine/writer.ts'
+import { createSessionReads } from './sessions.ts'
+import { createSuppressionReads } from './suppressions.ts'
+import { createTwoStepReads } from './two-step.ts'
+import { createReportReads } from './visit-reports.ts'
+import { type Job, type Outcome, WRITE_NAMES, type WriteName, type Writes } from './writes.ts'
 
 type Async<T extends Record<string, (...args: never[]) => unknown>> = {
   [K in keyof T]: (...args: Parameters<T[K]>) => Promise<Awaited<ReturnType<T[K]>>>
@@ -55,19 +62,28 @@ export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outc
 
 const createReads = (db: Database, sealer: Sealer, rules: DeliveryRules) => ({
   ...createAccountReads(db, sealer),
+  ...createAppReads(db),
+  ...createKeyReads(db, sealer),
+  ...createLinkReads(db),
+  ...createMemberReads(db),
+  ...createSessionReads(db),
+  ...createTwoStepReads(db, sealer),
+  ...createAuditReads(db),
+  ...createInstallReads(db),
+  ...createActivationReads(db),
   ...createContactReads(db),
   ...createEventReads(db),
-  ...createSnippetReads(db, sealer),
-  ...createRollupReads(db),
-  ...createOutcomeReads(db),
-  ...createSessionReads(db),
-  ...createAuditReads(db),
-  ...createTwoStepReads(db, sealer),
-  ...createMessageReads(db, sealer),
-  ...createSenderDomainReads(db),
   ...createHistoryReads(db),
+  ...createReportReads(db),
+  ...createCounterReads(db),
+  ...createCallReads(db),
+  ...createOutcomeReads(db),
+  ...createMessageReads(db),
+  ...createMailSettingsReads(db, sealer),
+  ...createSenderDomainReads(db),
+  ...createDeliveryCounts(db),
   ...createDeliveryReads(db, sealer),
-  ...createStatReads(db),
+  ...createSuppressionReads(db),
   decideDelivery: createDeciding(db, sealer, rules).decideDelivery,
 })
 

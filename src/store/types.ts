@@ -189,3 +189,31 @@ export type MemberRow = { id: string; email: string; passwordHash: string | null
 
 /** `hosts` empty = pages of any host may report. */
 export type SnippetSettings = { hosts: string[]; addsPeople: boolean }
+
+/** What a site ID stands for: all that a request of the browser script needs to be let in. */
+export type Site = { app: AppRow; plan: Plan; secrets: SecretRow[]; settings: SnippetSettings }
+
+/** `identified`: a signature that proved somebody, whatever came of it. */
+export const NOTE_KINDS = [
+  'identified',
+  'without_email',
+  'failed_signature',
+  'old_secret',
+  'unknown_person',
+  'script_loaded',
+  'refused',
+  'foreign_host',
+  'limited',
+  'refused_call',
+] as const
+export type NoteKind = (typeof NOTE_KINDS)[number]
+
+/** Things of a kind that happened to an app: how many, and of the last one when, why and on which site's pages. */
+export type NoteRow = {
+  appId: number
+  kind: NoteKind
+  count: number
+  lastAt: number
+  reason: string | null
+  origin: string | null
+}

@@ -44,30 +44,7 @@ export function createUpkeep(db: Database, timeline: Timeline) {
   const secrets = db.prepare('DELETE FROM identity_secrets WHERE retired_at <= ?')
   const setups = db.prepare('DELETE FROM two_steps WHERE turned_on_at IS NULL AND started_at <= ?')
 
-  const keep = db.prepare('INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
-  const set = db.prepare(
-    'INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-  )
-  const touch = db.prepare(
-    `INSERT INTO install (name, value) VALUES ('touched', '1')
-     ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) % 1000 + 1`,
-  )
-
   return {
-    /** Keeps a value under a name that has none yet. */
-    keepInstallValue({ name, value }: { name: string; value: string }): { done: true } {
-      keep.run(name, value)
-      return { done: true }
-    },
-    setInstallValue({ name, value }: { name: string; value: string }): { done: true } {
-      set.run(name, value)
-      return { done: true }
-    },
-    /** The smallest write there is: shows that a commit reaches the disk. */
-    touch(_: Record<string, never>): { done: true } {
-      touch.run()
-      return { done: true }
-    },
     cleanUp({ at }: { at: number }): { deleted: number } {
       const runs = [
         records.run(expiredUntil(at)),

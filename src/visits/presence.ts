@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
-import { BATCH_MS, type ReportRow } from '../store/snippet-types.ts'
+import { BATCH_MS, type ReportRow } from '../store/visit-reports.ts'
 
 /** Without a sign for so long, whoever was here is taken to have gone: a browser may end without a word. */
 export const PRESENCE_MS = 1_800_000

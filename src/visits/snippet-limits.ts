@@ -1,7 +1,7 @@
 import { addressBucket } from '../core/addresses.ts'
 import { MOST_ADDRESSES, createLimits, type Limit, type Taken, type TakenAgo } from '../accounts/limits.ts'
 import { type Refusal, refuse, retryTime, type ScriptLimitName } from '../core/refusals.ts'
-import type { BatchSize } from '../store/snippet-types.ts'
+import type { BatchSize } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
 import type { Clock } from '../core/clock.ts'
 

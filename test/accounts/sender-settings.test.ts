@@ -8,7 +8,7 @@ import {
   WEEK,
   writeSender,
 } from '../../src/accounts/sender-settings.ts'
-import { NO_SETTINGS } from '../../src/store/message-reads.ts'
+import { NO_SETTINGS } from '../../src/store/mail-settings.ts'
 import type { MailSettings } from '../../src/store/message-types.ts'
 
 const EMPTY: SenderText = { ...readSenderText(() => ''), days: [...WEEK] }

@@ -3,7 +3,7 @@ import type { Database } from 'bun:sqlite'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { idAt, publicId } from '../../src/core/ids.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
-import { BATCH_MS } from '../../src/store/snippet-types.ts'
+import { BATCH_MS } from '../../src/store/visit-reports.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 
 const MILLION = 1_000_000

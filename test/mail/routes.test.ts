@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { NO_SETTINGS } from '../../src/store/message-reads.ts'
+import { NO_SETTINGS } from '../../src/store/mail-settings.ts'
 import type { MailSettings, MessageRow } from '../../src/store/message-types.ts'
 import type { Provider } from '../../src/mail/provider.ts'
 import { dialAny } from '../../src/mail/dial.ts'

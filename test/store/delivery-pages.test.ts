@@ -1,7 +1,7 @@
 /** Pages of deliveries, newest first, however much else there is. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/store/engine/database.ts'
-import { createDeliveryPages, type DeliveryQuery } from '../../src/store/delivery-pages.ts'
+import { createDeliveryPages, type DeliveryQuery } from '../../src/store/deliveries.ts'
 import { makeFolder } from './samples.ts'
 
 const { folder, remove } = makeFolder()

@@ -4,15 +4,14 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { NO_RULES } from '../../src/store/delivery-rules.ts'
 import { createDeliveryEnds } from '../../src/store/delivery-ends.ts'
-import { createDeliveryQueue } from '../../src/store/delivery-queue.ts'
-import { createDeliveryReads } from '../../src/store/delivery-reads.ts'
-import { prepareDeliveryStatements } from '../../src/store/delivery-statements.ts'
+import { createDeliveryQueue, prepareDeliveryStatements } from '../../src/store/delivery-queue.ts'
+import { createDeliveryReads } from '../../src/store/deliveries.ts'
 import { createErasure } from '../../src/store/erasure.ts'
 import { createLiveMessages } from '../../src/store/live-messages.ts'
-import { createMessageReads } from '../../src/store/message-reads.ts'
+import { createDeliveryCounts } from '../../src/store/delivery-counts.ts'
 import { createSealer } from '../../src/store/engine/sealing.ts'
 import { createCancellations } from '../../src/store/cancellations.ts'
-import { createSuppressionWrites } from '../../src/store/suppression-writes.ts'
+import { createSuppressionWrites } from '../../src/store/suppressions.ts'
 import { createTimeline } from '../../src/store/timeline/timeline.ts'
 import { createTriggers } from '../../src/store/triggers.ts'
 import { createUsedUp } from '../../src/store/used-up.ts'
@@ -68,8 +67,8 @@ describe('no statement looks through all deliveries', () => {
     ['suppression', 4, (watched) => createSuppressionWrites(parts(watched))],
     ['erasure', 2, (watched) => createErasure({ db: watched, people, timeline })],
     ['live messages', 1, (watched) => createLiveMessages(watched).of(1)],
-    ['counts of a message', 4, (watched) => createMessageReads(watched, sealer).countDeliveries(1)],
-    ['counts of all messages', 4, (watched) => createMessageReads(watched, sealer).countAllDeliveries(1)],
+    ['counts of a message', 4, (watched) => createDeliveryCounts(watched).countDeliveries(1)],
+    ['counts of all messages', 4, (watched) => createDeliveryCounts(watched).countAllDeliveries(1)],
     ['pages of an app', 3, (watched) => createDeliveryReads(watched, sealer).listDeliveries(query)],
     [
       'pages of a message',

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Store } from '../../src/store/store.ts'
-import type { BatchWrite } from '../../src/store/snippet-types.ts'
+import type { BatchWrite } from '../../src/store/visit-reports.ts'
 import type { ContactWrite, EventWrite, Idempotency, Refused } from '../../src/store/types.ts'
-import type { NewAccount } from '../../src/store/account-writes.ts'
+import type { NewAccount } from '../../src/store/accounts.ts'
 
 /** Noon of a day in the middle of a month (UTC). */
 export const AT = Date.UTC(2026, 4, 15, 12)

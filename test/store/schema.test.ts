@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { getTableConfig, type SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { createContactReads } from '../../src/store/contact-reads.ts'
+import { createContactReads } from '../../src/store/contacts.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
-import { createEventReads } from '../../src/store/event-reads.ts'
+import { createEventReads } from '../../src/store/events.ts'
 import * as schema from '../../src/store/schema.ts'
 import { makeFolder } from './samples.ts'
 

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/store/engine/database.ts'
-import { createSuppressionList } from '../../src/store/suppression-list.ts'
+import { createSuppressionList } from '../../src/store/suppressions.ts'
 
 let folder: string
 let db: Database

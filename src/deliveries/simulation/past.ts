@@ -2,7 +2,7 @@
 import type { Arrival } from '../../store/delivery-rules.ts'
 import type { MessageContent, Rule } from '../../store/message-types.ts'
 import type { Happening, SimulationReads, ViewHappening } from '../../store/simulation-reads.ts'
-import { BATCH_MS, type ReportRow } from '../../store/snippet-types.ts'
+import { BATCH_MS, type ReportRow } from '../../store/visit-reports.ts'
 import { comparePaths, lastReportUntil, type Presence, presenceAt, toLostReport } from '../../visits/presence.ts'
 import { type FactReads, longestQuietMs } from '../facts.ts'
 

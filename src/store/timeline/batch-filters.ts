@@ -1,4 +1,4 @@
-import { BATCH_MS } from '../snippet-types.ts'
+import { BATCH_MS } from '../visit-reports.ts'
 
 /** Pairs of words of 32 bits in a filter, half a megabyte; a power of two. */
 const PAIRS = 2 ** 16

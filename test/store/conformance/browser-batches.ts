@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { BatchWrite, ReportedItem } from '../../../src/store/snippet-types.ts'
+import type { BatchWrite, ReportedItem } from '../../../src/store/visit-reports.ts'
 import type { AppRow } from '../../../src/store/types.ts'
 import type { Fresh } from '../conformance.ts'
 import { AT, batchWrite, BY, DAY, done, eventWrite, HOUR, newAccount } from '../samples.ts'

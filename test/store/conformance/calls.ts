@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { CallRow } from '../../../src/store/call-types.ts'
+import type { CallRow } from '../../../src/store/mcp-calls.ts'
 import type { Fresh } from '../conformance.ts'
 import { AT, DAY } from '../samples.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { PAGE_NAME } from '../../../src/store/snippet-types.ts'
+import { PAGE_NAME } from '../../../src/store/visit-reports.ts'
 import type { Fresh } from '../conformance.ts'
 import { AT, batchWrite, DAY, eventWrite, HOUR } from '../samples.ts'
 

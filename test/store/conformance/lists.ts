@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import type { ContactQuery } from '../../../src/store/contact-reads.ts'
-import type { EventPage, EventQuery } from '../../../src/store/event-reads.ts'
+import type { ContactQuery } from '../../../src/store/contacts.ts'
+import type { EventPage, EventQuery } from '../../../src/store/events.ts'
 import type { ContactRow, EventRow } from '../../../src/store/types.ts'
 import type { Fresh } from '../conformance.ts'
 import { AT, contactWrite, done, eventWrite, HOUR } from '../samples.ts'

@@ -1,13 +1,12 @@
 /** Whatever the index of people's events holds yet, the same is read. */
 import type { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { createContactReads } from '../../../src/store/contact-reads.ts'
+import { createContactReads } from '../../../src/store/contacts.ts'
 import { createEngine } from '../../../src/store/engine/engine.ts'
 import type { Job } from '../../../src/store/writes.ts'
-import { createEventReads, type EventQuery } from '../../../src/store/event-reads.ts'
-import { createHistoryReads } from '../../../src/store/history-reads.ts'
+import { createEventReads, type EventQuery, createHistoryReads } from '../../../src/store/events.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
-import { createSnippetReads } from '../../../src/store/snippet-reads.ts'
+import { createReportReads } from '../../../src/store/visit-reports.ts'
 import { EVENT_TYPES } from '../../../src/store/types.ts'
 import { createRandom } from '../../random.ts'
 import { useFolder } from '../databases.ts'
@@ -41,7 +40,7 @@ function listAll({ listEvents }: ReturnType<typeof createEventReads>, query: Eve
 /** Every read of a person's events, beside the same from a list. */
 function expectSame(db: Database, known: Known[], sent: Sent[], ids: Map<number, number>): void {
   const [events, contacts, history] = [createEventReads(db), createContactReads(db), createHistoryReads(db)]
-  const { listReports } = createSnippetReads(db, createSealer(null))
+  const { listReports } = createReportReads(db)
   for (let person = 0; person < PEOPLE; person += 1) {
     const contactId = ids.get(person)
     if (contactId === undefined) continue

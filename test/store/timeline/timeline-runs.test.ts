@@ -1,9 +1,9 @@
 /** While much comes, the index of people's events grows by runs, and takes them up later. */
 import { expect, test } from 'bun:test'
-import { createContactReads } from '../../../src/store/contact-reads.ts'
+import { createContactReads } from '../../../src/store/contacts.ts'
 import { createEngine } from '../../../src/store/engine/engine.ts'
 import type { Job } from '../../../src/store/writes.ts'
-import { createEventReads } from '../../../src/store/event-reads.ts'
+import { createEventReads } from '../../../src/store/events.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
 import { createTimeline } from '../../../src/store/timeline/timeline.ts'
 import { heldUntil, mergedUntil, selectHeldIds, selectIds } from '../../../src/store/timeline/timeline-reads.ts'

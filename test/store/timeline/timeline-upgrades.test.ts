@@ -3,8 +3,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { databasePath } from '../../../src/store/engine/database.ts'
 import { idAt } from '../../../src/core/ids.ts'
-import { createSealer } from '../../../src/store/engine/sealing.ts'
-import { createSnippetReads } from '../../../src/store/snippet-reads.ts'
+import { createReportReads } from '../../../src/store/visit-reports.ts'
 import { createTimeline } from '../../../src/store/timeline/timeline.ts'
 import { heldUntil } from '../../../src/store/timeline/timeline-reads.ts'
 import { useFolder } from '../databases.ts'
@@ -34,7 +33,7 @@ test('batches of an older database are put in order, and those are held that bel
       (1, 2, 900, ${old}, 1, NULL, NULL, NULL, NULL, NULL), (1, 2, 1000, 5, 1, NULL, NULL, NULL, NULL, NULL);
     UPDATE install SET value = '${idAt(AT)}' WHERE name = 'timeline_until'`)
   const upgraded = folder.open()
-  const reads = createSnippetReads(upgraded, createSealer(null))
+  const reads = createReportReads(upgraded)
   expect(reads.listReports(1, 1, 0)).toEqual([
     { pageLoad: 7, batchNumber: 3, receivedAt: old, reportedAt: old - 4, path: '/a', isHere: true, isReturn: false },
     {

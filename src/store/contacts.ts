@@ -1,9 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { and, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { contacts, contactTags } from './schema.ts'
+import { selectFields } from './engine/columns.ts'
 import { HELD_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline/timeline-reads.ts'
-import { type ContactRow, EVENT_TYPES, type EventType, type StoredContact } from './types.ts'
+import { type ContactRow, EVENT_TYPES, type EventType, type FieldValue, type StoredContact } from './types.ts'
 
 /** Events may come late: the first or last of this many that came decides when somebody was seen. */
 const RECENT = 16
@@ -22,18 +20,48 @@ export type ContactQuery = {
   limit: number
 }
 
-const isTagOf = eq(contactTags.contactId, contacts.id)
+/** As it is stored: tags and fields are JSON. */
+export type StoredJson = Omit<StoredContact, 'tags' | 'fields'> & { tags: string | null; fields: string | null }
+
+export const CONTACT_FIELDS = {
+  id: 'contacts.id',
+  appId: 'contacts.app_id',
+  email: 'contacts.email',
+  shownEmail: 'contacts.shown_email',
+  firstName: 'contacts.first_name',
+  lastName: 'contacts.last_name',
+  source: 'contacts.source',
+  status: 'contacts.status',
+  tags: 'contacts.tags',
+  fields: 'contacts.fields',
+  createdAt: 'contacts.created_at',
+  updatedAt: 'contacts.updated_at',
+} satisfies Record<keyof StoredContact, string>
+
+export const toContact = ({ tags, fields, ...row }: StoredJson): StoredContact => ({
+  ...row,
+  tags: tags === null ? null : (JSON.parse(tags) as string[]),
+  fields: fields === null ? null : (JSON.parse(fields) as Record<string, FieldValue>),
+})
 
 /** Reads of people, newest first. */
 export function createContactReads(db: Database) {
-  const orm = drizzle(db)
-  const id = sql.placeholder('id')
-  const oneById = orm.select().from(contacts).where(eq(contacts.id, id)).prepare()
-  const oneByEmail = orm
-    .select()
-    .from(contacts)
-    .where(and(eq(contacts.appId, sql.placeholder('appId')), eq(contacts.email, sql.placeholder('email'))))
-    .prepare()
+  const select = <Values extends (number | string)[]>(rest: string) =>
+    db.prepare<StoredJson, Values>(`SELECT ${selectFields(CONTACT_FIELDS)} FROM ${rest}`)
+  const oneById = select<[number]>('contacts WHERE id = ?')
+  const oneByEmail = select<[number, string]>('contacts WHERE app_id = ? AND email = ?')
+  const manyById = select<[string]>('contacts WHERE id IN (SELECT value FROM json_each(?))')
+  const newest = select<[number, number, number]>('contacts WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT ?')
+  const tagged = select<[number, string, number, number]>(
+    `contact_tags JOIN contacts ON contacts.id = contact_tags.contact_id
+     WHERE contact_tags.app_id = ? AND tag = ? AND contact_id < ? ORDER BY contact_id DESC LIMIT ?`,
+  )
+  const byUpdate = `contacts.app_id = ?1 AND updated_at > ?2 AND (updated_at, contacts.id) < (?3, ?4)
+     ORDER BY updated_at DESC, contacts.id DESC LIMIT ?5`
+  const updated = select<[number, number, number, number, number]>(`contacts WHERE ${byUpdate}`)
+  const updatedTagged = select<[number, number, number, number, number, string]>(
+    `contacts JOIN contact_tags ON contact_tags.app_id = ?1 AND tag = ?6 AND contact_id = contacts.id WHERE ${byUpdate}`,
+  )
   const newestStatuses = db.prepare<{ id: number; status: string }, [number, number, number]>(
     'SELECT id, status FROM contacts WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   )
@@ -93,55 +121,26 @@ export function createContactReads(db: Database) {
   }
   // one snapshot for the rows and for their events
   const inSnapshot = (find: () => StoredContact[]): ContactRow[] => db.transaction(() => complete(find()))()
-  const one = (row: StoredContact | undefined): StoredContact[] => (row ? [row] : [])
+  const one = (row: StoredJson | null): StoredContact[] => (row ? [toContact(row)] : [])
 
-  const listUpdated = ({ appId, tag, before, limit }: ContactQuery, updatedAfter: number): StoredContact[] => {
-    const position = sql`(${contacts.updatedAt}, ${contacts.id}) < (${before?.updatedAt ?? NO_ID}, ${before?.id ?? NO_ID})`
-    const query = orm.select({ contact: contacts }).from(contacts).$dynamic()
-    const tagged = and(eq(contactTags.appId, appId), eq(contactTags.tag, tag ?? ''), isTagOf)
-    return (tag === null ? query : query.innerJoin(contactTags, tagged))
-      .where(and(eq(contacts.appId, appId), gt(contacts.updatedAt, updatedAfter), position))
-      .orderBy(desc(contacts.updatedAt), desc(contacts.id))
-      .limit(limit)
-      .all()
-      .map((row) => row.contact)
-  }
-
-  const listTagged = ({ appId, before, limit }: ContactQuery, tag: string): StoredContact[] =>
-    orm
-      .select({ contact: contacts })
-      .from(contactTags)
-      .innerJoin(contacts, isTagOf)
-      .where(
-        and(eq(contactTags.appId, appId), eq(contactTags.tag, tag), lt(contactTags.contactId, before?.id ?? NO_ID)),
-      )
-      .orderBy(desc(contactTags.contactId))
-      .limit(limit)
-      .all()
-      .map((row) => row.contact)
-
-  const listAll = ({ appId, before, limit }: ContactQuery): StoredContact[] =>
-    orm
-      .select()
-      .from(contacts)
-      .where(and(eq(contacts.appId, appId), lt(contacts.id, before?.id ?? NO_ID)))
-      .orderBy(desc(contacts.id))
-      .limit(limit)
-      .all()
-
-  const list = (query: ContactQuery): StoredContact[] => {
-    if (query.updatedAfter !== null) return listUpdated(query, query.updatedAfter)
-    return query.tag === null ? listAll(query) : listTagged(query, query.tag)
+  const list = ({ appId, tag, updatedAfter, before, limit }: ContactQuery): StoredContact[] => {
+    const id = before?.id ?? NO_ID
+    if (updatedAfter === null)
+      return tag === null
+        ? newest.all(appId, id, limit).map(toContact)
+        : tagged.all(appId, tag, id, limit).map(toContact)
+    const position = [appId, updatedAfter, before?.updatedAt ?? NO_ID, id, limit] as const
+    const rows = tag === null ? updated.all(...position) : updatedTagged.all(...position, tag)
+    return rows.map(toContact)
   }
 
   return {
-    byId: (contactId: number): ContactRow | null => inSnapshot(() => one(oneById.get({ id: contactId })))[0] ?? null,
-    storedById: (contactId: number): StoredContact | null => oneById.get({ id: contactId }) ?? null,
+    byId: (contactId: number): ContactRow | null => inSnapshot(() => one(oneById.get(contactId)))[0] ?? null,
+    storedById: (contactId: number): StoredContact | null => one(oneById.get(contactId))[0] ?? null,
     /** In no order; of those who are gone, nothing. */
-    listContactsById: (ids: number[]): StoredContact[] =>
-      orm.select().from(contacts).where(inArray(contacts.id, ids)).all(),
+    listContactsById: (ids: number[]): StoredContact[] => manyById.all(JSON.stringify(ids)).map(toContact),
     findContact: (appId: number, email: string): ContactRow | null =>
-      inSnapshot(() => one(oneByEmail.get({ appId, email })))[0] ?? null,
+      inSnapshot(() => one(oneByEmail.get(appId, email)))[0] ?? null,
     /**
      * People who are not written to, newest first. So many are looked through at once; where a page ends before it is
      * full, `next` goes on.
@@ -149,7 +148,7 @@ export function createContactReads(db: Database) {
     listRefusing(appId: number, before: number | null, limit: number): { people: ContactRow[]; next: number | null } {
       const looked = newestStatuses.all(appId, before ?? NO_ID, LOOKED_THROUGH)
       const found = looked.filter(({ status }) => status !== 'subscribed').slice(0, limit)
-      const people = inSnapshot(() => found.flatMap((row) => one(oneById.get({ id: row.id }))))
+      const people = inSnapshot(() => found.flatMap((row) => one(oneById.get(row.id))))
       const last = found.length === limit ? found.at(-1) : looked.length === LOOKED_THROUGH ? looked.at(-1) : undefined
       return { people, next: last?.id ?? null }
     },
@@ -165,7 +164,7 @@ export function createContactReads(db: Database) {
         [first, last, `${first ?? ''} ${last ?? ''}`].some((name) => name?.toLowerCase().startsWith(wanted)),
       )
       const ids = [...new Set([...byEmail, ...byName].map(({ id }) => id))]
-      const people = inSnapshot(() => ids.slice(0, limit).flatMap((found) => one(oneById.get({ id: found }))))
+      const people = inSnapshot(() => ids.slice(0, limit).flatMap((found) => one(oneById.get(found))))
       return { people, isPartial: ids.length > limit || looked.length === LOOKED_THROUGH }
     },
     listContacts: (query: ContactQuery): ContactRow[] => inSnapshot(() => list(query)),

@@ -3,9 +3,9 @@ import { eq, ne } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
-import { createMemberships } from './memberships.ts'
+import { createMemberships } from './members.ts'
 import { accounts, members, sessions } from './schema.ts'
-import { createSetUpEnd, createTwoStepEnd } from './two-step-writes.ts'
+import { createSetUpEnd, createTwoStepEnd } from './two-step.ts'
 import type { NewLink, Refused } from './types.ts'
 
 /** `accountId`: by an owner of this account; null by who runs the server. `endsTwoStep`: using it turns that off. */
@@ -19,7 +19,7 @@ type Reset = {
 }
 
 /** The links that set the passwords of members. */
-export function createMemberWrites(db: Database) {
+export function createPasswordWrites(db: Database) {
   const orm = drizzle(db)
   const audit = createAudit(db)
   const { addLink, findLink, useLink, dropPasswordLinks } = createLinks(db)

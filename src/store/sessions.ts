@@ -1,12 +1,60 @@
 import type { Database } from 'bun:sqlite'
-import { and, desc, eq, gt, isNotNull, isNull, ne, notInArray } from 'drizzle-orm'
+import { and, desc, eq, gt, isNotNull, isNull, ne, notInArray, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Change, createAudit, type Done, DONE, type SignInMark } from './audit.ts'
-import { createMemberships } from './memberships.ts'
+import { createMemberships, toMember } from './members.ts'
 import { auditEntries, members, sessions, twoSteps } from './schema.ts'
-import type { FailedSignIns, NewSession } from './session-types.ts'
-import { createSetUpEnd } from './two-step-writes.ts'
-import type { Refused } from './types.ts'
+import { createSetUpEnd } from './two-step.ts'
+import type { MemberRow, Refused } from './types.ts'
+
+export type SessionRow = {
+  id: string
+  memberId: string
+  /** in words of our own */
+  browser: string
+  createdAt: number
+  lastSeenAt: number
+  /** when the password was last typed */
+  confirmedAt: number
+}
+
+/** A session with whose it is. */
+export type SignedIn = { session: SessionRow; member: MemberRow }
+
+export type NewSession = { id: string; tokenHash: string; memberId: string; browser: string }
+
+/** Failed sign-ins of a member that are alike. `address` is a keyed hash, or 'several'. */
+export type FailedSignIns = { memberId: string; action: string; address: string; count: number; at: number }
+
+/** Which sessions have ended by themselves, accounts/sessions.ts knows. */
+export function createSessionReads(db: Database) {
+  const orm = drizzle(db)
+  const toSession = ({ tokenHash: _, ...session }: typeof sessions.$inferSelect): SessionRow => session
+  const byToken = orm
+    .select()
+    .from(sessions)
+    .innerJoin(members, eq(members.id, sessions.memberId))
+    .where(eq(sessions.tokenHash, sql.placeholder('tokenHash')))
+    .prepare()
+
+  return {
+    /** The session of a cookie's token, with whose it is. */
+    findSession(tokenHash: string): SignedIn | null {
+      const found = byToken.get({ tokenHash })
+      return found ? { session: toSession(found.sessions), member: toMember(found.members) } : null
+    },
+
+    /** Newest first. */
+    listSessions: (memberId: string): SessionRow[] =>
+      orm
+        .select()
+        .from(sessions)
+        .where(eq(sessions.memberId, memberId))
+        .orderBy(desc(sessions.createdAt), desc(sessions.id))
+        .all()
+        .map(toSession),
+  }
+}
 
 type Own = { memberId: string; sessionId: string; at: number }
 /** `address` is a keyed hash. */

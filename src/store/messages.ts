@@ -1,21 +1,13 @@
 import type { Database } from 'bun:sqlite'
-import { eq } from 'drizzle-orm'
+import { and, asc, desc, eq, lt, min, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { IS_WAITING, WAITS_FOR_SENDER, WAITS_FOR_SERVER } from './delivery-states.ts'
-import { type IdSequence, makeTextId, publicId } from '../core/ids.ts'
+import { type IdSequence, publicId } from '../core/ids.ts'
+import { createAudit, type Done, DONE } from './audit.ts'
+import { createDeliveryCounts } from './delivery-counts.ts'
 import type { LiveMessages } from './live-messages.ts'
-import { createMessageReads } from './message-reads.ts'
-import type { MailSettings, MessageContent, MessageRow, MessageStatus } from './message-types.ts'
-import { sealMail } from './engine/sealed-columns.ts'
-import type { Sealer } from './engine/sealing.ts'
-import { appMailSettings, auditEntries, messages, messageVersions } from './schema.ts'
+import type { MessageContent, MessageRow, MessageStatus } from './message-types.ts'
+import { auditEntries, messages, messageVersions } from './schema.ts'
 import type { Refused } from './types.ts'
-
-/** Of what waits for another try, so much is due at once at a new mail server: no write may hold up the next ones. */
-const TRIED_AGAIN = 10_000
-
-type Done = { done: true }
-const DONE: Done = { done: true }
 
 export type MessageChange = { accountId: string; appId: number; actor: string; at: number }
 /**
@@ -33,31 +25,105 @@ export type SavedMessage = { id: number; name: string; version: number; status: 
 type StatusChange = MessageChange & { id: number; status: MessageStatus; content?: MessageContent }
 type Change = 'created' | 'changed' | 'unchanged'
 
-type Parts = { db: Database; ids: IdSequence; live: LiveMessages; sealer: Sealer }
+type Joined = { message: typeof messages.$inferSelect; content: MessageRow['content'] }
+const toMessageRow = ({ message, content }: Joined): MessageRow => ({ ...message, content })
+
+export function createMessageReads(db: Database) {
+  const orm = drizzle(db)
+  const fields = { message: messages, content: messageVersions.content }
+  const isCurrent = and(eq(messageVersions.messageId, messages.id), eq(messageVersions.version, messages.version))
+  const current = () => orm.select(fields).from(messages).innerJoin(messageVersions, isCurrent)
+
+  const oneVersion = orm
+    .select(fields)
+    .from(messages)
+    .innerJoin(messageVersions, eq(messageVersions.messageId, messages.id))
+    .where(and(eq(messages.id, sql.placeholder('id')), eq(messageVersions.version, sql.placeholder('version'))))
+    .prepare()
+  const manyVersions = orm
+    .select({ ...fields, version: messageVersions.version })
+    .from(messageVersions)
+    .innerJoin(messages, eq(messageVersions.messageId, messages.id))
+    .where(
+      sql`(${messageVersions.messageId}, ${messageVersions.version}) IN
+        (SELECT value ->> 0, value ->> 1 FROM json_each(${sql.placeholder('versions')}))`,
+    )
+    .prepare()
+  return {
+    /** In the order in which they were made. */
+    listMessages: (appId: number): MessageRow[] =>
+      current().where(eq(messages.appId, appId)).orderBy(asc(messages.id)).all().map(toMessageRow),
+
+    findMessage(appId: number, id: number): MessageRow | null {
+      const found = current()
+        .where(and(eq(messages.id, id), eq(messages.appId, appId)))
+        .get()
+      return found ? toMessageRow(found) : null
+    },
+
+    findMessageByName(appId: number, name: string): MessageRow | null {
+      const found = current()
+        .where(and(eq(messages.appId, appId), eq(messages.name, name)))
+        .get()
+      return found ? toMessageRow(found) : null
+    },
+
+    /** The message with the content and the number of one of its versions. */
+    findVersion(id: number, version: number): MessageRow | null {
+      const found = oneVersion.get({ id, version })
+      return found ? { ...toMessageRow(found), version } : null
+    },
+
+    /** Messages with the content and the number of the versions that were asked for, in no order. */
+    listVersionsById(asked: { messageId: number; version: number }[]): MessageRow[] {
+      const pairs = new Set(asked.map(({ messageId, version }) => JSON.stringify([messageId, version])))
+      const found = manyVersions.all({ versions: `[${[...pairs].join()}]` })
+      return found.map(({ version, ...one }) => ({ ...toMessageRow(one), version }))
+    },
+
+    /** When a message first went live, as the audit list has it (ms UTC); null: it never did, or that is not known. */
+    firstLiveAt({ accountId, id }: Pick<MessageRow, 'accountId' | 'id'>): number | null {
+      const { createdAt, action, subject } = auditEntries
+      const isLive = and(eq(action, 'message.live'), eq(subject, publicId('msg', id)))
+      const ofAccount = eq(auditEntries.accountId, accountId)
+      return (
+        orm
+          .select({ at: min(createdAt) })
+          .from(auditEntries)
+          .where(and(ofAccount, isLive))
+          .get()?.at ?? null
+      )
+    },
+
+    /** Newest first, those before the version `before`. */
+    listVersions: (
+      id: number,
+      { before, limit }: { before: number | null; limit: number },
+    ): { version: number; createdAt: number; content: MessageRow['content'] }[] =>
+      orm
+        .select({
+          version: messageVersions.version,
+          createdAt: messageVersions.createdAt,
+          content: messageVersions.content,
+        })
+        .from(messageVersions)
+        .where(and(eq(messageVersions.messageId, id), lt(messageVersions.version, before ?? Number.MAX_SAFE_INTEGER)))
+        .orderBy(desc(messageVersions.version))
+        .limit(limit)
+        .all(),
+  }
+}
+
+type Parts = { db: Database; ids: IdSequence; live: LiveMessages }
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
 /** Messages as they are edited and turned on. Every change drops what the writing thread has cached. */
-export function createMessageWrites({ db, ids, live, sealer }: Parts) {
+export function createMessageWrites({ db, ids, live }: Parts) {
   const orm = drizzle(db)
-  const reads = createMessageReads(db, sealer)
+  const reads = createMessageReads(db)
 
-  const audit = ({ accountId, actor, at }: MessageChange, action: string, subject: string): void => {
-    orm
-      .insert(auditEntries)
-      .values({ id: makeTextId('aud', at), accountId, actor, action, subject, createdAt: at })
-      .run()
-  }
-
-  const anyDelivery = db.prepare('SELECT 1 FROM deliveries WHERE message_id = ? LIMIT 1')
-  const hasDeliveries = (messageId: number): boolean => anyDelivery.get(messageId) !== null
-
-  const [tryServer, trySender] = [`((${WAITS_FOR_SERVER}) OR (${WAITS_FOR_SENDER}))`, WAITS_FOR_SENDER].map((which) =>
-    db.prepare(
-      `UPDATE deliveries SET due_at = ?, updated_at = ?, record = json_remove(record, '$.tries') WHERE id IN (
-         SELECT id FROM deliveries WHERE ${IS_WAITING} AND app_id = ? AND due_at > ? AND ${which}
-         ORDER BY due_at LIMIT ${TRIED_AGAIN})`,
-    ),
-  )
+  const audit = createAudit(db)
+  const { hasDeliveries } = createDeliveryCounts(db)
 
   const addVersion = (messageId: number, version: number, content: MessageContent, createdAt: number): void => {
     orm
@@ -143,29 +209,6 @@ export function createMessageWrites({ db, ids, live, sealer }: Parts) {
       orm.delete(messageVersions).where(eq(messageVersions.messageId, id)).run()
       orm.delete(messages).where(eq(messages.id, id)).run()
       audit(by, 'message.delete', publicId('msg', id))
-      live.drop(by.appId)
-      return DONE
-    },
-
-    /**
-     * What is absent stays, null clears. What was not taken from another sender or by another mail server is due at once,
-     * and its tries begin anew.
-     */
-    setMailSettings({ settings, ...by }: MessageChange & { settings: Partial<MailSettings> }): Done {
-      if (Object.keys(settings).length === 0) return DONE
-      const old = reads.mailSettings(by.appId)
-      const set = sealMail(sealer, by.appId, settings)
-      orm
-        .insert(appMailSettings)
-        .values({ appId: by.appId, ...set })
-        .onConflictDoUpdate({ target: appMailSettings.appId, set })
-        .run()
-      const isNew = (name: 'smtpUrl' | 'fromEmail' | 'otherFromEmails') =>
-        settings[name] !== undefined && !Bun.deepEquals(settings[name], old[name])
-      const isNewSender = isNew('fromEmail') || isNew('otherFromEmails')
-      const tryAgain = isNew('smtpUrl') ? tryServer : isNewSender ? trySender : undefined
-      tryAgain?.run(by.at, by.at, by.appId, by.at)
-      audit(by, 'mail.set', Object.keys(settings).join(','))
       live.drop(by.appId)
       return DONE
     },

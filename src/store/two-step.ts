@@ -1,12 +1,57 @@
 import type { Database } from 'bun:sqlite'
-import { and, eq, isNotNull, isNull, lt, ne } from 'drizzle-orm'
+import { and, count, eq, inArray, isNotNull, isNull, lt, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
-import { createMemberships } from './memberships.ts'
-import { recoveryCodes, sessions, twoSteps } from './schema.ts'
 import { twoStepPlace } from './engine/sealed-columns.ts'
 import type { Sealer } from './engine/sealing.ts'
+import { createMemberships } from './members.ts'
+import { recoveryCodes, sessions, twoSteps } from './schema.ts'
 import type { Refused } from './types.ts'
+
+/** A member's second step of signing in. `startedAt` is when its secret was made, and tells it from one before. */
+export type TwoStepRow = {
+  memberId: string
+  /** base32 */
+  secret: string
+  startedAt: number
+  /** null while it is being set up, and asked of nobody */
+  turnedOnAt: number | null
+  /** the last 30 seconds, counted from 1970, of which a code was taken */
+  lastStep: number
+  codesMadeAt: number
+  /** recovery codes that were not used yet */
+  codesLeft: number
+}
+
+export function createTwoStepReads(db: Database, sealer: Sealer) {
+  const orm = drizzle(db)
+  const memberId = sql.placeholder('memberId')
+  const ofMember = orm.select().from(twoSteps).where(eq(twoSteps.memberId, memberId)).prepare()
+  const codesLeft = orm
+    .select({ codes: count() })
+    .from(recoveryCodes)
+    .where(eq(recoveryCodes.memberId, memberId))
+    .prepare()
+
+  return {
+    /** That of a member, on or being set up; null where there is none. */
+    findTwoStep(member: string): TwoStepRow | null {
+      const row = ofMember.get({ memberId: member })
+      if (!row) return null
+      const left = codesLeft.get({ memberId: member })
+      return { ...row, secret: sealer.unseal(row.secret, twoStepPlace(member)), codesLeft: left?.codes ?? 0 }
+    },
+
+    /** Which of these members have it on. */
+    listTwoStepOn: (memberIds: string[]): string[] =>
+      orm
+        .select({ memberId: twoSteps.memberId })
+        .from(twoSteps)
+        .where(and(inArray(twoSteps.memberId, memberIds), isNotNull(twoSteps.turnedOnAt)))
+        .all()
+        .map(({ memberId }) => memberId),
+  }
+}
 
 type Own = { memberId: string; at: number }
 /** `startedAt` names the secret that a code was compared with: when that is not the member's any more, nothing is done. */

@@ -1,0 +1,198 @@
+import type { Database } from 'bun:sqlite'
+import { and, asc, eq, inArray, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import { readLocale, readTimezone } from './local-time.ts'
+import type { MailSettingsWrites } from './mail-settings.ts'
+import type { MessageContent } from './message-types.ts'
+import type { MessageWrites } from './messages.ts'
+import { appHosts, appMailSettings, apps, snippetSettings } from './schema.ts'
+import type { AppRow, AppSettings, Refused, SnippetSettings } from './types.ts'
+
+export type NewApp = Pick<AppRow, 'publicId' | 'siteId' | 'name' | 'homeUrl' | 'hosts'> & {
+  snippet?: SnippetSettings
+  /** what it begins with, as drafts */
+  messages?: { name: string; content: MessageContent }[]
+}
+
+type FoundApp = {
+  app: typeof apps.$inferSelect
+  /** as JSON */
+  hosts: string
+  timezone: string | null
+  locale: string | null
+}
+type Parts = { db: Database; messages: MessageWrites; mailSettings: MailSettingsWrites }
+
+/** So many lifecycle emails a person may get a day, until the app's owner sets another limit. */
+const FIRST_PER_PERSON_DAY = 1
+const NO_SNIPPET: SnippetSettings = { hosts: [], addsPeople: false }
+
+export const toApp = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
+  ...app,
+  hosts: JSON.parse(hosts),
+  timezone: readTimezone(timezone),
+  locale: readLocale(locale),
+})
+
+/** Apps and what their owners have set about them. */
+export function createAppReads(db: Database) {
+  const orm = drizzle(db)
+  // its settings for emails are joined to it
+  const select = () =>
+    orm
+      .select({
+        app: apps,
+        hosts: sql<string>`(SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = ${apps.id})`,
+        timezone: appMailSettings.timezone,
+        locale: appMailSettings.locale,
+      })
+      .from(apps)
+      .leftJoin(appMailSettings, eq(appMailSettings.appId, apps.id))
+  const byId = select()
+    .where(eq(apps.id, sql.placeholder('id')))
+    .prepare()
+  const byPublicId = select()
+    .where(eq(apps.publicId, sql.placeholder('publicId')))
+    .prepare()
+  const bySiteId = select()
+    .where(eq(apps.siteId, sql.placeholder('siteId')))
+    .prepare()
+  const ofAccount = select()
+    .where(eq(apps.accountId, sql.placeholder('accountId')))
+    .orderBy(asc(apps.id))
+    .prepare()
+  const snippetOf = orm
+    .select()
+    .from(snippetSettings)
+    .where(eq(snippetSettings.appId, sql.placeholder('appId')))
+    .prepare()
+  const one = (found: FoundApp | undefined): AppRow | null => (found ? toApp(found) : null)
+
+  return {
+    listApps: (accountId: string): AppRow[] => ofAccount.all({ accountId }).map(toApp),
+    findApp: (appId: number): AppRow | null => one(byId.get({ id: appId })),
+    findAppByPublicId: (publicId: string): AppRow | null => one(byPublicId.get({ publicId })),
+    findAppBySiteId: (siteId: string): AppRow | null => one(bySiteId.get({ siteId })),
+
+    /** What the browser script may do. */
+    snippetSettings(appId: number): SnippetSettings {
+      const row = snippetOf.get({ appId })
+      return row ? { hosts: row.hosts ?? [], addsPeople: row.addsPeople } : NO_SNIPPET
+    },
+
+    /** The apps to which one of these hosts belongs. */
+    findAppsByHost: (hosts: string[]): number[] =>
+      orm
+        .selectDistinct({ appId: appHosts.appId })
+        .from(appHosts)
+        .where(inArray(appHosts.host, hosts))
+        .all()
+        .map((row) => row.appId),
+  }
+}
+
+export type AppWrites = ReturnType<typeof createAppWrites>
+
+/** An app of another account does not exist. */
+export function createAppWrites({ db, messages, mailSettings }: Parts) {
+  const orm = drizzle(db)
+  const audit = createAudit(db)
+
+  const saveSnippet = (appId: number, { hosts, addsPeople }: SnippetSettings): void => {
+    const row = { hosts: hosts.length === 0 ? null : hosts, addsPeople }
+    orm
+      .insert(snippetSettings)
+      .values({ appId, ...row })
+      .onConflictDoUpdate({ target: snippetSettings.appId, set: row })
+      .run()
+  }
+
+  const findOwn = (accountId: string, appId: number) =>
+    orm
+      .select({ publicId: apps.publicId })
+      .from(apps)
+      .where(and(eq(apps.id, appId), eq(apps.accountId, accountId)))
+      .get()
+
+  const findPlace = (appId: number) =>
+    orm
+      .select({ timezone: appMailSettings.timezone, locale: appMailSettings.locale })
+      .from(appMailSettings)
+      .where(eq(appMailSettings.appId, appId))
+      .get()
+
+  const addHosts = (appId: number, hosts: string[]): void => {
+    for (const host of hosts) orm.insert(appHosts).values({ appId, host }).onConflictDoNothing().run()
+  }
+
+  const addApp = ({ accountId, actor, at }: Change, app: NewApp): void => {
+    const largest = orm
+      .select({ id: sql<number>`ifnull(max(${apps.id}), 0)` })
+      .from(apps)
+      .get()
+    const { hosts, snippet, messages: drafts = [], ...row } = app
+    const id = (largest?.id ?? 0) + 1
+    orm
+      .insert(apps)
+      .values({ ...row, id, accountId, createdAt: at })
+      .run()
+    addHosts(id, hosts)
+    if (snippet) saveSnippet(id, snippet)
+    orm.insert(appMailSettings).values({ appId: id, perPersonDay: FIRST_PER_PERSON_DAY }).run()
+    messages.saveMessages({
+      accountId,
+      appId: id,
+      actor,
+      at,
+      drafts: drafts.map((draft) => ({
+        ...draft,
+        id: null,
+        status: null,
+      })),
+    })
+  }
+
+  return {
+    addApp,
+    writes: {
+      createApp({ app, ...change }: Change & { app: NewApp }): Done {
+        addApp(change, app)
+        audit(change, 'app.create', app.publicId)
+        return DONE
+      },
+
+      /** All that an app's owner can set, together. */
+      updateApp({ appId, settings, ...change }: Change & { appId: number; settings: AppSettings }): Done | Refused {
+        const app = findOwn(change.accountId, appId)
+        if (!app) return { refusal: 'app_not_found' }
+        const { name, homeUrl, hosts, timezone, locale, snippet } = settings
+        orm.update(apps).set({ name, homeUrl }).where(eq(apps.id, appId)).run()
+        orm.delete(appHosts).where(eq(appHosts.appId, appId)).run()
+        addHosts(appId, hosts)
+        saveSnippet(appId, snippet)
+        const place = findPlace(appId)
+        const changed = {
+          ...(timezone === readTimezone(place?.timezone) ? {} : { timezone }),
+          ...(locale === readLocale(place?.locale) ? {} : { locale }),
+        }
+        mailSettings.setMailSettings({ ...change, appId, settings: changed })
+        audit(change, 'app.update', app.publicId)
+        return DONE
+      },
+
+      /** What the browser script may do. */
+      setSnippet({
+        appId,
+        settings,
+        ...change
+      }: Change & { appId: number; settings: SnippetSettings }): Done | Refused {
+        const app = findOwn(change.accountId, appId)
+        if (!app) return { refusal: 'app_not_found' }
+        saveSnippet(appId, settings)
+        audit(change, 'snippet.set', app.publicId)
+        return DONE
+      },
+    },
+  }
+}

@@ -1,0 +1,224 @@
+import type { Database } from 'bun:sqlite'
+import { PAGE_NAME } from './visit-reports.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_HOURS = 24
+
+/** Rows by day that are added up at once: 10 ms (measured), in which every other request waits. */
+const DAILY_ROWS = 50_000
+/** Rows by day whose names' hours are looked up: as much work, as each has up to 24. */
+const HOURLY_ROWS = 2_000
+/** Names that are listed; a customer who puts an id into each has more than anybody reads. */
+const NAMES = 200
+
+/** `day` counts days since 1970 (UTC). */
+export type DayCount = { day: number; isPage: boolean; count: number }
+
+export type NameCount = { name: string; count: number }
+/** The most frequent first. `isWhole` false: so many names came that only the newest days were looked through. */
+export type NameCounts = { names: NameCount[]; total: number; isWhole: boolean }
+
+/** How many events came in an hour (since 1970), or in the day that begins with it; where none came it is left out. */
+export type HourCount = { hour: number; count: number }
+
+type Sum = { total: number | null; rows: number }
+
+/** The days of an app's names from a day on (?2), the newest first. */
+const daysOf = (most: number): string =>
+  `(SELECT day, name_id, count FROM daily_rollups WHERE app_id = ?1 AND day >= ?2 ORDER BY day DESC LIMIT ${most})`
+
+/** The hours (?3) of the names that came on those days: the hours of a name lie together, those of an app do not. */
+const hoursOf = `rollups r JOIN (SELECT DISTINCT name_id FROM ${daysOf(HOURLY_ROWS)}) d ON r.name_id = d.name_id
+  WHERE r.app_id = ?1 AND r.hour >= ?3`
+
+const mostFrequent = (counts: string): string =>
+  `SELECT n.name, c.count FROM (${counts} ORDER BY 2 DESC, 1 LIMIT ${NAMES}) c
+   JOIN event_names n ON n.id = c.name_id ORDER BY c.count DESC, n.id`
+type Since = { appId: number; sinceHour: number }
+
+export type Counted = { appId: number; nameId: number; eventId: number; receivedAt: number }
+type Rollup = Pick<Counted, 'appId' | 'nameId'> & {
+  hour: number
+  count: number
+  firstEventId: number
+  lastEventId: number
+}
+type Usage = { bucket: string; second: number; count: number }
+
+/**
+ * What a commit counts once for many rows: rollups by hour and by day, and used-up limits.
+ * `write` belongs inside the transaction; `forget` after a rollback.
+ */
+export type Tallies = ReturnType<typeof createTallies>
+
+export function createTallies(db: Database) {
+  const addRollup = db.prepare(
+    `INSERT INTO rollups (app_id, name_id, hour, count, first_event_id, last_event_id) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET count = count + excluded.count, last_event_id = excluded.last_event_id`,
+  )
+  const addDaily = db.prepare(
+    `INSERT INTO daily_rollups (app_id, day, name_id, count) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+  )
+  const addUsage = db.prepare(
+    `INSERT INTO limit_usage (bucket, second, count) VALUES (?, ?, ?)
+     ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+  )
+  const rollups = new Map<string, Rollup>()
+  const usage = new Map<string, Usage>()
+  // most rows of a commit are counted as the one before them
+  let [rollup, used]: [Rollup | null, Usage | null] = [null, null]
+  const clear = (): void => {
+    rollups.clear()
+    usage.clear()
+    ;[rollup, used] = [null, null]
+  }
+
+  return {
+    countEvent({ appId, nameId, eventId, receivedAt }: Counted): void {
+      const hour = hourOf(receivedAt)
+      if (rollup?.hour !== hour || rollup.nameId !== nameId || rollup.appId !== appId) {
+        const id = `${appId}:${nameId}:${hour}`
+        rollup = rollups.get(id) ?? { appId, nameId, hour, count: 0, firstEventId: eventId, lastEventId: eventId }
+        rollups.set(id, rollup)
+      }
+      rollup.count += 1
+      rollup.lastEventId = eventId
+    },
+    countUsage(bucket: string, at: number): void {
+      const second = Math.floor(at / 1000)
+      if (used?.second !== second || used.bucket !== bucket) {
+        const id = `${second}:${bucket}`
+        used = usage.get(id) ?? { bucket, second, count: 0 }
+        usage.set(id, used)
+      }
+      used.count += 1
+    },
+    write(): void {
+      for (const r of rollups.values()) {
+        addRollup.run(r.appId, r.nameId, r.hour, r.count, r.firstEventId, r.lastEventId)
+        addDaily.run(r.appId, Math.floor(r.hour / DAY_HOURS), r.nameId, r.count)
+      }
+      for (const u of usage.values()) addUsage.run(u.bucket, u.second, u.count)
+    },
+    /** After a commit: what `write` wrote is done. */
+    settle: clear,
+    /** After a rollback: the same rows will be counted again. */
+    forget: clear,
+  }
+}
+
+const hourOf = (at: number): number => Math.floor(at / HOUR_MS)
+
+const joinNames = `event_names n CROSS JOIN rollups r ON r.app_id = n.app_id AND r.name_id = n.id`
+
+/** Reads of what was counted: none of them goes through events. */
+export function createCounterReads(db: Database) {
+  const namesByDay = db.prepare<NameCount, [number, number]>(
+    mostFrequent(`SELECT name_id, sum(count) AS count FROM ${daysOf(DAILY_ROWS)} GROUP BY name_id`),
+  )
+  const namesByHour = db.prepare<NameCount, [number, number, number]>(
+    mostFrequent(`SELECT r.name_id, sum(r.count) AS count FROM ${hoursOf} GROUP BY r.name_id`),
+  )
+  const sumByDay = db.prepare<Sum, [number, number]>(
+    `SELECT sum(count) AS total, count(*) AS rows FROM ${daysOf(DAILY_ROWS)}`,
+  )
+  const sumByHour = db.prepare<Sum, [number, number, number]>(
+    `SELECT sum(r.count) AS total, (SELECT count(*) FROM ${daysOf(HOURLY_ROWS)}) AS rows FROM ${hoursOf}`,
+  )
+  const appByHour = db.prepare<HourCount, [number, number, number]>(
+    `SELECT r.hour, sum(r.count) AS count FROM ${hoursOf} GROUP BY r.hour ORDER BY r.hour`,
+  )
+  const appByDay = db.prepare<HourCount, [number, number]>(
+    `SELECT day * ${DAY_HOURS} AS hour, sum(count) AS count FROM ${daysOf(DAILY_ROWS)} GROUP BY day ORDER BY day`,
+  )
+  const nameByHour = db.prepare<HourCount, [number, string, number]>(
+    `SELECT r.hour, r.count FROM rollups r
+     WHERE r.app_id = ?1 AND r.name_id = (SELECT id FROM event_names WHERE app_id = ?1 AND name = ?2) AND r.hour >= ?3
+     ORDER BY r.hour`,
+  )
+  // from the names to their hours: the other way round every hour of the app would be looked at
+  const namesAfter = db.prepare<NameCount, [number, number, string, number]>(
+    `SELECT n.name, sum(r.count) AS count FROM ${joinNames}
+     WHERE n.app_id = ?1 AND r.hour >= ?2 AND n.name > ?3 GROUP BY n.name ORDER BY n.name LIMIT ?4`,
+  )
+  const topNames = db.prepare<NameCount, [number, number, number]>(
+    `SELECT n.name, sum(r.count) AS count FROM ${joinNames}
+     WHERE n.app_id = ?1 AND r.hour >= ?2 GROUP BY n.name ORDER BY count DESC, n.name LIMIT ?3`,
+  )
+  const byDay = db.prepare<{ day: number; isPage: number; count: number }, [number, number, string]>(
+    `SELECT r.hour / ${DAY_HOURS} AS day, n.name = ?3 AS isPage, sum(r.count) AS count FROM ${joinNames}
+     WHERE n.app_id = ?1 AND r.hour >= ?2 GROUP BY day, isPage ORDER BY day`,
+  )
+  const newPeople = db.prepare<{ count: number }, [string, string]>(
+    'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
+  )
+  const usage = db.prepare<Usage, [number]>(
+    'SELECT bucket, second, count FROM limit_usage WHERE second > ? ORDER BY second',
+  )
+  const newestWhere = (isWanted: string) =>
+    db.prepare<{ at: number }, [number, string]>(
+      `SELECT ifnull(events.received_at, rollups.hour * ${HOUR_MS}) AS at FROM event_names AS names
+       JOIN rollups ON rollups.app_id = names.app_id AND rollups.name_id = names.id AND rollups.hour =
+         (SELECT max(hour) FROM rollups WHERE app_id = names.app_id AND name_id = names.id)
+       LEFT JOIN events ON events.id = rollups.last_event_id
+       WHERE names.app_id = ?1 AND names.name ${isWanted} ?2 ORDER BY at DESC LIMIT 1`,
+    )
+  const [newestNamed, newestView] = [newestWhere('<>'), newestWhere('=')]
+  const newestEvent = db.prepare<{ at: number }, [number]>(
+    'SELECT received_at AS at FROM events WHERE app_id = ? ORDER BY id DESC LIMIT 1',
+  )
+  const dayOf = (hour: number): number => Math.floor(hour / DAY_HOURS)
+  const isWholeDay = (hour: number): boolean => hour % DAY_HOURS === 0
+
+  return {
+    /** The names that came in an hour or after it. From the first hour of a day on, it is looked up by days. */
+    countNames(appId: number, fromHour: number): NameCounts {
+      const day = dayOf(fromHour)
+      if (!isWholeDay(fromHour)) {
+        const sum = sumByHour.get(appId, day, fromHour)
+        const names = namesByHour.all(appId, day, fromHour)
+        return { names, total: sum?.total ?? 0, isWhole: (sum?.rows ?? 0) < HOURLY_ROWS }
+      }
+      const sum = sumByDay.get(appId, day)
+      return { names: namesByDay.all(appId, day), total: sum?.total ?? 0, isWhole: (sum?.rows ?? 0) < DAILY_ROWS }
+    },
+    /** How many came by the hour, of one name or of all. */
+    countByHour: (appId: number, name: string | null, fromHour: number): HourCount[] =>
+      name === null ? appByHour.all(appId, dayOf(fromHour), fromHour) : nameByHour.all(appId, name, fromHour),
+    /** The same by the day for all names; for one name by the hour. */
+    countByDay: (appId: number, name: string | null, fromDay: number): HourCount[] =>
+      name === null ? appByDay.all(appId, fromDay) : nameByHour.all(appId, name, fromDay * DAY_HOURS),
+
+    /** Names with events since an hour (since 1970), in the order of the alphabet, those after `after`. */
+    listNames: ({ appId, sinceHour, after, limit }: Since & { after: string; limit: number }): NameCount[] =>
+      namesAfter.all(appId, sinceHour, after, limit),
+
+    /** The names that came most often since an hour, the most frequent first. */
+    listTopNames: ({ appId, sinceHour, limit }: Since & { limit: number }): NameCount[] =>
+      topNames.all(appId, sinceHour, limit),
+
+    /** How many came on each day since an hour; page views, which have the name `pageName`, by themselves. */
+    countDays: ({ appId, sinceHour, pageName }: Since & { pageName: string }): DayCount[] =>
+      byDay.all(appId, sinceHour, pageName).map((row) => ({ ...row, isPage: row.isPage === 1 })),
+
+    /** The new people of an account in a month (UTC, "2026-05"). */
+    countNewPeople: (accountId: string, month: string): number => newPeople.get(accountId, month)?.count ?? 0,
+
+    /** What limits have counted since a second (UTC), to fill the buckets at start. */
+    listUsage: (sinceSecond: number): Usage[] => usage.all(sinceSecond),
+
+    /**
+     * When the newest event of any kind came, the newest that is no page view, and the newest page view; the latter two to
+     * the hour where its person was erased (ms UTC, null: none).
+     */
+    firstSigns(appId: number): { lastEventAt: number | null; lastNamedAt: number | null; lastViewAt: number | null } {
+      const [lastNamedAt, lastViewAt] = [newestNamed, newestView].map((one) => one.get(appId, PAGE_NAME)?.at ?? null)
+      return {
+        lastEventAt: newestEvent.get(appId)?.at ?? null,
+        lastNamedAt: lastNamedAt ?? null,
+        lastViewAt: lastViewAt ?? null,
+      }
+    },
+  }
+}

@@ -1,0 +1,336 @@
+import type { Database } from 'bun:sqlite'
+import { toApp } from './apps.ts'
+import { CONTACT_FIELDS, type StoredJson, toContact } from './contacts.ts'
+import { createDeliveryQueue } from './delivery-queue.ts'
+import { IS_ENDED, USES_ONCE_UP } from './delivery-states.ts'
+import { jsonOfFields, selectFields } from './engine/columns.ts'
+import { unsealMail } from './engine/sealed-columns.ts'
+import type { Sealer } from './engine/sealing.ts'
+import { EVENT_FIELDS, type StoredEvent, toEvent } from './events.ts'
+import { NO_SETTINGS } from './mail-settings.ts'
+import {
+  type CapturedMail,
+  DELIVERY_STATES,
+  type DeliveryRow,
+  type DeliveryState,
+  type DeliveryWork,
+  type FoundCapture,
+  type JoinedEvent,
+  type ListedCapture,
+  LISTED_EVENTS,
+  type MailSettings,
+  type MessageRow,
+} from './message-types.ts'
+import type { AppRow } from './types.ts'
+
+export type DeliveryQuery = {
+  appId: number
+  messageId: number | null
+  contactId: number | null
+  /** null = every state */
+  states: readonly DeliveryState[] | null
+  /** a delivery's id; the page holds what came before it */
+  before: number | null
+  limit: number
+}
+
+/** So many of the newest rows of all are looked through first: mostly they hold the page (measured: 0.3 ms). */
+const LOOKED_THROUGH = 4_000
+
+/** One person's, the two parts of them together. */
+const OF_PERSON = [
+  `app_id = ?1 AND contact_id = ?2 AND ${USES_ONCE_UP}`,
+  `contact_id = ?2 AND +app_id = ?1 AND ${IS_ENDED} AND handed_at IS NULL`,
+]
+
+export type EventOfPerson = { appId: number; contactId: number; eventId: number }
+
+type Page = { appId: number; messageId: number | null; before: number; limit: number }
+
+/** States of what was handed to a mail server, or may have been; what is kept instead counts as it would have. */
+const HAS_REACHED = `state IN ('handed', 'sent', 'kept', 'unknown', 'bounced', 'complained')`
+
+const FIELDS = {
+  id: 'deliveries.id',
+  appId: 'deliveries.app_id',
+  contactId: 'deliveries.contact_id',
+  messageId: 'deliveries.message_id',
+  version: 'deliveries.version',
+  eventId: 'deliveries.event_id',
+  onceKey: 'deliveries.once_key',
+  state: 'deliveries.state',
+  triggeredAt: 'deliveries.triggered_at',
+  plannedAt: 'deliveries.planned_at',
+  dueAt: 'deliveries.due_at',
+  attempt: 'deliveries.attempt',
+  claimedBy: 'deliveries.claimed_by',
+  claimedUntil: 'deliveries.claimed_until',
+  handedAt: 'deliveries.handed_at',
+  sentAt: 'deliveries.sent_at',
+  resent: 'deliveries.resent',
+  byHand: 'deliveries.by_hand',
+  reason: 'deliveries.reason',
+  record: 'deliveries.record',
+  cameBackAt: 'deliveries.came_back_at',
+  openedAt: 'deliveries.opened_at',
+  updatedAt: 'deliveries.updated_at',
+  joinedTo: 'deliveries.joined_to',
+} satisfies Record<keyof DeliveryRow, string>
+
+const MESSAGE_FIELDS = {
+  id: 'messages.id',
+  accountId: 'messages.account_id',
+  appId: 'messages.app_id',
+  name: 'messages.name',
+  status: 'messages.status',
+  version: 'deliveries.version',
+  createdAt: 'messages.created_at',
+  updatedAt: 'messages.updated_at',
+  content: 'json(message_versions.content)',
+} satisfies Record<keyof MessageRow, string>
+
+const APP_FIELDS = {
+  id: 'apps.id',
+  accountId: 'apps.account_id',
+  publicId: 'apps.public_id',
+  siteId: 'apps.site_id',
+  name: 'apps.name',
+  homeUrl: 'apps.home_url',
+  createdAt: 'apps.created_at',
+} satisfies Record<keyof StoredApp, string>
+
+const SETTINGS_FIELDS = {
+  fromName: 'from_name',
+  fromEmail: 'from_email',
+  otherFromEmails: 'json(other_from_emails)',
+  replyTo: 'reply_to',
+  postalAddress: 'postal_address',
+  logoUrl: 'logo_url',
+  colour: 'colour',
+  smtpUrl: 'smtp_url',
+  dkimDomain: 'dkim_domain',
+  dkimSelector: 'dkim_selector',
+  dkimKey: 'dkim_key',
+  bounceSecret: 'bounce_secret',
+  perSecond: 'per_second',
+  perPersonDay: 'per_person_day',
+  perPersonWeek: 'per_person_week',
+  sendWindow: 'json(send_window)',
+  timezone: 'timezone',
+  locale: 'locale',
+  giveUpHours: 'give_up_hours',
+} satisfies Record<keyof MailSettings, string>
+
+/** As it is stored: what is either so or not is a number. */
+type StoredDelivery = Omit<DeliveryRow, 'resent' | 'byHand'> & { resent: number; byHand: number }
+type StoredApp = Omit<AppRow, 'hosts' | 'timezone' | 'locale'>
+type StoredCapture = { [K in keyof CapturedMail]: string | null } & { raw: string; createdAt: number }
+/** Each part is JSON, null where there is none. */
+type StoredWork = StoredDelivery & {
+  contact: string
+  message: string
+  app: string
+  hosts: string
+  settings: string | null
+  event: string | null
+}
+
+const toDelivery = ({ resent, byHand, ...row }: StoredDelivery): DeliveryRow => ({
+  ...row,
+  resent: resent === 1,
+  byHand: byHand === 1,
+})
+
+// one statement an email: each is read several times on its way
+const WORK = `
+  SELECT ${selectFields(FIELDS)},
+    ${jsonOfFields(CONTACT_FIELDS)} AS contact,
+    ${jsonOfFields(MESSAGE_FIELDS)} AS message,
+    ${jsonOfFields(APP_FIELDS)} AS app,
+    (SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = apps.id) AS hosts,
+    iif(settings.app_id IS NULL, NULL, ${jsonOfFields(SETTINGS_FIELDS)}) AS settings,
+    iif(event_names.id IS NULL, NULL, ${jsonOfFields(EVENT_FIELDS)}) AS event
+  FROM deliveries
+  JOIN contacts ON contacts.id = deliveries.contact_id
+  JOIN messages ON messages.id = deliveries.message_id
+  JOIN message_versions
+    ON message_versions.message_id = deliveries.message_id AND message_versions.version = deliveries.version
+  JOIN apps ON apps.id = deliveries.app_id
+  LEFT JOIN app_mail_settings AS settings ON settings.app_id = deliveries.app_id
+  LEFT JOIN events ON events.id = deliveries.event_id AND +events.app_id = deliveries.app_id
+  LEFT JOIN event_names ON event_names.id = events.name_id
+  WHERE deliveries.id = ?`
+
+const JOINED = `
+  SELECT deliveries.id AS deliveryId, triggered_at AS triggeredAt, ${selectFields(EVENT_FIELDS)}
+  FROM deliveries
+  JOIN events ON events.id = deliveries.event_id
+  JOIN contacts ON contacts.id = events.contact_id
+  JOIN event_names ON event_names.id = events.name_id
+  WHERE joined_to = ? AND state = 'joined'
+  ORDER BY triggered_at, deliveries.id LIMIT ${LISTED_EVENTS - 1}`
+
+/** Of whom and of what a delivery is. */
+type DeliveryKey = Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId'>
+
+/** Reads of deliveries, newest first. */
+export function createDeliveryReads(db: Database, sealer: Sealer) {
+  const pages = createDeliveryPages(db)
+  const { listDueApps } = createDeliveryQueue(db)
+  const one = db.prepare<StoredDelivery, [number]>(`SELECT ${selectFields(FIELDS)} FROM deliveries WHERE id = ?`)
+  const many = db.prepare<StoredDelivery, [string]>(
+    `SELECT ${selectFields(FIELDS)} FROM deliveries WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id DESC`,
+  )
+  const work = db.prepare<StoredWork, [number]>(WORK)
+  const joinedTo = db.prepare<StoredEvent & { deliveryId: number; triggeredAt: number }, [number]>(JOINED)
+  const handedSince = db.prepare<{ at: number }, [number, number, number]>(
+    `SELECT handed_at AS at FROM deliveries
+     JOIN message_versions
+       ON message_versions.message_id = deliveries.message_id AND message_versions.version = deliveries.version
+     WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP} AND ${HAS_REACHED} AND handed_at > ?
+       AND ifnull(json_extract(content, '$.mail.category'), '') <> 'transactional'`,
+  )
+  const lastHanded = db.prepare<{ at: number | null }, [number, number, number]>(
+    `SELECT max(handed_at) AS at FROM deliveries
+     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP} AND ${HAS_REACHED}`,
+  )
+  const captured = db.prepare<StoredCapture, [number, number]>(
+    `SELECT raw, created_at AS createdAt, sender AS "from", recipient AS "to", subject, html, text
+     FROM captured_mails WHERE delivery_id = ? AND app_id = ?`,
+  )
+  const newestCaptured = db.prepare<ListedCapture, [number, number, number]>(
+    `SELECT delivery_id AS deliveryId, created_at AS createdAt, recipient AS "to", subject FROM captured_mails
+     WHERE app_id = ? AND delivery_id < ? ORDER BY delivery_id DESC LIMIT ?`,
+  )
+
+  const find = (id: number): DeliveryRow | null => {
+    const row = one.get(id)
+    return row && toDelivery(row)
+  }
+  const listById = (ids: number[]): DeliveryRow[] =>
+    ids.length === 0 ? [] : many.all(JSON.stringify(ids)).map(toDelivery)
+  const listJoined = (id: number): JoinedEvent[] =>
+    joinedTo
+      .all(id)
+      .map(({ deliveryId, triggeredAt, ...event }) => ({ id: deliveryId, triggeredAt, event: toEvent(event) }))
+
+  return {
+    listDueApps,
+
+    listDeliveries: (query: DeliveryQuery): DeliveryRow[] => listById(pages.listIds(query)),
+    listDeliveriesOfEvent: (event: EventOfPerson): DeliveryRow[] => listById(pages.listIdsOfEvent(event)),
+    listDeliveriesById: listById,
+
+    /** A delivery with all that deciding about it and rendering it takes; null also when its person is gone. */
+    findWork(deliveryId: number): DeliveryWork | null {
+      const found = work.get(deliveryId)
+      if (!found) return null
+      const { contact, message: messageJson, app, hosts, settings: settingsJson, event, ...row } = found
+      const [delivery, message] = [toDelivery(row), JSON.parse(messageJson) as MessageRow]
+      const settings = settingsJson === null ? NO_SETTINGS : (JSON.parse(settingsJson) as MailSettings)
+      const { timezone, locale } = settings
+      const { again } = message.content
+      return {
+        delivery,
+        message,
+        contact: toContact(JSON.parse(contact) as StoredJson),
+        event: event === null ? null : toEvent(JSON.parse(event) as StoredEvent),
+        joined: again !== undefined && 'collect' in again ? listJoined(deliveryId) : [],
+        lead: delivery.joinedTo === null ? null : find(delivery.joinedTo),
+        app: toApp({ app: JSON.parse(app) as StoredApp, hosts, timezone, locale }),
+        settings: unsealMail(sealer, delivery.appId, settings),
+      }
+    },
+
+    /** When a person was sent lifecycle emails after `since` (ms UTC), newest first: transactional ones have no limit. */
+    listHanded: (appId: number, contactId: number, since: number): number[] =>
+      handedSince
+        .all(appId, contactId, since)
+        .map(({ at }) => at)
+        .sort((a, b) => b - a),
+
+    /** When a person was last sent a message (ms UTC). */
+    lastHandedAt: ({ appId, contactId, messageId }: DeliveryKey): number | null =>
+      lastHanded.get(appId, contactId, messageId)?.at ?? null,
+
+    /** A mail that the capture provider kept. */
+    findCaptured(appId: number, deliveryId: number): FoundCapture | null {
+      const row = captured.get(deliveryId, appId)
+      return row && { raw: row.raw, createdAt: row.createdAt, content: contentOf(row) }
+    },
+
+    /** Newest first; `before` is a delivery's id. */
+    listCaptured: (appId: number, before: number | null, limit: number): ListedCapture[] =>
+      newestCaptured.all(appId, before ?? Number.MAX_SAFE_INTEGER, limit),
+  }
+}
+
+function contentOf({ from, to, subject, html, text }: StoredCapture): CapturedMail | null {
+  const isComplete = from !== null && to !== null && subject !== null && html !== null && text !== null
+  return isComplete ? { from, to, subject, html, text } : null
+}
+
+/**
+ * Ids of a page of deliveries, newest first, of an index that holds those of a message and a state in the order of ids
+ * (measured with a million, 150,000 or all of them waiting, of 200 messages: 3 ms at most).
+ */
+export function createDeliveryPages(db: Database) {
+  const prepareIds = (text: string) => db.prepare<{ id: number }, (number | string | null)[]>(text)
+  const ids = (query: ReturnType<typeof prepareIds>, ...values: (number | string | null)[]): number[] =>
+    query.all(...values).map(({ id }) => id)
+  const newest = prepareIds(
+    `SELECT id FROM
+       (SELECT id, app_id, message_id, state FROM deliveries WHERE id < ?3 ORDER BY id DESC LIMIT ${LOOKED_THROUGH}) AS newest
+     WHERE app_id = ?1 AND message_id = ifnull(?2, message_id) AND instr(?4, '"' || state || '"') > 0
+     ORDER BY id DESC LIMIT ?5`,
+  )
+  // of the newest of each message and state only so many can be on the page, and none of them below the last of these
+  const all = prepareIds(
+    `WITH heads AS MATERIALIZED (
+       SELECT message_id, state, id FROM (
+         SELECT messages.id AS message_id, asked.value AS state,
+           (SELECT id FROM deliveries WHERE message_id = messages.id AND state = asked.value AND id < ?3
+            ORDER BY id DESC LIMIT 1) AS id
+         FROM messages CROSS JOIN json_each(?4) AS asked
+         WHERE messages.app_id = ?1 AND messages.id = ifnull(?2, messages.id))
+       WHERE id IS NOT NULL ORDER BY id DESC LIMIT ?5)
+     SELECT delivery.id FROM heads CROSS JOIN deliveries AS delivery
+     WHERE delivery.id IN
+       (SELECT id FROM deliveries WHERE message_id = heads.message_id AND state = heads.state
+          AND id < ?3 AND id >= iif((SELECT count(*) FROM heads) = ?5, (SELECT min(id) FROM heads), 0)
+        ORDER BY id DESC LIMIT ?5)
+     ORDER BY delivery.id DESC LIMIT ?5`,
+  )
+  const ofPerson = OF_PERSON.map((where) =>
+    prepareIds(
+      `SELECT id FROM deliveries WHERE ${where} AND +message_id = ifnull(?3, message_id)
+         AND instr(?4, '"' || state || '"') > 0 AND id < ?5 ORDER BY id DESC LIMIT ?6`,
+    ),
+  )
+
+  // no index by event: it would cost every event something, and a person's deliveries are few
+  const ofEvent = OF_PERSON.map((where) => prepareIds(`SELECT id FROM deliveries WHERE ${where} AND event_id = ?3`))
+
+  /** What one person has is little, and sorted when it is asked for. */
+  const listOfPerson = ({ appId, messageId, before, limit }: Page, contactId: number, states: string): number[] =>
+    ofPerson.flatMap((query) => ids(query, appId, contactId, messageId, states, before, limit))
+
+  /** Mostly what is asked for is among the newest; else it is read from the index of each state. */
+  const listOfMessages = ({ appId, messageId, before, limit }: Page, states: string): number[] => {
+    const found = ids(newest, appId, messageId, before, states, limit)
+    return found.length === limit ? found : ids(all, appId, messageId, before, states, limit)
+  }
+
+  return {
+    /** Of the deliveries that an event of a person started, the newest first. */
+    listIdsOfEvent: ({ appId, contactId, eventId }: EventOfPerson): number[] =>
+      ofEvent.flatMap((query) => ids(query, appId, contactId, eventId)).sort((a, b) => b - a),
+
+    listIds({ contactId, states, before, ...query }: DeliveryQuery): number[] {
+      const page = { ...query, before: before ?? Number.MAX_SAFE_INTEGER }
+      const asked = JSON.stringify(states ?? DELIVERY_STATES)
+      const found = contactId === null ? listOfMessages(page, asked) : listOfPerson(page, contactId, asked)
+      return found.sort((a, b) => b - a).slice(0, query.limit)
+    },
+  }
+}

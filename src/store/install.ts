@@ -1,0 +1,40 @@
+import type { Database } from 'bun:sqlite'
+import { eq, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { type Done, DONE } from './audit.ts'
+import { install } from './schema.ts'
+
+/** What is kept of the installation itself, by name. */
+export function createInstallReads(db: Database) {
+  const orm = drizzle(db)
+  return {
+    installValue: (name: string): string | null =>
+      orm.select().from(install).where(eq(install.name, name)).get()?.value ?? null,
+  }
+}
+
+export function createInstallWrites(db: Database) {
+  const orm = drizzle(db)
+  const touch = orm
+    .insert(install)
+    .values({ name: 'touched', value: '1' })
+    .onConflictDoUpdate({ target: install.name, set: { value: sql`CAST(${install.value} AS INTEGER) % 1000 + 1` } })
+    .prepare()
+
+  return {
+    /** Keeps a value under a name that has none yet. */
+    keepInstallValue({ name, value }: { name: string; value: string }): Done {
+      orm.insert(install).values({ name, value }).onConflictDoNothing().run()
+      return DONE
+    },
+    setInstallValue({ name, value }: { name: string; value: string }): Done {
+      orm.insert(install).values({ name, value }).onConflictDoUpdate({ target: install.name, set: { value } }).run()
+      return DONE
+    },
+    /** The smallest write there is: shows that a commit reaches the disk. */
+    touch(_: Record<string, never>): Done {
+      touch.run()
+      return DONE
+    },
+  }
+}

@@ -1,0 +1,152 @@
+import type { Database } from 'bun:sqlite'
+import { and, desc, eq, gt, isNotNull, isNull, or, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { createNoteRemoval } from './activation.ts'
+import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import { secretPlace } from './engine/sealed-columns.ts'
+import type { Sealer } from './engine/sealing.ts'
+import { apiKeys, identitySecrets, sentForms } from './schema.ts'
+import type { KeyRow, NewKey, Refused, SecretRow } from './types.ts'
+
+type Secret = { id: string; secret: string }
+type Rotation = Change & { secret: Secret; replaces: string | null }
+
+const toKey = ({ keyHash: _, ...key }: typeof apiKeys.$inferSelect): KeyRow => key
+
+/** API keys and identity secrets: what an account proves itself with. */
+export function createKeyReads(db: Database, sealer: Sealer) {
+  const orm = drizzle(db)
+  const byHash = orm
+    .select()
+    .from(apiKeys)
+    .where(and(eq(apiKeys.keyHash, sql.placeholder('keyHash')), isNull(apiKeys.revokedAt)))
+    .prepare()
+
+  return {
+    /** Null for a wrong or a revoked one. */
+    findKey(keyHash: string): KeyRow | null {
+      const key = byHash.get({ keyHash })
+      return key ? toKey(key) : null
+    },
+
+    listKeys: (accountId: string): KeyRow[] =>
+      orm
+        .select()
+        .from(apiKeys)
+        .where(eq(apiKeys.accountId, accountId))
+        .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
+        .all()
+        .map(toKey),
+
+    /** The current identity secret and those rotated out after `retiredAfter` (ms UTC), newest first. */
+    listSecrets: (accountId: string, retiredAfter: number): SecretRow[] =>
+      orm
+        .select()
+        .from(identitySecrets)
+        .where(
+          and(
+            eq(identitySecrets.accountId, accountId),
+            or(isNull(identitySecrets.retiredAt), gt(identitySecrets.retiredAt, retiredAfter)),
+          ),
+        )
+        .orderBy(desc(identitySecrets.createdAt))
+        .all()
+        .map(({ accountId: _, ...row }) => ({ ...row, secret: sealer.unseal(row.secret, secretPlace(row.id)) })),
+  }
+}
+
+/** The steps that making an account shares, in its transaction. */
+export function createKeySteps(db: Database, sealer: Sealer) {
+  const orm = drizzle(db)
+  return {
+    addKey(accountId: string, key: NewKey, at: number): void {
+      orm
+        .insert(apiKeys)
+        .values({ ...key, accountId, createdAt: at })
+        .run()
+    },
+    addSecret(accountId: string, { id, secret }: Secret, at: number): void {
+      orm
+        .insert(identitySecrets)
+        .values({ id, secret: sealer.seal(secret, secretPlace(id)), accountId, createdAt: at })
+        .run()
+    },
+  }
+}
+
+export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }) {
+  const orm = drizzle(db)
+  const audit = createAudit(db)
+  const { addKey, addSecret } = createKeySteps(db, sealer)
+  const removeNotes = createNoteRemoval(db)
+
+  /** False for a form that was taken already. */
+  const takeForm = (form: string, at: number): boolean =>
+    orm.insert(sentForms).values({ form, sentAt: at }).onConflictDoNothing().returning().all().length > 0
+
+  return {
+    /** `form` is that of the page where it was asked for; sent twice, it makes one key. */
+    createKey({ key, form, ...change }: Change & { key: NewKey; form: string | null }): Done | Refused {
+      if (form !== null && !takeForm(form, change.at)) return { refusal: 'already_done' }
+      addKey(change.accountId, key, change.at)
+      audit(change, 'key.create', key.id)
+      return DONE
+    },
+
+    /** A key that is already revoked stays as it is; one of another account does not exist. */
+    revokeKey({ keyId, ...change }: Change & { keyId: string }): Done | Refused {
+      const keys = apiKeys
+      const own = and(eq(keys.id, keyId), eq(keys.accountId, change.accountId))
+      if (!orm.select({ id: keys.id }).from(keys).where(own).get()) return { refusal: 'not_found' }
+      orm
+        .update(keys)
+        .set({ revokedAt: change.at })
+        .where(and(own, isNull(keys.revokedAt)))
+        .run()
+      audit(change, 'key.revoke', keyId)
+      return DONE
+    },
+
+    /** Notes the use of keys, gathered over some time. */
+    noteKeyUse(uses: { keyId: string; lastUsedAt: number; seenInBrowserAt: number | null }[]): Done {
+      for (const { keyId, lastUsedAt, seenInBrowserAt } of uses) {
+        orm
+          .update(apiKeys)
+          .set({ lastUsedAt, ...(seenInBrowserAt === null ? {} : { seenInBrowserAt }) })
+          .where(eq(apiKeys.id, keyId))
+          .run()
+      }
+      return DONE
+    },
+
+    /**
+     * The current secret becomes the previous one. `replaces` is the id of the one that is to be replaced,
+     * so that asking twice rotates once; null replaces whichever is current.
+     */
+    rotateSecret({ secret, replaces, ...change }: Rotation): Done | Refused {
+      const secrets = identitySecrets
+      const own = and(eq(secrets.accountId, change.accountId), isNull(secrets.retiredAt))
+      const wanted = replaces === null ? own : and(own, eq(secrets.id, replaces))
+      if (orm.update(secrets).set({ retiredAt: change.at }).where(wanted).returning().all().length === 0) {
+        return { refusal: 'already_done' }
+      }
+      addSecret(change.accountId, secret, change.at)
+      // signatures are counted from here on: those of the secret that is the previous one now
+      removeNotes(change.accountId, 'old_secret')
+      audit(change, 'secret.rotate', secret.id)
+      return DONE
+    },
+
+    /** Secrets that were rotated out stop working now, and are gone. */
+    revokeOldSecrets(change: Change): Done {
+      const secrets = identitySecrets
+      const old = orm
+        .delete(secrets)
+        .where(and(eq(secrets.accountId, change.accountId), isNotNull(secrets.retiredAt)))
+        .returning({ id: secrets.id })
+        .all()
+      for (const { id } of old) audit(change, 'secret.revoke', id)
+      return DONE
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import type { Database } from 'bun:sqlite'
+import { eq, isNotNull, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { createAudit, type Done, DONE } from './audit.ts'
+import type { DeliveryRetries } from './delivery-queue.ts'
+import { sealMail, unsealMail } from './engine/sealed-columns.ts'
+import type { Sealer } from './engine/sealing.ts'
+import type { LiveMessages } from './live-messages.ts'
+import type { MailSettings } from './message-types.ts'
+import type { MessageChange } from './messages.ts'
+import { appMailSettings } from './schema.ts'
+
+/** How an app sends that never set anything. */
+export const NO_SETTINGS: MailSettings = {
+  fromName: null,
+  fromEmail: null,
+  otherFromEmails: null,
+  replyTo: null,
+  postalAddress: null,
+  logoUrl: null,
+  colour: null,
+  smtpUrl: null,
+  dkimDomain: null,
+  dkimSelector: null,
+  dkimKey: null,
+  bounceSecret: null,
+  perSecond: null,
+  perPersonDay: null,
+  perPersonWeek: null,
+  sendWindow: null,
+  timezone: null,
+  locale: null,
+  giveUpHours: null,
+}
+
+const toMailSettings = (
+  sealer: Sealer,
+  appId: number,
+  found: typeof appMailSettings.$inferSelect | null,
+): MailSettings => {
+  const { appId: _, ...settings } = found ?? { appId, ...NO_SETTINGS }
+  return unsealMail(sealer, appId, settings)
+}
+
+/** How an app sends its emails. */
+export function createMailSettingsReads(db: Database, sealer: Sealer) {
+  const orm = drizzle(db)
+  const oneSettings = orm
+    .select()
+    .from(appMailSettings)
+    .where(eq(appMailSettings.appId, sql.placeholder('appId')))
+    .prepare()
+
+  return {
+    /** How an app sends; what was never set is null. */
+    mailSettings: (appId: number): MailSettings => toMailSettings(sealer, appId, oneSettings.get({ appId }) ?? null),
+
+    /** The mail servers that apps have set for themselves. */
+    listSmtpUrls: (): string[] =>
+      orm
+        .select({ appId: appMailSettings.appId, smtpUrl: appMailSettings.smtpUrl })
+        .from(appMailSettings)
+        .where(isNotNull(appMailSettings.smtpUrl))
+        .all()
+        .flatMap(({ appId, smtpUrl }) => unsealMail(sealer, appId, { smtpUrl }).smtpUrl ?? []),
+  }
+}
+
+type Parts = { db: Database; live: LiveMessages; sealer: Sealer; retries: DeliveryRetries }
+export type MailSettingsWrites = ReturnType<typeof createMailSettingsWrites>
+
+/** Every change drops what the writing thread has cached. */
+export function createMailSettingsWrites({ db, live, sealer, retries }: Parts) {
+  const orm = drizzle(db)
+  const audit = createAudit(db)
+  const reads = createMailSettingsReads(db, sealer)
+
+  return {
+    /**
+     * What is absent stays, null clears. What was not taken from another sender or by another mail server is due at once,
+     * and its tries begin anew.
+     */
+    setMailSettings({ settings, ...by }: MessageChange & { settings: Partial<MailSettings> }): Done {
+      if (Object.keys(settings).length === 0) return DONE
+      const old = reads.mailSettings(by.appId)
+      const set = sealMail(sealer, by.appId, settings)
+      orm
+        .insert(appMailSettings)
+        .values({ appId: by.appId, ...set })
+        .onConflictDoUpdate({ target: appMailSettings.appId, set })
+        .run()
+      const isNew = (name: 'smtpUrl' | 'fromEmail' | 'otherFromEmails') =>
+        settings[name] !== undefined && !Bun.deepEquals(settings[name], old[name])
+      const isNewSender = isNew('fromEmail') || isNew('otherFromEmails')
+      if (isNew('smtpUrl')) retries.tryServerAgain(by.appId, by.at)
+      else if (isNewSender) retries.trySenderAgain(by.appId, by.at)
+      audit(by, 'mail.set', Object.keys(settings).join(','))
+      live.drop(by.appId)
+      return DONE
+    },
+  }
+}

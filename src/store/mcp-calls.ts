@@ -1,0 +1,41 @@
+import type { Database } from 'bun:sqlite'
+
+/** A call over MCP, as the audit list keeps it. `ms` is how long it took, `calledAt` milliseconds UTC. */
+export type CallRow = {
+  accountId: string
+  keyId: string
+  tool: string
+  /** `ok`, or the code of the refusal */
+  outcome: string
+  ms: number
+  /** as the client calls itself; null where it does not */
+  client: string | null
+  calledAt: number
+}
+
+const COLUMNS = 'account_id AS accountId, key_id AS keyId, tool, outcome, ms, client, called_at AS calledAt'
+
+export function createCallReads(db: Database) {
+  const newest = db.prepare<CallRow, [string, number]>(
+    `SELECT ${COLUMNS} FROM mcp_calls WHERE account_id = ? ORDER BY called_at DESC, id DESC LIMIT ?`,
+  )
+  return {
+    /** The last calls of an account over MCP, newest first. */
+    listCalls: (accountId: string, limit: number): CallRow[] => newest.all(accountId, limit),
+  }
+}
+
+/** The audit list of MCP: calls come by the thousand, so they are written many at a time. */
+export function createCallWrites(db: Database) {
+  const insert = db.prepare(
+    'INSERT INTO mcp_calls (account_id, key_id, tool, outcome, ms, client, called_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  )
+  return {
+    addCalls(calls: CallRow[]): { done: true } {
+      for (const { accountId, keyId, tool, outcome, ms, client, calledAt } of calls) {
+        insert.run(accountId, keyId, tool, outcome, ms, client, calledAt)
+      }
+      return { done: true }
+    },
+  }
+}
