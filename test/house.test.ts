@@ -9,6 +9,7 @@ import { MAX_BATCH_ITEMS } from '../src/visits/collect-input.ts'
 import { FLOOD_LIMITS } from '../src/http/flood.ts'
 import { COSTLY_LIMIT } from '../src/mcp/costly.ts'
 import { type Limit, RATE_LIMITS } from '../src/accounts/limits.ts'
+import * as schema from '../src/store/schema.ts'
 import { SERVER_CHECKS } from '../src/mail/mail-server-check.ts'
 import { SNIPPET_LIMITS } from '../src/visits/snippet-limits.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../src/visits/snippet-tag.ts'
@@ -106,6 +107,43 @@ describe('tables that are looked up by any text', () => {
     })
     expect(wrong).toEqual([])
     expect(tables.length).toBeGreaterThan(5)
+  })
+})
+
+describe('the store', () => {
+  const files = CODE.filter((path) => path.startsWith('src/store/') && path !== 'src/store/schema.ts')
+  const usesDrizzle = (path: string): boolean => importsOf(path).some((name) => name.startsWith('drizzle-orm'))
+  const [withDrizzle, withoutIt] = [files.filter(usesDrizzle), files.filter((path) => !usesDrizzle(path))]
+
+  test('asks by Drizzle or by SQL, never by both in one file', () => {
+    expect(withDrizzle.filter((path) => /\bdb\s*\.\s*(prepare|query|run|exec|transaction)\b/.test(read(path)))).toEqual(
+      [],
+    )
+    expect(withoutIt.filter((path) => importsOf(path).includes('./schema.ts'))).toEqual([])
+    expect(withDrizzle.length).toBeGreaterThan(10)
+    expect(withoutIt.filter((path) => /\bdb\.prepare\b/.test(read(path))).length).toBeGreaterThan(10)
+  })
+
+  // its builder takes ten times as long as a statement that was prepared
+  test('asks by SQL for what every event, visit and email touches', () => {
+    const hot = ['contacts', 'contactTags', 'eventNames', 'events', 'snippetBatches', 'deliveries', 'capturedMails']
+    const counted = [
+      'rollups',
+      'dailyRollups',
+      'newPeople',
+      'limitUsage',
+      'idempotencyRecords',
+      'suppressions',
+      'mcpCalls',
+    ]
+    const known = new Set(Object.keys(schema))
+    expect([...hot, ...counted].filter((table) => !known.has(table))).toEqual([])
+    const asked = withDrizzle.flatMap((path) => {
+      const [, names = ''] = /import (?:type )?\{([^}]*)\} from '\.\/schema\.ts'/.exec(read(path)) ?? []
+      return names.split(',').map((name) => ({ path, table: name.trim() }))
+    })
+    expect(asked.filter(({ table }) => [...hot, ...counted].includes(table))).toEqual([])
+    expect(asked.length).toBeGreaterThan(10)
   })
 })
 

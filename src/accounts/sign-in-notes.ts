@@ -144,7 +144,7 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
     hashAddress,
     save,
     notify: notifySoon,
-    /** The audit entry is a part of what starts the session (store/session-writes.ts). */
+    /** The audit entry is a part of what starts the session (store/sessions.ts). */
     noteSignIn({ member, isSecondStepDone, isByRecoveryCode }: Proof, address: string): void {
       const by = isByRecoveryCode ? 'recovery_code' : isSecondStepDone ? 'code' : 'password'
       noteSecurity('info', 'sign-in', { outcome: 'done', by, memberId: member.id, address: hashAddress(address) })

@@ -62,7 +62,7 @@ export function createAccountReads(db: Database, sealer: Sealer) {
 
   return {
     findAccount,
-    isSetUp: (): boolean => orm.select({ id: accounts.id }).from(accounts).limit(1).get() !== undefined,
+    isSetUp: (): boolean => first.get() !== undefined,
 
     /** The first made first. */
     listAccounts: (): { id: string; name: string; createdAt: number }[] =>

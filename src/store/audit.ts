@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, desc, eq, isNotNull, isNull, lt, or } from 'drizzle-orm'
+import { and, desc, eq, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { makeTextId } from '../core/ids.ts'
 import { auditEntries } from './schema.ts'
@@ -15,12 +15,22 @@ export type SignInMark = { address: string; count?: number }
 
 /** Adds a line to the audit log, in the transaction of what it describes. */
 export function createAudit(db: Database) {
-  const orm = drizzle(db)
+  const insert = drizzle(db)
+    .insert(auditEntries)
+    .values({
+      id: sql.placeholder('id'),
+      accountId: sql.placeholder('accountId'),
+      actor: sql.placeholder('actor'),
+      action: sql.placeholder('action'),
+      subject: sql.placeholder('subject'),
+      createdAt: sql.placeholder('at'),
+      address: sql.placeholder('address'),
+      count: sql.placeholder('count'),
+    })
+    .prepare()
   return ({ accountId, actor, at }: Change, action: string, subject: string, mark?: SignInMark): void => {
-    orm
-      .insert(auditEntries)
-      .values({ id: makeTextId('aud', at), accountId, actor, action, subject, createdAt: at, ...mark })
-      .run()
+    const { address = null, count = 1 } = mark ?? {}
+    insert.run({ id: makeTextId('aud', at), accountId, actor, action, subject, at, address, count })
   }
 }
 

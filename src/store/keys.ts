@@ -21,6 +21,15 @@ export function createKeyReads(db: Database, sealer: Sealer) {
     .from(apiKeys)
     .where(and(eq(apiKeys.keyHash, sql.placeholder('keyHash')), isNull(apiKeys.revokedAt)))
     .prepare()
+  const isLater = gt(identitySecrets.retiredAt, sql.placeholder('retiredAfter'))
+  const secrets = orm
+    .select()
+    .from(identitySecrets)
+    .where(
+      and(eq(identitySecrets.accountId, sql.placeholder('accountId')), or(isNull(identitySecrets.retiredAt), isLater)),
+    )
+    .orderBy(desc(identitySecrets.createdAt))
+    .prepare()
 
   return {
     /** Null for a wrong or a revoked one. */
@@ -40,17 +49,8 @@ export function createKeyReads(db: Database, sealer: Sealer) {
 
     /** The current identity secret and those rotated out after `retiredAfter` (ms UTC), newest first. */
     listSecrets: (accountId: string, retiredAfter: number): SecretRow[] =>
-      orm
-        .select()
-        .from(identitySecrets)
-        .where(
-          and(
-            eq(identitySecrets.accountId, accountId),
-            or(isNull(identitySecrets.retiredAt), gt(identitySecrets.retiredAt, retiredAfter)),
-          ),
-        )
-        .orderBy(desc(identitySecrets.createdAt))
-        .all()
+      secrets
+        .all({ accountId, retiredAfter })
         .map(({ accountId: _, ...row }) => ({ ...row, secret: sealer.unseal(row.secret, secretPlace(row.id)) })),
   }
 }

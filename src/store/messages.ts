@@ -32,8 +32,15 @@ export function createMessageReads(db: Database) {
   const orm = drizzle(db)
   const fields = { message: messages, content: messageVersions.content }
   const isCurrent = and(eq(messageVersions.messageId, messages.id), eq(messageVersions.version, messages.version))
-  const current = () => orm.select(fields).from(messages).innerJoin(messageVersions, isCurrent)
-
+  const select = () => orm.select(fields).from(messages).innerJoin(messageVersions, isCurrent)
+  const ofApp = eq(messages.appId, sql.placeholder('appId'))
+  const all = select().where(ofApp).orderBy(asc(messages.id)).prepare()
+  const byId = select()
+    .where(and(eq(messages.id, sql.placeholder('id')), ofApp))
+    .prepare()
+  const byName = select()
+    .where(and(ofApp, eq(messages.name, sql.placeholder('name'))))
+    .prepare()
   const oneVersion = orm
     .select(fields)
     .from(messages)
@@ -49,22 +56,18 @@ export function createMessageReads(db: Database) {
         (SELECT value ->> 0, value ->> 1 FROM json_each(${sql.placeholder('versions')}))`,
     )
     .prepare()
+
   return {
     /** In the order in which they were made. */
-    listMessages: (appId: number): MessageRow[] =>
-      current().where(eq(messages.appId, appId)).orderBy(asc(messages.id)).all().map(toMessageRow),
+    listMessages: (appId: number): MessageRow[] => all.all({ appId }).map(toMessageRow),
 
     findMessage(appId: number, id: number): MessageRow | null {
-      const found = current()
-        .where(and(eq(messages.id, id), eq(messages.appId, appId)))
-        .get()
+      const found = byId.get({ appId, id })
       return found ? toMessageRow(found) : null
     },
 
     findMessageByName(appId: number, name: string): MessageRow | null {
-      const found = current()
-        .where(and(eq(messages.appId, appId), eq(messages.name, name)))
-        .get()
+      const found = byName.get({ appId, name })
       return found ? toMessageRow(found) : null
     },
 

@@ -124,6 +124,12 @@ export function createSessionWrites(db: Database) {
       .where(and(eq(twoSteps.memberId, memberId), isNotNull(twoSteps.turnedOnAt)))
       .get() !== undefined
 
+  const seen = orm
+    .update(sessions)
+    .set({ lastSeenAt: sql`${sql.placeholder('at')}` })
+    .where(eq(sessions.id, sql.placeholder('sessionId')))
+    .prepare()
+
   const isOwn = ({ memberId, sessionId }: Pick<Own, 'memberId' | 'sessionId'>) =>
     and(eq(sessions.id, sessionId), eq(sessions.memberId, memberId))
 
@@ -171,7 +177,7 @@ export function createSessionWrites(db: Database) {
     },
 
     touchSession({ sessionId, at }: Omit<Own, 'memberId'>): Done {
-      orm.update(sessions).set({ lastSeenAt: at }).where(eq(sessions.id, sessionId)).run()
+      seen.run({ sessionId, at })
       return DONE
     },
 

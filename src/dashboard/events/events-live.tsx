@@ -11,7 +11,7 @@ import { FEED_ROWS, FeedRow } from './feed.tsx'
 import { Zone } from '../ui/time.tsx'
 import { streamChanges } from '../layout/stream.ts'
 
-/** Counting an app with thousands of names takes 10 ms (store/rollup-reads.ts), so whoever follows is told seldom. */
+/** Counting an app with thousands of names takes 10 ms (store/counters.ts), so whoever follows is told seldom. */
 const COUNTS_EVERY_MS = 10_000
 
 /** What islands/feed.ts gets: rows to put on top, newest first, and the cursor to come back with. */
