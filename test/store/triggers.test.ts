@@ -4,7 +4,7 @@ import type { MessageContent, Trigger } from '../../src/store/message-types.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, here, messageOf, MINUTE, type Messaging, page, track } from '../messaging.ts'
-import { CAPTURED } from './conformance/queue.ts'
+import { CAPTURED } from './conformance/delivery-queue.ts'
 import { eventWrite } from './samples.ts'
 
 let server: TestServer

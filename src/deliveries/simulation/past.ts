@@ -1,7 +1,7 @@
 /** What is known of one person at moments of the past: their visits and events, kept in memory. */
 import type { Arrival } from '../../store/delivery-rules.ts'
 import type { MessageContent, Rule } from '../../store/message-types.ts'
-import type { Happening, SimulationReads, ViewHappening } from '../../store/simulation-reads.ts'
+import type { Happening, SimulationReads, ViewHappening } from '../../store/simulation.ts'
 import { BATCH_MS, type ReportRow } from '../../store/visit-reports.ts'
 import { comparePaths, lastReportUntil, type Presence, presenceAt, toLostReport } from '../../visits/presence.ts'
 import { type FactReads, longestQuietMs } from '../facts.ts'

@@ -1,6 +1,6 @@
 /** The thread in which one simulation runs, beside requests and writes, with a connection that only reads. */
 import { openForReading } from '../../store/engine/database.ts'
-import { createSimulationReads } from '../../store/simulation-reads.ts'
+import { createSimulationReads } from '../../store/simulation.ts'
 import { type Progress, simulate, type Simulation, type SimulationInput } from './simulate.ts'
 
 declare const self: Worker

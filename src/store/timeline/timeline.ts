@@ -1,3 +1,13 @@
+/**
+ * Storage that is built for speed. An index leads from a person to their events and reports in the order of time; a row in it
+ * with each event would change a page at a random place each time. What is here instead, and what it gained (`bun run
+ * bench`, `bun run bench:against` a build without it):
+ * - timeline.ts, timeline-unwritten.ts: events are put into the index later and many at once. A fifth more events a second.
+ * - timeline-runs.ts, timeline-merge.ts: where much comes, some thousand rows are an index of their own, merged when it is
+ *   calm. A sixth more events, a quarter more batches of the browser script.
+ * - known-batches.ts, batch-filters.ts: new batches are told from repeated ones without a look at the disk for each.
+ * timeline-reads.ts is the plain interface: SQL for the ids of a person, whatever part of the index holds them.
+ */
 import type { Database } from 'bun:sqlite'
 import { HELD_MARK, heldUntil, MERGED_MARK, mergedUntil } from './timeline-reads.ts'
 import { createTimelineRuns } from './timeline-runs.ts'
@@ -28,10 +38,8 @@ export type TimelineRow = { contactId: number; type: number; id: number }
 type Run = { rows: number; last: number; written: number; isWhole: boolean }
 
 /**
- * Fills the index of people's events and batches. A row with each would change a page at a random place each time, which
- * costs a fifth of the rate. Where little comes, what came in a while is put into the timeline in its order; where much
- * comes, some thousand make a run, and those the timeline takes up when it is calm (measured: a sixth more events, a
- * quarter more batches).
+ * Fills the index. Where little comes, what came in a while is put into the timeline in its order; where much comes, some
+ * thousand make a run, and those the timeline takes up when it is calm.
  */
 export type Timeline = ReturnType<typeof createTimeline>
 

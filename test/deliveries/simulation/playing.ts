@@ -6,7 +6,7 @@ import { type Simulation, type SimulationLine, simulate } from '../../../src/del
 import { readTimezone } from '../../../src/store/local-time.ts'
 import { openForReading } from '../../../src/store/engine/database.ts'
 import type { DeliveryRow, Verdict } from '../../../src/store/message-types.ts'
-import { createSimulationReads } from '../../../src/store/simulation-reads.ts'
+import { createSimulationReads } from '../../../src/store/simulation.ts'
 import { report, send } from '../../api/reports.ts'
 import { CONTACTS, createTestServer, DAY, EVENTS, NOW } from '../../helper.ts'
 import { createMessaging, MINUTE, recordOf } from '../../messaging.ts'

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { describeSimulation } from '../../../src/deliveries/simulation/index.ts'
 import { type Progress, simulate } from '../../../src/deliveries/simulation/simulate.ts'
 import { openForReading } from '../../../src/store/engine/database.ts'
-import { createSimulationReads } from '../../../src/store/simulation-reads.ts'
+import { createSimulationReads } from '../../../src/store/simulation.ts'
 import { MINUTE } from '../../messaging.ts'
 import { openSimulating, type Simulating } from './simulating.ts'
 

@@ -3,7 +3,7 @@ import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { idAt } from '../../src/core/ids.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
-import { createSimulationReads } from '../../src/store/simulation-reads.ts'
+import { createSimulationReads } from '../../src/store/simulation.ts'
 import { makeFolder } from './samples.ts'
 
 const FIRST = Date.UTC(2026, 4, 15)
