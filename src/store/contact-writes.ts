@@ -4,13 +4,13 @@ import { createContactReads } from './contacts.ts'
 import type { StoredContact, ContactRow, ContactWrite, FieldValue, Refused, SavedContact } from './types.ts'
 import type { People } from './people.ts'
 import type { Cancellations } from './cancellations.ts'
-import type { Tallies } from './counters.ts'
+import type { Counters } from './counters.ts'
 import type { Triggers } from './triggers.ts'
 
-type Parts = { db: Database; people: People; tallies: Tallies; triggers: Triggers; cancellations: Cancellations }
+type Parts = { db: Database; people: People; counters: Counters; triggers: Triggers; cancellations: Cancellations }
 
 /** People written by name: add and merge, update, erase. */
-export function createContactWrites({ db, people, tallies, triggers, cancellations }: Parts) {
+export function createContactWrites({ db, people, counters, triggers, cancellations }: Parts) {
   const reads = createContactReads(db)
   const save = db.prepare(
     `UPDATE contacts SET first_name = ?, last_name = ?, source = ?, tags = ?, fields = ?, updated_at = ? WHERE id = ?`,
@@ -53,7 +53,7 @@ export function createContactWrites({ db, people, tallies, triggers, cancellatio
   }
 
   const countUsage = ({ buckets, at }: ContactWrite): void => {
-    for (const bucket of buckets) tallies.countUsage(bucket, at)
+    for (const bucket of buckets) counters.countUsage(bucket, at)
   }
 
   return {

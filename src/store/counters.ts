@@ -49,9 +49,9 @@ type Usage = { bucket: string; second: number; count: number }
  * What a commit counts once for many rows: rollups by hour and by day, and used-up limits.
  * `write` belongs inside the transaction; `forget` after a rollback.
  */
-export type Tallies = ReturnType<typeof createTallies>
+export type Counters = ReturnType<typeof createCounters>
 
-export function createTallies(db: Database) {
+export function createCounters(db: Database) {
   const addRollup = db.prepare(
     `INSERT INTO rollups (app_id, name_id, hour, count, first_event_id, last_event_id) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET count = count + excluded.count, last_event_id = excluded.last_event_id`,

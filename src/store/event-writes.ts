@@ -4,7 +4,7 @@ import type { EventNames } from './events.ts'
 import type { IdSequence } from '../core/ids.ts'
 import type { People, Person } from './people.ts'
 import type { Cancellations } from './cancellations.ts'
-import type { Tallies } from './counters.ts'
+import type { Counters } from './counters.ts'
 import type { Timeline } from './timeline/timeline.ts'
 import type { Triggers } from './triggers.ts'
 import { EVENT_TYPES, VIAS, type EventWrite, type NameField, type RecordedEvent, type Refused } from './types.ts'
@@ -18,7 +18,7 @@ type Parts = {
   ids: IdSequence
   people: People
   names: EventNames
-  tallies: Tallies
+  counters: Counters
   timeline: Timeline
   triggers: Triggers
   cancellations: Cancellations
@@ -27,7 +27,7 @@ type Parts = {
 const NO_NAMES: NameField[] = []
 
 /** One event, its person if they are new and may be made, and what both count towards. */
-export function createEventWrites({ db, ids, people, names, tallies, timeline, triggers, cancellations }: Parts) {
+export function createEventWrites({ db, ids, people, names, counters, timeline, triggers, cancellations }: Parts) {
   const insert = db.prepare(
     `INSERT INTO events (id, app_id, contact_id, name_id, type, via, properties, path, received_at, occurred_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -62,7 +62,7 @@ export function createEventWrites({ db, ids, people, names, tallies, timeline, t
     const [typeCode, viaCode] = [EVENT_TYPES.indexOf(type), VIAS.indexOf(via)]
     insert.run(eventId, appId, contactId, nameId, typeCode, viaCode, properties, path, at, happened)
     timeline.count()
-    tallies.countEvent({ appId, nameId, eventId, receivedAt: at })
+    counters.countEvent({ appId, nameId, eventId, receivedAt: at })
     const arrived = { eventId, appId, contactId, type, name, properties, path, at, occurredAt: occurredAt ?? at }
     cancellations.onEvent(arrived)
     triggers.onEvent(arrived)
@@ -72,7 +72,7 @@ export function createEventWrites({ db, ids, people, names, tallies, timeline, t
   return {
     addEvent,
     recordEvent(write: EventWrite): RecordedEvent | Refused {
-      for (const bucket of write.buckets) tallies.countUsage(bucket, write.at)
+      for (const bucket of write.buckets) counters.countUsage(bucket, write.at)
       const known = people.find(write.appId, write.email)
       if (!known && !write.createContact) return { refusal: 'contact_not_found' }
       const person = known ?? people.add({ ...write, source: null })

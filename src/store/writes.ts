@@ -6,7 +6,7 @@ import { createAppWrites } from './apps.ts'
 import { createBatchWrites } from './batch-writes.ts'
 import { createCancellations } from './cancellations.ts'
 import { createContactWrites } from './contact-writes.ts'
-import { createTallies } from './counters.ts'
+import { createCounters } from './counters.ts'
 import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryRetries } from './delivery-queue.ts'
 import { type DeliveryRules, NO_RULES } from './delivery-rules.ts'
@@ -147,16 +147,16 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = () => null,
     createTriggers({ db, ids, live, usedUp, rules }),
     createCancellations({ db, live, ends, rules }),
   ]
-  const [people, names, tallies, once] = [
+  const [people, names, counters, once] = [
     createPeople({ db, ids, triggers }),
     createEventNames(db),
-    createTallies(db),
+    createCounters(db),
     createOnce(db),
   ]
   const timeline = createTimeline(db, () => performance.now(), isAlone)
   const known = createKnownBatches(db)
-  const events = createEventWrites({ db, ids, people, names, tallies, timeline, triggers, cancellations })
-  const contacts = createContactWrites({ db, people, tallies, triggers, cancellations })
+  const events = createEventWrites({ db, ids, people, names, counters, timeline, triggers, cancellations })
+  const contacts = createContactWrites({ db, people, counters, triggers, cancellations })
   const retries = createDeliveryRetries(db)
   const messages = createMessageWrites({ db, ids, live })
   const mailSettings = createMailSettingsWrites({ db, live, sealer, retries })
@@ -206,5 +206,5 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = () => null,
     known.catchUp()
     ids.passOver(last.get()?.id ?? 0)
   }
-  return { writes, tallies, timeline, known, forget, catchUp }
+  return { writes, counters, timeline, known, forget, catchUp }
 }

@@ -23,7 +23,7 @@ export function createEngine(
 ) {
   // first of all: what another process writes from here on is noticed
   const foreign = createForeignWatch(db, () => catchUp())
-  const { writes, tallies, timeline, known, forget, catchUp } = createWrites({
+  const { writes, counters, timeline, known, forget, catchUp } = createWrites({
     db,
     now,
     sealer,
@@ -44,11 +44,11 @@ export function createEngine(
     begin?.run()
     foreign.look()
     const outcomes = jobs.map((job) => runOne(job))
-    tallies.write()
+    counters.write()
     // a transaction without jobs is there for the index alone
     timeline.advance(jobs.length === 0)
     commit?.run()
-    tallies.settle()
+    counters.settle()
     timeline.settle()
     known.settle()
     isBusy = true
@@ -57,7 +57,7 @@ export function createEngine(
 
   const undo = (): void => {
     if (db.inTransaction) rollback?.run()
-    tallies.forget()
+    counters.forget()
     timeline.undo()
     known.undo()
     forget()
