@@ -1,6 +1,6 @@
 /**
- * Builds dist/assets/licenses.txt: the licenses of Eventpost, of the packages that are bundled into it, and of the runtime
- * (.ci/bundled-licenses.txt). The packages are those that the bundler reads for the entries of `compile` and `assets`.
+ * Builds dist/assets/licenses.txt: our license, those of the packages that the bundler reads for `compile` and
+ * `assets`, and the runtime's (.ci/bundled-licenses.txt).
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -8,7 +8,7 @@ import { license, scripts, version } from '../package.json'
 
 const ROOT = join(import.meta.dir, '..')
 const BAR = '='.repeat(78)
-/** The text of this one is in the notices of the runtime. */
+/** Its text is in the notices of the runtime. */
 const REFERRED = 'Apache-2.0'
 
 type Package = { name: string; version: string; license: string; author?: string | { name: string } }
@@ -25,7 +25,7 @@ async function listInputs(entries: string[], target: 'bun' | 'browser'): Promise
   return Object.keys(built.metafile?.inputs ?? {})
 }
 
-/** The folder of the package that a file belongs to; null for a file of ours. */
+/** null for one of our own files */
 function findPackage(input: string): string | null {
   if (!input.includes('node_modules/')) return null
   let folder = dirname(join(ROOT, input.slice(input.indexOf('node_modules/'))))
@@ -33,7 +33,7 @@ function findPackage(input: string): string | null {
   return folder
 }
 
-/** Some packages have a package.json without a name in a folder of their own. */
+/** Some packages have nested package.json files without a name. */
 function isPackage(folder: string): boolean {
   const file = join(folder, 'package.json')
   return existsSync(file) && 'name' in readPackage(folder) && 'version' in readPackage(folder)

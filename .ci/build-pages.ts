@@ -1,4 +1,4 @@
-/** Builds the stylesheet and the islands into dist/assets/pages, each with its hash in its name, as it is and packed. */
+/** Builds the stylesheet and the islands into dist/assets/pages with hashed names, plain and compressed. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -6,7 +6,7 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 const ROOT = join(import.meta.dir, '..')
 const ASSETS = join(ROOT, 'dist/assets')
 
-// the files of an earlier build have other names, and would be embedded too
+// files of an earlier build have other names and would be embedded too
 rmSync(ASSETS, { recursive: true, force: true })
 const { outputs } = await Bun.build({
   entrypoints: process.argv.slice(2).map((entry) => join(ROOT, entry)),

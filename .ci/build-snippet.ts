@@ -1,11 +1,11 @@
-/** Builds the browser script into dist/assets: as it is and compressed as far as it goes, and the stub. */
+/** Builds the browser script (plain and compressed) and the stub into dist/assets. */
 import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { minify } from 'terser'
 
 const ROOT = join(import.meta.dir, '..')
 
-/** Properties of the script's own objects. None of them is sent or seen by a page, so they get short names. */
+/** Properties of the script's own objects; pages never see them, so they are shortened. */
 const OWN_PROPERTIES = /^(?:person|hold|proof|report|delayMs)$/
 
 async function build(name: string, format: 'iife' | 'esm'): Promise<Buffer> {
@@ -17,7 +17,7 @@ async function build(name: string, format: 'iife' | 'esm'): Promise<Buffer> {
   })
   const [script] = built.outputs
   if (!script) throw new Error(`${name} was not built`)
-  // Bun drops the types; terser makes what remains 3 % smaller, and renames properties
+  // Bun drops the types; terser saves another 3 % and renames properties
   const { code = '' } = await minify(await script.text(), {
     ecma: 2020,
     toplevel: true,
@@ -31,7 +31,7 @@ const files = {
   's.js': script,
   's.js.br': brotliCompressSync(script, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: script.length } }),
   's.js.gz': gzipSync(script, { level: constants.Z_BEST_COMPRESSION }),
-  // it stands in a script of the page, by itself
+  // inlined into the page
   'stub.js': await build('stub.ts', 'esm'),
 }
 for (const [name, bytes] of Object.entries(files)) await Bun.write(join(ROOT, 'dist/assets', name), bytes)

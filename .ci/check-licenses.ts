@@ -1,4 +1,4 @@
-/** Fails when a package that is installed, at any depth, has a license that asks for more than a notice. */
+/** Fails when an installed package, at any depth, has a license that asks for more than a notice. */
 import { existsSync } from 'node:fs'
 import { Glob } from 'bun'
 
@@ -17,7 +17,7 @@ const PERMISSIVE = new Set([
   '(MIT OR CC0-1.0)',
   'MIT OR Apache-2.0',
 ])
-/** Licenses of tools that are in no build. Each such package is listed. */
+/** Licenses of build tools only. Each such package is listed. */
 const REPORTED = new Set(['MPL-2.0', 'PSF-2.0'])
 
 function listPackages(folder: string): string[] {

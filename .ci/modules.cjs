@@ -1,11 +1,10 @@
-/** Which module may import which; `bun run check` enforces it. */
+/** Which module may import which. Enforced by `bun run check`. */
 
-/** Each may import those after it, but `visits` and `events` stand side by side. */
+/** Each may import those after it, but `visits` and `events` are independent of each other. */
 const DOMAIN = ['mail', 'deliveries', 'messages', 'visits', 'events', 'people', 'accounts', 'store']
 const below = (module) => DOMAIN.slice(DOMAIN.indexOf(module) + 1)
 
 const anyOf = (names) => `^src/(${names.join('|')})(/|\\.tsx?$)`
-/** What `from` may import of the modules in src besides itself. */
 const only = (from, names) => ({
   name: `${from}-imports`,
   severity: 'error',

@@ -6,26 +6,25 @@ import { Elysia } from 'elysia'
 const ASSET_PREFIX = '/assets'
 
 /**
- * `--asset dist/assets` embeds the folder by its last name, beside the executable's entry. `import.meta.dir` is no
- * guide there: with CommonJS bytecode it is the folder of the source on the machine that built the executable.
+ * `--asset dist/assets` embeds the folder beside the executable's entry. With CommonJS bytecode `import.meta.dir` is
+ * the build machine's folder.
  */
 const ASSET_FOLDER = Bun.isStandaloneExecutable
   ? join(dirname(Bun.main), 'assets')
   : join(import.meta.dir, '../dist/assets')
 
-/** In the page itself, so that a browser does not ask for /favicon.ico. */
+/** In the page, so that browsers don't request /favicon.ico. */
 export const ICON =
   "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><rect width='16' height='16' rx='4' fill='%232b4acb'/><path d='M4 5h8M4 8h5M4 11h8' stroke='white' stroke-width='1.5'/></svg>"
 
-/** For what has the hash of its content in its name. */
+/** For assets with a content hash in their name. */
 export const FOREVER = 'public, max-age=31536000, immutable'
 
-/** The browser script as it was built: itself, and packed twice. The API serves it under addresses of its own. */
+/** Served by the API under its own paths. */
 const SCRIPT = 's.js'
 
 export type Script = { identity: Uint8Array<ArrayBuffer>; br: Uint8Array<ArrayBuffer>; gzip: Uint8Array<ArrayBuffer> }
 
-/** The browser script in its three encodings. @throws Error when it was not built */
 export function readScript(): Script {
   const read = (name: string): Uint8Array<ArrayBuffer> => {
     const path = join(ASSET_FOLDER, name)
@@ -35,12 +34,10 @@ export function readScript(): Script {
   return { identity: read(SCRIPT), br: read(`${SCRIPT}.br`), gzip: read(`${SCRIPT}.gz`) }
 }
 
-/** The lines that stand in a page until the browser script is there. @throws when they were not built */
 export const readStub = (): string => readFileSync(join(ASSET_FOLDER, 'stub.js'), 'utf8')
 
 export type License = { name: string; license: string; text: string }
 
-/** Eventpost's own license, and those of everything in the executable (.ci/build-licenses.ts). @throws when not built */
 export function readLicenses(): { text: string; parts: License[] } {
   const text = readFileSync(join(ASSET_FOLDER, 'licenses.txt'), 'utf8')
   const [, ...sections] = text.split(LICENSE_BAR)
@@ -53,7 +50,7 @@ export function readLicenses(): { text: string; parts: License[] } {
 
 const LICENSE_BAR = `${'='.repeat(78)}\n`
 
-/** What pages load: each as it is and packed, with the hash of its content in its name (.ci/build-pages.ts). */
+/** Stylesheet and islands with hashed names (.ci/build-pages.ts). */
 const PAGE_FOLDER = join(ASSET_FOLDER, 'pages')
 const HASHED = /^(?<stem>.+)-(?<hash>[0-9a-z]{8})(?<extension>\.\w+)$/
 
@@ -62,10 +59,10 @@ const listPageAssets = (): string[] =>
     .map((file) => file.replaceAll('\\', '/'))
     .filter((file) => HASHED.test(file))
 
-/** Serves the stylesheet and the islands, packed as the browser takes it. @throws Error when they were not built */
+/** @throws Error when they were not built */
 export function assetRoutes() {
   if (!existsSync(PAGE_FOLDER)) throw new Error('the assets are not built; run `bun run assets`')
-  // its ETag has no quotes, and none of it tells the packed forms of an asset apart
+  // its ETag is unquoted and the same for all encodings
   const files = staticPlugin({
     assets: PAGE_FOLDER,
     prefix: ASSET_PREFIX,
@@ -95,7 +92,6 @@ export function assetRoutes() {
 
 const ASSET_HEADERS = { 'Cache-Control': FOREVER, Vary: 'Accept-Encoding' }
 
-/** How a file is packed, and what its name ends in then. */
 type Packing = { encoding: keyof Script; suffix: string }
 
 /** The smallest first. */
@@ -104,7 +100,6 @@ const PACKINGS: Packing[] = [
   { encoding: 'gzip', suffix: '.gz' },
 ]
 
-/** The smallest form that the browser takes. */
 export function pickEncoding({ headers }: Request): Packing {
   const taken = new Set(
     (headers.get('accept-encoding') ?? '')
@@ -117,10 +112,9 @@ export function pickEncoding({ headers }: Request): Packing {
   return PACKINGS.find(({ encoding }) => taken.has(encoding)) ?? { encoding: 'identity', suffix: '' }
 }
 
-/** Each form has its own. */
 export const etagOf = (hash: string, suffix: string): string => `"${hash}${suffix.replace('.', '-')}"`
 
-/** Whether the browser has what it asks for; weakly compared, as GET does (RFC 9110, 13.1.2). */
+/** Weak comparison (RFC 9110, 13.1.2). */
 export function hasEtag({ headers }: Request, etag: string): boolean {
   const known = headers.get('if-none-match')?.split(',') ?? []
   return known.some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag)
@@ -128,7 +122,7 @@ export function hasEtag({ headers }: Request, etag: string): boolean {
 
 let urls: Map<string, string> | null = null
 
-/** Where an asset is served; its name changes with its content. @throws when there is no such asset */
+/** @throws when there is no such asset */
 export function assetUrl(name: string): string {
   urls ??= new Map(
     listPageAssets().map((file) => [file.replace(HASHED, '$<stem>$<extension>'), `${ASSET_PREFIX}/${file}`]),

@@ -3,26 +3,25 @@ import { isProxyRange } from './core/addresses.ts'
 import { readMailbox, readSmtpUrl, SMTP_URL_MESSAGE } from './core/mail-addresses.ts'
 import { type PrivateHosts, readPrivateHosts } from './core/public-addresses.ts'
 
-/** Someone used the command line or a setting wrongly: exit 2, with this line. */
+/** Wrong use of the command line or a setting: exit 2 with this line. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }
 
 export type Setting = {
-  /** also the flag of `serve`, with two dashes */
+  /** also the flag of `serve` */
   flag: string
   env: string
-  /** what stands for its value in the help */
   value: string
   default: string
   meaning: string
-  /** Also read from the file that EVENTPOST_..._FILE names. A flag is refused: every user can list processes. */
+  /** Also read from the file in EVENTPOST_..._FILE. Never a flag: every user can list processes. */
   isSecret?: true
-  /** Values of a secret setting that hold no secret, and may be flags. */
+  /** Values that hold no secret and may be flags. */
   isFlagSafe?: (text: string) => boolean
 }
 
-/** Every setting once; a test checks the README's table against this one. Flags take precedence over the environment. */
+/** Flags override the environment. A test compares the README's table with this one. */
 export const SETTINGS = {
   data: {
     flag: 'data',
@@ -126,14 +125,14 @@ export type Config = {
   data: string
   host: string
   port: number
-  /** null = secrets are kept as they are */
+  /** null: secrets are not encrypted */
   masterKey: string | null
-  /** null = where it listens */
+  /** null: the address it listens on */
   baseUrl: string | null
   trustedProxies: string[]
   mcpOrigins: string[]
   metricsToken: string | null
-  /** null = nothing leaves */
+  /** null: emails are captured */
   smtpUrl: string | null
   mailFrom: string | null
   mailPrivateHosts: PrivateHosts
@@ -143,13 +142,13 @@ export type Config = {
 type Environment = Record<string, string | undefined>
 export type Flags = Partial<Record<string, string>>
 
-/** The address of a server that listens there, as a browser on the same machine would call it. */
+/** As a browser on the same machine would reach it. */
 export function addressOf(host: string, port: number | undefined): string {
   const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`
 }
 
-/** Resolves all settings. @throws UsageError naming the setting that cannot be used */
+/** @throws UsageError naming the invalid setting */
 export function readConfig(flags: Flags, env: Environment): Config {
   const text = (name: SettingName): string => readSetting(SETTINGS[name], flags, env)
   const list = (name: SettingName): string[] =>
@@ -180,7 +179,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
   }
 }
 
-/** Names that look like settings and are none: misspelt ones would have no effect, and nobody would know. */
+/** A misspelt setting would silently have no effect. */
 export function findUnknownSettings(env: Environment): string[] {
   const known = Object.values<Setting>(SETTINGS).flatMap(({ env: name, isSecret }) =>
     isSecret ? [name, `${name}_FILE`] : [name],
@@ -188,7 +187,7 @@ export function findUnknownSettings(env: Environment): string[] {
   return Object.keys(env).filter((name) => name.startsWith('EVENTPOST_') && !known.includes(name))
 }
 
-/** The text itself where `read` can make something of it, null where it is not set. */
+/** `text` itself when `read` accepts it; null when it isn't set. */
 function readIf(text: string, read: (text: string) => object | null, otherwise: string): string | null {
   if (text !== '' && read(text) === null) throw new UsageError(otherwise)
   return text || null
@@ -197,7 +196,7 @@ function readIf(text: string, read: (text: string) => object | null, otherwise: 
 function readSetting(setting: Setting, flags: Flags, env: Environment): string {
   refuseSecretFlag(setting, flags)
   refuseEmpty(setting, flags, env)
-  // one that is set to nothing counts as not set
+  // an empty variable counts as not set
   const given = (name: string): string | undefined => env[name] || undefined
   const file = setting.isSecret ? given(`${setting.env}_FILE`) : undefined
   const fromFile = file === undefined ? undefined : readSecret(`${setting.env}_FILE`, file)
@@ -205,7 +204,6 @@ function readSetting(setting: Setting, flags: Flags, env: Environment): string {
   return flags[setting.flag] ?? given(setting.env) ?? fromFile ?? customary ?? setting.default
 }
 
-/** @throws UsageError */
 function refuseSecretFlag({ flag, env, isSecret, isFlagSafe }: Setting, flags: Flags): void {
   const text = flags[flag]
   if (!isSecret || text === undefined || isFlagSafe?.(text)) return
@@ -214,14 +212,14 @@ function refuseSecretFlag({ flag, env, isSecret, isFlagSafe }: Setting, flags: F
   )
 }
 
-/** A secret that is set to nothing would protect nothing; an option with nothing behind it is a slip. */
+/** An empty secret protects nothing; an option without a value is a mistake. */
 function refuseEmpty({ flag, env: name, isSecret }: Setting, flags: Flags, env: Environment): void {
   const secrets = isSecret ? [name, `${name}_FILE`] : []
   const empty = flags[flag] === '' ? `--${flag}` : secrets.find((secret) => env[secret] === '')
   if (empty !== undefined) throw new UsageError(`${empty} is empty. Give it a value, or leave it out.`)
 }
 
-/** The first line of a file that holds a secret. An empty one would protect nothing. @throws UsageError */
+/** The first line of the file. @throws UsageError */
 export function readSecret(name: string, path: string): string {
   let line: string | undefined
   try {
@@ -233,7 +231,7 @@ export function readSecret(name: string, path: string): string {
   return line
 }
 
-/** A short one could be found by trying. */
+/** Short keys could be guessed. */
 function readMasterKey(text: string): string | null {
   if (text === '' || text.length >= MASTER_KEY_MIN) return text || null
   throw new UsageError(
@@ -247,20 +245,20 @@ function readMailHosts(entries: string[]): PrivateHosts {
   throw new UsageError('--mail-private-hosts takes host names, IP addresses or ranges such as 10.0.0.0/8.')
 }
 
-/** In the form browsers send: no path, and neither capitals nor the scheme's own port. */
+/** As browsers send them: lowercase, without path and default port. */
 function readOrigins(origins: string[]): string[] {
   const isOrigin = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]+$/i.test(text) && URL.canParse(text)
   if (origins.every(isOrigin)) return origins.map(writeOrigin)
   throw new UsageError('--mcp-origins takes origins such as https://tools.example.com, with commas between them.')
 }
 
-/** Schemes of extensions have no origin in the URL standard; browsers send those as they are. */
+/** The URL standard gives extensions no origin; browsers send theirs as written. */
 function writeOrigin(text: string): string {
   const { origin } = new URL(text)
   return origin === 'null' ? text.toLowerCase() : origin
 }
 
-/** As ms. A mail server has 10 minutes to answer (RFC 5321, section 4.5.3.2.6). */
+/** In ms. Mail servers have 10 minutes to answer (RFC 5321, section 4.5.3.2.6). */
 const STOP_MAIL_MAX_S = 600
 
 function readSeconds(flag: string, text: string, most: number): number {

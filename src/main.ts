@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-// first: it begins a thread
+// first, because it starts a thread
 import './store/engine/begin-writer.ts'
 import { accountCreate, accountList, init } from './cli/accounts.ts'
 import { appSet, appTag } from './cli/app-settings.ts'
@@ -56,7 +56,7 @@ const HELP = ['--help', '-h']
 const VERSION = ['--version', '-v']
 
 async function main(words: string[]): Promise<number> {
-  // files and folders of this service are its user's alone
+  // files are readable by their user only
   process.umask(0o077)
   const [first = '', ...others] = words
   if (first === 'help') return main([...others, '--help'])
@@ -70,7 +70,6 @@ async function main(words: string[]): Promise<number> {
   return printed === undefined ? 0 : say(printResult(printed, given.isSet('json')))
 }
 
-/** All commands, or those that begin with the same word: `eventpost key`. */
 function helpFor(words: string[]): number {
   const begun = words.filter((word) => !HELP.includes(word)).map((word) => `${word} `)
   const found = COMMANDS.filter(({ name }) => name.startsWith(begun.join('')))
@@ -83,7 +82,7 @@ function say(text: string): number {
   return 0
 }
 
-/** Known refusals print one line; anything else is a bug and shows itself. */
+/** Known refusals print one line; anything else is a bug. */
 function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError) return WRONG_USE
   if (error instanceof StoreError || error instanceof CommandRefused) return REFUSED

@@ -16,7 +16,6 @@ import type { TemplateWorker } from './messages/template-worker.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './visits/snippet-limits.ts'
 import { restoreLimits } from './accounts/write-limits.ts'
 
-/** All that the server is built from. Each module declares which of it it uses. */
 export type Parts = {
   store: Store
   clock: Clock
@@ -30,13 +29,13 @@ export type Parts = {
   calls: CallLog
   signInNotes: SignInNotes
   noteSecurity: NoteSecurity
-  /** the address people reach the service at, without a slash at its end */
+  /** without a trailing slash */
   baseUrl: string
-  /** blinds addresses in the names of buckets */
+  /** hashes addresses in bucket names */
   addressKey: string
-  /** proves that a link to unsubscribe is ours */
+  /** signs unsubscribe links */
   unsubscribeKey: string
-  /** proves that a message was previewed before it goes live */
+  /** proves that a message was previewed */
   previewKey: string
   mailer: Mailer
   templates: TemplateWorker
@@ -56,7 +55,6 @@ type Given = Pick<
   | 'noteSecurity'
 >
 
-/** The parts of a service on this store, its limits filled with what was counted before a restart. */
 export async function createParts(given: Given): Promise<Parts> {
   const { store, clock } = given
   const feed = createFeed({ store })
@@ -82,7 +80,7 @@ export async function createParts(given: Given): Promise<Parts> {
 
 const SECRET_CHARACTERS = 43
 
-/** A random text of this installation, made at its first start: 256 bits. */
+/** 256 bits, created at the first start. */
 export async function keepSecret(store: Store, name: string): Promise<string> {
   const known = await store.installValue(name)
   if (known !== null) return known

@@ -24,15 +24,14 @@ export type ServerParts = Parts & {
   health: Health
   metricsToken: string | null
   trustedProxies: readonly string[]
-  /** the address it listens on */
   host: string
-  /** of pages that may call the MCP server */
+  /** pages that may call the MCP server */
   mcpOrigins: readonly string[]
 }
 
-/** Requests in progress at once; beyond it the API says 503 and looks at nothing. */
+/** In progress at once; beyond it the API answers 503. */
 export const MOST_REQUESTS = 10_000
-/** The same of what browsers report, counted apart, so that a customer's crowd does not shut out their server. */
+/** Counted apart, so that browsers can't shut out a customer's server. */
 export const MOST_REPORTS = 10_000
 const CROWDED = refuse('unavailable', {
   message: 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.',
@@ -40,20 +39,17 @@ const CROWDED = refuse('unavailable', {
 
 const POLICY = 'Content-Security-Policy'
 
-/** As web servers call it in their logs: the client closed the connection before it was answered. */
+/** As nginx logs a closed connection. */
 const HUNG_UP = 499
 
-/** What listens, and knows the address a request came from. Asked only where it matters: mostly nobody needs to know. */
+/** Asked only when needed. */
 export type Listener = { requestIP(request: Request): { address: string } | null }
 export type Handle = (request: Request, listener: Listener) => Response | Promise<Response>
 
-/**
- * Everything between a request and its answer: who asks (address, request id), the doors, and what every answer has in
- * common: X-Request-Id, the log line, the counters.
- */
+/** Wraps every request: address, request id, routing, log line and metrics. */
 export async function createServer(parts: ServerParts): Promise<{ handle: Handle }> {
   const answerFault = async (request: Request, error: unknown): Promise<Response> => {
-    // nobody reads it: for the log and the counters
+    // nobody reads it: for log and metrics
     if (isHangUp(request, error)) return new Response(null, { status: HUNG_UP })
     const { requestId } = factsOf(request)
     const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
@@ -63,7 +59,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     return page ?? refusalAnswer(request, { refusal: 'internal_error' }, headers)
   }
   const createRouter = (addRoutes: (app: AnyElysia) => AnyElysia): Router => {
-    // without it, paths under a host name of three letters are not found
+    // otherwise paths under three-letter hosts aren't found
     const app = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
     app.onError(async ({ error, code, request }) =>
       code === 'NOT_FOUND' ? refuseAddress({ app, findRoute }, pages, request) : answerFault(request, error),
@@ -103,7 +99,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     return route !== null || isOfProgram(path) || isPinnedScript(path) ? app.fetch(request) : pages.answer(request)
   }
 
-  // no async function: each costs every request a promise and a turn of the queue
+  // not async: that costs a promise and a turn of the queue per request
   const handle: Handle = (request, listener) => {
     const place = findPlace(request)
     const address = (): string =>
@@ -118,11 +114,10 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       : finish(request, answered, place)
   }
 
-  /** Every request comes here once: what a door rejects has become an answer. */
   const finish = (request: Request, response: Response, place: Place): Response => {
     const { path } = place
     crowdOf(path).inProgress -= 1
-    // answers of the API carry them from the start
+    // API answers have these headers already
     if (!path.startsWith(API_PREFIX) && path !== COLLECT_PATH) {
       response.headers.set('X-Request-Id', factsOf(request).requestId)
       response.headers.set('X-Content-Type-Options', 'nosniff')
@@ -135,7 +130,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     return response
   }
 
-  /** The path is only ever a route we know, so neither log nor counters hold what a caller made up. */
+  /** Only known routes reach the log and metrics. */
   const record = (request: Request, status: number, { path, route: found }: Place): void => {
     const route = path.startsWith('/assets/') ? '/assets/*' : (found ?? pages.findRoute(path) ?? 'other')
     const { requestId, startedAt, address, access, isWrite, memberId, app, refusal } = factsOf(request)
@@ -144,7 +139,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     parts.metrics.countRequest(method, route, status, ms / 1000)
     if (access && refusal) {
       if (isEarlyRefusal(refusal.refusal)) parts.flood.countRefusal(access.key.id)
-      // reads and dry runs were never going to store anything
+      // reads and dry runs store nothing
       if (isWrite) noteRefusedCall(parts, { access, app, refusal })
     } else if (refusal?.refusal === 'invalid_api_key') parts.flood.countWithoutKey(address())
     parts.log.request({
@@ -165,7 +160,7 @@ const STARTING = refuse('unavailable', {
   message: 'The service is starting. Send this again after Retry-After.',
 })
 
-/** The answers while no server has been built yet (`early`), and where it has failed altogether (`fault`). */
+/** `early`: before the server is built; `fault`: when it failed. */
 export function createUnserved(baseUrl: string): { early: (request: Request) => Response; fault: () => Response } {
   const nextId = createRequestIds()
   const secure = createSecure(baseUrl)
@@ -176,19 +171,18 @@ export function createUnserved(baseUrl: string): { early: (request: Request) => 
   }
   return {
     early: (request) => answerAny(STARTING, corsOf(pathOf(request.url))),
-    // the request is not known here, so a page may always read the answer: it holds nothing of anyone's
+    // contains no personal data, so pages may read it
     fault: () => answerAny(refuse('internal_error'), COLLECT_CORS),
   }
 }
 
-/** What programs call, and no person looks at. */
 const isOfProgram = (path: string): boolean => path.startsWith(API_PREFIX) || path === MCP_PATH
 
-/** The client went away while its body was still to come. */
+/** The client disconnected while sending. */
 const isHangUp = (request: Request, error: unknown): boolean =>
   request.signal.aborted && error instanceof Error && error.name === 'AbortError'
 
-/** Asked where an address matters: of who was refused with a key. Says once that a proxy is not believed. */
+/** Logs an untrusted proxy once. */
 function createAddressFinder({ log, trustedProxies }: Pick<ServerParts, 'log' | 'trustedProxies'>) {
   let hasWarned = false
   return (socketAddress: string, forwardedFor: string | null): string => {
@@ -200,7 +194,7 @@ function createAddressFinder({ log, trustedProxies }: Pick<ServerParts, 'log' | 
   }
 }
 
-/** 405 where the path exists for another method, else 404. */
+/** 405 for another method of a known path, else 404. */
 async function refuseAddress(
   { app, findRoute }: Router,
   pages: Pick<Pages, 'refuse'>,

@@ -1,4 +1,4 @@
-/** The thread that writes: the store's, with what reads the events that reach it as texts, and the rules for sending. */
+/** Entry point of the writer thread. */
 import { serveWrites } from './store/engine/writer-thread.ts'
 import { DELIVERY_RULES } from './deliveries/deliveries.ts'
 import { readEventText } from './events/event-texts.ts'

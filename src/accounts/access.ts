@@ -9,30 +9,23 @@ import { type KeyLimits, limitsOf } from './plans.ts'
 
 export type { AppRow, EventSender, Site }
 
-/**
- * A key with what its account may do, and, worked out once for all of its calls, what they count towards and what it takes
- * to read its events (null: they are read where they come in).
- */
+/** An account's key with its limits. `sender` is null when the HTTP thread has to read the key's events itself. */
 export type Access = StoredAccess & { keyLimits: KeyLimits; sender: EventSender | null }
 
-/** Keys held in memory, and as many site IDs and hosts. */
 const KNOWN_KEYS = 10_000
-/** Site IDs that were asked for in vain and are held in memory. */
 const UNKNOWN_SITES = 1_000
 const SITE_PREFIX = 'site_'
-/** What is longer is none, and is not held either. */
 const MAX_SITE_ID_CHARACTERS = 64
-/** A host of more labels is not looked for by all of them. */
 const HOST_LABELS = 8
 
-/** They cross with every batch, even of one event; of an account that has more, events are read where they come in. */
+/** Sent to the writer with every batch. Events of larger accounts are read in the HTTP thread. */
 export const MAX_SENDER_APPS = 10
 
 type Use = { lastUsedAt: number; seenInBrowserAt: number | null }
 
 /**
- * Who a key or a site ID lets in. What the store answers is kept until something changes: this is the one place that
- * forgets it, called after each change of keys, secrets, apps, settings or plans here, and when another process has written.
+ * Authenticates keys and site IDs from a cache. The cache is cleared here only, after each change of keys, secrets,
+ * apps, settings or plans, and when another process has written.
  */
 export type KeyAccess = ReturnType<typeof createAccess>
 
@@ -58,33 +51,28 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
   }
 
   return {
-    /**
-     * null for a missing, malformed, wrong or revoked key; one that cannot be a key does not reach the store. A promise
-     * only where the store must be asked.
-     */
+    /** A promise only when the store must be asked. */
     find(key: string | null): Access | null | Promise<Access | null> {
       if (key === null) return null
       const keyHash = hashApiKey(key)
       return keys.get(keyHash) ?? (hasApiKeyShape(key) ? keys.load(keyHash) : null)
     },
-    /** What a site ID of the browser script stands for, found like a key; the last unknown ones are kept too. */
+    /** Like `find`, for site IDs. Unknown ones are cached too. */
     findSite(siteId: string): Site | null | Promise<Site | null> {
       const kept = sites.get(siteId)
       if (kept !== undefined) return kept
       return siteId.startsWith(SITE_PREFIX) && siteId.length <= MAX_SITE_ID_CHARACTERS ? sites.load(siteId) : null
     },
-    /** The same, where the store must not be asked. */
     keptSite: (siteId: string): Site | null => sites.get(siteId) ?? null,
-    /** Whether the site's plan had no limits of the browser script when it was read last; the store is not asked. */
     isUnlimited: (siteId: string): boolean => unlimited.has(siteId),
-    /** The numbers of the apps that call a host, or one above it, their own. */
+    /** A parent domain of the host counts too. */
     async findAppsByHost(host: string): Promise<number[]> {
       return hosts.get(host) ?? (await hosts.load(host)) ?? []
     },
     forget(): void {
       for (const kept of [keys, sites, hosts]) kept.forget()
     },
-    /** A key with a browser's headers may be exposed; the API keys page says so. */
+    /** A key that browsers send may be exposed; the API keys page shows this. */
     noteUse({ key }: Access, fromBrowser: boolean): void {
       const now = clock.now()
       const use = uses.get(key.id)
@@ -94,12 +82,11 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
         if (fromBrowser) use.seenInBrowserAt = now
       }
     },
-    /** A key as it was read, with its use that is not written yet. */
+    /** Adds the use that isn't saved yet. */
     withUse(key: KeyRow): KeyRow {
       const use = uses.get(key.id)
       return use ? { ...key, ...use, seenInBrowserAt: use.seenInBrowserAt ?? key.seenInBrowserAt } : key
     },
-    /** Writes `lastUsedAt` of the keys used since the last time; called every 30 seconds. */
     async saveUses(): Promise<void> {
       if (uses.size === 0) return
       const saved = uses
@@ -109,7 +96,6 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
   }
 }
 
-/** What it takes to read the events of a key (events/event-texts.ts). */
 function senderOf({ apps, plan }: StoredAccess, { events }: KeyLimits): EventSender | null {
   if (apps.length > MAX_SENDER_APPS) return null
   return {
@@ -119,23 +105,21 @@ function senderOf({ apps, plan }: StoredAccess, { events }: KeyLimits): EventSen
   }
 }
 
-/** Asks for a host and all above it: `a.b.example` is part of `b.example`. */
 const findAppsByHost = (store: Store) => (host: string) => {
   const labels = host.split('.').slice(-HOST_LABELS)
   return store.findAppsByHost(labels.map((_, index) => labels.slice(index).join('.')))
 }
 
 type Kept<T> = {
-  /** What is kept, without asking; null is known not to exist. */
+  /** From the cache; null: known not to exist. */
   get(key: string): T | null | undefined
-  /** Asks the store and keeps what there is. */
   load(key: string): Promise<T | null>
   forget(): void
 }
 
 /**
- * Keeps at most `most`; beyond it the one that was looked up first is read again. What does not exist is kept apart, up to
- * `mostMissing`, so that names which somebody makes up drive out no real one.
+ * Holds at most `most` entries, oldest out first. Missing keys are cached apart (`mostMissing`), so that invented names
+ * never evict real ones.
  */
 function createKept<T>(read: (key: string) => Promise<T | null>, most: number, mostMissing = 0): Kept<T> {
   const known = new Map<string, T>()
@@ -146,7 +130,7 @@ function createKept<T>(read: (key: string) => Promise<T | null>, most: number, m
     async load(key) {
       const before = generation
       const found = await read(key)
-      // a change that came while the store was read must not be hidden by what it read
+      // a change during the read must not be hidden by the older value
       if (before !== generation) return found
       if (found === null) keep(missing, key, null, mostMissing)
       else keep(known, key, found, most)

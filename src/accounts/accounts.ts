@@ -13,35 +13,29 @@ export type { KeyRow, KeyScope, Plan }
 
 type Maker = { store: Store; now: number; actor: string }
 
-/**
- * What someone must say to begin. `passwordHash`: from `provePassword` where the email may be known; null lets the owner
- * join by a link. `home` defaults to https and the first domain.
- */
+/** `passwordHash` comes from `provePassword` when the email may be known; null lets the owner join by a link. */
 export type Beginning = {
   email: string
   passwordHash: string | null
-  /** of the account; by default the app's */
   name?: string | null
   appName: string
   domains: string[]
   home: string | null
 }
 
-/** What an account begins with: ids to copy, and two values that are shown once. */
+/** `created` ids, and two values that are shown once. */
 export type Begun = {
   accountId: string
   appId: string
   siteId: string
   apiKey: string
   identitySecret: string
-  /** lets the owner join, with the password they have or one that they choose; null when it was given */
   inviteToken: string | null
 }
 
 /**
- * Makes an account with its owner, first app, first key and identity secret, in one commit.
- * `onlyFirst` refuses where an account exists; `setupToken` is the printed link's. Refusals: already_set_up, not_found,
- * email_taken where the email is known and the password is not theirs.
+ * Creates an account with its owner, first app, key and identity secret in one commit. Refusals: already_set_up,
+ * not_found, email_taken (known email, wrong password).
  */
 export async function createAccount(
   { store, now, actor }: Maker,
@@ -82,10 +76,7 @@ export async function createAccount(
   }
 }
 
-/**
- * The hash of the password that an owner signs in with: of a new person, and of one who is only invited somewhere, of this
- * one; whoever has one keeps it, and it must be the same. Refusals: email_taken where it is not.
- */
+/** Hashes an owner's password. A known person must give their current one, else email_taken. */
 export async function provePassword(
   store: Store,
   email: string,
@@ -97,13 +88,11 @@ export async function provePassword(
   return isTheirs ? { hash: known.passwordHash } : { refusal: 'email_taken' }
 }
 
-/** Calls an account by another name, as `readAccountName` gives it. Refusals: unavailable. */
 export const renameAccount = ({ store, now, actor }: Maker, accountId: string, name: string) =>
   store.renameAccount({ accountId, actor, at: now, name })
 
 type AppBeginning = { name: string; domains: string[]; home: string | null; snippet?: SnippetSettings }
 
-/** A further app of an account. */
 export async function createApp(
   { store, now, actor }: Maker,
   accountId: string,
@@ -114,10 +103,7 @@ export async function createApp(
   return 'refusal' in outcome ? outcome : { appId: app.publicId, siteId: app.siteId }
 }
 
-/**
- * A further key; its text is returned here and stored nowhere. `form` is the random text of the form that
- * asked for it. Refusals: already_done where that form was sent before.
- */
+/** `form` is the random token of the form, so that a second submission is refused (already_done). */
 export async function createKey(
   { store, now, actor }: Maker,
   accountId: string,
@@ -130,8 +116,8 @@ export async function createKey(
 }
 
 /**
- * A new identity secret; the one before keeps working for 24 hours. `replaces` is the id of the current one
- * as the asker knew it. Refusals: already_done where that is not current any more.
+ * The previous secret works for another 24 hours. `replaces` is the current one's id as the caller knew it;
+ * already_done when it has been rotated since.
  */
 export async function rotateIdentitySecret(
   { store, now, actor }: Maker,
@@ -144,7 +130,7 @@ export async function rotateIdentitySecret(
   return { identitySecret: secret.secret, previousValidUntil: now + PREVIOUS_SECRET_VALID_MS }
 }
 
-/** Makes the set-up link's token; an earlier one stops working. */
+/** An earlier token stops working. */
 export async function createSetupToken({ store, now }: Omit<Maker, 'actor'>): Promise<string> {
   const { token, row } = makeLink('setup', now)
   const outcome = await store.makeSetupLink({ link: row, at: now })

@@ -1,10 +1,8 @@
 import type { KeyScope } from '../store/types.ts'
 import { randomBase62, toBase62, type RandomBytes } from '../core/base62.ts'
 
-/** What a key may do: `standard` is what the specification gives every key; the others are the owner's choice. */
 export const KEY_SCOPES = ['standard', 'ingest', 'manage'] as const satisfies readonly KeyScope[]
 
-/** How every key begins. */
 const KEY_PREFIX = 'mc_'
 
 const RANDOM_LENGTH = 30
@@ -12,20 +10,15 @@ const CHECKSUM_LENGTH = 6
 const CHECKED_LENGTH = KEY_PREFIX.length + RANDOM_LENGTH
 const KEY_LENGTH = CHECKED_LENGTH + CHECKSUM_LENGTH
 
-/**
- * A new key's text, of which only `hashApiKey` is ever stored: `mc_`, 30 random base62 characters (178 bits),
- * and 6 base62 characters of the CRC-32 (as in zlib) of the 33 ASCII bytes before them, prefix included. `random` is
- * asked for bytes and answers that many.
- */
+/** `mc_`, 30 random base62 characters (178 bits), and the CRC-32 of these as 6 base62 characters. */
 export function makeApiKey(random?: RandomBytes): string {
   const checked = KEY_PREFIX + randomBase62(RANDOM_LENGTH, random)
   return checked + checksumOf(checked)
 }
 
 /**
- * Whether a text could be a key: length, prefix, alphabet and checksum. Tells a guess or a slip of the hand from a key
- * without a look into the store; a right shape says nothing about whether the key exists. The checksum is no secret, so
- * the comparison need not take constant time.
+ * Checks length, prefix, alphabet and checksum, so that guesses and typos never reach the store. The checksum is
+ * public: no constant time needed.
  */
 export function hasApiKeyShape(text: string): boolean {
   if (text.length !== KEY_LENGTH || !text.startsWith(KEY_PREFIX)) return false
@@ -34,16 +27,12 @@ export function hasApiKeyShape(text: string): boolean {
 }
 
 /**
- * The key as it is stored and looked up: its SHA-256 in base64url, 43 characters without padding. A text, because bytes
- * are no key of a Map; base64url, because it is the cheapest (measured: 0.12 us; hex 0.21, node:crypto 0.44). A key has
- * 178 bits, so a slow hash would add nothing.
+ * SHA-256 in base64url, the cheapest form (0.12 µs; hex 0.21, node:crypto 0.44). Keys have 178 bits, so a slow hash
+ * adds nothing.
  */
 export const hashApiKey = (text: string): string => Bun.SHA256.hash(text, 'base64url')
 
-/**
- * The token of an `Authorization: Bearer` header, or null where there is no such thing. The scheme's case does
- * not matter, one space or more follow it, and nothing may follow the token (RFC 9110, 11.4; RFC 6750, 2.1).
- */
+/** RFC 9110, 11.4 and RFC 6750, 2.1: the scheme is case-insensitive, and nothing may follow the token. */
 export const readBearer = (header: string | null): string | null =>
   header !== null && BEARER.test(header) ? header.slice(header.lastIndexOf(' ') + 1) : null
 

@@ -1,11 +1,10 @@
-/** The hosts that customers call their own; the list of public suffixes is loaded with this file (124 KB of code). */
+/** The hosts that customers own. Loads the public suffix list (124 KB of code). */
 import { getPublicSuffix } from 'tldts'
 import { foldHost, LOCALHOST } from '../core/domains.ts'
 
 /**
- * The lowercase ASCII form of a host that a customer may call their own, or null: a domain with a dot, or `localhost`
- * for trying things out. No IP address, no port, and no public suffix (`co.uk`, `github.io`, `vercel.app`), under which
- * strangers have their sites.
+ * Returns the lowercase ASCII host, or null. No IP addresses, no ports, and no public suffixes (`co.uk`, `github.io`),
+ * which strangers share.
  */
 export function readAppHost(text: string): string | null {
   const host = foldHost(text.trim())
@@ -13,24 +12,23 @@ export function readAppHost(text: string): string | null {
   return getPublicSuffix(host, { allowPrivateDomains: true }) === host ? null : host
 }
 
-/** What stands before and behind the host in an address that was copied from a browser. */
+/** The parts around the host of an address copied from a browser. */
 const PASTED = /^(?:[a-z][a-z0-9+.-]*:)?\/\/(?:[^/?#@\\]*@)?([^/?#:\\]+)(?::\d*)?(?:[/?#].*)?$/i
 const BARE = /^([^/?#:@\\]+)(?::\d+)?(?:[/?#].*)?$/
 
-/** The same of what somebody typed or pasted, `https://app.example.com/` too; null where there is no such host in it. */
+/** Also accepts a pasted address such as `https://app.example.com/`. */
 export function readTypedHost(text: string): string | null {
   const [, host] = PASTED.exec(text.trim()) ?? BARE.exec(text.trim()) ?? []
   return host === undefined ? null : readAppHost(host)
 }
 
-/** Verdicts kept, because it is always the same few hosts that are asked about. */
+/** The same few hosts are checked again and again. */
 const KNOWN_HOSTS = 10_000
 const knownHosts = new Map<string, boolean>()
 
-/** Those that may be an app's own, for the link rule: a suffix may have become public since the app was given it. */
+/** A host may have become a public suffix since the app got it. */
 export const ownHosts = (hosts: readonly string[]): OwnHosts => hosts.filter(isAppHost) as readonly string[] as OwnHosts
 
-/** Whether `host` is already in the form that readAppHost gives. */
 function isAppHost(host: string): boolean {
   const known = knownHosts.get(host)
   if (known !== undefined) return known
@@ -41,5 +39,4 @@ function isAppHost(host: string): boolean {
 }
 
 declare const own: unique symbol
-/** Hosts of an app that are no public suffix, as ownHosts gives them. */
 export type OwnHosts = readonly string[] & { readonly [own]: true }

@@ -9,7 +9,7 @@ import { linkableUrl } from './links.ts'
 import { LOCALHOST } from '../core/domains.ts'
 import type { FieldError } from '../core/refusals.ts'
 
-/** What someone typed; `domains` and `snippetHosts` have one host a line. */
+/** `domains` and `snippetHosts` have one host per line. */
 export type AppSettingsText = {
   name: string
   home: string
@@ -24,7 +24,6 @@ export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone'
   snippet: SnippetSettings
 }
 
-/** What is set, as it is typed again. */
 export const writeAppSettings = (
   { name, homeUrl, hosts, timezone, locale }: AppRow,
   snippet: SnippetSettings,
@@ -38,7 +37,7 @@ export const writeAppSettings = (
   addsPeople: snippet.addsPeople,
 })
 
-/** Where the customer's pages are: their home page where mail may link to it, else their first domain. */
+/** The home page when emails may link to it, else the first domain. */
 export function siteOrigin({ homeUrl, hosts }: Pick<AppRow, 'homeUrl' | 'hosts'>): string {
   const [host = 'app.example.com'] = hosts
   const home = homeUrl === null ? null : linkableUrl(homeUrl, ownHosts(hosts))
@@ -46,7 +45,6 @@ export function siteOrigin({ homeUrl, hosts }: Pick<AppRow, 'homeUrl' | 'hosts'>
   return host === LOCALHOST ? `http://${host}` : `https://${host}`
 }
 
-/** Checks what someone typed, by the rules of set-up; errors name the fields `app`, `home`, `domains`, `timezone`, `locale`, `snippetHosts`. */
 export function readAppSettings(text: AppSettingsText): { settings: AppSettings } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const hosts = readHosts('domains', text.domains, errors)
@@ -67,13 +65,13 @@ const TIMEZONE_MESSAGE = 'Choose a timezone by its name, such as Europe/Zurich, 
 
 const LOCALE_MESSAGE = 'Choose a locale by its BCP 47 tag, such as en-US or de-CH.'
 
-/** Languages and countries that the settings page offers; the command line takes any that is known here. */
+/** Offered on the settings page. The command line takes any known locale. */
 const LOCALES = `ar-AE ar-EG ar-SA bg-BG bn-BD ca-ES cs-CZ da-DK de-AT de-CH de-DE el-GR en-AU en-CA en-GB en-IE en-IN
   en-NZ en-SG en-US en-ZA es-AR es-CL es-CO es-ES es-MX et-EE fa-IR fi-FI fil-PH fr-BE fr-CA fr-CH fr-FR he-IL hi-IN
   hr-HR hu-HU id-ID is-IS it-CH it-IT ja-JP ko-KR lt-LT lv-LV ms-MY nb-NO nl-BE nl-NL pl-PL pt-BR pt-PT ro-RO ru-RU
   sk-SK sl-SI sr-RS sv-SE ta-IN th-TH tr-TR uk-UA ur-PK vi-VN zh-CN zh-HK zh-TW`.split(/\s+/)
 
-/** Each with its name and an example, by the name; with one that is set already. */
+/** `current` is included even if it isn't in the list. */
 export function localesWith(current: string): { locale: string; name: string }[] {
   const names = new Intl.DisplayNames('en', { type: 'language', languageDisplay: 'standard' })
   return [...new Set([current, ...LOCALES])]
@@ -82,7 +80,6 @@ export function localesWith(current: string): { locale: string; name: string }[]
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** The names of timezones to choose from, with one that is set already. */
 export const timezonesWith = (current: string): string[] =>
   [...new Set(['UTC', current, ...Intl.supportedValuesOf('timeZone')])].toSorted()
 
@@ -98,7 +95,6 @@ function readHosts(field: string, text: string, errors: FieldError[]): string[] 
   return [...new Set(hosts.filter((host) => host !== null))]
 }
 
-/** Saves all of it; holds from the next request on. Refusals: app_not_found, unavailable. */
 export async function saveAppSettings(
   { store, clock, access }: { store: Store; clock: Clock; access: KeyAccess },
   app: AppRow,

@@ -1,4 +1,3 @@
-/** The audit log of an account: who changed what, and who signed in. */
 import type { Store } from '../store/store.ts'
 
 export type AuditEntry = Awaited<ReturnType<Store['listAudit']>>[number]
@@ -12,13 +11,12 @@ const CURSOR = /^(\d{1,15})-(aud_\w{1,40})$/
 
 type Cursor = { at: number; id: string }
 
-/** null where it is none: then the list begins with the newest. */
+/** null for an invalid cursor: the list begins with the newest entry. */
 export function readAuditCursor(text: string): Cursor | null {
   const [, at, id] = CURSOR.exec(text) ?? []
   return at !== undefined && id !== undefined ? { at: Number(at), id } : null
 }
 
-/** A page of the log, the newest first, with the cursor of the page after it. */
 export async function listAudit(
   store: Store,
   accountId: string,

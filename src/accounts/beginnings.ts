@@ -4,14 +4,13 @@ import { readTypedHost } from './app-hosts.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { readVisibleText } from '../core/visible-text.ts'
 
-/** What the set-up form and `init` ask for, as text. Without a `name` the account is called as its first app. */
+/** Without a `name`, the account is named after its first app. */
 export type BeginningText = AppText & { email: string; name?: string | null }
 export type AppText = { appName: string; domains: string[]; home: string | null }
 
-/** Of an app and of an account. */
 const NAME_CHARACTERS = 100
 
-/** Checks what someone typed to begin; the form and the command answer alike. Domains may be none. */
+/** Used by the set-up form and the command. `domains` may be empty. */
 export function readBeginning(
   text: BeginningText,
 ): { input: Omit<Beginning, 'passwordHash'> } | { errors: FieldError[] } {
@@ -27,14 +26,13 @@ export function readBeginning(
   return { input: { email: email.email, name: account.name, ...app.input } }
 }
 
-/** What an account is called; two may be called the same. The error names the field `name`. */
+/** Names need not be unique. */
 export function readAccountName(text: string): { name: string } | { errors: FieldError[] } {
   const name = text.trim()
   const message = `Give the account a name of 1 to ${NAME_CHARACTERS} characters.`
   return isName(name) ? { name } : { errors: [{ field: 'name', code: 'invalid', message }] }
 }
 
-/** The same for a further app. */
 export function readAppText(
   text: AppText,
 ): { input: Omit<Beginning, 'email' | 'passwordHash' | 'name'> } | { errors: FieldError[] } {
@@ -54,7 +52,7 @@ export function readAppText(
 
 export const DOMAIN_MESSAGE = 'Give a domain of your own, such as app.example.com.'
 
-/** One line, in which nothing hides or turns what stands around it: whoever is invited reads it. */
+/** One line without invisible or reordering characters: people who are invited read it. */
 const isName = (name: string): boolean => {
   const isShown = !/\p{Cc}/u.test(name) && readVisibleText(name).every((piece) => 'text' in piece)
   return name !== '' && [...name].length <= NAME_CHARACTERS && isShown

@@ -1,4 +1,4 @@
-/** Later ones pretend to be earlier ones, so the order matters. */
+/** Later browsers claim to be earlier ones, so the order matters. */
 const BROWSERS: [mark: RegExp, name: string][] = [
   [/\bEdgA?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -19,7 +19,7 @@ const SYSTEMS: [mark: RegExp, name: string][] = [
 const nameOf = (names: [RegExp, string][], text: string): string | undefined =>
   names.find(([mark]) => mark.test(text))?.[1]
 
-/** "Firefox on Linux": enough to know one's own again. No word of the header itself is kept. */
+/** "Firefox on Linux". Never quotes the header. */
 export function describeBrowser(userAgent: string | null): string {
   const text = (userAgent ?? '').slice(0, 500)
   const [browser, system] = [nameOf(BROWSERS, text), nameOf(SYSTEMS, text)]

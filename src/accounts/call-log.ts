@@ -3,19 +3,18 @@ import type { Store } from '../store/store.ts'
 
 export type { CallRow }
 
-/** So many are written together. */
 const ROWS_A_WRITE = 1_000
-/** Kept while nothing can be saved, 2 MB of them; beyond it the oldest go. */
+/** 2 MB. The oldest are dropped when nothing can be saved. */
 const MOST_UNSAVED = 10_000
 
-/** The audit list of MCP: key, tool, outcome, milliseconds and the client's name of every call, and no value. */
+/** The audit list of MCP calls: key, tool, outcome, duration and client, but no values. */
 export type CallLog = {
   add(call: CallRow): void
-  /** Writes what was added since the last time; called every second, and sooner where many come. */
+  /** Called every second, and earlier when many calls came. */
   save(): Promise<void>
 }
 
-/** Gathers calls, so that reading causes no commit of its own. */
+/** Collects calls, so that reads cause no commits of their own. */
 export function createCallLog({ store }: { store: Store }): CallLog {
   let gathered: CallRow[] = []
   let isSaving = false

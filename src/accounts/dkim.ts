@@ -1,18 +1,16 @@
-/** The key with which an app signs its mails, and the record that proves it (RFC 6376). */
+/** An app's DKIM key and DNS record (RFC 6376). */
 import { createPrivateKey, createPublicKey, generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { MailSettings } from '../store/message-types.ts'
 import { foldDomain } from '../core/domains.ts'
 import type { FieldError } from '../core/refusals.ts'
 
-/** What every receiver reads; longer ones do not fit into one answer of an old name server. */
+/** Longer keys don't fit into one answer of old name servers. */
 const KEY_BITS = 2_048
 const SELECTOR = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
-/** What someone typed. */
 export type DkimText = { domain: string; selector: string }
 
-/** Checks the domain and the selector; errors name `dkimDomain` and `dkimSelector`. */
 export function readDkim({ domain, selector }: DkimText): { input: DkimText } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const folded = foldDomain(domain.trim().toLowerCase())
@@ -29,13 +27,12 @@ export function readDkim({ domain, selector }: DkimText): { input: DkimText } | 
 
 const generate = promisify(generateKeyPair)
 
-/** A new private key as PEM: RSA, because not every receiver reads anything newer. */
+/** RSA: not every receiver supports newer algorithms. */
 export async function makeDkimKey(): Promise<string> {
   const { privateKey } = await generate('rsa', { modulusLength: KEY_BITS })
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-/** The public half as a record has it; null for a key that cannot be read. */
 export function readPublicKey(pem: string): string | null {
   try {
     return createPublicKey(createPrivateKey(pem)).export({ type: 'spki', format: 'der' }).toString('base64')
@@ -44,7 +41,7 @@ export function readPublicKey(pem: string): string | null {
   }
 }
 
-/** The public key with which an app signs, and where it is published; null where it signs nothing. */
+/** null when the app doesn't sign. */
 export function readDkimKey({ dkimDomain: domain, dkimSelector: selector, dkimKey }: DkimSettings) {
   const publicKey = dkimKey === null ? null : readPublicKey(dkimKey)
   if (domain === null || selector === null || publicKey === null) return null
@@ -53,11 +50,10 @@ export function readDkimKey({ dkimDomain: domain, dkimSelector: selector, dkimKe
 
 type DkimSettings = Pick<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey'>
 
-/** Whether this is the key among the TXT records of its name: one may have been cut anywhere, and come as several. */
+/** TXT records may arrive split into several strings. */
 export const publishesKey = (records: string[], publicKey: string): boolean =>
   `${records.join('').replaceAll(/\s/g, '')};`.includes(`p=${publicKey};`)
 
-/** The record that publishes a key. */
 export const dkimRecord = ({ domain, selector }: DkimText, publicKey: string): DnsRecord => ({
   name: `${selector}._domainkey.${domain}`,
   type: 'TXT',

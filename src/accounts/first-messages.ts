@@ -2,14 +2,14 @@ import type { MessageContent } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import { RESULTS_READY } from '../core/field-patterns.ts'
 
-/** A later result gets another email, and results that are ready together share one. */
+/** A later result gets another email; results that are ready together share one. */
 const ONCE_PER_RESULT: MessageContent['again'] = {
   once: 'property',
   property: ['resultId', 'url'],
   collect: { minutes: 30 },
 }
 
-/** One result as a headline and a button, several as a list of links. Without a `url` they lead to the app's home page. */
+/** One result: a headline and a button. Several: a list of links. Without a `url` they lead to the home page. */
 const RESULTS = [
   '{% if events.size > 1 %}',
   '{% for event in events %}{% assign link = event.url | default: app.homeUrl %}',
@@ -22,7 +22,7 @@ const RESULTS = [
   '{% endif %}',
 ].join('\n')
 
-/** What every new app begins with, ready to be turned on. */
+/** The drafts that every new app starts with. */
 export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
   {
     name: 'Results ready, they left',
@@ -48,7 +48,7 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
     content: {
       trigger: { event: RESULTS_READY },
       wait: { minutes: 24 * 60 },
-      // whoever the script never saw may have opened them long ago
+      // unknown people may have opened them long ago
       onlyIf: [
         { rule: 'notSeen', ifUnknown: 'skip' },
         { rule: 'away', minutes: 30, ifUnknown: 'skip' },
@@ -68,13 +68,11 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
   },
 ]
 
-/** An installation in which every app began with the drafts, or was given them since. */
 const GIVEN = { name: 'first_messages', value: 'given' }
 
 /**
- * Gives the drafts to apps that were made before there were messages: once, at the first start that knows them, so that
- * an app whose owner deletes its messages later stays without. Apps that have a message are left alone. What cannot be
- * saved keeps no service from starting: the next start tries again.
+ * Gives the drafts to apps older than messages, once, so that deleted drafts don't return. Failing to save doesn't stop
+ * the start; the next start tries again.
  */
 export async function giveFirstMessages(store: Store, at: number): Promise<void> {
   if ((await store.installValue(GIVEN.name)) !== null) return

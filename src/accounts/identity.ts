@@ -4,32 +4,28 @@ import { randomBase62, type RandomBytes } from '../core/base62.ts'
 
 export type { SecretRow }
 
-/** How long a secret that was rotated out keeps working: 24 hours. */
 export const PREVIOUS_SECRET_VALID_MS = 86_400_000
 
-/** So that a secret found in a log or a repository is recognised for what it is, and not taken for an API key. */
+/** Tells a leaked secret apart from an API key. */
 const SECRET_PREFIX = 'is_'
 
 const SECRET_LENGTH = 43
 
-/** A customer's secret and when it was rotated out, in milliseconds UTC; null is the current one. */
+/** `retiredAt` is null for the current secret. */
 export type IdentitySecret = { id: string; secret: string; retiredAt: number | null }
 
 export type Verified =
   { ok: true; secretId: string; isPrevious: boolean } | { ok: false; reason: 'malformed' | 'uppercase' | 'wrong' }
 
-/** A new secret's text: `is_` and 43 random base62 characters (256 bits). Its UTF-8 is the key of the HMAC as it stands. */
+/** 43 random base62 characters (256 bits). Its UTF-8 text is the HMAC key. */
 export const makeIdentitySecret = (random?: RandomBytes): string => SECRET_PREFIX + randomBase62(SECRET_LENGTH, random)
 
-/** The identity signature: lowercase hex HMAC-SHA256 of the trimmed, lowercased email, domain not folded. */
+/** Lowercase hex HMAC-SHA256 of the trimmed, lowercased email. The domain is not folded to punycode. */
 export const signEmail = (email: string, secret: string): string => hmacOf(email, secret).toString('hex')
 
 /**
- * Whether a signature proves the email: made with the current secret, or with one rotated out less than
- * 24 hours before `now` (milliseconds UTC: `expiryNow`, so that no step of a clock ends the 24 hours early). Every
- * candidate is computed and compared in full, so that the time taken tells nothing about how near a guess came, nor
- * which secret fitted. Refusals: `malformed` is not 64 hex characters, `uppercase` has hex in capitals (right or not),
- * `wrong` fits no secret.
+ * Accepts the current secret and those rotated out less than 24 hours before `now` (use `expiryNow`). All candidates
+ * are compared in full: the time taken reveals nothing.
  */
 export function verifyIdentity(claim: {
   email: string

@@ -6,7 +6,7 @@ const NAME_CHARACTERS = 100
 
 const isScope = (text: string): text is KeyScope => (KEY_SCOPES as readonly string[]).includes(text)
 
-/** Checks what someone typed to make a key; the command line and the page say the same sentences. */
+/** Used by the command line and the page. */
 export function readKeyInput(text: {
   name: string
   scope: string

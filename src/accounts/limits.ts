@@ -9,45 +9,43 @@ import {
   type TokenRing,
 } from './token-ring.ts'
 
-/** At most `max` in any window of `windowMs`, wherever it begins. `max` may be Infinity: lifted, but still counted. */
+/** At most `max` in any sliding window. `max` may be Infinity: not limited, but counted. */
 export type Limit = { readonly max: number; readonly windowMs: number }
 
 export type Taken = {
-  /** How many of those asked for were let through: of a batch, the first so many. */
+  /** Of a batch, the first this many. */
   allowed: number
-  /** How many more would be let through now; Infinity where the limit is lifted. */
   remaining: number
-  /** Seconds, rounded up, until the oldest token returns; 0 while none is taken. */
+  /** 0 while no token is taken. */
   resetSeconds: number
-  /** Seconds, rounded up, until one more would be let through; 0 unless something was refused. */
+  /** 0 unless something was refused. */
   retryAfterSeconds: number
-  /** Monotonic milliseconds of this take, by which `giveBack` finds it. */
+  /** Monotonic ms; `giveBack` needs it. */
   takenAt: number
 }
 
-/** Time that only goes forward, in whole milliseconds since any beginning. A wall clock that is set does not move it. */
 export type MonotonicClock = { monotonicMs(): number }
 
-/** Takes that were made before a restart: ages in milliseconds, or [age of the newest, how many]. */
+/** Takes before a restart: ages in ms, or [age of the newest, count]. */
 export type TakenAgo = readonly (number | readonly [agoMs: number, count: number])[]
 
 export type Limits = {
-  /** Takes as many of `count` (1) as fit, at the monotonic time `at` (now). Nothing is queued, nothing is thrown. */
+  /** Takes as many of `count` as fit. Never queues or throws. */
   take(bucket: string, limit: Limit, count?: number, at?: number): Taken
-  /** What a take of one would answer, without taking. */
+  /** What a take of one would answer. */
   peek(bucket: string, limit: Limit): Taken
-  /** Undoes a take, exactly where it is given, else the newest token: for what turns out to be an idempotent replay. */
+  /** Undoes a take, for example of an idempotent replay. Without `taken`, returns the newest tokens. */
   giveBack(bucket: string, taken?: Pick<Taken, 'allowed' | 'takenAt'>): void
-  /** At start: adds the takes that the store remembers. They return when they would have, or up to 1 ms later. */
+  /** At start: adds takes that the store remembers. */
   restore(bucket: string, limit: Limit, takenAgo: TakenAgo): void
-  /** Drops the buckets whose tokens have all come back: 3 ms for 200,000. */
+  /** Drops full buckets (3 ms for 200,000). */
   forgetIdle(): void
   bucketCount(): number
 }
 
 const HOUR_MS = 3_600_000
 
-/** What the specification lets through: per key, but for `addsPerVisitor`, which is per app and visitor IP. */
+/** Per key; `addsPerVisitor` is per app and visitor address. */
 export const RATE_LIMITS = {
   events: { max: 6_000, windowMs: HOUR_MS },
   contactAdds: { max: 600, windowMs: HOUR_MS },
@@ -58,15 +56,8 @@ export const RATE_LIMITS = {
 const FIRST_SWEEP_AT = 1_024
 
 /**
- * Counts takes in named buckets whose tokens come back exactly one window after they were taken.
- * A limit is passed with every call, so a plan that raises or lowers it holds from the next call on, and what was taken
- * stays counted. The window of a bucket must stay the same. A call without `at` reads the monotonic clock.
- *
- * Memory: a bucket costs about 350 B, and 8 B for each millisecond whose tokens have not yet returned, at most 1 MB
- * (token-ring.ts).
- * Idle buckets are dropped by `forgetIdle`, and by themselves whenever their number has doubled, so there are never
- * more than twice those used within one window (or 1,024). Where callers can make up names, such as addresses, that is
- * still without end: give `mostBuckets`, beyond which the oldest go, and their tokens with them.
+ * Sliding-window limits. Each call passes the limit, so a plan change applies at once; a bucket's window must stay the
+ * same. A bucket costs about 350 B, plus 8 B per millisecond with tokens.
  */
 export function createLimits({
   clock,
@@ -90,10 +81,7 @@ export function createLimits({
   }
 }
 
-/**
- * The headers of a call that was counted, let through or not. A lifted limit has none: no number would
- * be true, and a client that finds no limit announced does not hold itself back.
- */
+/** A lifted limit sends no headers: no number would be true. */
 export function rateLimitHeaders(limit: Limit, taken: Taken): Record<string, string> {
   if (limit.max === Infinity) return {}
   return {
@@ -130,11 +118,9 @@ const remainingIn = (ring: TokenRing, limit: Limit): number => Math.max(0, limit
 
 const resetSecondsOf = (ring: TokenRing, at: number): number => inSeconds(msUntilReturned(ring, 1, at))
 
-/** A limit of nothing never has room; a whole window is as good an answer as any. */
 const secondsUntilRoom = (ring: TokenRing, limit: Limit, at: number): number =>
   inSeconds(limit.max < 1 ? limit.windowMs : msUntilReturned(ring, ring.tokens - limit.max + 1, at))
 
-/** The bucket's ring with what has come back dropped. */
 function findRing(buckets: Buckets, bucket: string, at: number): TokenRing | undefined {
   const ring = buckets.rings.get(bucket)
   if (ring) dropReturned(ring, at)
@@ -151,7 +137,7 @@ function openRing(buckets: Buckets, bucket: string, limit: Limit, at: number): T
 
 type Restored = { bucket: string; limit: Limit; takenAgo: TakenAgo; at: number }
 
-/** Puts the takes of an earlier process beside what was taken since. An age that lies in the future counts as now. */
+/** Adds takes of an earlier process. Ages in the future count as now. */
 function restore(buckets: Buckets, { bucket, limit, takenAgo, at }: Restored): void {
   const tokens: [number, number][] = []
   for (const ago of takenAgo) {
@@ -172,7 +158,7 @@ function dropIdle(buckets: Buckets, at: number): void {
   buckets.sweepAt = Math.max(FIRST_SWEEP_AT, buckets.rings.size * 2)
 }
 
-/** An eighth at once: one at a time would walk over the holes that the last ones left in the map. */
+/** Drops an eighth at once: one at a time would walk over the map's holes. */
 function dropOldest(buckets: Buckets): void {
   let excess = buckets.rings.size - Math.floor(buckets.mostRings * 0.875)
   for (const bucket of buckets.rings.keys()) {
@@ -181,5 +167,5 @@ function dropOldest(buckets: Buckets): void {
   }
 }
 
-/** Addresses remembered at once, 35 MB of them. Who has more than these to call from is not held up by one more. */
+/** 35 MB. Someone with more addresses than this isn't stopped by one more. */
 export const MOST_ADDRESSES = 100_000

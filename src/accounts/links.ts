@@ -1,17 +1,16 @@
-/** The link rule: which URL of an event may become a link in a mail. */
+/** The link rule: which URLs of events may become links in emails. */
 import type { OwnHosts } from './app-hosts.ts'
 import { foldDomain, foldHost, LOCALHOST } from '../core/domains.ts'
 import { RESULTS_READY } from '../core/field-patterns.ts'
 import type { Warning } from '../core/refusals.ts'
 import { cleanText } from '../core/visible-text.ts'
 
-/** Scheme, authority and port as they are written. User info would be part of the host here, and no host holds an @. */
+/** As written. Matches no user info: no host contains an @. */
 const RAW_URL = /^(https?):\/\/([^/?#:]+)(?::([1-9]\d{0,4}))?(?=[/?#]|$)/i
 
-/** The URL parser drops tabs and newlines and reads a backslash as a slash. Whoever sends them hides something. */
+/** The URL parser drops tabs and newlines and reads backslashes as slashes, so these are refused. */
 const SUSPICIOUS = /[\p{Cc}\p{Z}\p{Cs}\\]/u
 
-/** Why mail does not link to a URL. */
 const CAUSES = {
   empty: 'it is empty',
   characters: 'it contains a space, a control character or a backslash',
@@ -25,10 +24,7 @@ const CAUSES = {
 
 type Cause = keyof typeof CAUSES
 
-/**
- * The URL when mail may link to it, else null. Hosts below the app's own count too. https without an odd port; on a
- * localhost app also http, and any port.
- */
+/** Subdomains of the app's hosts count. Requires https and the default port, except on localhost. */
 export function linkableUrl(raw: string, hosts: OwnHosts): URL | null {
   const judged = judgeUrl(raw, hosts)
   return typeof judged === 'string' ? null : judged
@@ -46,7 +42,7 @@ function judgeUrl(text: string, hosts: OwnHosts): URL | Cause {
   if (own !== LOCALHOST && scheme?.toLowerCase() !== 'https') return 'insecure'
   if (own !== LOCALHOST && (port ?? '443') !== '443') return 'port'
   const url = URL.parse(text)
-  // Two readers of the same text must agree on where it leads, or one of them can be fooled.
+  // Two parsers that read different hosts could be fooled.
   return url?.hostname === host ? url : 'address'
 }
 
@@ -57,10 +53,9 @@ function whyUnreadable(text: string): Cause {
 }
 
 const HTTPS = 'https://'
-/** Visible ASCII without a backslash: two readers cannot differ about it. */
+/** Visible ASCII without backslash: parsers agree on it. */
 const PLAIN = /^[!-[\]-~]*$/
 
-/** Own domains that a warning names. */
 const NAMED_HOSTS = 5
 
 const TRIMMED = 'There is whitespace or a control character around `url`. Emails link to it without that.'
@@ -75,8 +70,7 @@ const NO_URL: Warning[] = [
 ]
 
 /**
- * For a `results_ready` that is stored, but whose `url` is missing, is not linked, or not as it was sent. Judges the text
- * that templates get. Most URLs are plain, and are judged without being taken apart.
+ * Warns about a `results_ready` whose `url` is missing, not linked or changed. Most URLs are plain and skip parsing.
  */
 export function warnOfUrl({ event, url }: { event: string; url: string | null }, hosts: OwnHosts): Warning[] {
   if (url === null) return event === RESULTS_READY ? NO_URL : []
@@ -101,7 +95,7 @@ function describeUnlinked(cause: Cause, hosts: OwnHosts): string {
   return `Emails will not link to \`url\`: ${CAUSES[cause]}. ${domains}${cause === 'foreign' ? ADD_DOMAIN : ''}`
 }
 
-/** What stands before the first slash is a host and nothing else, in the one form it can have. */
+/** The part before the first slash is exactly a host. */
 function isPlainlyOwn(raw: string, hosts: OwnHosts): boolean {
   if (!raw.startsWith(HTTPS) || !PLAIN.test(raw)) return false
   const end = raw.indexOf('/', HTTPS.length)
@@ -110,7 +104,6 @@ function isPlainlyOwn(raw: string, hosts: OwnHosts): boolean {
   return owner !== undefined && (host === owner || foldDomain(host) === host)
 }
 
-/** The app's own host that this one equals or is below. */
 const findOwner = (host: string, hosts: OwnHosts): string | undefined => hosts.find((one) => isPartOf(host, one))
 
 const isPartOf = (host: string, own: string): boolean =>

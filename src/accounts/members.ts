@@ -9,21 +9,17 @@ export type { MemberEntry, MemberLink, Place, Role }
 
 type Maker = { store: Store; now: number; actor: string }
 
-/** How long a printed link works. The set-up link is made anew at every start, so a day is plenty. */
+/** The set-up link is renewed at every start, so a day is enough. */
 const LINK_MS = 24 * 3_600_000
 
-/** What a member may do in an account: an owner everything, an editor what concerns messages and whom they go to, a viewer look. */
+/** Owners can do everything, editors change messages and recipients, viewers read. */
 export const ROLES = ['owner', 'editor', 'viewer'] as const satisfies readonly Role[]
 
 export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text)
 
-/** Whether a role may do what `needed` may. */
 export const hasRole = (role: Role, needed: Role): boolean => ROLES.indexOf(role) <= ROLES.indexOf(needed)
 
-/**
- * What a member's password must not be made of. Of an invitation, only what its account tells: a fault must not show
- * which others the person is in.
- */
+/** Of an invitation, only its account's names: a refusal must not reveal the person's other accounts. */
 export async function findPasswordContext(
   store: Store,
   { id, email }: { id: string; email: string },
@@ -37,26 +33,22 @@ export async function findPasswordContext(
   return { email, names: [invited.accountName, ...apps.map(({ name }) => name)] }
 }
 
-/** A link that works once: its token for the address, and the row that knows its hash. */
+/** A one-time link: its token, and the row with the token's hash. */
 export function makeLink(purpose: NewLink['purpose'], now: number): { token: string; row: NewLink } {
   const token = makeToken()
   return { token, row: { tokenHash: hashToken(token), purpose, expiresAt: now + LINK_MS } }
 }
 
-/** Whether the set-up link can be used. */
 export const hasSetupLink = ({ store, now }: Omit<Maker, 'actor'>, token: string) =>
   store.hasLink(hashToken(token), 'setup', now)
 
-/** Sets a password by a link, which is used up; all sessions of the member end. Refusals: not_found. */
+/** Uses up the link and ends all sessions of the member. Refusals: not_found. */
 export const setPasswordByLink = ({ store, now }: Omit<Maker, 'actor'>, token: string, passwordHash: string) =>
   store.setPasswordByLink({ tokenHash: hashToken(token), passwordHash, at: now })
 
 /**
- * Invites a person to an account, known to the server or not: no page tells the account which, only the
- * attempt to choose a password for them, which is noted. They have no access until they accept by the link. Whoever is
- * still invited gets another link, the earlier one stops working, and `role`, by default editor, stays as it was where
- * none is given. Refusals: email_taken where they are in this account, last_owner.
- * @returns `memberId`: by which this account knows them, and no other
+ * Invites a person; the inviter never learns whether they exist on this server. Inviting again replaces the link and
+ * keeps `role` unless given. Refusals: email_taken, last_owner.
  */
 export async function inviteMember(
   { store, now, actor }: Maker,
@@ -69,11 +61,11 @@ export async function inviteMember(
   return 'refusal' in outcome ? outcome : { memberId: outcome.membershipId, inviteToken: token }
 }
 
-/** The emails to which a test mail may go: whoever is merely invited has agreed to nothing. */
+/** Recipients for test emails. Invited people haven't agreed to any yet. */
 export const listRecipients = async (store: Store, accountId: string): Promise<string[]> =>
   (await store.listMembers(accountId)).filter(({ isInvited }) => !isInvited).map(({ email }) => email)
 
-/** Another link for a member (by `inviteMember`) who has not accepted; the earlier one stops working. Refusals: not_found. */
+/** Replaces the link of a member who hasn't accepted. Refusals: not_found. */
 export async function inviteAgain(
   { store, now, actor }: Maker,
   accountId: string,
@@ -84,18 +76,15 @@ export async function inviteAgain(
   return 'refusal' in outcome ? outcome : { inviteToken: token }
 }
 
-/** What a one-time link of a member leads to; null where it does not work. */
+/** null when the link doesn't work. */
 export const findMemberLink = ({ store, now }: Omit<Maker, 'actor'>, token: string): Promise<MemberLink | null> =>
   store.findMemberLink(hashToken(token), now)
 
-/** Notes in the account of an invitation that its holder chose a password for somebody who has one. */
+/** Notes in the account that an invited person who has a password chose another. */
 export const noteRefusedPassword = ({ store, now }: Omit<Maker, 'actor'>, token: string) =>
   store.noteRefusedPassword({ tokenHash: hashToken(token), at: now })
 
-/**
- * Accepts an invitation of somebody who has a password, which is used up; `passwordHash` is what theirs was compared with.
- * Refusals: not_found.
- */
+/** For people who have a password; `passwordHash` is what theirs was compared with. Refusals: not_found. */
 export const acceptInvitation = (
   { store, now }: Omit<Maker, 'actor'>,
   token: string,
@@ -103,9 +92,8 @@ export const acceptInvitation = (
 ) => store.acceptInvitation({ tokenHash: hashToken(token), memberId, passwordHash, at: now })
 
 /**
- * A link that sets a new password, for all accounts of the person; links made before stop working. `accountId`: of the
- * owner who asks; null for who runs the server. `endsTwoStep`: using it turns the second step off, which stays on
- * otherwise. Refusals: not_found, reset_elsewhere.
+ * Creates a password link, which replaces earlier ones. `accountId`: the asking owner's, null for the operator.
+ * `endsTwoStep`: also turns off two-step sign-in. Refusals: not_found, reset_elsewhere.
  */
 export async function resetPassword(
   { store, now, actor }: Maker,

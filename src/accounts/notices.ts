@@ -1,4 +1,4 @@
-/** Emails to members about their own sign-in. They hold no token, and link to the sign-in page only. */
+/** Emails to members about their sign-in. They contain no token and link to the sign-in page only. */
 import type { MailSettings } from '../store/message-types.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Clock } from '../core/clock.ts'
@@ -12,7 +12,6 @@ export type NoticeKind =
   | 'recovery_codes_made'
   | 'recovery_code_used'
 
-/** `link` is what to do, and where. */
 export type Notice = { subject: string; paragraphs: string[]; link: { text: string; url: string } }
 
 export type NoticeFacts = {
@@ -84,14 +83,10 @@ export function writeNotice(kind: NoticeKind, facts: NoticeFacts): Notice {
   }
 }
 
-/** `reason` is a code, such as `smtp_550`. */
+/** `reason` is a code such as `smtp_550`. */
 export type NoticeResult = { is: 'sent' } | { is: 'failed' | 'unknown'; reason: string }
 
-/** Part of the mailer. */
 export type NoticeMailer = {
-  /**
-   * Sends notices to members: through the installation's server, else the first of the apps' own. null where nothing
-   * leaves.
-   */
+  /** Uses the installation's server, else the first of the apps' own. null when nothing is sent. */
   findNoticeSender(apps: MailSettings[]): ((notice: Notice, to: Mailbox) => Promise<NoticeResult>) | null
 }

@@ -1,4 +1,3 @@
-/** Passwords of members. */
 import commonPasswords from '@zxcvbn-ts/language-common/src/passwords.json' with { type: 'text' }
 
 export const PASSWORD_MIN_CHARACTERS = 8
@@ -8,27 +7,24 @@ const HASHES_AT_ONCE = 2
 const WAITING_MAX = 100
 const ARGON2ID = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 
-/** Guessed first here: no list of other services has the name of this one. */
+/** No common list contains this product's name. */
 const OWN = 'eventpost'
-/** One to four characters over and over, as in aaaaaaaa and 12341234. */
+/** One to four characters repeated: aaaaaaaa, 12341234. */
 const REPEATED = /^(.{1,4})\1+$/s
 const ROWS = ['01234567890', '09876543210', 'abcdefghijklmnopqrstuvwxyz', 'zyxwvutsrqponmlkjihgfedcba']
 
-/**
- * What is tried first by anyone who guesses: the list has 18,000 of 8 characters and more, and leaves out mere patterns.
- * It is asked seldom, and stays the text it is: as an array it would hold 8 MB.
- */
+/** 18,000 common passwords of 8 or more characters. Searched as text: an array would hold 8 MB. */
 function isCommon(password: string): boolean {
   const text = password.toLowerCase()
   return commonPasswords.includes(JSON.stringify(text)) || REPEATED.test(text) || ROWS.some((row) => row.includes(text))
 }
 
-/** What somebody's password is guessed from: their email, and what their accounts and apps are called. */
+/** The email, and the names of accounts and apps. */
 export type PasswordContext = { email: string; names: string[] }
 
-/** Shorter ones are part of many words. */
+/** Shorter words are part of many others. */
 const WORD_MIN_CHARACTERS = 3
-/** What is left of a password without the words that it is guessed from. */
+/** Characters that must remain without the guessable words. */
 const REST_MIN_CHARACTERS = 6
 
 const LOOKALIKES: [RegExp, string][] = [
@@ -40,7 +36,6 @@ const LOOKALIKES: [RegExp, string][] = [
   [/[7]/g, 't'],
 ]
 
-/** Letters without their accents, and digits. */
 const toPlain = (text: string): string =>
   text
     .normalize('NFKD')
@@ -54,20 +49,18 @@ const toLetters = (text: string): string =>
 
 const reverse = (text: string): string => [...text].toReversed().join('')
 
-/** The email and the names, and each part of them. */
 const listWords = ({ email, names }: PasswordContext): string[] =>
   [OWN, email, ...email.split('@'), ...names]
     .flatMap((text) => [text, ...text.split(/[^\p{L}\p{Nd}]+/u)])
     .filter((word) => toPlain(word).length >= WORD_MIN_CHARACTERS)
 
-/** Whether little is left of a text without the words. */
 function isMade(text: string, words: string[]): boolean {
   const byLength = words.toSorted((a, b) => b.length - a.length)
   const rest = byLength.reduce((left, word) => left.replaceAll(word, ''), text)
   return rest !== text && (rest.length < REST_MIN_CHARACTERS || isCommon(rest))
 }
 
-/** Whether a password is made of such words, however they are written: `4da@3xample.com!`, `Engine2026`, `enigne123`. */
+/** Recognises variants of the words: `4da@3xample.com!`, `Engine2026`, `enigne123`. */
 function isGuessable(password: string, context: PasswordContext): boolean {
   const words = listWords(context)
   const [plain, letters] = [words.map(toPlain), words.map(toLetters)]
@@ -75,7 +68,7 @@ function isGuessable(password: string, context: PasswordContext): boolean {
   return isMade(toPlain(password), plain) || isMade(toLetters(password), letters) || isMade(reversed, plain)
 }
 
-/** Why a password cannot be taken, as a sentence, or null. */
+/** Returns a sentence, or null when the password is fine. */
 export function findPasswordFault(password: string, context: PasswordContext): string | null {
   const length = [...password].length
   if (length < PASSWORD_MIN_CHARACTERS) return `Choose a password of at least ${PASSWORD_MIN_CHARACTERS} characters.`
@@ -86,13 +79,13 @@ export function findPasswordFault(password: string, context: PasswordContext): s
   return null
 }
 
-/** What has the hash of nobody's password: comparing with it takes as long as with anyone's. */
+/** Nobody's password. Comparing with it takes as long as with a real one. */
 let nobodysHash: string | null = null
 
 let running = 0
 const waiting: (() => void)[] = []
 
-/** At most two at once, or a burst of sign-ins would take the memory of everything else. */
+/** At most two at once: a burst of sign-ins must not exhaust memory. */
 async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   if (running >= HASHES_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
   running += 1
@@ -104,16 +97,13 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Whether so many wait that one more would wait for seconds. */
+/** Another one would wait for seconds. */
 export const isPasswordQueueFull = (): boolean => waiting.length >= WAITING_MAX
 
 /** argon2id, 19 MiB, two passes. */
 export const hashPassword = (password: string): Promise<string> => inTurn(() => Bun.password.hash(password, ARGON2ID))
 
-/**
- * Whether a password has this hash. Without one, which is a person who is unknown or has not chosen a password yet, it
- * takes as long and is never right.
- */
+/** Takes equally long without a hash (unknown person or no password yet), and is then false. */
 export async function isPasswordOf(hash: string | null, password: string): Promise<boolean> {
   if (password.length > PASSWORD_MAX_CHARACTERS * 4) return false
   nobodysHash ??= await hashPassword(crypto.randomUUID())

@@ -1,7 +1,6 @@
 import type { Access as StoredAccess, Plan } from '../store/types.ts'
 import { type Limit, RATE_LIMITS } from './limits.ts'
 
-/** What holds where a plan says nothing. */
 const PLAN_DEFAULTS = {
   newPeoplePerMonth: Infinity,
   eventsPerHour: RATE_LIMITS.events.max,
@@ -10,10 +9,10 @@ const PLAN_DEFAULTS = {
   mcpCallsPerMinute: 1_200,
 } as const satisfies Partial<Plan>
 
-/** A rate that is lifted, as a plan keeps it, where null is the default: more than a machine takes, or one may set. */
+/** Stored for a lifted rate, because null means the default. */
 export const LIFTED_RATE = 1_000_000_000
 
-/** The numbers that hold for an account, whether its plan says them or the defaults do; Infinity = unlimited. */
+/** The plan's numbers with defaults filled in; Infinity = unlimited. */
 export const effectivePlan = (plan: Plan) => ({
   newPeoplePerMonth: plan.newPeoplePerMonth ?? PLAN_DEFAULTS.newPeoplePerMonth,
   eventsPerHour: effectiveRate(plan, 'eventsPerHour'),
@@ -30,7 +29,7 @@ function effectiveRate(plan: Plan, rate: Rate): number {
   return planned >= LIFTED_RATE ? Infinity : planned
 }
 
-/** The writes that are limited per key. The HTTP API and MCP take from the same buckets. */
+/** Per key. HTTP and MCP share the buckets. */
 export type LimitedWrite = 'events' | 'contactAdds' | 'contactUpdates'
 
 const PLAN_FIELD = {
@@ -39,13 +38,12 @@ const PLAN_FIELD = {
   contactUpdates: 'updatesPerHour',
 } as const satisfies Record<LimitedWrite, keyof Plan>
 
-/** A bucket's name, under which the store keeps what was counted, and what it may hold. */
+/** The store remembers counts under the bucket's name. */
 type KeyLimit = { bucket: string; limit: Limit }
 export type KeyLimits = Readonly<Record<LimitedWrite | 'mcpCalls', KeyLimit>>
 
 const MINUTE_MS = 60_000
 
-/** What a key's writes count towards, and its calls over MCP. */
 export function limitsOf({ key, plan }: Pick<StoredAccess, 'key' | 'plan'>): KeyLimits {
   const rates = effectivePlan(plan)
   const limitOf = (write: LimitedWrite): KeyLimit => ({

@@ -7,39 +7,34 @@ import { type Bucket, SIGN_IN_DELAYS, type SignInTries, type TooMany } from './s
 import { hashToken, makeToken } from '../core/tokens.ts'
 import { findCodeStep, readTypedCode, type TwoStepRow } from './two-step.ts'
 
-/** So long after the password the code may come. */
 export const SECOND_STEP_MS = 5 * 60_000
-/** Sign-ins between their two steps, the oldest going first. */
+/** Pending sign-ins; the oldest is dropped first. */
 const MOST_WAITING = 10_000
 /**
- * After so many wrong codes in a day, two codes in a row are asked for (as RFC 4226, 7.4 does to resynchronise). Whoever
- * has the phone waits 30 seconds; whoever guesses from many addresses has to guess one in 10^11.
+ * After this many wrong codes in a day, two consecutive codes are required (compare RFC 4226, 7.4): a guess then
+ * succeeds once in 10^11.
  */
 export const MANY_WRONG_CODES = 20
 
-/** `known` is what the browser was given when it signed in before. */
+/** `known` is the token that the browser got at an earlier sign-in. */
 export type CodeTry = { token: string; typed: string; address: string; known: string | null }
 
-/** `kind` is what was counted; `mayTryOther`: the other kind still gets in. */
+/** `kind` is what was counted; `mayTryOther`: the other kind of code isn't blocked. */
 type TooManyCodes = TooMany & { kind: Kind; mayTryOther: boolean }
 type Kind = 'code' | 'recovery-code'
 export type WrongStep =
   { refusal: 'sign_in_expired' | 'wrong_code' | 'next_code_needed' | 'unavailable' } | TooManyCodes
 type Passed = Proof & { isSecondStepDone: true; isByRecoveryCode: boolean }
 
-/** `isFirstCodeTaken`: two codes in a row are asked for, and the first was right. */
+/** `isFirstCodeTaken`: two codes are required, and the first was right. */
 type Waiting = Proof & { until: number; isFirstCodeTaken: boolean }
 
 type SecondStepParts = { store: Store; clock: Clock; tries: SignInTries; signInNotes: SignInNotes }
 
-/**
- * Sign-ins whose password was right and whose code is still to come. The token of one is kept by the
- * browser, is good for nothing else, and works once. They are held in memory, so a restart asks for the password again;
- * no clock that is set makes one last longer.
- */
+/** Sign-ins that still need a code. Held in memory by a one-time token, so a restart asks for the password again. */
 export function createSecondSteps({ store, clock, tries, signInNotes }: SecondStepParts) {
   const waiting = new Map<string, Waiting>()
-  /** The last step of which a code was taken while the disk was full: signing in goes on, once a code. */
+  /** The last code step used while the disk was full: sign-in still works, once per code. */
   const unsavedSteps = new Map<string, number>()
 
   const findWaiting = (token: string): Waiting | null => {
@@ -62,7 +57,7 @@ export function createSecondSteps({ store, clock, tries, signInNotes }: SecondSt
     if (step === null || isOld()) return { refusal: 'wrong_code' }
     const outcome = await store.takeCode({ memberId, startedAt, step })
     if (!('refusal' in outcome)) return null
-    // of two requests with the same code the one that comes here first has it
+    // of two requests with the same code, the first wins
     if (!isPassing(outcome) || isOld()) return { refusal: 'wrong_code' }
     unsavedSteps.set(memberId, step)
     return null
@@ -74,7 +69,7 @@ export function createSecondSteps({ store, clock, tries, signInNotes }: SecondSt
     return { refusal: isPassing(outcome) ? 'unavailable' : 'wrong_code' }
   }
 
-  /** Codes and recovery codes are counted apart, so that who guesses one keeps the other from nobody. */
+  /** Codes and recovery codes are counted apart, so guessing one doesn't block the other. */
   const bucketsOf = (member: MemberRow, { known, address }: Omit<CodeTry, 'token'>, kind: Kind) => {
     const isKnown = tries.isKnown(member, known)
     const whose = `${isKnown ? 'known-' : ''}${kind}:${member.id}:${markOf(member)}`
@@ -83,7 +78,7 @@ export function createSecondSteps({ store, clock, tries, signInNotes }: SecondSt
     return { own, shared, isKnown }
   }
 
-  /** `waiting` is the sign-in that may need two codes; null where a session is there already. */
+  /** `waiting` is null when a session exists already. */
   const take = async (
     row: TwoStepRow,
     member: MemberRow,
@@ -120,7 +115,7 @@ export function createSecondSteps({ store, clock, tries, signInNotes }: SecondSt
   }
 
   return {
-    /** A token for the second step of a sign-in whose password was right; null where the member has none. */
+    /** A token for the second step; null when the member has none. */
     async ask({ member, passwordHash }: Proof): Promise<string | null> {
       const row = await store.findTwoStep(member.id)
       if (!row || row.turnedOnAt === null) return null
@@ -130,9 +125,8 @@ export function createSecondSteps({ store, clock, tries, signInNotes }: SecondSt
       waiting.set(hashToken(token), { member, passwordHash, until, isFirstCodeTaken: false })
       return token
     },
-    /** Whose sign-in waits for a code; null where it took too long or was done. */
+    /** null when it expired or is done. */
     findMember: (token: string): MemberRow | null => findWaiting(token)?.member ?? null,
-    /** Takes the code, or a recovery code, that ends a sign-in. */
     async pass(one: CodeTry): Promise<Passed | WrongStep> {
       const found = findWaiting(one.token)
       const row = found && (await store.findTwoStep(found.member.id))
@@ -140,11 +134,11 @@ export function createSecondSteps({ store, clock, tries, signInNotes }: SecondSt
       const { member, passwordHash } = found
       const taken = await take(row, member, one, found)
       if ('refusal' in taken) return taken
-      // two codes that came at once are two that are used up, and one sign-in
+      // two codes sent at once use up both and sign in once
       if (!waiting.delete(hashToken(one.token))) return { refusal: 'sign_in_expired' }
       return { member, passwordHash, isSecondStepDone: true, ...taken }
     },
-    /** The same for somebody who is signed in, before they change how they sign in; null where no code is asked for. */
+    /** For signed-in members before a sensitive change; null when no code is needed. */
     async confirm(
       member: MemberRow,
       one: Omit<CodeTry, 'token'>,
@@ -155,5 +149,5 @@ export function createSecondSteps({ store, clock, tries, signInNotes }: SecondSt
   }
 }
 
-/** Another password begins the count anew: whoever used it up knew the one before, and comes no further than that. */
+/** A new password resets the count. */
 const markOf = ({ passwordHash }: MemberRow): string => String(Bun.hash(passwordHash ?? ''))

@@ -1,16 +1,13 @@
-/** Whether the sender's domain says that our mails are its own: SPF, DKIM and DMARC. */
+/** Checks SPF, DKIM and DMARC of the sender's domain. */
 import { dkimRecord, publishesKey, type DkimText, type DnsRecord } from './dkim.ts'
 import { isIP } from 'node:net'
 import { getDomain } from 'tldts'
 import { isPublicAddress } from '../core/public-addresses.ts'
 
-/**
- * Looks up the TXT records of a name, each as one text. Empty where there are none; null where nobody answered, because
- * there is no network or it took too long. Passed in, because this module opens no sockets.
- */
+/** TXT records of a name, each joined. Empty: none; null: no answer. Injected, because this module opens no sockets. */
 export type ResolveTxt = (name: string) => Promise<string[] | null>
 
-/** `record` is what to add or to change; null where nothing is to be done, or nobody knows. */
+/** `record` is what to add or change, if anything. */
 export type SenderCheck = {
   about: 'SPF' | 'DKIM' | 'DMARC'
   state: 'good' | 'caution' | 'bad' | 'unasked'
@@ -18,14 +15,14 @@ export type SenderCheck = {
   record: DnsRecord | null
 }
 
-/** `server` is the host that mails leave through; `publicKey` null where the app signs nothing. */
+/** `server` is the outgoing mail host; `publicKey` is null when the app doesn't sign. */
 export type CheckedSender = {
   domain: string
   server: string | null
   dkim: (DkimText & { publicKey: string }) | null
 }
 
-/** Asks for all three at once. Never rejects. */
+/** Never rejects. */
 export function checkSender(resolve: ResolveTxt, sender: CheckedSender): Promise<SenderCheck[]> {
   return Promise.all([checkSpf(resolve, sender), checkDkim(resolve, sender), checkDmarc(resolve, sender)])
 }
@@ -37,10 +34,10 @@ const unasked = (about: SenderCheck['about'], name: string): SenderCheck => ({
   record: null,
 })
 
-/** Names that only this machine or its network resolves (RFC 6761, RFC 6762, RFC 9476). */
+/** Names that only private networks resolve (RFC 6761, RFC 6762, RFC 9476). */
 const LOCAL_NAME = /^[^.]+\.?$|\.(?:localhost|local|internal|lan|home\.arpa|test|invalid)\.?$/i
 
-/** Receivers look up a name and compare an address (RFC 7208). Null where neither means anything to them. */
+/** RFC 7208. null for hosts that receivers can't look up. */
 function spfTerm(server: string): string | null {
   const host = server.replace(/^\[(.*)\]$/, '$1')
   const version = isIP(host)
@@ -98,7 +95,7 @@ async function checkDkim(resolve: ResolveTxt, { domain, dkim }: CheckedSender): 
 
 const organisationOf = (domain: string): string => getDomain(domain) ?? domain
 
-/** Of the domain itself, or else of the one that it is below (RFC 7489). */
+/** Of the domain, else of its registered domain (RFC 7489). */
 async function checkDmarc(resolve: ResolveTxt, { domain }: CheckedSender): Promise<SenderCheck> {
   const names = [...new Set([domain, organisationOf(domain)])].map((one) => `_dmarc.${one}`)
   for (const name of names) {

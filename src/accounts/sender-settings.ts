@@ -1,4 +1,4 @@
-/** How an app sends, as its owner types it. Secrets are set here and never shown again. */
+/** How an app sends. Secrets are write-only. */
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { MailSettings, SendWindow } from '../store/message-types.ts'
@@ -10,7 +10,7 @@ import { cleanText } from '../core/visible-text.ts'
 
 export type { MailSettings }
 
-/** Weekdays as they are stored: 0 is Sunday. */
+/** 0 is Sunday. */
 export const WEEK = [1, 2, 3, 4, 5, 6, 0] as const
 
 const WORDS = [
@@ -31,15 +31,14 @@ const WORDS = [
 ] as const
 type Word = (typeof WORDS)[number]
 
-/** What someone typed. An empty `smtpUrl` leaves what is set, unless `dropsSmtp` takes it away. */
+/** An empty `smtpUrl` keeps the stored one, unless `dropsSmtp` is set. */
 export type SenderText = Record<Word, string> & { days: number[]; dropsSmtp: boolean }
 
-/** DKIM and the secret for reports have forms of their own, and the timezone is a setting of the app. */
+/** DKIM and the bounce secret have forms of their own. */
 export type SenderSettings = Partial<
   Omit<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey' | 'bounceSecret' | 'timezone' | 'locale'>
 >
 
-/** Takes the fields of a form, by their names. */
 export const readSenderText = (text: (name: string) => string): SenderText => ({
   ...(Object.fromEntries(WORDS.map((name) => [name, text(name)])) as Record<Word, string>),
   days: WEEK.filter((day) => text(`day${day}`) !== ''),
@@ -48,7 +47,7 @@ export const readSenderText = (text: (name: string) => string): SenderText => ({
 
 const say = (value: string | number | null): string => (value === null ? '' : String(value))
 
-/** The whole of the days that are ticked: without times, as it was typed. */
+/** The whole day, shown without times. */
 const ALL_DAY = { from: '00:00', until: '24:00' }
 
 const writeHours = (window: SendWindow | null): Pick<SenderText, 'windowFrom' | 'windowUntil'> =>
@@ -56,7 +55,7 @@ const writeHours = (window: SendWindow | null): Pick<SenderText, 'windowFrom' | 
     ? { windowFrom: '', windowUntil: '' }
     : { windowFrom: window.from, windowUntil: window.until }
 
-/** What is set, as it is typed again; never the address of the mail server, which holds a password. */
+/** Never shows the mail server's URL, which holds a password. */
 export const writeSender = (settings: MailSettings): SenderText => ({
   fromName: say(settings.fromName),
   fromEmail: say(settings.fromEmail),
@@ -75,7 +74,7 @@ export const writeSender = (settings: MailSettings): SenderText => ({
   dropsSmtp: false,
 })
 
-/** `smtps://user:…@host:465`: which server is set, without the password. */
+/** `smtps://user:…@host:465` */
 export function maskSmtpUrl(text: string): string {
   const server = readSmtpUrl(text)
   if (!server) return 'an address that cannot be read'
@@ -90,7 +89,6 @@ const fault = ({ errors }: Read, field: string, message: string): null => {
   return null
 }
 
-/** One line of text; null when it is empty. */
 function readLine(read: Read, field: Word, most: number): string | null {
   const line = read.text[field].trim()
   if (line === '') return null
@@ -108,7 +106,7 @@ function readAddress(read: Read, field: Word): string | null {
 
 const MOST_ADDRESSES = 100
 
-/** One address a line, the default one left out. */
+/** One per line, without the default address. */
 function readAddresses(read: Read, fromEmail: string | null): string[] | null {
   const lines = read.text.otherFromEmails.split(/\r?\n/).flatMap((line) => line.trim() || [])
   const emails = lines.map((line) => readEmail(line)?.email)
@@ -119,7 +117,6 @@ function readAddresses(read: Read, fromEmail: string | null): string[] | null {
   return others.size === 0 ? null : ([...others] as string[])
 }
 
-/** Lines of a letter's head, without blank ones. */
 function readPostal(read: Read): string | null {
   const lines = read.text.postalAddress.split(/\r?\n/).flatMap((line) => cleanText(line) ?? [])
   const most = 300
@@ -150,7 +147,7 @@ function readWhole(read: Read, field: Word, most: number): number | null {
 
 const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d$/
 
-/** Without times mail may go at any hour, on the days that are ticked; all of both is no window. */
+/** Without times, any hour of the selected days. All days without times is no window. */
 function readWindow(read: Read): SendWindow | null {
   const { days } = read.text
   const [from, until] = [read.text.windowFrom.trim(), read.text.windowUntil.trim()]
@@ -162,14 +159,14 @@ function readWindow(read: Read): SendWindow | null {
   return { days, from, until }
 }
 
-/** Absent: what is set stays. */
+/** Absent: keep the stored server. */
 function readSmtp(read: Read): { smtpUrl?: string | null } {
   const text = read.text.smtpUrl.trim()
   if (text === '') return read.text.dropsSmtp ? { smtpUrl: null } : {}
   return { smtpUrl: readSmtpUrl(text) ? text : fault(read, 'smtpUrl', SMTP_URL_MESSAGE) }
 }
 
-/** Checks what someone typed; errors name the fields of SenderText. */
+/** Errors name the fields of SenderText. */
 export function readSender(text: SenderText): { settings: SenderSettings } | { errors: FieldError[] } {
   const read: Read = { text, errors: [] }
   const fromEmail = readAddress(read, 'fromEmail')
@@ -191,7 +188,6 @@ export function readSender(text: SenderText): { settings: SenderSettings } | { e
   return read.errors.length > 0 ? { errors: read.errors } : { settings }
 }
 
-/** Saves what was read; holds from the next mail on. Refusals: unavailable. */
 export const saveSender = (
   { store, clock }: { store: Store; clock: Clock },
   { id: appId, accountId }: AppRow,

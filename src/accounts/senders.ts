@@ -10,15 +10,14 @@ import type { Clock } from '../core/clock.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { ResolveTxt } from './sender-checks.ts'
 
-/** How the installation sends for apps that set nothing. */
 export type Installation = { from: Mailbox | null; hasServer: boolean }
 
 export const SENDER_PROBLEMS = ['no_sender', 'sender_not_listed', 'sender_unverified'] as const
 
-/** What keeps an app from sending as an address. `record` verifies the domain. */
+/** `record` verifies the domain. */
 export type SenderProblem = { code: (typeof SENDER_PROBLEMS)[number]; message: string; record: DnsRecord | null }
 
-/** `not_needed`: only the account's own mail goes through the mail server. `record` is null once it is verified. */
+/** `not_needed`: only this account's email uses the server. `record` is null once verified. */
 export type DomainStatus = {
   domain: string
   state: 'verified' | 'unverified' | 'not_needed'
@@ -29,8 +28,8 @@ export type DomainStatus = {
 type UnverifiedDomain = { domain: string; accountId: string; appId: string; verifiedBy: string[] }
 
 /**
- * Whom a mail comes from: the message's word, the app's, the installation's. A name without an address stands with the
- * next address that is known; null where none is.
+ * The message's sender, else the app's, else the installation's. A name without an address goes with the next address
+ * found.
  */
 export function findFrom(
   { fromEmail, fromName }: Pick<Mail, 'fromEmail' | 'fromName'>,
@@ -44,7 +43,7 @@ export function findFrom(
 
 type SenderSettings = Pick<MailSettings, 'fromEmail' | 'otherFromEmails'>
 
-/** The addresses that messages of an app may choose, the default one first. */
+/** The default address first. */
 export const listSenderEmails = (settings: SenderSettings, { from }: Installation): string[] => {
   const all = [settings.fromEmail, ...(settings.otherFromEmails ?? []), from?.address]
   return [...new Set(all.filter((email) => typeof email === 'string'))]
@@ -55,7 +54,7 @@ const isListed = (email: string, settings: SenderSettings, installation: Install
   return asked !== undefined && listSenderEmails(settings, installation).includes(asked)
 }
 
-/** Addresses that new settings would remove although messages use them, with why not. */
+/** `wrong` says why an address may not be removed. */
 export async function findRemovedInUse(store: Store, app: AppRow, next: SenderSettings): Promise<string | null> {
   const before = await store.mailSettings(app.id)
   const [kept, listed] = [next, before].map(({ fromEmail, otherFromEmails }) => [fromEmail, ...(otherFromEmails ?? [])])
@@ -65,7 +64,6 @@ export async function findRemovedInUse(store: Store, app: AppRow, next: SenderSe
 
 type SenderChange = { add: string; isDefault: boolean } | { remove: string }
 
-/** The settings that add or remove an address; `wrong` says why it may not be removed. */
 export async function changeSenders(
   store: Store,
   app: AppRow,
@@ -87,7 +85,6 @@ const settingsOf = (listed: string[], fromEmail: string | null, removed?: string
   otherFromEmails: [...new Set(listed)].filter((email) => email !== fromEmail && email !== removed),
 })
 
-/** Why addresses may not be removed: messages use them. */
 async function findSendersInUse(store: Store, app: AppRow, removed: readonly string[]): Promise<string[]> {
   const messages = await store.listMessages(app.id)
   return removed.flatMap((email) => {
@@ -98,7 +95,7 @@ async function findSendersInUse(store: Store, app: AppRow, removed: readonly str
 
 export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
 
-/** A domain and those it is below, up to the one that somebody registered: who controls one of them controls it. */
+/** The domain and its parents up to the registered one: control of one proves control of it. */
 export function listCovering(domain: string): string[] {
   const registered = getDomain(domain, { allowPrivateDomains: true }) ?? domain
   const labels = domain.split('.')
@@ -106,14 +103,13 @@ export function listCovering(domain: string): string[] {
   return Array.from({ length: most + 1 }, (_, index) => labels.slice(index).join('.'))
 }
 
-/** The record that verifies a domain for an account. */
 export const senderRecord = (domain: string, accountId: string): DnsRecord => ({
   name: `_eventpost.${domain}`,
   type: 'TXT',
   value: `eventpost-account=${accountId}`,
 })
 
-/** A domain that is not verified is looked up again after so long, when it is needed. */
+/** How often an unverified domain is looked up again. */
 const ASK_AGAIN_MS = 30_000
 const MOST_ASKED = 10_000
 
@@ -129,7 +125,7 @@ export type { SenderProof }
 export type Senders = ReturnType<typeof createSenders>
 
 export function createSenders({ store, clock, resolveTxt, installation }: Given) {
-  /** When DNS was last asked, by account and domain; the oldest first. */
+  /** By account and domain; the oldest first. */
   const asked = new Map<string, number>()
 
   const mayAsk = (accountId: string, domain: string): boolean => {
@@ -143,7 +139,7 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
     return true
   }
 
-  /** Looks for the record of the account, and for the public key of the app, at a domain and those above it. */
+  /** Looks for the account's record, or the app's DKIM key, at the domain and its parents. */
   const findProof = async ({ accountId }: AppRow, settings: MailSettings, domain: string) => {
     const dkim = readDkimKey(settings)
     const lookUps = listCovering(domain).map(async (one): Promise<{ domain: string; proof: SenderProof } | null> => {
@@ -156,7 +152,6 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
     return (await Promise.all(lookUps)).find((found) => found !== null) ?? null
   }
 
-  /** Asks DNS, and keeps what it finds. */
   const verify = async (app: AppRow, settings: MailSettings, domain: string): Promise<boolean> => {
     const found = await findProof(app, settings, domain)
     if (found === null) return false
@@ -165,7 +160,6 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
     return !('refusal' in outcome)
   }
 
-  /** Whether other accounts send through the same mail server. */
   const isShared = async ({ smtpUrl }: Pick<MailSettings, 'smtpUrl'>, accountId: string) => {
     if (smtpUrl !== null || !installation.hasServer) return null
     const { isOnlyAccount, domains } = await store.senderFacts(accountId)
@@ -189,7 +183,6 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
   return {
     installation,
 
-    /** What is wrong with the address that a message sets; nothing where it sets none. */
     async findUnlisted(app: AppRow, { fromEmail }: Pick<Mail, 'fromEmail'>): Promise<FieldError[]> {
       if (fromEmail === undefined) return []
       const settings = await store.mailSettings(app.id)
@@ -197,7 +190,7 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
       return problem ? [{ field: 'mail.fromEmail', code: problem.code, message: problem.message }] : []
     },
 
-    /** What keeps an app from sending a message as its sender; null where nothing does. `asksDns`: verifies what it can. */
+    /** null when the app may send the message. `asksDns`: looks up unverified domains. */
     async findProblem(
       { app, mail, settings }: { app: AppRow; mail: Pick<Mail, 'fromEmail' | 'fromName'>; settings: MailSettings },
       { asksDns = true } = {},
@@ -209,8 +202,8 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
     },
 
     /**
-     * Domains that apps send from and their accounts have not verified, with the accounts that have: of several that used
-     * one before domains were verified, only the oldest keeps it.
+     * Unverified domains in use, with the accounts that have verified them. Of several earlier users only the oldest
+     * kept the domain.
      */
     async listUnverified(): Promise<UnverifiedDomain[]> {
       const [apps, known] = [await store.listSenders(), await store.listSenderDomains()]
@@ -227,7 +220,6 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
       return found
     },
 
-    /** The domains of an app's addresses. `asksDns`: looks up those that are not verified yet. */
     async listDomains(app: AppRow, settings: MailSettings, { asksDns = false } = {}): Promise<DomainStatus[]> {
       const emails = listSenderEmails(settings, installation).filter((email) => email !== installation.from?.address)
       const domains = [...new Set(emails.map(domainOf))]
@@ -247,7 +239,7 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
   }
 }
 
-/** Where the running server keeps how it sends, for commands: they have no settings of the server. */
+/** The running server stores how it sends, for commands, which don't have its settings. */
 const INSTALLATION = 'mail_installation'
 
 export async function keepInstallation(store: Store, { from, hasServer }: Installation): Promise<void> {
@@ -255,7 +247,6 @@ export async function keepInstallation(store: Store, { from, hasServer }: Instal
   if (value !== (await store.installValue(INSTALLATION))) await store.setInstallValue({ name: INSTALLATION, value })
 }
 
-/** What the server that ran last kept; null before one did. */
 export async function readInstallation(store: Store): Promise<Installation | null> {
   const value = await store.installValue(INSTALLATION)
   return value === null ? null : (JSON.parse(value) as Installation)

@@ -7,28 +7,26 @@ import { hashToken, makeToken } from '../core/tokens.ts'
 
 export type { MemberRow, SessionRow, SignedIn }
 
-/** A session that nobody used for so long has ended, and any has after 30 days. */
 export const SESSION_IDLE_MS = 12 * 3_600_000
 export const SESSION_MS = 30 * 24 * 3_600_000
-/** For so long after the password was typed, keys and secrets may be shown. */
 export const CONFIRMED_MS = 10 * 60_000
 
-/** How exactly it is stored when a session was last seen. */
+/** Precision of a session's stored last use. */
 const TOUCH_EVERY_MS = 60_000
-/** Sessions whose last use is known by the monotonic clock; beyond it the stored time counts. */
+/** Beyond this, the stored time counts. */
 const KNOWN_SESSIONS = 10_000
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** What a password was right for, and whether a code of the second step was after it, or a recovery code. */
+/** A right password, and whether a code or recovery code followed. */
 export type Proof = { member: MemberRow; passwordHash: string; isSecondStepDone?: true; isByRecoveryCode?: boolean }
 
-/** `replaces` is the token that the same browser had; `address` a keyed hash (sign-in-notes.ts). */
+/** `replaces` is the browser's previous token; `address` a keyed hash (sign-in-notes.ts). */
 export type SignInPlace = { browser: string; address: string; replaces: string | null }
 
 /**
- * Where members are signed in. The cookie's token is returned when it is made and stored as a hash.
- * A session that was used in this process idles by the monotonic clock, so that a clock that is set ends none early. While the disk is full, new sessions are held here, and saved when there is room: signing in goes on.
+ * Sessions; only hashes of their tokens are stored. They idle by the monotonic clock, and new ones are held in memory
+ * while the disk is full, so that sign-in still works.
  */
 export function createSessions({ store, clock }: { store: Store; clock: Clock }) {
   const seenAt = new Map<string, number>()
@@ -45,11 +43,11 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
     if (seen !== undefined && clock.monotonicMs() - seen < TOUCH_EVERY_MS) return
     if (seenAt.size >= KNOWN_SESSIONS) seenAt.clear()
     seenAt.set(id, clock.monotonicMs())
-    // where it cannot be saved now, the next use will be
+    // if this fails, the next use saves it
     await store.touchSession({ sessionId: id, at: clock.now() })
   }
 
-  /** One that could not be saved, unless its password was changed since. */
+  /** An unsaved session, unless the password has changed since. */
   const findUnsaved = async (tokenHash: string): Promise<SignedIn | null> => {
     const held = unsaved.get(tokenHash)
     if (!held) return null
@@ -61,7 +59,7 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
     if (clock.monotonicMs() >= held.saveAgainAt) {
       held.saveAgainAt = clock.monotonicMs() + TOUCH_EVERY_MS
       const session = { id: held.session.id, tokenHash, memberId: member.id, browser: held.session.browser }
-      // whatever was asked for when it began was right
+      // everything was proven when the session started
       const proof = { member, passwordHash: member.passwordHash ?? '', isSecondStepDone: true } as const
       const outcome = await save(session, proof, { address: held.address, replaces: null })
       if (!isPassing(outcome)) unsaved.delete(tokenHash)
@@ -91,7 +89,6 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
   }
 
   return {
-    /** Who a cookie's token belongs to, if its session has not ended. */
     async find(token: string): Promise<SignedIn | null> {
       const tokenHash = hashToken(token)
       const found = (await store.findSession(tokenHash)) ?? (await findUnsaved(tokenHash))
@@ -99,13 +96,12 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       await noteUse(found.session)
       return found
     },
-    /** The same, and asking is no use of it. */
+    /** Like `find`, but doesn't count as use. */
     async peek(token: string): Promise<SignedIn | null> {
       const tokenHash = hashToken(token)
       const found = (await store.findSession(tokenHash)) ?? unsaved.get(tokenHash)
       return found && isLive(found.session) ? found : null
     },
-    /** A new session after a right password, and a right code where one is asked for. Refusals: not_found. */
     async start(proof: Proof, { browser, address, replaces }: SignInPlace): Promise<{ token: string } | Refused> {
       const token = makeToken()
       const id = makeTextId('ses', clock.now())
@@ -116,22 +112,20 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       else if ('refusal' in outcome) return outcome
       return { token }
     },
-    /** Whether the password was typed lately; a clock that was set back does not make it so. */
+    /** Whether the password was typed recently. Setting the clock back doesn't make it so. */
     isConfirmed: ({ confirmedAt }: SessionRow): boolean =>
       clock.now() >= confirmedAt && clock.now() - confirmedAt < CONFIRMED_MS,
-    /** Those of a member that have not ended, newest first. */
     list: async (memberId: string): Promise<SessionRow[]> => (await store.listSessions(memberId)).filter(isLive),
-    /** Ends a session of this member, by default the one that asks. Refusals: unavailable. */
+    /** By default, the asking session. Refusals: unavailable. */
     async end({ session, member }: SignedIn, sessionId = session.id) {
       dropUnsaved((held) => held.session.id === sessionId && held.member.id === member.id)
       return store.endSession({ memberId: member.id, sessionId, at: clock.now() })
     },
-    /** Ends all sessions of this member but the one that asks. Refusals: unavailable. */
     async endOthers({ session, member }: SignedIn) {
       dropUnsaved((held) => held.session.id !== session.id && held.member.id === member.id)
       return store.endOtherSessions({ memberId: member.id, sessionId: session.id, at: clock.now() })
     },
-    /** Ends all sessions of a member, by an owner of an account of theirs. Refusals: not_found, unavailable. */
+    /** By an owner of one of the member's accounts. Refusals: not_found, unavailable. */
     async endAllOf(
       memberId: string,
       change: { accountId: string; actor: string; membershipId: string },
@@ -141,8 +135,8 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       return outcome
     },
     /**
-     * Notes that the password was typed again. The session goes on under the token that is returned. Refusals: not_found
-     * where the password was changed meanwhile, already_done where the session is not stored, unavailable.
+     * Continues the session under a new token. Refusals: not_found (password changed), already_done (session not
+     * stored), unavailable.
      */
     async confirm({ session, member }: SignedIn, passwordHash: string): Promise<{ token: string } | Refused> {
       const token = makeToken()
@@ -150,14 +144,14 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       const outcome = await store.confirmSession({ ...own, passwordHash, tokenHash: hashToken(token) })
       return 'refusal' in outcome ? outcome : { token }
     },
-    /** All other sessions end, and this one goes on under the token that is returned. Refusals: not_found. */
+    /** Ends all other sessions; this one continues under a new token. Refusals: not_found. */
     async changePassword({ session, member }: SignedIn, oldHash: string, passwordHash: string) {
       const token = makeToken()
       const own = { memberId: member.id, sessionId: session.id, at: clock.now() }
       const outcome = await store.changePassword({ ...own, oldHash, passwordHash, tokenHash: hashToken(token) })
       return 'refusal' in outcome ? outcome : { token }
     },
-    /** The second step is on, and all other sessions end. Refusals: already_done where the set-up is another one. */
+    /** Ends all other sessions. Refusals: already_done when the set-up is another one. */
     async turnOnTwoStep(
       { session, member }: SignedIn,
       on: { startedAt: number; step: number; codeHashes: string[] },
@@ -170,6 +164,6 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
   }
 }
 
-/** The disk is full or slow; what was asked for was right. */
+/** The disk is full or slow, but the proof was right. */
 export const isPassing = (outcome: object): boolean =>
   'refusal' in outcome && (outcome.refusal === 'unavailable' || outcome.refusal === 'commit_unconfirmed')

@@ -1,4 +1,4 @@
-/** What becomes known of sign-ins: lines of the log, entries of the audit log, and emails to the member. */
+/** Records sign-ins in the log and the audit log, and notifies the member by email. */
 import { createHmac } from 'node:crypto'
 import type { FailedSignIns } from '../store/sessions.ts'
 import type { Store } from '../store/store.ts'
@@ -8,24 +8,24 @@ import { type NoticeKind, type NoticeMailer, writeNotice } from './notices.ts'
 import type { Clock } from '../core/clock.ts'
 import type { MemberRow, Proof } from './sessions.ts'
 
-/** A line about security, for the log of the service; never an email, a token or an address in the clear. */
+/** Never contains an email, token or plain address. */
 export type NoteSecurity = (
   level: 'info' | 'warn',
   message: string,
   fields: Record<string, string | number | boolean | null>,
 ) => void
 
-/** What was tried in vain. `delayed`: it was not compared, because too many were wrong before. */
+/** `delayed`: not compared because of earlier failures. */
 export type Failure = 'wrong_password' | 'wrong_code' | 'wrong_recovery_code' | 'delayed'
 
 const ADDRESS_CHARACTERS = 16
-/** Stands for the addresses beyond the first ones. */
+/** Replaces the addresses beyond the first ones. */
 const SEVERAL = 'several'
-/** Entries of a member in one go, and how often: a flood of guesses must not fill the disk. */
+/** Per member and save, so that guessing can't fill the disk. */
 const MOST_ENTRIES = 20
 const ENTRIES_EVERY_MS = 10 * 60_000
 
-/** So many within a day are many. One wrong code means that somebody has the password. */
+/** Per day. A wrong code means that someone has the password. */
 export const MANY_FAILURES = { wrong_password: 20, wrong_code: 5 } as const
 const FAILURES_KEPT_MS = 24 * 3_600_000
 
@@ -48,7 +48,7 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
   const counted = new Map<string, Counted>()
   let isSaving = false
 
-  /** Tells addresses apart without naming them; an IPv6 address by its /64. */
+  /** An IPv6 address counts by its /64. */
   const hashAddress = (address: string): string =>
     createHmac('sha256', addressKey)
       .update(`sign-in address:${addressBucket(address)}`)
@@ -68,7 +68,7 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
     }
   }
 
-  /** How the apps send that a member may open: by one of them, where the installation has no mail server. */
+  /** The member's apps, used when the installation has no mail server. */
   const listSettings = async (memberId: string) => {
     const places = await store.listPlaces(memberId)
     const accounts = [...new Set(places.map(({ accountId }) => accountId))]
@@ -76,7 +76,7 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
     return Promise.all(apps.map(({ id }) => store.mailSettings(id)))
   }
 
-  /** `facts` are for the sentences of the notice. `isRare`: once a day, however often it happens. */
+  /** `isRare`: at most once a day. */
   const notify = async (
     { id, email }: Pick<MemberRow, 'id' | 'email'>,
     kind: NoticeKind,
@@ -111,7 +111,7 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
     notifySoon(member, kind, { count: own.count, addresses: own.addresses.size, isRare: true })
   }
 
-  /** Whoever caused it waits for no mail server. */
+  /** The caller doesn't wait for a mail server. */
   const notifySoon = (...given: Parameters<typeof notify>): void =>
     void notify(...given).catch((error: unknown) => {
       noteSecurity('warn', 'security notice', {
@@ -122,7 +122,7 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
       })
     })
 
-  /** Writes what was gathered, of each member at most every ten minutes; `all`: now. */
+  /** At most every ten minutes per member; `all`: now. */
   const save = async ({ all = false }: { all?: boolean } = {}): Promise<void> => {
     if (isSaving) return
     const now = clock.monotonicMs()
@@ -136,7 +136,7 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
     for (const { own } of taken) Object.assign(own, { entries: new Map(), nextAt: now + ENTRIES_EVERY_MS })
     const outcome = await store.noteFailedSignIns(taken.flatMap(({ entries }) => [...entries.values()]))
     isSaving = false
-    // what came in meanwhile is later, and goes with the next
+    // entries that came meanwhile go with the next save
     if ('refusal' in outcome) for (const { own, entries } of taken) Object.assign(own, { entries, nextAt: 0 })
   }
 
@@ -144,13 +144,13 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
     hashAddress,
     save,
     notify: notifySoon,
-    /** The audit entry is a part of what starts the session (store/sessions.ts). */
+    /** The audit entry is part of starting the session. */
     noteSignIn({ member, isSecondStepDone, isByRecoveryCode }: Proof, address: string): void {
       const by = isByRecoveryCode ? 'recovery_code' : isSecondStepDone ? 'code' : 'password'
       noteSecurity('info', 'sign-in', { outcome: 'done', by, memberId: member.id, address: hashAddress(address) })
       if (isByRecoveryCode) notifySoon(member, 'recovery_code_used')
     },
-    /** `member` null: nobody has this email. */
+    /** `member` is null for an unknown email. */
     noteFailure(member: MemberRow | null, failure: Failure, address: string): void {
       const hash = hashAddress(address)
       noteSecurity('warn', 'sign-in', { outcome: failure, memberId: member?.id ?? null, address: hash })

@@ -5,14 +5,14 @@ import type { Clock } from '../core/clock.ts'
 const HOUR_MS = 3_600_000
 
 /**
- * How the wait before the next try grows: none until `free` tries were wrong, then a second, doubled after every `step`
- * more, up to `maxMs`. Wrong tries are forgotten after `quietMs` without another.
+ * No wait until `free` failures, then a second, doubled after every `step` more, up to `maxMs`. Forgotten after
+ * `quietMs`.
  */
 type Growth = { free: number; step: number; maxMs: number; quietMs: number }
 
 /**
- * No wait is longer than 30 seconds, so nobody is locked out. `pair` is one address at one account, `address` one address
- * at all accounts, `account` all addresses at one account, and `known` the browsers that a member has signed in with.
+ * Waits stay below 30 seconds, so nobody is locked out. `pair`: one address and account; `address`: one address, all
+ * accounts; `account`: one account, all addresses; `known`: browsers that signed in before.
  */
 export const SIGN_IN_DELAYS = {
   pair: { free: 5, step: 1, maxMs: 30_000, quietMs: HOUR_MS },
@@ -23,21 +23,21 @@ export const SIGN_IN_DELAYS = {
   codes: { free: Infinity, step: 1, maxMs: 0, quietMs: 24 * HOUR_MS },
 } as const satisfies Record<string, Growth>
 
-/** Counters kept at once; beyond it the one that was used longest ago goes. */
+/** The least recently used is dropped. */
 const MOST_COUNTERS = 100_000
 
-/** `isKnown`: the browser is one that the member has signed in with. */
+/** `isKnown`: the member has signed in with this browser before. */
 export type TooMany = { refusal: 'too_many_tries'; retryAfterSeconds: number; isKnown: boolean }
 
 export type Bucket = { name: string; growth: Growth }
 
 /**
- * Where a try is counted. `own` waits after its own wrong tries. `shared` is common to many addresses: an address that is
- * new to it waits for its delay once, so that those who guess cannot keep the others out. `address` bounds one address.
+ * `own` waits after its own failures. An address new to `shared` waits once, so guessing can't lock others out.
+ * `address` bounds one address.
  */
 export type Buckets = { own: Bucket; shared?: Bucket; address?: Bucket }
 
-/** A try that may be made. `undo`: it was not made, or was right. `right`: the wrong tries of `own` are forgotten too. */
+/** `undo`: not made, or right. `right`: also resets `own`. */
 export type Try = { undo(): void; right(): void }
 
 type Counter = { wrong: number; triedAt: number; notBefore: number }
@@ -47,7 +47,7 @@ const delayOf = ({ free, step, maxMs }: Growth, wrong: number): number =>
 
 export type SignInTries = ReturnType<typeof createSignInTries>
 
-/** Counts wrong passwords and codes, and says how long the next try waits. Kept in memory, by the monotonic clock. */
+/** Counts wrong passwords and codes, and delays the next try. In memory, by the monotonic clock. */
 export function createSignInTries({ clock, addressKey }: { clock: Clock; addressKey: string }) {
   const counters = new Map<string, Counter>()
 
@@ -58,7 +58,7 @@ export function createSignInTries({ clock, addressKey }: { clock: Clock; address
     return undefined
   }
 
-  /** The counter, from now on the one used last. */
+  /** Moves the counter to the end. */
   const use = (bucket: Bucket, notBefore = 0): Counter => {
     const triedAt = clock.monotonicMs()
     const counter = find(bucket) ?? { wrong: 0, triedAt, notBefore }
@@ -77,7 +77,7 @@ export function createSignInTries({ clock, addressKey }: { clock: Clock; address
 
   const sharedDelay = (shared?: Bucket): number => (shared ? delayOf(shared.growth, find(shared)?.wrong ?? 0) : 0)
 
-  /** How many milliseconds a try waits; a newcomer's wait begins with the question. */
+  /** A new address's wait begins with this call. */
   const waitFor = ({ own, shared, address }: Buckets): number => {
     const wait = Math.max(waitOf(own), address ? waitOf(address) : 0)
     const delay = sharedDelay(shared)
@@ -91,7 +91,7 @@ export function createSignInTries({ clock, addressKey }: { clock: Clock; address
     if (counter) counter.wrong = Math.max(0, counter.wrong - count)
   }
 
-  /** Proves that a browser has signed in as this member, with the password they have now. */
+  /** Proves that a browser signed in with the member's current password. */
   const knownMark = ({ id, passwordHash }: MemberRow): string =>
     new Bun.CryptoHasher('sha256', addressKey).update(`known browser:${id}:${passwordHash}`).digest('hex')
 
@@ -101,7 +101,7 @@ export function createSignInTries({ clock, addressKey }: { clock: Clock; address
       if (member === null || mark === null || mark.length !== 64) return false
       return timingSafeEqual(Buffer.from(knownMark(member)), Buffer.from(mark))
     },
-    /** Counts a try as wrong before it is compared, so that many at once are counted too; or says how long it waits. */
+    /** Counts the try as wrong before the comparison, so that parallel tries count too. */
     begin(buckets: Buckets): Try | { retryAfterSeconds: number } {
       const wait = waitFor(buckets)
       if (wait > 0) return { retryAfterSeconds: Math.ceil(wait / 1_000) }
@@ -122,7 +122,7 @@ export function createSignInTries({ clock, addressKey }: { clock: Clock; address
         },
       }
     },
-    /** How many milliseconds the next try would wait. Asking begins no wait. */
+    /** Doesn't start a wait. */
     wait: ({ own, address }: Buckets): number => Math.max(waitOf(own), address ? waitOf(address) : 0),
     wrongIn: (bucket: Bucket): number => find(bucket)?.wrong ?? 0,
   }

@@ -9,25 +9,23 @@ import type { Proof } from './sessions.ts'
 import type { SignInNotes } from './sign-in-notes.ts'
 import { type Buckets, createSignInTries, SIGN_IN_DELAYS, type TooMany } from './sign-in-tries.ts'
 
-/** `known` is what the browser was given when it signed in before. */
 export type PasswordTry = { email: string; password: string; address: string; known: string | null }
 
 type Wrong = { refusal: 'wrong_password' | 'unavailable' } | TooMany
 
 export type SignIns = ReturnType<typeof createSignIns>
 
-/** Comparisons of one account that may wait at once: who guesses one password keeps no other member waiting. */
+/** So that guessing one account's password doesn't delay other members. */
 const MOST_AT_ONCE = 20
 
 type SignInParts = { store: Store; clock: Clock; addressKey: string; signInNotes: SignInNotes }
 
-/** Compares passwords, as fast as the delays after wrong ones allow; then the codes of the second step. */
 export function createSignIns(parts: SignInParts) {
   const { store, clock, signInNotes } = parts
   const tries = createSignInTries(parts)
   const comparing = new Map<string, number>()
 
-  /** By how many tries of this account a comparison runs or waits; `work` only where one more may. */
+  /** `work` may run or wait only within the limit; null beyond it. */
   const inTurnOf = async (accountKey: string, work: () => Promise<boolean>): Promise<boolean | null> => {
     const count = comparing.get(accountKey) ?? 0
     if (count >= MOST_AT_ONCE || isPasswordQueueFull()) return null
@@ -50,7 +48,6 @@ export function createSignIns(parts: SignInParts) {
     }
   }
 
-  /** Whether this is the password of `member`; null is somebody unknown. */
   const compare = async (member: MemberRow | null, accountKey: string, one: PasswordTry): Promise<Proof | Wrong> => {
     const isKnown = tries.isKnown(member, one.known)
     const buckets = isKnown
@@ -77,7 +74,7 @@ export function createSignIns(parts: SignInParts) {
   }
 
   return {
-    /** The member with this email and password. An unknown email takes as long and answers the same. */
+    /** An unknown email takes equally long and gets the same answer. */
     async check(one: PasswordTry) {
       const email = readEmail(one.email)?.email ?? null
       const member = email === null ? null : await store.findMember(email)

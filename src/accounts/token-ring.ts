@@ -1,39 +1,30 @@
 /**
- * The tokens of one bucket in the order they were taken: a ring of stamps with the number of tokens taken then (8 B an
- * entry). It grows by doubling, so that a bucket which is hardly used costs little.
- *
- * A stamp is the monotonic millisecond modulo 2^32. That is right for years, although 2^32 ms are 49.7 days: whatever
- * is left over from before the last window is dropped by `latestAt`, which is a whole number and not a stamp, so every
- * stamp that is compared is less than two windows old, and two windows of at most 2^30 ms fit a signed 32-bit difference.
- *
- * An entry holds what was taken within `slotMs` of its first token, and comes back when the last of it does. A slot is one
- * millisecond, so that tokens come back exactly, until more than `mostEntries` would be needed; then it doubles, which
- * errs on the strict side by two slots at most.
+ * A ring of (stamp, count) entries, 8 B each. A stamp is the monotonic ms modulo 2^32; `latestAt` is not wrapped and
+ * drops older windows.
  */
 export type TokenRing = {
   stamps: Uint32Array
   counts: Uint32Array
   head: number
-  /** Entries in use, from `head` on. */
+  /** From `head` on. */
   entries: number
   mostEntries: number
-  /** Tokens in these entries. */
+  /** In these entries. */
   tokens: number
-  /** Monotonic milliseconds of the latest token, not wrapped. */
+  /** Monotonic ms, not wrapped. */
   latestAt: number
   slotMs: number
-  /** When the newest slot was begun. */
   slotStartAt: number
   windowMs: number
 }
 
-/** The longest window whose stamps can be told apart: 12.4 days. */
+/** 12.4 days: longer windows would make stamps ambiguous. */
 const LONGEST_WINDOW_MS = 2 ** 30
-/** 1 MB; no limit up to here needs slots of more than a millisecond. */
+/** 1 MB. */
 const MOST_ENTRIES = 2 ** 17
 const FIRST_ENTRIES = 4
 
-/** An empty ring. Throws a RangeError for a window of more than 2^30 ms. */
+/** @throws RangeError for a window above 2^30 ms */
 export function createTokenRing(windowMs: number, mostEntries = MOST_ENTRIES): TokenRing {
   if (!(windowMs > 0 && windowMs <= LONGEST_WINDOW_MS))
     throw new RangeError(`windowMs must be 1 to ${LONGEST_WINDOW_MS}`)
@@ -51,7 +42,7 @@ export function createTokenRing(windowMs: number, mostEntries = MOST_ENTRIES): T
   }
 }
 
-/** Drops what was taken a whole window or more before `at`. */
+/** Drops tokens that are a whole window old at `at`. */
 export function dropReturned(ring: TokenRing, at: number): void {
   if (isIdle(ring, at)) {
     ring.entries = 0
@@ -67,14 +58,11 @@ export function dropReturned(ring: TokenRing, at: number): void {
   }
 }
 
-/** Whether every token has come back. Unlike the entries, this can be asked after any length of time. */
+/** Valid after any length of time, unlike the entries. */
 export const isIdle = (ring: TokenRing, at: number): boolean =>
   ring.tokens === 0 || Math.floor(at) - ring.latestAt >= ring.windowMs
 
-/**
- * Adds `count` tokens taken at `at` and answers the whole millisecond they are stamped with: never before the latest
- * one, and rounded up, so that a clock of fractions errs on the strict side. Call `dropReturned` first.
- */
+/** Returns the stamp: rounded up and never before the latest one. Call `dropReturned` first. */
 export function addTokens(ring: TokenRing, at: number, count: number): number {
   const stamp = Math.max(Math.ceil(at), ring.latestAt)
   if (count < 1) return stamp
@@ -87,7 +75,7 @@ export function addTokens(ring: TokenRing, at: number, count: number): number {
   return stamp
 }
 
-/** Takes `count` tokens stamped `stamp` (null: as the newest is) out again. Those that have come back by themselves meanwhile stay gone. */
+/** Removes tokens with this stamp (null: the newest). Returned ones stay returned. */
 export function removeTokens(ring: TokenRing, stamp: number | null, count: number, at: number): void {
   const age = stamp === null ? ageOf(ring, ring.entries - 1, at) : Math.floor(at) - stamp
   if (age >= ring.windowMs) return
@@ -100,7 +88,7 @@ export function removeTokens(ring: TokenRing, stamp: number | null, count: numbe
   if (left === 0) removeEntry(ring, entry)
 }
 
-/** Milliseconds until the `needed` oldest tokens have come back (1 = the oldest alone); 0 where there are not as many. */
+/** 1 = the oldest alone; 0 when there are fewer. */
 export function msUntilReturned(ring: TokenRing, needed: number, at: number): number {
   if (needed < 1 || needed > ring.tokens) return 0
   let entry = 0
@@ -108,7 +96,7 @@ export function msUntilReturned(ring: TokenRing, needed: number, at: number): nu
   return Math.min(ring.windowMs, ring.windowMs - ageOf(ring, entry, at))
 }
 
-/** All tokens, oldest first, as [monotonic ms, count]: what is needed to build another ring of them. */
+/** Oldest first, as [monotonic ms, count]. */
 export function listTokens(ring: TokenRing, at: number): [number, number][] {
   const now = Math.floor(at)
   return Array.from({ length: ring.entries }, (_, entry) => [now - ageOf(ring, entry, at), countOf(ring, entry)])
@@ -119,13 +107,12 @@ function placeOf(ring: TokenRing, entry: number): number {
   return place < ring.stamps.length ? place : place - ring.stamps.length
 }
 
-/** Whole milliseconds since the entry was stamped: -1 at the least, by the rounding of a clock of fractions. */
+/** -1 at least, by the rounding of fractional clocks. */
 const ageOf = (ring: TokenRing, entry: number, at: number): number =>
   (Math.floor(at) - (ring.stamps[placeOf(ring, entry)] ?? 0)) | 0
 
 const countOf = (ring: TokenRing, entry: number): number => ring.counts[placeOf(ring, entry)] ?? 0
 
-/** An entry that holds nothing yet. */
 function pushEntry(ring: TokenRing, stamp: number): void {
   if (ring.entries === ring.mostEntries) widenSlots(ring)
   if (ring.entries === ring.stamps.length) grow(ring)
@@ -159,7 +146,7 @@ function grow(ring: TokenRing): void {
   ring.head = 0
 }
 
-/** A copy of twice the length in which the entry at `head` comes first. */
+/** Twice the length, `head` first. */
 function unroll(full: Uint32Array, head: number): Uint32Array {
   const copy = new Uint32Array(full.length * 2)
   copy.set(full.subarray(head))

@@ -1,4 +1,4 @@
-/** The second step of signing in: codes of an authenticator app (RFC 6238), and those for whoever lost it. */
+/** Two-step sign-in: authenticator codes (RFC 6238) and recovery codes. */
 import { createHmac } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth/bare'
 import type { TwoStepRow } from '../store/two-step.ts'
@@ -10,15 +10,15 @@ import { hashToken } from '../core/tokens.ts'
 
 export type { TwoStepRow }
 
-/** What every authenticator app takes: others are possible by the standard, and some apps ignore what they are told. */
+/** The standard allows others, but some authenticator apps ignore them. */
 const CODE_RULES = { algorithm: 'SHA1', digits: 6, period: 30 } as const
-/** As long as the hash of the standard: 160 bits. */
+/** 160 bits, as long as the hash. */
 const SECRET_BYTES = 20
-/** The code of the 30 seconds before and after counts too: phones go wrong, and people are slow. */
+/** Also accepts the codes 30 seconds before and after. */
 const STEPS_AROUND = 1
 
 export const RECOVERY_CODES = 10
-/** Without letters that are taken for digits. 28 of 32 make 140 bits, so a plain hash keeps them safe at rest. */
+/** No letters that look like digits. 28 of 32 make 140 bits, so a plain hash is enough. */
 const RECOVERY_ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const RECOVERY_CHARACTERS = 28
 const RECOVERY_FORM = new RegExp(`^[${RECOVERY_ALPHABET}]{${RECOVERY_CHARACTERS}}$`)
@@ -32,10 +32,9 @@ const toTotp = (secret: string, label = ''): TOTP =>
     hmac: (_, key, message) => createHmac('sha1', key).update(message).digest(),
   })
 
-/** What an authenticator app reads from the QR code. */
 export const twoStepUri = (secret: string, email: string): string => toTotp(secret, email).toString()
 
-/** The 30 seconds, counted from 1970, that a code of 6 digits belongs to at `now` (ms UTC); null for a wrong one. */
+/** Returns the 30-second step since 1970, or null for a wrong code. */
 export function findCodeStep(secret: string, code: string, now: number): number | null {
   const delta = toTotp(secret).validate({ token: code, timestamp: now, window: STEPS_AROUND })
   return delta === null ? null : TOTP.counter({ period: CODE_RULES.period, timestamp: now }) + delta
@@ -43,7 +42,7 @@ export function findCodeStep(secret: string, code: string, now: number): number 
 
 export type TypedCode = { code: string } | { recoveryHash: string }
 
-/** What was typed where a code is asked for, however it was spaced; null where it can be neither. */
+/** Ignores spacing. */
 export function readTypedCode(typed: string): TypedCode | null {
   const plain = typed.replaceAll(/[\s-]/g, '').toLowerCase()
   if (/^\d{6}$/.test(plain)) return { code: plain }
@@ -51,7 +50,7 @@ export function readTypedCode(typed: string): TypedCode | null {
   return RECOVERY_FORM.test(meant) ? { recoveryHash: hashToken(meant) } : null
 }
 
-/** Ten codes as they are shown, in groups of four, and as they are stored. */
+/** In groups of four. */
 export function makeRecoveryCodes(): { codes: string[]; codeHashes: string[] } {
   const plain = Array.from({ length: RECOVERY_CODES }, makeRecoveryCode)
   return { codes: plain.map((code) => code.replaceAll(/.{4}(?!$)/g, '$&-')), codeHashes: plain.map(hashToken) }
@@ -62,7 +61,7 @@ function makeRecoveryCode(): string {
   return Array.from(bytes, (byte) => RECOVERY_ALPHABET.charAt(byte % RECOVERY_ALPHABET.length)).join('')
 }
 
-/** The secret to set up with; one that waits already is given again. Refusals: already_done where it is on. */
+/** Returns a pending secret again. Refusals: already_done. */
 export async function startTwoStep(
   { store, clock }: { store: Store; clock: Clock },
   memberId: string,
@@ -74,8 +73,8 @@ export async function startTwoStep(
 }
 
 /**
- * Turns on what was set up, by a code that shows that it works; all other sessions end. Gives the recovery codes, which
- * are shown once. Refusals: wrong_code, already_done, not_found where the set-up was left for too long.
+ * Ends all other sessions and returns the recovery codes. Refusals: wrong_code, already_done, not_found (set-up
+ * expired).
  */
 export async function turnOnTwoStep(
   { store, clock, sessions }: { store: Store; clock: Clock; sessions: Sessions },

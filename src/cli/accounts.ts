@@ -59,7 +59,7 @@ async function proveOwner(store: Store, email: string, password: string | null):
 const PORT_ASSUMED =
   'The link assumes port 8080. If you start the service with another --port, put that one into the link.'
 
-/** The same set-up as in the browser, without one. */
+/** The browser's set-up, on the command line. */
 async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   const text = {
     email: required(given, 'email'),

@@ -51,7 +51,7 @@ const SETTINGS: Options = {
   },
 }
 
-/** As on the settings page: what is not given stays as it is. */
+/** Options that aren't given keep their value. */
 function changeText(before: AppSettingsText, given: Given): AppSettingsText {
   const hosts = (name: string): string | undefined => {
     const all = given.all(name)
@@ -99,7 +99,7 @@ export const appSet: Command = {
   },
 }
 
-/** The fields of the settings page that have another name here. */
+/** Fields of the settings page with another name here. */
 const OPTION_OF = new Map<string, string>(
   Object.entries({ app: 'name', domains: 'domain', snippetHosts: 'snippet-host' }),
 )
@@ -143,7 +143,7 @@ export const appTag: Command = {
       const app = await findAppOf(store, given, appId)
       const { siteId } = app
       const { addsPeople } = await readSnippetSettings({ store }, app)
-      // beside what the command prints, which a program may read
+      // on stderr, because a program may read stdout
       if (!addsPeople) console.error(addsNobody(appId))
       const [requiresConsent, respectsGpc] = [given.isSet('consent'), given.isSet('gpc')]
       const pinned = given.isSet('pinned') ? readScript().identity : undefined
@@ -153,6 +153,6 @@ export const appTag: Command = {
   },
 }
 
-/** Their reports are answered with 202 like all others, so nothing else says why none are seen. */
+/** Their reports are answered with 202 like all others, so nothing else tells. */
 const addsNobody = (appId: string): string =>
   `eventpost: page views of people the app does not know are not kept; to let them add people: eventpost app set ${appId} --snippet-adds-people on`

@@ -15,7 +15,6 @@ import {
   withStore,
 } from './command.ts'
 
-/** What `init` and `app create` ask for alike. */
 export const APP_ADDRESSES: Options = {
   domain: { type: 'string', value: 'HOST', multiple: true, meaning: "The app's own domain; may be repeated." },
   home: { type: 'string', value: 'URL', meaning: 'Its home page.', default: 'https:// and the first domain' },

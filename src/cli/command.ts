@@ -16,47 +16,41 @@ import { REFUSALS } from '../core/refusals.ts'
 import { type Installation, readInstallation } from '../accounts/senders.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 
-/** The options of a command line, as `parseArgs` takes them, with a word for the help. */
 export type Option = {
   type: 'string' | 'boolean'
   multiple?: boolean
-  /** what stands for its value in the help: a word in capitals, or the words to choose from */
   value?: string
   meaning: string
   default?: string
-  /** the variable of the environment that it takes precedence over */
+  /** overridden by the option */
   env?: string
-  /** refused as a flag, so the help names the variable only */
+  /** never a flag; help names the variable only */
   isSecret?: true
 }
 export type Options = Record<string, Option>
 
 export type Given = {
-  /** the first value of an option */
   text(name: string): string | undefined
   all(name: string): string[]
   isSet(name: string): boolean
-  /** what stands beside the options, after the command's own words */
   words: string[]
 }
 
 export type Command = {
-  /** such as "key create" */
   name: string
   /** such as "KEYID" */
   words?: string
   summary: string
   options: Options
-  /** Prints what it returns; nothing for one that runs on. */
+  /** Prints the result; a command that keeps running returns nothing. */
   run(given: Given, env: Environment): Promise<Printed | void>
 }
 
 export type Environment = Record<string, string | undefined>
 
-/** Rows print as a table, an object as names and values, a text as it is; with --json all of them as they are. */
+/** Rows print as a table, objects as names and values; --json prints JSON. */
 export type Printed = Record<string, unknown> | Record<string, unknown>[] | string
 
-/** A setting as the option of a command. */
 export function optionOf(name: SettingName): Options {
   const { flag, env, value, meaning, default: fallback, isSecret, isFlagSafe }: Setting = SETTINGS[name]
   const isHidden = isSecret && !isFlagSafe ? { isSecret } : {}
@@ -64,7 +58,6 @@ export function optionOf(name: SettingName): Options {
 }
 
 export const DATA: Options = optionOf('data')
-/** For commands that print a link. */
 export const BASE_URL: Options = {
   ...optionOf('baseUrl'),
   port: {
@@ -84,18 +77,16 @@ export const ACCOUNT: Options = {
   },
 }
 
-/** The command was understood and not done: exit 1, with this line. */
+/** Understood but refused: exit 1 with this line. */
 export class CommandRefused extends Error {
   override name = 'CommandRefused'
 }
 
-/** Refusals become a line and exit 1. */
 export function expectDone<T extends object>(outcome: T | Refused): Exclude<T, Refused> {
   if ('refusal' in outcome) throw new CommandRefused(REFUSALS[outcome.refusal].message)
   return outcome as Exclude<T, Refused>
 }
 
-/** ISO 8601 UTC of milliseconds. */
 export const toIso = (at: number): string => new Date(at).toISOString()
 
 export function required(given: Given, name: string): string {
@@ -107,11 +98,11 @@ export function required(given: Given, name: string): string {
 const folderOf = (given: Given, { EVENTPOST_DATA }: Environment): string =>
   readConfig({ data: given.text('data') }, { EVENTPOST_DATA }).data
 
-/** The key alone: what else is set for the server is no concern of a command. */
+/** Other server settings don't matter to commands. */
 const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }: Environment): string | null =>
   readConfig({}, { EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }).masterKey
 
-/** Where the service is reached, for a link: what is said, else where the folder's server is or last was. */
+/** From the options or environment, else where the data folder's server is or last was. */
 export function reachedAt(given: Given, env: Environment): string {
   const port = given.text('port')
   if (port !== undefined && Number(port) === 0)
@@ -121,14 +112,13 @@ export function reachedAt(given: Given, env: Environment): string {
   return config.baseUrl ?? running ?? addressOf(config.host, config.port)
 }
 
-/** Whether nothing says on which port the service will listen. */
 export function assumesPort(given: Given, env: Environment): boolean {
   if ([given.text('port'), env.EVENTPOST_PORT, env.PORT].some((port) => port !== undefined)) return false
   const { baseUrl, data } = readConfig({ data: given.text('data'), 'base-url': given.text('base-url') }, env)
   return baseUrl === null && readAddress(data) === null
 }
 
-/** How the server sends: what this command's environment says, else what the server that ran last kept. */
+/** From the environment, else what the server that ran last stored. */
 export async function installationOf(store: Store, env: Environment): Promise<Installation> {
   const { EVENTPOST_MAIL_FROM, EVENTPOST_SMTP_URL, EVENTPOST_SMTP_URL_FILE } = env
   const { mailFrom, smtpUrl } = readConfig({}, { EVENTPOST_MAIL_FROM, EVENTPOST_SMTP_URL, EVENTPOST_SMTP_URL_FILE })
@@ -139,13 +129,12 @@ export async function installationOf(store: Store, env: Environment): Promise<In
   }
 }
 
-/** One line for all settings of the environment that do not exist. */
 export function warnOfUnknownSettings(env: Environment): void {
   const unknown = findUnknownSettings(env)
   if (unknown.length > 0) console.error(`eventpost: no such setting, so without effect: ${unknown.join(', ')}`)
 }
 
-/** Opens the store, does the work, closes it. Works beside a running server, which notices within a second. */
+/** Works beside a running server, which notices within a second. */
 export async function withStore<T>(
   given: Given,
   env: Environment,
@@ -163,7 +152,7 @@ export async function withStore<T>(
   }
   for (const exposed of restrictDatabase(folder)) console.error(`eventpost: ${describeExposed(exposed)}`)
   const store = await openStore(folder, { threads: false, masterKey: masterKeyOf(env) })
-  // beside what the command prints, which a program may read
+  // on stderr, because a program may read stdout
   if (isNew) console.error(createdLine(folder))
   try {
     return await work(store)
@@ -172,10 +161,10 @@ export async function withStore<T>(
   }
 }
 
-/** Someone who named the wrong folder must see it. */
+/** Shows a mistyped folder. */
 export const createdLine = (folder: string): string => `created ${databasePath(folder)}`
 
-/** The app with this ID, of whichever account; with --account of that one. */
+/** Of any account, or of the one in --account. */
 export async function findAppOf(store: Store, given: Given, appId: string): Promise<AppRow> {
   for (const accountId of await listAccountIds(store, given)) {
     const app = (await store.listApps(accountId)).find(({ publicId }) => publicId === appId)
@@ -184,7 +173,6 @@ export async function findAppOf(store: Store, given: Given, appId: string): Prom
   throw new CommandRefused(`There is no app with this ID${inAccount(given)}. List them with eventpost app list.`)
 }
 
-/** Where something with an ID of its own is looked for: in the account that is named, else in all. */
 export async function listAccountIds(store: Store, given: Given): Promise<string[]> {
   if (given.text('account') !== undefined) return [await findAccount(store, given)]
   return (await store.listAccounts()).map(({ id }) => id)
@@ -192,7 +180,7 @@ export async function listAccountIds(store: Store, given: Given): Promise<string
 
 export const inAccount = (given: Given): string => (given.text('account') === undefined ? '' : ' in this account')
 
-/** The account that a command is about; where there are several and none is named, the first, and it says so. */
+/** Without --account, the first one, and a line says so. */
 export async function findAccount(store: Store, given: Given): Promise<string> {
   const named = given.text('account') ?? null
   const account = await store.findAccount(named)
@@ -205,7 +193,7 @@ export async function findAccount(store: Store, given: Given): Promise<string> {
     )
   }
   if (named === null && (await store.listAccounts()).length > 1) {
-    // beside what the command prints, which a program may read
+    // on stderr, because a program may read stdout
     console.error(`eventpost: of several accounts the first is meant, ${account.name} (${account.id}); see --account`)
   }
   return account.id

@@ -23,7 +23,6 @@ const COMMON = { ...DATA, ...ACCOUNT, ...JSON_OUTPUT }
 
 const iso = (at: number | null): string | null => (at === null ? null : toIso(at))
 
-/** What a key may do. */
 const SCOPE_MEANINGS: Record<KeyScope, string> = {
   standard: 'reads and writes',
   ingest: 'only writes',

@@ -24,7 +24,7 @@ export const masterKeyChange: Command = {
     if (masterKey === null)
       throw new UsageError('Set EVENTPOST_MASTER_KEY to the key that the secrets are sealed with.')
     const newKey = readSecret('--new-key-file', required(given, 'new-key-file'))
-    // by the same rules as the current one
+    // checked like the current one
     readConfig({}, { EVENTPOST_MASTER_KEY: newKey })
     if (!hasDatabase(data)) throw new CommandRefused(`There is no database in ${data}.`)
     const lock = lockFolder(data)

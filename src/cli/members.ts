@@ -31,7 +31,7 @@ function readMemberEmail(given: Given): string {
   return email.email
 }
 
-/** Where the member joins, or chooses a password; the link works once and for a day. */
+/** A one-time link that is valid for a day. */
 const linkOf = (given: Given, env: Environment, token: string): string =>
   `${reachedAt(given, env)}/password?token=${token}`
 

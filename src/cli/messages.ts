@@ -55,7 +55,7 @@ export const messageImport: Command = {
       const outcome = await importMessages(context, by, { file, status, dryRun: given.isSet('dry-run') })
       if (isRefusal(outcome)) throw new CommandRefused(sentencesOf(outcome).join(' '))
       if (outcome.stillSending > 0) console.error(describeStillSending(outcome.stillSending))
-      // beside what the command prints, which a program may read
+      // on stderr, because a program may read stdout
       for (const { field, message } of outcome.warnings) console.error(`eventpost: ${field}: ${message}`)
       return outcome.messages.map((one) => ({ ...one, fields: one.fields.join(' ') }))
     })

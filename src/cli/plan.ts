@@ -29,13 +29,12 @@ const rate = (meaning: string): Options[string] => ({
   meaning: `${meaning}: 1 to ${MOST}, default or unlimited.`,
 })
 
-/** What a word stands for in a plan. */
 type Words = Record<string, number | null>
 
 const PEOPLE_WORDS: Words = { default: null, unlimited: null }
 const RATE_WORDS: Words = { default: null, unlimited: LIFTED_RATE }
 
-/** `least` is 0 where that means something: no new people. A rate of 0 is none; to stop a key, it is revoked. */
+/** `least` is 0 where zero has a meaning: no new people. To stop a key, revoke it. */
 function readCount(option: string, text: string, words: Words, least: 0 | 1): number | null {
   const meant = Object.hasOwn(words, text) ? words[text] : undefined
   if (meant !== undefined) return meant
@@ -62,7 +61,7 @@ function readChanges(given: Given): Partial<Plan> {
   return plan
 }
 
-/** The numbers that hold, also where the plan says nothing; `unlimited` is null in JSON. */
+/** With defaults filled in; `unlimited` is null in JSON. */
 async function readPlan(store: Store, accountId: string) {
   const account = await store.findAccount(accountId)
   return { accountId, ...(account && effectivePlan(account.plan)) }

@@ -1,7 +1,6 @@
 import { VERSION } from '../core/version.ts'
 import type { Command, Option, Printed } from './command.ts'
 
-/** What a command answers: JSON for programs, aligned text for people. */
 export function printResult(printed: Printed, asJson: boolean): string {
   if (asJson) return JSON.stringify(printed, null, 2)
   if (typeof printed === 'string') return printed
@@ -30,7 +29,7 @@ function alignColumns(rows: string[][]): string {
     .join('\n')
 }
 
-/** All commands in a line each, or one with its options. */
+/** One line per command, or one command with its options. */
 export function printHelp(commands: Command[]): string {
   const [only] = commands.length === 1 ? commands : []
   if (only) return [`eventpost ${usage(only)}`, '', `  ${only.summary}`, '', optionLines(only)].join('\n').trimEnd()
@@ -53,7 +52,6 @@ const optionLines = ({ options }: Command): string =>
     ]),
   )
 
-/** Where its value comes from when it is not given. */
 function originsOf({ env, default: fallback, isSecret }: Option): string {
   if (isSecret) return ` (a variable, not a flag; or ${env}_FILE)`
   const origins = [...(fallback ? [`default ${fallback}`] : []), ...(env ? [env] : [])]

@@ -31,9 +31,8 @@ import {
   warnOfUnknownSettings,
 } from './command.ts'
 
-/** A connection that is silent this long is closed. */
 const IDLE_S = 10
-/** Each endpoint bounds its body and answers in JSON; this is the last limit behind them. */
+/** The last limit behind those of the endpoints. */
 const WALL_BYTES = 1024 * 1024 * 1024
 
 const OPTIONS: Options = Object.assign({}, ...(Object.keys(SETTINGS) as SettingName[]).map(optionOf))
@@ -51,7 +50,7 @@ export const serve: Command = {
 
 const flagsOf = (given: Given) => Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, given.text(name)]))
 
-/** Takes the folder, then the port, so that what is taken is said before anything else happens. */
+/** Locks the folder, then the port: a conflict is reported before anything else happens. */
 async function start({ masterKey, ...config }: Config): Promise<void> {
   const undo: (() => unknown)[] = []
   try {
@@ -71,11 +70,11 @@ async function start({ masterKey, ...config }: Config): Promise<void> {
   }
 }
 
-/** Once the store is open nobody needs its key. */
+/** The key isn't needed once the store is open. */
 type Open = Omit<Config, 'masterKey'>
 type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store; exposed: ExposedFile[] }
 
-/** Answers requests, prints where, and stays until a signal drains it. */
+/** Serves until a signal drains it. */
 async function run(config: Open, { lock, http, store, exposed }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
   const log = createLog(systemClock.now)
@@ -100,7 +99,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   await announce(store, baseUrl)
 }
 
-/** The dependencies of the server, and the sender, which is their mailer. */
+/** The server's dependencies, and the sender, which is their mailer. */
 async function createAll(store: Store, { data, ...config }: Open & { baseUrl: string }, log: Log) {
   const [clock, { baseUrl }] = [systemClock, config]
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
@@ -135,7 +134,7 @@ const sending = ({ smtpUrl, mailFrom, mailPrivateHosts }: MailConfig, log: Log) 
   onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: String(error) }),
 })
 
-/** Passwords and cookies would cross the network readable. */
+/** Passwords and cookies would cross the network in plain text. */
 function warnOfPlainHttp(baseUrl: string, log: Log): void {
   const { protocol, hostname } = new URL(baseUrl)
   if (protocol === 'https:' || isLoopback(hostname)) return
@@ -144,13 +143,13 @@ function warnOfPlainHttp(baseUrl: string, log: Log): void {
   })
 }
 
-/** An app's sender is no sender of notices: its domain may be another account's on this server. */
+/** An app's sender can't send notices: its domain may belong to another account. */
 function tellOfNotices({ smtpUrl, mailFrom }: Open, log: Log): void {
   if (smtpUrl === null || mailFrom !== null) return
   log.write('info', 'members of apps without a mail server of their own get no notices: set EVENTPOST_MAIL_FROM')
 }
 
-/** Whoever started it can mend this, and would learn of it from those who got a mail. */
+/** Otherwise only recipients would notice. */
 async function warnOfLostLinks(
   store: Store,
   { smtpUrl, baseUrl }: Pick<Open, 'smtpUrl'> & { baseUrl: string },
@@ -165,7 +164,7 @@ async function warnOfLostLinks(
   )
 }
 
-/** Apps whose mail server was allowed by an earlier version, or by another setting, wait until it is allowed again. */
+/** Apps whose mail server isn't allowed any more wait until it is. */
 async function warnOfPrivateServers(store: Store, { mailPrivateHosts }: Open, log: Log): Promise<void> {
   const hosts = (await store.listSmtpUrls()).flatMap((url) => readSmtpUrl(url)?.host ?? [])
   for (const host of new Set(hosts.filter((one) => isRefusedHost(one, mailPrivateHosts)))) {
@@ -175,11 +174,11 @@ async function warnOfPrivateServers(store: Store, { mailPrivateHosts }: Open, lo
   }
 }
 
-/** Their emails wait. The operator decides where two accounts use one domain. */
+/** Their emails wait. The operator decides when two accounts use one domain. */
 async function warnOfUnverified(senders: Senders, log: Log): Promise<void> {
   for (const { domain, accountId, appId, verifiedBy } of await senders.listUnverified()) {
     const holders = verifiedBy.join(', ') || null
-    // binding would take the domain from whoever has proven it
+    // binding would take the domain from the account that has verified it
     const fix =
       holders === null
         ? `eventpost sender bind ${domain} --account ${accountId}`
@@ -194,7 +193,7 @@ async function warnOfUnverified(senders: Senders, log: Log): Promise<void> {
   }
 }
 
-/** Listens, and answers 503 until the store is open. */
+/** Answers 503 until the store is open. */
 function listen({ host, port, baseUrl }: Open): Server<undefined> {
   const unserved = createUnserved(baseUrl ?? addressOf(host, port))
   try {
@@ -203,9 +202,9 @@ function listen({ host, port, baseUrl }: Open): Server<undefined> {
       port,
       idleTimeout: IDLE_S,
       maxRequestBodySize: WALL_BYTES,
-      // without it an exception would be answered with a page of source code
+      // the development page would show source code
       development: false,
-      // which lets others listen on the same port too, unless it is told not to
+      // Bun's default lets other processes share the port
       reusePort: false,
       fetch: unserved.early,
       error: unserved.fault,
@@ -217,7 +216,7 @@ function listen({ host, port, baseUrl }: Open): Server<undefined> {
 
 function whyNotListening(host: string, port: number, error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  // a name that cannot be resolved is sometimes reported as EADDRINUSE too, and port 0 is never in use
+  // an unknown host name may be reported as EADDRINUSE too; port 0 is never in use
   if (code === 'EADDRINUSE' && port !== 0)
     return `Port ${port} on ${host} is in use. Stop what listens there, or choose another with --port.`
   if (code === 'EACCES') return `This user may not listen on port ${port}. Choose one above 1023 with --port.`

@@ -5,7 +5,7 @@ import { type Command, DATA, JSON_OUTPUT } from './command.ts'
 export const version: Command = {
   name: 'version',
   summary: 'prints the version and the schema version',
-  // of this executable; it opens no database, and takes --data as every command does
+  // opens no database, but takes --data as every command does
   options: { ...DATA, ...JSON_OUTPUT },
   run: async () => ({ version: VERSION, schemaVersion: SCHEMA_VERSION }),
 }

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { UsageError } from '../config.ts'
 import type { Command, Given } from './command.ts'
 
-/** Reads what stands behind a command's own words. @throws UsageError naming what cannot be understood */
+/** @throws UsageError naming what cannot be understood */
 export function readWords(command: Command, words: string[]): Given {
   const { values, positionals, tokens } = parse(command, words)
   const names = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []))
@@ -24,7 +24,7 @@ function parse(command: Command, words: string[]) {
   }
 }
 
-/** A number below zero is the value of the option before it, for the command to refuse, and no option itself. */
+/** A negative number is the value of the option before it, not an option. */
 const joinNumbers = (words: string[]): string[] =>
   words.reduce<string[]>((joined, word) => {
     const last = joined.at(-1)

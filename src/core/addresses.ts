@@ -1,15 +1,15 @@
 import { BlockList, isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** Stands for a caller whose address cannot be told: a closed socket, for one. All of them share what is counted. */
+/** For callers without a known address, such as closed sockets. They share one bucket. */
 export const UNKNOWN_ADDRESS = 'unknown'
 
-/** Proxies in a row that are believed. More is a caller who wants us to read for him. */
+/** Longer chains are an attempt to make us parse. */
 const MOST_HOPS = 32
 
 /**
- * The one text of an IP literal: IPv4 as it is, IPv6 in lower case and shortened (RFC 5952) without zone, IPv4 inside
- * IPv6 (`::ffff:a.b.c.d`) as IPv4. Null for what is no literal.
+ * One spelling per address: IPv6 in lower case (RFC 5952) without zone, mapped IPv4 (`::ffff:a.b.c.d`) as IPv4. null:
+ * not an address.
  */
 export function foldAddress(text: string): string | null {
   const family = isIP(text)
@@ -19,11 +19,11 @@ export function foldAddress(text: string): string | null {
   return (address.isIPv4MappedAddress() ? address.toIPv4Address() : address).toString()
 }
 
-/** Without its zone, which is a name of the caller's own. `::1.2.3.4` would be taken for `::ffff:1.2.3.4`. */
+/** Without its zone. `::1.2.3.4` would be mistaken for `::ffff:1.2.3.4`. */
 const readIPv6 = (literal: string): ipaddr.IPv6 =>
   ipaddr.IPv6.parse((literal.split('%')[0] ?? '').replace(/^::(?=\d+\.)/, '0::'))
 
-/** Under what a caller without a key is counted: an IPv4 address, or the /64 of an IPv6 one, which is one household's. */
+/** An IPv4 address, or the /64 of an IPv6 address (one household). */
 export function addressBucket(address: string): string {
   const folded = foldAddress(address)
   if (folded === null) return UNKNOWN_ADDRESS
@@ -33,10 +33,8 @@ export function addressBucket(address: string): string {
 }
 
 /**
- * The caller's address, folded: the socket's, unless that is a trusted proxy; then X-Forwarded-For from the right, past
- * the trusted ones. An entry that cannot be read ends the walk at the proxy that sent it, since whatever
- * stands left of it may have been written by the caller. `trustedProxies` are addresses or CIDR ranges of either family;
- * others than these trust nobody. Pass the same array every time: its ranges are read once.
+ * The socket's address; behind trusted proxies, X-Forwarded-For is read from the right until the first untrusted entry.
+ * Pass the same array every time: its ranges are cached.
  */
 export function clientAddress(
   socketAddress: string,
@@ -58,13 +56,12 @@ export function clientAddress(
   return client
 }
 
-/** Whether X-Forwarded-For is believed when it comes from this socket. */
 export const isTrustedProxy = (socketAddress: string, trustedProxies: readonly string[]): boolean => {
   const address = foldAddress(socketAddress)
   return address !== null && trustedProxies.length > 0 && isListed(readProxies(trustedProxies), address)
 }
 
-/** Whether a text can stand in `trustedProxies`: an IP literal, or one with a prefix length. */
+/** An IP address, or a CIDR range. */
 export function isProxyRange(text: string): boolean {
   const [address = '', prefix, ...more] = text.split('/')
   const family = isIP(address)
@@ -72,7 +69,7 @@ export function isProxyRange(text: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128))
 }
 
-/** What each array of ranges means, read once: building a list takes longer than the question that is put to it. */
+/** Building a list takes longer than querying it. */
 const listOfRanges = new WeakMap<readonly string[], BlockList>()
 
 function readProxies(ranges: readonly string[]): BlockList {
@@ -94,7 +91,7 @@ const isListed = (list: BlockList, address: string): boolean =>
     ? list.check(address, 'ipv6')
     : list.check(address, 'ipv4') || list.check(`::ffff:${address}`, 'ipv6')
 
-/** One entry of X-Forwarded-For; some proxies add the port, and then brackets around IPv6. */
+/** Some proxies add a port, and brackets around IPv6. */
 function readForwarded(entry: string): string | null {
   const text = entry.trim()
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(text) ?? []

@@ -1,14 +1,14 @@
-/** Digits, capitals, small letters: in the order of their ASCII codes, so that numbers sort as their texts do. */
+/** In ASCII order, so that numbers sort as their texts do. */
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 export type RandomBytes = (count: number) => Uint8Array
 
-/** Bytes at or above this would make the first characters of the alphabet likelier than the rest: 4 x 62. */
+/** 4 × 62. Bytes above would favour the first characters. */
 const FAIR_BELOW = 248
 
 const randomBytes: RandomBytes = (count) => crypto.getRandomValues(new Uint8Array(count))
 
-/** `length` random base62 characters, each as likely as the others: 5.954 bits apiece. */
+/** 5.954 bits per character. */
 export function randomBase62(length: number, random: RandomBytes = randomBytes): string {
   let text = ''
   while (text.length < length) {
@@ -17,7 +17,7 @@ export function randomBase62(length: number, random: RandomBytes = randomBytes):
   return text
 }
 
-/** A whole number from 0 as `length` base62 characters, most significant first, padded with `0`. */
+/** Most significant first, padded with `0`. */
 export function toBase62(value: number, length: number): string {
   let text = ''
   for (let rest = value; text.length < length; rest = Math.floor(rest / 62)) text = BASE62.charAt(rest % 62) + text

@@ -1,11 +1,10 @@
-/** Email addresses: who somebody is (the identity form) and how they wrote it. */
 import { DOTTED_DOMAIN, foldDomain } from './domains.ts'
 import { MAX_EMAIL_CHARACTERS, MAX_LOCAL_PART_CHARACTERS } from './field-limits.ts'
 
 export type EmailAddress = {
-  /** Identity: trimmed, lowercase, ASCII. Also the form that mail is sent to. */
+  /** Identity form: trimmed, lowercase, ASCII. Emails are sent to it. */
   email: string
-  /** As it was sent, but trimmed. */
+  /** As sent, trimmed. */
   shown: string
 }
 
@@ -16,22 +15,22 @@ const ASCII_EMAIL = new RegExp(`^${LOCAL_PART}@${DOTTED_DOMAIN}$`, 'i')
 const PUNYCODE = /xn--/i
 const LOCAL_PART_AND_AT = new RegExp(`^${LOCAL_PART}@$`, 'i')
 
-/** The text over which a customer's server computes the identity signature: trimmed and lowercase, nothing else. */
+/** What a customer's server signs: trimmed and lowercase, nothing else. */
 export const signedEmail = (text: string): string => text.trim().toLowerCase()
 
 /**
- * Reads one address, or null when it is none: a dot-atom of ASCII before the @, a domain with a dot after it. IDN
- * domains are folded to punycode. No dot or plus folding: two spellings of a mailbox are two people.
+ * ASCII dot-atom, @, domain with a dot. IDN becomes punycode. Dots and plus tags are kept: two spellings are two
+ * people.
  */
 export function readEmail(text: string): EmailAddress | null {
   const shown = text.trim()
   if (shown.length > MAX_EMAIL_CHARACTERS) return null
-  // Tested before lowercasing, which would make an ASCII k of the Kelvin sign and one mailbox of two.
+  // Before lowercasing, which would turn the Kelvin sign into an ASCII k.
   if (!ASCII_EMAIL.test(shown) || PUNYCODE.test(shown)) return readFoldedEmail(shown)
   return { email: shown.toLowerCase(), shown }
 }
 
-/** The slow path: IDN domains, and punycode that has yet to prove itself. */
+/** IDN domains and unverified punycode. */
 function readFoldedEmail(shown: string): EmailAddress | null {
   const afterAt = shown.lastIndexOf('@') + 1
   const local = shown.slice(0, afterAt)

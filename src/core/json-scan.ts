@@ -1,12 +1,12 @@
-/** What JSON.parse says nothing about, read from a text that it took: keys written twice, and numbers it did not hold. */
+/** Finds what JSON.parse hides: duplicate keys, and numbers that JavaScript can't hold exactly. */
 
-/** Where a key is, from the outside in. Only the first few steps: deeper ones are never asked for. */
+/** From the outside in; only the first few steps are recorded. */
 export type KeyPath = readonly (string | number)[]
 
-/** By key or index, all that holds a number which JavaScript does not, down to those numbers, which are empty. */
+/** The tree down to the inexact numbers, which are empty maps. */
 export type LostNumbers = ReadonlyMap<string | number, LostNumbers>
 
-/** From here on a whole number may have been rounded on the way in: 2^53 + 1 reads as 2^53. */
+/** From here on integers may have been rounded: 2^53 + 1 parses as 2^53. */
 export const WHOLE_NUMBERS_END = 2 ** 53
 
 const LOST_NUMBER: LostNumbers = new Map()
@@ -15,13 +15,10 @@ const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const [QUOTE, COMMA, MINUS, NINE, COLON, BACKSLASH] = [34, 44, 45, 57, 58, 92]
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125]
 
-/** `keys`: of an object, null of an array. `step`: the key or index that is being read. */
+/** `keys` is null for arrays. `step` is the current key or index. */
 type Level = { keys: Set<string> | null; step: string | number; lost?: Map<string | number, LostNumbers> }
 
-/**
- * Walks through a valid JSON text without recursion, so that its depth does not matter. Of a key that is there twice the
- * last value counts, so numbers in earlier ones are not lost.
- */
+/** Walks a valid JSON text without recursion. Of a duplicate key the last value counts. */
 export function scanJson(text: string): { repeated: KeyPath[]; lost: LostNumbers } {
   const repeated: KeyPath[] = []
   const root: Level = { keys: null, step: '' }
@@ -50,7 +47,7 @@ export function scanJson(text: string): { repeated: KeyPath[]; lost: LostNumbers
   return { repeated, lost: root.lost?.get('') ?? LOST_NUMBER }
 }
 
-/** How many keys a valid JSON text writes; fewer in what was parsed means that one is there twice. */
+/** When more than were parsed, there are duplicates. */
 export function countWrittenKeys(text: string): number {
   let keys = 0
   for (let open = text.indexOf('"'); open >= 0;) {
@@ -66,7 +63,7 @@ function addLost(level: Level, lost: LostNumbers): void {
   level.lost.set(level.step, lost)
 }
 
-/** Goes on to a key of an object. @returns false where it was there before */
+/** @returns false for a duplicate */
 function readKey(level: Level, keys: Set<string>, source: string): boolean {
   const key = JSON.parse(source) as string
   level.step = key
@@ -81,7 +78,6 @@ function isKey(text: string, end: number): boolean {
   return text.charCodeAt(next) === COLON
 }
 
-/** The index of the closing quote. */
 function findStringEnd(text: string, open: number): number {
   let end = text.indexOf('"', open + 1)
   while (text.charCodeAt(end - 1) === BACKSLASH && isEscaped(text, end)) end = text.indexOf('"', end + 1)
@@ -103,21 +99,21 @@ function readNumber(text: string, index: number): string {
   return NUMBER.exec(text)?.[0] ?? '-'
 }
 
-/** As many as `toPrecision` gives. */
+/** The limit of `toPrecision`. */
 const MOST_DIGITS = 100
 
-/** Whether what was written is what JavaScript holds; a fraction below 2^53 is always an approximate number. */
+/** A fraction below 2^53 is always approximate. */
 function isHeld(source: string): boolean {
   const value = Number(source)
   if (Math.abs(value) < WHOLE_NUMBERS_END) return true
   if (!Number.isFinite(value)) return false
   if (!/[.eE]/.test(source)) return source.replace('-', '') === String(WHOLE_NUMBERS_END)
-  // a fraction says that an approximate number was meant
+  // a fraction means an approximate number
   if (/\.\d*[1-9]\d*$/.test(source)) return true
-  // and an exponent leaves digits unsaid: of 1e300 all that were written are held, of 9007199254740993e0 not
+  // an exponent hides digits: 1e300 is exact as written, 9007199254740993e0 is not
   const written = digitsOf(source)
   return written.length <= MOST_DIGITS && digitsOf(value.toPrecision(written.length)) === written
 }
 
-/** The digits of a number's mantissa from its first one on that is not 0. */
+/** The mantissa's digits without leading zeros. */
 const digitsOf = (text: string): string => (/^[^eE]*/.exec(text)?.[0] ?? '').replaceAll(/\D/g, '').replace(/^0+/, '')

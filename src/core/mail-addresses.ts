@@ -1,39 +1,36 @@
-/** Where mail goes through and whom it comes from, as settings say it. */
 import { readEmail } from './email.ts'
 import { cleanText } from './visible-text.ts'
 
-/** One validated address and a name beside it: a text with both could hold a second address. */
+/** Address and name apart: one text could hold a second address. */
 export type Mailbox = { name: string; address: string }
 
-/** As a reader sees it. */
 export const describeMailbox = ({ name, address }: Mailbox): string => (name === '' ? address : `${name} <${address}>`)
 
-/** A mail server, as `smtp://user:password@host:587` or `smtps://` (TLS from the first byte) names it. */
+/** `smtp://user:password@host:587`, or `smtps://` for TLS from the first byte. */
 export type SmtpServer = {
   host: string
   port: number
-  /** TLS from the first byte; else by STARTTLS */
+  /** TLS from the first byte; else STARTTLS */
   isSecure: boolean
   login: { user: string; password: string } | null
-  /** mail may go without TLS, or under a certificate that nobody signed; never with a password */
+  /** allows no TLS or an untrusted certificate; never with a password */
   isTlsOptional?: true
 }
 
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/
 
-/** A host of this machine, between which and us nobody listens. */
 export const isLoopback = (host: string): boolean => LOOPBACK.test(host)
 
 const NAMED = /^([^<>]*)<([^<>]+)>$/
 const NAME_CHARACTERS = 64
 
-/** Reads `ada@example.com` or `Ada <ada@example.com>`; null for anything else, two addresses among it. */
+/** `ada@example.com` or `Ada <ada@example.com>`; null for anything else, including two addresses. */
 export function readMailbox(text: string): Mailbox | null {
   const [, name = '', address = text] = NAMED.exec(text.trim()) ?? []
   return makeMailbox(name.trim().replace(/^"(.*)"$/, '$1'), address)
 }
 
-/** A mailbox of two texts that came separately. A name that is blank or too long is cut; the address must be one. */
+/** Cuts a long name. */
 export function makeMailbox(name: string, address: string): Mailbox | null {
   const email = readEmail(address)
   return (
@@ -54,7 +51,6 @@ export const SMTP_URL_MESSAGE =
 
 const TLS_OPTIONAL = '?tls=optional'
 
-/** Reads the URL of a mail server, or null when it is none. */
 export function readSmtpUrl(text: string): SmtpServer | null {
   const url = URL.parse(text)
   if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '') return null

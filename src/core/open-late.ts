@@ -1,11 +1,9 @@
 export type Late<T> = {
-  /** Opens with the first call; who comes meanwhile waits for the same. Rejects with why it failed. */
+  /** Opens on the first call and shares the result. After a failure the next call tries again. */
   get(): Promise<T>
-  /** What was opened or is being opened; null before, and after it failed. */
   peek(): Promise<T> | null
 }
 
-/** What is opened when somebody first needs it, once. What failed is tried again with the next call. */
 export function openLate<T>(open: () => Promise<T>): Late<T> {
   let opened: Promise<T> | null = null
   return {

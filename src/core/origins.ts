@@ -1,14 +1,14 @@
-/** Where a page is, as browsers say it in the headers Origin and Referer. */
+/** The Origin and Referer headers. */
 const MAX_ORIGIN_CHARACTERS = 255
 
-/** The origin in such a header, or null for what has none: a sandbox (`null`), a file, nonsense. */
+/** null for sandboxes (`null`), files and invalid values. */
 export function readOrigin(header: string | null): string | null {
   const url = header === null || header.length > 2_048 ? null : URL.parse(header)
   if (!url || !/^https?:$/.test(url.protocol)) return null
   return url.origin.length > MAX_ORIGIN_CHARACTERS ? null : url.origin
 }
 
-/** Whether it is of one of these hosts or below, on whatever port. No page of ours are `null` and nonsense. */
+/** One of these hosts or a subdomain, on any port. */
 export function isOriginOf(header: string, hosts: readonly string[]): boolean {
   const origin = readOrigin(header)
   const host = origin === null ? null : new URL(origin).hostname

@@ -1,13 +1,13 @@
-/** Which addresses on the network an app's owner may make this service connect to. */
+/** Which network addresses an app's owner may make this service connect to. */
 import ipaddr from 'ipaddr.js'
 import { foldHost } from './domains.ts'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** Host names and address ranges that the operator allows beside public addresses (EVENTPOST_MAIL_PRIVATE_HOSTS). */
+/** Allowed by the operator beside public addresses (EVENTPOST_MAIL_PRIVATE_HOSTS). */
 export type PrivateHosts = { names: ReadonlySet<string>; ranges: readonly [Address, number][] }
 
-/** Reads a list of host names, addresses and ranges such as 10.0.0.0/8. Returns the first entry that is none of these. */
+/** Returns the first invalid entry as `wrong`. */
 export function readPrivateHosts(entries: readonly string[]): PrivateHosts | { wrong: string } {
   const names = new Set<string>()
   const ranges: [Address, number][] = []
@@ -20,7 +20,7 @@ export function readPrivateHosts(entries: readonly string[]): PrivateHosts | { w
   return { names, ranges }
 }
 
-/** Names without a dot are common in private networks: `mail`, `mail_1`. */
+/** Private networks use names without dots: `mail`, `mail_1`. */
 const isHostName = (text: string): boolean =>
   foldHost(text) !== null || (/^[a-z][a-z0-9._-]{0,252}$/i.test(text) && !ipaddr.isValid(text))
 
@@ -33,18 +33,18 @@ function readRange(text: string): [Address, number] | null {
 
 const isCanonical = (text: string): boolean => ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text)
 
-/** An IPv4 address inside IPv6 (`::ffff:a.b.c.d`) as the IPv4 address that is reached by it. */
+/** `::ffff:a.b.c.d` reaches the IPv4 address. */
 const unmap = (address: string): Address => ipaddr.process(address)
 
 const foldName = (name: string): string => name.toLowerCase().replace(/\.$/, '')
 
-/** Global unicast addresses of IPv6 all begin with 001 (RFC 4291). */
+/** All begin with 001 (RFC 4291). */
 const isGlobalUnicast = (address: ipaddr.IPv6): boolean => ((address.parts[0] ?? 0) & 0xe000) === 0x2000
 
-/** 64:ff9b::/96, whose last 32 bits are the IPv4 address that is reached through a NAT64 gateway (RFC 6052). */
+/** The last 32 bits are the IPv4 address reached through NAT64 (RFC 6052). */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 
-/** Whether anybody on the internet can be reached at this address: not private, loopback, link-local, reserved ... */
+/** Not private, loopback, link-local or reserved. */
 export function isPublicAddress(text: string): boolean {
   const address = unmap(text)
   if (address instanceof ipaddr.IPv4) return address.range() === 'unicast'
@@ -52,21 +52,21 @@ export function isPublicAddress(text: string): boolean {
   return isGlobalUnicast(address) && address.range() === 'unicast'
 }
 
-/** Whether a host, whose name was resolved to this address, may be connected to. */
+/** `host` was resolved to `address`. */
 export function isAllowedAddress(host: string, address: string, { names, ranges }: PrivateHosts): boolean {
   if (isPublicAddress(address) || names.has(foldName(host))) return true
   const asked = unmap(address)
   return ranges.some(([network, bits]) => network.kind() === asked.kind() && asked.match(network, bits))
 }
 
-/** Names that the public DNS never resolves (RFC 6761, RFC 6762, RFC 8375, and .internal of ICANN). */
+/** Never in public DNS (RFC 6761, RFC 6762, RFC 8375, ICANN's .internal). */
 const PRIVATE_NAME = /\.(?:local|internal|home\.arpa|invalid)$/i
 
-/** Whether a host is refused whatever it resolves to: no public address in any form, localhost, or a name of private networks. */
+/** Refused whatever it resolves to. */
 export function isRefusedHost(host: string, allowed: PrivateHosts): boolean {
   const bare = host.replace(/\.$/, '')
   if (ipaddr.isValid(bare)) return !isAllowedAddress(bare, bare, allowed)
-  // with a range allowed, a private network may resolve such a name into it
+  // with a range allowed, a private network may resolve the name into it
   if (PRIVATE_NAME.test(bare)) return allowed.ranges.length === 0 && !allowed.names.has(foldName(bare))
   return /^(?:.*\.)?localhost\.?$/i.test(host) && !isAllowedAddress(host, '127.0.0.1', allowed)
 }

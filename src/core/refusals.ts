@@ -1,10 +1,7 @@
 import { MAX_CUSTOM_FIELDS, MAX_STORED_TAGS } from './field-limits.ts'
 import { describeStillSending, type Ended } from './ended.ts'
 
-/**
- * Every reason for which the service says no, once: its HTTP status and the sentence a person reads.
- * The codes are the `error` of the API and of MCP; both answer a refusal through this table.
- */
+/** Every refusal: HTTP status and message. The codes are the `error` of the API and MCP. */
 export const REFUSALS = {
   invalid_json: {
     status: 400,
@@ -95,7 +92,7 @@ export const REFUSALS = {
     status: 429,
     message: 'A limit is used up. The message names it. Wait for the time in Retry-After, then send this again.',
   },
-  /** What a person would hold after merging; one call alone stays within its own limits. */
+  /** After merging; one request has limits of its own. */
   tags_full: {
     status: 400,
     isLate: true,
@@ -118,7 +115,7 @@ export const REFUSALS = {
     status: 503,
     message: 'The service cannot save right now, and nothing was saved. Send this again after Retry-After.',
   },
-  /** Its code outside is `unavailable`: to a program it is the same, to a person it is not. */
+  /** `unavailable` for programs, a different message for people. */
   commit_unconfirmed: {
     status: 503,
     error: 'unavailable',
@@ -157,30 +154,28 @@ export const REFUSALS = {
 } as const satisfies Record<string, Row>
 
 /**
- * `error` is the code outside where it differs, `field` the field that is named without asking. `isLate`: it is said
- * after the checks that cost the caller nothing, and a write has taken from its hourly limit by then.
+ * `error`: the public code where it differs. `field`: the field it names. `isLate`: comes after the limit was charged.
  */
 type Row = { status: number; message: string; error?: string; field?: string; isLate?: true }
 
 export type RefusalCode = keyof typeof REFUSALS
 
-/** One field that cannot be accepted. `field` is the top-level name (`tags`, never `tags[0]`); the message echoes nothing that was sent. */
+/** `field` is the top-level name (`tags`, never `tags[0]`); messages never echo input. */
 export type FieldError = { field: string; code: string; message: string }
 
-/** A 2xx may carry these: the request was done, but something in it had no effect. */
+/** With a 2xx: something had no effect. */
 export type Warning = FieldError
 
-/** A no, as a value. `message` replaces the table's sentence where more can be said. */
+/** `message` replaces the table's. */
 export type Refusal = {
   refusal: RefusalCode
   message?: string
   field?: string
   errors?: FieldError[]
-  /** Only with `rate_limited`. */
   limited?: Limited
 }
 
-/** `limit`: how many it lets through; `retryAfter`: seconds until the next may come, `retryAt` the same as a time. */
+/** `retryAfter`: seconds; `retryAt`: the same as a time. */
 export type Limited = {
   scope: 'key' | 'ip' | 'person' | 'site'
   limit: number
@@ -190,7 +185,6 @@ export type Limited = {
   retryAt?: string
 }
 
-/** The limits of keys and addresses, each with what it counts. Callers see the names. */
 export const LIMIT_NAMES = {
   events_per_hour: 'events per hour',
   contact_adds_per_hour: 'contact adds per hour',
@@ -204,15 +198,14 @@ export const LIMIT_NAMES = {
 
 export type LimitName = keyof typeof LIMIT_NAMES
 
-/** The limits of what the browser script reports. */
 export type ScriptLimitName =
   'person_items_per_hour' | 'site_items_per_hour' | 'reports_per_minute' | 'wrong_signatures_per_minute'
 
-/** In whole seconds, and not too early. `at`: now (ms UTC). */
+/** Rounded up. */
 export const retryTime = (at: number, retryAfter: number): string =>
   new Date((Math.ceil(at / 1_000) + retryAfter) * 1_000).toISOString()
 
-/** `key`: whose limit it is; without one it is an address's, which `address` names. `at`: now, in milliseconds UTC. */
+/** Whose limit: `key`'s, or an address's. */
 type UsedUp = {
   name: LimitName
   key: { id: string; name: string } | null
@@ -222,7 +215,6 @@ type UsedUp = {
   at: number
 }
 
-/** A 429 that names the limit, whose it is and when it ends. */
 export function refuseLimited({ name, key, address, limit, retryAfter, at }: UsedUp): Refusal {
   const retryAt = retryTime(at, retryAfter)
   const owner =
@@ -238,7 +230,7 @@ export function refuseLimited({ name, key, address, limit, retryAfter, at }: Use
   return refuse('rate_limited', { message, limited: { ...whose, limitName: name, limit, retryAfter, retryAt } })
 }
 
-/** A name may hold characters that reorder or hide the text around them. */
+/** A name may hide or reorder text around it. */
 const visibleName = (name: string): string => name.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '')
 
 export const refuse = (refusal: RefusalCode, more: Omit<Refusal, 'refusal'> = {}): Refusal => ({ refusal, ...more })
@@ -248,19 +240,18 @@ export const isRefusal = <T extends object>(value: T): value is Extract<T, { ref
 
 const rowOf = (refusal: RefusalCode): Row => REFUSALS[refusal]
 
-/** The code that callers see. */
+/** The public code. */
 export const errorCode = (refusal: RefusalCode): string => rowOf(refusal).error ?? refusal
 
-/** Whether the flood guard counts it: a caller's fault that no other limit bounds. */
+/** Counted as abuse: the caller's fault, and no other limit bounds it. */
 export function isEarlyRefusal(refusal: RefusalCode): boolean {
   const { status, isLate = false } = rowOf(refusal)
   return status < 500 && status !== 429 && !isLate
 }
 
-/** The field that a refusal names. */
 export const refusedField = ({ refusal, field }: Refusal): string | undefined => field ?? rowOf(refusal).field
 
-/** A 400 that names one field or lists several. */
+/** Names one field, or lists several. */
 export function refuseFields(errors: FieldError[]): Refusal {
   const [first] = errors
   if (!first) throw new Error('refuseFields needs at least one error')
@@ -273,11 +264,10 @@ export function refuseFields(errors: FieldError[]): Refusal {
 export const warnOfSending = (field: string, { stillSending }: Ended): Warning[] =>
   stillSending === 0 ? [] : [{ field, code: 'still_sending', message: describeStillSending(stillSending) }]
 
-/** Without warnings the key is absent. */
 export const withWarnings = <T extends object>(body: T, warnings: Warning[]): T | (T & { warnings: Warning[] }) =>
   warnings.length === 0 ? body : { ...body, warnings }
 
-/** What a refusal looks like from outside, without the request's ID. */
+/** Without the request's ID. */
 export function refusalBody(refused: Refusal) {
   const { refusal, message, errors, limited } = refused
   const field = refusedField(refused)

@@ -1,6 +1,4 @@
-/** Times in words, for pages and for the sentences of the service. */
-
-/** Making one takes longer than a row of a table (measured: 20 µs). */
+/** Creating one takes longer than a table row (20 µs). */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 function formatOf(timeZone: string): Intl.DateTimeFormat {
@@ -20,7 +18,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format
 }
 
-/** The parts of a time as people write it: `day`, `month`, `year`, `hour`, `minute`, `second`. */
+/** Keys: `day`, `month`, `year`, `hour`, `minute`, `second`. */
 export const timeParts = (at: number, timeZone: string): Record<string, string> =>
   Object.fromEntries(
     formatOf(timeZone)
@@ -46,7 +44,7 @@ export const nameOfZone = (timeZone: string): string => timeZone.replaceAll('_',
 /** "3 May 2026, 14:05 UTC", "3 May 2026, 16:05 Europe/Zurich" */
 export const sayTime = (at: number, timeZone: string): string => `${formatTime(at, timeZone)} ${nameOfZone(timeZone)}`
 
-/** "2 minutes", "3 hours", "2 days"; of less than two the smaller unit, of less than a minute "less than a minute". */
+/** "2 minutes", "3 hours", "2 days"; the smaller unit below two. */
 export function saySpan(ms: number): string {
   if (ms < MINUTE_MS) return 'less than a minute'
   if (ms < 2 * HOUR_MS) return count(Math.floor(ms / MINUTE_MS), 'minute')

@@ -1,22 +1,22 @@
-/** Text of strangers, taken apart for whoever shows it: nothing in it may hide, or turn what stands around it. */
+/** Splits untrusted text for display: nothing in it may hide or reorder the text around it. */
 
-/** What is seen, or the code points of what would not be. */
+/** Visible text, or code points of invisible characters. */
 export type TextPiece = { text: string } | { hidden: string[] }
 
-/** Controls, formats (bidi, zero width, tags), separators, and letters that have no shape; not tab and line feed. */
+/** Controls, formats (bidi, zero width, tags), separators and blank letters; not tab and line feed. */
 const HIDDEN =
   // oxlint-disable-next-line no-misleading-character-class -- each of them is meant by itself
   /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u
-/** More marks on one letter than any script needs grow into the lines above and below. */
+/** Stacked marks would grow into neighbouring lines. */
 const MARK = /\p{M}/u
 const MARKS_MAX = 4
 
 const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]$/u
-/** Scripts in which a joiner changes how a letter is written. */
+/** Scripts in which a joiner changes the shape of a letter. */
 const JOINED =
   /[\p{Script=Arabic}\p{Script=Bengali}\p{Script=Devanagari}\p{Script=Gujarati}\p{Script=Gurmukhi}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Oriya}\p{Script=Sinhala}\p{Script=Tamil}\p{Script=Telugu}]$/u
 
-/** Joiners and shapes that belong to a picture or a script; anywhere else they tell two names apart that look alike. */
+/** Joiners belong in emoji and some scripts; elsewhere they fake look-alike names. */
 function isAtHome(character: string, before: string): boolean {
   if (character === '\t' || character === '\n') return true
   if (character === '\u200d') return PICTURE.test(before) || JOINED.test(before)
@@ -27,7 +27,6 @@ function isAtHome(character: string, before: string): boolean {
 const nameOf = (character: string): string =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 
-/** Takes text apart into what is seen and what would not be. */
 export function readVisibleText(text: string): TextPiece[] {
   const pieces: TextPiece[] = []
   let marks = 0
@@ -45,14 +44,14 @@ export function readVisibleText(text: string): TextPiece[] {
   return pieces
 }
 
-/** The first so many characters, never half of one; `isCut` where there are more. */
+/** Never cuts a character in half. */
 export function cutText(text: string, most: number): { text: string; isCut: boolean } {
   if (text.length <= most) return { text, isCut: false }
   const end = /[\ud800-\udbff]/.test(text[most - 1] ?? '') ? most - 1 : most
   return { text: text.slice(0, end), isCut: true }
 }
 
-/** JSON to be read and copied: what would not be seen is escaped, which means the same. */
+/** Escapes invisible characters, which keeps the JSON equivalent. */
 export const toVisibleJson = (value: unknown): string =>
   readVisibleText(JSON.stringify(value, null, 2))
     .map((piece) => ('text' in piece ? piece.text : piece.hidden.map(toEscape).join('')))
@@ -64,11 +63,11 @@ function toEscape(name: string): string {
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
 }
 
-/** Everything that breaks a line, and marks that turn the direction of the text around them (not those within it). */
+/** Line breaks and bidi marks that affect surrounding text. */
 const BREAKS = /[\s\p{Cc}\u2028\u2029]+/gu
 const DIRECTION_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/g
 
-/** One line, well-formed, that changes nothing outside itself; undefined when nothing visible is left. */
+/** One line; undefined when nothing visible is left. */
 export function cleanText(text: string): string | undefined {
   const line = text.toWellFormed().replaceAll(DIRECTION_CONTROLS, '').replaceAll(BREAKS, ' ').trim()
   return line === '' ? undefined : line

@@ -1,4 +1,4 @@
-/** What a write about a person would meet, make and queue now, without leaving a trace. */
+/** A dry run of a write about a person. */
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../accounts/limits.ts'
 import type { Store } from '../store/store.ts'
@@ -12,14 +12,13 @@ import { listWouldQueueByContact, type QueuedMessage } from './queued-messages.t
 import { isRefusal, type Refusal, refuse } from '../core/refusals.ts'
 import { isPlanUsedUp } from '../events/stats.ts'
 
-/** What these functions need. */
 type Parts = { store: Store; clock: Clock; limits: Limits; addressKey: string }
 
-/** `contactId` null: the person would be made, and `contact` has the times of now and no ID of its own. */
+/** `contactId` null: the person would be created; `contact` then has no ID of its own. */
 export type TriedContact = { contactId: number | null; contact: ContactRow; queued: QueuedMessage[] }
 type Wanted = Pick<WriteContext, 'access' | 'app'> & { write: ContactWriteName; input: ContactFields }
 
-/** Tries POST or PATCH /contacts. Refusals: those of addContact and updateContact, and rate_limited. */
+/** POST or PATCH /contacts. Refusals: those of addContact and updateContact, and rate_limited. */
 export async function tryContact(parts: Parts, wanted: Wanted): Promise<TriedContact | Refusal> {
   const { access, app, write, input } = wanted
   const limited = peekForContact(parts, wanted, write)

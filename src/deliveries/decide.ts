@@ -1,4 +1,4 @@
-/** Who gets an email, and when: the one place that decides it, for everything that asks. */
+/** Decides who gets an email and when. Everything that asks uses this file. */
 import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, isPerPerson, onceKeyOf, whenDue } from '../messages/again.ts'
 import type { Arrival, DecideStart, FindCancelled, Lead, StartFacts, WaitingEvent } from '../store/delivery-rules.ts'
@@ -30,42 +30,40 @@ import {
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** No older email counts towards a limit per person. */
+/** Older emails don't count towards the limits per person. */
 export const LIMITED_MS = 7 * DAY_MS
-/** How long a delivery is tried before it is given up. */
 const GIVE_UP_HOURS = 72
 
 export type SendingSettings = Pick<
   MailSettings,
   'sendWindow' | 'timezone' | 'giveUpHours' | 'perPersonDay' | 'perPersonWeek'
 >
-/** A message with what its app has set for all emails. */
 export type DecidedMessage = { content: MessageContent; status: MessageStatus; settings: SendingSettings }
 
-/** All that a decision rests on, as of the moment `at`. Times are ms UTC. */
+/** As of `at` (ms UTC). */
 export type Facts = RuleFacts & {
   /** giving up counts from here */
   plannedAt: number
-  /** a member sends it on, whatever the rules say */
+  /** a member sends it despite the rules */
   isByHand: boolean
-  /** why the address is on the suppression list; null: it is not */
+  /** null: not suppressed */
   suppression: SuppressionReason | null
-  /** when the person was last sent this message; null = never */
+  /** of this message; null: never */
   lastHandedAt: number | null
-  /** when the person was sent the lifecycle emails of the last week, the latest first */
+  /** lifecycle emails of the last week, newest first */
   handed: readonly number[]
-  /** the further events that the email lists; asked for only where a rule is about each event */
+  /** further events that the email lists; read only if a rule is about each event */
   joined: () => readonly EventFacts[]
-  /** what the message's own rules found before, where nothing that they ask about has changed since */
+  /** earlier verdicts of the message's rules, when their facts haven't changed */
   known?: readonly Verdict[]
 }
 
-/** An event that the email is not to list; `index` is its place in `joined`. */
+/** An event that the email must not list; `index` is its place in `joined`. */
 type Unfit = { index: number; reason: string; verdicts: Verdict[] }
 
 /**
- * `verdicts`: of every rule, in the order in which they count. `reason` is a code. `dueAt`: when to decide again (ms UTC).
- * `isOfEvent`: the reason is about the first event alone, and the email goes on with the others.
+ * `verdicts`: of every rule, in order. `dueAt`: when to decide again (ms UTC). `isOfEvent`: the reason is about the
+ * first event alone, and the others stay.
  */
 export type Decision = { verdicts: Verdict[]; unfit: Unfit[] } & (
   | { outcome: 'send' }
@@ -74,9 +72,8 @@ export type Decision = { verdicts: Verdict[]; unfit: Unfit[] } & (
 )
 
 /**
- * Decides about one email to one person: suppression, the message's status and its own rules, how often it may be sent,
- * the send window, the limits per person, and when to give up. All rules are looked at, so that the record says
- * everything. What is sent on by hand asks for suppression only.
+ * Checks suppression, status, the message's rules, frequency, send window, limits per person and giving up. All rules
+ * run, so that the record is complete. A manual resend checks suppression only.
  */
 export function decide(message: DecidedMessage, facts: Facts): Decision {
   const suppression = suppressionVerdict(refusedBy({ contact: facts.contact, message }, facts.suppression))
@@ -121,10 +118,9 @@ const checkStatus = ({ status }: DecidedMessage): Verdict => ({
 
 type Joined = { verdicts: Verdict[]; unfit: Unfit[] }
 
-/** What joined is among the verdicts that are known. */
+/** Events that joined are part of the known verdicts. */
 const NOTHING_NEW: Joined = { verdicts: [], unfit: [] }
 
-/** The verdicts of the events that stay in the email, and those that do not. */
 function checkJoined(content: MessageContent, facts: Facts): Joined {
   const ofEvent = { onlyIf: rulesOfEvent(content) }
   const joined: Joined = { verdicts: [], unfit: [] }
@@ -138,7 +134,6 @@ function checkJoined(content: MessageContent, facts: Facts): Joined {
   return joined
 }
 
-/** Whether now is the time: what a rule waits to learn, how often, the send window and the limits; all until it is given up. */
 function decideTime({ content, settings }: DecidedMessage, facts: Facts, rules: Verdict[]): Decision {
   const { at } = facts
   const limits = isLifecycle(content) ? [checkWindow(settings, at), ...checkLimits(settings, facts)] : []
@@ -157,7 +152,6 @@ function decideTime({ content, settings }: DecidedMessage, facts: Facts, rules: 
   return { outcome: 'wait', reason, dueAt, verdicts, unfit: [] }
 }
 
-/** A rule about time with when it would pass. */
 type Wait = { verdict: Verdict; until: number }
 
 const toWait = (verdict: Verdict): Wait[] => (verdict.until === undefined ? [] : [{ verdict, until: verdict.until }])
@@ -167,15 +161,14 @@ const wait = (rule: string, about: string | null, value: number | null, at: numb
   until,
 })
 
-/** When an email that was planned for a time is given up (both ms UTC). */
+/** Both ms UTC. */
 export const giveUpTime = (plannedAt: number, { giveUpHours }: Pick<MailSettings, 'giveUpHours'>): number =>
   plannedAt + (giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
 
-/** Whether "once" is by time. */
+/** `once` is by time. */
 export const isTimed = (again: Again | undefined): again is { everyHours: number } =>
   again !== undefined && 'everyHours' in again
 
-/** When a message that is sent at most every so many hours may go to somebody again (ms UTC). */
 const nextAgain = ({ everyHours }: { everyHours: number }, lastHandedAt: number | null): number =>
   lastHandedAt === null ? Number.NEGATIVE_INFINITY : lastHandedAt + everyHours * HOUR_MS
 
@@ -189,14 +182,14 @@ function checkWindow({ sendWindow, timezone }: SendingSettings, at: number): Wai
 }
 
 /**
- * When mail may go out: now, or when the window next opens (ms UTC). A window over midnight (22:00 to 06:00) belongs to
- * the day on which it opens. One without days or hours never opens: it is taken as always open.
+ * Now, or when the window next opens (ms UTC). A window over midnight belongs to the day it opens. One without days or
+ * hours counts as always open.
  */
 function nextOpening(now: number, window: SendWindow, zone: string): number {
   if (window.days.length === 0 || window.from === window.until) return now
   const local = localTime(now, zone)
   const midnight = local - (local % DAY_MS)
-  // the window of yesterday may still be open
+  // yesterday's window may still be open
   for (let day = -1; day <= 7; day++) {
     const start = midnight + day * DAY_MS
     if (!window.days.includes(new Date(start).getUTCDay())) continue
@@ -212,10 +205,10 @@ function hoursOf(midnight: number, { from, until }: SendWindow): { opens: number
   return { opens, closes: closes > opens ? closes : closes + DAY_MS }
 }
 
-/** Where the clocks are set back an hour is there twice: never before now. */
+/** When clocks go back, an hour repeats: never before now. */
 const laterOf = (at: number, now: number): number => (at > now ? at : now + MINUTE_MS)
 
-/** Where a limit per person is full, the oldest of the emails that fill it has to fall out of the day or week. */
+/** The oldest email that fills the limit must leave the day or week. */
 function checkLimits({ perPersonDay, perPersonWeek }: SendingSettings, { at, handed }: Facts): Wait[] {
   const limits = [
     { rule: 'perDay', most: perPersonDay, ms: DAY_MS },
@@ -230,8 +223,8 @@ function checkLimits({ perPersonDay, perPersonWeek }: SendingSettings, { at, han
 }
 
 /**
- * What an arrival cancels of an email that waits: the first rule that passes without it and fails for good with it. A tag
- * that was never there may still come, so what would fail anyway cancels nothing.
+ * The first rule that passes without the arrival and fails for good with it. Rules that would fail anyway cancel
+ * nothing.
  */
 export const findCancelled: FindCancelled = (content, waiting, arrival) => {
   const onlyIf = waiting.isJoined ? rulesOfEvent(content) : (content.onlyIf ?? [])
@@ -246,7 +239,6 @@ export const findCancelled: FindCancelled = (content, waiting, arrival) => {
   return found && { reason: reasonOfRule(found.failed), verdict: found.failed, isOfEvent: found.isOfEvent }
 }
 
-/** What is known of a person without and with what arrived, if it were all there is to know. */
 function factsAround(waiting: WaitingEvent, arrival: Arrival): { before: RuleFacts; after: RuleFacts } {
   const { triggeredAt, dueAt: at } = waiting
   const nothing: RuleFacts = {
@@ -277,8 +269,8 @@ function factsAround(waiting: WaitingEvent, arrival: Arrival): { before: RuleFac
 }
 
 /**
- * Whether an event that fits a message starts an email, joins one that waits, or neither. Where "once" is for each value,
- * an event whose value is used up is in an email already; where it is once at all, every event joins the one that waits.
+ * Starts an email, joins a waiting one, or neither. Once per value: a used value is in an email already. Once per
+ * person: every event joins the waiting email.
  */
 export const decideStart: DecideStart = ({ wait, again }, facts) => {
   if (isTooOld(facts)) return { outcome: 'none', reason: 'too_old' }
@@ -292,11 +284,11 @@ export const decideStart: DecideStart = ({ wait, again }, facts) => {
   return isTooSoon ? { outcome: 'none', reason: 'again' } : { outcome: 'start', key, dueAt }
 }
 
-/** The email that waits and that an event belongs to: by its time, else one that waits for a limit per person. */
+/** The waiting email that the event joins: by time, else one that waits for a limit per person. */
 function findLead<L extends Lead>(again: Again | undefined, { leads }: StartFacts<L>): L | null {
   const withinMs = collectMsOf(again)
   if (withinMs === null || leads === null) return null
-  // where nothing else could start for the event it joins however full the email is
+  // once per person, it joins however full the email is
   const hasRoom = ({ joined }: Lead): boolean => joined < LISTED_EVENTS - 1 || isPerPerson(again)
   return leads.near(withinMs).find(hasRoom) ?? leads.limited().find(hasRoom) ?? null
 }

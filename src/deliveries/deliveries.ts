@@ -16,7 +16,7 @@ import { readFacts } from './facts.ts'
 export type { Basis, DeliveryRow, DeliveryWork, DecisionRecord, Marked, UnfitEvent }
 export { DELIVERY_STATES, forgetReply }
 
-/** Decides about a delivery when it is claimed, and once more just before its final dot. */
+/** When a delivery is claimed, and again just before the final dot. */
 const decideDelivery: DecideDelivery = (reads, work, at, known) => {
   const { delivery, message, settings } = work
   const decided = decide({ ...message, settings }, readFacts(reads, work, at, known))
@@ -25,7 +25,6 @@ const decideDelivery: DecideDelivery = (reads, work, at, known) => {
   return { ...outcome, record, unfit: unfit.flatMap((one) => toUnfitEvent(one, work, at)) }
 }
 
-/** What the store is given, to apply. */
 export const DELIVERY_RULES: DeliveryRules = { decide: decideDelivery, findCancelled, decideStart }
 
 function toUnfitEvent(
@@ -37,23 +36,23 @@ function toUnfitEvent(
   return event ? [{ id: event.id, reason, record: JSON.stringify({ at, verdicts }) }] : []
 }
 
-/** The record of a delivery, or null before anything was judged and before a member sent it on. */
+/** null before any decision. */
 export const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): DecisionRecord | null => parseRecord(record)
 
-/** When a hand-over of which nobody knows the outcome was followed by another try (ms UTC); null where that is not known. */
+/** When a hand-over with unknown outcome was tried again (ms UTC; null: time not known). */
 export function findUnconfirmed(delivery: DeliveryRow): { at: number | null } | null {
   const { unconfirmedAt } = readRecord(delivery) ?? {}
   return delivery.resent || unconfirmedAt !== undefined ? { at: unconfirmedAt ?? null } : null
 }
 
-/** Whether two emails of one delivery may have arrived, because it was sent again after an unknown outcome. */
+/** It was sent again after an unknown outcome. */
 export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
   findUnconfirmed(delivery) !== null && LEFT.includes(delivery.state)
 
-/** States of what has left, whatever became of it. */
+/** Handed over, whatever the outcome. */
 const LEFT: readonly DeliveryState[] = ['handed', 'sent', 'unknown', 'bounced', 'complained']
 
-/** A rule or a pause may put it off once more: what came of its last try stays known until there is another. */
+/** A rule or pause may defer it again: keep the last try's result. */
 function lastTryOf({ delivery }: DeliveryWork): Pick<DecisionRecord, 'tries' | 'reply' | 'unconfirmedAt' | 'isSlow'> {
   const { tries, reply, unconfirmedAt, isSlow } = readRecord(delivery) ?? {}
   return {
@@ -64,7 +63,7 @@ function lastTryOf({ delivery }: DeliveryWork): Pick<DecisionRecord, 'tries' | '
   }
 }
 
-/** What the rules said, when they were asked, stays beside what is found now; what the email itself was like is seen anew. */
+/** Keeps what the rules said; replaces what was found about the email itself. */
 function addByHand(delivery: DeliveryRow, found: readonly Verdict[], at: number): DecisionRecord {
   const earlier = readRecord(delivery)
   const kept = earlier?.verdicts.filter(({ rule }) => !['link', 'template', 'giveUp'].includes(rule)) ?? []
@@ -76,6 +75,5 @@ function addByHand(delivery: DeliveryRow, found: readonly Verdict[], at: number)
   )
 }
 
-/** When a delivery is given up (ms UTC). */
 export const whenToGiveUp = ({ delivery, settings }: Pick<DeliveryWork, 'delivery' | 'settings'>): number =>
   giveUpTime(delivery.plannedAt, settings)

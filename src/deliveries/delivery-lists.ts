@@ -1,4 +1,3 @@
-/** Deliveries for who looks at them: with person, message and reason, newest first. */
 import type { Clock } from '../core/clock.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import { isResent, RESENDABLE } from '../store/delivery-ends.ts'
@@ -25,27 +24,25 @@ export type { DeliveryRow, DeliveryState, DeliveryWork, Explanation, JoinedEvent
 
 export type DeliveryFilter = {
   messageId: number | null
-  /** null = every state */
+  /** null: every state */
   states: readonly DeliveryState[] | null
   before: number | null
   limit: number
 }
 
-/** A delivery with what a list shows of it. */
 export type ListedDelivery = {
   work: Pick<DeliveryWork, 'delivery' | 'message' | 'lead' | 'app'> & { contact: StoredContact }
   explained: Explanation
 }
 
-/** A delivery with all that is shown of it. */
 export type ShownDelivery = { work: DeliveryWork; explained: Explanation }
 
-/** `unwanted`: why nothing of this message may be sent to the person now, whoever asks; null = it may. */
+/** `unwanted`: why nothing may be sent to the person now; null: it may. */
 export type FoundDelivery = ShownDelivery & { unwanted: SuppressionReason | null }
 
 const toShown = (work: DeliveryWork): ShownDelivery => ({ work, explained: explainDelivery(toExplained(work)) })
 
-/** A page of an app's deliveries, newest first; `next` is what `before` must be for the page after, null at the end. */
+/** Newest first; `next` is the next page's `before`, null at the end. */
 export async function listDeliveries(
   store: Store,
   app: AppRow,
@@ -56,7 +53,7 @@ export async function listDeliveries(
   return { deliveries: await describeRows(store, app, rows.slice(0, limit)), next }
 }
 
-/** Reads what belongs to the rows at once; without those whose person is gone. */
+/** Skips rows whose person was erased. */
 async function describeRows(store: Store, app: AppRow, rows: DeliveryRow[]): Promise<ListedDelivery[]> {
   if (rows.length === 0) return []
   const leadIds = rows.flatMap(({ joinedTo }) => joinedTo ?? [])
@@ -78,7 +75,6 @@ async function describeRows(store: Store, app: AppRow, rows: DeliveryRow[]): Pro
   })
 }
 
-/** The deliveries that an event started, the newest first. */
 export async function listFollowing(
   store: Store,
   app: AppRow,
@@ -87,7 +83,7 @@ export async function listFollowing(
   return describeRows(store, app, await store.listDeliveriesOfEvent({ appId: app.id, contactId, eventId: id }))
 }
 
-/** One delivery of an app; null for another app's, which does not exist. */
+/** null for deliveries of other apps. */
 export async function findDelivery(store: Store, app: AppRow, id: number): Promise<FoundDelivery | null> {
   const work = await store.findWork(id)
   if (work?.app.id !== app.id) return null
@@ -95,16 +91,15 @@ export async function findDelivery(store: Store, app: AppRow, id: number): Promi
   return { ...toShown(work), unwanted }
 }
 
-/** For each message of the app why this person did or did not get it, in the order in which they were made. */
+/** Every message of the app, in order of creation. */
 export async function explainPerson(store: Store, person: ContactRow): Promise<MessageExplanation[]> {
   const messages = await store.listMessages(person.appId)
   return Promise.all(messages.map((message) => explainMessageFor(store, person, message)))
 }
 
 /**
- * Sends a delivery on by hand: only the person's wish is asked, none of the rules. Refusals: delivery_not_found,
- * delivery_in_use, message_on_its_way, unavailable; of a mail that is kept also no_mail_server and
- * mail_server_unreadable, where it could not leave.
+ * Manual resend: checks suppression only. Refusals: delivery_not_found, delivery_in_use, message_on_its_way,
+ * unavailable; for captured emails also no_mail_server and mail_server_unreadable.
  */
 export async function resendDelivery(
   { store, clock, mailer }: { store: Store; clock: Clock } & { mailer: Mailer },
@@ -119,14 +114,13 @@ export async function resendDelivery(
   return store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
 }
 
-/** Whether mails leave: they do not where no mail server is set, or its address cannot be read. */
 type Leaving = { isCapturing: boolean; isUnreadable: boolean }
 
-/** Whether a member may send a delivery on; what is under way or done must not be, and what is kept only where mails leave. */
+/** Not when sending or done; captured emails only when a mail server works. */
 export const mayResend = ({ state }: DeliveryRow, { isCapturing, isUnreadable }: Leaving): boolean =>
   state === 'kept' ? !isCapturing && !isUnreadable : RESENDABLE.includes(state)
 
-/** Whether mails of an app stay here, because no mail server is set. */
+/** No mail server is set. */
 export async function isCapturing({ store, mailer }: { store: Store; mailer: Mailer }, app: AppRow): Promise<boolean> {
   const { server, isUnreadable } = mailer.findWay(await store.mailSettings(app.id))
   return server === null && !isUnreadable

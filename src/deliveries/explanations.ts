@@ -1,4 +1,4 @@
-/** Why a person got a mail, or did not, in plain words. */
+/** Explains why a person got an email or not. */
 import type { DeliveryRow, DeliveryWork, MessageContent, Verdict } from '../store/message-types.ts'
 import { findUnconfirmed, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
 import { reasonOfRule } from './rules.ts'
@@ -8,13 +8,12 @@ import { sayTime } from '../core/time-words.ts'
 import { sayName, type Told } from '../messages/told.ts'
 import { sayVerdicts } from './verdict-words.ts'
 
-/** One rule of a record with its sentence; `isToday`: judged by what is stored of the person now. */
+/** `isToday`: decided by current data. */
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
 
 /**
- * `why` is the one sentence that answers, `serverReply` what the last refusal of the mail server means; `rules` is all
- * that was looked at, in its order, at `judgedAt` (ms UTC).
- * `rulesAt`: all but one rule had been asked before, and that one was looked at again at `judgedAt`.
+ * `why` answers in one sentence; `rules` are all checks at `decidedAt` (ms UTC). `rulesAt`: when the rules ran, if only
+ * one was checked again at `decidedAt`.
  */
 export type Explanation = {
   why: string
@@ -24,18 +23,17 @@ export type Explanation = {
   rules: ExplainedRule[]
 }
 
-/** What explaining a delivery takes; `content` is that of its own version. */
+/** `content` is of the delivery's own version. */
 export type Explained = {
   delivery: DeliveryRow
   person: Told['person']
   content: MessageContent
-  /** that of the app (IANA name) */
+  /** the app's (IANA name) */
   zone: string
-  /** of an event that joined an email: the delivery of that email */
+  /** the email that the event joined */
   lead?: DeliveryRow | null
 }
 
-/** A delivery with its message and person, as explaining takes it. */
 export const toExplained = ({
   delivery,
   contact,
@@ -50,7 +48,6 @@ export const toExplained = ({
   zone: app.timezone,
 })
 
-/** Why a delivery stands where it stands, and what every rule found. */
 export function explainDelivery({ delivery, lead = null, ...about }: Explained): Explanation {
   const record = readRecord(delivery)
   const at = record?.rulesAt ?? record?.at ?? delivery.dueAt
@@ -66,7 +63,7 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explained):
     ].join(' '),
     serverReply:
       record?.reply !== undefined && NOT_GONE.includes(delivery.state) ? describeReply(record.reply) : undefined,
-    // a member may send on what was never judged
+    // a manual resend has no decision
     judgedAt: record && verdicts.length > 0 ? record.at : null,
     rulesAt: record?.rulesAt,
     rules: explainVerdicts(verdicts, told),
@@ -75,16 +72,15 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explained):
 
 export const LEFT_OUT = 'It was left out of the email that it shared with other events.'
 
-/** Whether it ended by itself. What ends with its email has no verdicts of its own. */
+/** An email's end gives its events no verdicts of their own. */
 const isLeftOut = (delivery: DeliveryRow): boolean =>
   delivery.state === 'skipped' && delivery.joinedTo !== null && (readRecord(delivery)?.verdicts ?? []).length > 0
 
-/** Of an event that joined an email: what became of that. */
 function sayLead(lead: DeliveryRow | null, about: Omit<Explained, 'delivery' | 'lead'>): string[] {
   return lead === null ? [] : [explainDelivery({ ...about, delivery: lead }).why]
 }
 
-/** Where it stands as the last try left it; once it is on its way again, that is answered. */
+/** Described by the last try, until it is on its way again. */
 const NOT_GONE: readonly DeliveryRow['state'][] = ['deferred', 'failed', 'skipped']
 
 function explainVerdicts<V extends Verdict & { isToday?: true }>(
@@ -95,7 +91,7 @@ function explainVerdicts<V extends Verdict & { isToday?: true }>(
   return verdicts.map((verdict, index) => ({ ...verdict, sentence: sentences[index] ?? '' }))
 }
 
-/** That an email was sent again after nobody knew whether it had arrived is said for good. */
+/** Stays for good once an email was resent after an unknown outcome. */
 function describeDoubt(delivery: DeliveryRow, { zone }: Told): string[] {
   const unconfirmed = findUnconfirmed(delivery)
   if (unconfirmed === null) return []
@@ -104,7 +100,7 @@ function describeDoubt(delivery: DeliveryRow, { zone }: Told): string[] {
   return [`${what}: ${when} wasn't confirmed by the mail server.`]
 }
 
-/** Who reads that a mail went out, or would have, shall know what it came without. */
+/** Refused links, for emails that were or would be sent. */
 const sayLinks = ({ state }: DeliveryRow, told: Told, verdicts: readonly Verdict[]): string[] =>
   state === 'sent' || state === 'kept'
     ? sayVerdicts(
@@ -144,7 +140,7 @@ function sayState(delivery: DeliveryRow, told: Told, verdicts: readonly Verdict[
   }
 }
 
-/** What the record says of the rule that stopped it is better than what its code says. */
+/** The record's sentence is more precise than the code's. */
 function sayCause(
   { reason, state }: Pick<DeliveryRow, 'reason' | 'state'>,
   told: Told,
@@ -154,7 +150,7 @@ function sayCause(
   return sayVerdicts(verdicts, told)[index] ?? sayReason(reason ?? 'error', sayName(told.person), state)
 }
 
-/** The reasons of the rules that are not the message's own. */
+/** Reasons of rules other than the message's own. */
 const REASONS: Record<string, readonly string[]> = {
   message: ['message_paused'],
   again: ['again'],
@@ -165,7 +161,7 @@ const REASONS: Record<string, readonly string[]> = {
   template: ['missing_value', 'broken_template', 'empty_mail', 'template_too_slow'],
 }
 
-/** Something else than what failed when it was last judged may have stopped it since. */
+/** Something else may have stopped it since the decision. */
 function isCauseOf(judged: Verdict, reason: string | null): boolean {
   const { rule, value, verdict, until } = judged
   if (verdict === 'pass' || reason === null) return false
@@ -174,7 +170,7 @@ function isCauseOf(judged: Verdict, reason: string | null): boolean {
   return reasonOfRule(judged) === reason || (Object.hasOwn(REASONS, rule) && REASONS[rule]?.includes(reason) === true)
 }
 
-/** What would have become of one person and trigger in a simulation, in the words of a delivery. */
+/** Describes a simulated delivery like a real one. */
 export function explainSimulation(line: SimulationLine, about: Pick<Told, 'person' | 'content' | 'zone'>): Explanation {
   const told = { ...about, triggeredAt: line.triggeredAt, at: line.dueAt }
   const rules = explainVerdicts(line.verdicts, told)

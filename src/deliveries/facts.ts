@@ -1,4 +1,4 @@
-/** What a decision rests on, read of one person as far as the message asks. */
+/** Reads the facts of a decision, as far as the message needs them. */
 import { parseProperties, propertyOf } from '../store/conditions.ts'
 import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
 import { takesEvents, usesOnceUp } from '../store/delivery-states.ts'
@@ -11,7 +11,7 @@ import { lastReportUntil, PRESENCE_MS, presenceAt, toLostReport } from '../visit
 import { type Facts, isTimed, LIMITED_MS, type SendingSettings } from './decide.ts'
 import { type EventFacts, NOTHING_DONE, quietMsOf, type RuleFacts, sinceWhen } from './rules.ts'
 
-/** What is read of a delivery: all that a stored one has, and no more than a simulation knows. */
+/** The part of a delivery that a simulation knows too. */
 export type DecidedWork = {
   delivery: Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId' | 'eventId' | 'triggeredAt' | 'plannedAt' | 'byHand'>
   message: { content: MessageContent }
@@ -21,7 +21,7 @@ export type DecidedWork = {
   settings: SendingSettings
 }
 
-/** `presenceAt`: where somebody was, in place of what their reports say; null: nothing is in their place. */
+/** `presenceAt` overrides the stored reports; null: it doesn't. */
 export type FactReads = DecisionReads & {
   presenceAt?: (asked: {
     when: number
@@ -30,7 +30,7 @@ export type FactReads = DecisionReads & {
   }) => ReturnType<EventFacts['presence']> | null
 }
 
-/** As of the moment `at` (ms UTC). With `known` nothing is read that the message's own rules ask. */
+/** With `known`, skips facts of the message's own rules. */
 export function readFacts(reads: FactReads, work: DecidedWork, at: number, known?: readonly Verdict[]): Facts {
   const { delivery, message, contact, settings, joined } = work
   const { again } = message.content
@@ -56,7 +56,7 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
 
 type Visits = EventFacts & Pick<RuleFacts, 'firstViewAt'>
 
-/** What the person did around the event that the email is about. */
+/** Around the event of the email. */
 function readVisits(reads: FactReads, { delivery, message, event }: DecidedWork, at: number): Visits {
   const { appId, contactId, triggeredAt } = delivery
   const { onlyIf = [] } = message.content
@@ -87,7 +87,7 @@ const earliest = (...times: (number | null)[]): number | null =>
 
 type Asked = { contactId: number; triggeredAt: number; onlyIf: readonly Rule[] }
 
-/** What is known of the time when it was triggered. A batch keeps its last report only: a view that none follows was open. */
+/** A batch stores its last report only, so earlier views are restored from events. */
 function addLostViews(reads: FactReads, reports: ReportRow[], { contactId, triggeredAt, onlyIf }: Asked): ReportRow[] {
   const views = reads.listViews(contactId, triggeredAt - longestQuietMs(onlyIf))
   const lastAt = lastReportUntil(reports, triggeredAt)
@@ -95,11 +95,11 @@ function addLostViews(reads: FactReads, reports: ReportRow[], { contactId, trigg
   return [...reports, ...lost.map(toLostReport)]
 }
 
-/** How long a page that one of these rules asks about may be open without a sign. */
+/** How long a page may be open without a sign. */
 export const longestQuietMs = (onlyIf: readonly Rule[]): number =>
   Math.max(PRESENCE_MS, ...onlyIf.map((rule) => (rule.rule === 'away' ? quietMsOf(rule) : 0)))
 
-/** By event and time, as the rules will ask. */
+/** By event and time. */
 function readDone(
   reads: FactReads,
   { delivery, onlyIf }: { delivery: DecidedWork['delivery']; onlyIf: readonly Rule[] },
@@ -116,17 +116,16 @@ function readDone(
   return done
 }
 
-/** An event that came (`at`) and happened, ms UTC, as what may start an email. `properties` are JSON. */
+/** `at`: arrival; `occurredAt`: when it happened. `properties` is JSON. */
 export type Came = { at: number; occurredAt: number; properties: string | null; isEvent: boolean }
 
-/** `deliveries`: of this message to the person, the newest first. `timezone`: that of the app (IANA name). */
+/** `deliveries`: of this message to the person, newest first. */
 type Earlier = {
   message: Pick<MessageRow, 'version' | 'content'>
   deliveries: readonly DeliveryRow[]
   timezone: string
 }
 
-/** What whether an event starts an email rests on, of the deliveries that there are. */
 export function readStart({ message, deliveries, timezone }: Earlier, came: Came): StartFacts {
   const { version } = message
   const used = deliveries.filter(usesOnceUp)

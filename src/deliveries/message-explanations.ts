@@ -1,4 +1,4 @@
-/** Why this person did, or did not, get this message: by their delivery, or by what never started one. */
+/** Explains why a person did or didn't get a message, by its delivery or by what never started one. */
 import { compares, parseProperties, propertyOf } from '../store/conditions.ts'
 import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
 import { PAGE_NAME } from '../store/visit-reports.ts'
@@ -14,27 +14,22 @@ import { isStartedBy } from '../messages/message-samples.ts'
 import { sayTime } from '../core/time-words.ts'
 import { sayName } from '../messages/told.ts'
 
-/** How many of the latest events of a person are looked at. */
 const LOOKED_AT = 100
 
-/** So many deliveries of a person are looked at, the newest ones. */
 const LOOKED_DELIVERIES = 1_000
 
-/** `delivery` is the newest, null where none was ever queued. */
+/** `delivery` is the newest; null: none was queued. */
 export type MessageExplanation = Explanation & { message: MessageRow; delivery: DeliveryRow | null }
 
-/** The person, and the zone of their app (IANA name), by which times are told. */
+/** `zone` is the app's (IANA name). */
 type Whom = { person: ContactRow; zone: string }
 
-/** What happened last that would start a message, and what happened that comes near. */
+/** `near`: an event that almost matches the trigger. */
 type Causes = { last: Cause | null; near: EventRow | null }
-/** `row`: the event, null where there is none. */
+/** `row` is null when no event is involved. */
 type Cause = { at: number; cameAt: number; row: EventRow | null }
 
-/**
- * Explains as far as what is stored can tell: events and page views that were erased, and when a tag was added, are
- * not known any more.
- */
+/** Limited to stored data: erased events and the time a tag was added are unknown. */
 export async function explainMessageFor(
   store: Store,
   person: ContactRow,
@@ -67,14 +62,14 @@ async function findCauses(store: Store, person: ContactRow, trigger: Trigger): P
   return { last: row ? { at: row.occurredAt, cameAt: row.receivedAt, row } : null, near: rows[0] ?? null }
 }
 
-/** What started it, as a sentence without its end: "results_ready came for Ada on 3 May 2026, 14:05 UTC". */
+/** "results_ready came for Ada on 3 May 2026, 14:05 UTC" */
 function sayCause({ person, zone }: Whom, { trigger }: MessageContent, at: number): string {
   const [name, time] = [sayName(person), sayTime(at, zone)]
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
   return 'event' in trigger ? `${trigger.event} came for ${name} on ${time}` : `${name} was added on ${time}`
 }
 
-/** `liveAt`: when the message first went live (ms UTC), where that is known. */
+/** `liveAt`: when the message first went live (ms UTC), if known. */
 function sayNever(whom: Whom, message: MessageRow, causes: Causes & { liveAt: number | null }): string {
   const { status, content, updatedAt } = message
   if (status === 'draft') return 'It is a draft, and is sent to nobody.'
@@ -115,7 +110,7 @@ const sayTagCause = (person: ContactRow, tag: string): string =>
     ? `${sayName(person)} has the tag ${sayValue(tag)}, but did not get it while this message was live.`
     : `${sayName(person)} does not have the tag ${sayValue(tag)}.`
 
-/** What came again, and found that the message was sent or on its way already. */
+/** It was sent or queued already. */
 function sayAgain(whom: Whom, message: MessageRow, deliveries: DeliveryRow[], { last }: Causes): string {
   const { content } = message
   const row = last?.row
@@ -135,11 +130,11 @@ function sayHow(again: Again = { once: 'person' }): string {
     : `once for each ${[again.property].flat().map(sayValue).join(' or ')}`
 }
 
-/** An event that came, or would come. */
+/** An event that came or would come. */
 type Coming = Pick<EventRow, 'id' | 'receivedAt' | 'occurredAt' | 'properties'>
 type Had = { message: Pick<MessageRow, 'version' | 'content'>; deliveries: readonly DeliveryRow[]; zone: string }
 
-/** The delivery because of which an event started none of its message, as it stood then; null where none is known. */
+/** The delivery that used up the message's frequency, as of then; null: unknown. */
 function findUse({ message, deliveries, zone }: Had, row: Coming): DeliveryRow | null {
   const { receivedAt: at, occurredAt, properties } = row
   const came = { at, occurredAt, properties, isEvent: false }
@@ -147,26 +142,25 @@ function findUse({ message, deliveries, zone }: Had, row: Coming): DeliveryRow |
     const earlier = { message, deliveries: [asOf(one, row, message.content)], timezone: zone }
     return decideStart(message.content, readStart(earlier, came)).outcome === 'none'
   }
-  // ids are in the order of arrival
+  // ids are in order of arrival
   return deliveries.find((one) => one.id < row.id && isUse(one)) ?? null
 }
 
-/** One that was handed over or has ended since was still waiting. */
+/** Handed over or ended since means it was waiting then. */
 function asOf(one: DeliveryRow, { receivedAt }: Coming, { again }: MessageContent): DeliveryRow {
   const wasOver = usesOnceUp(one) ? one.handedAt !== null && one.handedAt <= receivedAt : one.updatedAt < receivedAt
   if (wasOver) return one
   return { ...one, state: 'waiting', handedAt: null, onceKey: isTimed(again) ? TIMED_KEY : one.onceKey }
 }
 
-/** A message that an event fits and that it started nothing of, and why. */
 export type Unstarted = { message: Pick<MessageRow, 'id' | 'name'>; why: string }
 
-/** One message and an event that fits it: the delivery that it started, or why there is none. */
+/** The delivery that the event started, or why there is none. */
 export type EventOutcome = { message: MessageRow } & ({ delivery: DeliveryRow } | { delivery: null; why: string })
 
 /**
- * What events of a person did: the deliveries that they started or whose email they joined, and for each live or paused
- * message that they fit and that has none, why. By the id of the event; the list is empty where it fits no message.
+ * By event id: deliveries started or joined, and for other live or paused messages that match, why not. Empty when no
+ * message matches.
  */
 export async function explainEvents(
   store: Store,
@@ -178,7 +172,7 @@ export async function explainEvents(
     listOfPerson(store, person, null),
   ])
   const zone = (await store.findApp(person.appId))?.timezone ?? 'UTC'
-  // of what is older not all deliveries are known
+  // older events may miss deliveries
   const knownFrom = deliveries.length < LOOKED_DELIVERIES ? 0 : (deliveries.at(-1)?.id ?? 0)
   const outcomes = new Map(rows.map(({ id }): [number, EventOutcome[]] => [id, []]))
   for (const message of messages) {
@@ -196,7 +190,6 @@ export async function explainEvents(
   return outcomes
 }
 
-/** The live and paused messages that an event fits and that it started nothing of. */
 export async function listUnstarted(store: Store, person: ContactRow, row: EventRow): Promise<Unstarted[]> {
   const outcomes = (await explainEvents(store, person, [row])).get(row.id) ?? []
   return outcomes.flatMap(({ message: { id, name }, ...one }) =>
@@ -211,14 +204,11 @@ function isOfTrigger(row: EventRow, trigger: Trigger): boolean {
 
 type About = { message: MessageRow; deliveries: readonly DeliveryRow[]; liveAt: number | null; zone: string }
 
-/** Why an event that comes so late starts nothing. */
 export const TOO_OLD = 'It arrived more than 72 hours after it happened.'
 
-/** Why an event that comes while a message is paused starts nothing of it. */
 export const IS_PAUSED =
   'The message is paused. Events that come while it is paused start no email; set it live, then send the event again.'
 
-/** Why an event started nothing of a message that it fits. */
 function sayUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: About): string {
   const { receivedAt, occurredAt } = row
   if (isTooOld({ at: receivedAt, occurredAt })) return TOO_OLD
@@ -231,7 +221,7 @@ function sayUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: Abou
     : 'Nothing that is stored says why.'
 }
 
-/** That "once" is used up, and by what; null where it is not. */
+/** null when the frequency isn't used up. */
 export function sayUse(row: Coming, had: Had): string | null {
   const { message, deliveries, zone } = had
   const use = findUse(had, row)

@@ -1,4 +1,4 @@
-/** For whom a message is shown before it goes out: the person who is asked for, the last one, or somebody made up. */
+/** Finds the person that a preview is shown for. */
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
@@ -18,18 +18,16 @@ import {
 } from '../messages/message-samples.ts'
 import { isRefusal, type Refusal } from '../core/refusals.ts'
 
-/** How far back one person's event is looked for. */
 const LOOKED_EVENTS = 500
 
-/** `isMadeUp`: nothing that is stored would have started the message yet. */
+/** `isMadeUp`: no stored person matches yet. */
 export type FoundSample = { sample: Sample; isMadeUp: boolean }
 
 type Asked = { app: AppRow; message: MessageRow; email: string | null; isSeveral?: boolean }
 
 /**
- * A message with somebody to show it for: with an email that person, by their last event that would start it; else the
- * last who would have got it, or somebody who does not exist. `isSeveral`: somebody who does not exist, with several
- * events in one email. Refusals: contact_not_found.
+ * The given person's last matching event; else the latest person; else sample data. `isSeveral`: sample data with
+ * several events. Refusals: contact_not_found.
  */
 export async function findSample(parts: Sampling, asked: Asked): Promise<FoundSample | Refusal> {
   const found = await findMoment(parts, asked)
@@ -39,7 +37,6 @@ export async function findSample(parts: Sampling, asked: Asked): Promise<FoundSa
   return { sample: { ...moment, app, message, settings: await parts.store.mailSettings(app.id) }, isMadeUp }
 }
 
-/** What a sample is found or made with. */
 type Sampling = { store: Store; clock: Clock; templates: TemplateWorker }
 
 type Found = SampleMoment & { isMadeUp: boolean }

@@ -1,4 +1,4 @@
-/** What a write queues, or would queue: for whoever sends one and wants to know what follows. */
+/** What a write queues, or would queue in a dry run. */
 import { allHold, parseProperties } from '../store/conditions.ts'
 import { readTimezone } from '../store/local-time.ts'
 import {
@@ -16,12 +16,11 @@ import { decideStart } from './decide.ts'
 import { readStart } from './facts.ts'
 import { IS_PAUSED, sayUse, TOO_OLD, type Unstarted } from './message-explanations.ts'
 
-/** Among so many, the newest of a person, are those that one write queued. */
+/** One write's deliveries are among the person's newest. */
 const MOST_QUEUED = 200
-/** So many that a person has had of one message are looked at, the newest ones. */
 const MOST_HAD = 1_000
 
-/** `deliveryId` null: it is not queued, but would be. `dueAt`: when the rules are judged and the mail goes out (ms UTC). */
+/** `deliveryId` null: it would be queued. `dueAt`: when the rules are decided (ms UTC). */
 export type QueuedMessage = {
   message: Pick<MessageRow, 'id' | 'name'>
   deliveryId: number | null
@@ -29,7 +28,7 @@ export type QueuedMessage = {
   dueAt: number
 }
 
-/** The deliveries that came of an event that was just recorded; of a new person all there are. */
+/** For a new person, all deliveries. */
 export async function listQueued(
   store: Store,
   app: AppRow,
@@ -40,7 +39,7 @@ export async function listQueued(
   return nameMessages(store, { app, own, isCause: () => true })
 }
 
-/** The deliveries that came of a person who was just added, or got tags they did not have; of a new person all there are. */
+/** After adding the person or new tags. */
 export async function listQueuedByContact(
   store: Store,
   app: AppRow,
@@ -65,20 +64,19 @@ async function nameMessages(store: Store, { app, own, isCause }: Named): Promise
   })
 }
 
-/** `contactId` null: the person would be made. */
+/** `contactId` null: the person would be created. */
 type Person = { contactId: number | null; at: number }
 type ByEvent = Person & { input: Pick<EventFields, 'event' | 'properties' | 'occurredAt'> }
 type ByContact = Person & { addedTags: string[] }
 
 /**
- * What the store would queue for an event that came at `at` (ms UTC): the live messages that it triggers, but for those
- * that the person has had, or that are on their way. What the
- * event itself would stop counts as still on its way.
+ * For an event at `at` (ms UTC): matching live messages whose frequency allows it. Emails that the event would cancel
+ * still count as waiting.
  */
 export const listWouldQueue = (store: Store, app: AppRow, wanted: ByEvent): Promise<Foreseen> =>
   foresee(store, { ...wanted, app }, (content) => findCause(content, wanted))
 
-/** The same for a person who would be made, or would get these tags. */
+/** The same for a new person or new tags. */
 export const listWouldQueueByContact = async (
   store: Store,
   app: AppRow,
@@ -92,10 +90,10 @@ export const listWouldQueueByContact = async (
   return queued
 }
 
-/** What would be queued, and of which live and paused messages nothing, although the event fits them. */
+/** `unstarted`: live and paused messages that match but start nothing. */
 type Foreseen = { queued: QueuedMessage[]; unstarted: Unstarted[] }
 
-/** `properties` are an event's, as JSON. */
+/** `properties` is JSON. */
 type Cause = { occurredAt: number; properties: string | null }
 
 async function foresee(
@@ -131,7 +129,7 @@ async function foresee(
   return foreseen
 }
 
-/** Why a message would be queued: the event, or the person that it makes; null where it would not. */
+/** null: the message would not start. */
 function findCause({ trigger }: MessageContent, { contactId, input, at }: ByEvent): Cause | null {
   const occurredAt = input.occurredAt ?? at
   if ('contact' in trigger) return contactId === null ? { occurredAt: at, properties: null } : null

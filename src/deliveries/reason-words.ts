@@ -1,10 +1,10 @@
-/** Why a delivery stands where it stands, by the code that it keeps: one sentence each. */
+/** One sentence per reason code of a delivery. */
 import type { DeliveryRow } from '../store/message-types.ts'
 
-/** `name` is the person's, at the beginning of the sentence. */
+/** `name` is the person's and starts the sentence. */
 type Say = (name: string) => string
 
-/** What a rule, the person's wish, or the app's settings said. The record has more to say, where there is one. */
+/** From rules, suppression or app settings. The decision record may say more. */
 const JUDGED: Record<string, Say> = {
   not_away: (name) => `${name} was not away, so this mail was not needed.`,
   not_seen: (name) => `${name} had not opened the page, and this message asks for that.`,
@@ -30,7 +30,7 @@ const JUDGED: Record<string, Say> = {
   gone: () => 'What it was about is not there any more: the event, the person or the app.',
 }
 
-/** What the mail itself or the sender lacks. */
+/** Problems of the email or its sender. */
 const UNFIT: Record<string, Say> = {
   missing_value: () => 'A value of the mail was missing and has no fallback.',
   broken_template: () => 'The mail could not be written: its text has a mistake.',
@@ -46,7 +46,7 @@ const UNFIT: Record<string, Say> = {
   dkim_key: () => 'The DKIM key of the app does not sign. Make a new one.',
 }
 
-/** What happened on the way. Codes in small letters are those of the network. */
+/** During sending. Lowercase codes are network errors. */
 const ON_THE_WAY: Record<string, Say> = {
   server_paused: () => 'The mail server fails, and is left alone for a while.',
   sender_paused: () => 'The mail server takes no mails of this app for now, and is asked again later.',
@@ -83,7 +83,7 @@ const ON_THE_WAY: Record<string, Say> = {
 
 export const REASON_WORDS: Record<string, Say> = { ...JUDGED, ...UNFIT, ...ON_THE_WAY }
 
-/** Answers of mail servers that ask for something, by their number (RFC 5321, RFC 4954). */
+/** By SMTP code (RFC 5321, RFC 4954). */
 const SMTP_WORDS: Record<string, string> = {
   421: 'The mail server asked to be left alone for a while',
   450: 'The mailbox was busy',
@@ -96,7 +96,7 @@ const SMTP_WORDS: Record<string, string> = {
   553: 'The mail server does not take this address',
 }
 
-/** Those that say something before a mail is offered. */
+/** Codes that come before any email is offered. */
 const AT_THE_DOOR = ['421', '454', '530', '535']
 
 const codeOf = (reason: string): string | undefined => /^smtp_(\d{3})$/.exec(reason)?.[1]
@@ -108,7 +108,7 @@ function saySmtp(code: string): string {
   return `${known ?? 'The mail server refused the mail'} (it answered ${code}).`
 }
 
-/** Enhanced status codes without their first digit (RFC 3463, RFC 7372), as far as they say more than the code. */
+/** Enhanced codes without their first digit (RFC 3463, RFC 7372). */
 const ENHANCED_WORDS = new Map([
   ['1.1', 'there is no such mailbox'],
   ['1.2', 'the domain of the address takes no email'],
@@ -140,14 +140,14 @@ const ENHANCED_WORDS = new Map([
   ['7.28', 'too many emails came at once'],
 ])
 
-/** What a mail server's answer means, by its codes alone (`550 5.7.26`): its own text may be anything. */
+/** By the codes alone (`550 5.7.26`): the server's text may be anything. */
 export function describeReply(reply: string): string {
   const [, enhanced = ''] = / \d\.(.*)$/.exec(reply) ?? []
   const meaning = ENHANCED_WORDS.get(enhanced)
   return `The mail server answered ${reply}${meaning === undefined ? '' : `: ${meaning}`}.`
 }
 
-/** The sentence of a code. What a provider reports later is its own text, and stands in quotes. */
+/** Later reports of a provider are quoted as text. */
 export function sayReason(reason: string, name: string, state: DeliveryRow['state']): string {
   const say = Object.hasOwn(REASON_WORDS, reason) ? REASON_WORDS[reason] : undefined
   if (say) return say(name)
@@ -159,7 +159,7 @@ export function sayReason(reason: string, name: string, state: DeliveryRow['stat
   return `The mail server could not be used (${reason}).`
 }
 
-/** The sentence of a server that was only tried: whatever it answered, it was no mail that it refused. */
+/** A server check sends no email, so the wording differs. */
 export function sayServerFault(reason: string): string {
   const code = codeOf(reason)
   if (code === undefined || AT_THE_DOOR.includes(code)) return sayReason(reason, '', 'failed')

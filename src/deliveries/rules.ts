@@ -8,29 +8,28 @@ import { PRESENCE_MS, type Presence, presenceAt } from '../visits/presence.ts'
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 
-/** What a rule looks at of the event that an email is about; where it comes from is not its concern. */
+/** What a rule needs to know of one event, independent of the source. */
 export type EventFacts = {
   /** when it happened (ms UTC) */
   triggeredAt: number
-  /** the path of its `url`; null where it has none */
+  /** the path of its `url`, if any */
   resultPath: string | null
-  /** `isEstimated`: a simulation knows it by page views alone */
+  /** `isEstimated`: a simulation knows page views only */
   presence(at: number, quietMs: number): Presence & { isEstimated?: true }
-  /** when the person first opened a path, or came back to it where it was open, at `since` or later */
+  /** when the person first was on the path, at `since` or later */
   viewedAt(path: string, since: number): number | null
-  /** when an event last happened, at `since` or later, not counting this one */
+  /** when the event last happened, at `since` or later, without this one */
   doneAt(event: string, since: number): number | null
 }
 
-/** What rules look at, as of the moment `at` (ms UTC). */
+/** As of `at` (ms UTC). */
 export type RuleFacts = EventFacts & {
   at: number
   contact: { status: ContactStatus; tags: readonly string[]; fields: Record<string, FieldValue> }
-  /** when the browser script first saw the person, by a page view or a return to an open page; null = never */
+  /** when the browser script first reported the person; null: never */
   firstViewAt: number | null
 }
 
-/** Of somebody who did nothing. */
 export const NOTHING_DONE: Omit<EventFacts, 'triggeredAt'> & Pick<RuleFacts, 'firstViewAt'> = {
   resultPath: null,
   firstViewAt: null,
@@ -41,7 +40,7 @@ export const NOTHING_DONE: Omit<EventFacts, 'triggeredAt'> & Pick<RuleFacts, 'fi
 
 type Rules = Pick<MessageContent, 'onlyIf'>
 
-/** What every rule of a message finds. All are looked at, so that the record says everything. */
+/** All rules run, so that the record is complete. */
 export const checkRules = ({ onlyIf = [] }: Rules, facts: RuleFacts): Verdict[] =>
   onlyIf.map((rule) => checkRule(rule, facts))
 
@@ -78,12 +77,12 @@ const verdict = (rule: Rule, about: string | null, value: Verdict['value'], pass
   verdict: passes ? 'pass' : 'fail',
 })
 
-/** What failed for good. Of what cannot be told yet, `until` says when it can. */
+/** With `until`, the result isn't known yet. */
 export const isSettled = ({ verdict, until }: Verdict): boolean => verdict === 'fail' && until === undefined
 
 /**
- * Whether a rule is about one event: the page that its `url` names, or the time since it happened. Of the events of one
- * email each is asked, and what fails leaves the email to the others. Any other rule is about the person at sending.
+ * Rules about one event (its page, or the time since) are checked for each event of an email; other rules are about the
+ * person.
  */
 function isOfEvent(rule: Rule): boolean {
   switch (rule.rule) {
@@ -100,43 +99,36 @@ function isOfEvent(rule: Rule): boolean {
   }
 }
 
-/** From when on a rule about a past event looks (ms UTC). `at`: when the delivery is judged. */
+/** `at`: when the delivery is decided (ms UTC). */
 export function sinceWhen(since: Since | undefined, triggeredAt: number, at: number): number {
   if (since === 'ever') return 0
   return since === undefined || since === 'trigger' ? triggeredAt : at - since.days * DAY_MS
 }
 
-/** The rules of a message that each event of an email is asked. */
 export const rulesOfEvent = ({ onlyIf = [] }: Rules): Rule[] => onlyIf.filter(isOfEvent)
 
-/**
- * The first rule that failed for good, if any; `verdicts` are those of all rules, in their order. `isOfEvent`: it is
- * about the event by which the email was judged, and not about the others that it lists.
- */
+/** `isOfEvent`: about the first event only, not the others listed. */
 export function findFailed({ onlyIf = [] }: Rules, verdicts: readonly Verdict[]) {
   const index = verdicts.findIndex(isSettled)
   const [failed, rule] = [verdicts[index], onlyIf[index]]
   return failed && rule ? { failed, isOfEvent: isOfEvent(rule) } : null
 }
 
-/** Of a person whom the browser script never saw, the rule itself says what to do. */
+/** For people never reported by the script, the rule says what to do. */
 const unknown = (rule: Extract<Rule, { ifUnknown?: unknown }>, about: string | null): Verdict => ({
   ...verdict(rule, about, null, isSentUnknown(rule)),
   isUnknown: true,
 })
 
-/**
- * The reason of what a rule of the message stopped, as a code. That nothing is known is no finding: the person was never
- * reported by the browser script, or what triggered it named no page.
- */
+/** Unknown data has its own reason: the person was never reported, or the event named no page. */
 export function reasonOfRule({ rule, about, isUnknown }: Verdict): string {
   if (!isUnknown) return STOP_REASONS[rule as Rule['rule']]
   return about === null ? 'no_page' : 'never_reported'
 }
 
 /**
- * A page was open when it was triggered, and nothing proves yet that someone was before it: a tab may have crashed, or
- * lost its network, without a word. If nothing is heard of it for as long as a page may be silent, it had gone.
+ * A page was open and nothing shows that someone saw the event: the tab may have crashed. After `quietMs` of silence,
+ * the person counts as gone.
  */
 function awaitProof(rule: Rule, about: string, facts: RuleFacts, quietMs: number): Verdict | null {
   const until = facts.triggeredAt + quietMs
@@ -145,11 +137,11 @@ function awaitProof(rule: Rule, about: string, facts: RuleFacts, quietMs: number
 
 type Away = Extract<Rule, { rule: 'away' }>
 
-/** How long a page may be open without a sign until its reader counts as gone (ms). */
+/** How long a page may be silent before its reader counts as gone (ms). */
 export const quietMsOf = ({ quietMinutes }: Away): number =>
   quietMinutes === undefined ? PRESENCE_MS : quietMinutes * MINUTE_MS
 
-/** Gone: the last report is a leave at least so many minutes old, or nothing was reported for a while. */
+/** Gone: the last leave is old enough, or nothing was reported for a while. */
 function checkAway(rule: Away, facts: RuleFacts): Verdict {
   const about = rule.at ?? 'sending'
   const at = about === 'trigger' ? facts.triggeredAt : facts.at
@@ -176,7 +168,7 @@ function checkGone(rule: Away, { lastLeftAt, lastReportAt }: Presence, at: numbe
 const markEstimated = (judged: Verdict, { isEstimated }: { isEstimated?: true }): Verdict =>
   isEstimated ? { ...judged, isEstimated } : judged
 
-/** The page of the event's `url`: opened since, or open already when the event came. */
+/** The page of the event's `url`: opened since, or open when the event came. */
 function checkSeen(rule: Extract<Rule, { rule: 'seen' | 'notSeen' }>, facts: RuleFacts): Verdict {
   const path = facts.resultPath
   if (path === null || facts.firstViewAt === null) return unknown(rule, path)
@@ -189,6 +181,6 @@ function checkSeen(rule: Extract<Rule, { rule: 'seen' | 'notSeen' }>, facts: Rul
   const awaited = seenAt === null && pages.length > 0 ? awaitProof(rule, path, facts, PRESENCE_MS) : null
   if (awaited) return awaited
   const judged = verdict(rule, path, seenAt, (seenAt !== null) === (rule.rule === 'seen'))
-  // a view that is stored is proof, whatever is known of the time before
+  // a stored view is proof, whatever is known about earlier times
   return openedAt === null ? markEstimated(judged, presence) : judged
 }

@@ -1,4 +1,4 @@
-/** What a rule found, as a sentence: the one wording for the dashboard, simulations and MCP. */
+/** Describes rule results for the dashboard, simulations and MCP. */
 import type { Compared, Rule, Verdict } from '../store/message-types.ts'
 import { sayCompared, sayValue } from '../messages/condition-words.ts'
 import { quietMsOf } from './rules.ts'
@@ -6,7 +6,7 @@ import { readFault, type TemplateFault } from '../messages/template-faults.ts'
 import { saySpan, sayTime } from '../core/time-words.ts'
 import { sayName, sayTrigger, type Told } from '../messages/told.ts'
 
-/** "2 minutes after the event": how far a time lies from what triggered it. */
+/** "2 minutes after the event" */
 function sayAgo(time: number, { content, triggeredAt }: Told): string {
   const side = time < triggeredAt ? 'before' : 'after'
   return `${saySpan(Math.abs(time - triggeredAt))} ${side} ${sayTrigger(content)}`
@@ -16,7 +16,6 @@ type Say = (verdict: Verdict, told: Told, rule: Rule | undefined) => string
 
 const isPass = ({ verdict }: Verdict): boolean => verdict === 'pass'
 
-/** One sentence for every rule that a record may name. */
 export const VERDICT_WORDS: Record<string, Say> = {
   wish: ({ value }, told) => `${sayName(told.person)} ${WISHES.get(value) ?? 'may be written to'}.`,
   message: ({ value }) => `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
@@ -51,7 +50,6 @@ export const VERDICT_WORDS: Record<string, Say> = {
   link: ({ about }) => `The mail does not link to ${sayValue(about)}, because it is not on a domain of this app.`,
 }
 
-/** Why a mail cannot be written. */
 export function sayTemplateFault(fault: TemplateFault): string {
   if ('broken' in fault) return `The mail could not be written: ${fault.broken}.`
   if ('empty' in fault) return 'The email would have had no text.'
@@ -91,13 +89,13 @@ function sayAway(verdict: Verdict, told: Told, rule: Rule | undefined): string {
   return `${name} had left ${span} before, and this message goes only to who has been gone for ${saySpan(minutes * 60_000)}.`
 }
 
-/** Whoever was there when it was triggered was silent after that, for as long as the rule asks; the record keeps only when from. */
+/** The record only has the start of the silence. */
 const saySilence = (ms: number, rule: Rule | undefined): string =>
   saySpan(rule?.rule === 'away' ? Math.max(ms, quietMsOf(rule)) : ms)
 
 const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this mail was not needed')
 
-/** Whom the tag on the pages never reported. */
+/** Never reported by the browser script. */
 function sayUnseen(verdict: Verdict, told: Told): string {
   const found = `Your pages had not reported ${sayName(told.person)} yet`
   return isPass(verdict)
@@ -158,18 +156,18 @@ function sayLimit(verdict: Verdict, told: Told, span: string): string {
   return isPass(verdict) ? `${received}, and may get ${about}.` : `${received}, and this app sends at most ${about}.`
 }
 
-/** A page was open, and since then it said nothing: it may be watched, or have crashed. */
+/** A page was open but silent since: it may be in use, or have crashed. */
 const sayUnsure = (told: Told): string =>
   `A page was open at the time of ${sayTrigger(told.content)}, and nobody knows yet whether ${sayName(told.person)} was in front of it.`
 
-/** What one rule found about one event: the one that the delivery is of, or a further one that its email lists. */
+/** For one event: the delivery's own, or a further one that the email lists. */
 function sayVerdict(verdict: Verdict, told: Told, nth: number): string {
   if (verdict.eventAt === undefined) return sayFound(verdict, told, nth)
   const found = sayFound(verdict, { ...told, triggeredAt: verdict.eventAt }, nth)
   return `For the event on ${sayTime(verdict.eventAt, told.zone)}: ${found}`
 }
 
-/** What one rule found. Rules stand in the record in the order of the message; a stop names its one rule only. */
+/** Verdicts are in the message's order; a cancellation names one rule. */
 function sayFound(verdict: Verdict, told: Told, nth: number): string {
   const rules = (told.content.onlyIf ?? []).filter((rule) => isAbout(rule, verdict))
   if (verdict.until !== undefined) return sayUnsure(told)
@@ -177,7 +175,6 @@ function sayFound(verdict: Verdict, told: Told, nth: number): string {
   return say?.(verdict, told, rules[nth] ?? rules[0]) ?? `${verdict.rule}: ${String(verdict.value)}.`
 }
 
-/** Whether a verdict may be that of a rule. */
 function isAbout(rule: Rule, { rule: name, about }: Verdict): boolean {
   if (rule.rule !== name) return false
   switch (rule.rule) {
@@ -193,7 +190,6 @@ function isAbout(rule: Rule, { rule: name, about }: Verdict): boolean {
   }
 }
 
-/** All of a record, in its order. */
 export const sayVerdicts = (verdicts: readonly Verdict[], told: Told): string[] =>
   verdicts.map((verdict, index) => {
     const before = verdicts.slice(0, index)

@@ -8,13 +8,13 @@ import start from './start.md' with { type: 'text' }
 import snippet from './snippet.md' with { type: 'text' }
 import { EXAMPLE_SAMPLES, fillSample } from './samples.ts'
 
-/** A page of the documentation: Markdown, in which {base_url} stands for where the service is reached. */
+/** Markdown; {base_url} is replaced by the service's address. */
 export type DocPage = { slug: string; title: string; summary: string; markdown: string }
 
-/** A line of its own in the Markdown, as deep as the code that takes its place. */
+/** On a line of its own; the code takes its indentation. */
 const SAMPLE = /^( *)\{sample:([\w.-]+)\}$/gm
 
-/** In the order in which they are read. The heading of each is its title, the line below it its summary. */
+/** In reading order. Title and summary come from the heading and the line below it. */
 export const DOC_PAGES: readonly DocPage[] = [
   toPage('start', start),
   toPage('events', events),
@@ -26,7 +26,6 @@ export const DOC_PAGES: readonly DocPage[] = [
   toPage('security', security),
 ]
 
-/** The page for whoever reaches the service at this address. */
 export const writeDocPage = ({ markdown }: DocPage, baseUrl: string): string =>
   fillSample(markdown, { base_url: baseUrl })
 

@@ -1,8 +1,4 @@
-/**
- * Code to paste into a customer's server and pages, as the dashboard, MCP and the documentation show it. The server's
- * sends an event with a timeout of 10 seconds, logs what fails and throws nothing, and signs the email of whoever is
- * signed in. Every file in samples/ is run by test/docs/samples.test.ts.
- */
+/** Code samples for the dashboard, MCP and the documentation. test/docs/samples.test.ts runs every file in samples/. */
 import consent from '#samples/browser/consent.js' with { type: 'text' }
 import identify from '#samples/browser/identify.js' with { type: 'text' }
 import bunEvents from '#samples/bun/events.ts' with { type: 'text' }
@@ -26,22 +22,21 @@ import environment from '#samples/start/environment.sh' with { type: 'text' }
 import firstEvent from '#samples/start/first-event.sh' with { type: 'text' }
 import readEvents from '#samples/start/read-events.sh' with { type: 'text' }
 
-/** `label`: the file that the code belongs into, or what it does where that is no file. */
+/** `label`: the file that the code belongs in, or what it does. */
 export type SampleBlock = { label: string; code: string }
 
-/** One language or form: its id as MCP and the pages name it, its name, and what to paste. */
 export type CodeSample = { id: string; name: string; blocks: SampleBlock[]; hint?: string }
 
-/** What stands beside every place where a key or secret is shown. */
+/** Shown wherever a key or secret is shown. */
 export const SECRETS_WARNING =
   'Keep keys and secrets on your server. Never put them into code that runs in a browser, into variables with a public prefix such as NEXT_PUBLIC_ or VITE_, or into an AI chat.'
 
 const PLACEHOLDER = /\{([a-z_]+)\}/g
 
-/** Characters that end or open something in a quoted text of any of these languages. */
+/** Characters with a meaning in quoted text of any of these languages. */
 const UNQUOTABLE = /["'$`\\#{}<>\s]/g
 
-/** Puts the values in place of `{base_url}` and the like; what has no value stays as it is written. */
+/** Names without a value stay. */
 export const fillSample = (text: string, values: Record<string, string>): string =>
   text.trimEnd().replaceAll(PLACEHOLDER, (written, name: string) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined
@@ -50,7 +45,7 @@ export const fillSample = (text: string, values: Record<string, string>): string
 
 const percentEncode = (character: string): string => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 
-/** `baseUrl`: where Eventpost is reached, without a slash at its end; `homeUrl`: the customer's own site. */
+/** `baseUrl` without a trailing slash; `homeUrl`: the customer's site. */
 export type SampleValues = { baseUrl: string; appId: string; homeUrl: string }
 
 const SERVER_SAMPLES: CodeSample[] = [
@@ -72,7 +67,7 @@ function sample(id: string, name: string, texts: Record<string, string>): CodeSa
   return { id, name, blocks: Object.entries(texts).map(([label, code]) => ({ label, code })) }
 }
 
-/** The code for an app's server in every language that is known, the most common first. Secrets are never filled in. */
+/** Most common first. Secrets are never filled in. */
 export function serverSamples({ baseUrl, appId, homeUrl }: SampleValues): CodeSample[] {
   const values = { base_url: baseUrl, app_id: appId, home_url: homeUrl }
   return SERVER_SAMPLES.map((one) => ({
@@ -83,7 +78,6 @@ export function serverSamples({ baseUrl, appId, homeUrl }: SampleValues): CodeSa
 
 const PINNED = 'Browsers run exactly this script and no other: paste the tag again with every upgrade of Eventpost.'
 
-/** An app's tag in the forms that pages need, with the calls that belong to each. */
 export function browserSamples(tags: { plain: string; consent: string; pinned: string }): CodeSample[] {
   const head = (code: string): SampleBlock => ({ label: 'In the head of every page', code })
   const signIn = { label: 'After sign-in', code: identify.trimEnd() }
@@ -95,7 +89,7 @@ export function browserSamples(tags: { plain: string; consent: string; pinned: s
   ]
 }
 
-/** Lines for a shell or a .env file; without `export` a program that the shell starts would not see them. */
+/** For a shell or .env file. Without `export`, programs started by the shell wouldn't see them. */
 export const environmentSample = (apiKey: string, identitySecret: string): string =>
   fillSample(environment, { api_key: apiKey, identity_secret: identitySecret })
 
@@ -106,7 +100,7 @@ const EXAMPLE = {
   identity_secret: '...',
 }
 
-/** Of the documentation, which knows no app, by the name that its Markdown includes it by: `{sample:first-event}`. */
+/** Included as `{sample:first-event}`. */
 export const EXAMPLE_SAMPLES = new Map(
   Object.entries({
     environment,

@@ -3,7 +3,7 @@ declare module '*.md' {
   export default text
 }
 
-/** package.json maps it under Bun's condition alone, so that TypeScript takes a sample for text and never for code. */
+/** Mapped under Bun's condition only, so that TypeScript reads samples as text. */
 declare module '#samples/*' {
   const text: string
   export default text

@@ -1,7 +1,4 @@
-/**
- * What the service answers, as the doors publish it. Times are ISO 8601 UTC. What has a `title` is a type of its own in
- * openapi.json.
- */
+/** Schemas of HTTP and MCP answers. Times are ISO 8601 UTC. A `title` makes a named type in openapi.json. */
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { LimitName, RefusalCode, ScriptLimitName } from '../core/refusals.ts'
 
@@ -43,7 +40,6 @@ const WARNINGS = Type.Optional(
 )
 const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })
 
-/** A stored person. */
 export const ContactRecord = Type.Object(
   {
     id: CONTACT_ID,
@@ -66,7 +62,6 @@ export const ContactRecord = Type.Object(
   { title: 'Contact', description: 'A stored person.' },
 )
 
-/** A stored event, page view or custom action. */
 export const EventRecord = Type.Object(
   {
     id: Type.String({ description: 'The ID of the event, `evt_...`.' }),
@@ -86,7 +81,6 @@ export const EventRecord = Type.Object(
   { title: 'Event', description: 'A stored event, page view or custom action.' },
 )
 
-/** 202 of POST /events. */
 export const EventAnswer = Type.Object(
   {
     ok: TRUE,
@@ -105,27 +99,21 @@ const contactAnswer = <S extends TSchema>(title: string, created: S) =>
     { title, description: SHOWN },
   )
 
-/** 201 of POST /contacts. */
 export const ContactAddedAnswer = contactAnswer(
   'ContactAdded',
   Type.Literal(true, { description: 'This call added the person.' }),
 )
-/** 200 of POST and PATCH /contacts. */
 export const ContactSavedAnswer = contactAnswer(
   'ContactSaved',
   Type.Literal(false, { description: 'The person was known.' }),
 )
 
-/** 200 of GET /contacts with `email`. */
 export const ContactFoundAnswer = Type.Object({ ok: TRUE, contact: ContactRecord }, { title: 'ContactFound' })
 
-/** 200 of DELETE /contacts. */
 export const ContactEraseAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS }, { title: 'ContactErased' })
 
-/** 202 of POST /c. */
 export const VisitAnswer = Type.Object({ ok: TRUE }, { title: 'VisitReported' })
 
-/** 202 of POST /hooks/bounces/{app}. */
 export const BounceAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS }, { title: 'BounceReported' })
 
 const pageOf = <S extends TSchema>(title: string, item: S) =>
@@ -139,11 +127,11 @@ const pageOf = <S extends TSchema>(title: string, item: S) =>
   )
 
 export const ContactPage = pageOf('ContactPage', ContactRecord)
-/** 200 of GET /contacts: one person with `email`, else a page. */
+/** One person with `email`, else a page. */
 export const ContactFoundOrPage = Type.Union([ContactFoundAnswer, ContactPage], { title: 'ContactFoundOrPage' })
 export const EventPage = pageOf('EventPage', EventRecord)
 
-/** The codes of the HTTP API, by status. The table of refusals holds more: those of the dashboard and the command line. */
+/** HTTP codes by status. Other refusals belong to the dashboard and the command line. */
 export const ERROR_CODES = [
   'invalid_json',
   'invalid_field',
@@ -183,7 +171,6 @@ const API_LIMIT_NAMES = [
   'wrong_signatures_per_minute',
 ] as const satisfies readonly (LimitName | ScriptLimitName)[]
 
-/** Of a refusal by a limit. */
 const LIMITED = {
   scope: Type.Optional(
     oneOf(
@@ -218,7 +205,6 @@ const BatchRefused = Type.Object(
   { title: 'BatchRefused' },
 )
 
-/** 207 of POST /events/batch: one result for each event, in the order they were sent. */
 export const BatchAnswer = Type.Object(
   {
     ok: Type.Boolean({ description: 'Whether every event was accepted.' }),
@@ -229,7 +215,6 @@ export const BatchAnswer = Type.Object(
   { title: 'BatchRecorded' },
 )
 
-/** Every answer that says no. */
 export const ErrorAnswer = Type.Object(
   {
     ok: FALSE,

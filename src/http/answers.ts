@@ -2,17 +2,16 @@ import { getDomain } from 'tldts'
 import { refusalBody, type Refusal, REFUSALS } from '../core/refusals.ts'
 import { factsOf } from './request-facts.ts'
 
-/** Seconds after which a caller may try again when the store could not commit. */
+/** Seconds to wait when the store could not commit. */
 const RETRY_UNAVAILABLE_S = 2
-/** The same while an earlier request with its Idempotency-Key is running: most take milliseconds. */
+/** While an earlier request with the same Idempotency-Key runs; most take milliseconds. */
 const RETRY_RUNNING_S = 1
 
 type Answer = (request: Request, status: number, body: object, headers?: Record<string, string>) => Response
 
-/** Of answers that are no pages: whatever a browser makes of one, it loads and runs nothing, and shows it in no frame. */
+/** For answers that aren't pages: browsers may load, run or frame nothing. */
 export const NOTHING_ALLOWED = "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-/** What every answer has. */
 export const COMMON: Record<string, string> = {
   'Content-Type': 'application/json; charset=utf-8',
   'Cache-Control': 'no-store',
@@ -20,11 +19,11 @@ export const COMMON: Record<string, string> = {
   'Content-Security-Policy': NOTHING_ALLOWED,
 }
 
-/** For answers that have `more` in common. A Response copies it all as it is, at half the price of naming it. */
+/** Copying one Headers object costs half of naming each header. */
 export function createAnswer(more: Record<string, string> = {}): Answer {
   const common = new Headers({ ...COMMON, ...more })
   return (request, status, body, headers = {}) => {
-    // nothing may be awaited before they are copied: the next answer has another id
+    // no await before the copy: the next answer sets another id
     common.set('X-Request-Id', factsOf(request).requestId)
     const response = new Response(JSON.stringify(body), { status, headers: common })
     for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
@@ -32,10 +31,8 @@ export function createAnswer(more: Record<string, string> = {}): Answer {
   }
 }
 
-/** A JSON answer. */
 export const answer = createAnswer()
 
-/** The answer to a refusal, in the one shape that every error has. */
 export function refusalAnswer(request: Request, refusal: Refusal, headers: Record<string, string> = {}): Response {
   const { status } = REFUSALS[refusal.refusal]
   const facts = factsOf(request)
@@ -54,10 +51,7 @@ function refusalHeaders({ refusal, limited }: Refusal): Record<string, string> {
 
 const YEAR_S = 31_536_000
 
-/**
- * Adds Strict-Transport-Security where the service is reached over https. Subdomains are included unless the host is a
- * registrable domain, such as example.com: other sites below it may need plain http.
- */
+/** Includes subdomains unless the host is a registrable domain, whose other sites may need plain http. */
 export function createSecure(baseUrl: string): (response: Response) => Response {
   const { protocol, hostname } = new URL(baseUrl)
   const value = getDomain(hostname) === hostname ? `max-age=${YEAR_S}` : `max-age=${YEAR_S}; includeSubDomains`
@@ -69,8 +63,8 @@ export function createSecure(baseUrl: string): (response: Response) => Response 
 
 export const COLLECT_PATH = '/c'
 
-/** On every status, so that the page's console can read the reason; without credentials, so any origin may. */
+/** On every status, so that the console can read the reason. No credentials, so any origin may. */
 export const COLLECT_CORS = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Retry-After' }
 
-/** None on what is for servers. */
+/** No CORS on server endpoints. */
 export const corsOf = (path: string): Record<string, string> => (path === COLLECT_PATH ? COLLECT_CORS : {})

@@ -2,11 +2,10 @@ import { type ParsedList, parseJsonList } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 import { readBytes } from './request-bytes.ts'
 
-/** The largest bodies taken. */
 export const BODY_BYTES = 64 * 1024
 export const BATCH_BYTES = 256 * 1024
 
-/** Other parameters than the charset mean nothing to JSON. */
+/** Parameters other than the charset mean nothing to JSON. */
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
 const JSON_IN_UTF8 =
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;(?!.*\bcharset\s*=)|;.*\bcharset\s*=\s*"?utf-?8"?\s*(?:;|$)|$)/i
@@ -19,8 +18,8 @@ const NOT_UTF8 = refuse('unsupported_media_type', {
 })
 
 /**
- * Reads a body with a list of objects. Refused with unsupported_media_type, too_large (before the rest of it is read) and
- * invalid_json; what JSON allows and we cannot keep is the fault of the item that holds it.
+ * Refusals: unsupported_media_type, too_large (without reading the rest), invalid_json. Item problems are reported per
+ * item.
  */
 export async function readJsonList(request: Request, name: string, maxBytes: number): Promise<ParsedList> {
   const bytes = startReading(request, maxBytes)
@@ -29,7 +28,7 @@ export async function readJsonList(request: Request, name: string, maxBytes: num
   return body === null ? { refused: refuse('too_large') } : parseJsonList(body, name)
 }
 
-/** Begins to read, or refuses by what the headers say. null: larger than allowed. */
+/** null: too large. */
 export function startReading(request: Request, maxBytes: number): Promise<Uint8Array | null> | { refused: Refusal } {
   const { headers } = request
   const type = headers.get('content-type') ?? ''

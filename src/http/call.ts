@@ -10,21 +10,19 @@ import { factsOf } from './request-facts.ts'
 import { BODY_BYTES, startReading } from './body.ts'
 import { findKeyFault } from './idempotency.ts'
 
-/** What these functions need. */
 type Parts = { access: KeyAccess; flood: FloodGuard; clock: Clock }
 
-/** A call that was let in and understood. */
 export type Call<T> = { access: Access; app: AppRow; input: T; warnings: Warning[]; body: Record<string, unknown> }
-/** `read`: what was in the body, and whose it was, where only its fields were refused. */
+/** `read`: the body and its owner, when only fields were refused. */
 export type Refused = { refused: Refusal; read?: { access: Access; body: Record<string, unknown> } }
 
-/** What a call does. A key of scope `ingest` only writes. */
+/** Keys of scope `ingest` may only write. */
 type Need = 'read' | 'write' | 'erase'
 
-/** The key's access, or 401; then the flood guard; then the scope. */
+/** 401, then the abuse limit, then the scope. */
 export function authenticate(parts: Parts, request: Request, need: Need): Admission | Promise<Admission> {
   const found = parts.access.find(readBearer(request.headers.get('authorization')))
-  // no promise for a known key: each costs a turn of the queue, and this is every request's way
+  // no promise for a known key: each costs a turn of the queue on every request
   return found instanceof Promise
     ? found.then((access) => admit(parts, request, need, access))
     : admit(parts, request, need, found)
@@ -44,14 +42,14 @@ function admit(parts: Parts, request: Request, need: Need, access: Access | null
   return { access }
 }
 
-/** Only a browser sends these; a server that holds a key has no reason to. */
+/** Only browsers send these headers; servers with a key don't. */
 const isFromBrowser = (headers: Headers): boolean =>
   headers.has('origin') || headers.get('sec-fetch-site') === 'cross-site'
 
-/** A call that was let in, with its body, which nobody has read yet. */
+/** An authenticated request with its unread body. */
 export type Arrived = { access: Access; bytes: Uint8Array }
 
-/** Lets a call with a body in: 401, 415 or 413, in this order. */
+/** 401, 415 or 413, in this order. */
 export function receiveCall(
   parts: Parts,
   request: Request,
@@ -73,7 +71,7 @@ function receiveBody(request: Request, admission: Admission): Refused | Promise<
 
 type Reader<T> = (body: Record<string, unknown>, now: number) => Reading<T>
 
-/** Reads a call about one app that was let in: 400, 404 for the app, in this order. */
+/** 400, then 404 for the app. */
 export function readArrived<T extends { app: string }>(
   parts: Parts,
   request: Request,
@@ -92,7 +90,7 @@ export function readArrived<T extends { app: string }>(
   return { ...call, warnings: joinWarnings(warnOfRepeated(findRepeatedKeys(text, body.object)), call.warnings) }
 }
 
-/** A call with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */
+/** 401, 415 or 413, 400, 404 for the app. */
 export function readCall<T extends { app: string }>(
   parts: Parts,
   request: Request,
@@ -105,7 +103,6 @@ export function readCall<T extends { app: string }>(
   return arriving instanceof Promise ? arriving.then(readOn) : readOn(arriving)
 }
 
-/** What was read, with the app it is about: 400, then 404 for the app. */
 export function readItem<T extends { app: string }>(
   access: Access,
   reading: Reading<T>,

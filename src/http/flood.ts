@@ -3,31 +3,27 @@ import { addressBucket } from '../core/addresses.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Refusal, refuseLimited } from '../core/refusals.ts'
 
-/** In any minute: refused requests of a key, and requests of an address without a valid key. */
+/** Per minute: refused requests of a key, and requests of an address without a valid key. */
 export const FLOOD_LIMITS = {
   key: { max: 600, windowMs: 60_000 },
   address: { max: 1_200, windowMs: 60_000 },
 } as const satisfies Record<string, Limit>
 
 export type FloodGuard = {
-  /** Counts a refused request of a valid key. See `isEarlyRefusal` for which ones count. */
+  /** See `isEarlyRefusal` for which ones count. */
   countRefusal(keyId: string): void
-  /** The 429 for a key with too many refused requests, valid requests included; null below the limit. */
+  /** null below the limit. Valid requests of the key are refused too. */
   checkKey(key: { id: string; name: string }): Refusal | null
-  /** Counts a request without a valid key. */
   countWithoutKey(address: string): void
-  /** The 429 that takes the place of a 401; null below the limit. */
+  /** Replaces the 401; null below the limit. */
   checkAddress(address: string): Refusal | null
   forgetIdle(): void
   addressCount(): number
 }
 
 /**
- * Bounds the requests that are refused before any hourly limit sees them. A valid key is only ever held up by its own
- * refusals: who shares its address, or sits behind the same undeclared proxy, cannot shut it out. `address` is what
- * `clientAddress` answers; an IPv6 /64 counts as one.
- *
- * Memory: at most 100,000 addresses, the oldest going first, and 8 B for each millisecond of the last minute that had one; keys are few.
+ * Bounds requests refused before any hourly limit. A valid key is blocked by its own refusals only, never by others
+ * behind its address. At most 100,000 addresses are held; an IPv6 /64 counts as one.
  */
 export function createFloodGuard({ clock }: { clock: MonotonicClock & Pick<Clock, 'now'> }): FloodGuard {
   const addresses = createLimits({ clock, mostBuckets: MOST_ADDRESSES })

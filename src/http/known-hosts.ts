@@ -1,4 +1,4 @@
-/** Names of this machine, which no stranger's DNS can point elsewhere. */
+/** Other people's DNS can't point these elsewhere. */
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 const PLAIN_HOST = /^[\w.:[\]-]+$/
@@ -6,8 +6,8 @@ const PLAIN_HOST = /^[\w.:[\]-]+$/
 const isLoopback = (host: string): boolean => LOOPBACK.has(host) || host === '::1' || host.startsWith('127.')
 
 /**
- * Finds the host that a request called, or null when it is none of ours: a site whose name was pointed at this machine
- * is known by it. `host` is the address the server is bound to; on loopback, loopback names are known too.
+ * Returns the host that was requested, or null when it isn't ours (DNS rebinding). On a loopback address, loopback
+ * names are ours too.
  */
 export function createKnownHosts({ baseUrl, host }: { baseUrl: string; host?: string }) {
   const base = new URL(baseUrl)
@@ -24,10 +24,7 @@ function readHost(request: Request): URL | null {
   return PLAIN_HOST.test(host) ? URL.parse(`http://${host}`) : null
 }
 
-/**
- * Whether an Origin header is the service's own: its base URL, or the host that was called. The scheme counts too: it is
- * the base URL's, also where a proxy terminates TLS, and http where a loopback name bypasses that proxy.
- */
+/** Our base URL or the requested host. The scheme must match; http when a loopback name bypasses the TLS proxy. */
 export function isOwnOrigin(origin: string, baseUrl: string, called: URL): boolean {
   const base = new URL(baseUrl)
   const scheme = called.hostname === base.hostname || isLoopback(base.hostname) ? base.protocol : 'http:'

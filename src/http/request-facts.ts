@@ -1,10 +1,7 @@
 import type { Access, AppRow } from '../accounts/access.ts'
 import type { Refusal } from '../core/refusals.ts'
 
-/**
- * What is known of a request besides its content. The server notes it before the doors are asked; a door adds who
- * called; the log and the answers read it.
- */
+/** Set by the server and completed by the endpoint; read by the log and answers. */
 export type RequestFacts = {
   requestId: string
   /** by performance.now() */
@@ -12,23 +9,21 @@ export type RequestFacts = {
   /** the client's, behind trusted proxies */
   address(): string
   access: Access | null
-  /** of a member who is signed in */
+  /** of a signed-in member */
   memberId?: string
-  /** whether the caller means to change people or events: a refused write is something to fix in their code */
+  /** the request meant to change people or events */
   isWrite: boolean
-  /** which of the account's apps the body names, where it names one */
+  /** the app that the body names, if any */
   app?: AppRow
-  /** what the answer says no with */
   refusal: Refusal | null
 }
 
-/** They stand on the request itself: a WeakMap takes a tenth of the main thread over 256 connections (measured). */
+/** Stored on the request: a WeakMap takes a tenth of the main thread at 256 connections. */
 const FACTS = Symbol('facts')
 type Noted = Request & { [FACTS]?: RequestFacts }
 
 type Arrival = Pick<RequestFacts, 'requestId' | 'address'>
 
-/** Before the doors are asked; a request's time counts from here. */
 export function noteFacts(request: Noted, { requestId, address }: Arrival): void {
   request[FACTS] = { requestId, startedAt: performance.now(), address, access: null, isWrite: false, refusal: null }
 }

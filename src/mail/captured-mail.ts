@@ -2,10 +2,7 @@ import type { CapturedMail } from '../store/message-types.ts'
 
 export type { CapturedMail, ListedCapture } from '../store/message-types.ts'
 
-/**
- * What a captured email says. One from before its content was kept beside it is read from its source, by a library that
- * is loaded only then.
- */
+/** Older emails have no stored content and are parsed from source; that library is loaded on demand. */
 export const readCaptured = async ({ raw, content }: { raw: string; content: CapturedMail | null }) =>
   content ?? (await readSource(raw))
 

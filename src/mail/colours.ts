@@ -1,6 +1,5 @@
-/** Colours of a mail, from the one that an app chooses, so that everything in it stays readable (contrast of WCAG). */
+/** Derives readable email colours from the app's colour (WCAG contrast). */
 
-/** Contrast that text must have to what is behind it. */
 const READABLE = 4.5
 const STEPS = 20
 
@@ -11,7 +10,7 @@ const BLACK: Rgb = [0, 0, 0]
 
 const HEX = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i
 
-/** `#rrggbb`, or null for anything else: no other text gets into a style. */
+/** Only `#rrggbb`: nothing else may enter a style. */
 export const isColour = (text: string): boolean => HEX.test(text)
 
 function readColour(text: string): Rgb {
@@ -35,13 +34,13 @@ function contrast(one: Rgb, other: Rgb): number {
 const mix = (from: Rgb, to: Rgb, share: number): Rgb =>
   from.map((part, index) => part + ((to[index] ?? 0) - part) * share) as Rgb
 
-/** The colour of text on a ground of `colour`: white or black, whichever is easier to read. */
+/** White or black, whichever reads better. */
 export function inkOn(colour: string): string {
   const ground = readColour(colour)
   return printColour(contrast(ground, WHITE) >= contrast(ground, BLACK) ? WHITE : BLACK)
 }
 
-/** `colour` as text on `ground`: itself, or as much lighter or darker as it takes to be read. */
+/** Lightened or darkened until it is readable. */
 export function readableOn(colour: string, ground: string): string {
   const [own, behind] = [readColour(colour), readColour(ground)]
   const towards = luminance(behind) < 0.18 ? WHITE : BLACK

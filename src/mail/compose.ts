@@ -1,10 +1,9 @@
-/** From a rendered mail to the bytes that go over the wire: MIME, headers, signature. */
+/** Turns a rendered email into MIME bytes: headers and signature. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { isLoopback, type Mailbox } from '../core/mail-addresses.ts'
 import type { RenderedMail } from '../messages/mailer.ts'
 import { loadComposer, loadDkim } from './nodemailer.ts'
 
-/** A domain's signing key: PEM, RSA. */
 export type DkimKey = { domain: string; selector: string; key: string }
 
 export type Letter = {
@@ -16,19 +15,19 @@ export type Letter = {
   messageId: string
   /** ms UTC */
   at: number
-  /** null for a transactional mail */
+  /** null for transactional emails */
   unsubscribeUrl: string | null
   dkim: DkimKey | null
 }
 
-/** One mail to one mailbox. `raw` is whole, with CRLF. */
+/** `raw` is complete, with CRLF. */
 export type ComposedMail = { from: string; to: string; raw: Buffer }
 
-/** What a signature covers: all that a reader or a mail program acts on, List-Unsubscribe-Post as RFC 8058 asks. */
+/** Everything a reader or mail program acts on (RFC 8058 requires List-Unsubscribe-Post). */
 const SIGNED =
   'From:Reply-To:Subject:Date:Message-ID:To:MIME-Version:Content-Type:Content-Transfer-Encoding:List-Unsubscribe:List-Unsubscribe-Post:Auto-Submitted'
 
-/** Writes a mail out. @throws Error when the key does not sign */
+/** @throws Error when the key can't sign */
 export async function composeMail(letter: Letter): Promise<ComposedMail> {
   const { mail, from, replyTo, to, messageId, at, unsubscribeUrl, dkim } = letter
   const MailComposer = await loadComposer()
@@ -44,7 +43,7 @@ export async function composeMail(letter: Letter): Promise<ComposedMail> {
     messageId: `<${messageId}>`,
     date: new Date(at),
     headers: headersOf(unsubscribeUrl),
-    // no part of a mail is ever read from a file or an address
+    // never reads a file or URL
     disableFileAccess: true,
     disableUrlAccess: true,
   })
@@ -52,10 +51,7 @@ export async function composeMail(letter: Letter): Promise<ComposedMail> {
   return { from: from.address, to: to.address, raw: dkim === null ? raw : await sign(raw, dkim) }
 }
 
-/**
- * Programs that answer for people who are away leave alone what says that a program wrote it. One click is for https
- * (RFC 8058); over plain http only within this machine, to try it out.
- */
+/** Stops automatic replies. One-click unsubscribe needs https (RFC 8058), or http on this machine for trials. */
 const headersOf = (unsubscribeUrl: string | null) => ({
   'Auto-Submitted': 'auto-generated',
   ...(unsubscribeUrl === null || !isPrivate(unsubscribeUrl)
@@ -73,7 +69,7 @@ function isPrivate(text: string): boolean {
 
 const SIGNATURE = 'DKIM-Signature:'
 
-/** Keys that were read, by their text: reading one costs a fifth of signing with it. */
+/** Parsed keys: parsing costs a fifth of signing. */
 const KEYS_MAX = 100
 const keys = new Map<string, KeyObject>()
 
@@ -90,7 +86,7 @@ async function sign(raw: Buffer, { domain, selector, key }: DkimKey): Promise<Bu
   const [privateKey, DKIM] = [readKey(key), await loadDkim()]
   const signer = new DKIM({ domainName: domain, keySelector: selector, privateKey, headerFieldNames: SIGNED })
   const signed = Buffer.concat(await Array.fromAsync(signer.sign(raw)))
-  // a key that cannot be used leaves the mail as it was, without a word
+  // nodemailer silently skips an invalid key
   if (signed.subarray(0, SIGNATURE.length).toString('latin1') !== SIGNATURE) {
     throw new Error('the DKIM key of the app does not sign')
   }

@@ -1,38 +1,38 @@
-/** Opens connections to mail servers: to an address that was checked, and not to a name that may change in between. */
+/** Connects to a checked address instead of a name, which could change in between. */
 import { lookup } from 'node:dns/promises'
 import { connect, type Socket } from 'node:net'
 import type { SmtpServer } from '../core/mail-addresses.ts'
 import { isAllowedAddress, isPublicAddress, type PrivateHosts } from '../core/public-addresses.ts'
 
-/** Looks up every address of a host. Rejects where there is none. */
+/** Rejects when there is none. */
 export type LookUp = (host: string) => Promise<string[]>
 
 const lookUp: LookUp = async (host) => (await lookup(host, { all: true })).map(({ address }) => address)
 
-/** So long an address has at least before the next is tried. */
+/** Minimum time per address. */
 const MIN_ATTEMPT_MS = 250
 
-/** Connects to a mail server. Rejects with a `code`, as connections of nodemailer do. */
+/** Rejects with a `code`, like nodemailer. */
 export type Dial = ((server: Pick<SmtpServer, 'host' | 'port' | 'login'>, limit: Limit) => Promise<Socket>) & {
-  /** a login that is set must be used: without it, anybody's made-up one would do */
+  /** must log in as itself, not with the shared server's trust */
   mustLogIn?: true
 }
 type Limit = { withinMs: number; signal?: AbortSignal }
 
-/** For the installation's own server, which the operator chose: any address. */
+/** For the operator's own server: any address. */
 export const dialAny: Dial = ({ host, port }, limit) =>
   within(limit, async (opening) => open(await find(host, lookUp), { host, port, ...opening }))
 
 type Guard = {
   allowed: PrivateHosts
-  /** the installation's server, where other accounts use it too; null where there is none, or only one account */
+  /** the installation's server, when other accounts use it too */
   findShared: () => Promise<Pick<SmtpServer, 'host' | 'port'> | null>
   resolve?: LookUp
 }
 
 /**
- * For the servers of apps, which their owners chose: public addresses and those that the operator allows. An app that
- * reaches the shared server of the installation by its own setting must log in there as itself.
+ * For servers that app owners chose: public and allowed addresses only. Reaching the shared server requires a login of
+ * the app's own.
  */
 export const createGuardedDial = ({ allowed, findShared, resolve = lookUp }: Guard): Dial => {
   const dial: Dial = (server, limit) =>
@@ -47,7 +47,7 @@ export const createGuardedDial = ({ allowed, findShared, resolve = lookUp }: Gua
   return Object.assign(dial, { mustLogIn: true } as const)
 }
 
-/** On a private address, such as loopback, another port is another server. */
+/** On a private address, another port is another server. */
 async function isShared(
   { port }: Pick<SmtpServer, 'port'>,
   addresses: string[],
@@ -61,7 +61,7 @@ async function isShared(
 
 const fault = (code: string): Error => Object.assign(new Error(code), { code })
 
-/** The addresses of a host. A name that does not exist is not told apart from one that only a private network knows. */
+/** Unknown names and private ones look the same to the caller. */
 async function find(host: string, resolve: LookUp, unknown = 'EDNS'): Promise<string[]> {
   try {
     return await resolve(host)
@@ -73,7 +73,7 @@ async function find(host: string, resolve: LookUp, unknown = 'EDNS'): Promise<st
 
 type Opening = { host: string; port: number; withinMs: number; signal: AbortSignal }
 
-/** Tries the addresses in turn until one answers (RFC 8305). */
+/** Tries the addresses in turn (RFC 8305). */
 function open(addresses: string[], { host, port, withinMs, signal }: Opening): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   const all = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
@@ -82,7 +82,7 @@ function open(addresses: string[], { host, port, withinMs, signal }: Opening): P
     port,
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: Math.max(MIN_ATTEMPT_MS, Math.floor(withinMs / all.length)),
-    // the name is not resolved again
+    // don't resolve the name again
     lookup: (_host, _options, done) => done(null, all),
   })
   const stop = (): void => void socket.destroy()
@@ -101,11 +101,11 @@ function open(addresses: string[], { host, port, withinMs, signal }: Opening): P
   return promise
 }
 
-/** Where several addresses were tried, each has an error of its own. */
+/** Each tried address has its own error. */
 const isLate = (error: Error): boolean =>
   (error instanceof AggregateError ? error.errors : [error]).some(({ code }) => /TIMED?OUT/.test(String(code)))
 
-/** Rejects after so long, or when the signal aborts, and stops what is under way. */
+/** Rejects after the time limit or when the signal aborts. */
 async function within<T>({ withinMs, signal: outer }: Limit, work: (limit: Required<Limit>) => Promise<T>): Promise<T> {
   const stopped = Promise.withResolvers<never>()
   const stop = new AbortController()

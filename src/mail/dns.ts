@@ -1,16 +1,15 @@
-/** Asks name servers, for the checks of the sender's domain (accounts/sender-checks.ts). */
 import { Resolver } from 'node:dns/promises'
 import type { ResolveTxt } from '../accounts/sender-checks.ts'
 
 /** A page waits for it. */
 const ANSWER_MS = 3_000
 const PIECE_BYTES = 255
-/** The name is not there, or has no such record: an answer too. */
+/** No such name or record: an answer too. */
 const NOTHING = ['ENOTFOUND', 'ENODATA']
 
 type Options = { servers?: string[]; answerMs?: number }
 
-/** A resolver that gives up after a while. `servers`: others than those of this machine, as "127.0.0.1:53". */
+/** `servers`: instead of this machine's, such as "127.0.0.1:53". */
 export function createTxtResolver({ servers, answerMs = ANSWER_MS }: Options = {}): ResolveTxt {
   return async (name) => {
     const resolver = new Resolver({ timeout: answerMs, tries: 1 })
@@ -28,8 +27,7 @@ export function createTxtResolver({ servers, answerMs = ANSWER_MS }: Options = {
 }
 
 /**
- * A record longer than 255 bytes comes in several pieces, and Bun tells each as a record of its own (measured with 1.4.5):
- * what follows a full piece belongs to it.
+ * Bun 1.4.5 returns the 255-byte pieces of a long record as separate records: a piece after a full one belongs to it.
  */
 function joinPieces(pieces: string[]): string[] {
   const records: string[] = []

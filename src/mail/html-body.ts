@@ -1,32 +1,29 @@
-/** The body of an email as HTML. Styles are on the elements, because many mail programs read nothing else. */
+/** Styles are inline, because many mail programs ignore everything else. */
 import { showValues } from '../messages/templates.ts'
 import type { Look } from './look.ts'
 import { findButton, type MarkdownChild, MarkdownLimit, type MarkdownNode } from './markdown.ts'
 
-/** What a body may link to. `readLink` gives the address, or null where the email carries no link. */
+/** `readLink` returns null when the email must not link there. */
 export type BodyLinks = { readLink: (target: string) => string | null; homeUrl: string | null }
 
-/** A longer email is cut off by Gmail at less than half of this, and refused by servers further on. */
+/** Gmail cuts at less than half of this; servers refuse larger ones. */
 export const BODY_CHARACTERS = 256 * 1024
 
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc]/
 
-/** A value that is written from right to left does not reorder the words around it. */
+/** A right-to-left value must not reorder the words around it. */
 const showValue = (value: string): string =>
   RIGHT_TO_LEFT.test(value) ? `<bdi>${Bun.escapeHTML(value)}</bdi>` : Bun.escapeHTML(value)
 
 const escapeText = (text: string): string => showValues(text, { value: showValue, plain: Bun.escapeHTML })
 
-/** A line that the author broke stays broken: there is no other way to see it while writing. */
+/** The author's line breaks are kept. */
 const breakLines = (text: string): string => text.replaceAll('\n', '<br>')
 
 const HEADINGS = ['font-size:22px;line-height:28px', 'font-size:18px;line-height:24px']
 const BELOW = 'margin:0 0 16px'
 
-/**
- * Writes out the tree of a body. HTML of its author is text; Markdown is the author's only, never a value's.
- * @throws MarkdownLimit
- */
+/** HTML in the author's text is escaped; Markdown in values isn't interpreted. @throws MarkdownLimit */
 export function renderHtmlBody(tree: readonly MarkdownChild[], links: BodyLinks, look: Look): string {
   const write = (children: readonly MarkdownChild[], isListed = false): string => {
     const html = children
@@ -41,7 +38,7 @@ export function renderHtmlBody(tree: readonly MarkdownChild[], links: BodyLinks,
     const button = node.kind === 'paragraph' ? findButton(node.children) : null
     if (button) {
       const href = links.readLink(button.href) ?? links.homeUrl
-      // in a list it is a link like the others
+      // in a list it is an ordinary link
       return isListed ? showLink(write(button.children), href, look) : showButton(write(button.children), href, look)
     }
     const inner = write(node.children, isListed || node.kind === 'listItem')
@@ -55,7 +52,7 @@ const showLink = (text: string, href: string | null, look: Look): string =>
     ? text
     : `<a class="link" href="${Bun.escapeHTML(href)}" style="color:${look.link};text-decoration:underline">${text}</a>`
 
-/** Padding on the link, so that all of it can be touched; the colour on the cell, for programs that know no padding. */
+/** Padding on the link makes all of it clickable; the colour is on the cell for programs without padding. */
 const showButton = (text: string, href: string | null, { button, onButton }: Look): string =>
   href === null
     ? `<p style="${BELOW}">${text}</p>`
@@ -101,14 +98,13 @@ function showElement(node: Element, text: string, look: Look): string {
   }
 }
 
-/** Pictures of the author only: an address that a value is part of would report who opened the email. */
+/** The author's only: a URL with a value in it would report who opened the email. */
 function showImage({ src, children }: Extract<MarkdownNode, { kind: 'image' }>): string {
   const [url, alt] = [URL.parse(src), children.map(escapeAll).join('')]
   if (url?.protocol !== 'https:' || escapeText(src) !== Bun.escapeHTML(src)) return alt
   return `<img src="${Bun.escapeHTML(url.href)}" alt="${alt}" style="max-width:100%;height:auto;border:0">`
 }
 
-/** Without any style; a value's direction is no matter in an attribute. */
 function escapeAll(child: MarkdownChild): string {
   if (typeof child === 'string') return child
   if (child.kind !== 'text') return child.children.map(escapeAll).join('')

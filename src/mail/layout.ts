@@ -1,13 +1,10 @@
-/**
- * The one layout of every mail: a sheet of 600 pixels that fits a phone, by day and by night. Tables hold it together
- * and say that they are no tables, because the mail program of many offices is a word processor.
- */
+/** One layout for all emails, 600 pixels wide, light and dark. Tables, because Outlook renders with Word. */
 import { type Look, findLook } from './look.ts'
 
 export type LayoutFacts = {
   subject: string
   preheader: string
-  /** from renderHtmlBody, and the same as text */
+  /** from renderHtmlBody */
   html: string
   text: string
   appName: string
@@ -15,13 +12,12 @@ export type LayoutFacts = {
   colour: string | null
   /** the postal address, line by line */
   address: readonly string[]
-  /** null for a transactional mail, which nobody can unsubscribe from */
+  /** null for transactional emails */
   unsubscribeUrl: string | null
 }
 
 const escape = Bun.escapeHTML
 
-/** Whole HTML of a mail. */
 export function layOutHtml(facts: LayoutFacts): string {
   const { light, dark } = findLook(facts.colour)
   const font = `font-family:${light.sans};font-size:16px;line-height:24px`
@@ -54,7 +50,7 @@ ${facts.html}
 `
 }
 
-/** By night, also where Outlook decides that it is night, and on a phone. What has no class keeps its surroundings' colour. */
+/** Dark mode, with Outlook's own selectors. */
 const sheetOf = (dark: Look): string =>
   `:root{color-scheme:light dark;supported-color-schemes:light dark}
 @media (prefers-color-scheme:dark){
@@ -75,13 +71,13 @@ ${inks}.quiet,${inks}.quiet a{color:${dark.quiet}!important}
 ${inks}.line{border-color:${dark.line}!important}
 ${inks}.link{color:${dark.link}!important}`
 
-/** What a list of mails shows after the subject, because it is the first text. Hidden text would be taken for a trick. */
+/** The preview text in the inbox. It is visible: hidden text looks like spam. */
 const preheaderOf = (preheader: string, { sans, quiet }: Look): string =>
   preheader === ''
     ? ''
     : `<tr><td class="quiet" style="padding:0 8px 16px;font-family:${sans};font-size:13px;line-height:20px;color:${quiet}">${escape(preheader)}</td></tr>\n`
 
-/** A picture that is not loaded leaves its name behind. */
+/** The alt text shows the name when images are blocked. */
 const brandOf = ({ logoUrl, appName }: LayoutFacts): string =>
   logoUrl === null
     ? escape(appName)
@@ -97,7 +93,6 @@ function footerOf({ appName, address, unsubscribeUrl }: LayoutFacts, { quiet }: 
 
 const whyOf = (appName: string): string => `You receive this because you use ${appName}.`
 
-/** The same mail for whoever reads text. */
 export function layOutText({ text, appName, address, unsubscribeUrl }: LayoutFacts): string {
   const lines = [whyOf(appName), ...address]
   if (unsubscribeUrl !== null) lines.push(`Unsubscribe: ${unsubscribeUrl}`)

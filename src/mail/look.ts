@@ -1,7 +1,7 @@
-/** The colours and letters of a mail: the app's one colour, and quiet greys around it. */
+/** Email theme: the app's colour and quiet greys. */
 import { inkOn, isColour, readableOn } from './colours.ts'
 
-/** Every value may stand in a style attribute between double quotes. */
+/** Each value is safe in a double-quoted style attribute. */
 export type Look = Record<'ground' | 'sheet' | 'sunk' | 'ink' | 'quiet' | 'line' | 'link', string> & {
   button: string
   onButton: string
@@ -9,7 +9,7 @@ export type Look = Record<'ground' | 'sheet' | 'sunk' | 'ink' | 'quiet' | 'line'
   mono: string
 }
 
-/** The app's colour where it has chosen none. */
+/** The default colour. */
 const COLOUR = '#2b4acb'
 
 const LIGHT = {
@@ -36,11 +36,11 @@ const LETTERS = {
 
 type Looks = { light: Look; dark: Look }
 
-/** An app's mails all look the same, and finding readable shades takes a while. */
+/** Finding readable shades takes a while. */
 const LOOKS_MAX = 1_000
 const looks = new Map<string, Looks>()
 
-/** The look by day and by night. A colour that is none of the form `#rrggbb` counts as not chosen. */
+/** Anything but `#rrggbb` counts as not set. */
 export function findLook(colour: string | null): Looks {
   const chosen = colour !== null && isColour(colour) ? colour : COLOUR
   const known = looks.get(chosen)

@@ -4,13 +4,10 @@ import type { Store } from '../store/store.ts'
 import type { AppRow } from '../accounts/access.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
-/** Of an account: enough to get a server right, and too few to look for open ports with. */
+/** Per account: enough to set up a server, too few for a port scan. */
 export const SERVER_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
 
-/**
- * Tries the server that an app's mails leave through, as it is saved; null where nothing leaves.
- * Refusals: rate_limited.
- */
+/** null when no server is set. Refusals: rate_limited. */
 export async function checkMailServer(
   { store, mailer, limits }: { store: Store; mailer: Mailer; limits: Limits },
   app: AppRow,

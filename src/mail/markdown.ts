@@ -1,6 +1,6 @@
 /**
- * Markdown as a tree. Bun's parser calls back from the inside out, each time with all the text made so far, which makes
- * nested input quadratic: so each call leaves a number behind, and the tree is written out once, at the end.
+ * Parses Markdown into a tree. Bun's parser passes rendered text upwards, which is quadratic for nested input; so each
+ * callback returns a node number instead.
  */
 
 import { showValues } from '../messages/templates.ts'
@@ -8,7 +8,7 @@ import { showValues } from '../messages/templates.ts'
 type BlockKind = 'paragraph' | 'blockquote' | 'code' | 'hr' | 'table' | 'thead' | 'tbody' | 'tr'
 type InlineKind = 'strong' | 'emphasis' | 'strikethrough' | 'codespan'
 
-/** `text` is what the author wrote, with its values hidden; a plain string is a line break within a paragraph. */
+/** `text` is the author's, with values hidden; a plain string is a line break. */
 export type MarkdownNode =
   | { kind: 'text'; text: string }
   | { kind: BlockKind | InlineKind; children: MarkdownChild[] }
@@ -20,25 +20,23 @@ export type MarkdownNode =
   | { kind: 'image'; children: MarkdownChild[]; src: string }
 export type MarkdownChild = MarkdownNode | string
 
-/** A tree that holds more, or goes deeper, is no email. */
+/** More nodes are no email. */
 const NODES = 10_000
 const DEPTH = 32
-/** Of links and pictures together: a link that is defined once can be used many times. */
+/** Links and pictures together: a reference can be repeated many times. */
 const TARGET_CHARACTERS = 256 * 1024
 
-/** What a body costs too much for; its message ends the sentence "This cannot be filled in". */
+/** Its message completes "This cannot be filled in". */
 export class MarkdownLimit extends Error {}
 
-/** Control characters that no body contains (cleanSource), around the number of a node. */
+/** Control characters that never occur in a body (cleanSource); they enclose node numbers. */
 const [OPEN, CLOSE] = ['\u0001', '\u0002']
 const REFERENCE = new RegExp(`${OPEN}(\\d+)${CLOSE}`)
 // oxlint-disable-next-line no-control-regex -- these are what it removes
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f]/g
 
-/** A template without control characters, its lines separated by line feeds. */
 export const cleanSource = (source: string): string => source.replaceAll(/\r\n?/g, '\n').replaceAll(UNPRINTABLE, '')
 
-/** @throws MarkdownLimit */
 export function parseMarkdown(source: string): MarkdownChild[] {
   const [nodes, depths]: [MarkdownNode[], number[]] = [[], []]
   let targets = 0
@@ -108,11 +106,11 @@ export function parseMarkdown(source: string): MarkdownChild[] {
   return readChildren(root)[0]
 }
 
-/** Letters, digits, signs: not spaces, controls, and letters without a shape. */
+/** Letters, digits and symbols; no spaces, controls or blank letters. */
 // oxlint-disable-next-line no-misleading-character-class -- each of them is meant by itself
 const VISIBLE = /[^\s\p{C}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u
 
-/** Whether nobody would see anything: no text, and no picture. */
+/** No text and no picture. */
 export const isBlank = (children: readonly MarkdownChild[]): boolean =>
   children.every((child) => {
     if (typeof child === 'string') return true
@@ -122,7 +120,7 @@ export const isBlank = (children: readonly MarkdownChild[]): boolean =>
 
 const same = (text: string): string => text
 
-/** A paragraph that is nothing but a link, which becomes a button. */
+/** A paragraph with a single link becomes a button. */
 export function findButton(children: readonly MarkdownChild[]): Extract<MarkdownNode, { kind: 'link' }> | null {
   const [only, ...others] = children
   return others.length === 0 && typeof only === 'object' && only.kind === 'link' ? only : null

@@ -1,10 +1,9 @@
-/** What the sender asks of whoever takes mail out. */
+/** What the sender requires of a mail provider. */
 import type { ComposedMail } from './compose.ts'
 
 /**
- * What became of a mail. `withheld`: the hand-over was refused, and nothing was sent. `refused`: the server said no,
- * with `code` and perhaps an enhanced one such as 5.1.1; `answer` is its text, for the log alone; `about` tells what it
- * meant. `unreachable`: nothing was sent. `unknown`: all of it was sent, and no answer came that says what became of it.
+ * `withheld`: the final check refused. `refused`: the server said no. `unreachable`: nothing was sent. `unknown`:
+ * everything was sent, but no reply came. `answer` is for the log only.
  */
 export type Outcome =
   | { is: 'sent' }
@@ -13,40 +12,40 @@ export type Outcome =
   | { is: 'unreachable'; reason: string }
   | { is: 'unknown'; reason: string }
 
-/** Another mail would fare no better with the same `sender`, and none in this `session`. */
+/** What would fail again: this `sender`, or everything in this `session`. */
 export type About = 'recipient' | 'mail' | 'sender' | 'session'
 
 type Refused = Pick<Outcome & { is: 'refused' }, 'about' | 'code'>
 
-/** Whether a server refuses whoever is logged in, or asks who that is (RFC 4954). */
+/** RFC 4954. */
 const isLoginRefused = ({ about, code }: Refused): boolean =>
   about === 'session' || (about === 'sender' && (code === 530 || code === 535))
 
-/** Whether a server that knows nobody here asks for a login when it hears of a recipient: it is not about them. */
+/** A server that asks for a login at RCPT doesn't refuse the recipient. */
 export const isLoginAsked = ({ about, code }: Refused): boolean =>
   about === 'recipient' && (code === 530 || code === 535)
 
-/** Whether a server asks for a pause, whoever sends. */
+/** The server asks for a pause. */
 export const isPlea = ({ code }: Pick<Refused, 'code'>): boolean => code === 421 || code === 454
 
 const isSenderRefused = (refused: Refused): boolean =>
   refused.about === 'sender' && !isPlea(refused) && !isLoginRefused(refused)
 
-/** The code that is kept of what became of a mail (deliveries/reason-words.ts says it in words). */
+/** The stored code (deliveries/reason-words.ts describes it). */
 export const reasonOf = (outcome: Outcome): string => {
   if (outcome.is === 'refused') return `${isSenderRefused(outcome) ? 'from' : 'smtp'}_${outcome.code}`
   return 'reason' in outcome ? outcome.reason : outcome.is
 }
 
-/** The codes of a refusal, such as `550 5.7.1`: what is kept and shown of it, because its text may be anything. */
+/** Only codes such as `550 5.7.1` are stored, because the text may be anything. */
 export const replyOf = (outcome: Outcome): string | undefined => {
   if (outcome.is !== 'refused') return undefined
   return outcome.enhanced === null ? String(outcome.code) : `${outcome.code} ${outcome.enhanced}`
 }
 
-/** What a mail server did not take, with its full answer: for the log. */
+/** Logs a refusal with the server's full answer. */
 export type NoteServer = (line: Asked & { reason: string; answer: string }) => void
-/** What it was asked for: a delivery by its id, or a test email or a check of the server. */
+/** A delivery's id, or the name of a test or check. */
 type Asked = { about: string; appId: string | null; server: string }
 
 export function noteAnswer(
@@ -57,21 +56,21 @@ export function noteAnswer(
   noteServer({ ...asked, reason: reasonOf(outcome), answer: outcome.answer ?? '' })
 }
 
-/** Asked when all of the mail but its end is out: commits the hand-over and says whether the mail may go. */
+/** Called when only the final dot is missing: commits the hand-over and returns whether to send. */
 export type HandOver = () => Promise<boolean>
 
 export type SendOptions = {
-  /** a server has been reached and has taken the login: what fails afterwards is about the email or its sender */
+  /** connected and logged in: later failures are about the email or its sender */
   onLogin?: () => void
-  /** the email has its final dot and still waits for the reply: another may be sent meanwhile */
+  /** still waiting for the reply to the final dot: another email may be sent */
   onSlow?: () => void
-  /** aborted when the email is to be given up, unless it is being handed over */
+  /** gives the email up, unless it is being handed over */
   signal?: AbortSignal
 }
 
 export type Provider = {
-  /** Never rejects, and calls `handOver` at most once an attempt, just before nothing can be taken back. */
+  /** Never rejects. Calls `handOver` at most once, just before the final dot. */
   send(mail: ComposedMail, handOver: HandOver, options?: SendOptions): Promise<Outcome>
-  /** Lets what is on its way finish, and ends the connections. */
+  /** Finishes what is on its way and closes the connections. */
   close(): void
 }

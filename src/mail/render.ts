@@ -1,4 +1,4 @@
-/** From the words of a message and the facts of one delivery to an email that can be read. */
+/** Renders a message for one delivery. */
 import type { MailFacts, MailWords, RenderedMail } from '../messages/mailer.ts'
 import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import { cleanText } from '../core/visible-text.ts'
@@ -12,14 +12,11 @@ import { renderTextBody } from './text-body.ts'
 import { ownHosts } from '../accounts/app-hosts.ts'
 import { linkableUrl } from '../accounts/links.ts'
 
-/** A header has one line; more than this nobody's mail program shows. */
+/** Subjects are one line; mail programs show no more. */
 const SUBJECT_CHARACTERS = 200
 const PREHEADER_CHARACTERS = 200
 
-/**
- * Renders an email for preview, test and sending alike. A fault names the variable with neither value nor fallback, or
- * says what is wrong with the template; then nothing may be sent.
- */
+/** For preview, test and sending. With a fault, nothing may be sent. */
 export function renderMail(words: MailWords, facts: MailFacts, budgetMs = RENDER_MS): RenderedMail | TemplateFault {
   const until = performance.now() + budgetMs
   const scope = makeTemplateScope(facts)
@@ -41,7 +38,6 @@ export function renderMail(words: MailWords, facts: MailFacts, budgetMs = RENDER
   }
 }
 
-/** @throws MarkdownLimit */
 function assemble({ subject, preheader, body, category }: MailWords, facts: MailFacts): RenderedMail | TemplateFault {
   const { app, style, unsubscribeUrl } = facts
   const tree = parseMarkdown(body)
@@ -61,7 +57,7 @@ function assemble({ subject, preheader, body, category }: MailWords, facts: Mail
   return { subject, html: layOutHtml(layout), text: layOutText(layout), refusedLinks: [...refused] }
 }
 
-/** Each target is judged once, for the HTML and the text. */
+/** Checks each target once, for HTML and text. */
 function createLinks({ app, unsubscribeUrl }: MailFacts): [BodyLinks, refused: ReadonlySet<string>] {
   const [known, refused] = [new Map<string, string | null>(), new Set<string>()]
   const readLink = (target: string): string | null => {
@@ -84,24 +80,24 @@ const readLogo = (text: string | null): string | null => {
 const same = (text: string): string => text
 const showPlain = (filled: string): string => showValues(filled, { value: same, plain: same })
 
-/** One line; cut between characters as people see them, never within one. */
+/** Never cuts within a grapheme. */
 function cutLine(text: string, most: number): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   const characters = Array.from(line)
   return characters.length <= most ? line : `${characters.slice(0, most - 1).join('')}\u2026`
 }
 
-/** What decides about links: the app's own hosts, its home page, and the addresses that are ours to give. */
+/** The app's hosts and home page, and our own addresses. */
 export type LinkFacts = { hosts: readonly string[]; homeUrl: string | null; unsubscribeUrl: string }
 
-/** Where a link leads, or the refusal of a URL that came with an event or a person and is not the app's own. */
+/** `refused`: a URL from an event or person outside the app's hosts. */
 export type MailLink = { href: string } | { refused: string }
 
 const AUTHOR_SCHEMES = new Set(['https:', 'http:', 'mailto:'])
 
 /**
- * Reads the target of a link. What its author wrote out may lead anywhere; as soon as a value has a part in it, the
- * link rule decides. A value that is the whole target is taken as it is, one within it as a single encoded word.
+ * Links written by the author may lead anywhere; targets with values must pass the link rule. A value inside a target
+ * is encoded.
  */
 export function readMailLink(target: string, facts: LinkFacts): MailLink {
   const parts = splitValues(target)

@@ -1,4 +1,4 @@
-/** A message for one person and event, as a mail: for sending, for the preview and for the test alike. */
+/** Renders a message for one person and event: for sending, preview and test. */
 import { isLifecycle } from '../store/suppressions.ts'
 import type { EventRow } from '../events/events.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
@@ -8,7 +8,7 @@ import type { TemplateFault } from '../messages/template-faults.ts'
 import { type ComposedMail, composeMail } from './compose.ts'
 import type { Route } from './routes.ts'
 
-/** `url` is where the person unsubscribes. `how`: see messages/template-worker.ts. */
+/** `url`: the person's unsubscribe link. `how`: see messages/template-worker.ts. */
 export function renderSample(
   templates: TemplateWorker,
   sample: Sample,
@@ -22,7 +22,7 @@ export function renderSample(
   return templates.render(sample.app.id, mail, how)
 }
 
-/** All that the email lists, oldest first: one that happened before may have come after. */
+/** Oldest first by time of the event, not of arrival. */
 const listEvents = ({ event, joined }: Sample): EventRow[] =>
   [...(event ? [event] : []), ...joined.map((one) => one.event)].toSorted(
     (a, b) => a.occurredAt - b.occurredAt || a.id - b.id,
@@ -30,7 +30,7 @@ const listEvents = ({ event, joined }: Sample): EventRow[] =>
 
 type Composing = { mail: RenderedMail; route: Route; url: string; at: number; messageId: string; to?: string }
 
-/** null where the app's key does not sign: nothing goes out unsigned that should be signed. */
+/** null when DKIM is set but can't sign: nothing is sent unsigned. */
 export async function composeSample({ message, contact }: Sample, composing: Composing): Promise<ComposedMail | null> {
   const { mail, route, url, at, messageId } = composing
   const name = [contact.firstName, contact.lastName].filter((part) => part !== null).join(' ')

@@ -1,22 +1,21 @@
 import type { SmtpServer } from '../core/mail-addresses.ts'
 import { cleanText, cutText, readVisibleText } from '../core/visible-text.ts'
 
-/** What is logged of an answer: whoever runs the server chooses its length. */
+/** The server chooses its length. */
 const LOGGED_CHARACTERS = 2_000
-/** What is read of it. */
 const READ_CHARACTERS = 4_000
 
 const HIDDEN = '[email]'
 
-/** What begins every line of an answer: its code, and often an enhanced one (RFC 5321, RFC 2034). */
+/** RFC 5321, RFC 2034. */
 const CODES = /^\d{3}[ -]?(?:\d\.\d{1,3}\.\d{1,3}\b)?/
 
 /**
- * What a mail server answered, for the log: on one line with the code once, without invisible characters and email
- * addresses, and cut where it is long. Undefined where nothing is left, or where it repeats a piece of the password.
+ * For the log: one line, cut, without emails or invisible characters. undefined when empty, or when it repeats part of
+ * the password.
  */
 export function readServerAnswer(response: string, login: SmtpServer['login']): string | undefined {
-  // a password that begins where reading ends is not to be told in part
+  // a password must not be revealed in part at the cut
   if (login !== null && repeatsPassword(response.slice(0, READ_CHARACTERS + SECRET_CHARACTERS), login)) return undefined
   const read = response.slice(0, READ_CHARACTERS)
   const [first = '', ...others] = read.split(/[\r\n]+/)
@@ -31,14 +30,14 @@ export function readServerAnswer(response: string, login: SmtpServer['login']): 
   return text === '' ? undefined : `${text}${isCut ? '\u2026' : ''}`
 }
 
-/** A piece this long of what was sent is no chance. Of a secret so much is looked for. */
+/** A shorter match could be chance. */
 const PIECE_CHARACTERS = 8
 const SECRET_CHARACTERS = 512
 
-/** As it is, or as it was sent (RFC 4616): a server that echoes a command would tell it to every member. */
+/** As typed or as sent (RFC 4616): a server may echo commands. */
 function repeatsPassword(response: string, { user, password }: { user: string; password: string }): boolean {
   const sent = [password, `\0${user}\0${password}`].map((text) => Buffer.from(text).toString('base64'))
-  // folded over lines, or with something unseen in between
+  // possibly folded or interrupted by invisible characters
   const texts = [response, response.replaceAll(/[^!-~]/g, '')]
   const isThere = (piece: string): boolean => texts.some((text) => text.includes(piece))
   return password !== '' && [password, ...sent].some((secret) => listPieces(secret).some(isThere))

@@ -1,4 +1,4 @@
-/** Whether a mail server can be reached and takes the login, found out before a mail fails. */
+/** Checks whether a mail server is reachable and accepts the login. */
 import type { Socket } from 'node:net'
 import type { SmtpServer } from '../core/mail-addresses.ts'
 import type { ServerCheck } from '../messages/mailer.ts'
@@ -7,18 +7,12 @@ import { loadConnection } from './nodemailer.ts'
 import { type Outcome, reasonOf, replyOf } from './provider.ts'
 import { connect, connectionOptions, readConnectError, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
 
-/**
- * Altogether, because somebody waits for it: a server that is silent, and one that never comes to an end. Below the time
- * after which a connection on which nothing is said is closed (cli/serve.ts).
- */
+/** In total, because someone waits; below the idle timeout of the browser's connection (cli/serve.ts). */
 export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, connectMs: 6_000, answerMs: 6_000, mailMs: 7_000 }
 
 type Checking = { limits?: SmtpLimits; dial?: Dial; onFailure?: (outcome: Outcome) => void }
 
-/**
- * Connects as for a mail, makes the connection secure, logs in, and takes its leave before any mail. By nodemailer's
- * connection, because its `verify` says neither whether it logged in nor whether it is secure, and cannot be ended.
- */
+/** Not nodemailer's `verify`, which reports neither login nor TLS and can't be aborted. */
 export async function checkServer(
   server: SmtpServer | null,
   { limits = CHECK_LIMITS, dial = dialAny, onFailure = () => {} }: Checking = {},

@@ -1,4 +1,4 @@
-/** One connection to a mail server: sends emails one after another and accepts nothing but well-formed replies in step. */
+/** One SMTP connection: sends emails in turn and accepts only well-formed, expected replies. */
 import type { Socket } from 'node:net'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { SmtpServer } from '../core/mail-addresses.ts'
@@ -6,34 +6,34 @@ import type { ComposedMail } from './compose.ts'
 import type { About, HandOver, Outcome } from './provider.ts'
 import { readServerAnswer } from './server-answer.ts'
 
-/** `answerMs`: for the reply to a command. `dotMs`: for the reply to the final dot. */
+/** `dotMs`: for the reply to the final dot. */
 type Waits = { answerMs: number; dotMs: number }
 
 export type Sending = {
   handOver: HandOver
-  /** the final dot has left: from now on the server may deliver the email */
+  /** the final dot has left: the server may deliver the email */
   onDot: () => void
-  /** gives the email up before it is handed over; the reason is a code */
+  /** gives the email up before the hand-over; the reason is a code */
   signal: AbortSignal
 }
 
 export type Session = ReturnType<typeof createSession>
 
 type Reply = { code: number; text: string }
-/** The connection ended; `lost` is the code of the reason. */
+/** `lost` is the reason code. */
 type Lost = { lost: string }
 
 const isLost = (reply: Reply | Lost): reply is Lost => 'lost' in reply
 
-/** The first digit of a reply's code (RFC 5321, section 4.2.1). */
+/** RFC 5321, section 4.2.1. */
 const classOf = ({ code }: Reply): number => Math.trunc(code / 100)
 const POSITIVE = 2
 const isRefusal = (reply: Reply): boolean => classOf(reply) === 4 || classOf(reply) === 5
 const START_MAIL_INPUT = 354
-/** The server is about to close the connection. It may say so at any time. */
+/** The server is about to close the connection; valid at any time. */
 const CLOSING = 421
 
-/** Takes over a connection that is ready for an email. `greeting` is the server's reply to EHLO. */
+/** `greeting` is the reply to EHLO. */
 export function createSession(
   connection: SMTPConnection,
   { greeting, waits, login }: { greeting: string; waits: Waits; login: SmtpServer['login'] },
@@ -66,7 +66,7 @@ export function createSession(
   connection.on('error', (error: { code?: string }) => end((error.code ?? 'esocket').toLowerCase()))
   connection.once('end', () => end('econnection'))
 
-  /** Takes the next reply that is not spoken for. Waiting for it begins with the call of what is returned. */
+  /** The timeout starts when the returned function is called. */
   const takeReply = (ms: number): (() => Promise<Reply | Lost>) => {
     const { promise, resolve } = Promise.withResolvers<Reply>()
     waiting.push(resolve)
@@ -76,7 +76,6 @@ export function createSession(
     }
   }
 
-  /** Resolves when the system has taken all of it. */
   const write = (data: string | Buffer): Promise<void | Lost> => {
     const { promise, resolve } = Promise.withResolvers<void>()
     socket.write(data, () => resolve())
@@ -89,7 +88,7 @@ export function createSession(
     return readRefusal(reply, about, login)
   }
 
-  /** What a reply means that is not the one a step asks for. */
+  /** For a reply other than the expected one. */
   const readFailure = (reply: Reply, about: About): Outcome => {
     if (isRefusal(reply)) return refuse(reply, about)
     end('eprotocol')
@@ -104,18 +103,18 @@ export function createSession(
   ]
   const utf8 = (addresses: string): string => (isAscii(addresses) || !isUtf8Taken ? '' : ' SMTPUTF8')
 
-  /** All up to the reply to DATA: null when the server is ready for the email. */
+  /** Up to the reply to DATA; null when the server is ready. */
   const offer = async (mail: ComposedMail): Promise<Outcome | null> => {
     const all = steps(mail)
     let failure: Outcome | null = null
-    // sent at once where the server offers it: the replies come one after another all the same (RFC 2920)
+    // pipelined where offered; replies still come in order (RFC 2920)
     for (const batch of isPipelined ? [all] : all.map((step) => [step])) {
       const sent = batch.map((step) => ({ ...step, readReply: takeReply(waits.answerMs) }))
       void write(batch.map(({ command }) => `${command}\r\n`).join(''))
       for (const { command, about, passes, readReply } of sent) {
         const reply = await readReply()
         if (isLost(reply)) return failure ?? { is: 'unreachable', reason: reply.lost }
-        // it waits for an email of which it refused the sender or the recipient
+        // the server waits for an email whose sender or recipient it refused
         if (failure && reply.code === START_MAIL_INPUT) end('econnection')
         if (command === 'RSET') isRefused = !passes(reply)
         if (!passes(reply)) failure ??= readFailure(reply, about)
@@ -127,7 +126,7 @@ export function createSession(
 
   const readLast = (reply: Reply | Lost): Outcome => {
     if (isLost(reply)) return { is: 'unknown', reason: reply.lost }
-    // what came along with it says something else, so one of the two answers another question
+    // a second, different reply: one of them answers another command
     const isUnsure = stray !== null && stray.code !== CLOSING && classOf(stray) !== classOf(reply)
     if (!isUnsure && isPositive(reply)) return { is: 'sent' }
     if (!isUnsure && isRefusal(reply)) return refuse(reply, 'mail')
@@ -148,7 +147,7 @@ export function createSession(
       end('withheld')
       return { is: 'withheld' }
     }
-    // nothing is lost yet: without its dot an email does not count (RFC 5321, section 4.1.1.4)
+    // nothing is lost: an email without its dot doesn't count (RFC 5321, section 4.1.1.4)
     if (!isOpen) return { is: 'unreachable', reason: (await ended.promise).lost }
     const last = takeReply(waits.dotMs)
     void write('.\r\n').then((unwritten) => unwritten ?? onDot())
@@ -157,9 +156,7 @@ export function createSession(
 
   return {
     isOpen: (): boolean => isOpen,
-    /** How many it was asked to send. */
     count: (): number => emails,
-    /** Resolves when it has ended. */
     ended: ended.promise,
     /** Never rejects; one at a time. */
     async send(mail: ComposedMail, sending: Sending): Promise<Outcome> {
@@ -168,7 +165,6 @@ export function createSession(
       if (sending.signal.aborted) return { is: 'unreachable', reason: String(sending.signal.reason) }
       return transfer(mail, sending)
     },
-    /** Says goodbye and ends. */
     quit(): void {
       if (isOpen) void write('QUIT\r\n')
       end('econnection')
@@ -176,7 +172,7 @@ export function createSession(
   }
 }
 
-/** What a server refuses: the reply, its enhanced code (RFC 3463) and its text. */
+/** RFC 3463. */
 export const readRefusal = ({ code, text }: Reply, about: About, login: SmtpServer['login']): Outcome => ({
   is: 'refused',
   code,
@@ -191,14 +187,14 @@ const isPositive = (reply: Reply): boolean => classOf(reply) === POSITIVE
 
 const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length
 
-/** Whether a server offers an extension (RFC 5321, section 4.1.1.1). */
+/** RFC 5321, section 4.1.1.1. */
 const offers = (greeting: string, keyword: string): boolean =>
   greeting
     .split(/\r?\n/)
     .slice(1)
     .some((line) => line.slice(4).trim().toUpperCase().split(' ')[0] === keyword)
 
-/** From now on nodemailer neither reads what the server says nor ends the connection because it is silent. */
+/** nodemailer neither reads nor times out the socket from here on. */
 function takeSocket(socket: Socket, onData: (chunk: Buffer) => void): void {
   socket.removeAllListeners('data')
   socket.removeAllListeners('timeout')
@@ -207,18 +203,17 @@ function takeSocket(socket: Socket, onData: (chunk: Buffer) => void): void {
   socket.resume()
 }
 
-/** A reply of more than this is none. */
 const REPLY_BYTES = 64 * 1024
 const REPLY_LINE = /^([2-5]\d\d)(?:([ -]).*)?$/s
 
-/** Puts replies together from what arrives, in pieces or several at once. All lines of a reply have the same code. */
+/** All lines of a reply must have the same code. */
 export function createReplyReader({ onReply, onMalformed }: ReplyListener) {
   let rest = ''
   let lines: string[] = []
   let size = 0
 
   const readLine = (line: string): boolean => {
-    // some servers send an empty line now and then; it answers nothing
+    // some servers send empty lines
     if (line === '') return true
     const [, code, separator] = REPLY_LINE.exec(line) ?? []
     if (code === undefined || (lines[0] !== undefined && !lines[0].startsWith(code))) return false
@@ -244,13 +239,13 @@ export function createReplyReader({ onReply, onMalformed }: ReplyListener) {
 
 type ReplyListener = { onReply: (reply: Reply) => void; onMalformed: () => void }
 
-/** UTF-8 where it is that, else byte by byte. */
+/** UTF-8 if valid, else Latin-1. */
 function decode(latin1: string): string {
   const text = Buffer.from(latin1, 'latin1').toString('utf8')
   return text.includes('\ufffd') ? latin1 : text
 }
 
-/** An email as DATA takes it: lines end with CRLF, and one that begins with a dot has another before it. */
+/** CRLF line ends and dot-stuffing. */
 export function toData(raw: Buffer): Buffer {
   const lines = raw.toString('latin1').replaceAll(/\r\n?|\n/g, '\r\n')
   const stuffed = `\r\n${lines}`.replaceAll('\r\n.', '\r\n..').slice(2)

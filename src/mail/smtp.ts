@@ -1,4 +1,4 @@
-/** Email over SMTP: a pool of connections, each email handed over just before its final dot. */
+/** SMTP with a connection pool; each email is handed over just before its final dot. */
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { isLoopback, type SmtpServer } from '../core/mail-addresses.ts'
 import type { ComposedMail } from './compose.ts'
@@ -12,16 +12,16 @@ export type SmtpLimits = {
   /** to connect, to be greeted, to answer a command */
   connectMs: number
   answerMs: number
-  /** for everything before the final dot, however busy the server looks */
+  /** for everything before the final dot */
   mailMs: number
   /** for the reply to the final dot (RFC 5321, section 4.5.3.2.6) */
   dotMs: number
-  /** a connection that waits longer than this for it makes room for another, up to so many */
+  /** a connection that waits longer makes room for another, up to a limit */
   slowDotMs: number
   slowConnections: number
 }
 
-/** `mailMs` is below the lease of a claim, so that nobody else takes up an email before it is handed over. */
+/** `mailMs` is below a claim's lease, so that nobody else takes the email before it is handed over. */
 export const SMTP_LIMITS: SmtpLimits = {
   connections: 10,
   connectMs: 10_000,
@@ -32,13 +32,12 @@ export const SMTP_LIMITS: SmtpLimits = {
   slowConnections: 30,
 }
 
-/** An idle connection is closed before servers do it (RFC 5321, section 4.5.3.2.7), and each after so many emails. */
+/** Closed before the server does it (RFC 5321, section 4.5.3.2.7), and after this many emails. */
 const IDLE_MS = 4 * 60_000
 const EMAILS_A_CONNECTION = 100
-/** How often an email begins anew because the server had dropped a connection that was idle. */
+/** Retries when the server had dropped an idle connection. */
 const NEW_BEGINNINGS = 2
 
-/** Opens connections when email comes, and keeps them for the next. */
 export function createSmtpProvider(
   server: SmtpServer,
   limits: SmtpLimits = SMTP_LIMITS,
@@ -80,7 +79,7 @@ export function createSmtpProvider(
     }
   }
 
-  /** `wasAsked`: whether the email was to be handed over; from then on it is never begun anew. */
+  /** `wasAsked`: whether the hand-over has begun; then it is never retried. */
   const sendOn = async (mail: ComposedMail, sending: Sending & { onLogin: () => void }, wasAsked: () => boolean) => {
     for (let left = NEW_BEGINNINGS; ; left -= 1) {
       const reused = left > 0 ? takeIdle() : undefined
@@ -123,11 +122,10 @@ export function createSmtpProvider(
 
 const givenUp = (signal: AbortSignal): Outcome => ({ is: 'unreachable', reason: String(signal.reason) })
 
-/** The server had ended the connection, or said something that nobody had asked for. */
 const isDropped = (outcome: Outcome): boolean =>
   outcome.is === 'unreachable' && ['econnection', 'esocket', 'eprotocol'].includes(outcome.reason)
 
-/** A controller that also aborts when `signal` does, and lets go of it afterwards. */
+/** Call the returned function to detach from `signal`. */
 function followSignal(signal: AbortSignal | undefined) {
   const controller = new AbortController()
   const follow = (): void => controller.abort('stopped')
@@ -140,10 +138,9 @@ function followSignal(signal: AbortSignal | undefined) {
   }
 }
 
-/** Bounds the connections. One that waits long for the reply to its final dot makes room for another. */
+/** A connection that waits long for the final reply makes room for another. */
 function createSlots({ connections, slowConnections, slowDotMs }: SmtpLimits) {
   const waiting: (() => void)[] = []
-  /** those that could make room if fewer had */
   const late = new Set<() => void>()
   let [busy, slow] = [0, 0]
 
@@ -183,7 +180,7 @@ function createSlots({ connections, slowConnections, slowDotMs }: SmtpLimits) {
 
   return {
     busy: (): number => busy,
-    /** A slot, as soon as there is one; null where the signal aborts first. */
+    /** null when the signal aborts first. */
     take(signal: AbortSignal): Promise<ReturnType<typeof createSlot> | null> {
       if (signal.aborted) return Promise.resolve(null)
       if (busy < connections) return Promise.resolve(createSlot())
@@ -205,11 +202,11 @@ function createSlots({ connections, slowConnections, slowDotMs }: SmtpLimits) {
 
 type Opening = { server: SmtpServer; limits: SmtpLimits; dial: Dial }
 
-/** Connects, makes the connection secure and logs in. @throws the error of nodemailer */
+/** @throws nodemailer's error */
 async function openSession({ server, limits, dial }: Opening, signal: AbortSignal): Promise<Session> {
   const { auth, ...options } = connectionOptions(server, limits)
   const Connection = await loadConnection()
-  // nodemailer itself resolves no name
+  // nodemailer must not resolve the name itself
   const connection = new Connection({
     ...options,
     connection: await dial(server, { withinMs: limits.connectMs, signal }),
@@ -228,7 +225,7 @@ async function openSession({ server, limits, dial }: Opening, signal: AbortSigna
   }
 }
 
-/** Resolves with the reply to EHLO when the server is ready for an email. */
+/** Resolves with the reply to EHLO. */
 export function connect(
   connection: SMTPConnection,
   auth: { user: string; pass: string } | undefined,
@@ -247,15 +244,15 @@ export function connect(
   return promise
 }
 
-/** How a connection to a server is made, and how long each step of it may take. `host` names it for TLS. */
+/** `host` is the name for TLS. */
 export const connectionOptions = ({ host, port, isSecure, login, isTlsOptional }: SmtpServer, limits: SmtpLimits) => ({
   host,
   port,
   secure: isSecure,
   ...(login === null ? {} : { auth: { user: login.user, pass: login.password } }),
-  // a password always travels under TLS; without one, mail within this machine may go without
+  // a password always requires TLS; without one, this machine needs none
   requireTLS: !isSecure && (login !== null || !(isTlsOptional || isLoopback(host))),
-  // servers on this machine have no certificate that anybody signed
+  // servers on this machine have no trusted certificate
   tls: { rejectUnauthorized: !(isTlsOptional || isLoopback(host)) },
   connectionTimeout: limits.connectMs,
   greetingTimeout: limits.connectMs,
@@ -263,24 +260,22 @@ export const connectionOptions = ({ host, port, isSecure, login, isTlsOptional }
   socketTimeout: limits.answerMs,
 })
 
-/** What nodemailer says of an error. */
 type SmtpError = { code?: string; responseCode?: number; response?: string; syscall?: string; message?: string }
 
-/** A connection that broke is another thing than one that was never made, or could not be made secure. */
+/** Tells broken connections from those that never opened or failed TLS. */
 function namedError(said: SmtpError): SmtpError {
-  // what the server answered to STARTTLS is no answer to a mail
+  // the reply to STARTTLS isn't about an email
   if (said.code === 'ETLS') return { code: said.code }
   if (said.code !== 'ESOCKET') return said
   if (said.syscall === 'connect') return { code: 'EREFUSED' }
   if (/WRONG_VERSION_NUMBER/.test(said.message ?? '')) return { code: 'EPLAIN' }
-  // an alert is what the server says of ours
+  // an alert is the server's opinion of our certificate
   return /^(?!.*alert).*(certificate|altname)/i.test(said.message ?? '') ? { code: 'EUNTRUSTED' } : said
 }
 
-/** What an error says of a connection that could not be made ready for an email. */
 export function readConnectError(error: unknown, login: SmtpServer['login']): Outcome {
   const { code = 'UNKNOWN', responseCode = 0, response = '' } = namedError(error as SmtpError)
-  // a reply of another kind refuses nothing: the server is out of step
+  // any other code is no refusal: the server is out of step
   if (responseCode < 400 || responseCode > 599) return { is: 'unreachable', reason: code.toLowerCase() }
   return readRefusal({ code: responseCode, text: response }, 'session', login)
 }

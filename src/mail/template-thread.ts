@@ -1,4 +1,4 @@
-/** The thread that renders what members write. Each request is one text with one answer; see messages/template-worker.ts. */
+/** Renders templates in its own thread; see messages/template-worker.ts. */
 import type { MailFacts, MailWords } from '../messages/mailer.ts'
 import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import type { CountedFault, FromTemplates, Inspection, ToTemplates, TrialResult } from '../messages/template-worker.ts'
@@ -11,10 +11,10 @@ declare const self: Worker
 
 const PARTS = ['subject', 'preheader', 'body'] as const
 
-// a missing value is an error to LiquidJS, and half of its cost is the stack trace that nobody reads
+// LiquidJS throws for missing values; half of the cost is the stack trace
 Error.stackTraceLimit = 0
 
-/** The first email takes many times as long as the next ones. Without this, its own time would pay for that. */
+/** The first email takes many times longer, which would use up its budget. */
 function warmUp(): void {
   const words: MailWords = {
     subject: 'Hello',
@@ -69,7 +69,7 @@ function tryAll({ words, samples }: Trial, budgetMs: number): TrialResult {
   return { tried, faults: [...found.values()] }
 }
 
-/** Of every part, so that its author need not mend one to hear of the next. */
+/** Checks every part, so that the author sees all problems. */
 function findFaults(words: MailWords, facts: MailFacts): [part: (typeof PARTS)[number], fault: TemplateFault][] {
   const [scope, until] = [makeTemplateScope(facts), performance.now() + RENDER_MS]
   return PARTS.flatMap((part) => {
@@ -80,7 +80,7 @@ function findFaults(words: MailWords, facts: MailFacts): [part: (typeof PARTS)[n
   })
 }
 
-/** As when the email is made: Markdown may have no text in it, or be too deep. */
+/** Markdown may be empty or too deep. */
 function findBodyFault(filled: string): TemplateFault | null {
   try {
     return isBlank(parseMarkdown(filled)) ? { empty: 'body' } : null

@@ -1,4 +1,4 @@
-/** The mail that a member sends to themselves to see it where it will be read. */
+/** A test email that a member sends to themselves. */
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Sample, TestResult } from '../messages/mailer.ts'
 import type { Clock } from '../core/clock.ts'
@@ -10,7 +10,7 @@ import { noteAnswer, type NoteServer, type Outcome, type Provider, reasonOf, rep
 import type { Routes } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
 
-/** Somebody waits for it, also where a server takes a mail only word by word. */
+/** Someone waits for it. */
 const TEST_MS = 20_000
 
 type TestParts = {
@@ -22,7 +22,7 @@ type TestParts = {
   templates: TemplateWorker
 }
 
-/** Its link to unsubscribe leads nowhere: nobody shall end another's mail by looking at a test. */
+/** Its unsubscribe link does nothing. */
 export async function sendTest(
   { routes, senders, clock, baseUrl, noteServer, templates }: TestParts,
   sample: Sample,
@@ -47,7 +47,7 @@ export async function sendTest(
   return { is: outcome.is === 'unknown' ? 'unknown' : 'failed', reason: reasonOf(outcome), reply: replyOf(outcome) }
 }
 
-/** Sends at once, or within so many ms not at all: whoever is told that it did not go, or that nobody knows, shall be right: after that it is not handed over any more. */
+/** Sends within the time limit or not at all: after a failure it is never handed over. */
 export async function sendSoon(provider: Provider, mail: ComposedMail, withinMs = TEST_MS): Promise<Outcome> {
   let [isLate, isHanded] = [false, false]
   const { promise: late, resolve } = Promise.withResolvers<Outcome>()

@@ -1,4 +1,4 @@
-/** The body of an email as plain text, from the same Markdown as the HTML. */
+/** Renders the body as plain text. */
 import { showValues } from '../messages/templates.ts'
 import { BODY_CHARACTERS, type BodyLinks } from './html-body.ts'
 import { findButton, type MarkdownChild, MarkdownLimit, type MarkdownNode } from './markdown.ts'
@@ -11,10 +11,7 @@ const indent = (text: string, first: string, rest: string): string =>
     .map((line, index) => (index === 0 ? first : line === '' ? '' : rest) + line)
     .join('\n')
 
-/**
- * Writes out the tree of a body.
- * @throws MarkdownLimit
- */
+/** @throws MarkdownLimit */
 export function renderTextBody(tree: readonly MarkdownChild[], { readLink, homeUrl }: BodyLinks): string {
   const write = (children: readonly MarkdownChild[]): string => {
     const text = children.map((child) => (typeof child === 'string' ? child : writeNode(child))).join('')

@@ -1,7 +1,7 @@
 import { type Refusal, refusalBody, REFUSALS } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
 
-/** JSON-RPC's codes, and the one of MCP for a revision that is not served. */
+/** JSON-RPC's, and MCP's for an unsupported revision. */
 export const PARSE_ERROR = -32_700
 export const INVALID_REQUEST = -32_600
 export const UNSUPPORTED_VERSION = -32_022
@@ -11,17 +11,14 @@ const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store
 
 type Id = string | number | null
 
-/** The answer to a message. */
 export const messageAnswer = (message: object): Response => new Response(JSON.stringify(message), { headers: HEADERS })
 
-/** To a notification there is nothing to say. */
 export const acceptedAnswer = (): Response => new Response(null, { status: 202 })
 
-/** A message that the protocol has no use for. */
 export const protocolError = (error: { code: number; message: string; data?: object }, id: Id = null): Response =>
   new Response(JSON.stringify({ jsonrpc: '2.0', id, error }), { status: 400, headers: HEADERS })
 
-/** A no before any message is served: the API's sentence and, as `data`, its error body. */
+/** A refusal before the protocol: the API's message, with its error body as `data`. */
 export function refusalError(request: Request, refusal: Refusal, headers: Record<string, string> = {}): Response {
   const facts = factsOf(request)
   facts.refusal = refusal

@@ -1,4 +1,4 @@
-/** From the arguments of a reading tool to clean input, by the readers of the API's queries. */
+/** Reads tool arguments with the API's query readers. */
 import type { Access, AppRow } from '../accounts/access.ts'
 import { findApp } from '../accounts/apps.ts'
 import { type Body, readAddress, readAppId } from '../core/field-readers.ts'
@@ -8,7 +8,7 @@ import { readPublicId } from '../core/ids.ts'
 import { type Query, refuseUnknown } from '../http/queries.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
-/** As a query would say it. Models send null for what they leave out. */
+/** Models send null for what they omit. */
 export const toQuery = (args: Body): Query =>
   Object.fromEntries(
     Object.entries(args)
@@ -26,12 +26,10 @@ export function findAsked<T extends { app: string }>(access: Access, reading: Re
   return app ? { app, input: reading.input } : refuse('app_not_found')
 }
 
-/** What the parameters of a tool are called. */
 export type Names = ReadonlySet<string>
 
 type Extra<T> = (query: Query, errors: FieldError[]) => T
 
-/** Arguments about one app: `app`, and the others that are `known`, which `readOthers` reads. */
 export function readAbout<T>(args: Body, known: Names, readOthers: Extra<T>): Reading<{ app: string } & T> {
   const query = toQuery(args)
   const errors: FieldError[] = []
@@ -41,11 +39,10 @@ export function readAbout<T>(args: Body, known: Names, readOthers: Extra<T>): Re
   return errors.length > 0 ? { errors } : { input: { app, ...others } }
 }
 
-/** The email of one person, which a query may leave out. */
 export const readPerson = (args: Body, known: Names) =>
   readAbout(args, known, ({ email }, errors) => ({ email: readAddress(email, errors).email }))
 
-/** What is not one of ours belongs to nobody, and answers like one of another account. */
+/** Never a stored id, so foreign ids answer like unknown ones. */
 const NO_ID = 0
 
 export function readMessageId({ messageId }: Query, errors: FieldError[]): number {
@@ -56,7 +53,7 @@ export function readMessageId({ messageId }: Query, errors: FieldError[]): numbe
 
 export const readDeliveryId = (text: string): number => readPublicId('dlv', text) ?? NO_ID
 
-/** Finds a message of the app that was asked about. 400, then 404 for the app, then 404 for the message. */
+/** 400, then 404 for the app, then 404 for the message. */
 export async function findMessage<T extends { app: string; messageId: number }>(
   { store }: { store: Store },
   access: Access,

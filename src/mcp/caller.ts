@@ -4,25 +4,24 @@ import type { Refusal, Warning } from '../core/refusals.ts'
 import type { RequestFacts } from '../http/request-facts.ts'
 import type { Narrowing } from './narrowing.ts'
 
-/** Who calls, and all that a call may know of its request: the server is shared, and nothing else is the request's own. */
 export type Caller = {
-  /** its apps are those that the URL leaves */
+  /** narrowed by the URL */
   access: Access
   facts: RequestFacts
   narrowing: Narrowing
-  /** aborted when the client has left */
+  /** aborted when the client disconnects */
   signal: AbortSignal
-  /** as the client calls itself; null where it does not */
+  /** its name for itself, if any */
   client: string | null
-  /** why the arguments cannot be read */
+  /** why the arguments can't be read */
   fault: Refusal | null
-  /** about the JSON of the arguments, for tools that write */
+  /** about the arguments' JSON, for writing tools */
   warnings: Warning[]
-  /** what broke on our side: the door answers 500 with it */
+  /** our own fault: answered with 500 */
   fail(error: unknown): void
 }
 
-/** As the SDK hands it from a request to what serves it. It holds no key: nothing there needs one. */
+/** Passes the caller through the SDK. Holds no key. */
 export const toAuthInfo = (caller: Caller): AuthInfo => ({
   token: '',
   clientId: caller.access.key.id,
@@ -30,7 +29,7 @@ export const toAuthInfo = (caller: Caller): AuthInfo => ({
   extra: { caller },
 })
 
-/** @throws Error when a message came past the door */
+/** @throws Error when the request skipped the guard */
 export function callerOf({ authInfo }: { authInfo?: AuthInfo }): Caller {
   const caller = authInfo?.extra?.caller
   if (!caller) throw new Error('a message reached the server without passing the door')

@@ -3,10 +3,10 @@ import type { Limits } from '../accounts/limits.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Refusal, refuseLimited } from '../core/refusals.ts'
 
-/** What reads many events or sends a mail: so often in a minute, per key and tool. */
+/** Tools that read many events or send email: per key and tool. */
 export const COSTLY_LIMIT = { max: 20, windowMs: 60_000 }
 
-/** Takes from a key's minute. @returns rate_limited where nothing is left */
+/** @returns rate_limited when nothing is left */
 export function takeCostly(
   { limits, clock }: { limits: Limits; clock: Clock },
   { key }: Access,

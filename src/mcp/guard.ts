@@ -1,4 +1,4 @@
-/** Everything that may be wrong with a request before its message is looked at, in the order in which it is answered. */
+/** Checks a request before its protocol message is read, in the order of the answers. */
 import { isJsonContentType } from '@modelcontextprotocol/sdk/shared/mediaType.js'
 import type { Access, KeyAccess } from '../accounts/access.ts'
 import { readBearer } from '../accounts/api-keys.ts'
@@ -11,10 +11,9 @@ import { factsOf } from '../http/request-facts.ts'
 import { readBytes } from '../http/request-bytes.ts'
 import { refusalError } from './answers.ts'
 
-/** The largest message taken. */
 export const MESSAGE_BYTES = 64 * 1024
 
-/** `host`: the address it is bound to; `origins`: of pages that may call, besides its own. */
+/** `host`: the bound address; `origins`: pages that may call. */
 export type GuardParts = {
   access: KeyAccess
   flood: FloodGuard
@@ -36,12 +35,12 @@ const NO_JSON = refuse('unsupported_media_type', {
 })
 const NOT_ACCEPTABLE = refuse('not_acceptable')
 const TOO_LARGE = refuse('too_large', { message: 'The message is too large. Send at most 64 KB.' })
-/** A key that only writes over HTTP has nothing to do here. */
+/** Write-only keys have no use here. */
 const INGEST = refuse('insufficient_scope', {
   message: 'This key may only add and update over HTTP. Make a key with the standard scope for MCP.',
 })
 
-/** With GET and DELETE in the list, a client in a browser can read their 405, which it expects. */
+/** GET and DELETE are listed so that browser clients can read the 405. */
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': 'POST, GET, DELETE',
   'Access-Control-Allow-Headers':
@@ -52,10 +51,7 @@ const PREFLIGHT = {
 const isPreflight = ({ method, headers }: Request): boolean =>
   method === 'OPTIONS' && headers.has('origin') && headers.has('access-control-request-method')
 
-/**
- * Lets pages of the listed origins read an answer, whatever its status. `Vary` is on every answer where there is a list,
- * because the other headers depend on who asks.
- */
+/** On any status. `Vary` is always set when there is a list, because the other headers depend on Origin. */
 export function addCors(origins: readonly string[], request: Request, response: Response): void {
   if (origins.length === 0) return
   response.headers.set('Vary', 'Origin')
@@ -65,11 +61,10 @@ export function addCors(origins: readonly string[], request: Request, response: 
   response.headers.set('Access-Control-Expose-Headers', 'Retry-After, WWW-Authenticate, X-Request-Id')
 }
 
-/** Whether an Accept header takes JSON, which is all that is answered. */
 const takesJson = (accept: string | null): boolean =>
   accept === null || /(?:^|[\s,])(?:application\/json|application\/\*|\*\/\*)(?=$|[\s,;])/i.test(accept)
 
-/** @returns who calls with which bytes, or the answer that says no */
+/** @returns the caller and the bytes, or a refusal */
 export function createGuard(parts: GuardParts) {
   const findHost = createKnownHosts(parts)
 
@@ -101,7 +96,7 @@ export function createGuard(parts: GuardParts) {
   }
 }
 
-/** 429 for a flood of refusals on any door, or of calls on this one; then the scope. */
+/** 429 for abuse on any endpoint or too many MCP requests; then the scope. */
 function admit(parts: GuardParts, request: Request, access: Access): Refusal | null {
   const facts = factsOf(request)
   facts.access = access

@@ -12,10 +12,7 @@ export const MCP_PATH = '/mcp'
 
 export type McpParts = GuardParts & ServedParts
 
-/**
- * The MCP server: Streamable HTTP without state, JSON answers, the key and the limits of the HTTP API.
- * Nothing of a call is kept, so a restart or a second instance is not noticed.
- */
+/** Stateless Streamable HTTP with JSON answers; shares keys and limits with the HTTP API. */
 export function mcpRoutes(parts: McpParts) {
   const guard = createGuard(parts)
   const protocol = loadProtocol(parts)
@@ -49,18 +46,18 @@ export function mcpRoutes(parts: McpParts) {
   )
 }
 
-/** The SDK takes 10 MB and 50 ms to load (measured): only an installation that is called over MCP pays for it. */
+/** Loaded on the first MCP request: the SDK takes 10 MB and 50 ms. */
 function loadProtocol(parts: McpParts): () => Promise<Protocol> {
   return openLate(() => import('./protocol.ts').then(({ openProtocol }) => openProtocol(parts))).get
 }
 
-/** Where later revisions name the client in each message. */
+/** Later revisions name the client in each message. */
 const CLIENT_NAME = 'io.modelcontextprotocol/clientInfo'
 
-/** A program's name and version, as programs write them; anything else may hold what is no name. */
+/** A program's name and version; other text isn't logged. */
 const CLIENT = /^[A-Za-z][\w.-]{0,39}(?:\/[\w.-]{1,20})?/
 
-/** What a client calls itself: in the message, else in its User-Agent; null where neither is a program's name. */
+/** From the message, else the User-Agent; null when neither is a program's name. */
 function readClient(userAgent: string | null, info: unknown): string | null {
   const name = typeof info === 'object' && info !== null && 'name' in info ? info.name : undefined
   const named = typeof name === 'string' ? CLIENT.exec(name)?.[0] : undefined

@@ -1,4 +1,4 @@
-/** What messages and deliveries look like from outside: times ISO 8601 UTC, absent values null. */
+/** Public form of messages and deliveries: ISO 8601 UTC, null for absent values. */
 import { mayHaveArrivedTwice } from '../deliveries/deliveries.ts'
 import type { DeliveryRow, MessageCounts, MessageRow } from '../store/message-types.ts'
 import { publicId } from '../core/ids.ts'
@@ -6,11 +6,10 @@ import { publicId } from '../core/ids.ts'
 const iso = (at: number): string => new Date(at).toISOString()
 const isoOrNull = (at: number | null): string | null => (at === null ? null : iso(at))
 
-/** How many deliveries are in each state, without the states that none is in. */
+/** States without deliveries are left out. */
 export const countsView = (counts: MessageCounts): Record<string, number> =>
   Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
 
-/** All but what the message says. */
 export const messageView = ({ id, name, status, version, createdAt, updatedAt }: MessageRow) => ({
   id: publicId('msg', id),
   name,
@@ -20,7 +19,7 @@ export const messageView = ({ id, name, status, version, createdAt, updatedAt }:
   updatedAt: iso(updatedAt),
 })
 
-/** `reason` is a code; `dueAt` is when the rules are judged; `joinedTo` is the delivery whose email lists the event. */
+/** `dueAt`: when the rules are decided; `joinedTo`: the delivery whose email lists the event. */
 export const deliveryView = (row: DeliveryRow) => ({
   id: publicId('dlv', row.id),
   messageId: publicId('msg', row.messageId),

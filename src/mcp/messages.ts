@@ -1,4 +1,4 @@
-/** From bytes to a message of the protocol, or the protocol's own no. */
+/** Parses bytes into a protocol message or a protocol error. */
 import {
   isJSONRPCErrorResponse,
   isJSONRPCNotification,
@@ -11,17 +11,17 @@ import { isJsonObject, parseJsonMessage, warnOfRepeated } from '../core/json.ts'
 import type { Refusal, Warning } from '../core/refusals.ts'
 import { INVALID_REQUEST, PARSE_ERROR, protocolError, UNSUPPORTED_VERSION } from './answers.ts'
 
-/** A request is served; `null` is one that asks for no answer. `fault`: why its arguments cannot be kept; `warnings` about them. */
+/** `null`: needs no answer. `fault`: why its arguments can't be stored. */
 type Read =
   | { message: JSONRPCRequest | null; meta: Record<string, unknown>; fault: Refusal | null; warnings: Warning[] }
   | { answer: Response }
 
 const VERSION_HEADER = 'mcp-protocol-version'
-/** Where later revisions say in each message which one they speak. */
+/** Later revisions state their version in each message. */
 const VERSION_NAME = 'io.modelcontextprotocol/protocolVersion'
 const VERSION = /^\d{4}-\d{2}-\d{2}$/
 
-/** JSON 400, array 400 (the SDK would run what is in it), envelope 400, revision 400. */
+/** JSON, array (the SDK would run its items), envelope, revision: each 400. */
 export function readMessage(request: Request, bytes: Uint8Array): Read {
   const parsed = parseJsonMessage(bytes, ['params', 'arguments'])
   if ('refused' in parsed) {
@@ -42,7 +42,7 @@ export function readMessage(request: Request, bytes: Uint8Array): Read {
 const ONE = 'Send one message at a time: lists of messages are not taken, and nothing was done.'
 const NONE = 'The body is no JSON-RPC 2.0 message: it has `jsonrpc`, `id`, `method` and `params`.'
 
-/** What asks for no answer: no call waits for one here, and one of them could end the call of someone else. */
+/** Notifications: no request is pending here, and one could cancel another client's. */
 const isSilent = (body: unknown): boolean =>
   isJSONRPCNotification(body) || isJSONRPCResultResponse(body) || isJSONRPCErrorResponse(body)
 
@@ -57,7 +57,7 @@ const metaOf = (body: unknown) => objectIn(paramsOf(body), '_meta')
 const isServed = (version: unknown): boolean =>
   version === undefined || (typeof version === 'string' && SUPPORTED_PROTOCOL_VERSIONS.includes(version))
 
-/** As revision 2026-07-28 words it; earlier clients read the sentence. What was sent is repeated where it is a date. */
+/** As revision 2026-07-28 words it. Echoes the version only when it is a date. */
 function refuseVersion(spoken: unknown, id: string | number | null): Response {
   const requested = typeof spoken === 'string' && VERSION.test(spoken) ? spoken : ''
   const supported = SUPPORTED_PROTOCOL_VERSIONS

@@ -2,13 +2,13 @@ import type { Access } from '../accounts/access.ts'
 import { quoteName } from '../core/json.ts'
 import { type FieldError, type Refusal, refuseFields } from '../core/refusals.ts'
 
-/** What the URL of a configuration leaves of what the key may do. null = all of it. */
+/** How the URL narrows the key's access; null: not at all. */
 export type Narrowing = { readOnly: boolean; app: string | null; tools: ReadonlySet<string> | null }
 
 const ALL: Narrowing = { readOnly: false, app: null, tools: null }
 const PARAMETERS = ['read_only', 'app', 'tools']
 
-/** Reads `?read_only=true`, `?app=ID`, `?tools=a,b`. What is mistyped is refused: it would narrow nothing, unseen. */
+/** Reads `?read_only=true`, `?app=ID`, `?tools=a,b`. Refuses typos, which would narrow nothing. */
 export function readNarrowing(url: string, known: ReadonlySet<string>): Narrowing | Refusal {
   const start = url.indexOf('?')
   if (start < 0) return ALL
@@ -29,6 +29,6 @@ export function readNarrowing(url: string, known: ReadonlySet<string>): Narrowin
 
 const UNKNOWN = 'There is no such parameter here. Send `read_only`, `app` and `tools`.'
 
-/** The access that the URL leaves: an app that is not the account's leaves none. */
+/** An app of another account leaves none. */
 export const narrowAccess = (access: Access, { app }: Narrowing): Access =>
   app === null ? access : { ...access, apps: access.apps.filter(({ publicId }) => publicId === app) }

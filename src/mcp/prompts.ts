@@ -48,7 +48,7 @@ const which = (app: string | undefined): string =>
     ? 'Take the app from get_key_info; ask where there are several.'
     : `The app is <app>${cleanText(app)}</app>.`
 
-/** A prompt with what was filled in. @throws McpError when there is none of this name, or an argument is missing */
+/** @throws McpError for an unknown name or a missing argument */
 export function getPrompt(name: string, args: Arguments): GetPromptResult {
   const prompt = PROMPTS.find((one) => one.name === name)
   const write = Object.hasOwn(TEXTS, name) ? TEXTS[name] : undefined

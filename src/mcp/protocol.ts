@@ -8,7 +8,7 @@ import { type Caller, toAuthInfo } from './caller.ts'
 
 export type Protocol = Awaited<ReturnType<typeof openProtocol>>
 
-/** All that needs the SDK: reads messages, and has them answered. */
+/** Everything that needs the SDK. */
 export const openProtocol = async (parts: ServedParts) => ({
   readMessage,
   ask: await connectServer(createMcpServer(parts)),
@@ -17,10 +17,8 @@ export const openProtocol = async (parts: ServedParts) => ({
 type Ask = (message: JSONRPCRequest, caller: Omit<Caller, 'fail'>) => Promise<JSONRPCMessage>
 
 /**
- * Connects one server with all requests: a server of its own would cost each of them four times as much (measured). A
- * message goes in under a number that is used once, so that two clients with the same ids never meet, and its answer
- * comes out under its own.
- * @returns asks the server; rejects with what broke on our side
+ * One server for all requests: one each costs four times as much. Each message gets a unique number, so that clients
+ * with the same ids don't mix. @returns a function that rejects with our own faults
  */
 export async function connectServer(server: Server): Promise<Ask> {
   const waiting = new Map<number, (answer: JSONRPCMessage) => void>()
@@ -49,9 +47,6 @@ const WRONG_PARAMETERS = {
   message: 'The parameters are not what this method takes. See the protocol.',
 }
 
-/**
- * The SDK calls parameters that it cannot read an internal error, with all it thought about them. What broke on our
- * side never comes here: it has rejected the call before.
- */
+/** The SDK reports unreadable parameters as internal errors with details; ours reject before. */
 const toldRight = (answer: JSONRPCMessage): JSONRPCMessage =>
   'error' in answer && answer.error.code === ErrorCode.InternalError ? { ...answer, error: WRONG_PARAMETERS } : answer

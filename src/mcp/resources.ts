@@ -11,15 +11,15 @@ import type { Caller } from './caller.ts'
 import { readSetup } from './tools/account.ts'
 import { cleanText } from './untrusted.ts'
 
-/** The protocol's code for a resource that does not exist. */
+/** MCP's code for an unknown resource. */
 const NOT_FOUND = -32_002
 
 const DOCS = 'eventpost://docs/'
 const OPENAPI = 'eventpost://openapi.json'
-/** One call of the HTTP API. */
+/** One operation of the HTTP API. */
 const CALL = /^eventpost:\/\/openapi\/(\w+)$/
 const SETUP = /^eventpost:\/\/apps\/([^/]+)\/setup$/
-/** More apps are reached by the template. */
+/** Further apps are available through the template. */
 const MOST_APPS = 50
 
 const MARKDOWN = 'text/markdown'
@@ -42,7 +42,7 @@ export const RESOURCE_TEMPLATES: ResourceTemplate[] = [
   },
 ]
 
-/** The documentation, the description of the HTTP API, and how far each app is set up: nothing about people. */
+/** Documentation, API description and set-up status; no personal data. */
 export const listResources = ({ access }: Caller): Resource[] => [
   ...DOC_PAGES.map(({ slug, title, summary }) => ({
     uri: DOCS + slug,
@@ -65,14 +65,13 @@ export const listResources = ({ access }: Caller): Resource[] => [
   })),
 ]
 
-/** What is read of openapi.json, whose calls are parts of it. */
 export type OpenApi = {
   openapi: string
   paths: Record<string, Record<string, { operationId?: unknown; summary?: unknown }>>
   components: { schemas: Record<string, object> }
 }
 
-/** The whole of openapi.json would cost more than a result may: the calls are told by their names. */
+/** The whole of openapi.json is too large, so operations are listed by name. */
 function listCalls({ paths, components: { schemas: _, ...components }, ...rest }: OpenApi): object {
   const calls = Object.entries(paths).map(([path, methods]) => [
     path,
@@ -84,7 +83,7 @@ function listCalls({ paths, components: { schemas: _, ...components }, ...rest }
   return { note, ...rest, components, paths: Object.fromEntries(calls) }
 }
 
-/** One call with the schemas that it refers to, at any depth. */
+/** One operation with all schemas it refers to. */
 function pickCall(openApi: () => OpenApi, operationId: string | undefined): object | null {
   if (operationId === undefined) return null
   const { openapi, paths, components } = openApi()
@@ -113,10 +112,9 @@ function pickSchemas(value: object, schemas: Map<string, object>, picked = new M
   return picked
 }
 
-/** `openApi` gives the description of the HTTP API, which is one of the resources. */
 export type ServedParts = ToolParts & { openApi: () => OpenApi }
 
-/** @throws McpError for what does not exist, or is not the account's */
+/** @throws McpError for unknown or foreign resources */
 export async function readResource(parts: ServedParts, { access }: Caller, uri: string): Promise<ReadResourceResult> {
   const as = (mimeType: string, text: string): ReadResourceResult => ({ contents: [{ uri, mimeType, text }] })
   const page = DOC_PAGES.find(({ slug }) => uri === DOCS + slug)

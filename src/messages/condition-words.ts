@@ -2,14 +2,14 @@ import type { Compared } from '../store/message-types.ts'
 
 const VALUE_CHARACTERS = 80
 
-/** A value of somebody else's within a sentence: texts in quotes, and cut; paths and numbers as they are. */
+/** Text is quoted and cut; paths and numbers aren't. */
 export function sayValue(value: string | number | boolean | null): string {
   if (typeof value !== 'string') return String(value)
   const cut = value.length > VALUE_CHARACTERS ? `${value.slice(0, VALUE_CHARACTERS).toWellFormed()}\u2026` : value
   return /^[\w./:-]+$/.test(cut) ? cut : `"${cut}"`
 }
 
-/** What a comparison asks for, as the end of "this message asks for ...": `"pro"`, `more than 3`, `any value`. */
+/** Completes "this message asks for": `"pro"`, `more than 3`, `any value`. */
 export function sayCompared({ is, to = '' }: Compared): string {
   const value = sayValue(to)
   switch (is) {

@@ -1,4 +1,4 @@
-/** What the rest of the program may ask of what sends email. It is passed in, so that messages need not import mail. */
+/** What other modules may ask of mail. Injected, so that messages don't import mail. */
 import type { HandedMail } from '../core/ended.ts'
 import type { DeliveryWork, JoinedEvent, Mail, MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
@@ -8,7 +8,6 @@ import type { Senders } from '../accounts/senders.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { TemplateFault } from './template-faults.ts'
 
-/** What an email says, as its message has it. */
 export type MailWords = {
   subject: string
   preheader: string
@@ -16,12 +15,12 @@ export type MailWords = {
   category: 'lifecycle' | 'transactional'
 }
 
-/** What the app says about every email of its own; null where it says nothing. */
+/** null: not set. */
 export type MailStyle = { logoUrl: string | null; colour: string | null; postalAddress: string | null }
 
 export type MailFacts = TemplateFacts & { app: { hosts: readonly string[] }; style: MailStyle }
 
-/** `refusedLinks` are addresses that came with the event or the person and are not the app's own: said, not linked. */
+/** `refusedLinks`: URLs of the event or person outside the app's hosts; shown, not linked. */
 export type RenderedMail = { subject: string; html: string; text: string; refusedLinks: string[] }
 
 export const mailWordsOf = ({ subject, preheader = '', body, category = 'lifecycle' }: Mail): MailWords => ({
@@ -33,7 +32,7 @@ export const mailWordsOf = ({ subject, preheader = '', body, category = 'lifecyc
 
 type Someone = Pick<TemplateFacts, 'contact' | 'event' | 'events'>
 
-/** Only what an email may use, because it crosses to another thread. `url` is where the person unsubscribes. */
+/** Plain data for the template thread. `url` unsubscribes. */
 export function mailFactsOf(
   { contact, event, events, app, settings }: Someone & Pick<Sample, 'app' | 'settings'>,
   url: string,
@@ -50,16 +49,14 @@ export function mailFactsOf(
   }
 }
 
-/** No email of an app goes `until` then (ms UTC). `isOwn`: a mail server takes none of this app's, and is not paused itself. */
+/** No email of the app leaves until `until` (ms UTC). `isOwn`: only this app's emails are refused. */
 export type Pause = { reason: string; until: number; isOwn: boolean }
 
-/** A message with the person, the events and the app it is shown for. */
 export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead'> & { joined: Pick<JoinedEvent, 'event'>[] }
 
 /**
- * `kept`: nothing leaves this installation, and this is what would have. `unknown`: all of it went out, and no answer
- * came. `reason` is a code, such as `smtp_550`, `reply` the codes of the mail server's answer, such as `550 5.7.1`, and
- * `detail` a sentence that says more than the code.
+ * `kept`: captured, because no mail server is set. `unknown`: sent without a reply. `reason` is a code such as
+ * `smtp_550`, `reply` the server's codes.
  */
 export type TestResult =
   | { is: 'sent' }
@@ -68,8 +65,8 @@ export type TestResult =
   | TemplateFault
 
 /**
- * `from` null: there is no sender. `server` names it without its password; null: nothing leaves, every mail is kept.
- * `isOwn`: the app has set it, and not the installation. `isUnreadable`: what was set is no address of a mail server.
+ * `from` null: no sender. `server` without password; null: emails are captured. `isOwn`: set by the app.
+ * `isUnreadable`: the setting is invalid.
  */
 export type Way = {
   from: Mailbox | null
@@ -78,28 +75,23 @@ export type Way = {
   isUnreadable: boolean
 }
 
-/**
- * What came of reaching a mail server and logging in, with nothing sent. `login`: it took the user name and password, it
- * offers no way to log in, or there is none set. `reason` and `reply` as above.
- */
+/** Connected and logged in without sending. `login`: accepted, not offered, or not set. */
 export type ServerCheck =
   | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' }
   | { is: 'failed'; reason: string; reply?: string }
 
 export type Mailer = HandedMail &
   NoticeMailer & {
-    /** which addresses apps may send from */
     senders: Senders
-    /** The mail as it would go out: the same code as for sending. */
+    /** The same code as for sending. */
     preview(sample: Sample): Promise<RenderedMail | TemplateFault>
-    /** Sends a sample to a member, at once and past every rule. */
+    /** At once, without any rule. */
     sendTest(sample: Sample, to: Mailbox): Promise<TestResult>
-    /** Tries the server that an app's mails leave through; null where it has none. */
+    /** null when there is none. */
     checkServer(app: Pick<AppRow, 'publicId'>, settings: MailSettings): Promise<ServerCheck | null>
-    /** Whether an app may not use this server, whatever its name resolves to: it is on this machine or a private network. */
+    /** It is on this machine or a private network. */
     refusesServer(url: string): boolean
-    /** What an app's mails wait for, as it is set up now; null where they go. */
+    /** null when emails leave. */
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null
-    /** Whom an app's mails come from and how they leave, by its settings and the installation's. */
     findWay(settings: MailSettings): Way
   }

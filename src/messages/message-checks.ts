@@ -12,36 +12,32 @@ import type { CountedFault, TemplateWorker } from './template-worker.ts'
 import { collectMsOf } from './again.ts'
 import type { UsedProperty } from './templates.ts'
 
-/** How many of the events really received, or of the people last added, a draft is tried on. */
+/** Recent events or people that a draft is tried on. */
 const CHECKED = 500
-/** For all of them together. They are sent to the templates in groups, so that others get their turn. */
+/** In total. Sent to the template thread in groups, so that others get their turn. */
 const CHECK_MS = 1_000
 const GROUP = 50
 const GROUP_MS = 250
 
-/** `asksDns`: false where somebody only looks. */
+/** `asksDns`: false for read-only views. */
 export type CheckContext = { store: Store; app: AppRow; senders: Senders; templates: TemplateWorker; asksDns?: boolean }
 
-/** Emails that would not be sent. `replace`: the text of the field in which a fallback can be put as it is. */
+/** `replace`: where a fallback can be inserted. */
 export type LiveWarning = FieldError & { replace: { from: string; by: string } | null }
 
-/** On how many events or people it was tried, of how many that were there. */
 export type Tried = { tried: number; of: number; what: 'events' | 'people' }
 
-/** `problems` keep a message from going live; `warnings` do not, but the emails that they count are skipped. */
+/** `problems` block going live; `warnings` count emails that would be skipped. */
 export type LiveCheck = { problems: FieldError[]; warnings: LiveWarning[]; tried: Tried }
 
-/** Stands in for each person's own. */
+/** Replaces each person's own link. */
 const UNSUBSCRIBE_URL = 'https://example.com/unsubscribe'
 
 type Part = 'subject' | 'preheader' | 'body'
-/** In the order of the editor. */
+/** In the editor's order. */
 const PARTS = ['subject', 'preheader', 'body'] as const satisfies Part[]
 
-/**
- * Checks a message before it goes live, each finding with its field: it needs a sender and templates that can be filled.
- * Values that are missing in the events really received, or for the people really added, are counted.
- */
+/** Checks sender and templates before going live, and counts missing values in recent events or people. */
 export async function checkLive(
   { store, app, senders, templates, asksDns }: CheckContext,
   content: MessageContent,
@@ -68,7 +64,7 @@ const collects = ({ again }: MessageContent): boolean => collectMsOf(again) !== 
 const showsEvent = (mail: Mail): boolean => PARTS.some((part) => /\{\{[^{}]*\bevent\./.test(mail[part] ?? ''))
 const listsEvents = ({ body }: Mail): boolean => /\{%-?\s*for\s+[\w-]+\s+in\s+events\b/.test(body)
 
-/** An email that lists several events would show the first alone, and the others would be lost. */
+/** Otherwise only the first of several events would show. */
 const UNLISTED: FieldError = {
   field: 'mail.body',
   code: 'events_not_listed',
@@ -82,7 +78,6 @@ const FIELD_NAMES = new Map([
   ['mail.body', 'Text'],
 ])
 
-/** Where several fields have the same finding, each of them names its own. */
 const nameFields = <Finding extends FieldError>(findings: Finding[]): Finding[] =>
   findings.map((one) => {
     const isShared = findings.some(({ field, message }) => message === one.message && field !== one.field)
@@ -96,7 +91,6 @@ const SLOW: FieldError = {
 }
 
 type Trying = Pick<CheckContext, 'store' | 'app' | 'templates'> & { settings: MailSettings }
-/** A person, and the event that would have started it. */
 type Start = Pick<TemplateFacts, 'contact' | 'event'>
 
 async function tryOut(trying: Trying, content: MessageContent, properties: UsedProperty[]): Promise<LiveCheck> {
@@ -124,17 +118,14 @@ async function tryOut(trying: Trying, content: MessageContent, properties: UsedP
   }
 }
 
-/**
- * What depends on the values of one email, and what is wrong with the template; each sorted by its part. That one was
- * slow says more about the machine, and tryWhole looks at that.
- */
+/** Splits faults of single emails from faults of the template, each by part. Slowness is left to tryWhole. */
 function partition(faults: readonly CountedFault[]): [skipped: CountedFault[], wrong: CountedFault[]] {
   const sorted = faults.toSorted((a, b) => PARTS.indexOf(a.part ?? 'body') - PARTS.indexOf(b.part ?? 'body'))
   const isSkipped = ({ fault }: CountedFault): boolean => 'missing' in fault || 'empty' in fault
   return [sorted.filter(isSkipped), sorted.filter(({ fault }) => 'broken' in fault)]
 }
 
-/** What only an event has, where none starts the message: such an email could never be written. */
+/** Event values in a message that no event starts: it could never be written. */
 async function findEventless(trying: Trying, content: MessageContent, madeUp: Start): Promise<FieldError[]> {
   const { faults } = await tryAll(trying, content, [madeUp])
   return partition(faults)[0].flatMap(({ part, fault }) => {
@@ -162,13 +153,12 @@ async function tryAll(trying: Trying, { mail }: MessageContent, starts: readonly
       found.set(key, { ...one, count: one.count + (found.get(key)?.count ?? 0) })
     }
     tried += result.tried
-    // it was ended, and would be again
+    // it was stopped, and would be again
     if (result.faults.some(({ part }) => part === null)) break
   }
   return { tried, faults: [...found.values()] }
 }
 
-/** Whether a text depends on values. */
 const HAS_TEMPLATE = /\{[{%]/
 const EMPTY: FieldError = {
   field: 'mail.body',
@@ -176,7 +166,7 @@ const EMPTY: FieldError = {
   message: 'The text is empty, so no email would be sent. Write something.',
 }
 
-/** The Markdown and the length of one email depend little on its values. As when it is sent, it is tried twice. */
+/** Markdown and length hardly depend on values. Tried twice, like sending. */
 async function tryWhole(trying: Trying, { mail }: MessageContent, start: Start): Promise<FieldError[]> {
   const { app, templates } = trying
   const whole = { words: mailWordsOf(mail), facts: mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL) }
@@ -188,14 +178,12 @@ async function tryWhole(trying: Trying, { mail }: MessageContent, start: Start):
   return [{ field: 'mail.body', code: 'template', message: describeTemplateFault(rendered) }]
 }
 
-/** Whom a message would have been started for that starts with each new person. */
 async function listAdded(store: Store, app: AppRow, trigger: Trigger): Promise<Start[]> {
   if (!('contact' in trigger)) return []
   const query = { appId: app.id, tag: null, updatedAfter: null, before: null, limit: CHECKED }
   return (await store.listContacts(query)).map((contact) => ({ contact, event: null }))
 }
 
-/** The events received that would have triggered it. */
 async function listTriggers(store: Store, app: AppRow, trigger: OnEvent): Promise<Start[]> {
   const query = { appId: app.id, contactId: null, name: trigger.event, before: null, limit: CHECKED }
   const { rows } = await store.listEvents(query)
@@ -210,7 +198,7 @@ async function listTriggers(store: Store, app: AppRow, trigger: OnEvent): Promis
 
 type OnEvent = Extract<Trigger, { event: string }>
 
-/** "in 12 % of the last 500 events", or "for the only person so far". */
+/** "in 12 % of the last 500 events", "for the only person so far" */
 function describeShare(count: number, { tried, what }: Tried): string {
   const preposition = what === 'events' ? 'in' : 'for'
   if (tried === 1) return `${preposition} the only ${what === 'events' ? 'event' : 'person'} so far`
@@ -223,7 +211,7 @@ function describeCounted({ part, fault, count }: CountedFault, tried: Tried): Fi
   return { field: `mail.${part ?? 'body'}`, code: 'template', message }
 }
 
-/** A property of the events that is spelled nearly like it; for a name that none of them has. */
+/** A similar property name, for one that no event has. */
 function sayMeant(variable: string, names: readonly string[]): string {
   const [, name = ''] = /^event\.(\w+)$/.exec(variable) ?? []
   if (name === '' || names.includes(name)) return ''
@@ -233,7 +221,7 @@ function sayMeant(variable: string, names: readonly string[]): string {
   return near === undefined ? '' : ` Did you mean \`event.${near}\`?`
 }
 
-/** How many letters are added, left out or replaced (Levenshtein). */
+/** Levenshtein distance. */
 function distanceOf(one: string, other: string): number {
   let above = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [row, letter] of [...one].entries()) {
@@ -247,7 +235,7 @@ function distanceOf(one: string, other: string): number {
   return above.at(-1) ?? 0
 }
 
-/** Fallbacks that fit as they are, by the variable. */
+/** Default fallbacks by variable. */
 const FALLBACKS = new Map([
   ['contact.firstName', '"there"'],
   ['event.headline', '"Your results are ready"'],
@@ -275,13 +263,12 @@ function warnOfSkipped(
 const findFallback = (variable: string, { homeUrl }: Pick<AppRow, 'homeUrl'>): string | undefined =>
   variable === 'event.url' && homeUrl !== null ? 'app.homeUrl' : FALLBACKS.get(variable)
 
-/** What to write in place of a variable that has no value, wherever that is found. */
 export const proposeFallback = (variable: string, app: Pick<AppRow, 'homeUrl'>): string =>
   withFallback(variable, findFallback(variable, app))
 
 const withFallback = (variable: string, fallback = '"..."'): string => `{{ ${variable} | default: ${fallback} }}`
 
-/** The variable as the author wrote it, where nothing else stands between its braces. */
+/** Only when nothing else is in its braces. */
 function findPlain(source: string, variable: string): string | null {
   const outputs = source.match(/\{\{[^{}]*\}\}/g) ?? []
   return outputs.find((output) => output.slice(2, -2).trim() === variable) ?? null

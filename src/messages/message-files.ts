@@ -8,10 +8,9 @@ import { type ReadMessage, readMessage } from './message-input.ts'
 import type { MessageInput } from './message-schema.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../core/refusals.ts'
 
-/** A file holds at most this many messages: each is checked and compared. */
 const MAX_MESSAGES = 200
 
-/** What an import does to one message: `fields` are the paths that differ. */
+/** `fields`: the paths that differ. */
 export type ImportedMessage = {
   name: string
   change: 'created' | 'changed' | 'unchanged'
@@ -19,16 +18,14 @@ export type ImportedMessage = {
   fields: string[]
 }
 
-/** All messages of an app as a file holds them. */
 export async function exportMessages(store: Store, app: AppRow): Promise<MessageInput[]> {
   const rows = await store.listMessages(app.id)
   return rows.map(({ name, status, content }) => ({ name, status, ...content }))
 }
 
 /**
- * Brings the messages of a file into an app, all or none: those of the same name are changed, others made, none removed.
- * @param options.status for all of them, in place of what the file says; `dryRun` changes nothing
- * @returns what changes, and emails that live messages would not send; or invalid_field naming each field by its place in the file, also what keeps one from going live
+ * All or none: messages with the same name are changed, others created, none removed. `status` overrides the file;
+ * `dryRun` saves nothing. Refusals: invalid_field by path.
  */
 export async function importMessages(
   context: CheckContext,
@@ -53,10 +50,9 @@ const isStopped = (saved: SavedMessage, id: number): boolean => saved.id === id 
 
 const SETTLE_MS = 5_000
 const LOOK_MS = 100
-/** More of one message are not counted. */
 const HANDED_MAX = 1_000
 
-/** As the mailer of the process that sends does it, by what that process writes down. */
+/** Like the mailer, through what the sending process stores. */
 async function settleElsewhere(store: Store, messages: MessageRow[]): Promise<number> {
   const count = async (): Promise<number> => {
     const asked = { contactId: null, states: ['handed'] as const, before: null, limit: HANDED_MAX }
@@ -91,7 +87,7 @@ function readFile(file: unknown): { input: ReadMessage[] } | { errors: FieldErro
 const atPlace = (index: number, errors: FieldError[]): FieldError[] =>
   errors.map((error) => ({ ...error, field: `[${index}]${error.field === '' ? '' : `.${error.field}`}` }))
 
-/** Of all, sender addresses that the app does not have; of those that will be live, whatever else is in the way. */
+/** Unknown senders for all messages; everything else only for those that will be live. */
 async function checkAll(context: CheckContext, messages: ReadMessage[], changes: ImportedMessage[]) {
   const [problems, warnings]: [FieldError[], FieldError[]] = [[], []]
   for (const [index, { content }] of messages.entries()) {
@@ -118,7 +114,7 @@ function compare({ name, status, content }: ReadMessage, old: MessageRow | undef
   return { name, change: fields.length === 0 ? 'unchanged' : 'changed', status: next, fields }
 }
 
-/** The paths at which two messages differ, as deep as both have the same shape. */
+/** As deep as both have the same shape. */
 function listDifferences(a: MessageContent, b: MessageContent): string[] {
   const paths: string[] = []
   walk(a, b, '', paths)

@@ -4,10 +4,10 @@ import { type MessageInput, MessageSchema } from './message-schema.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { findProblems } from './schema-problems.ts'
 
-/** A message as it was written, fit to be stored. `status` null where it was left out. */
+/** `status` is null when omitted. */
 export type ReadMessage = { name: string; status: MessageStatus | null; content: MessageContent }
 
-/** Reads a message of the editor, a file or MCP. Errors name every field that fails by its whole path. */
+/** For the editor, files and MCP. Errors name every field by its path. */
 export function readMessage(value: unknown): { input: ReadMessage } | { errors: FieldError[] } {
   const errors = findProblems(MessageSchema, value)
   if (errors.length > 0) return { errors }
@@ -18,11 +18,11 @@ export function readMessage(value: unknown): { input: ReadMessage } | { errors: 
     : { input: { name, status: status ?? null, content: withoutUndefined(content) } }
 }
 
-/** As a file would hold it, so that the same message is equal however it was written. */
+/** So that equal messages compare equal. */
 const withoutUndefined = (content: MessageContent): MessageContent =>
   JSON.parse(JSON.stringify(content)) as MessageContent
 
-/** What a schema cannot say: what belongs together. */
+/** Checks that a schema can't express. */
 function checkContent(content: MessageContent): FieldError[] {
   const errors: FieldError[] = []
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })

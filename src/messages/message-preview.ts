@@ -12,22 +12,18 @@ import { listSamples, makeSampleFor, pickFilled, type SampleMoment, SEVERAL } fr
 import { publicId } from '../core/ids.ts'
 import type { TemplateFault } from './template-faults.ts'
 
-/** What these functions need. */
 type Parts = { store: Store; clock: Clock; templates: TemplateWorker; mailer: Mailer }
 
-/**
- * Somebody to look at a message with: `id` is the event's, or the person's where no event started it. `isMadeUp`: several
- * made-up events in one email.
- */
+/** `id`: the event's or the person's. `isMadeUp`: several sample events. */
 export type SampleChoice = SampleMoment & { id: string; isMadeUp?: true }
 
 const SEVERAL_ID = 'several'
 
-/** A mail as one person would get it. `sample` null: none of the app's people would, so it is for somebody made up. */
+/** `sample` null: no person matches, so it uses sample data. */
 export type Preview = {
   choices: SampleChoice[]
   sample: SampleChoice | null
-  /** names of the properties that the events really had */
+  /** properties of stored events */
   properties: string[]
   from: Mailbox | null
   mail: RenderedMail | TemplateFault
@@ -35,7 +31,7 @@ export type Preview = {
 
 type Asked = { content: MessageContent; sampleId: string }
 
-/** Renders a message for the sample that was chosen, else for the latest. Sends nothing. */
+/** For the chosen sample, else the latest. Sends nothing. */
 export async function previewMessage(parts: Parts, app: AppRow, asked: Asked): Promise<Preview> {
   const { choices, sample, work } = await prepareSample(parts, app, asked)
   const real = choices.filter(({ isMadeUp }) => !isMadeUp)
@@ -44,7 +40,7 @@ export async function previewMessage(parts: Parts, app: AppRow, asked: Asked): P
   return { choices, sample, properties: [...new Set(properties)].sort(), from, mail: await parts.mailer.preview(work) }
 }
 
-/** Sends it to a member, past every rule, for the same sample as the preview shows. `whose`: null where made up. */
+/** To a member, without any rule. `whose`: null for sample data. */
 export async function sendTestMail({ parts, app, to }: { parts: Parts; app: AppRow; to: Mailbox }, asked: Asked) {
   const { sample, work } = await prepareSample(parts, app, asked)
   const whose = sample === null || sample.isMadeUp ? null : sample.contact.email
@@ -77,7 +73,7 @@ const withId = (moment: SampleMoment): SampleChoice => ({
   id: moment.event ? publicId('evt', moment.event.id) : publicId('con', moment.contact.id),
 })
 
-/** What was not saved yet has no number. */
+/** Unsaved messages have no id. */
 const wrap = ({ id: appId, accountId }: AppRow, content: MessageContent): MessageRow => ({
   id: 0,
   accountId,

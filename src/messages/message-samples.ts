@@ -9,20 +9,16 @@ import { mailFactsOf, mailWordsOf } from './mailer.ts'
 import type { TemplateWorker } from './template-worker.ts'
 import type { UsedProperty } from './templates.ts'
 
-/** So many are offered, of the newest so many that are looked at. */
 const OFFERED = 10
 const LOOKED_AT = 200
 
-/**
- * A person whom a message would have been for; `event` null where nothing but the person started it. `joined`: further
- * events that the email would list.
- */
+/** `event` null: the person alone started it. `joined`: further events of the email. */
 export type SampleMoment = { contact: ContactRow; event: EventRow | null; joined: { event: EventRow }[] }
 
-/** So many events has a sample that shows several in one email. */
+/** Events of a sample that shows several. */
 export const SEVERAL = 3
 
-/** The latest who would have started a message, newest first, each person once. */
+/** Newest first, each person once. */
 export async function listSamples(store: Store, app: AppRow, content: MessageContent): Promise<SampleMoment[]> {
   const { trigger } = content
   if ('contact' in trigger || 'tag' in trigger) {
@@ -45,7 +41,7 @@ export async function listSamples(store: Store, app: AppRow, content: MessageCon
 
 type Filling = { app: AppRow; content: MessageContent; settings: MailSettings }
 
-/** The newest whose email lacks no value, else the newest; undefined where there is none. */
+/** The newest whose email lacks no value, else the newest. */
 export async function pickFilled<Moment extends SampleMoment>(
   templates: TemplateWorker,
   { app, content, settings }: Filling,
@@ -60,14 +56,14 @@ export async function pickFilled<Moment extends SampleMoment>(
   return moments[0]
 }
 
-/** What the last email of one person would have listed, of their events that start the message, newest first. */
+/** The events of a person's last email, newest first. */
 export function takeEmail({ again }: MessageContent, rows: EventRow[]): Pick<SampleMoment, 'event' | 'joined'> {
   const [newest] = rows
   const collectMs = collectMsOf(again)
   if (!newest || newest.type === 'page') return { event: null, joined: [] }
   if (collectMs === null) return { event: newest, joined: [] }
   const byKey = new Map<unknown, EventRow>()
-  // the oldest of a result is the one that counts
+  // the oldest of a result counts
   for (const row of rows.filter(({ occurredAt }) => newest.occurredAt - occurredAt <= collectMs)) {
     byKey.set(isPerPerson(again) ? row.id : onceKeyOf(again, () => parseProperties(row.properties)), row)
   }
@@ -80,10 +76,7 @@ export function isStartedBy({ path, properties }: EventRow, trigger: Trigger): b
   return 'event' in trigger && allHold(trigger.where ?? [], parseProperties(properties))
 }
 
-/**
- * Somebody who does not exist, with a value for each of `properties`, which are those that the email uses. `events`: how
- * many the email lists.
- */
+/** With a value for each of `properties`. `events`: how many are listed. */
 export function makeSample(
   app: AppRow,
   { trigger }: Pick<MessageContent, 'trigger'>,
@@ -138,7 +131,7 @@ const NOTHING: EventRow = {
   occurredAt: 0,
 }
 
-/** The same for a message whose templates were not looked at yet. */
+/** For templates that weren't inspected yet. */
 export async function makeSampleFor(
   templates: TemplateWorker,
   app: AppRow,

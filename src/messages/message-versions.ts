@@ -4,10 +4,10 @@ import { sayAgain, sayCollect, sayRule, sayTrigger, sayWait } from './message-wo
 
 export type LineChange = { kind: 'same' | 'added' | 'removed'; text: string }
 
-/** Beyond so many lines that differ, all count as replaced: nobody reads them line by line. */
+/** Beyond this, everything counts as replaced. */
 const MOST_EDITS = 1_000
 
-/** What became of the lines of a text; removed ones before those in their place. */
+/** Removed lines come before those that replace them. */
 export function diffLines(before: string[], after: string[]): LineChange[] {
   const found = diffArrays(before, after, { maxEditLength: MOST_EDITS })
   const changes = found ?? [
@@ -19,7 +19,6 @@ export function diffLines(before: string[], after: string[]): LineChange[] {
   )
 }
 
-/** What a message says, line by line, for who compares two versions of it. */
 function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: MessageContent): string[] {
   const { subject, preheader, body, fromName, fromEmail, replyTo, category } = mail
   return [
@@ -42,13 +41,12 @@ function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: M
 const sayWhereSet = (name: string, value: string | undefined): string[] =>
   value === undefined ? [] : [`${name}: ${value}`]
 
-/** What of a rule is not in its sentence. */
 const sayRest = (rule: object): string => {
   const { ifUnknown, quietMinutes } = rule as { ifUnknown?: string; quietMinutes?: number }
   const quiet = quietMinutes === undefined ? '' : `, gone after ${quietMinutes} minutes without a sign`
   return ifUnknown === undefined ? quiet : `${quiet} (if your pages never saw them: ${ifUnknown})`
 }
 
-/** What changed from one version to the next; of the first one, with nothing before it, all as it is. */
+/** The first version shows all lines as added. */
 export const diffVersions = (before: MessageContent | null, after: MessageContent): LineChange[] =>
   diffLines(listLines(before ?? after), listLines(after))

@@ -1,4 +1,4 @@
-/** What a message does, in sentences that a person would say. What somebody chose stands in quotes where it is text. */
+/** Describes what a message does. Names and values are quoted. */
 import type { Again, Compared, MessageContent, Rule, Since, Trigger, Wait } from '../store/message-types.ts'
 
 const MINUTES: [unit: string, minutes: number][] = [
@@ -6,7 +6,7 @@ const MINUTES: [unit: string, minutes: number][] = [
   ['hour', 60],
 ]
 
-/** "10 minutes", "1 hour", "2 days": the largest unit that tells it whole. */
+/** "10 minutes", "1 hour", "2 days": the largest unit without a remainder. */
 export function sayMinutes(minutes: number): string {
   const [unit, size] = MINUTES.find(([, whole]) => minutes >= whole && minutes % whole === 0) ?? ['minute', 1]
   return sayCount(minutes / size, unit)
@@ -27,7 +27,7 @@ export const COMPARISON_WORDS = {
 const sayCompared = (name: string, { is, to }: Compared): string =>
   `${name} ${COMPARISON_WORDS[is]}${to === undefined ? '' : ` ${typeof to === 'string' ? `“${to}”` : to}`}`
 
-/** What starts a message, as the beginning of a sentence: "results_ready comes". */
+/** "results_ready comes" */
 export function sayTrigger(trigger: Trigger): string {
   if ('event' in trigger) {
     const where = (trigger.where ?? []).map((one) => sayCompared(one.property, one))
@@ -40,29 +40,29 @@ export function sayTrigger(trigger: Trigger): string {
 const sayPage = (page: string): string =>
   page.endsWith('*') ? `a page that begins with ${page.slice(0, -1)}` : `the page ${page}`
 
-/** When it is due, as the rest of the sentence: "10 minutes later". */
+/** "10 minutes later" */
 export function sayWait(wait: Wait | undefined): string {
   if (wait && 'until' in wait) return `at the next ${wait.until}`
   return wait === undefined || wait.minutes === 0 ? 'at once' : `${sayMinutes(wait.minutes)} later`
 }
 
-/** How often one person gets it: "once". */
+/** "once" */
 export function sayAgain(again: Again | undefined): string {
   if (again && 'everyHours' in again) return `at most every ${sayCount(again.everyHours, 'hour')}`
   return again && 'property' in again ? `once for each ${sayProperties(again.property)}` : 'once'
 }
 
-/** "resultId or url": the first that an event has counts. */
+/** "resultId or url": the first present counts. */
 const sayProperties = (property: string | string[]): string =>
   typeof property === 'string' ? property : property.join(' or ')
 
-/** What joins an email that waits, as a sentence of its own; null where each event is on its own. */
+/** null when each event is on its own. */
 export function sayCollect(again: Again | undefined): string | null {
   const minutes = again && 'collect' in again ? again.collect?.minutes : undefined
   return minutes === undefined ? null : `While it waits, further events within ${sayMinutes(minutes)} join it.`
 }
 
-/** A rule as a clause about the person: "they left at least 5 minutes ago". */
+/** "they left at least 5 minutes ago" */
 export function sayRule(rule: Rule): string {
   switch (rule.rule) {
     case 'away':
@@ -95,7 +95,7 @@ function saySince(since: Since | undefined): string {
   return since === 'ever' ? 'ever' : 'since it started'
 }
 
-/** The whole: when who gets the mail, how often, and if what; where a rule asks it, also what of people never seen. */
+/** Trigger, wait, rules and frequency, and how unknown people are treated. */
 export function sayMessage({ trigger, wait, onlyIf = [], again }: MessageContent): string {
   const rules = onlyIf.map(sayRule)
   const all = rules.length < 2 ? rules.join('') : `${rules.slice(0, -1).join(', ')} and ${rules.at(-1)}`
@@ -120,6 +120,6 @@ function sayWhen(wait: Wait | undefined): string {
 
 const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** Whether a rule lets a mail go to somebody whom the browser script never saw. */
+/** Whether the rule lets emails go to people never reported by the script. */
 export const isSentUnknown = (rule: Extract<Rule, { ifUnknown?: unknown }>): boolean =>
   (rule.ifUnknown ?? (rule.rule === 'seen' ? 'skip' : 'send')) === 'send'

@@ -19,7 +19,7 @@ export type { Compared, MessageContent, Rule, Trigger } from '../store/message-t
 export { COMPARISONS } from '../store/message-types.ts'
 export type { MessageChange, MessageCounts, MessageRow, MessageStatus, SavedMessage }
 
-/** The messages of an app with what each achieved, in the order in which they were made. */
+/** In order of creation. */
 export async function listMessages(store: Store, app: AppRow): Promise<(MessageRow & { counts: MessageCounts })[]> {
   const rows = await store.listMessages(app.id)
   const counted = await store.countAllDeliveries(app.id)
@@ -27,7 +27,6 @@ export async function listMessages(store: Store, app: AppRow): Promise<(MessageR
   return rows.map((row) => ({ ...row, counts: counts.get(row.id) ?? NO_COUNTS }))
 }
 
-/** `noteCheck` is told what the check before going live found. */
 export type SavingContext = CheckContext & {
   mailer: Pick<Mailer, 'settleHanded'>
   noteCheck?: (check: LiveCheck) => void
@@ -40,10 +39,9 @@ async function findProblems(context: SavingContext, content: MessageContent): Pr
 }
 
 /**
- * Saves a message as it was written: a new one as a draft (`id` null), else the one with this id. An edit of a live one is
- * a new version, and must not have what would keep it from going live; deliveries that wait keep theirs. A `status` in the value
- * is set too. `basedOn`: its `updatedAt` when it was read, where nobody may have changed it since. Refusals: invalid_field
- * with every field by its path, message_not_found, message_name_taken, message_changed.
+ * Creates a draft (`id` null) or edits the message. Live edits make a new version and must pass the check; waiting
+ * deliveries keep theirs. `basedOn`: the `updatedAt` that was read. Refusals: invalid_field, message_not_found,
+ * message_changed.
  */
 export async function saveMessage(
   context: SavingContext,
@@ -55,7 +53,7 @@ export async function saveMessage(
   const { store, app } = context
   const old = id === null ? null : await store.findMessage(app.id, id)
   if (id !== null && !old) return refuse('message_not_found')
-  // without an id a name stands for the message that has it, which is for files: here it is a second one
+  // a name without an id finds the existing message, which is for files only
   if (id === null && (await store.findMessageByName(app.id, reading.input.name))) return refuse('message_name_taken')
   const unlisted = await context.senders.findUnlisted(app, reading.input.content.mail)
   if (unlisted.length > 0) return refuseFields(unlisted)
@@ -68,7 +66,6 @@ export async function saveMessage(
   return saved ? { ...saved, ...(await settleStopped(context, saved)) } : refuse('internal_error')
 }
 
-/** Of a message that is not live nothing more is handed over. */
 async function settleStopped(
   { mailer }: SavingContext,
   { id, status }: Pick<MessageRow, 'id' | 'status'>,
@@ -77,10 +74,8 @@ async function settleStopped(
 }
 
 /**
- * Turns a message live, paused or back to a draft. Live needs a sender and no open problem (invalid_field names them), and
- * that it still says what `message` says, which somebody has seen: else message_changed. Stopping needs nothing.
- * Deliveries that come due while it is not live are skipped. Stopping resolves when the mail servers have answered what
- * they had already.
+ * Going live needs a sender, no problems (invalid_field) and unchanged `message` content (message_changed). Deliveries
+ * due while it isn't live are skipped. Stopping waits for open hand-overs.
  */
 export async function setMessageStatus(
   context: SavingContext,
@@ -94,14 +89,11 @@ export async function setMessageStatus(
   return isRefusal(outcome) ? outcome : settleStopped(context, { id, status })
 }
 
-/** Whether a message may be deleted: it is not live, and nobody has a delivery of it. */
+/** Not live, and without deliveries. */
 export const mayDelete = ({ status }: MessageRow, counts: MessageCounts): boolean =>
   status !== 'live' && DELIVERY_STATES.every((state) => counts[state] === 0)
 
-/**
- * Deletes a message that was never started for anybody, with all its versions. Refusals: message_not_found;
- * message_in_use for a live one, and where somebody has a delivery of it; unavailable.
- */
+/** Deletes all versions. Refusals: message_not_found, message_in_use (live, or has deliveries), unavailable. */
 export async function deleteMessage(
   store: Store,
   change: MessageChange & { id: number },

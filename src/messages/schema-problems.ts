@@ -3,15 +3,13 @@ import { Value } from '@sinclair/typebox/value'
 import { isJsonObject, listNames, quoteName } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
 
-/** Problems beyond this many are not listed: the first ones say enough. */
 const MAX_PROBLEMS = 50
 
 type Node = TSchema & { say?: string; isKind?: boolean }
 
 /**
- * Every field of a value that does not fit its schema, named by its whole path (`onlyIf[0].minutes`), so that an editor
- * can say it beside the field. Of a union the variant that was meant is taken: the one whose literals fit, or that shares
- * the most names with the value. Sentences are the schema's `say`; nothing that was sent is echoed.
+ * Problems by path (`onlyIf[0].minutes`). For a union, picks the variant with matching literals or most shared names.
+ * Messages come from the schema's `say` and never echo input.
  */
 export function findProblems(schema: TSchema, value: unknown): FieldError[] {
   const problems: FieldError[] = []
@@ -32,7 +30,7 @@ const invalid = (schema: Node, path: string): FieldError => ({
   message: schema.say ?? 'Give another value.',
 })
 
-/** `enum` is JSON Schema that TypeBox publishes and does not check. */
+/** TypeBox doesn't check `enum`. */
 const fits = (schema: Node, value: unknown): boolean =>
   Array.isArray(schema.enum) ? schema.enum.includes(value) : Value.Check(schema, value)
 
@@ -45,7 +43,7 @@ function visitUnion(schema: Node, value: unknown, path: string, problems: FieldE
   else problems.push(invalid(schema, path))
 }
 
-/** The variant with which the value shares most; one of another kind is out. */
+/** The closest variant; null for another kind. */
 function findMeant(variants: Node[], value: Record<string, unknown>): Node | undefined {
   const scored = variants
     .filter((variant) => variant.type === 'object')
@@ -60,7 +58,7 @@ function scoreOf(variant: Node, value: Record<string, unknown>): number {
     ([name]) => Object.hasOwn(value, name) && value[name] !== undefined,
   )
   const other = shared.find(([name, property]) => isOtherKind(property, value[name]))?.[1]
-  // a literal with a sentence of its own may be misspelt, and is then named itself
+  // a literal with its own message may be misspelt, and is then named itself
   return other ? (other.say === undefined ? 0 : 0.5) : shared.length
 }
 
@@ -73,7 +71,7 @@ function visitObject(schema: Node, value: unknown, path: string, problems: Field
   const required = (schema.required ?? []) as string[]
   for (const [name, property] of Object.entries(properties)) {
     const field = join(path, name)
-    // a program may write `undefined` where a file has nothing
+    // programs may write `undefined` where files have nothing
     if (Object.hasOwn(value, name) && value[name] !== undefined) visit(property, value[name], field, problems)
     else if (required.includes(name)) problems.push({ ...invalid(property, field), code: 'missing' })
   }

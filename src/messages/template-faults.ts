@@ -1,8 +1,7 @@
-/** What keeps a template from being filled in: as a record has it, and in words for the template's author. */
+/** Why a template can't be filled in, for records and for authors. */
 import type { Verdict } from '../store/message-types.ts'
 import { DATE_STYLES } from './template-values.ts'
 
-/** The reason of a delivery whose email cannot be written, and what its record says beside the rules. */
 export function judgeFault(fault: TemplateFault): { reason: string; verdict: Verdict } {
   const [reason, value, about] = describeFault(fault)
   return { reason, verdict: { rule: 'template', about, value, verdict: 'fail' } }
@@ -14,21 +13,19 @@ function describeFault(fault: TemplateFault): [reason: string, value: string, ab
   return 'empty' in fault ? ['empty_mail', 'empty', fault.empty] : ['template_too_slow', 'slow', null]
 }
 
-/** What is wrong, for the template's author. */
 export function describeTemplateFault(fault: TemplateFault): string {
   if ('missing' in fault) return `\`${fault.missing}\` has neither a value nor a fallback.`
   if ('broken' in fault) return `This cannot be filled in: ${fault.broken}.`
   return 'empty' in fault ? 'The email has no text.' : 'This email takes too long to render.'
 }
 
-/** The fault that a record tells of. */
 export function readFault({ about, value }: Pick<Verdict, 'about' | 'value'>): TemplateFault {
   if (value === 'empty') return { empty: 'body' }
   if (value === 'slow') return { slow: true }
   return value === 'broken' ? { broken: about ?? '' } : { missing: about ?? '' }
 }
 
-/** The end of what it says: the place, of which the line is enough. */
+/** The line is enough of the position. */
 const PLACE = /(?:, file:[^,]*)?, line:(\d+), col:\d+$/
 const SNIPPET_CHARACTERS = 40
 
@@ -61,7 +58,7 @@ const WORDS: [said: RegExp, say: (found: string) => string][] = [
   [/ limit exceeded$/, () => 'it takes too much work to fill in'],
 ]
 
-/** A clause without its end, such as "“{{ event.a }” does not end with }}, in line 2". */
+/** "“{{ event.a }” does not end with }}, in line 2" */
 export function sayTemplateError(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error)
   const line = PLACE.exec(said)?.[1]
@@ -76,14 +73,14 @@ function sayWhat(said: string): string {
   return 'what stands between the braces cannot be read'
 }
 
-/** LiquidJS writes what it quotes as JSON. */
+/** LiquidJS quotes as JSON. */
 function quote(found: string): string {
   const text = found.replaceAll('\\"', '"').trim()
   return `“${text.length > SNIPPET_CHARACTERS ? `${text.slice(0, SNIPPET_CHARACTERS)}…` : text}”`
 }
 
 /**
- * Why there is no email. `missing` names what has neither a value nor a fallback, `broken` says what is wrong with the
- * template, `empty` names the part that has no text, and `slow` says that the time was not enough.
+ * `missing`: a variable without value and fallback. `broken`: an invalid template. `empty`: a part without text.
+ * `slow`: out of time.
  */
 export type TemplateFault = { missing: string } | { broken: string } | { empty: 'body' } | { slow: true }

@@ -1,9 +1,9 @@
-/** What templates see: plain data of one person and event, cleaned, without what is blank. */
+/** Template variables: cleaned data of one person and event, without blanks. */
 
 import { cleanText } from '../core/visible-text.ts'
 import type { Place } from './template-values.ts'
 
-/** The facts as the store keeps them. `properties` is the event's compact JSON; null where nothing was an event. */
+/** `properties` is compact JSON; null without an event. */
 export type TemplateFacts = {
   contact: {
     email: string
@@ -13,31 +13,30 @@ export type TemplateFacts = {
     fields: Record<string, unknown> | null
   }
   event: { properties: string | null } | null
-  /** all that the email lists, oldest first; the event alone where it is left out */
+  /** all listed events, oldest first; default: the event alone */
   events?: { properties: string | null }[]
   app: { name: string; homeUrl: string | null } & Place
   unsubscribeUrl: string
 }
 
-/** A value is missing exactly when it is undefined: null and blank texts were left out. */
+/** undefined means missing: nulls and blanks are left out. */
 export type TemplateScope = { [name: string]: unknown }
 
-/** How long one email may take to render. */
 export const RENDER_MS = 250
 
-/** Deeper than any JSON the API takes. */
+/** Deeper than the API's JSON. */
 const DEPTH_MAX = 16
 
-/** The scope of one mail. Nothing in it has a prototype or a function. */
+/** No prototypes, no functions. */
 export function makeTemplateScope({ contact, event, events, app, unsubscribeUrl }: TemplateFacts): TemplateScope {
   const { email, firstName, lastName, tags, fields } = contact
   const listed = new Set((events ?? (event ? [event] : [])).map(({ properties }) => properties))
   return {
     event: readEvent(event?.properties ?? null),
-    // what was sent twice is listed once
+    // duplicates are listed once
     events: [...listed].map(readEvent),
     contact: { ...asObject(cleanData({ email, firstName, lastName, tags })), fields: asObject(cleanData(fields)) },
-    // null and not missing: as a fallback it is looked up also where it is not needed
+    // null instead of missing: fallbacks are evaluated even when unused
     app: { homeUrl: null, ...asObject(cleanData({ name: app.name, homeUrl: app.homeUrl })) },
     unsubscribeUrl,
   }

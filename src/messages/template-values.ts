@@ -1,13 +1,12 @@
-/** How templates write numbers, money and dates: by the app's locale and timezone. */
+/** Formats numbers, money and dates by the app's locale and timezone. */
 import { fromLocalTime, readLocale, readTimezone } from '../store/local-time.ts'
 
 /** BCP 47, and an IANA name. */
 export type Place = { locale: string; timezone: string }
 
-/** Of an app that set neither. */
 export const DEFAULT_PLACE: Place = { locale: readLocale(null), timezone: readTimezone(null) }
 
-/** Making a format takes 50 times as long as using it. */
+/** Creating one takes 50 times as long as using it. */
 const FORMATS_MAX = 500
 
 function createFormats<Format>() {
@@ -26,7 +25,7 @@ const [numberFormat, dateFormat] = [createFormats<Intl.NumberFormat>(), createFo
 
 let currencies: Set<string> | undefined
 
-/** ISO 4217, as people and payment providers write it: `USD` or `usd`. */
+/** ISO 4217, in either case. */
 export const isCurrency = (code: string): boolean =>
   (currencies ??= new Set(Intl.supportedValuesOf('currency'))).has(code.toUpperCase())
 
@@ -37,7 +36,7 @@ export const formatMoney = (amount: number, currency: string, { locale }: Place)
     () => new Intl.NumberFormat(locale, { style: 'currency', currency, signDisplay: 'negative' }),
   ).format(amount)
 
-/** Beyond these a number shows how it is stored: 0.30000000000000004. */
+/** More would show floating-point noise: 0.30000000000000004. */
 const MOST_DECIMALS = 10
 
 /** "1,234.5" */
@@ -47,19 +46,16 @@ export const formatNumber = (number: number, { locale }: Place): string =>
     () => new Intl.NumberFormat(locale, { maximumFractionDigits: MOST_DECIMALS, signDisplay: 'negative' }),
   ).format(number)
 
-/** Beyond this a number is a time in milliseconds; as seconds it would be in the year 5138. */
+/** Larger numbers are milliseconds; as seconds, this is the year 5138. */
 const MILLISECONDS_FROM = 1e11
 const DATE_MAX_MS = 8.64e15
 const LOCAL = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?$/
-/** A year, or a date without its dashes: as a Unix time it would be in 1970, or in a year that nobody means. */
+/** A year or compact date, not a Unix time. */
 const COMPACT = /^([12]\d{3})(?:(\d\d)(\d\d))?$/
 const HAS_ZONE = /(?:Z|GMT|UTC|[+-]\d\d:?\d\d)$/i
 const MINUTE_MS = 60_000
 
-/**
- * A time (ms UTC) of an ISO 8601 text, a Unix time or an RFC 2822 date; undefined of anything else. Without a zone of its
- * own it is the app's: a date is its midnight there.
- */
+/** ISO 8601, Unix time or RFC 2822 as ms UTC. Without a zone, the app's; a date is its midnight. */
 export function readTime(value: unknown, { timezone }: Place, now: number): number | undefined {
   const text = typeof value === 'string' ? value.trim() : value
   if (text === 'now' || text === 'today') return now
@@ -77,7 +73,7 @@ function readDate(text: string, timezone: string): number {
   const [, year, month, day, hours = 0, minutes = 0, seconds = 0] = LOCAL.exec(text) ?? []
   if (year === undefined) return HAS_ZONE.test(text) ? Date.parse(text) : fromLocal(Date.parse(`${text} UTC`), timezone)
   const local = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hours), Number(minutes), Number(seconds))
-  // of 31 February or 25:00 the calendar makes another day
+  // rejects 31 February and 25:00
   const isDate = new Date(local).toISOString().startsWith(`${year}-${month}-${day}`) && Number(minutes) < 60
   return isDate ? fromLocal(local, timezone) : Number.NaN
 }
@@ -97,12 +93,11 @@ const STYLES = new Map<string, Intl.DateTimeFormatOptions>([
   ['datetime', { dateStyle: 'medium', timeStyle: 'short' }],
 ])
 
-/** The name of a style, or a pattern; anything else would be printed as it is. */
 export const isDateStyle = (style: string): boolean => STYLES.has(style) || style.includes('%')
 
 export const DATE_STYLES = [...STYLES.keys()]
 
-/** By the name of a style, or a pattern such as `%d.%m.%Y`. */
+/** A named style, or a pattern such as `%d.%m.%Y`. */
 export function formatDate(at: number, style: string, place: Place): string {
   const options = STYLES.get(style)
   return options === undefined ? writePattern(at, style, place) : formatIn(at, options, place)
@@ -113,7 +108,7 @@ function formatIn(at: number, options: Intl.DateTimeFormatOptions, { locale, tim
   return dateFormat(key, () => new Intl.DateTimeFormat(locale, { ...options, timeZone: timezone })).format(at)
 }
 
-/** What a pattern asks of the clock and calendar of the place; `local` has them in UTC. */
+/** `local`: the local time as if it were UTC. */
 type Moment = { at: number; local: Date; place: Place }
 
 const DAY_MS = 24 * 60 * MINUTE_MS
@@ -131,7 +126,7 @@ function offsetOf({ at, local }: Moment): string {
   return `${minutes < 0 ? '-' : '+'}${two(Math.floor(Math.abs(minutes) / 60))}${two(Math.abs(minutes) % 60)}`
 }
 
-/** As in strftime(3): what each letter writes, how wide at least, and with what it is filled up. */
+/** As in strftime(3): value, minimum width, fill. */
 type Code = [write: (moment: Moment) => string | number, width?: number, fill?: string]
 const CODES = new Map<string, Code>([
   ['Y', [({ local }) => local.getUTCFullYear()]],
@@ -168,7 +163,7 @@ const CODES = new Map<string, Code>([
 const WIDTH_MAX = 40
 const CODE = /%([-_0^#]*)(\d*)([A-Za-z%])/g
 
-/** Letters that mean nothing stay as they are. @throws Error where a number is wider than any date */
+/** Unknown letters stay. @throws Error for an excessive width */
 function writePattern(at: number, pattern: string, place: Place): string {
   const moment = { at, local: new Date(at + offsetMs(at, place)), place }
   return pattern.replaceAll(CODE, (whole, flags: string, asked: string, letter: string) => {
@@ -194,7 +189,7 @@ const CLOCK = {
   second: 'numeric',
 } as const
 
-/** By how much the clocks of the place are ahead of UTC then. */
+/** UTC offset at that time. */
 function offsetMs(at: number, { timezone }: Place): number {
   const format = dateFormat(
     `clock ${timezone}`,

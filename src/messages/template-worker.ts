@@ -1,7 +1,6 @@
 /**
- * Renders what members write, in a thread of its own that is ended when it takes too long. The thread starts with the
- * first template and stays. The limits on what a template allocates are in templates.ts and mail/markdown.ts: ending a
- * thread does not bound its memory.
+ * Renders members' templates in a thread that is stopped when it takes too long. Memory is bounded in templates.ts and
+ * mail/markdown.ts.
  */
 import { TEMPLATE_THREAD, takeWorker, type Thread } from '../store/engine/workers.ts'
 import type { MailFacts, MailWords, RenderedMail } from './mailer.ts'
@@ -9,13 +8,12 @@ import { RENDER_MS } from './template-scope.ts'
 import type { UsedProperty } from './templates.ts'
 import type { TemplateFault } from './template-faults.ts'
 
-/** What is wrong with each template, in their order, and which properties of the event they use together. */
+/** `problems` per template, in order. */
 export type Inspection = { problems: string[][]; properties: UsedProperty[] }
 
-/** A fault of one part of an email, and for how many of those that were tried. `part`: null where it is about all of it. */
+/** `part` null: about the whole email. `count`: of those tried. */
 export type CountedFault = { part: Exclude<keyof MailWords, 'category'> | null; fault: TemplateFault; count: number }
 
-/** How many were tried before the time was up, and what was wrong. */
 export type TrialResult = { tried: number; faults: CountedFault[] }
 
 type Request =
@@ -24,17 +22,17 @@ type Request =
   | { tryAll: { words: MailWords; samples: readonly MailFacts[] } }
 
 export type ToTemplates = Request & { budgetMs: number }
-/** Text in both directions: it crosses threads cheaper than objects. */
+/** Text crosses threads cheaper than objects. */
 export type FromTemplates = { answer: unknown } | { failure: string }
 
-/** For an email that ran out of its time before. */
+/** For an email that ran out of time before. */
 const ALONE_MS = 2_000
 const START_MS = 10_000
-/** The thread looks at the clock itself; only what cannot look is ended, a little later. */
+/** The thread checks the clock itself; stopping it is the fallback. */
 const GRACE_MS = 50
-/** What one app may have waiting besides emails to be sent, of which few are claimed at a time. */
+/** Per app, besides emails being sent. */
 const WAITING_MOST = 250
-/** Beyond so many apps, those that used no more than the others are forgotten. */
+/** Beyond this, the least active are forgotten. */
 const REMEMBERED_APPS = 1_000
 
 type Job = {
@@ -48,7 +46,7 @@ export type TemplateWorker = ReturnType<typeof createTemplateWorker>
 
 const SLOW: TemplateFault = { slow: true }
 
-/** One thread for all apps: who has used it least is next, so slow templates hold up their own app only. */
+/** One thread for all apps; the least active app goes first, so slow templates delay their own app only. */
 export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS, graceMs = GRACE_MS } = {}) {
   const waiting = new Map<number, Job[]>()
   const usedMs = new Map<number, number>()
@@ -72,7 +70,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
     for (const [known, used] of usedMs) if (used <= leastMs && !waiting.has(known)) usedMs.delete(known)
   }
 
-  /** Null where the time was not enough, and the thread has been ended. */
+  /** null: out of time, and the thread was stopped. */
   const run = async (appId: number, { request, limitMs }: Job): Promise<unknown> => {
     thread ??= startThread()
     const running = await thread.catch((error: unknown) => {
@@ -106,7 +104,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
     void runNext()
   }
 
-  /** `isFirst`: before all that waits for the same app, however much that is. */
+  /** `isFirst`: before everything else of the app. */
   const submit = <Answer>(
     appId: number,
     request: Request,
@@ -129,7 +127,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
     })
 
   return {
-    /** `isAlone`: it ran out of its time before. `isSent`: it is to be sent, so it waits for no preview. */
+    /** `isAlone`: ran out of time before. `isSent`: doesn't wait for previews. */
     async render(
       appId: number,
       mail: { words: MailWords; facts: MailFacts },
@@ -140,16 +138,16 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
         (await submit<RenderedMail | TemplateFault>(appId, { render: mail }, { budgetMs, isFirst: isSent })) ?? SLOW
       )
     },
-    /** Null where it takes too long. */
+    /** null: took too long. */
     inspect: (appId: number, sources: readonly string[]): Promise<Inspection | null> =>
       submit<Inspection>(appId, { inspect: sources }, { budgetMs: renderMs }),
-    /** Fills the templates for one after the other until the time is up. */
+    /** Until the time is up. */
     async tryAll(
       appId: number,
       trial: { words: MailWords; samples: readonly MailFacts[] },
       budgetMs: number,
     ): Promise<TrialResult> {
-      // the last one may begin just before that
+      // the last one may start just before the end
       const result = await submit<TrialResult>(appId, { tryAll: trial }, { budgetMs, spareMs: renderMs })
       return result ?? { tried: 1, faults: [{ part: null, fault: SLOW, count: 1 }] }
     },
@@ -168,17 +166,16 @@ function startThread(): Promise<Thread> {
     started.onerror = ({ message }) => fail(message)
     started.onmessage = () => {
       clearTimeout(timer)
-      // it keeps no process alive while it waits for work
+      // doesn't keep the process alive
       started.unref()
       resolve(started)
     }
   })
 }
 
-/** Null where no answer came in time. */
 function ask(thread: Thread, text: string, withinMs: number): Promise<string | null> {
   return new Promise<string | null>((resolve, reject) => {
-    // an answer that came while this thread was busy is read before the time counts as up
+    // read an answer that arrived while this thread was busy
     const timer = setTimeout(() => setImmediate(() => setImmediate(() => resolve(null))), withinMs)
     thread.onmessage = ({ data }: MessageEvent<string>) => {
       clearTimeout(timer)

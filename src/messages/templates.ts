@@ -1,6 +1,6 @@
 /**
- * Templates of emails: LiquidJS without everything that could read files, evaluate text or run for long. What a template
- * costs is limited in steps, characters and time. This file is loaded in the template thread and in simulations only.
+ * LiquidJS without file access, evaluation or long runs: steps, characters and time are limited. Loaded in the template
+ * thread and simulations only.
  */
 import { sayTemplateError, type TemplateFault } from './template-faults.ts'
 import {
@@ -34,41 +34,41 @@ import {
   readTime,
 } from './template-values.ts'
 
-/** Properties of an event are 2 KB at most, so no real template comes near any of these. */
+/** Event properties are at most 2 KB, so real templates stay far below. */
 export const TEMPLATE_CHARACTERS = 64 * 1024
 const FILLED_CHARACTERS = 256 * 1024
 const TEXT_CHARACTERS = 64 * 1024
 const ALLOCATED = 1_000_000
 const NESTED_TAGS = 20
 const RANGE_NUMBERS = 1_000
-/** Every tag, value and stretch of text that is rendered is one step. */
+/** Each rendered tag, value or text is a step. */
 const STEPS = 10_000
-/** A step for so many characters of a loop's body, each time it runs, and of what filters work on. */
+/** Characters per step, for loop bodies and filter input. */
 const BODY_CHARACTERS_A_STEP = 20
 const FILTERED_CHARACTERS_A_STEP = 1_000
 const COMPARED_ITEMS_A_STEP = 10
-/** The clock is read once in so many steps. */
+/** Steps between clock checks. */
 const STEPS_A_LOOK = 64
 
-/** Nothing that reads files, that evaluates its argument, or that would print without passing `hideValue`. */
+/** Nothing that reads files, evaluates text, or prints without `hideValue`. */
 const TAGS = new Set(['assign', 'if', 'unless', 'case', 'for', 'break', 'continue', 'comment', '#'])
 const FILTERS = new Set(
   `default upcase downcase capitalize strip squish truncate truncatewords append prepend replace remove split join
   first last size reverse sort sort_natural uniq compact slice plus minus times divided_by modulo round floor ceil
   abs at_least at_most`.split(/\s+/),
 )
-/** Not of LiquidJS: by the app's locale and timezone. */
+/** Our own, by locale and timezone. */
 const PLACED = new Map<string, PlacedFilter>([
   ['date', writeDate],
   ['money', writeMoney],
   ['number', writeNumber],
 ])
 type PlacedFilter = (place: Place, value: unknown, argument: unknown) => string | undefined
-/** What makes text of what it is given; of an object there is none to make. */
+/** Filters that need text; objects have none. */
 const TEXTS = new Set(
   'upcase downcase capitalize strip squish truncate truncatewords append prepend replace remove split join'.split(' '),
 )
-/** With how many numbers each calculates, its input included. */
+/** How many numbers each takes, including its input. */
 const MATH = new Map(
   Object.entries({
     plus: 2,
@@ -85,15 +85,14 @@ const MATH = new Map(
   }),
 )
 
-/** What a template may use; `event` and `contact.fields` are the customer's own. */
+/** `event` and `contact.fields` are the customer's. */
 const CONTACT_NAMES = ['email', 'firstName', 'lastName', 'tags', 'fields']
 const APP_NAMES = ['name', 'homeUrl']
 
-/** Text of the template's author in which every value is hidden; showValues brings them out. */
+/** Values are hidden; showValues reveals them. */
 export type Filled = { filled: string }
 
-// Values pass through Markdown as one word of letters and digits, so it finds nothing in them to act on. The random
-// beginning is known to nobody who writes a template.
+// Values pass through Markdown as one word, so nothing in them is interpreted. The random prefix is unknown to authors.
 const MARK = `v${crypto.randomUUID().replaceAll('-', '')}x`
 const HIDDEN = new RegExp(`${MARK}([0-9a-f]*)z`)
 const hideValue = (text: string): string => `${MARK}${Buffer.from(text, 'utf8').toString('hex')}z`
@@ -109,7 +108,7 @@ const [TOO_SLOW, TOO_MUCH, TOO_LONG, NESTED_TOO_DEEP, BAD_RANGE, RANGE_ELSEWHERE
   'no date style: ',
 ]
 
-/** What LiquidJS asks before each template that it renders. */
+/** LiquidJS asks this before each template it renders. */
 class Steps {
   private taken = 0
   private lookAt = STEPS_A_LOOK
@@ -147,7 +146,7 @@ class LimitedFor extends ForTag {
   }
 }
 
-/** LiquidJS counts up by one to the end, which beyond 2^53 never comes, and makes a list of all numbers first. */
+/** LiquidJS materialises ranges, and never ends beyond 2^53. */
 function checkRange(first: unknown, last: unknown): void {
   const [low, high] = [readNumber(first), readNumber(last)]
   const isFit = Number.isSafeInteger(low) && Number.isSafeInteger(high)
@@ -156,7 +155,7 @@ function checkRange(first: unknown, last: unknown): void {
 
 type Operator = (left: unknown, right: unknown, context: Context) => unknown
 
-/** Comparing lists is counted: a condition has no limit of its own on how many it compares. */
+/** Comparing lists is counted: conditions have no limit of their own. */
 const limitOperator =
   (operator: Operator): Operator =>
   (left, right, context) => {
@@ -175,13 +174,13 @@ function createEngine(): Liquid {
     ownPropertyOnly: true,
     strictFilters: true,
     strictVariables: true,
-    // `default` and `if` may ask for what is not there
+    // `default` and `if` may use missing values
     lenientIf: true,
     outputEscape: printValue,
     operators: limitOperators(),
     parseLimit: TEMPLATE_CHARACTERS,
     memoryLimit: ALLOCATED,
-    // no template can name a file; this is the wall behind it
+    // no file access even if a template names a file
     templates: {},
   })
   for (const name of Object.keys(liquid.tags)) if (!TAGS.has(name)) delete liquid.tags[name]
@@ -202,7 +201,7 @@ const engine = createEngine()
 type FilterCall = { context: Context; liquid: Liquid }
 type Filter = (this: FilterCall, value: unknown, ...args: unknown[]) => unknown
 
-/** A filter that counts what it works on. Without a value it gives none, so that `default` can still step in. */
+/** Returns missing values unchanged, so that `default` works. */
 function limitFilter(name: string, filter: Filter): Filter {
   const numbers = MATH.get(name)
   return function (this: FilterCall, value, ...args) {
@@ -252,7 +251,7 @@ const addSize = (sum: number, value: unknown): number =>
 const holdsObject = (value: unknown): boolean =>
   Array.isArray(value) ? value.some(holdsObject) : typeof value === 'object' && value !== null
 
-/** Also what a calculation has no result for, such as a division by zero. */
+/** Also results that don't exist, such as a division by zero. */
 const isMissing = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'number' && !Number.isFinite(value))
 
@@ -270,12 +269,12 @@ function printValue(value: unknown): string {
   return hideValue(text)
 }
 
-/** Templates are few and filled often: parsing one costs ten times what filling it does. */
+/** Parsing costs ten times as much as filling in. */
 const PARSED_CHARACTERS = 2_000_000
 const parsed = new Map<string, Template[]>()
 let parsedCharacters = 0
 
-/** @throws what is wrong, as LiquidJS says it */
+/** @throws LiquidJS's error */
 function parseTemplate(source: string): Template[] {
   const known = parsed.get(source)
   if (known) return known
@@ -299,7 +298,7 @@ function parseTemplate(source: string): Template[] {
 const BLOCKS = new Set(['if', 'unless', 'case', 'for'])
 const ENDS = new Set([...BLOCKS].map((name) => `end${name}`))
 
-/** LiquidJS reads and renders each level within the one around it. What stands in a comment is no tag to it. */
+/** LiquidJS recurses per level. Comments don't count. */
 function checkNesting(tokens: readonly TopLevelToken[]): void {
   let [depth, isComment] = [0, false]
   for (const token of tokens) {
@@ -323,7 +322,6 @@ function* walk(templates: readonly Template[]): Generator<Template> {
 const childrenOf = (template: Template): Template[] =>
   template.children ? (toValueSync(template.children(false, true)) as Template[]) : []
 
-/** The values and names that a tag or an output is made of. */
 const tokensOf = (template: Template): Token[] =>
   [...(template.arguments?.() ?? [])].flatMap((argument) =>
     argument instanceof Value
@@ -336,7 +334,7 @@ const toTokens = (argument: Value['filters'][number]['args'][number]): Token[] =
   return token ? [token] : []
 }
 
-/** A range anywhere else would be made before anything could look at its ends. */
+/** Other ranges would be built before anyone could check them. */
 function checkRanges(template: Template): void {
   for (const token of tokensOf(template)) {
     const inner = template instanceof ForTag && token === template.collection ? partsOf(token) : [token]
@@ -344,7 +342,7 @@ function checkRanges(template: Template): void {
   }
 }
 
-/** One that is written out can be checked before any event has come. */
+/** Literal arguments can be checked in advance. */
 function checkArguments(template: Template): void {
   for (const argument of template.arguments?.() ?? []) {
     if (!(argument instanceof Value)) continue
@@ -376,7 +374,7 @@ class LimitedEmitter implements Emitter {
   }
 }
 
-/** Fills a template with the values of one person and event, until `until` of performance.now() at the latest. */
+/** Stops at `until` (performance.now()). */
 export function fillTemplate(
   source: string,
   scope: TemplateScope,
@@ -393,7 +391,7 @@ export function fillTemplate(
   }
 }
 
-/** LiquidJS keeps the place of an error in its token, and the reason in the error it wraps. */
+/** LiquidJS has the position in the token, and the reason in the wrapped error. */
 type LiquidError = { token?: { content?: string }; originalError?: { variableName?: string; message?: string } }
 
 function faultOf(error: unknown): TemplateFault {
@@ -405,7 +403,7 @@ function faultOf(error: unknown): TemplateFault {
   return { broken: sayTemplateError(error) }
 }
 
-/** Makes the text that somebody sees: `value` for what was filled in, `plain` for what the author wrote. */
+/** `value` formats values, `plain` the author's text. */
 export const showValues = (
   text: string,
   { value, plain }: { value: (value: string) => string; plain: (text: string) => string },
@@ -414,14 +412,14 @@ export const showValues = (
     .map((part) => ('value' in part ? value(part.value) : plain(part.plain)))
     .join('')
 
-/** What the author wrote and what was filled in, in order; empty stretches are left out. */
+/** Without empty parts. */
 export const splitValues = (text: string): ({ plain: string } | { value: string })[] =>
   text
     .split(HIDDEN)
     .map((part, index) => (index % 2 === 0 ? { plain: part } : { value: Buffer.from(part, 'hex').toString('utf8') }))
     .filter((part) => !('plain' in part) || part.plain !== '')
 
-/** What is wrong with a template before any event has come: sentences for its author, none when it can be used. */
+/** Problems for the author, before any event. */
 export function findTemplateProblems(source: string): string[] {
   try {
     const unknown = new Set(
@@ -436,13 +434,12 @@ export function findTemplateProblems(source: string): string[] {
   }
 }
 
-/** What a template does with a property of an event: for a made-up value that fits. */
+/** For a fitting sample value. */
 export type UsedProperty = { name: string; kind: 'text' | 'number' | 'date' }
 
-/** What has other names than an event's properties. A loop over events may call one of them anything else. */
+/** Not event properties; loops may use any other name for events. */
 const NOT_EVENTS = new Set(['contact', 'app', 'events', 'forloop', 'unsubscribeUrl'])
 
-/** The events' properties that a template uses; none of one that cannot be read. */
 export function listUsedProperties(source: string): UsedProperty[] {
   try {
     const kinds = new Map<string, UsedProperty['kind']>()
@@ -478,12 +475,12 @@ const usesOf = (template: Template): Use[] =>
 const kindFor = (filter: string): UsedProperty['kind'] =>
   MATH.has(filter) || filter === 'money' || filter === 'number' ? 'number' : filter === 'date' ? 'date' : 'text'
 
-/** A variable as the names of its path; a name that is itself looked up is an empty text. */
+/** A dynamic name is an empty text. */
 type Path = string[]
 
 const nameOf = (path: Path): string => path.filter((name) => name !== '').join('.')
 
-/** Of what a template uses, what it has not made itself. LiquidJS's own analysis takes quadratic time. */
+/** Variables that a template doesn't define. LiquidJS's own analysis is quadratic. */
 function listVariables(templates: readonly Template[], outer: ReadonlySet<string> = new Set()): Path[] {
   const [names, paths]: [Set<string>, Path[]] = [new Set(outer), []]
   for (const template of templates) {
@@ -496,7 +493,7 @@ function listVariables(templates: readonly Template[], outer: ReadonlySet<string
     const children = childrenOf(template)
     if (children.length === 0) continue
     paths.push(...listVariables(children, new Set([...names, ...(template.blockScope?.() ?? [])])))
-    // what is assigned in a block is known after it
+    // assignments in a block are visible after it
     for (const child of walk(children)) for (const { content } of child.localScope?.() ?? []) names.add(content)
   }
   return paths

@@ -4,7 +4,7 @@ import type { Log } from './log.ts'
 /** `lastUsedAt` is written at most this often. */
 const SAVE_USES_MS = 30_000
 const CLEAN_UP_MS = 60_000
-/** So little of the audit list is lost when the machine stops at once. */
+/** How much of the audit list a crash may lose. */
 const SAVE_CALLS_MS = 1_000
 
 const SAVE_SIGN_INS_MS = 10_000
@@ -14,7 +14,6 @@ export type Chores = { stop(): void }
 type Saved = { save(): Promise<unknown> }
 type Forgetful = { forgetIdle(): void }
 
-/** What is saved or tidied from time to time. */
 type Kept = {
   store: { cleanUp(at: { at: number }): Promise<{ deleted: number } | { refusal: string }> }
   clock: Clock
@@ -27,7 +26,7 @@ type Kept = {
   snippetLimits: Forgetful
 }
 
-/** What has to be done now and then. A chore that fails is logged and tried again next time. */
+/** Periodic saves and cleanup. Failures are logged and retried. */
 export function startChores(
   { access, limits, flood, snippetLimits, notes, calls, signInNotes, store, clock }: Kept,
   log: Log,

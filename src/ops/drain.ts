@@ -3,11 +3,10 @@ import type { Chores } from './chores.ts'
 import type { Health } from './health.ts'
 import type { Log } from './log.ts'
 
-/** How long running requests may take to finish once the service is told to stop. */
+/** For running requests after a stop signal. */
 const FINISH_MS = 10_000
-/** After this time the log says what is waited for. */
+/** After this, the log says what is waited for. */
 const SAY_MS = 1_000
-/** How often one looks whether requests still come, how often in a row there must be none, and how often at most. */
 const LOOK_MS = 10
 const QUIET_LOOKS = 15
 const LOOKS_MAX = 60
@@ -21,7 +20,6 @@ export type Stopping = {
   log: Log
   chores: Chores
   lock: { release(): void }
-  /** what is ended or saved on the way out */
   parts: {
     feed: { end(): void }
     simulations: { stop(finishMs: number): Promise<unknown> }
@@ -32,11 +30,11 @@ export type Stopping = {
     store: { close(): Promise<unknown> }
   }
   sender: { stop(): Promise<void>; countHanded(): number }
-  /** how long to wait for the replies to emails that were handed over */
+  /** for replies to emails that were handed over */
   stopMailMs: number
 }
 
-/** SIGTERM and SIGINT drain and exit 0; an uncaught exception drains and exits 1; a rejected promise is survived. */
+/** SIGTERM and SIGINT drain and exit 0; an uncaught exception drains and exits 1; unhandled rejections only log. */
 export function drainOnSignals(stopping: Stopping): void {
   const { log } = stopping
   let draining: Promise<void> | null = null
@@ -55,21 +53,20 @@ export function drainOnSignals(stopping: Stopping): void {
   })
 }
 
-/** Stops at once and says why: nothing more may be acknowledged. */
+/** Stops at once: nothing more may be acknowledged. */
 export function onFault(log: Log, message: string, reason: string): void {
   log.write('error', message, { reason })
   log.endNow()
   process.exit(1)
 }
 
-/** Readiness red, no new connections, what runs is finished, what is accepted is on disk, the log is copied. */
+/** Readiness red, no new connections, running requests finish, data is on disk. */
 async function drain({ http, answer, health, log, chores, lock, parts, sender, stopMailMs }: Stopping): Promise<void> {
   log.write('info', 'stopping')
   health.isDraining = true
-  // who reads on and on comes back to whoever serves next
   parts.feed.end()
   chores.stop()
-  // its reading keeps the log from being copied
+  // its read transaction blocks the checkpoint
   const simulated = parts.simulations.stop(FINISH_MS)
   const answered = stopSending(sender, stopMailMs, log)
   await closeDoor(http, answer)
@@ -85,7 +82,7 @@ async function drain({ http, answer, health, log, chores, lock, parts, sender, s
   await log.end()
 }
 
-/** An email whose final dot is not answered when the process ends may be sent twice, so the replies are waited for. */
+/** An unanswered final dot may cause a duplicate, so replies are waited for. */
 async function stopSending(sender: Stopping['sender'], ms: number, log: Log): Promise<void> {
   const [startedAt, stopped] = [performance.now(), sender.stop().then(() => true)]
   const waitUntil = (at: number): Promise<boolean | void> =>
@@ -98,9 +95,8 @@ async function stopSending(sender: Stopping['sender'], ms: number, log: Log): Pr
 }
 
 /**
- * Stops accepting without cutting anyone. To stop while clients send would reset those whose request is on its way: so
- * answers are held back until nobody sends any more, which for clients that wait for their answers is at once. Then
- * the door closes, and the answers go out.
+ * Closing while clients send would reset them: so answers are held back until nobody sends, then the port closes and
+ * the answers go out.
  */
 async function closeDoor(http: Stopping['http'], answer: Answer): Promise<void> {
   const closed = Promise.withResolvers<void>()
@@ -120,10 +116,7 @@ async function closeDoor(http: Stopping['http'], answer: Answer): Promise<void> 
   void http.stop(true)
 }
 
-/**
- * Waits until nothing more comes, but not for ever. It looks often, because a process that was kept waiting for the
- * processor sees its timer before it sees the requests that came meanwhile.
- */
+/** Checks often: a delayed process sees its timer before waiting requests. */
 async function untilQuiet(came: () => number): Promise<void> {
   let before = came()
   let quietLooks = 0

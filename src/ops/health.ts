@@ -5,19 +5,19 @@ import { isLoopback } from '../core/mail-addresses.ts'
 import type { Log } from './log.ts'
 import type { Metrics, StoreSizes } from './metrics.ts'
 
-/** A commit a second is enough to know, however often one asks. */
+/** One commit a second is enough, however often it is asked. */
 const ASK_EVERY_MS = 1_000
 
 export type Health = { isDraining: boolean }
 
-/** What is asked of the store. A listener gets the reason when commits begin to fail, and null when they work again. */
+/** Listeners get the reason when commits fail, and null when they work again. */
 type Watched = {
   onFault(listener: (reason: string | null) => void): void
   canCommit(): Promise<boolean>
   stats(): StoreSizes
 }
 
-/** Hashed first, so that the comparison takes as long for any length. */
+/** Hashed, so that comparing takes constant time. */
 const isSame = (given: string, expected: string): boolean =>
   timingSafeEqual(Bun.SHA256.hash(given), Bun.SHA256.hash(expected))
 
@@ -25,9 +25,8 @@ const plain = (status: number, body: object): Response => Response.json(body, { 
 const NO_STORE = { 'Cache-Control': 'no-store' }
 
 /**
- * For whoever runs the service: /healthz (the process answers), /readyz (a commit reaches the disk; red while it
- * stops), /metrics (Prometheus; without a token only where the base URL is of this machine). The log says when commits begin to fail, why, and when they
- * are made again.
+ * /healthz: alive. /readyz: commits work (red while stopping). /metrics: Prometheus; needs a token unless the base URL
+ * is local.
  */
 export function healthRoutes(
   { store, clock, baseUrl }: { store: Watched; clock: Clock; baseUrl: string },

@@ -9,12 +9,11 @@ type Level = 'info' | 'warn' | 'error'
 export type LogFields = Record<string, string | number | boolean | null>
 export type Log = {
   write(level: Level, message: string, fields?: LogFields): void
-  /** The line of a request: `key` is an id of ours, `route` and `method` are among those we know. */
+  /** `route` and `method` are known ones. */
   request(line: RequestLine): void
   flush(): void
-  /** Before an exit: resolves when all was written, or nobody reads. */
+  /** Resolves when written, or when nobody reads. */
   end(): Promise<void>
-  /** For who exits at once: see Output. */
   endNow(): void
 }
 
@@ -25,14 +24,12 @@ export type RequestLine = {
   status: number
   ms: number
   keyId: string | null
-  /** of who is signed in; lines of others do not have it */
   memberId?: string
 }
 
 /**
- * JSON lines on standard output: one per request or job, never a key, secret, signature, cookie, email or property
- * value. Lines are gathered for a tenth of a second, because a system call for each would cost a request
- * as much as its parsing.
+ * JSON lines on stdout, without personal data or secrets. Written every tenth of a second: a system call per line costs
+ * as much as parsing the request.
  */
 export function createLog(
   now: () => number,
@@ -80,10 +77,7 @@ const lineOf = (at: number, level: Level, message: string, fields: LogFields): s
 const droppedLine = (at: number, lines: number): string =>
   lineOf(at, 'warn', 'lines were dropped here, because nobody read them', { lines })
 
-/**
- * The line of a request up to its id; under load many have the same. Every value is our own, so there is nothing to
- * escape, and a request is spared the price of JSON.stringify.
- */
+/** Under load many lines share it. All values are ours, so no escaping is needed. */
 function createBeginning() {
   let last = { at: Number.NaN, method: '', route: '', status: 0, keyId: null as string | null, text: '' }
   return (at: number, { method, route, status, keyId }: RequestLine): string => {

@@ -1,5 +1,3 @@
-/** Counters and histograms in Prometheus' text form. */
-
 const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5]
 const ROWS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
@@ -8,7 +6,7 @@ type Histogram = { bounds: number[]; counts: number[]; sum: number; count: numbe
 const createHistogram = (bounds: number[]): Histogram => ({ bounds, counts: bounds.map(() => 0), sum: 0, count: 0 })
 
 function observe(histogram: Histogram, value: number): void {
-  // beyond the last bound lies one that is not printed
+  // the last bound is implicit (+Inf)
   let bucket = 0
   while (value > (histogram.bounds[bucket] ?? Infinity)) bucket += 1
   histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1
@@ -31,7 +29,6 @@ const printGauge = (name: string, help: string, value: number): string =>
 
 type Series = { method: string; route: string; status: number; count: number }
 
-/** By its labels as they are printed. */
 function findSeries(requests: Map<string, Series>, labels: Omit<Series, 'count'>): Series {
   const text = `method="${labels.method}",route="${labels.route}",status="${labels.status}"`
   const series = requests.get(text) ?? { ...labels, count: 0 }
@@ -42,7 +39,7 @@ function findSeries(requests: Map<string, Series>, labels: Omit<Series, 'count'>
 export type StoreSizes = { waiting: number; databaseBytes: number; logBytes: number }
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** What the service counts about itself. Times in seconds, sizes in bytes. */
+/** Seconds and bytes. */
 export function createMetrics() {
   const requests = new Map<string, Series>()
   let last: Series = { method: '', route: '', status: 0, count: 0 }
@@ -50,9 +47,9 @@ export function createMetrics() {
   const commitSeconds = createHistogram(SECONDS)
   const commitRows = createHistogram(ROWS)
   return {
-    /** `route` is the pattern, not the path, so that nobody can make up series. */
+    /** The pattern, not the path: callers can't create series. */
     countRequest(method: string, route: string, status: number, seconds: number): void {
-      // under load most are of one series
+      // under load most are the same series
       const isLast = route === last.route && status === last.status && method === last.method
       if (!isLast) last = findSeries(requests, { method, route, status })
       last.count += 1

@@ -1,31 +1,27 @@
 import { write } from 'node:fs'
 
-/** Some 20,000 lines of requests, and as many again on their way; beyond that, lines are dropped and counted. */
+/** About 20,000 lines; more are dropped and counted. */
 const WAITING_CHARACTERS = 4 * 1024 * 1024
-/** After a pipe that is full and does not wait (EAGAIN). */
+/** After EAGAIN. */
 const AGAIN_MS = 20
-/** At the end, because perhaps nobody reads: the whole stop has ten seconds. */
+/** At exit; the whole stop has ten seconds. */
 const END_MS = 300
-/** Mostly enough for a write beside the program; a disk that hangs is not waited for. */
+/** Usually enough for one write; a hanging disk isn't waited for. */
 const END_NOW_MS = 100
 
 export type Output = {
-  /** Takes whole lines. */
   write(lines: string): void
-  /** Resolves when all was written, or a little later, because perhaps nobody reads. */
+  /** Resolves when written or shortly after: nobody may be reading. */
   end(): Promise<void>
-  /** The same at once with the last lines, for who is about to exit: nothing else happens meanwhile. */
+  /** Synchronously, before an exit. */
   endNow(lines: string): void
 }
 
-/**
- * Lines to a file descriptor, written beside the program: where the reader of a pipe stands still, a write takes as long
- * as it stands, and with it would every request. `dropped` makes the line that says how many were dropped.
- */
+/** Writes lines off the main thread, so that a stalled pipe stalls no request. `dropped` describes lost lines. */
 export function createOutput(fd: number, dropped: (lines: number) => string, mostWaiting = WAITING_CHARACTERS): Output {
   let waiting = ''
   let droppedLines = 0
-  /** What is being written; bytes only where it is the rest of what was written in part, because they are garbage of ours. */
+  /** Bytes only for the rest of a partial write. */
   let current: string | Uint8Array = ''
   let whenWritten = Promise.withResolvers<void>()
 
@@ -45,7 +41,7 @@ export function createOutput(fd: number, dropped: (lines: number) => string, mos
   const goOn = (): void => {
     const done = (error: NodeJS.ErrnoException | null, count: number): void => {
       if (error?.code === 'EAGAIN') return void setTimeout(goOn, AGAIN_MS)
-      // a reader that is gone must not stop the service
+      // a closed reader must not stop the service
       current = error ? '' : restOf(current, count)
       if (isWriting()) goOn()
       else next()
@@ -69,7 +65,7 @@ export function createOutput(fd: number, dropped: (lines: number) => string, mos
       if (isWriting()) await Promise.race([whenWritten.promise, Bun.sleep(END_MS)])
     },
     endNow(lines) {
-      // what is on its way goes first, or is cut here: then these begin a line of their own
+      // the current line may be cut, so start a new one
       const before = isWriting() ? '\n' : ''
       if (isWriting()) Bun.sleepSync(END_NOW_MS)
       write(fd, before + takeWaiting() + lines, () => {})

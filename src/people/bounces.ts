@@ -1,4 +1,3 @@
-/** What a mail provider reports after it took a mail: it bounced, or the person complained. */
 import type { Clock } from '../core/clock.ts'
 import type { Ended, HandedMail } from '../core/ended.ts'
 import type { Store } from '../store/store.ts'
@@ -12,15 +11,13 @@ import { readPublicId } from '../core/ids.ts'
 import { type FieldError, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 import { settleAddress } from './suppressions.ts'
 
-/** What these functions need. */
 type Parts = { store: Store; clock: Clock; mailer: HandedMail }
 
-/** How far the clocks of both sides may differ; an older report may be one that somebody repeats. */
+/** Allows for clock differences and stops replays. */
 export const REPORT_AGE_MS = 5 * 60_000
 const REASON = { what: 'text', min: 1, max: 200 }
 const KINDS = ['bounced', 'complained'] as const
 
-/** POST /hooks/bounces/{app}. */
 export const BounceReport = Type.Object(
   {
     kind: Type.Union(
@@ -47,9 +44,9 @@ export const BounceReport = Type.Object(
 type Report = { kind: (typeof KINDS)[number]; deliveryId: number | null; email: string | null; reason: string }
 
 /**
- * Takes a report: ends mail to the person, and marks the delivery where it is named. `signature` is
- * `t=SECONDS,v1=HEX`: HMAC-SHA256 of `SECONDS.BODY` under the app's secret for reports. May be repeated. Refusals:
- * invalid_signature (also for an app that is unknown or has no secret), signature_expired, invalid_json, invalid_field, delivery_not_found.
+ * Suppresses the person and marks the delivery if named. `signature` is `t=SECONDS,v1=HEX`: HMAC-SHA256 of
+ * `SECONDS.BODY`. Repeatable. Refusals: invalid_signature, signature_expired, invalid_json, invalid_field,
+ * delivery_not_found.
  */
 export async function reportBounce(
   parts: Parts,
@@ -71,7 +68,7 @@ export async function reportBounce(
     const outcome = await store.suppress({ appId: app.id, email: email ?? '', reason: kind, at })
     return 'refusal' in outcome ? outcome : settleAddress(parts, app.id, email ?? '')
   }
-  // somebody else's delivery and one of an erased person are alike
+  // other apps' deliveries and erased people look alike
   const work = await store.findWork(deliveryId)
   if (work?.app.id !== app.id) return refuse('delivery_not_found')
   const outcome = await store.markBounced({ deliveryId, kind, reason, at })
@@ -85,7 +82,7 @@ const TOO_NEW = refuse('signature_expired', {
   message: 'The time of this signature is more than 5 minutes ahead. Check the clock that signs, then send it again.',
 })
 
-/** Over the bytes as they came, before anything reads them. The age is only named to who holds the secret. */
+/** Over the raw bytes. The age is reported only to holders of the secret. */
 function checkSignature({ secret, bytes, signature, at }: Signed): Refusal | null {
   const [, seconds = '', given = ''] = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/.exec(signature) ?? []
   const proof = new Bun.CryptoHasher('sha256', secret).update(`${seconds}.`).update(bytes).digest()
@@ -109,5 +106,5 @@ function readReport({ kind, delivery, email, reason }: Record<string, unknown>):
   return { kind: known, deliveryId, email: address, reason: said ?? known }
 }
 
-/** A Message-ID begins with the delivery's own. */
+/** A Message-ID starts with the delivery's id. */
 const readDelivery = (text: string): number | null => readPublicId('dlv', text.replace(/^<?([^@>]*).*$/s, '$1'))

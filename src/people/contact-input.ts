@@ -1,4 +1,3 @@
-/** From the bodies of POST, PATCH and DELETE /contacts to clean input. */
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import * as limits from '../core/field-limits.ts'
 import { CUSTOM_FIELD_KEY_PATTERN, IP_PATTERN } from '../core/field-patterns.ts'
@@ -7,24 +6,23 @@ import * as readers from '../core/field-readers.ts'
 import { isJsonObject } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
 
-/** Values of the customer's own fields; null removes one. */
+/** null removes one. */
 export type CustomFields = Record<string, string | number | boolean | null>
 
 export type ContactFields = {
   app: string
-  /** Identity form; `emailShown` is as it was sent. */
+  /** Identity form; `emailShown` is as sent. */
   email: string
   emailShown: string
-  /** undefined: leave as it is; null: clear. */
+  /** undefined: keep; null: clear. */
   firstName?: string | null
   lastName?: string | null
-  /** Sets, in the order they were sent. */
   tags: string[]
   removeTags: string[]
-  /** null when absent. A key may be `__proto__`: merge with entries, never by assignment or spread into `{}`. */
+  /** A key may be `__proto__`: use entries, never assignment or spread. */
   fields: CustomFields | null
   source: string | null
-  /** In its one spelling, for the limit only; never to be stored. */
+  /** For the limit only; never stored. */
   ip: string | null
 }
 
@@ -69,7 +67,6 @@ const CONTACT_FIELDS = {
   lastName: Type.Optional(nameField('Last name; null clears it.')),
 } as const satisfies Record<string, TSchema>
 
-/** POST /contacts. */
 export const ContactInput = Type.Object(
   {
     ...CONTACT_FIELDS,
@@ -85,7 +82,6 @@ export const ContactInput = Type.Object(
   },
 )
 
-/** PATCH /contacts. */
 export const ContactUpdateInput = Type.Object(
   {
     ...CONTACT_FIELDS,
@@ -102,13 +98,12 @@ export const ContactUpdateInput = Type.Object(
   },
 )
 
-/** DELETE /contacts. */
 export const ContactErase = Type.Object(
   { newsletter: NEWSLETTER, app: APP, email: EMAIL },
   { title: 'ContactErase', description: 'The person to erase everywhere.', ...EITHER_APP_NAME },
 )
 
-/** In the order of the schemas, which is the order of the errors. */
+/** Schema order is the order of errors. */
 const namesOf = ({ properties }: TObject): ReadonlySet<string> => new Set(Object.keys(properties))
 const UPDATE_FIELD_NAMES = namesOf(ContactUpdateInput)
 const ERASE_FIELD_NAMES = namesOf(ContactErase)
@@ -117,7 +112,7 @@ const CUSTOM_FIELD_KEY = new RegExp(CUSTOM_FIELD_KEY_PATTERN)
 const TAG: readers.TextKind = { what: 'each tag as a string', min: 1, max: limits.MAX_TAG_CHARACTERS }
 const SOURCE: readers.TextKind = { what: 'a string', min: 1, max: limits.MAX_SOURCE_CHARACTERS }
 
-/** Reads POST /contacts. `removeTags` has no effect there and is answered with a warning, whatever it holds. */
+/** `removeTags` has no effect and gives a warning. */
 export function readContactInput(body: readers.Body): readers.Reading<ContactFields> {
   const { input, errors } = readContact(body, undefined)
   if (errors.length > 0) return { errors }
@@ -129,13 +124,12 @@ export function readContactInput(body: readers.Body): readers.Reading<ContactFie
   return { input, warnings }
 }
 
-/** Reads PATCH /contacts. The same tag to add and to remove is an error. */
+/** Adding and removing the same tag is an error. */
 export function readContactUpdate(body: readers.Body): readers.Reading<ContactFields> {
   const { input, errors } = readContact(body, body.removeTags)
   return errors.length > 0 ? { errors } : { input, warnings: readers.warnOfUnknown(body, UPDATE_FIELD_NAMES) }
 }
 
-/** Reads DELETE /contacts. */
 export function readContactErase(body: readers.Body): readers.Reading<ContactEraseFields> {
   const errors: FieldError[] = []
   const app = readers.readAppId(body, 'newsletter', errors)

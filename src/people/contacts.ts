@@ -9,12 +9,11 @@ import type { ContactFields } from './contact-input.ts'
 import type { WriteContext } from '../accounts/write-limits.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
-/** What these functions need. */
 type Parts = { store: Store; clock: Clock }
 
 export type { ContactCursor, ContactRow, SavedContact }
 
-/** Said where no event could make the person. */
+/** When no event can create the person. */
 export const UNKNOWN_PERSON = refuse('contact_not_found', {
   message: 'Nobody with this email is known to the app. Check the email, or add the person first.',
 })
@@ -22,24 +21,21 @@ export const UNKNOWN_PERSON = refuse('contact_not_found', {
 export const explainUnknown = (refusal: Refusal): Refusal =>
   refusal.refusal === 'contact_not_found' ? UNKNOWN_PERSON : refusal
 
-/** Adds a person, or merges into a known one; status and source of a known one stay. */
+/** Or merges; a known person's status and source stay. */
 export const addContact = (
   parts: Parts,
   context: WriteContext,
   fields: ContactFields,
 ): Promise<SavedContact | Refused> => parts.store.addContact(toWrite(parts, context, fields))
 
-/** Changes a known person and never makes one: contact_not_found. */
+/** Never creates one: contact_not_found. */
 export const updateContact = (
   parts: Parts,
   context: WriteContext,
   fields: ContactFields,
 ): Promise<SavedContact | Refused> => parts.store.updateContact(toWrite(parts, context, fields))
 
-/**
- * Erases a person with all that is held about them; the last bytes in the files follow the answer. That
- * `actor`, the id of a member or a key, did it stays in the audit list. Refusals: contact_not_found.
- */
+/** Erases all data of a person; `actor` stays in the audit list. Refusals: contact_not_found. */
 export async function eraseContact(
   { store, clock, mailer }: { store: Store; clock: Clock; mailer: HandedMail },
   { id: appId, accountId }: AppRow,
@@ -52,14 +48,14 @@ export async function eraseContact(
 export const findContact = ({ store }: { store: Store }, app: AppRow, email: string): Promise<ContactRow | null> =>
   store.findContact(app.id, email)
 
-/** People of an app: the newest first, or with `updatedAfter` (ms UTC) the last changed first. */
+/** Newest first, or with `updatedAfter` (ms UTC) by last change. */
 export const listContacts = (
   { store }: { store: Store },
   app: AppRow,
   query: { tag: string | null; updatedAfter: number | null; before: ContactCursor | null; limit: number },
 ): Promise<ContactRow[]> => store.listContacts({ ...query, appId: app.id })
 
-/** People whose email or name begins so. `isPartial`: there may be more. */
+/** By prefix. `isPartial`: there may be more. */
 export const searchContacts = (
   { store }: { store: Store },
   app: AppRow,
@@ -87,7 +83,6 @@ const toWrite = (
   idempotency,
 })
 
-/** A stored person as the API answers it: times in ISO 8601 UTC, absent values null. */
 export const contactView = (row: ContactRow, app: AppRow) => ({
   id: publicId('con', row.id),
   app: app.publicId,

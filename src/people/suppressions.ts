@@ -1,4 +1,4 @@
-/** Who is not written to, as members see and change it. The list holds no address. */
+/** The suppression list as members see it. It stores no address. */
 import type { Clock } from '../core/clock.ts'
 import type { Ended, HandedMail } from '../core/ended.ts'
 import type { Store } from '../store/store.ts'
@@ -12,12 +12,10 @@ export type { Suppressed, SuppressionReason }
 
 const WHY_CHARACTERS = 200
 
-/** What a member typed. `reason` only where an address is added. */
 export type SuppressionText = { email: string; why: string; reason: string }
 
 export type SuppressionInput = { email: string; why: string; reason: SuppressionReason }
 
-/** Checks an address to put on the list or to take off it; errors name `email`, `why` and `reason`. */
 export function readSuppression(text: SuppressionText): { input: SuppressionInput } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const address = readEmail(text.email)
@@ -32,7 +30,7 @@ export function readSuppression(text: SuppressionText): { input: SuppressionInpu
   return address && reason && errors.length === 0 ? { input: { email: address.email, why, reason } } : { errors }
 }
 
-/** Why an address is not written to, by the list: null when it is not on it. Also `invalid` for what is no address. */
+/** null when not suppressed. `invalid` for an invalid address. */
 export async function findSuppressed(
   { store }: { store: Store },
   app: AppRow,
@@ -44,7 +42,7 @@ export async function findSuppressed(
 
 type Changing = { input: SuppressionInput; actor: string }
 
-/** Puts an address on the list: its person's email ends at once, and the audit list says who did it and why. */
+/** Ends the person's email at once; audited. */
 export async function addSuppression(
   parts: { store: Store; clock: Clock; mailer: HandedMail },
   { id: appId, accountId }: AppRow,
@@ -55,7 +53,7 @@ export async function addSuppression(
   return 'refusal' in outcome ? outcome : settleAddress(parts, appId, email)
 }
 
-/** Once an address is on the list: waits for the emails to it that mail servers had already. */
+/** Waits for emails to the address that mail servers already had. */
 export async function settleAddress(
   { store, mailer }: { store: Store; mailer: HandedMail },
   appId: number,
@@ -65,10 +63,7 @@ export async function settleAddress(
   return { stillSending: contact ? await mailer.settleHanded({ contactId: contact.id }) : 0 }
 }
 
-/**
- * Takes an address off the list again, as its person asked for. The audit list says who did it and why.
- * `not_listed`: it was on none, so perhaps another was meant.
- */
+/** Audited. `not_listed`: the address wasn't on the list. */
 export async function removeSuppression(
   { store, clock }: { store: Store; clock: Clock },
   { id: appId, accountId }: AppRow,

@@ -1,4 +1,3 @@
-/** From the body of POST /c to a clean batch. */
 import { Type } from '@sinclair/typebox'
 import { EMAIL } from '../core/field-schemas.ts'
 import { lacksEmail, type Body } from '../core/field-readers.ts'
@@ -12,7 +11,7 @@ import type { FieldError } from '../core/refusals.ts'
 const COLLECT_VERSION = 1
 export const MAX_BATCH_ITEMS = 20
 const MAX_PATH_CHARACTERS = 1024
-/** How long something may have waited in the browser. */
+/** For data that waited in the browser. */
 const MAX_AGE_MS = 86_400_000
 const MAX_BATCH_ID_CHARACTERS = 64
 
@@ -32,7 +31,6 @@ const VisitItem = Type.Object(
   { title: 'VisitItem', description: 'What happened on a page.' },
 )
 
-/** POST /c. */
 export const VisitReport = Type.Object(
   {
     v: Type.Literal(COLLECT_VERSION, { description: 'The version of the report.' }),
@@ -53,7 +51,7 @@ export const VisitReport = Type.Object(
 
 export type BatchFields = {
   site: string
-  /** Identity form; `emailShown` is as it was sent, over which the signature is made. */
+  /** Identity form; `emailShown` is as sent, and what was signed. */
   email: string
   emailShown: string
   signature: string
@@ -63,7 +61,7 @@ export type BatchFields = {
 
 const BATCH_ID = new RegExp(BATCH_ID_PATTERN)
 const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
-/** Control characters would be drawn, or not drawn, by whoever shows the path. */
+/** No control characters, which are dangerous to display. */
 const PATH = new RegExp(`^/[^\\u0000-\\u001F\\u007F-\\u009F]{0,${MAX_PATH_CHARACTERS - 1}}$`)
 const TYPES = new Map<unknown, ReportedItem['type']>([
   ['page', 'page'],
@@ -85,7 +83,7 @@ const MESSAGES = {
   name: `The name of an action has 1 to ${MAX_EVENT_NAME_CHARACTERS} letters, digits, \`_\`, \`.\`, \`:\` or \`-\`.`,
 } as const
 
-/** Reads a batch that arrived at `now` (ms UTC). Errors name every field that fails, once, in the order of the schema. */
+/** `now`: ms UTC. Errors are in schema order. */
 export function readBatchInput(body: Body, now: number): { input: BatchFields } | { errors: FieldError[] } {
   const { v, site, signature, id } = body
   const errors: FieldError[] = []
@@ -107,7 +105,7 @@ export function readBatchInput(body: Body, now: number): { input: BatchFields } 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 const isBatchId = (value: unknown): value is string => typeof value === 'string' && BATCH_ID.test(value)
 
-/** The items in the order in which they happened, or what is wrong with one of them. */
+/** In order of time, or what is wrong. */
 function readItems(value: unknown, now: number): ReportedItem[] | keyof typeof MESSAGES {
   if (!Array.isArray(value) || value.length < 1 || value.length > MAX_BATCH_ITEMS) return 'events'
   const items: ReportedItem[] = []
@@ -116,7 +114,7 @@ function readItems(value: unknown, now: number): ReportedItem[] | keyof typeof M
     if (typeof item === 'string') return item
     items.push(item)
   }
-  // the script holds a path back for a moment, and actions on it are reported before it
+  // the script holds paths back, so actions may arrive before them
   return items.sort((a, b) => a.occurredAt - b.occurredAt)
 }
 
@@ -133,7 +131,7 @@ function readItem(value: unknown, now: number): ReportedItem | keyof typeof MESS
   return { type, name, path, occurredAt: now - Math.round(age) }
 }
 
-/** What follows the path is nobody's business, also when the browser's side should send it. */
+/** Drops query and fragment, even if a client sends them. */
 function cutPath(path: string): string {
   const end = path.search(/[?#]/)
   return end < 0 ? path : path.slice(0, end)

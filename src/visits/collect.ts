@@ -12,16 +12,13 @@ import { isRefusal, type Refusal, type RefusalCode, REFUSALS, refuse, refuseFiel
 
 type Notes = { add(appId: number, kind: NoteKind, detail?: { reason?: string | null; origin?: string | null }): void }
 
-/** What these functions need. */
 export type Collecting = { access: KeyAccess; snippetLimits: SnippetLimits; notes: Notes; store: Store; clock: Clock }
 
-/** `origin` is the header of that name. */
 export type Caller = { address(): string; origin: string | null }
 
 /**
- * Takes a batch of the browser script: requests of the address, fields, site, origin, signature, limits, then one commit. Nothing before the signature depends on whether the person exists. The address comes first, so
- * that what is refused counts too, and who sends too much costs no look at the store.
- * @returns null when it was stored, was stored before, or came from someone unknown; else why not
+ * Checks address limit, fields, site, origin, signature and limits, then commits once. Nothing before the signature
+ * depends on whether the person exists. @returns null when stored or ignored
  */
 export async function collectBatch(parts: Collecting, body: Body, caller: Caller): Promise<Refusal | null> {
   const { access, snippetLimits, clock } = parts
@@ -29,7 +26,7 @@ export async function collectBatch(parts: Collecting, body: Body, caller: Caller
   const held = access.isUnlimited(siteId) ? null : snippetLimits.takeRequest(caller.address())
   if (held) return noteRefusal(parts, access.keptSite(siteId), held, caller)
   const found = access.findSite(siteId)
-  // no promise for a known site: each costs a turn of the queue, and this is every request's way
+  // no promise for a known site: each costs a turn of the queue on every request
   const site = found instanceof Promise ? await found : found
   const reading = readBatchInput(body, clock.now())
   if ('errors' in reading) {
@@ -53,11 +50,11 @@ async function collectFor(parts: Collecting, site: Site, input: BatchFields, cal
   return settle(parts, site, outcome)
 }
 
-/** Hygiene, not authentication: only browsers send an Origin, and whoever sends none is no page. */
+/** Hygiene, not authentication: only browsers send Origin. */
 const isOwnPage = (origin: string | null, hosts: string[]): boolean =>
   hosts.length === 0 || origin === null || isOriginOf(origin, hosts)
 
-/** 429 for an address that guesses, 401 for a signature that proves nobody; null when it proves the email. */
+/** 429 for guessing addresses, 401 for a wrong signature. */
 function proveIdentity(parts: Collecting, site: Site, input: BatchFields, caller: Caller): Refusal | null {
   const { snippetLimits, notes, clock } = parts
   const { app, plan, secrets } = site
@@ -98,7 +95,7 @@ const storeBatch = (
 const isForNothing = (outcome: StoredBatch | Refused): boolean =>
   'refusal' in outcome ? outcome.refusal === 'unavailable' : outcome.repeated
 
-/** Whether somebody is known is the customer's business and not the browser's. */
+/** Browsers must not learn whether a person is known. */
 function settle({ notes }: { notes: Notes }, site: Site, outcome: StoredBatch | Refused): Refusal | null {
   if (!isRefusal(outcome)) return null
   if (outcome.refusal !== 'contact_not_found') return outcome
@@ -106,14 +103,14 @@ function settle({ notes }: { notes: Notes }, site: Site, outcome: StoredBatch | 
   return null
 }
 
-/** Noted by themselves, so that many of one kind hide none of another. Wrong signatures are noted where they are found. */
+/** Counted by kind, so that one can't hide another. */
 function kindOf(refusal: RefusalCode): NoteKind | null {
   if (refusal === 'invalid_signature') return null
   if (refusal === 'origin_not_allowed') return 'foreign_host'
   return refusal === 'rate_limited' ? 'limited' : 'refused'
 }
 
-/** For the site it named, where that is known. What our own faults refused is no concern of who integrates. */
+/** Our own faults are not reported to integrators. */
 function noteRefusal({ notes }: { notes: Notes }, site: Site | null, refusal: Refusal, caller: Caller): Refusal {
   const { status, message } = REFUSALS[refusal.refusal]
   const reason = refusal.message ?? message

@@ -2,27 +2,24 @@ import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import { BATCH_MS, type ReportRow } from '../store/visit-reports.ts'
 
-/** Without a sign for so long, whoever was here is taken to have gone: a browser may end without a word. */
+/** Silence for this long means gone: browsers may end without a report. */
 export const PRESENCE_MS = 1_800_000
 
-/** All of the last 48 hours; times are ms UTC, by when things happened. */
+/** Of the last 48 hours, by time of the event (ms UTC). */
 export type Presence = {
-  /** on at least one page now */
   isHere: boolean
-  /** the paths of these pages, the one that was opened last first */
+  /** of open pages, the newest first */
   paths: string[]
-  /** the same pages with when anything came from them last: a tab that crashes or loses its network says nothing of it */
+  /** `heardAt`: the page's last report; crashed tabs send none */
   pages: { path: string; heardAt: number }[]
-  /** when anything was last reported; null: nothing was */
+  /** null: nothing was reported */
   lastReportAt: number | null
   lastLeftAt: number | null
 }
 
 /**
- * Whether a person is here, and on which path. Each page load is judged by what it reported last,
- * whatever came in last: a request may take long, and be overtaken by the next. Who is here in one of two tabs is here. A
- * batch id names its page load before a dot and counts its batches after it; all ids without a dot are one page load.
- * @param quietMs how long a page may be open without a sign
+ * Each page load counts by its last report in its own order, because requests may overtake each other. One open tab
+ * means here. A batch id is `page load.number`. @param quietMs how long a page may be silent
  */
 export async function readPresence(
   { store, clock }: { store: Store; clock: Clock },
@@ -33,7 +30,7 @@ export async function readPresence(
   return presenceAt(await store.listReports(appId, contactId, now - BATCH_MS), now, quietMs)
 }
 
-/** The same at any time (ms UTC), by what had happened until then; what came later only proves that a page was there. */
+/** At any time (ms UTC). Later reports only prove that a page was open. */
 export function presenceAt(all: readonly ReportRow[], at: number, quietMs = PRESENCE_MS): Presence {
   const reports = all.filter(({ isHere, reportedAt }) => isHere !== null && reportedAt <= at)
   const open = lastOfEachPage(reports)
@@ -51,7 +48,7 @@ export function presenceAt(all: readonly ReportRow[], at: number, quietMs = PRES
 const whenHeard = (all: readonly ReportRow[], pageLoad: number | null): number =>
   all.reduce((last, report) => (report.pageLoad === pageLoad ? Math.max(last, report.receivedAt) : last), 0)
 
-/** A view that only the events tell of: its batch kept a later report, from which the page was still to come. */
+/** A view known from events only: its batch stored a later report. */
 export const toLostReport = ({ path, occurredAt }: { path: string; occurredAt: number }): ReportRow => ({
   pageLoad: null,
   batchNumber: null,
@@ -62,7 +59,6 @@ export const toLostReport = ({ path, occurredAt }: { path: string; occurredAt: n
   isReturn: false,
 })
 
-/** When anything was last reported until `at` (ms UTC); 0 = nothing was. */
 export const lastReportUntil = (reports: readonly ReportRow[], at: number): number =>
   latest(reports.filter(({ isHere, reportedAt }) => isHere !== null && reportedAt <= at)) ?? 0
 
@@ -75,10 +71,7 @@ function lastOfEachPage(reports: ReportRow[]): ReportRow[] {
   return [...byPage.values()]
 }
 
-/**
- * By the numbers of the batches, because the time a request takes makes what it reports look later; without them, and
- * within one batch, by time, and in the same millisecond one tab was left for another: here.
- */
+/** By batch number, else by time. At equal times one tab replaced another: here. */
 function isLater(a: ReportRow, b: ReportRow): boolean {
   const { batchNumber: one } = a
   const { batchNumber: other } = b
@@ -87,7 +80,7 @@ function isLater(a: ReportRow, b: ReportRow): boolean {
   return a.isHere === true
 }
 
-/** By when it happened, then by when it came; of the same millisecond always alike, in whatever order they are read. */
+/** By time, then arrival, so that the order is stable. */
 const compareTimes = (a: ReportRow, b: ReportRow): number =>
   a.reportedAt - b.reportedAt || a.receivedAt - b.receivedAt || comparePaths(a.path, b.path)
 

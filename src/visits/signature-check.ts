@@ -1,17 +1,12 @@
 import { type SecretRow, signEmail, verifyIdentity } from '../accounts/identity.ts'
 
 /**
- * What a signature is: `current` and `previous` are accepted; `expired` was made with a secret that is not any more;
- * `uppercase` would be right in lowercase; `unfolded` signs the email as it was typed, not trimmed and lowercased;
- * `malformed` is not 64 hex characters; `wrong` fits nothing.
+ * `expired`: a retired secret. `uppercase`: right if lowercased. `unfolded`: signs the untrimmed email. `malformed`:
+ * not 64 hex characters. `wrong`: none of these.
  */
 export type SignatureVerdict = 'current' | 'previous' | 'expired' | 'uppercase' | 'unfolded' | 'malformed' | 'wrong'
 
-/**
- * Judges a signature as POST /c does, and goes on to what may have gone wrong. `secrets` are all of the
- * account, also those rotated out; `now` is milliseconds UTC. For whoever may see the account: it tells more than a
- * stranger should know.
- */
+/** Like POST /c, but with the likely cause. For members only. `secrets`: all of the account; `now`: ms UTC. */
 export function checkSignature(claim: {
   email: string
   signature: string

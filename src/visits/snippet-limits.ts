@@ -5,7 +5,7 @@ import type { BatchSize } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
 import type { Clock } from '../core/clock.ts'
 
-/** What the browser script may send: items of a person and a site, requests and bad signatures of an address. */
+/** Items per person and site; requests and bad signatures per address. */
 export const SNIPPET_LIMITS = {
   person: { max: 600, windowMs: 3_600_000 },
   site: { max: 60_000, windowMs: 3_600_000 },
@@ -15,22 +15,21 @@ export const SNIPPET_LIMITS = {
 
 type Scope = keyof typeof SNIPPET_LIMITS
 type Clocked = { clock: Pick<Clock, 'now' | 'monotonicMs'> }
-/** Of an app, so that what is wrong with one site holds up no other behind the same address. */
+/** Per app, so that one broken site doesn't block others behind an address. */
 type Guesser = { appId: number; address: string }
 
 type AddressLimits = {
-  /** Counts a request, whatever becomes of it; a no for an address that sends too many. */
+  /** Counts every request. */
   takeRequest(address: string): Refusal | null
-  /** A no for an address that sent too many signatures which were none. */
   checkSignatures(guesser: Guesser): Refusal | null
   countBadSignature(guesser: Guesser): void
   forgetIdle(): void
 }
 
 type SenderLimits = {
-  /** All of the items or none; `giveBack` for those that were stored before, or could not be stored. */
+  /** All or none. `giveBack`: already stored, or failed. */
   take(asked: { appId: number; email: string; items: number }): { refused: Refusal } | { giveBack(): void }
-  /** At start: what was taken at `receivedAt`, oldest first, on the clock that says `now` (ms UTC). */
+  /** Oldest first. */
   restore(sizes: BatchSize[], now: number): void
   forgetIdle(): void
 }
@@ -38,8 +37,7 @@ type SenderLimits = {
 export type SnippetLimits = AddressLimits & SenderLimits
 
 /**
- * Counts in the process, on the monotonic clock. What people and sites sent can be read off the stored batches, so that a
- * restart gives no tokens back and counting costs no write; addresses are stored nowhere and begin anew.
+ * On the monotonic clock. Counts of people and sites are restored from stored batches; addresses are stored nowhere.
  */
 export function createSnippetLimits(clocked: Clocked): SnippetLimits {
   const [addresses, senders] = [limitAddresses(clocked), limitSenders(clocked)]
@@ -76,7 +74,6 @@ function limitSenders({ clock }: Clocked): SenderLimits {
   const senders = createLimits({ clock })
   const namesOf = (appId: number, email: string) => ({ person: `${appId}:${email}`, site: `${appId}` })
 
-  /** Takes all or nothing. */
   const takeItems = (scope: 'person' | 'site', name: string, items: number) => {
     const limit = SNIPPET_LIMITS[scope]
     const taken = senders.take(name, limit, items)
@@ -112,7 +109,6 @@ function limitSenders({ clock }: Clocked): SenderLimits {
   }
 }
 
-/** Fills the buckets with what the store holds of the last hour. */
 export async function restoreSnippetLimits(
   limits: SnippetLimits,
   { store, clock }: { store: Store; clock: Clock },
@@ -142,7 +138,7 @@ const WORDS = {
   },
 } as const satisfies Record<Scope, Words>
 
-/** It is read in the console of a browser, whose script tries again by itself. */
+/** For a browser console; the script retries by itself. */
 function refuseLimited(name: Scope, { retryAfterSeconds: retryAfter }: Taken, at: number): Refusal {
   const { scope, limitName, who, what } = WORDS[name]
   const limit = SNIPPET_LIMITS[name].max

@@ -10,7 +10,7 @@ export type { SnippetSettings }
 export const readSnippetSettings = ({ store }: { store: Store }, app: AppRow): Promise<SnippetSettings> =>
   store.snippetSettings(app.id)
 
-/** Hosts as someone typed them, in the form in which they are compared; refused with invalid_field, naming `hosts`. */
+/** Refusals: invalid_field, naming `hosts`. */
 export function readSnippetHosts(typed: string[]): { hosts: string[] } | Refusal {
   const hosts = typed.map((host) => readTypedHost(host))
   const known = hosts.filter((host) => host !== null)
@@ -21,8 +21,8 @@ export function readSnippetHosts(typed: string[]): { hosts: string[] } | Refusal
 const HOST_MESSAGE = 'Give hosts of your own, such as app.example.com.'
 
 /**
- * Sets which hosts' pages may report (none = any) and whether people whom the app does not know are added when a page
- * reports them. Holds from the next request on. Refused with invalid_field, app_not_found, unavailable.
+ * `hosts`: pages that may report (none = any); also whether reports add unknown people. Refusals: invalid_field,
+ * app_not_found, unavailable.
  */
 export async function saveSnippetSettings(
   { store, clock, access }: { store: Store; clock: Clock; access: KeyAccess },

@@ -3,10 +3,9 @@ import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { hasApiKeyShape, hashApiKey, KEY_SCOPES, makeApiKey, readBearer } from '../../src/accounts/api-keys.ts'
 
-/** What `makeApiKey` makes of bytes that are all zero: 30 times the first character. */
 const ZERO_KEY = makeApiKey((count) => new Uint8Array(count))
 
-/** The checksum by another hand: zlib's CRC-32, written in base 62 with BigInt. */
+/** The checksum computed independently: zlib's CRC-32 in base 62 with BigInt. */
 function checksumOf(checked: string): string {
   const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
   const value = BigInt(crc32(checked))

@@ -1,4 +1,3 @@
-/** What an owner types about an app. */
 import { describe, expect, test } from 'bun:test'
 import {
   type AppSettingsText,

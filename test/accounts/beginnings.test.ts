@@ -1,4 +1,3 @@
-/** What somebody types to begin; the pages and the command line show the sentences. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { type BeginningText, readBeginning } from '../../src/accounts/beginnings.ts'

@@ -1,4 +1,3 @@
-/** Apps of a database from before there were messages get the drafts that a new one begins with. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { FIRST_MESSAGES, giveFirstMessages } from '../../src/accounts/first-messages.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'

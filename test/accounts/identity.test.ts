@@ -19,7 +19,7 @@ describe('makeIdentitySecret', () => {
 
 describe('signEmail', () => {
   test.each([
-    // RFC 4231, 4.3 (test case 2): key "Jefe"; neither lowercasing nor trimming changes its text.
+    // RFC 4231, 4.3 (test case 2). Lowercasing and trimming don't change this text.
     ['what do ya want for nothing?', 'Jefe', '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843'],
   ])('published: %s', (text, secret, signature) => {
     expect(signEmail(text, secret)).toBe(signature)

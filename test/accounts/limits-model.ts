@@ -1,4 +1,4 @@
-/** The plainest thing that counts takes: a list of all of them. The limits are compared with it, step by step. */
+/** A model for the limits: a plain list of takes. */
 export function createListModel() {
   let takes: { at: number; count: number }[] = []
   const countWithin = (now: number, windowMs: number) =>

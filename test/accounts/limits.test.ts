@@ -6,7 +6,7 @@ import { createListModel } from './limits-model.ts'
 const HOUR = 3_600_000
 const EVENTS: Limit = { max: 6_000, windowMs: HOUR }
 
-/** A clock whose monotonic side is moved by hand; its wall side exists to show that nobody looks at it. */
+/** The wall clock is set to show that it isn't used. */
 function createClock(start = 0) {
   const clock = { ms: start, wall: 1_750_000_000_000, monotonicMs: () => clock.ms, now: () => clock.wall }
   return clock

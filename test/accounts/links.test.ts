@@ -3,7 +3,6 @@ import { ownHosts, type OwnHosts } from '../../src/accounts/app-hosts.ts'
 import { linkableUrl, warnOfUrl } from '../../src/accounts/links.ts'
 import { cleanText } from '../../src/core/visible-text.ts'
 
-/** What a mail links to: values are cleaned before a template gets them. */
 const mailLink = (url: string, hosts: OwnHosts) => linkableUrl(cleanText(url) ?? '', hosts)
 const warn = (url: string | null, hosts: OwnHosts, event = 'results_ready') => warnOfUrl({ event, url }, hosts)
 const isWarned = (url: string, hosts: OwnHosts) => warn(url, hosts).some(({ code }) => code === 'url_not_linkable')

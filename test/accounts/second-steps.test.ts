@@ -1,4 +1,3 @@
-/** What pages cannot show: clocks that disagree, and very many that wait. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { createSecondSteps } from '../../src/accounts/second-steps.ts'

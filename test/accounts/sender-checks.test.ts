@@ -1,4 +1,3 @@
-/** Whether the sender's domain says that our mails are its own, by what name servers answer. */
 import { describe, expect, test } from 'bun:test'
 import { checkSender, type CheckedSender, type SenderCheck } from '../../src/accounts/sender-checks.ts'
 
@@ -7,7 +6,7 @@ const SENDER: CheckedSender = { domain: DOMAIN, server: 'smtp.example.net', dkim
 const SIGNED: CheckedSender = { ...SENDER, dkim: { domain: 'example.com', selector: 'post', publicKey: 'KEY' } }
 const KEY_NAME = 'post._domainkey.example.com'
 
-/** Of a zone by name; what is not in it has no records, and null is no answer. */
+/** Records by name; null: no answer. */
 const check = async (zone: Record<string, string[] | null>, about: SenderCheck['about'], sender = SENDER) => {
   const checks = await checkSender(async (name) => (name in zone ? (zone[name] ?? null) : []), sender)
   expect(checks.map((one) => one.about)).toEqual(['SPF', 'DKIM', 'DMARC'])

@@ -1,4 +1,3 @@
-/** How an app sends, as it is typed, kept and typed again. */
 import { describe, expect, test } from 'bun:test'
 import {
   maskSmtpUrl,

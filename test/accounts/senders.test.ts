@@ -1,4 +1,3 @@
-/** Which addresses an app may send from, and how an account verifies their domains. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { makeDkimKey, readDkimKey } from '../../src/accounts/dkim.ts'
 import { changeSenders, createSenders, listCovering, senderRecord } from '../../src/accounts/senders.ts'

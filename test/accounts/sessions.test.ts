@@ -1,4 +1,3 @@
-/** What pages cannot show: clocks that disagree. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { createSessions, type Sessions } from '../../src/accounts/sessions.ts'

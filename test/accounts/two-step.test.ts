@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { findCodeStep, makeRecoveryCodes, readTypedCode, twoStepUri } from '../../src/accounts/two-step.ts'
 
-/** The secret of RFC 6238, appendix B, "12345678901234567890", in base32. */
+/** RFC 6238, appendix B, "12345678901234567890" in base32. */
 const SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
 const STEP_MS = 30_000
 
-// the last six of the eight digits that the appendix gives
+// the last six of the appendix's eight digits
 const VECTORS: [seconds: number, code: string][] = [
   [59, '287082'],
   [1_111_111_109, '081804'],
@@ -98,7 +98,7 @@ test('recovery codes are ten, unlike each other, and known by their hashes', () 
   }
   const all = made.flatMap(({ codes }) => codes)
   expect(new Set(all).size).toBe(500)
-  // each of the 32 characters about 437 times of 14,000
+  // each of the 32 characters about 437 times
   const counts = Map.groupBy(all.join('').replaceAll('-', ''), (character) => character)
   expect(counts.size).toBe(32)
   for (const { length } of counts.values()) expect(Math.abs(length - 437)).toBeLessThan(150)

@@ -238,7 +238,6 @@ describe('account create', () => {
       const first = await startServer({ data: own })
       others.push(first)
       const origin = first.url
-      // beside a server that is not set up yet
       const inside = await eventpostJson<Begun>(['init', '--data', own, ...OWNER], { env: { PORT: '9000' } })
       expect(inside.signInUrl).toStartWith(`${origin}/password?token=`)
       expect(await linkOf('told', ['--base-url', 'https://a.example'])).toStartWith('https://a.example/password?')

@@ -45,7 +45,7 @@ const report = () =>
     }),
   })
 
-/** Until the running server knows: within a second. */
+/** Until the running server notices, within a second. */
 async function reportUntil(wanted: number): Promise<number> {
   const until = performance.now() + 1_000
   for (;;) {

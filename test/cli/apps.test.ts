@@ -32,7 +32,7 @@ afterAll(async () => {
 const create = (...words: string[]) =>
   eventpostJson<{ appId: string; siteId: string }>(['app', 'create', '--data', folder, ...words])
 
-/** Until the running server knows: within a second. */
+/** Until the running server notices, within a second. */
 async function statusOf(key: string, app: string, wanted: number): Promise<number> {
   const until = performance.now() + 1_000
   for (;;) {

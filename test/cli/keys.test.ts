@@ -38,7 +38,7 @@ const listed = async (keyId: string): Promise<Listed | undefined> =>
 
 const ask = (apiKey: string) => call(server.url, apiKey, 'GET', `/api/v1/events?app=${first.appId}`)
 
-/** Until the running server answers so: within a second. */
+/** Until the running server notices, within a second. */
 async function statusOf(apiKey: string, wanted: number): Promise<number> {
   const until = performance.now() + 1_000
   for (;;) {

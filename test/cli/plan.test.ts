@@ -30,14 +30,12 @@ let count = 0
 const post = (email = `p${++count}@example.com`) =>
   call(server.url, begun.apiKey, 'POST', '/api/v1/events', { app: begun.appId, email, event: 'x', createContact: true })
 
-/** Asks until the running server answers so, for a second. */
 async function until(isSo: () => Promise<boolean>): Promise<boolean> {
   const end = performance.now() + 1_000
   while (performance.now() < end) if (await isSo()) return true
   return false
 }
 
-/** The specification's limits; null is unlimited. */
 const DEFAULTS = {
   newPeoplePerMonth: null,
   eventsPerHour: 6_000,

@@ -1,27 +1,25 @@
-/** The command line as a process of its own: from the sources, or the built executable. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dir, '../..')
-/** `bun run test` names the executable, which starts in half the time; otherwise it runs from the sources. */
+/** The executable starts twice as fast as the sources. */
 const BUILT = process.env.EVENTPOST_TEST_PROGRAM
 const PROGRAM = BUILT === undefined ? [process.execPath, join(ROOT, 'src/main.ts')] : [join(ROOT, BUILT)]
-/** Far beyond what any test takes; a process that hangs must not outlive its test. */
+/** A hanging process must not outlive its test. */
 const PROCESS_MS = 120_000
 const READY_MS = 20_000
-/** For a test that starts many processes, on a machine that has other work. */
+/** For tests that start many processes. */
 export const MANY_MS = 30_000
 
 export type Environment = Record<string, string | undefined>
 export type Ran = { code: number; out: string; err: string }
-/** `timeoutMs` 0 lets it run for as long as it likes. */
+/** `timeoutMs` 0: no limit. */
 export type How = { program?: string[]; cwd?: string; env?: Environment; timeoutMs?: number }
-/** `port` is a free one unless it is said, and left to the environment where it is null. */
+/** `port`: default a free one; null: left to the environment. */
 export type ServeHow = How & { data: string; port?: number | null; words?: string[] }
 export type Running = Awaited<ReturnType<typeof startServer>>
 
-/** A folder of the test's own; `remove` takes it away. */
 export function makeFolder(): { folder: string; remove: () => void } {
   const folder = mkdtempSync(join(tmpdir(), 'eventpost-'))
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
@@ -30,7 +28,7 @@ export function makeFolder(): { folder: string; remove: () => void } {
 function spawn(words: string[], { program = PROGRAM, cwd = ROOT, env = {}, timeoutMs = PROCESS_MS }: How) {
   return Bun.spawn([...program, ...words], {
     cwd,
-    // nothing of the developer's own settings
+    // without the developer's settings
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdin: 'ignore',
     stdout: 'pipe',
@@ -42,14 +40,13 @@ function spawn(words: string[], { program = PROGRAM, cwd = ROOT, env = {}, timeo
 
 const readAll = (stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string> => new Response(stream).text()
 
-/** Runs a command to its end. */
 export async function eventpost(words: string[], how: How = {}): Promise<Ran> {
   const child = spawn(words, how)
   const [out, err, code] = await Promise.all([readAll(child.stdout), readAll(child.stderr), child.exited])
   return { code, out, err }
 }
 
-/** Runs a command with --json. @throws Error with what it said when it does not exit 0 */
+/** @throws Error with its output when it does not exit 0 */
 export async function eventpostJson<T>(words: string[], how: How = {}): Promise<T> {
   const { code, out, err } = await eventpost([...words, '--json'], how)
   if (code !== 0) throw new Error(`exit ${code}: ${err}`)
@@ -65,7 +62,7 @@ export type Begun = {
   signInUrl: string
 }
 
-/** Sets a data folder up, with limits that no load in these tests meets. */
+/** With limits that these tests never reach. */
 export async function setUp(data: string, how: How = {}): Promise<Begun> {
   const begun = await eventpostJson<Begun>(
     ['init', '--data', data, '--email', 'owner@example.com', '--app', 'Demo'],
@@ -81,7 +78,7 @@ async function collect(stream: ReadableStream<Uint8Array>, add: (text: string) =
   for await (const chunk of stream) add(decoder.decode(chunk, { stream: true }))
 }
 
-/** Starts a server. @throws Error with its output when it ends before it listens */
+/** @throws Error with its output when it ends before it listens */
 export async function startServer({ data, port = 0, words = [], ...how }: ServeHow) {
   const listen = port === null ? [] : ['--port', String(port)]
   const child = spawn(['serve', '--data', data, ...listen, ...words], how)
@@ -102,13 +99,13 @@ export async function startServer({ data, port = 0, words = [], ...how }: ServeH
     url,
     pid: child.pid,
     said,
-    /** Its exit code, once it has ended and everything it said was read. */
+    /** The exit code, after all output was read. */
     ended: async (): Promise<number | null> => {
       await reading
       await child.exited
       return child.signalCode === null ? child.exitCode : null
     },
-    /** Ends it and tells how: null where the signal did it. */
+    /** `code` is null when the signal ended it. */
     async stop(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' = 'SIGTERM'): Promise<{ code: number | null; ms: number }> {
       const from = performance.now()
       child.kill(signal)
@@ -120,7 +117,6 @@ export async function startServer({ data, port = 0, words = [], ...how }: ServeH
   }
 }
 
-/** A call with a key; the body, where there is one, goes as JSON. */
 export async function call(url: string, key: string, method: string, path: string, body?: object) {
   const response = await fetch(`${url}${path}`, {
     method,

@@ -1,4 +1,3 @@
-/** Commands that need to know how the server sends, and those that say which account a sender domain belongs to. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -48,7 +47,7 @@ describe('beside a server that has a sender', () => {
         { address: 'post@ours.example', isDefault: true, domain: 'installation', record: null },
       ])
       await server.stop()
-      // and after it: the data folder is all that a command has
+      // still works when the server has stopped: commands only use the data folder
       expect(await importLive()).toMatchObject({ code: 0 })
       const bytes = Bun.spawnSync(['cat', join(data, 'eventpost.db'), join(data, 'serve.url')]).stdout.toString(
         'latin1',

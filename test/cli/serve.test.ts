@@ -68,7 +68,7 @@ describe('serve', () => {
     await setUp(join(folder, 'wide'))
     const wide = join(folder, 'wide')
     const first = await serve({ data: wide })
-    // a -wal and a -shm that a crash leaves
+    // a crash leaves a -wal and a -shm
     await first.stop('SIGKILL')
     const copies = ['backup.db', 'eventpost.db.before-7']
     for (const name of copies) writeFileSync(join(wide, name), '')

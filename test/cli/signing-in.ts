@@ -1,10 +1,9 @@
-/** A member who signs in to a running server, as far as forms go. */
 import { codeAt } from '../dashboard/access/authenticator.ts'
 import { textOf } from '../dashboard/pages.ts'
 
 type SignInForm = { email: string; password: string }
 
-/** Sends a form of the dashboard, and follows nothing. */
+/** Doesn't follow redirects. */
 export const postForm = (url: string, path: string, fields: Record<string, string>, cookie = ''): Promise<Response> =>
   fetch(url + path, {
     method: 'POST',
@@ -15,14 +14,14 @@ export const postForm = (url: string, path: string, fields: Record<string, strin
 
 export const cookieOf = (response: Response): string => response.headers.getSetCookie()[0]?.split(';')[0] ?? ''
 
-/** Opens a one-time link, whose page is at its address without the token. */
+/** The page's address has no token. */
 export async function openLink(url: string): Promise<Response> {
   const first = await fetch(url, { redirect: 'manual' })
   const next = new URL(first.headers.get('location') ?? '', url)
   return fetch(next, { headers: { cookie: cookieOf(first) }, redirect: 'manual' })
 }
 
-/** Turns two-step sign-in on with a code of now. Gives the page with the recovery codes. */
+/** Returns the page with the recovery codes. */
 export async function turnOnTwoStep(url: string, form: SignInForm): Promise<Response> {
   const cookie = cookieOf(await postForm(url, '/sign-in', form))
   const home = await fetch(url, { headers: { cookie }, redirect: 'manual' })

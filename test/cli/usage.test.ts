@@ -1,4 +1,3 @@
-/** What the command line does with words it does not know, and how it helps. */
 import { describe, expect, test } from 'bun:test'
 import { tmpdir } from 'node:os'
 import { SETTINGS } from '../../src/config.ts'

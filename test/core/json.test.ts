@@ -212,7 +212,7 @@ describe('parseJsonMessage', () => {
     ['[{"a":1}]', [{ a: 1 }]],
     ['"a"', 'a'],
     ['null', null],
-    // only what is picked is to be kept; the rest may be what it likes
+    // only the selected part is stored
     ['{"id":9007199254740993,"meta":"\\ud800"}', { id: 2 ** 53, meta: '\ud800' }],
   ])('gives whatever it is: %s', (text, body) => {
     expect(read(text)).toEqual({ body, fault: null, repeated: [] })

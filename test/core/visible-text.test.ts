@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { cutText, readVisibleText } from '../../src/core/visible-text.ts'
 
-/** What is hidden in brackets. */
+/** Hidden characters in brackets. */
 const show = (text: string): string =>
   readVisibleText(text)
     .map((piece) => ('text' in piece ? piece.text : `[${piece.hidden.join(' ')}]`))

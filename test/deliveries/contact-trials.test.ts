@@ -1,4 +1,3 @@
-/** Adding and changing a person, tried first: held against what the write then does. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { RESULT_BYTES } from '../../src/mcp/budget.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
@@ -16,7 +15,7 @@ describe('dryRun', () => {
   })
   afterAll(() => server.close())
   const call = (tool: string, args: object) => callTool(server, tool, { app: server.first.appId, ...args })
-  /** Without what trying cannot know. */
+  /** Without what a dry run can't know. */
   const withoutIds = ({
     dryRun: _,
     requestId: __,

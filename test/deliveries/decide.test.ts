@@ -1,4 +1,3 @@
-/** The decision with plain facts: every rule that is not the message's own, and their order. */
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { decide, type DecidedMessage, decideStart, type Facts, findCancelled } from '../../src/deliveries/decide.ts'
@@ -39,7 +38,7 @@ const factsOf = (changes: Partial<Facts> = {}): Facts => ({
   joined: () => [],
   ...changes,
 })
-/** The outcome, and what it waits for in minutes, or why it is skipped. */
+/** What it waits for in minutes, or why it is skipped. */
 const outcomeOf = (message: Changes, facts: Partial<Facts> = {}) => {
   const decision = decide(messageOf(message), factsOf(facts))
   if (decision.outcome === 'send') return 'send'
@@ -173,7 +172,7 @@ describe('what comes first', () => {
 
 describe('a law', () => {
   const minutes = (most: number) => fc.nat({ max: most })
-  /** Decides again and again, each time when it was said to; null where it is given up. */
+  /** null: given up. */
   const decideUntilSent = (message: DecidedMessage, at: number, handed: readonly number[]): number | null => {
     for (let now = at, tries = 0; tries < 20; tries += 1) {
       const decision = decide(message, factsOf({ at: now, plannedAt: at, handed: handed.toReversed() }))

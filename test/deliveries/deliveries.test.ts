@@ -1,4 +1,3 @@
-/** When a mail goes out that no rule of its message keeps back, and when it no longer does. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
@@ -83,7 +82,7 @@ describe('what the app has set', () => {
       timezone: 'Asia/Tokyo',
     })
     await messaging.put(messageOf())
-    // Friday noon in Greenwich is Friday 21:00 in Tokyo
+    // Friday noon UTC is Friday 21:00 in Tokyo
     await messaging.event()
     expect(verdictsOf(await messaging.decide())).toEqual(['window'])
     const [delivery] = await messaging.deliveries()

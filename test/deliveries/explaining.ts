@@ -1,4 +1,3 @@
-/** What the tests of explanations share: a message, a person, and what is said of a delivery of it to them. */
 import { explainDelivery } from '../../src/deliveries/explanations.ts'
 import type { Told } from '../../src/messages/told.ts'
 import type { DeliveryRow, MessageContent, Verdict } from '../../src/store/message-types.ts'

@@ -1,4 +1,3 @@
-/** Why a person got a mail, or did not, in words. */
 import { describe, expect, test } from 'bun:test'
 import { explainDelivery, explainSimulation } from '../../src/deliveries/explanations.ts'
 import { deliveryView } from '../../src/mcp/message-views.ts'

@@ -1,4 +1,3 @@
-/** Why this person did not get this message, where nothing was ever queued. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { explainMessageFor } from '../../src/deliveries/message-explanations.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
@@ -17,7 +16,7 @@ afterEach(() => server.close())
 const WHEN = '15 May 2026, 12:00 UTC'
 const iso = (at: number): string => new Date(at).toISOString()
 
-/** A live message is saved first, so that what comes later could have started it. */
+/** Live first, so that later events could start it. */
 async function putMessage(changes: Partial<MessageContent & { name: string; status: string }> = {}) {
   const { id } = await messaging.put(messageOf(changes))
   server.clock.wallMs += MINUTE

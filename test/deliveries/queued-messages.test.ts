@@ -1,4 +1,3 @@
-/** What an event or a change of a person would queue, held against what it does queue. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { listUnstarted } from '../../src/deliveries/message-explanations.ts'
 import {
@@ -24,7 +23,7 @@ afterEach(() => server.close())
 type Event = { event: string; properties: string | null; occurredAt: number | null }
 const READY: Event = { event: 'results_ready', properties: '{"plan":"pro","id":1}', occurredAt: null }
 
-/** `unstarted`: of which messages nothing would be queued, and why, once it was found to be so. */
+/** `unstarted`: messages that start nothing, and why; compared with the real write. */
 type Compared = { tried: QueuedMessage[]; sent: QueuedMessage[]; unstarted: string[] }
 
 async function tryAndSend(changes: Partial<Event> = {}): Promise<Compared> {
@@ -60,7 +59,7 @@ async function tryAndSend(changes: Partial<Event> = {}): Promise<Compared> {
   return { tried: tried.queued, sent: await listQueued(store(), app, recorded), unstarted }
 }
 
-/** Names and times of what would be queued, once it was found to be what is queued. */
+/** After comparing the dry run with the real write. */
 const queued = async (changes: Partial<Event> = {}) => compare(await tryAndSend(changes))
 
 function compare({ tried, sent }: Pick<Compared, 'tried' | 'sent'>): [string, number][] {
@@ -202,7 +201,6 @@ describe('an event that starts nothing', () => {
 })
 
 describe('what a change of a person queues', () => {
-  /** Adds them, or changes them where they are known. */
   async function tagged(tags: string[], removeTags: string[] = []): Promise<[string, number][]> {
     const { store, app } = messaging
     const [before, at] = [await store().findContact(app.id, ADA), server.clock.now()]

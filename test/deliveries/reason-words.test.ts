@@ -1,4 +1,3 @@
-/** Why a mail stopped, in words, where nothing more is known than the code. */
 import { describe, expect, test } from 'bun:test'
 import { ERROR_CODES } from '../../node_modules/nodemailer/dist/esm/errors.js'
 import { REASON_WORDS } from '../../src/deliveries/reason-words.ts'
@@ -41,7 +40,7 @@ describe('a reason has a sentence of its own', () => {
     'eshared',
     'enologin',
   ]
-  /** Of other ways to send, of files and of logins that we do not use. */
+  /** For features of nodemailer that we don't use. */
   const foreign = ['EOTP', 'EOAUTH2', 'EMAXLIMIT', 'EMAXRECIPIENTS', 'ESENDMAIL', 'ESES', 'ECONFIG', 'EPROXY']
   const unused = [...foreign, 'EFILEACCESS', 'EURLACCESS', 'EFETCH']
   const network = Object.keys(ERROR_CODES)

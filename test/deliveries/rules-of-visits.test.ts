@@ -1,4 +1,3 @@
-/** What someone did on the site around an event decides about the mail. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
@@ -27,9 +26,9 @@ afterEach(() => server.close())
 const RESULTS = '/results/1'
 
 describe('the draft "Results ready, they left"', () => {
-  /** The minute, the tab where it is another than the first, and what it reports. */
+  /** Minute, tab (default: the first) and report. */
   type Act = [minute: number, ...events: (object | string)[]]
-  /** What Ada does before and after the event, in minutes around it, and what becomes of the mail after ten, or thirty. */
+  /** Acts in minutes around the event, and the outcome after ten or thirty minutes. */
   type Visit = [name: string, before: Act[], after: Act[], outcome: string]
   const [draft] = FIRST_MESSAGES
   const VISITS: Visit[] = [

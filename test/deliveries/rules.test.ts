@@ -1,4 +1,3 @@
-/** Every rule of a message, with the value it found. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Rule } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
@@ -99,7 +98,7 @@ describe('a rule, judged at the moment of sending', () => {
     await messaging.put(messageOf({ wait: { minutes: 10 }, onlyIf: [{ rule: 'notSeen' }] }))
     await messaging.event()
     server.clock.tick(9 * MINUTE)
-    // came when the machine was online again, with what followed: it was open when the event came
+    // the browser came online later; the page was open when the event came
     await messaging.browse('a', page(RESULTS, 20 * MINUTE), leave(RESULTS))
     server.clock.tick(MINUTE)
     expect(verdictsOf(await messaging.decide())).toEqual(['seen'])

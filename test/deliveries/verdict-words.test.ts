@@ -1,4 +1,3 @@
-/** What each rule found, in words. */
 import { describe, expect, test } from 'bun:test'
 import { explainDelivery } from '../../src/deliveries/explanations.ts'
 import { VERDICT_WORDS } from '../../src/deliveries/verdict-words.ts'

@@ -1,4 +1,3 @@
-/** The page about requests that can't be read, held against a real server by bytes on a socket. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -21,12 +20,12 @@ afterAll(async () => {
 })
 
 const ANSWER_MS = 5_000
-/** Nothing for 10 seconds, looked at every 4. */
+/** Closed after 10 seconds of silence, checked every 4. */
 const SILENT_MS = { least: 8_000, most: 18_000 }
 
 type Raw = { text: string; isClosed: boolean; ms: number }
 
-/** What comes back on a socket until it is closed, or nothing more came for a while after an answer. */
+/** Until the socket closes or nothing more arrives after an answer. */
 function exchange(bytes: string, withinMs = ANSWER_MS): Promise<Raw> {
   const { promise, resolve } = Promise.withResolvers<Raw>()
   const startedAt = performance.now()
@@ -36,7 +35,7 @@ function exchange(bytes: string, withinMs = ANSWER_MS): Promise<Raw> {
     resolve({ text, isClosed, ms: performance.now() - startedAt })
     socket.destroy()
   }
-  // an answer that leaves the connection open is whole when its headers are there, and has a body of its own
+  // on a kept connection the answer is complete with its headers and body
   socket.on('data', (chunk) => {
     text += chunk.toString('latin1')
     if (!/^connection: close\r$/im.test(text) && text.includes('\r\n\r\n')) end(false)
@@ -51,12 +50,12 @@ const HOST = 'Host: 127.0.0.1\r\n'
 const get = (more = '', target = '/healthz', version = 'HTTP/1.1') => `GET ${target} ${version}\r\n${HOST}${more}\r\n`
 const post = (more: string, version = 'HTTP/1.1', body = '{}') =>
   `POST /api/v1/events ${version}\r\n${HOST}Authorization: Bearer ${apiKey}\r\nContent-Type: application/json\r\n${more}\r\n${body}`
-/** A request whose first line and headers have so many bytes. */
+/** First line and headers have exactly this many bytes. */
 const ofBytes = (bytes: number) => get(`A: ${'x'.repeat(bytes - get('A: \r\n').length)}\r\n`)
 /** `Host` is one of them. */
 const ofHeaders = (count: number) => get(Array.from({ length: count - 1 }, (_, index) => `A${index}: x\r\n`).join(''))
 
-/** By the first cell of a row: what is sent. */
+/** By the first cell of a row. */
 const SENT: [row: string, requests: () => string[]][] = [
   [
     "The first line isn't HTTP, such as a TLS handshake, an HTTP/2 preface or an empty line",
@@ -137,7 +136,7 @@ const ROWS = new Map(
   ]),
 )
 
-/** Empty, without a header of Eventpost, and the last on its connection. */
+/** Empty, without our headers, and the last on its connection. */
 const answered = (status: string): RegExp =>
   new RegExp(`^HTTP/1\\.1 ${status} [A-Z][A-Za-z ]+\r\nConnection: close\r\n\r\n$`)
 
@@ -213,7 +212,7 @@ describe("requests that can't be read", () => {
     const statuses = server.said.out.split('\n').flatMap((line) => /"status":(\d+)/.exec(line)?.[1] ?? [])
     expect(statuses.length).toBeGreaterThan(0)
     expect(statuses.filter((status) => status === '431' || status === '505')).toEqual([])
-    // a body that stopped halfway, and two whose chunks can't be read
+    // an interrupted body and two with invalid chunks
     expect(statuses.filter((status) => status === '499')).toHaveLength(3)
   })
 })

@@ -105,7 +105,7 @@ describe('what the pages say is so', () => {
       expect(fields).toContain(`- \`${type}\`: `)
       expect(readBatchInput({ ...body, events: [{ ...body.events[1], type }] }, 0)).toHaveProperty('input')
     }
-    // a request of the real script has these fields and no others: test/snippet/calls.test.ts
+    // the script's own requests: test/snippet/calls.test.ts
     expect(Object.keys(body)).toEqual(['v', 'site', 'email', 'signature', 'id', 'events'])
   })
 

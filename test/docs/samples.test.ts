@@ -1,4 +1,4 @@
-/** Every sample is pasted into a file and really run, where its language is on the machine. */
+/** Runs every sample as a file, if its language is installed. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,11 +20,11 @@ const SIGNED = `'${EMAIL}'`
 const RUN_MS = 60_000
 
 type How = {
-  /** the program that must be there, and how it is called with a file */
+  /** the required program, and how it runs a file */
   run: (file: string) => string[]
   file: string
   identityFile?: string
-  /** calls the function of the second text with an email and prints what it returns */
+  /** calls the signing function with an email and prints the result */
   sign: (code: string) => string
 }
 
@@ -67,7 +67,7 @@ const folder = mkdtempSync(join(tmpdir(), 'eventpost-code-'))
 beforeAll(async () => {
   server = await createTestServer()
   http = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => server.send(request) })
-  // stands for the packages of Next.js
+  // replaces the packages of Next.js
   mkdirSync(join(folder, 'node_modules/server-only'), { recursive: true })
   writeFileSync(join(folder, 'node_modules/server-only/index.js'), '')
   mkdirSync(join(folder, 'lib'))
@@ -105,7 +105,7 @@ async function run(id: string, code: string, environment: Record<string, string>
   return { code: await child.exited, out: out.trim(), err }
 }
 
-/** The first text; of Next.js the library beside the page that calls it. */
+/** Next.js: the library and the page. */
 function eventCode(id: string, baseUrl?: string): string {
   const [first = '', second = ''] = codeOf(id, baseUrl)
   if (id !== 'nextjs') return first
@@ -199,7 +199,7 @@ test(
     for (const end of ends) {
       expect(end).toMatchObject({ code: 0, says: true })
       expect(end.seconds).toBeGreaterThanOrEqual(10)
-      // starting a language takes its time on a busy machine
+      // starting a language takes time on a busy machine
       expect(end.seconds).toBeLessThanOrEqual(20)
     }
   },

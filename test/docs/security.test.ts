@@ -1,4 +1,3 @@
-/** The page about security: its table, and that what it says is so. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -129,7 +128,7 @@ describe('the code', () => {
     [...new Bun.Glob(glob).scanSync(ROOT)].map((path) => ({ path, source: readFileSync(join(ROOT, path), 'utf8') }))
   const using = (files: { path: string; source: string }[], what: RegExp) =>
     files.filter(({ source }) => what.test(source)).map(({ path }) => path)
-  // the islands run in browsers, and the code in integration/ is shown to customers
+  // islands run in browsers, and samples belong to customers
   const server = read('src/**/*.{ts,tsx}').filter(({ path }) => !/\/(islands|samples)\//.test(path))
 
   test('starts no shell and no child process', () => {
@@ -142,7 +141,7 @@ describe('the code', () => {
       Array.from(source.matchAll(/^(.*)new RegExp\(/gm), ([, before = '']) => ({ path, before })),
     )
     expect(made.length).toBeGreaterThan(5)
-    // those that no module has as a constant: of its own routes
+    // routes that no module exports as a constant
     const others = made.filter(({ before }) => !/^(?:export )?const [A-Z_]+ = $/.test(before)).map(({ path }) => path)
     expect(others.toSorted()).toEqual(['src/http/request-paths.ts'])
   })

@@ -4,7 +4,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import * as answers from '../../src/http/answer-schemas.ts'
 import { errorCode } from '../../src/core/refusals.ts'
 
-// Elysia registers it in the server; here a plain stand-in will do.
+// The server registers the real format.
 if (!FormatRegistry.Has('date-time')) FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)))
 
 const AT = '2026-03-01T12:00:00.000Z'

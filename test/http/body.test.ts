@@ -10,7 +10,7 @@ afterAll(() => server.close())
 
 const KB = 1024
 const event = () => ({ app: server.first.appId, email: 'ada@example.com', event: 'e', createContact: true })
-/** An event, or a batch of one, whose body has exactly so many bytes. */
+/** Exactly this many bytes. */
 function bodyOf(bytes: number, path: string): string {
   const text = JSON.stringify(path === BATCH ? { events: [event()] } : event())
   return text + ' '.repeat(bytes - text.length)

@@ -1,4 +1,3 @@
-/** Who is let in, and in which order a request is judged. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { makeApiKey } from '../../src/accounts/api-keys.ts'
 import { API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'

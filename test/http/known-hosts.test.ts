@@ -24,7 +24,7 @@ describe('isOwnOrigin', () => {
   const PUBLIC = 'https://post.example.com'
   const LOCAL = 'http://localhost:8080'
   test.each([
-    // a proxy terminates TLS, so the Host says nothing about the scheme
+    // a proxy terminates TLS, so Host doesn't tell the scheme
     [PUBLIC, 'post.example.com', 'https://post.example.com', true],
     [PUBLIC, 'post.example.com:443', 'https://post.example.com', true],
     [PUBLIC, 'post.example.com:8443', 'https://post.example.com:8443', true],

@@ -1,4 +1,3 @@
-/** The hourly limits, and the guard before them. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import {
   type Answer,
@@ -43,7 +42,7 @@ const ofKey = (limitName: LimitName, limit: number, retryAfter: number, keyId = 
 const ofAddress = (limitName: LimitName, limit: number, retryAfter: number) =>
   usedUp(server, { limitName, limit, retryAfter })
 
-/** A call of each limited kind, the name of its limit and how many an hour holds. */
+/** Each limited kind, its limit's name and its hourly count. */
 const KINDS = [
   ['POST /events', 'events_per_hour', 6_000, (more?: object) => post(more)],
   ['POST /contacts', 'contact_adds_per_hour', 600, (more?: object) => contact('POST', more)],

@@ -1,11 +1,10 @@
-/** Idempotency-Key. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { expiryNow } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, BATCH, CONTACTS, createTestServer, DAY, EVENTS, type TestServer } from '../helper.ts'
 import { expectRefusal, no, wrongField } from '../api/expected.ts'
 
-/** Holds writes back until it is released. */
+/** Blocks writes until released. */
 let held: Promise<void> | null = null
 const slow = (store: Store): Store => ({
   ...store,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createPlaceFinder, createRouteFinder, pathOf } from '../../src/http/request-paths.ts'
 
-/** As the server has it from a caller: whatever stood in Host. */
+/** As received, whatever was in Host. */
 const withUrl = (url: string): Request =>
   Object.defineProperty(new Request('http://x'), 'url', { value: url, configurable: true })
 

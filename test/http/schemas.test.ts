@@ -1,4 +1,3 @@
-/** Holds the schemas and the readers together: the same fields, in the same order, with the same shapes. */
 import { describe, expect, test } from 'bun:test'
 import type { TObject } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
@@ -45,8 +44,8 @@ const PAIRS: Pair[] = [
 ]
 
 /**
- * Rules that JSON Schema cannot say, or not readably: of these fields a string may satisfy the schema and yet be refused.
- * Lengths are tried with ASCII: JSON Schema and the readers count code points, TypeBox's compiler counts UTF-16.
+ * Rules beyond JSON Schema: strings may match the schema and still be refused. Lengths are tested with ASCII: JSON
+ * Schema counts code points, TypeBox UTF-16.
  */
 const JUDGED_BEYOND_SHAPE = new Set(['email', 'ip', 'occurredAt'])
 const text = (length: number) => 'x'.repeat(length)
@@ -152,7 +151,7 @@ describe.each(PAIRS)('$name', ({ schema, read, base }) => {
     const needed = Object.keys(base).filter((name) => !isRead({ ...base, [name]: undefined }))
     const [appName = '', ...others] = needed
     expect(others).toEqual(schema.required ?? [])
-    // TypeBox hands it on to OpenAPI and does not check it.
+    // TypeBox publishes it for OpenAPI and doesn't check it.
     expect(['app', 'newsletter']).toContain(appName)
     expect(schema.not).toEqual({ properties: { app: false, newsletter: false } })
   })

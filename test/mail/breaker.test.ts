@@ -17,7 +17,6 @@ const PLEA = { reason: 'smtp_421', isClear: true }
 const fail = (times: number, failure = OUTAGE): void => {
   for (let time = 0; time < times; time++) breaker.begin().fail(failure)
 }
-/** The first mail after a pause. */
 const tryAgain = (): Attempt => {
   now = breaker.findPause()?.until ?? 0
   expect(breaker.isBlocked()).toBe(false)
@@ -36,7 +35,7 @@ test('five failures in a row pause it', () => {
   const inFlight = Array.from({ length: 5 }, () => breaker.begin())
   fail(5)
   expect([breaker.isBlocked(), breaker.findPause()]).toEqual([true, { reason: 'econnection', until: now + FIRST_MS }])
-  // what began before it makes it no longer
+  // started before the pause: doesn't extend it
   inFlight.forEach((attempt) => attempt.fail(PLEA))
   expect(breaker.findPause()).toEqual({ reason: 'econnection', until: now + FIRST_MS })
 })
@@ -72,7 +71,6 @@ test('the mail that tries ends the pause when it is taken, and leaves the try to
   expect(breaker.isBlocked()).toBe(false)
   breaker.begin().succeed()
   expect([breaker.isBlocked(), breaker.findPause()]).toEqual([false, null])
-  // from the beginning again
   fail(5)
   expect(breaker.findPause()?.until).toBe(now + FIRST_MS)
 })

@@ -1,4 +1,3 @@
-/** Captured emails of which only the source was kept, as in older data. */
 import { describe, expect, test } from 'bun:test'
 import { readCaptured } from '../../src/mail/captured-mail.ts'
 import { composeMail } from '../../src/mail/compose.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { inkOn, isColour, readableOn } from '../../src/mail/colours.ts'
 
-/** The definition of WCAG 2.2, written once more. */
+/** WCAG 2.2's definition, written independently. */
 function contrast(one: string, other: string): number {
   const [light = 0, dark = 0] = [one, other].map(luminance).sort((a, b) => b - a)
   return (light + 0.05) / (dark + 0.05)

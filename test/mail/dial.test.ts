@@ -1,4 +1,3 @@
-/** Mail servers of apps are reached at public addresses only, unless the operator allows others. */
 import { describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import { readPrivateHosts, type PrivateHosts } from '../../src/core/public-addresses.ts'
@@ -100,7 +99,7 @@ test('the address that was checked is dialled, and the name is asked for in TLS'
   const allowed = { names: new Set(['mail.example']), ranges: [] }
   const dial = createGuardedDial({ allowed, findShared: notShared, resolve })
   const found = await checkServer({ host: 'mail.example', port, isSecure: false, login: null }, { dial })
-  // the certificate is compared with the name, and nobody signed it
+  // the certificate is compared with the name, but isn't trusted
   expect([found, asked, names]).toEqual([{ is: 'failed', reason: 'euntrusted' }, 1, ['mail.example']])
 })
 
@@ -117,7 +116,7 @@ test('every connection is checked anew: a name that has moved to a private addre
   keep({ close: async () => provider.close() })
   expect(await provider.send(mail, async () => true)).toEqual({ is: 'sent' })
   address = '127.0.0.2'
-  // the connection that is open still leads to the checked address
+  // an open connection still leads to the checked address
   expect(await provider.send(mail, async () => true)).toEqual({ is: 'sent' })
   expect([received.length, connections()]).toEqual([2, 1])
   const next = open()

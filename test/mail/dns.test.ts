@@ -1,4 +1,3 @@
-/** TXT records, asked of a name server that is really there, or is not. */
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, test } from 'bun:test'
 import { createTxtResolver } from '../../src/mail/dns.ts'
@@ -6,7 +5,7 @@ import { createTxtResolver } from '../../src/mail/dns.ts'
 let server: Socket | null = null
 afterEach(() => server?.close())
 
-/** The end of the question of a DNS message. */
+/** The end of the question section. */
 function endOfQuestion(message: Buffer): number {
   let at = 12
   while ((message[at] ?? 0) > 0) at += 1 + (message[at] ?? 0)
@@ -20,7 +19,7 @@ const textRecord = (pieces: string[]): Buffer => {
   return Buffer.concat([head, data])
 }
 
-/** Answers every question with these records and this code; null = not at all. */
+/** Answers every question alike; null: never. */
 async function listen(answer: { records: string[][]; code?: number } | null): Promise<string> {
   const socket = createSocket('udp4')
   server = socket

@@ -1,4 +1,3 @@
-/** What ends emails is answered when the mail servers have answered what they had already; nothing is handed over later. */
 import { describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { setMessageStatus } from '../../src/messages/messages.ts'
@@ -15,7 +14,7 @@ const ADA = 'ada@example.com'
 const SECRET = 'a-secret-for-reports'
 const ONE = 'One email was already with the mail server and may still arrive.'
 
-/** What each answers, as text. */
+/** The answers as text. */
 type Act = (sending: Sending) => Promise<string>
 
 const contactOf = async ({ store, app }: Sending) => (await store().findContact(app.id, ADA))?.id ?? 0
@@ -88,7 +87,7 @@ const ACTS: [string, Act][] = [
   ],
 ]
 
-/** An email whose final dot is not answered before `answer` is called, and others that have none yet. */
+/** One email waits for its reply until `answer` is called; others are queued. */
 async function startHolding(mail: Partial<SenderParts> = {}) {
   const [handed, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<'accept'>()]
   const dot = () => {

@@ -1,4 +1,3 @@
-/** A mail's words and facts for tests; what a test is about replaces its part. */
 import { DEFAULT_PLACE } from '../../src/messages/template-values.ts'
 import type { MailFacts, MailWords, RenderedMail } from '../../src/messages/mailer.ts'
 import { renderMail } from '../../src/mail/render.ts'
@@ -30,7 +29,7 @@ export const makeFacts = (properties: object = RESULTS, facts: Partial<MailFacts
   ...facts,
 })
 
-/** @throws Error with the fault, where a test expects a mail */
+/** @throws Error with the fault */
 export function renderForTest(words: Partial<MailWords> = {}, facts = makeFacts()): RenderedMail {
   const mail = renderMail({ ...WORDS, ...words }, facts)
   if (!('html' in mail)) throw new Error(JSON.stringify(mail))

@@ -1,4 +1,3 @@
-/** What a mail server answered: its codes are kept with the delivery while they matter, its text is only logged. */
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +8,7 @@ import { live, MINUTE, type Sending, useSending } from './sending.ts'
 
 const start = useSending()
 
-/** Read by another process: to close a file of the database here would drop the locks on it. */
+/** In another process: closing a database file here would drop its locks. */
 const readFiles = (folder: string): string =>
   Bun.spawnSync(['cat', ...readdirSync(folder).map((file) => join(folder, file))]).stdout.toString('latin1')
 
@@ -30,7 +29,7 @@ describe('what the mail server answered', () => {
     const [delivery] = await deliveries()
     return delivery && recordOf(delivery).reply
   }
-  /** A server that refuses recipients as it is told to, in these words. */
+  /** Refuses recipients with these texts. */
   const startRefusing = async (first: Doing) => {
     const next: { does: Doing; says: string } = { does: first, says: '5.7.1 Not you, ada@example.com' }
     const logged: object[] = []
@@ -94,7 +93,7 @@ describe('what the mail server answered', () => {
     next.does = 421
     await sending.sendEvent('bob@example.com')
     await sending.sendDue()
-    // both are due, and only one of them tries the server
+    // both are due, but only one tries the server
     await live(sending, MINUTE)
     const other = (await sending.deliveries()).find(({ reason }) => reason === 'server_paused')
     expect(other && recordOf(other).reply).toMatch(/^4(50|21) 5.7.1$/)

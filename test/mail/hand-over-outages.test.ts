@@ -1,4 +1,3 @@
-/** What the sender promises with a mail server that fails, or breaks a connection off. */
 import { describe, expect, test } from 'bun:test'
 import { HOUR } from '../helper.ts'
 import type { Doing } from './mail-server.ts'
@@ -31,7 +30,7 @@ describe('a server that fails for ten minutes', () => {
       expect(await sending.findPause()).not.toBe(null)
       await live(sending, 10 * MINUTE)
       expect(sending.server.received).toEqual([])
-      // it was asked now and then, and not once for each mail and minute
+      // it was tried now and then, not once per email and minute
       const attempts = (await sending.deliveries()).reduce((sum, { attempt }) => sum + attempt, 0)
       expect(attempts).toBeLessThan(60 * 10)
       isDown = false
@@ -57,7 +56,7 @@ describe('a server that fails for ten minutes', () => {
     isDown = false
     await live(sending, 20 * MINUTE)
     const { sent = 0 } = await sending.states()
-    // those by which the server was tried in this hour wait longer
+    // emails that tested the server in this hour wait longer
     expect(sent).toBeWithin(50, 61)
   }, 60_000)
 

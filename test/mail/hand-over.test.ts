@@ -1,4 +1,3 @@
-/** What the sender promises with a mail server that does not take a mail. */
 import { describe, expect, test } from 'bun:test'
 import { RETRY_MS } from '../../src/mail/marks.ts'
 import type { Provider } from '../../src/mail/provider.ts'
@@ -42,7 +41,7 @@ describe('one recipient among a hundred', () => {
     await live(sending, 30 * HOUR)
     const [first, second] = [tries.filter((at) => at < noon + 12 * HOUR), tries.filter((at) => at > noon + 12 * HOUR)]
     expect(first.map((at) => Math.round((at - noon) / MINUTE))).toEqual([0, 1, 6, 21, 81])
-    // the next wait is of four hours, and then of eight: none ends in this morning's hours
+    // the next waits are four and eight hours
     expect(second).toHaveLength(1)
   }, 60_000)
 
@@ -143,7 +142,7 @@ describe('what the rules said stays known', () => {
 })
 
 describe('what became of a hand-over is written down, also where that fails at first', () => {
-  /** The first write of that name is refused, as where the disk stalls for a second. */
+  /** Refuses the first write of that name, like a stalled disk. */
   function refuseOnce(sending: Sending, name: 'markDeferred' | 'markFailed'): void {
     const store = sending.store()
     const write = store[name] as (input: unknown) => unknown

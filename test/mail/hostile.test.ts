@@ -1,4 +1,3 @@
-/** Hostile values in every place that reaches a mail: one message, the right envelope, escaped, and the signature valid. */
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { CONTACTS } from '../helper.ts'
@@ -25,7 +24,7 @@ const HOSTILE: Record<string, string> = {
   'half a character': 'a\ud800',
 }
 
-/** Said in every place at once; the longest of them only where the API takes so much. */
+/** In every place at once, up to the API's limits. */
 const WORDS = {
   subject: '{{ event.headline | truncate: 1500 }}',
   preheader: '{{ contact.fields.long }}',
@@ -47,7 +46,7 @@ describe.each(Object.entries(HOSTILE))('%s', (_, hostile) => {
       dkimSelector: 's1',
       dkimKey: privateKey,
     })
-    // past the API, which takes less: the mail has to hold by itself
+    // bypasses the API's limits: the email must be safe by itself
     const at = sending.clock.now()
     const common = {
       accountId: sending.app.accountId,

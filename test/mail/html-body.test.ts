@@ -2,7 +2,7 @@ import { DEFAULT_PLACE } from '../../src/messages/template-values.ts'
 import { describe, expect, test } from 'bun:test'
 import { CONTACT, makeFacts, renderForTest, RESULTS } from './facts.ts'
 
-/** What is between the tags of the sheet, without styles, classes and what the layout adds. */
+/** Without styles, classes and layout. */
 function bodyOf(body: string, facts = makeFacts()): string {
   const { html } = renderForTest({ body }, facts)
   const inner = /<td class="sheet[^>]*>\n([\s\S]*)\n<\/td><\/tr>\n<tr><td class="quiet"/.exec(html)?.[1] ?? ''

@@ -1,4 +1,3 @@
-/** What one app's slow or dead mail server leaves to the others, and what an app waits for. */
 import { describe, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { createApp } from '../../src/accounts/accounts.ts'
@@ -24,10 +23,10 @@ const start = async (...given: Parameters<typeof startSending>): Promise<Sending
 
 const SLOW = 'smtp://slow.example'
 const QUICK = 'smtp://quick.example'
-/** Far below what a mail may take, and far above what a quick one takes. */
+/** Far below an email's limit, far above its usual time. */
 const AT_ONCE_MS = 3_000
 
-/** Mail servers that take a mail at once, or, those called slow, when `answer` is called. */
+/** Slow servers answer when `answer` is called. */
 async function startServers() {
   const sent: string[] = []
   const waiting: (() => void)[] = []
@@ -58,7 +57,6 @@ async function startServers() {
   return { sending, sent, answer, end, waiting: () => waiting.length, most: () => most }
 }
 
-/** Whether it comes to that soon. */
 async function isSoon(said: () => boolean, ms = AT_ONCE_MS): Promise<boolean> {
   const until = performance.now() + ms
   while (!said() && performance.now() < until) await Bun.sleep(5)
@@ -67,7 +65,7 @@ async function isSoon(said: () => boolean, ms = AT_ONCE_MS): Promise<boolean> {
 
 type Added = { name: string; mails: number; smtpUrl?: string }
 
-/** Another app of the first account, at a slow server of its own or at another, with so many mails due. */
+/** In the first account, with its own or another slow server. */
 async function addSlowApp(
   { store, first, clock, call, parts }: Sending,
   { name, mails, smtpUrl = `smtp://slow-${name}.example` }: Added,
@@ -93,7 +91,7 @@ test('a slow mail server of one account holds up no other', async () => {
   await sendSecond('before@example.com')
   const running = sending.sendDue()
   expect(await isSoon(() => sent.length === 1)).toBe(true)
-  // nor does what comes while all of that is under way
+  // nor does what is queued meanwhile
   await sendSecond('after@example.com')
   expect(await isSoon(() => sent.length === 2)).toBe(true)
   expect(sent).toEqual(['before@example.com', 'after@example.com'])
@@ -128,7 +126,7 @@ test('however many apps are slow, what is claimed is bounded, and some is left',
   sending.clock.tick(1)
   await sendSecond('one@example.com')
   const running = sending.sendDue()
-  // none of the slow ones ends before it is told to, however long that takes
+  // no slow one ends before it is told to
   expect(await isSoon(() => sent.length === 1, 15_000)).toBe(true)
   const { claimed = 0 } = await countStates(sending)
   expect(claimed).toBeWithin(CLAIMED / 2, CLAIMED)
@@ -145,7 +143,7 @@ test('however many apps wait at one slow login, another login is not waited for'
   sending.clock.tick(1)
   await sendSecond('before@example.com')
   const running = sending.sendDue()
-  // none of the slow ones ends before it is told to, however long that takes
+  // no slow one ends before it is told to
   expect(await isSoon(() => sent.length === 1, 15_000)).toBe(true)
   expect(await isSoon(() => waiting() === SIDE_BY_SIDE, 15_000)).toBe(true)
   await sendSecond('after@example.com')
@@ -232,7 +230,7 @@ test('what was claimed and waited for its turn goes by what is stored when it be
 
 const PLEA = { reason: 'smtp_421', until: expect.any(Number), isOwn: false }
 
-/** An app whose mail server failed for a quarter of an hour, so that its pauses are the longest, and one that works. */
+/** One app's server failed for a quarter of an hour, so its pauses are longest; the other works. */
 async function startFailing() {
   const sending = await start({}, { connect: () => 421 })
   const good = await startMailServer()
@@ -280,7 +278,7 @@ const { privateKey: DKIM_KEY } = generateKeyPairSync('rsa', {
 test.each(['drop', 454, 421] as const)('an app to whose sender the server says %p keeps nobody out', async (doing) => {
   const isFirst = (from: string): boolean => from.endsWith('first.example')
   const sending = await start({}, { sender: (from) => (isFirst(from) ? doing : 'accept') })
-  // it takes longer to write, and comes after the others though it is its turn
+  // signing takes longer, so it comes after the others in its turn
   const dkim = { dkimDomain: 'second.example', dkimSelector: 'k', dkimKey: DKIM_KEY }
   const sendSecond = await startSecond(sending, dkim)
   await sending.sendEvents(100)
@@ -324,7 +322,7 @@ test('an app whose mails never get as far as the server does not keep the turn',
   sending.clock.tick(MINUTE)
   const running = sending.sendDue()
   while (sending.server.received.length === 0) await Bun.sleep(5)
-  // most of the others wait still
+  // most of the others still wait
   expect((await sending.deliveries()).filter(({ state }) => state === 'waiting').length).toBeGreaterThan(250)
   await running
 })

@@ -1,4 +1,3 @@
-/** The layout in a real browser: nothing runs, nothing overflows, everything can be read, by day and by night. */
 import { DEFAULT_PLACE } from '../../src/messages/template-values.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openChromium, type OpenChromium } from '../chromium.ts'
@@ -34,7 +33,7 @@ const SCREENS = Object.keys(MAILS).flatMap((name) =>
   (['light', 'dark'] as const).flatMap((scheme) => [360, 1280].map((width) => ({ name, scheme, width }))),
 )
 
-/** The lowest contrast of any text to what is behind it, as WCAG counts it. Runs in the page. */
+/** By WCAG. Runs in the page. */
 function lowestContrast(): number {
   const parse = (text: string): number[] => (text.match(/[\d.]+/g) ?? []).map(Number)
   const shade = (part: number): number => (part <= 10 ? part / 3294 : ((part / 255 + 0.055) / 1.055) ** 2.4)
@@ -77,7 +76,7 @@ describe('a mail in Chromium', () => {
       expect(await page.locator('script, [onerror]').count()).toBe(0)
       const links = await page.locator('a').evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).protocol))
       expect(links.filter((protocol) => protocol !== 'https:')).toEqual([])
-      // a table that holds the sheet together must not be read out as one
+      // screen readers must not announce layout tables
       expect(await page.locator('table:not([role=presentation]):not(:has(th))').count()).toBe(0)
       expect(await page.locator('img:not([alt])').count()).toBe(0)
       await page.close()

@@ -1,26 +1,25 @@
-/** A mail server of npm that behaves as a test tells it to, and the mails it took. */
 import type { AddressInfo, Socket } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 
 export type Received = { from: string; to: string[]; raw: string; at: number }
 
 /**
- * What it does at each step: a number is the answer given, `drop` ends the connection, `hang` never answers. The step
- * `dot` comes after the whole mail; a mail is received when it was answered there, or when `keep` says so.
+ * A number is the reply; `drop` disconnects; `hang` never answers. `dot` is after the email; it counts as received when
+ * accepted there, or by `keepsDropped`.
  */
 export type Doing = 'accept' | 'drop' | 'hang' | number
 export type Behaviour = {
   connect?: () => Doing
   sender?: (from: string) => Doing
   recipient?: (to: string) => Doing
-  /** after the first bytes of the mail */
+  /** after the first bytes of the email */
   data?: (to: string) => Doing
   dot?: (to: string, raw: string) => Doing | Promise<Doing>
-  /** takes the mail although the answer to its dot does not come */
+  /** keeps the email although its reply is lost */
   keepsDropped?: boolean
-  /** says with every refusal that there is no such mailbox */
+  /** refuses with "no such mailbox" */
   unknownMailbox?: true
-  /** what it says with a refusal */
+  /** text of refusals */
   words?: () => string
 }
 
@@ -79,7 +78,6 @@ export async function startMailServer(behaviour: Behaviour = {}, options: SMTPSe
     port,
     url: `smtp://127.0.0.1:${port}`,
     received,
-    /** How often each address was written to. */
     counts: () => Map.groupBy(received, ({ to }) => to[0] ?? ''),
     connections: () => server.connections.size,
     stop: () => new Promise<void>((resolve) => server.close(resolve)),

@@ -9,7 +9,7 @@ import { renderMail } from '../../src/mail/render.ts'
 
 const LINKS = { readLink: (target: string) => target, homeUrl: null }
 
-/** The length of what is made, or why it is not. */
+/** The output's length, or the fault. */
 function render(body: string): number | string {
   try {
     const tree = parseMarkdown(cleanSource(body))

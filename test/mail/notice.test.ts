@@ -1,4 +1,3 @@
-/** Emails to members about their own sign-in, over a real mail server. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { MANY_FAILURES } from '../../src/accounts/sign-in-notes.ts'
 import { codeAt, STEP_MS, turnOn, twoStepPath } from '../dashboard/access/authenticator.ts'

@@ -1,4 +1,4 @@
-/** Reads a mail as its receiver does: headers, parts, and whether the DKIM signature holds (RFC 6376, relaxed). */
+/** Reads an email as its receiver does, with DKIM check (RFC 6376, relaxed). */
 import { createHash, createVerify } from 'node:crypto'
 
 export type ReadMail = { headers: [name: string, value: string][]; parts: { type: string; text: string }[] }
@@ -37,7 +37,7 @@ const decodeQuoted = (text: string): Buffer =>
     'latin1',
   )
 
-/** `raw` as latin1, one character a byte. */
+/** `raw` as latin1, one character per byte. */
 export function readMail(raw: string): ReadMail {
   const [head, body] = splitMail(raw)
   const headers = readHeaders(head).map(([name, value]): [string, string] => [name, decodeWords(value)])
@@ -63,7 +63,6 @@ export function readMail(raw: string): ReadMail {
   return { headers, parts }
 }
 
-/** Values of a header, in order. */
 export const headersOf = ({ headers }: ReadMail, name: string): string[] =>
   headers.filter(([own]) => own === name).map(([, value]) => value)
 
@@ -74,7 +73,7 @@ const relaxBody = (body: string): string => {
   return `${lines.join('\r\n').replace(/(?:\r\n)*$/, '')}\r\n`
 }
 
-/** What a signature says of itself, and whether it holds for the mail as it came. */
+/** The signature's fields, and whether it is valid. */
 export function checkDkim(
   raw: string,
   publicKey: string,

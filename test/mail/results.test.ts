@@ -1,4 +1,3 @@
-/** The drafts of a new app, over a real mail server: one email for many results, and one for a result without a page. */
 import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { mayHaveArrivedTwice } from '../../src/deliveries/deliveries.ts'
@@ -13,7 +12,7 @@ const ADA = 'ada@example.com'
 const HOME = 'https://first.example'
 const urlOf = (name: string | number): string => `https://first.example/results/${name}`
 
-/** What was sent: the subject, the text and where its links lead, but for the one to unsubscribe. */
+/** Without the unsubscribe link. */
 function mailsOf({ server }: Sending) {
   return server.received.map(({ raw }) => {
     const mail = readMail(raw)
@@ -151,7 +150,7 @@ describe('a result is not lost with another of its email', () => {
     await live(sending, HOUR)
     expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('b'), urlOf('c')]])
     expect((await sending.deliveries()).map((delivery) => mayHaveArrivedTwice(delivery))).not.toContain(true)
-    // what was opened starts again when it is reported again, as it would had it never been in an email
+    // an opened result that is reported again starts a new email
     await sending.sendEvent(ADA, { url: urlOf('a') })
     expect(await sending.states()).toEqual({ 'skipped: seen': 1, sent: 1, joined: 1, waiting: 1 })
   })
@@ -187,7 +186,7 @@ describe('a result is not lost with another of its email', () => {
 
   describe('where each person gets the message once, and nobody knows whether the email arrived', () => {
     const again: Again = { once: 'person', collect: { minutes: 30 } }
-    /** The dot is never answered at first, and then the server asks for later. */
+    /** The first dot gets no reply; then the server asks for later. */
     const unsure = () => {
       const answers: ('drop' | number)[] = ['drop', 451, 451, 451]
       return { dot: () => answers.shift() ?? 'accept' }

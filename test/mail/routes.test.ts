@@ -90,7 +90,6 @@ describe('the server', () => {
     wait(1)
     again()
     expect([opened, closed]).toEqual([[OURS.smtpUrl, other.smtpUrl], [other.smtpUrl]])
-    // and is another one when it comes again
     again(other)
     expect(opened).toHaveLength(3)
   })

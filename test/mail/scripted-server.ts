@@ -1,18 +1,17 @@
-/** A mail server that says exactly what a test tells it to, and keeps each email whose final dot came. */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 export type Step = 'greeting' | 'EHLO' | 'MAIL' | 'RCPT' | 'DATA' | 'body' | 'dot' | 'RSET' | 'QUIT'
 export type Talk = {
-  /** writes to the client as it is */
+  /** sent as is */
   say: (text: string) => void
   drop: () => void
   stopReading: () => void
-  /** how many emails came whole on this connection before */
+  /** complete emails before on this connection */
   emails: number
   /** of the envelope */
   to: string
 }
-/** What it does instead of the usual reply. A `body` is told with its first bytes, and has no reply. */
+/** Replaces the usual reply. `body` runs with the first bytes and has no reply. */
 export type Script = Partial<Record<Step, (talk: Talk) => void | Promise<void>>>
 
 const USUAL: Partial<Record<Step, string>> = {
@@ -88,11 +87,10 @@ export async function startScriptedServer(script: Script = {}, ehlo: string[] = 
   return {
     port,
     url: `smtp://127.0.0.1:${port}`,
-    /** emails whose final dot came, when it came */
     emails,
     commands,
     connections: () => sockets.size,
-    /** the most connections there were at a time */
+    /** the most connections at a time */
     most: () => most,
     counts: () => Map.groupBy(emails, ({ to }) => to),
     stop: async (): Promise<void> => {

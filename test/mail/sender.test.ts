@@ -1,4 +1,3 @@
-/** What becomes of an event, of mails under way at a stop, and of those that wait for their rate. */
 import { describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import { SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
@@ -126,7 +125,7 @@ describe('a mail links what the answer to its event says it links', () => {
   test.each<[string, string | undefined, string]>([
     ['https://first.example/1', undefined, 'https://first.example/1'],
     [' https://first.example/2\n', 'url_trimmed', 'https://first.example/2'],
-    // the home page of the app takes its place
+    // replaced by the app's home page
     ['https://first.example/a b', 'url_not_linkable', 'https://first.example'],
     ['https://elsewhere.example/4', 'url_not_linkable', 'https://first.example'],
   ])('%j', async (url, code, link) => {
@@ -291,7 +290,7 @@ test('to stop is to let what is under way end, and to claim nothing more', async
   const taken = sending.server.received.length
   expect(taken).toBeWithin(1, SIDE_BY_SIDE + 1)
   expect((await sending.states()).sent).toBe(taken)
-  // the next process takes up what this one had claimed
+  // the next process takes over the claims of this one
   const next = createTestSender(sending.parts(), { defaults: { smtpUrl: sending.server.url, from: 'a@first.example' } })
   await next.start()
   while ((await sending.states()).sent !== 100) await Bun.sleep(20)
@@ -303,7 +302,7 @@ test('a delivery that cannot even be read is deferred, and holds up nobody', asy
   const faults: unknown[] = []
   const sending = await start({}, {}, { onFault: (error) => void faults.push(error) })
   await sending.sendEvents(20)
-  // as no form of ours would leave it
+  // no form would save this
   await sending.setSettings({ sendWindow: { days: [5], from: '09:00' } as unknown as SendWindow })
   await sending.sendDue()
   expect(faults.length).toBe(20)

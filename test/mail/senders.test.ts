@@ -1,4 +1,3 @@
-/** An app sends only from its own addresses, and from domains that its account has verified. */
 import { expect, test } from 'bun:test'
 import { senderRecord } from '../../src/accounts/senders.ts'
 import type { AppRow } from '../../src/store/types.ts'
@@ -9,7 +8,7 @@ import { CONTENT, live, MINUTE, RESULTS, type Sending, useSending } from './send
 const start = useSending()
 const MEMBER = { name: '', address: 'member@owner.example' }
 
-/** The second account, which would send as the first one's domain. */
+/** The second account tries to send from the first one's domain. */
 async function impersonate(sending: Sending, settings: object = { fromEmail: 'ceo@first.example' }) {
   const { store, second, call, clock } = sending
   const [app] = (await store().listApps(second.accountId)) as [AppRow]

@@ -1,4 +1,3 @@
-/** A whole service with a mail server beside it: events come in through the door, mails go out when a test says so. */
 import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
 import type { DeliveryRow, MailSettings, MessageContent } from '../../src/store/message-types.ts'
 import type { Dial } from '../../src/mail/dial.ts'
@@ -54,16 +53,13 @@ export async function startSending(
     app,
     store: () => service.parts().store,
     sendEvent,
-    /** One event for each of so many people. */
     sendEvents: (count: number) => inTurns(count, (index) => sendEvent(`p${index}@example.com`)),
     sendDue: () => service.sender().sendDue(),
-    /** What the mails of the first app wait for. */
     findPause: async () => service.sender().findPause(app, await service.parts().store.mailSettings(app.id)),
     deliveries: (): Promise<DeliveryRow[]> => service.parts().store.listDeliveries(query),
     async setSettings(settings: Partial<MailSettings>): Promise<void> {
       await service.parts().store.setMailSettings({ ...by, settings })
     },
-    /** How many deliveries are in each state. */
     async states(): Promise<Record<string, number>> {
       const rows = await service.parts().store.listDeliveries(query)
       const states = Map.groupBy(rows, ({ state, reason }) => (reason === null ? state : `${state}: ${reason}`))
@@ -77,19 +73,18 @@ export async function startSending(
   }
 }
 
-/** What starts services for the tests of a file, and closes each after its test. */
 export function useSending() {
   const keep = useClosing()
   return async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
 }
 
-/** A server that does not answer within a moment is given up, as it would be after a minute. */
+/** Gives up after a moment instead of a minute. */
 export const impatient = (url: string, dial: Dial): Provider | null => {
   const server = readSmtpUrl(url)
   return server && createSmtpProvider(server, { ...SMTP_LIMITS, connectMs: 500, answerMs: 500, mailMs: 10_000 }, dial)
 }
 
-/** Another account with the same message and mail settings of its own, and a way to send it events. */
+/** Another account with the same message and its own mail settings. */
 export async function startSecond({ store, second, clock, call }: Sending, settings: Partial<MailSettings>) {
   const [app] = await store().listApps(second.accountId)
   if (!app) throw new Error('the other account has no app')
@@ -103,13 +98,12 @@ export async function startSecond({ store, second, clock, call }: Sending, setti
   }
 }
 
-/** What the mails of that other account wait for. */
 export async function findSecondPause({ store, sender, second }: Sending) {
   const [app] = await store().listApps(second.accountId)
   return app ? sender().findPause(app, await store().mailSettings(app.id)) : undefined
 }
 
-/** Lets time go by until a moment has come, sending what is due in each minute. */
+/** Moves the clock minute by minute and sends what is due. */
 export async function live(sending: Sending, ms: number): Promise<void> {
   for (let gone = 0; gone < ms; gone += MINUTE) {
     sending.clock.tick(MINUTE)
@@ -117,5 +111,4 @@ export async function live(sending: Sending, ms: number): Promise<void> {
   }
 }
 
-/** How often each of the people was written to. */
 export const countEach = ({ server }: Sending): number[] => Array.from(server.counts().values(), (all) => all.length)

@@ -10,7 +10,7 @@ import { type Behaviour, startMailServer } from './mail-server.ts'
 
 const keep = useClosing()
 
-/** This machine, by its name and by an address from which it could be another. */
+/** This machine, as a local and a remote-looking address. */
 const [NEAR, FAR] = ['127.0.0.1', '0.0.0.0']
 const LOGIN = { user: 'ada', password: 'secret' }
 const ASKS: SMTPServerOptions = {
@@ -21,10 +21,10 @@ const ASKS: SMTPServerOptions = {
       : done(Object.assign(new Error('no'), { responseCode: 535 })),
 }
 
-/** With nothing but the time for all of it to end a wait. */
+/** Only the total limit ends a wait. */
 const PATIENT = { ...CHECK_LIMITS, connectMs: 60_000, answerMs: 60_000 }
 
-/** Sooner than whatever else ends a connection that was forgotten. */
+/** Before anything else ends a forgotten connection. */
 const LEAVE_MS = 10_000
 
 type Given = Partial<SmtpServer> & { behaviour?: Behaviour; options?: SMTPServerOptions; mailMs?: number }

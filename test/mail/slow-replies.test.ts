@@ -1,4 +1,3 @@
-/** Mail servers that take long to answer the final dot (RFC 5321, section 4.5.3.2.6): no double, and nobody waits. */
 import { describe, expect, test } from 'bun:test'
 import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
 import type { Provider } from '../../src/mail/provider.ts'
@@ -15,7 +14,7 @@ const scale = ({ answerMs, mailMs, dotMs, slowDotMs }: SmtpLimits, by: number) =
   dotMs: dotMs / by,
   slowDotMs: slowDotMs / by,
 })
-/** Once connected, all waits are a hundredth of what they are: a minute is 600 ms. */
+/** After connecting, all waits are a hundredth: a minute is 600 ms. */
 const SCALED: SmtpLimits = { ...SMTP_LIMITS, ...scale(SMTP_LIMITS, 100) }
 
 const scaled = (url: string): Provider | null => {
@@ -31,7 +30,7 @@ async function until(is: () => boolean | Promise<boolean>, ms = 15_000): Promise
   }
 }
 
-/** Answers the dots of people whose address begins with "slow" when `answer` is called. */
+/** Answers the dots of "slow" recipients when `answer` is called. */
 function heldDots() {
   const held: (() => void)[] = []
   const dot = (to: string) =>

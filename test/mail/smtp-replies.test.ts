@@ -1,4 +1,3 @@
-/** Mail servers whose replies are malformed or out of step (RFC 5321, section 4.2): nothing is guessed from them. */
 import { describe, expect, test } from 'bun:test'
 import type { Outcome } from '../../src/mail/provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
@@ -114,7 +113,7 @@ describe('before the final dot nothing is handed over', () => {
     ['a greeting that is none', { greeting: ({ say }) => say('250 hello\r\n') }],
   ])('%s', async (_, script) => {
     const { server, send, handed } = await start(script)
-    // the reply comes while the hand-over is being saved, or before
+    // the reply comes during or before the hand-over's commit
     expect(await send('ada@example.com', 60)).toEqual({ is: 'unreachable', reason: 'eprotocol' })
     expect(server.emails).toEqual([])
     expect(handed.length).toBeLessThanOrEqual(1)
@@ -151,7 +150,7 @@ describe('a server with one reply too many', () => {
       for (const [to, outcome] of outcomes) {
         const times = came.get(to)?.length ?? 0
         expect(times).toBeLessThanOrEqual(1)
-        // what says that it did not go has not gone, and what says that it went has
+        // the reported outcome is the real one
         if (outcome.is === 'unreachable' || outcome.is === 'withheld') expect([to, times]).toEqual([to, 0])
         if (outcome.is === 'sent') expect([to, times]).toEqual([to, 1])
         if (outcome.is === 'refused') expect(outcome.code).toBeWithin(400, 600)
@@ -221,7 +220,7 @@ test('an email begins anew where the server had ended the connection', async () 
 
 const startService = useSending()
 
-/** The replies of a server that is one ahead: each answers the command before. */
+/** Each reply answers the command before. */
 function oneAhead(): Script {
   return { MAIL: ({ say }) => say('250 OK\r\n250 extra\r\n') }
 }

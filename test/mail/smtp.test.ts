@@ -194,7 +194,7 @@ describe('a mail that certainly did not go', () => {
   ])('the connection cannot be made secure: %s', async (reason, options, isSecure) => {
     const server = await startMailServer({}, options)
     const login = { user: 'ada', password: 'secret' }
-    // this machine, by an address from which it could be another
+    // this machine, by a remote-looking address
     const provider = createSmtpProvider({ host: '0.0.0.0', port: server.port, isSecure, login }, QUICK)
     Object.assign(open, { server, provider })
     const mail = { from: 'hello@example.com', to: 'ada@example.com', raw: Buffer.from(RAW) }
@@ -251,7 +251,7 @@ describe('a mail of which nobody knows', () => {
     const { server, send, asked } = await start(behaviour)
     expect(await send()).toEqual({ is: 'unknown', reason: expect.any(String) })
     expect(asked).toHaveLength(1)
-    // it was not sent again by itself
+    // no automatic retry
     await Bun.sleep(300)
     expect(server.received).toHaveLength(behaviour.keepsDropped ? 1 : 0)
   })
@@ -326,7 +326,7 @@ describe('a reply to the final dot that takes long', () => {
     while (answers.length < 5) await Bun.sleep(10)
     await Bun.sleep(200)
     expect([answers.length, server.connections()]).toEqual([5, 5])
-    // one that is answered lets the next one through
+    // each answered one lets the next one through
     while (server.received.length < 12) {
       for (const answer of answers.splice(0)) answer()
       await Bun.sleep(20)

@@ -1,6 +1,6 @@
 /**
- * What a spam filter makes of the mails that are shipped: SpamAssassin with its local rules (Debian's package), below 1
- * point each. `bun run check-mails` looks at every layout and draft, the suite at the drafts, where it is installed.
+ * SpamAssassin (Debian's package, local rules) gives shipped emails less than 1 point. `bun run check-mails` checks
+ * every layout and draft; the suite checks the drafts, where it is installed.
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'bun:test'
@@ -71,7 +71,6 @@ async function compose({ words, facts }: Shipped): Promise<string> {
   return raw.toString('latin1')
 }
 
-/** Points, and the rules that gave them. */
 async function filter(raw: string): Promise<{ points: number; rules: string }> {
   const received = `Received: from mail.app.example.com (mail.app.example.com [93.184.216.34])\r\n\tby mx.receiver.example with ESMTPS id 1; ${new Date().toUTCString()}\r\n`
   const input = Buffer.from(received + raw, 'latin1')

@@ -1,4 +1,3 @@
-/** Calls of MCP through the door of a test server. */
 import { setPasswordByLink } from '../../src/accounts/members.ts'
 import type { Answer, Given, TestServer } from '../helper.ts'
 import { findKnown } from './outside.ts'
@@ -7,7 +6,7 @@ export const MCP = '/mcp'
 
 export type Called = {
   status: number
-  /** the whole answer, with the request's ID blotted out, so that two can be compared */
+  /** without the request's ID, so that answers can be compared */
   text: string
   isError: boolean
   /** the result, or the API's error body */
@@ -36,7 +35,6 @@ export async function callTool(server: TestServer, name: string, args: object = 
   }
 }
 
-/** The result of another method. */
 export async function ask<T>(server: TestServer, method: string, params: object = {}, how: How = {}): Promise<T> {
   const { body } = await rpc(server, method, params, how)
   return body.result as T
@@ -55,12 +53,12 @@ export const listTools = async (server: TestServer, how: How = {}): Promise<Tool
 
 export type Managed = Awaited<ReturnType<typeof openManaged>>
 
-/** The first owner accepts: to whoever is merely invited no test mail goes. */
+/** The first owner accepts: invited members get no test emails. */
 export async function joinFirst({ parts, first, clock }: TestServer): Promise<void> {
   await setPasswordByLink({ store: parts().store, now: clock.now() }, first.inviteToken ?? '', 'no hash')
 }
 
-/** A key that may do everything, and what it finds in the first account. `call` names the app by itself. */
+/** A `manage` key and the first account's contents. `call` adds the app. */
 export async function openManaged(server: TestServer) {
   const how = { key: (await server.makeKey('manage')).apiKey }
   const app = server.first.appId

@@ -1,4 +1,3 @@
-/** The clients that others wrote, at the MCP server of the built executable (outside.ts, clients/). */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,9 +6,9 @@ import { BUILD_MS, ensureExecutable, EXECUTABLE } from '../executable.ts'
 import { conform, inspect, INSTALL_MS, installClients, type Target } from './clients/run.ts'
 import { argumentsFor, connect, findKnown } from './outside.ts'
 
-/** Without a sender no message goes live. */
+/** Messages can't go live without a sender. */
 const MAIL_FROM = ['--mail-from', 'Demo <hello@app.example.com>']
-/** They are processes that take a second to start. */
+/** These processes take a second to start. */
 const CLIENTS_MS = 120_000
 
 const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

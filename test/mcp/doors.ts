@@ -1,4 +1,4 @@
-/** The same call through both doors, each to a server of its own, with what must differ blotted out. */
+/** Makes the same request over HTTP and MCP, each on its own server. */
 import { createTestServer, type TestServer } from '../helper.ts'
 import { callTool } from './client.ts'
 
@@ -17,12 +17,12 @@ const blot = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value)
       .replaceAll(/"(con|evt|app|req)_[0-9a-z]+"/g, '"$1"')
-      // the differences that are meant: which door an event came through, and where to look for what was not found
+      // intended differences
       .replaceAll('"via":"mcp"', '"via":"api"')
       .replaceAll(/ \w+ lists what there is\./g, ''),
   )
 
-/** What a server holds, read through one door. */
+/** Reads everything through one interface. */
 export async function readAll(server: TestServer): Promise<unknown> {
   const app = server.first.appId
   const lists = ['contacts', 'events'].map(
@@ -31,7 +31,7 @@ export async function readAll(server: TestServer): Promise<unknown> {
   return blot(await Promise.all(lists))
 }
 
-/** The verdict and the body of both doors. `given` takes the app's ID; HTTP has it under its own name. */
+/** `given` gets the app's ID; HTTP has its own name for it. */
 export async function callBoth(
   { http, mcp }: Doors,
   { method, path, tool }: { method: string; path: string; tool: string },
@@ -41,7 +41,7 @@ export async function callBoth(
   const asked = method === 'GET' ? `${path}?${toQuery(args)}` : path
   const { status, body } = await http.call(method, asked, method === 'GET' ? {} : { body: args })
   const called = await callTool(mcp, tool, given(mcp.first.appId))
-  // HTTP does not say which mails an event queued
+  // HTTP doesn't return queued messages
   const { untrusted: _, messages: __, ...data } = called.data
   return { http: blot([status < 400, body]), mcp: blot([!called.isError, data]) }
 }

@@ -1,4 +1,4 @@
-/** What a new user's client does after one line of configuration: the app is set up from nothing, and its mail explained. */
+/** A new user's client: sets up an app and explains its email. */
 import { expect, test } from 'bun:test'
 import { createTestServer } from '../helper.ts'
 import { joinFirst } from './client.ts'
@@ -18,7 +18,6 @@ test('a client sets an app up from nothing', async () => {
     return structuredContent as Record<string, unknown>
   }
 
-  // where am I?
   const { apps, key } = await call('get_key_info')
   const [{ id: app = '' } = {}] = apps as { id?: string }[]
   expect([app, key]).toMatchObject([server.first.appId, { scope: 'manage' }])
@@ -27,7 +26,6 @@ test('a client sets an app up from nothing', async () => {
     message: 'Waiting for the first event...',
   })
 
-  // the code, and a first event
   const { blocks } = await call('get_integration_code', { app, language: 'node' })
   expect(JSON.stringify(blocks)).toContain(app)
   const properties = { url: 'https://first.example/results/1', headline: 'Your 12 pictures are ready' }
@@ -39,7 +37,6 @@ test('a client sets an app up from nothing', async () => {
   })
   expect(await call('get_setup_status', { app })).toMatchObject({ state: 'done', message: null })
 
-  // the results mail: written, seen, tried
   const message = {
     name: 'Your results',
     trigger: { event: 'results_ready' },
@@ -66,7 +63,6 @@ test('a client sets an app up from nothing', async () => {
     outcome: 'kept',
   })
 
-  // live, and two people: one gets it, one does not
   await call('set_message_status', { app, messageId, status: 'live', token })
   const { messages } = await call('send_event', { ...event, email: 'bob@example.com' })
   expect(messages as unknown).toMatchObject([{ messageId, state: 'waiting' }])

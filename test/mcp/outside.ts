@@ -1,26 +1,24 @@
-/** What the tests of the executable ask of its MCP server, as a client of the SDK. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Target } from './clients/run.ts'
 
-/** Connects a client; the SDK checks every result against the schema that its tool shows. */
+/** The SDK checks every result against the tool's schema. */
 export async function connect({ url, key }: Target, query = ''): Promise<Client> {
   const client = new Client({ name: 'eventpost-tests', version: '1' })
   const headers = { Authorization: `Bearer ${key}` }
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp${query}`), { requestInit: { headers } }))
-  // after this, results are held against the schemas
+  // from now on results are checked
   await client.listTools()
   return client
 }
 
-/** What the arguments of tools about messages name: two drafts, of which the first was previewed, and a member. */
+/** Two drafts, the first one previewed, and a member. */
 export type Known = { messageId: string; otherId: string; token: string; member: string }
 
 const NOTHING: Known = { messageId: 'msg_00000000000', otherId: 'msg_00000000001', token: '', member: 'x@example.com' }
 
 type Call = (name: string, args: object) => Promise<Record<string, unknown>>
 
-/** Looks at the two drafts that a new app has. */
 export async function findKnown(call: Call, app: string, member: string): Promise<Known> {
   const { data = [] } = (await call('list_messages', { app })) as { data?: { id: string }[] }
   const [messageId = '', otherId = ''] = data.map(({ id }) => id)
@@ -28,7 +26,7 @@ export async function findKnown(call: Call, app: string, member: string): Promis
   return { messageId, otherId, token: String(token), member }
 }
 
-/** Arguments with which every tool does something, again and again. */
+/** Arguments with which every tool works, repeatedly. */
 export const argumentsFor = (app: string, known: Known = NOTHING): Record<string, Record<string, unknown>> => ({
   add_contact: { app, email: 'ada@example.com', firstName: 'Ada' },
   explain_delivery: { app, messageId: known.messageId, email: 'ada@example.com' },

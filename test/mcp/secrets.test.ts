@@ -4,7 +4,7 @@ import { createMessaging } from '../messaging.ts'
 import { ask, callTool, openManaged, rpc } from './client.ts'
 import { argumentsFor } from './outside.ts'
 
-/** What an app keeps to itself: the password of its mail server, which answers nothing, and the keys of its mails. */
+/** Secrets that no tool may return. */
 async function setSecrets(server: TestServer): Promise<string[]> {
   const [password, dkimKey, bounceSecret] = ['pw_9f2c71aa', 'dkim_41d0c2b7', 'bounce_77e1a0f3']
   const { set } = await createMessaging(server)

@@ -122,7 +122,7 @@ describe('isolation', () => {
       const cursor = String(data.nextCursor)
       expect(cursor).toMatch(/^[0-9a-z]{11}$/)
       const made = (await callTool(server, tool, { app: server.first.appId, cursor })).text
-      // the number beside it, which nobody has: ids are 16 apart
+      // ids are 16 apart, so the next number doesn't exist
       const digits = cursor.replace(/.$/, (last) => (last === 'z' ? 'y' : (parseInt(last, 36) + 1).toString(36)))
       expect(made).toBe((await callTool(server, tool, { app: server.first.appId, cursor: digits })).text)
       expect(made).toContain('\\"data\\":[],\\"nextCursor\\":null')

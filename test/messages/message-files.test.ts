@@ -1,4 +1,3 @@
-/** Messages as a file, there and back. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { exportMessages, importMessages } from '../../src/messages/message-files.ts'

@@ -1,11 +1,9 @@
-/** What a message may say, and the sentence beside every field that may not. */
 import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { readMessage } from '../../src/messages/message-input.ts'
 
 const MAIL = { subject: 'Ready', body: 'Hello' }
 const BASE = { name: 'A', trigger: { event: 'results_ready' }, mail: MAIL }
-/** The design's own example, word for word. */
 const EXAMPLE = {
   name: 'Results ready, they left',
   status: 'draft',

@@ -1,4 +1,3 @@
-/** Messages as members edit, check and turn them on. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { checkLive } from '../../src/messages/message-checks.ts'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'

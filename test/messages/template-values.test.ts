@@ -1,4 +1,3 @@
-/** Numbers, money and dates in templates, by the locale and timezone of the app. */
 import { describe, expect, test } from 'bun:test'
 import { fillTemplate, findTemplateProblems, showValues } from '../../src/messages/templates.ts'
 import { formatDate, type Place } from '../../src/messages/template-values.ts'
@@ -9,7 +8,7 @@ const same = (text: string): string => text
 
 function fill(source: string, event: Record<string, unknown>, place: Place = US) {
   const filled = fillTemplate(source, { event }, { place })
-  // a space that does not break is one to the eye
+  // normalises non-breaking spaces
   return 'filled' in filled
     ? showValues(filled.filled, { value: same, plain: same }).replaceAll(/[\u00a0\u202f]/g, ' ')
     : filled
@@ -95,7 +94,7 @@ describe('a date', () => {
     [1777773900, '2026-05-02 22:05 -0400'],
     ['1777773900', '2026-05-02 22:05 -0400'],
     [1777773900000, '2026-05-02 22:05 -0400'],
-    // without a zone of its own it is the app's
+    // the app's zone is the default
     ['2026-05-03', '2026-05-03 00:00 -0400'],
     ['2026-05-03T14:05', '2026-05-03 14:05 -0400'],
     ['2026-01-03 14:05:59', '2026-01-03 14:05 -0500'],
@@ -135,7 +134,7 @@ describe('a date', () => {
   })
 
   test('keeps to the clocks of the place when they change, whatever zone this machine is in', () => {
-    // the hour that Berlin and Zurich leave out, in New York
+    // during the hour that Berlin and Zurich skip
     const at = Date.UTC(2026, 2, 29, 6, 30)
     expect(formatDate(at, '%H:%M', US)).toBe('02:30')
     expect(formatDate(Date.UTC(2026, 2, 29, 0, 59), '%H:%M %z', SWISS)).toBe('01:59 +0100')

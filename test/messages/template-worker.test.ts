@@ -1,4 +1,3 @@
-/** The thread that renders what members write: it answers in time, whatever they wrote. */
 import { describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +12,7 @@ const mailOf = (words: Partial<MailWords> = {}, facts: MailFacts = makeFacts()) 
   words: { ...WORDS, ...words },
   facts,
 })
-/** Allowed, and the work of some ten milliseconds. */
+/** Allowed; takes about ten milliseconds. */
 const SOME_WORK = '{% for i in (1..900) %}{{ i }}{% endfor %}'
 
 describe('rendering', () => {
@@ -33,7 +32,7 @@ describe('rendering', () => {
       const startedAt = performance.now()
       const mail = await worker.render(APP, mailOf({ body }))
       const tried = await worker.tryAll(APP, { ...mailOf({ body }), samples: [makeFacts(), makeFacts()] }, 100)
-      // each has 250 ms, the last one begun included; the rest is for a busy machine
+      // 250 ms each, including the last one; the rest is for a busy machine
       if (performance.now() - startedAt > 3_000) late.push(name)
       expect(Object.keys(mail)[0]).toBeOneOf(['subject', 'broken', 'empty', 'missing', 'slow'])
       expect(tried.tried).toBeGreaterThan(0)

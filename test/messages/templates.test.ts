@@ -17,7 +17,7 @@ const SCOPE: TemplateScope = {
   unsubscribeUrl: 'https://post.example.com/u/1',
 }
 
-/** Values in guillemets, so that a test sees what was filled in and what was written. */
+/** Values appear in guillemets. */
 function fill(source: string, scope: TemplateScope = SCOPE) {
   const filling = fillTemplate(source, scope)
   if (!('filled' in filling)) return filling
@@ -57,7 +57,7 @@ describe('a template', () => {
     ['{{ event.constructor }}', 'event.constructor'],
     ['{{ event["__proto__"] }}', 'event.__proto__'],
     ['{{ contact.tags.constructor.name }}', 'contact.tags.constructor'],
-    // a list and an object are no text, and a text that a filter emptied is none either
+    // lists, objects and emptied texts count as missing
     ['{{ event.list }}', 'event.list'],
     ['{{ contact }}', 'contact'],
     ['{{ event.headline | truncate: 0, "" }}', 'event.headline | truncate: 0, ""'],
@@ -145,7 +145,7 @@ describe('a template', () => {
     const [startedAt, cpu] = [performance.now(), process.cpuUsage()]
     const filling = fillTemplate(source, SCOPE, { until: startedAt + 60_000 })
     const { user, system } = process.cpuUsage(cpu)
-    // of the processor, which others use too: limits of work and length ended it, and not the clock
+    // ended by limits of work and length, not by the clock
     expect(filling).not.toHaveProperty('slow')
     expect((user + system) / 1_000).toBeLessThan(2_000)
     if ('filled' in filling) expect(filling.filled.length).toBeLessThanOrEqual(256 * 1024)
@@ -164,7 +164,7 @@ describe('a template', () => {
     const event = { headline: '' }
     const seen = fillTemplate('{{ event.a }}', { event: { a: 'x' } })
     event.headline = 'filled' in seen ? seen.filled : ''
-    // even one who has seen how a value is hidden: their text is a value too, and is shown as it is
+    // even for someone who knows the hiding format: their text is a value too
     expect(fill('{{ event.headline }}', { event })).toBe(`«${event.headline}»`)
   })
 })

@@ -1,4 +1,3 @@
-/** By what name sentences call somebody. */
 import { describe, expect, test } from 'bun:test'
 import { type ADA, deliveryOf, explain } from '../deliveries/explaining.ts'
 

@@ -32,7 +32,7 @@ test('both texts can be read from it, whatever they are', () => {
 
 test('of two long texts with nothing in common it takes no longer than to read them', () => {
   const many = (name: string) => Array.from({ length: 20_000 }, (_, index) => `${name} ${index}`)
-  // of the processor, which other tests use as well
+  // CPU time, which other tests use too
   const before = process.cpuUsage()
   expect(diffLines(many('a'), many('b'))).toHaveLength(40_000)
   expect(process.cpuUsage(before).user / 1_000).toBeLessThan(1_000)

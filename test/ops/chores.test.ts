@@ -46,7 +46,7 @@ afterEach(async () => {
   await server.close()
 })
 
-/** Lets time go by, and what it set going come to its end. */
+/** Moves the clock and waits for what it started. */
 async function pass(ms: number): Promise<void> {
   jest.advanceTimersByTime(ms)
   for (let turn = 0; turn < 20; turn++) await Promise.resolve()

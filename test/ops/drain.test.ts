@@ -1,10 +1,10 @@
-/** What ends a process, each in a process of its own; requests that are under way: test/faults/drain.test.ts. */
+/** Requests in progress: test/faults/drain.test.ts. */
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 
 const OPS = join(import.meta.dir, '../../src/ops')
 
-/** A server of nothing, whose store closes or fails to; then what happens to it. */
+/** A bare server whose store closes or fails to. */
 const program = (happens: string, closeStore: string): string => `
   import { drainOnSignals } from '${OPS}/drain.ts'
   import { createLog } from '${OPS}/log.ts'

@@ -145,7 +145,7 @@ describe('createLog', () => {
       { keyId: 'key_1' },
       { keyId: 'key_2' },
     ]
-    // each after one that differs from it in this alone; at the end one key after another
+    // each differs from the one before in a single field
     const lines = [...others.flatMap((changes) => [first, { ...first, ...changes }]), { ...first, keyId: 'key_1' }]
     for (const line of lines) log.request(line)
     now += 1

@@ -6,7 +6,7 @@ import { API, createTestServer, EVENTS, type TestServer } from '../helper.ts'
 const LINE = /^([a-z_]+)(?:\{([^{}]*)\})? (-?[\d.e+-]+|\+Inf|NaN)$/
 const LABELS = /^[a-z]+="[^"\\\n]*"(,[a-z]+="[^"\\\n]*")*$/
 
-/** Prometheus' text form, read strictly: every sample belongs to a family that was announced. */
+/** Strict: every sample belongs to an announced family. */
 function parseMetrics(text: string): Map<string, number> {
   expect(text).toEndWith('\n')
   const samples = new Map<string, number>()

@@ -13,7 +13,7 @@ afterEach(() => {
   for (const step of undo.splice(0)) step()
 })
 
-/** A pipe that nobody reads until `readUntil` does, and what writes to it and keeps half a megabyte. */
+/** A pipe that nobody reads before `readUntil`, and a writer of half a megabyte. */
 function openPipe({ waits }: { waits: boolean }) {
   const folder = mkdtempSync(join(tmpdir(), 'eventpost-output-'))
   const path = join(folder, 'pipe')
@@ -29,9 +29,7 @@ function openPipe({ waits }: { waits: boolean }) {
     const bytes = new Uint8Array(50_000)
     try {
       text += Buffer.from(bytes.subarray(0, readSync(reader, bytes))).toString()
-    } catch {
-      // nothing is there now
-    }
+    } catch {}
   }
   const readNow = (): string => {
     readSome()
@@ -81,14 +79,14 @@ test('what is at its end is written at once', async () => {
   const { output, readNow } = openPipe({ waits: true })
   output.write('one\n')
   output.endNow('two\n')
-  // before anything else happens, as for who exits
+  // before anything else happens, as at exit
   expect(readNow()).toBe('one\n\ntwo\n')
 })
 
 test('the last line is whole where the one before it was cut', () => {
   const { output, readNow } = openPipe({ waits: false })
   output.write(linesOf(400).join(''))
-  // it was filled then and has room again, and what is left is not written before this ends
+  // the pipe has room again, and the rest isn't written before this ends
   while (readNow() === '') Bun.sleepSync(1)
   output.endNow('last\n')
   expect(readNow().slice(-7)).toBe('x\nlast\n')

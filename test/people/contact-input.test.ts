@@ -25,7 +25,7 @@ const faults = <T>(read: Reading<T>) =>
 const keys = (count: number, value: unknown = 1) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, value]))
 const manyTags = (count: number) => Array.from({ length: count }, (_, i) => `t${i}`)
-/** Custom fields whose compact JSON takes this many bytes: twenty long values and a last one that fits. */
+/** Custom fields whose compact JSON takes this many bytes. */
 const fieldsOf = (bytes: number) => {
   const fields: Record<string, string> = keys(16, 'x'.repeat(1000)) as Record<string, string>
   const last = bytes - JSON.stringify({ ...fields, last: '' }).length

@@ -1,4 +1,3 @@
-/** Whether a person is here, and on which path. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { PRESENCE_MS, type Presence, presenceAt, readPresence } from '../../src/visits/presence.ts'
 import { readPublicId } from '../../src/core/ids.ts'
@@ -18,7 +17,7 @@ afterEach(() => server.close())
 const sendAs = async (id: string, ...events: object[]): Promise<void> => {
   expect((await send(server, report(server.first, { id, events }))).status).toBe(202)
 }
-/** What one page load sends in its next request. */
+/** One request of a page load. */
 const from = (load: string, ...events: object[]): Promise<void> => {
   count += 1
   return sendAs(load === '' ? `${count}` : `${load}.${count}`, ...events)
@@ -197,7 +196,7 @@ describe('what comes late', () => {
   test('a page view whose request took so long that it seems to come after its leave does not either', async () => {
     await sendAs('a.2', leave('/one', 5))
     server.clock.tick(3_000)
-    // said to be as old as when it was sent
+    // its age was computed when it was sent
     await sendAs('a.1', page('/one', 1))
     expect(await read()).toEqual(away(3_005))
     await sendAs('a.10', page('/one'))

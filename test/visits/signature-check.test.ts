@@ -1,4 +1,3 @@
-/** What the checker on Activation says of a signature. */
 import { describe, expect, test } from 'bun:test'
 import { PREVIOUS_SECRET_VALID_MS, signEmail } from '../../src/accounts/identity.ts'
 import { checkSignature, type SignatureVerdict } from '../../src/visits/signature-check.ts'

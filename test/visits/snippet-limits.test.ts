@@ -1,4 +1,3 @@
-/** What the browser script may send, through its door. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
 import { readActivation } from '../../src/events/activation.ts'
@@ -211,7 +210,7 @@ test('a plan without limits of the snippet has none of them, until it has', asyn
   await server.setPlan({ snippetLimits: false })
   expect(codes(await inTurns(40, () => post({ signature: '0'.repeat(64) })))).toEqual({ '401 invalid_signature': 40 })
   expect(codes(await inTurns(1_300, () => post()))).toEqual({ '202 true': 1_300 })
-  // also while the address has used up what it has for others, and when the plan must be read again
+  // even when the address has used up its other limits and the plan must be read again
   await inTurns(1_200, () => post({ site: 'site_none' }))
   expect(codeOf(await post({ site: 'site_none' }))).toBe('429 rate_limited')
   server.parts().access.forget()

@@ -6,24 +6,19 @@ import type { FromSimulation, ToSimulation } from './thread.ts'
 export type { Simulation, SimulationInput, SimulationLine }
 export type Simulations = ReturnType<typeof createSimulations>
 
-/** So many triggers are looked at, the newest ones. */
+/** The newest ones. */
 const SIMULATED_TRIGGERS = 10_000
-/** Who waits longer than this has left. */
 const DEADLINE_MS = 60_000
 
 const TOO_LONG = refuse('unavailable', { message: 'This took longer than a minute and was ended. Try fewer days.' })
 const ENDED = refuse('unavailable', { message: 'The service is stopping. Simulate again in a moment.' })
 
-/** `signal`: of who asks; for somebody who has left nothing is done. */
+/** `signal`: aborts when the caller has left. */
 type Asking = { signal?: AbortSignal }
 type Outcome = Simulation | Refusal | null
 type Waiting = Required<Asking> & { input: SimulationInput; answer: (outcome: Promise<Outcome> | Outcome) => void }
 
-/**
- * Simulates messages against the stored events of the last days, sends nothing and changes nothing. One at
- * a time, because each reads much and fills a core while it does, and the apps in turn, so that none waits for all that
- * another asks.
- */
+/** Simulates messages against stored events. One at a time, because each fills a core; apps take turns. */
 export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
   const waiting = new Map<number, Waiting[]>()
   const ending = new AbortController()
@@ -61,23 +56,20 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
   }
 
   return {
-    /**
-     * @returns who, when, and why not; null where the trigger cannot be simulated. Refusals: unavailable
-     * @throws Error when the events cannot be read
-     */
+    /** null when the trigger can't be simulated. Refusals: unavailable. @throws Error when events can't be read */
     simulate(input: SimulationInput, { signal = new AbortController().signal }: Asking = {}): Promise<Outcome> {
       if (isStopping) return Promise.resolve(ENDED)
-      // when a tag was added is not kept
+      // the time a tag was added isn't stored
       if ('tag' in input.content.trigger) return Promise.resolve(null)
       return new Promise((answer) => {
         waiting.set(input.appId, [...(waiting.get(input.appId) ?? []), { input, signal, answer }])
         runNext()
       })
     },
-    /** How far the one that runs is; null where it is of another app, or has only begun. */
+    /** null: another app's, or just started. */
     progressOf: (appId: number): Progress | null =>
       progress?.appId === appId ? { done: progress.done, of: progress.of } : null,
-    /** Lets the one that runs end within so many milliseconds, else ends it; the others are refused. */
+    /** Waits `graceMs`, then ends the running one and refuses the others. */
     async stop(graceMs: number): Promise<void> {
       isStopping = true
       for (const { answer } of [...waiting.values()].flat()) answer(ENDED)
@@ -89,10 +81,9 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
   }
 }
 
-/** `asked`: nobody waits for it any more. */
 type Ends = { asked: AbortSignal; deadline: AbortSignal }
 
-/** In a thread of its own, which reads with a connection of its own and is ended with it. */
+/** A thread with a read-only connection. */
 function run(request: ToSimulation, { asked, deadline }: Ends, onProgress: (progress: Progress) => void) {
   const thread = takeWorker(SIMULATION_THREAD)
   const ended = AbortSignal.any([asked, deadline])
@@ -110,7 +101,7 @@ function run(request: ToSimulation, { asked, deadline }: Ends, onProgress: (prog
   }).finally(() => thread.terminate())
 }
 
-/** What to know of a simulation beside its lines, as sentences: the one wording for the dashboard and MCP. */
+/** Notes on a simulation, for the dashboard and MCP. */
 export const describeSimulation = ({
   hasMore,
   estimated,

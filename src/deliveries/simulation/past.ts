@@ -1,4 +1,4 @@
-/** What is known of one person at moments of the past: their visits and events, kept in memory. */
+/** One person's past visits and events, in memory. */
 import type { Arrival } from '../../store/delivery-rules.ts'
 import type { MessageContent, Rule } from '../../store/message-types.ts'
 import type { Happening, SimulationReads, ViewHappening } from '../../store/simulation.ts'
@@ -8,16 +8,16 @@ import { type FactReads, longestQuietMs } from '../facts.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 1_440 * MINUTE_MS
-/** The next page of a simulation may be asked for so much later, when more reports were deleted, and is decided alike. */
+/** A later page of a simulation reads the same, even if reports were deleted meanwhile. */
 const LATER_MS = 3_600_000
 
 type Asked = { appId: number; content: MessageContent; from: number; now: number }
 
-/** What came about the person, and may cancel what waits. Times are ms UTC. */
+/** What may cancel a waiting email. Times are ms UTC. */
 export type PastArrival = { id: number; at: number; arrival: Arrival }
 export type Past = ReturnType<typeof readPast>
 
-/** Reads as far as the message's rules ask, and as far back as `from`. */
+/** As far back as `from`, and only what the message's rules need. */
 export function readPast(reads: SimulationReads, asked: Asked, contactId: number) {
   const { appId, content, from, now } = asked
   const { onlyIf = [] } = content
@@ -41,7 +41,6 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
         })
 
   return {
-    /** What was known at a moment (ms UTC). */
     readsAt: (at: number): Omit<FactReads, 'lastHandedAt'> => ({
       findSuppression: () => null,
       listHanded: () => [],
@@ -77,7 +76,6 @@ const lastTime = (found: readonly Happening[]): number | null =>
 type Done = Extract<Rule, { event: string }>
 const isDone = (rule: Rule): rule is Done => rule.rule === 'done' || rule.rule === 'notDone'
 
-/** By the name of the event. */
 function readDone(
   reads: SimulationReads,
   { appId, content: { onlyIf = [] }, from }: Asked,
@@ -93,11 +91,10 @@ function readDone(
   )
 }
 
-/** How long before a moment something may count for where somebody was then. */
 const longestLookMs = (rules: readonly Rule[]): number =>
   Math.max(longestQuietMs(rules), ...rules.map((rule) => (rule.rule === 'away' ? (rule.minutes ?? 0) * MINUTE_MS : 0)))
 
-/** `isEstimated`: by page views alone. */
+/** `isEstimated`: from page views only. */
 type PastPresence = Presence & { isEstimated?: true }
 
 type Estimating = {
@@ -105,14 +102,11 @@ type Estimating = {
   reports: readonly ReportRow[]
   when: number
   quietMs: number
-  /** since when all reports are still there */
+  /** all reports since then are still stored */
   reportedSince: number
 }
 
-/**
- * Where somebody was before what reports are kept of (ms UTC): there between two page views that are no more than
- * `quietMs` apart, and gone after the last.
- */
+/** Where reports were deleted (ms UTC): present between page views at most `quietMs` apart. */
 export function estimatePresence({ views, reports, when, quietMs, reportedSince }: Estimating): PastPresence {
   const inOrder = views.toSorted((a, b) => a.occurredAt - b.occurredAt || comparePaths(a.path, b.path))
   const last = inOrder.findLast(({ occurredAt }) => occurredAt <= when)
@@ -124,7 +118,7 @@ export function estimatePresence({ views, reports, when, quietMs, reportedSince 
   return { ...presenceAt([...reports, ...guessed], when, quietMs), isEstimated: true }
 }
 
-/** No hash of a page load is below zero. */
+/** Never the hash of a real page load. */
 const GUESSED_LOAD = -1
 
 function toGuess({ path, occurredAt }: ViewHappening, next: ViewHappening | undefined, quietMs: number): ReportRow {

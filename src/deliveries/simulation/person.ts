@@ -1,4 +1,4 @@
-/** What would have become of one person's triggers, in the order in which everything came. */
+/** Simulates one person's triggers in order of arrival. */
 import { whenDue } from '../../messages/again.ts'
 import { parseProperties, propertyOf } from '../../store/conditions.ts'
 import type { Arrival } from '../../store/delivery-rules.ts'
@@ -9,13 +9,12 @@ import { decide, decideStart, findCancelled, isTimed, type SendingSettings } fro
 import { readFacts } from '../facts.ts'
 import type { Past } from './past.ts'
 
-/** `at` (ms UTC): when it was decided, or what it waits for. */
+/** `at` (ms UTC): when it was decided, or is due. */
 export type Outcome = { outcome: string; at: number; verdicts: Verdict[] }
 
-/** Why an email cannot be written. */
 type Fault = { reason: string; verdict: Verdict }
 
-/** `findFault`: what keeps the email of an event, which lists these, from being written; null: nothing. `note`: once for each trigger. */
+/** `findFault`: why the email of these events can't be written, or null. `note`: called once per trigger. */
 export type Simulated = {
   appId: number
   content: MessageContent
@@ -28,10 +27,10 @@ export type Simulated = {
   note: (trigger: TriggerHappening, outcome: Outcome) => void
 }
 
-/** A trigger in an email; `key` is what it uses of "once", null where that is the first one's. */
+/** `key`: the value it uses of `once`; null: that of the first event. */
 type Part = { trigger: TriggerHappening; key: string | null }
 
-/** An email on its way: decided by `lead`, and listing the `joined` too. Times are ms UTC. */
+/** A waiting email. Times are ms UTC. */
 type Email = { lead: Part; joined: Part[]; plannedAt: number; dueAt: number; verdicts: Verdict[] }
 
 const NOBODY = { email: '', status: 'subscribed' as const, tags: null, fields: null }
@@ -63,7 +62,7 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     endPart(part, outcome)
   }
 
-  /** What is about the lead alone leaves the email to the oldest of the others. */
+  /** If only the first event fails, the oldest of the others takes over. */
   const end = (email: Email, outcome: Outcome, isOfEvent = false): void => {
     const { lead, joined } = email
     const [heir] = isOfEvent ? joined.toSorted(byTime) : []
@@ -118,7 +117,7 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     )
   }
 
-  /** As the sender does: where a value is to blame the first event is tried alone, then each other one beside it. */
+  /** As the sender does: tries the first event alone, then each other beside it. */
   const tryToFill = (lead: Part, joined: readonly Part[]) => {
     const fault = findFault(lead, joined)
     if (!isOfValues(fault) || joined.length === 0) return { fault, isOfEvent: false, unfilled: [] }
@@ -135,7 +134,6 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     return { fault: unfilled.length > 0 ? findFault(lead, rest) : fault, isOfEvent: false, unfilled }
   }
 
-  /** Each at the moment when it is due, before this one (ms UTC). */
   const decideBefore = (at: number): void => {
     for (;;) {
       const next = waiting.reduce<Email | null>(
@@ -195,7 +193,7 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     else waiting.push({ lead: part, joined: [], plannedAt: dueAt, dueAt, verdicts: [] })
   }
 
-  // what an event cancels comes before what it starts
+  // cancellations come before new starts
   const steps = [
     ...past.arrivals().map(({ id, at, arrival }) => ({ id, at, run: () => cancelBy(id, at, arrival) })),
     ...triggers.map((trigger) => ({ id: trigger.id, at: trigger.at, run: () => start(trigger) })),
@@ -204,7 +202,7 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     decideBefore(at)
     run()
   }
-  // what is due now is decided after all that has come by now
+  // everything up to now counts
   decideBefore(now + 1)
   for (const email of waiting) {
     note(email.lead.trigger, { outcome: 'waiting', at: email.dueAt, verdicts: email.verdicts })
@@ -218,7 +216,6 @@ const isDueFirst = (a: Email, b: Email): boolean =>
 const resultPathOf = ({ properties }: TriggerHappening): string | null =>
   pathOfUrl(propertyOf(parseProperties(properties), 'url'))
 
-/** An email as a stored delivery would have it. */
 function workOf({ appId, content, settings, person }: Simulated, { lead, plannedAt }: Email, joined: readonly Part[]) {
   const { id, contactId, occurredAt: triggeredAt, properties } = lead.trigger
   const delivery = { appId, contactId, messageId: 0, eventId: id, triggeredAt, plannedAt, byHand: false }

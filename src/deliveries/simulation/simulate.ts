@@ -1,4 +1,4 @@
-/** A simulation: a message run over the newest triggers of the last days, as if it had been live. */
+/** Runs a message over the newest stored triggers, as if it had been live. */
 import { allHold, parseProperties } from '../../store/conditions.ts'
 import { readTimezone } from '../../store/local-time.ts'
 import { type MailSettings, type MessageContent, STOP_REASONS, type Verdict } from '../../store/message-types.ts'
@@ -13,14 +13,13 @@ import { readPast } from './past.ts'
 import { simulatePerson } from './person.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** So many lines of each outcome are listed, the latest ones; all are counted. */
+/** Per outcome, the latest ones. Counts cover all. */
 const LISTED_LINES = 100
-/** Filling in emails takes no longer than this altogether, however slow their templates are. */
+/** For filling in all emails together. */
 const FILLING_MS = 5_000
-/** Whoever waits is told of the progress after so many triggers. */
 const PROGRESS_EVERY = 200
 
-/** `contactId`: whose lines are listed; all are counted. */
+/** `contactId`: whose lines are listed. Counts cover all. */
 export type SimulationInput = {
   appId: number
   content: MessageContent
@@ -30,10 +29,7 @@ export type SimulationInput = {
   contactId?: number
 }
 
-/**
- * One person and trigger. `dueAt`: when it was decided, or would be. `isToday`: the rule was decided by what is stored of
- * the person now. Times are ms UTC.
- */
+/** `dueAt`: when it was or would be decided (ms UTC). `isToday`: decided by current data. */
 export type SimulationLine = {
   contactId: number
   email: string | null
@@ -44,9 +40,8 @@ export type SimulationLine = {
 }
 
 /**
- * `hasMore`: there were more triggers than those that were looked at, which are the newest. `counts`: how often each
- * outcome came: send, waiting, joined, again, gave_up, or the reason why not. `estimated`: how many have a rule that was
- * decided by page views alone. `untried`: how many emails were not filled in, because it would take too long.
+ * `hasMore`: older triggers were not included. `counts` by outcome. `estimated`: decided by page views only. `untried`:
+ * emails not filled in for lack of time.
  */
 export type Simulation = {
   from: number
@@ -59,13 +54,9 @@ export type Simulation = {
   lines: SimulationLine[]
 }
 
-/** How many triggers were looked at, of how many. */
 export type Progress = { done: number; of: number }
 
-/**
- * Who would have got a message in the last days, when, and why the others not, of the newest `most` triggers. The app's limits per person are not looked
- * at: they depend on other messages. A tag triggers nothing here: when it was added is not kept.
- */
+/** Limits per person are ignored, because they depend on other messages. Tag triggers can't be simulated. */
 export function simulate(
   reads: SimulationReads,
   input: SimulationInput,
@@ -116,7 +107,7 @@ export function simulate(
   }
 }
 
-/** The newest, the oldest of them first. */
+/** The oldest of them first. */
 function takeNewest(newest: Iterable<TriggerHappening>, most: number) {
   const triggers: TriggerHappening[] = []
   for (const trigger of newest) {
@@ -126,7 +117,6 @@ function takeNewest(newest: Iterable<TriggerHappening>, most: number) {
   return { triggers: triggers.reverse(), hasMore: false }
 }
 
-/** What would have triggered it, the newest first. */
 function* readTriggers(
   reads: SimulationReads,
   range: { appId: number; from: number },
@@ -144,7 +134,7 @@ function* readTriggers(
   }
 }
 
-/** A simulated message is always live, and of what the app asks only what fails is worth a line. */
+/** Of the app's own checks only failures are shown. */
 const isShown = ({ rule, verdict }: Verdict): boolean => verdict === 'fail' || Object.hasOwn(STOP_REASONS, rule)
 
 const markToday = (verdict: Verdict): Verdict & { isToday?: true } =>
@@ -160,7 +150,6 @@ function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts'
   return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length }
 }
 
-/** The latest first. */
 function listLines(lines: readonly SimulationLine[], contactId: number | undefined): SimulationLine[] {
   const own = contactId === undefined ? lines : lines.filter((line) => line.contactId === contactId)
   const inOrder = own.toSorted((a, b) => b.triggeredAt - a.triggeredAt)
@@ -174,7 +163,7 @@ function listLines(lines: readonly SimulationLine[], contactId: number | undefin
 
 const same = (text: string): string => text
 
-/** Whether emails could have been written, with the values that people have today. */
+/** Whether emails can be filled in with people's current values. */
 function createTrials(reads: SimulationReads, { appId, content: { mail } }: SimulationInput) {
   const app = reads.findApp(appId) ?? { name: '', homeUrl: null, ...DEFAULT_PLACE }
   const sources = [mail.subject, mail.preheader ?? '', mail.body]
@@ -193,7 +182,7 @@ function createTrials(reads: SimulationReads, { appId, content: { mail } }: Simu
   }
 
   return {
-    /** Null: it could be written, or nobody knows, as of somebody who was erased since. */
+    /** null: no fault, or unknown (erased person). */
     findFault(contact: SimulatedPerson | null, event: TriggerHappening, events: readonly TriggerHappening[]) {
       if (filledMs > FILLING_MS) untried += 1
       if (contact === null || filledMs > FILLING_MS) return null
@@ -205,7 +194,6 @@ function createTrials(reads: SimulationReads, { appId, content: { mail } }: Simu
       untried += 1
       return null
     },
-    /** How many emails were too many to be filled in. */
     countUntried: (): number => untried,
   }
 }

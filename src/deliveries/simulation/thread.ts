@@ -1,4 +1,4 @@
-/** The thread in which one simulation runs, beside requests and writes, with a connection that only reads. */
+/** Runs one simulation with a read-only connection. */
 import { openForReading } from '../../store/engine/database.ts'
 import { createSimulationReads } from '../../store/simulation.ts'
 import { type Progress, simulate, type Simulation, type SimulationInput } from './simulate.ts'

@@ -17,7 +17,6 @@ import { cleanValue } from '../untrusted.ts'
 import { APP, gives, takes, type Tool, type ToolParts } from './tool.ts'
 
 const LANGUAGES = ['curl', 'node', 'bun', 'python', 'php', 'ruby', 'go', 'nextjs']
-/** The forms of the tag for pages, as the Activation screen has them. */
 const TAGS = new Map([
   ['tag', 'plain'],
   ['tag-consent', 'consent'],
@@ -39,7 +38,6 @@ export const getKeyInfo: Tool = {
   },
 }
 
-/** Of the key and the limits. */
 const REST_BYTES = 2 * 1024
 
 async function readKeyInfo(parts: ToolParts, { access }: Caller) {
@@ -85,7 +83,7 @@ export const getSetupStatus: Tool = {
   },
 }
 
-/** The same for the tool and for the resource; it holds nothing about people. */
+/** For the tool and the resource; no personal data. */
 export async function readSetup(parts: ToolParts, app: AppRow) {
   const { state, message, lastEventAt, lastNamedAt: _, lastViewAt: __, ...noted } = await readActivation(parts, app)
   const counts = Object.entries(noted).map(([name, one]) => [name, one && { ...one, lastAt: iso(one.lastAt) }])
@@ -102,7 +100,7 @@ export async function readSetup(parts: ToolParts, app: AppRow) {
 
 const SENDER_BYTES = 6 * 1024
 
-/** Whom messages come from, and what keeps them from it, with the DNS record of a domain that is not verified. */
+/** The sender, and what keeps messages from being sent, with the DNS record to add. */
 async function readSender({ store, mailer }: ToolParts, app: AppRow) {
   const settings = await store.mailSettings(app.id)
   const { senders } = mailer

@@ -81,7 +81,6 @@ const fitPeople = (rows: contacts.ContactRow[], app: AppRow) =>
 
 const MOST_SEARCH_CHARACTERS = 254
 
-/** A page of people, or those whom `search` finds. */
 function readSearch({ search, ...query }: Query, known: Names) {
   const errors: FieldError[] = []
   refuseUnknown(query, known, errors)
@@ -120,7 +119,7 @@ export const updateContact: schemas.Tool = {
 
 const READERS = { contactAdds: readContactInput, contactUpdates: readContactUpdate } as const
 
-/** The checks and the effect of POST and PATCH /contacts, in their order; with `dryRun` the verdict alone. */
+/** Like POST and PATCH /contacts; with `dryRun` only the result. */
 async function save(parts: ToolParts, caller: Caller, write: ContactWriteName, { dryRun, ...body }: Body) {
   const { access } = caller
   const reading = checkDryRun(READERS[write](body), dryRun)

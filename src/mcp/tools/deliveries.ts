@@ -58,7 +58,7 @@ export const listDeliveries: Tool = {
 
 type About = { messageId: number | null; contactId: number | null }
 
-/** 404 for a message or a person that is not the app's. */
+/** 404 for a message or person of another app. */
 async function findAbout(
   { store }: ToolParts,
   app: AppRow,
@@ -70,7 +70,7 @@ async function findAbout(
   return contact ? { messageId, contactId: contact.id } : UNKNOWN_PERSON
 }
 
-/** With the name of the message and whose it is; null of a person who was erased in this moment. */
+/** null for a person who was erased meanwhile. */
 async function describe({ store }: ToolParts, app: AppRow, rows: DeliveryRow[]) {
   const [messages, contacts] = await Promise.all([
     store.listMessages(app.id),

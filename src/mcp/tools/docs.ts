@@ -35,7 +35,7 @@ export const getDocs: Tool = {
   },
 }
 
-/** From a place in a text on, as much as fits, up to the end of a line. */
+/** As much as fits from `from` on, up to a line end. */
 function takePiece(whole: string, from: number) {
   const fitting = fitText(whole.slice(from), PAGE_BYTES)
   const end = from + fitting.length

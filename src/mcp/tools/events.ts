@@ -92,7 +92,7 @@ async function saveEvent(parts: ToolParts, context: WriteContext, input: EventFi
   return { told: { ok: true, ...told }, keptNames }
 }
 
-/** The verdict that the event would meet now, without leaving a trace. */
+/** A dry run. */
 async function tryEvent(parts: ToolParts, { access, app }: WriteContext, input: EventFields): Outcome {
   const { refused } = peekForKey(parts, 'events', access)
   if (refused) return refused

@@ -14,7 +14,7 @@ import { APP, EMAIL, gives, MESSAGE_ID, takes, text, type Tool, type ToolParts }
 
 type Asked = { deliveryId: number } | { messageId: number; email: string }
 
-/** A delivery, or a message and a person; what is left out of the second is said. */
+/** Either a delivery, or a message and a person. */
 const readAsked = (args: Body, known: Names) =>
   readAbout(args, known, (query, errors): Asked => {
     const { deliveryId, messageId, email } = query
@@ -68,7 +68,6 @@ async function explainFor(
   return person ? explainMessageFor(store, person, message) : UNKNOWN_PERSON
 }
 
-/** A rule's sentence says what it found, in the words of the dashboard. */
 export const rulesView = ({ rules }: Explanation) =>
   rules.map(({ rule, verdict, sentence, isToday, isEstimated }) => ({
     rule,

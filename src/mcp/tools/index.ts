@@ -17,7 +17,7 @@ import type { Tool, ToolParts } from './tool.ts'
 
 export type { Tool }
 
-/** All tools by the alphabet: what a client has read once stays the same, byte for byte. */
+/** Sorted, so that clients can cache the list byte for byte. */
 const TOOLS: readonly Tool[] = [
   getIntegrationCode,
   getKeyInfo,
@@ -52,11 +52,11 @@ function listNames({ input }: Tool): Names {
   return new Set([...(app ? ['app', 'newsletter'] : []), ...Object.keys(others)])
 }
 
-/** Runs a tool, which refuses what its input does not name. */
+/** Refuses unknown arguments. */
 export const runTool = (tool: Tool, parts: ToolParts, caller: Caller, args: Body) =>
   tool.run(parts, caller, args, NAMES.get(tool) ?? new Set())
 
-/** Whether the key's scope and the URL leave a tool. */
+/** Allowed by the key's scope and the URL. */
 function isOpen({ access, narrowing }: Caller, { kind, name }: Tool): boolean {
   if (kind === 'manage' && access.key.scope !== 'manage') return false
   if (kind !== 'read' && narrowing.readOnly) return false
@@ -68,7 +68,7 @@ export const listTools = (caller: Caller): Tool[] => TOOLS.filter((tool) => isOp
 export const findTool = (caller: Caller, name: string): Tool | undefined =>
   TOOLS.find((tool) => tool.name === name && isOpen(caller, tool))
 
-/** A tool as tools/list shows it, with all four hints. */
+/** As in tools/list, with all four hints. */
 export function describeTool({ name, title, description, kind, hints = {}, input, output }: Tool): ToolDescription {
   const { destructive = false, repeats = false, reachesOut = false } = hints
   return {

@@ -8,7 +8,6 @@ import { fitMessage, fitText, PAGE_BYTES, takeFitting } from '../budget.ts'
 import { cleanText, cleanWritten, UNTRUSTED } from '../untrusted.ts'
 import { APP, gives, LIST, MESSAGE_ID, PAGE, takes, type Tool } from './tool.ts'
 
-/** For what stands around a message: its counts and times. */
 const AROUND_BYTES = 2 * 1024
 
 export const listMessages: Tool = {
@@ -36,7 +35,7 @@ export const listMessages: Tool = {
   },
 }
 
-/** Conditions are left to get_message: there may be many. */
+/** Without conditions: there may be many. */
 function describe(row: MessageRow & { counts: MessageCounts }) {
   const { where: _, ...trigger } = row.content.trigger as Record<string, unknown>
   const counts = countsView(row.counts)
@@ -70,7 +69,7 @@ export const getMessage: Tool = {
 
 const CHANGED = { field: 'cursor', code: 'invalid', message: 'The message was changed meanwhile. Begin again.' }
 
-/** `place`: from which character on, of the message as it was at which time. */
+/** `place`: the character offset, and the version's time. */
 const readOne = (args: Body, known: Names) =>
   readAbout(args, known, (query, errors) => ({
     messageId: readMessageId(query, errors),
@@ -79,7 +78,6 @@ const readOne = (args: Body, known: Names) =>
 
 const cursorTo = ({ updatedAt }: MessageRow, id: number): string => writeContactCursor({ id, updatedAt })
 
-/** The next piece of the whole message. */
 function takePiece(written: object, message: MessageRow, from: number) {
   const whole = JSON.stringify(written)
   const json = fitText(whole.slice(from), PAGE_BYTES - AROUND_BYTES)

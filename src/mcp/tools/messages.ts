@@ -33,7 +33,7 @@ const checking = ({ store, mailer, templates }: ToolParts, app: AppRow) => ({
   senders: mailer.senders,
 })
 
-/** The schema that a message is read by, but for `status`, which has a tool of its own. */
+/** `status` has a tool of its own. */
 const { status: _, ...properties } = MessageSchema.properties
 const MESSAGE = forModels({ ...MessageSchema, properties })
 
@@ -66,7 +66,7 @@ type Draft = { app: AppRow; input: { id: number | null; value: Record<string, un
 
 const LIVE = 'This message is live. Pause it with set_message_status first; then write, preview and turn it on again.'
 
-/** What somebody turns on or writes in this moment is not written over: message_changed. */
+/** Refuses with message_changed when someone else edits or turns it on meanwhile. */
 async function saveDraft(parts: ToolParts, caller: Caller, { app, input: { id, value } }: Draft) {
   const old = id === null ? null : await parts.store.findMessage(app.id, id)
   if (id !== null && !old) return refuse('message_not_found')

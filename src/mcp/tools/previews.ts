@@ -24,7 +24,6 @@ const readPreview = (args: Body, known: Names) =>
     isSeveral: readFlag(args.several ?? undefined, 'several', errors),
   }))
 
-/** Why a mail cannot be made, as a sentence. */
 function sayFault(fault: TemplateFault, { sample: { contact, app }, isMadeUp }: FoundSample): string {
   const begin = `Nothing can be shown for ${isMadeUp ? 'this person' : cleanText(contact.email)}: `
   return 'missing' in fault
@@ -60,7 +59,7 @@ export const previewTool: Tool = {
       templates: parts.templates,
     }
     const found = await checkLive(context, message.content)
-    // what nobody could see does not go live by it
+    // nothing may go live by an empty preview
     const isReady = found.problems.length === 0 && 'html' in mail
     const token = isReady ? makeLiveToken(parts.previewKey, app, message) : null
     const problems = takeFitting(cleanValue(found.problems), PROBLEMS_BYTES)
@@ -88,7 +87,7 @@ function previewView(found: FoundSample, mail: RenderedMail | TemplateFault) {
     : { ...shown, subject: null, text: null, fault: sayFault(mail, found), refusedLinks: [] }
 }
 
-/** Without the HTML: it says the same, and a model pays for each word. */
+/** Without the HTML, which says the same and costs more. */
 function mailView(mail: RenderedMail) {
   const whole = cleanWritten(mail.text)
   const text = fitText(whole, TEXT_BYTES)

@@ -16,11 +16,10 @@ import { APP, EMAIL, gives, MESSAGE_ID, PAGE, takes, type Tool, type ToolParts }
 
 const DEFAULT_DAYS = 7
 const MOST_DAYS = 30
-/** A page belongs to the simulation of its first one, for so long. */
+/** Later pages belong to the first page's simulation for this long. */
 const PAGES_MS = 3_600_000
 
 type Line = Simulation['lines'][number]
-/** What lines are told by: the message, and the zone of its app (IANA name). */
 type About = Pick<MessageRow, 'content'> & { zone: string }
 
 const readSimulation = (args: Body, known: Names, now: number) =>
@@ -40,7 +39,7 @@ function readDays(text: string | undefined, errors: FieldError[]): number {
   return days
 }
 
-/** How many lines were shown, of the simulation of which moment (ms UTC). */
+/** Lines shown so far, and the simulation's time (ms UTC). */
 function readPlace(text: string | undefined, now: number, errors: FieldError[]): { skip: number; at: number } {
   if (text === undefined) return { skip: 0, at: now }
   const place = readContactCursor(text, true, errors)
@@ -111,7 +110,7 @@ function simulationView(simulation: Simulation, about: About, { skip, limit }: {
 }
 
 const COUNTS_BYTES = 2 * 1024
-/** Of one line: so that a page holds several. */
+/** Per line, so that a page holds several. */
 const RULES_BYTES = 4 * 1024
 
 function lineView(line: Line, about: About) {

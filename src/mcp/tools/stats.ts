@@ -35,7 +35,6 @@ export const listEventNames: Tool = {
   },
 }
 
-/** The last name of the page before. */
 function readCursor(cursor: string | undefined, errors: FieldError[]): string | null {
   if (cursor !== undefined && !EVENT_NAME.test(cursor))
     addError(errors, 'cursor', 'invalid', 'Send `nextCursor` of the page before, with the same filters.')

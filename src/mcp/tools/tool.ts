@@ -14,10 +14,10 @@ import type { SnippetSource } from '../../visits/snippet-tag.ts'
 import type { Names } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
 
-/** What a tool may do: `manage` is for keys of that scope alone. */
+/** `manage` needs a key of that scope. */
 export type ToolKind = 'read' | 'write' | 'manage'
 
-/** `snippet`: the scripts of the tag for pages, as they were built. */
+/** `snippet`: the built scripts of the tag. */
 export type ToolParts = {
   store: Store
   clock: Clock
@@ -35,16 +35,13 @@ export type ToolParts = {
 
 type Result = { ok: boolean } | Refusal
 
-/**
- * One thing that can be asked for. `run` answers what the HTTP API would, with the same refusals; the schemas are what it
- * takes and answers, in few words, because a model reads all of them before it does anything.
- */
+/** `run` answers like the HTTP API, with the same refusals. Schemas are brief, because models read all of them. */
 export type Tool = {
   name: string
   title: string
   description: string
   kind: ToolKind
-  /** what it does may be more than adding, and sending it twice may be more than sending it once */
+  /** more than adding; repeatable; reaches others */
   hints?: { destructive?: boolean; repeats?: boolean; reachesOut?: boolean }
   input: TObject
   output: { type: 'object' }
@@ -52,7 +49,7 @@ export type Tool = {
   run(parts: ToolParts, caller: Caller, args: Body, known: Names): Result | Promise<Result>
 }
 
-/** What `app` and `cursor` are is said once, in the instructions of the server. */
+/** The server's instructions describe `app` and `cursor`. */
 export const APP = Type.String()
 export const EMAIL = Type.String()
 export const MESSAGE_ID = Type.String()
@@ -65,7 +62,7 @@ export const PAGE = {
 
 export const takes = (properties: TProperties): TObject => Type.Object(properties, { additionalProperties: false })
 
-/** What an input of the HTTP API takes, and `more`. The app has one name here, and is always needed. */
+/** The HTTP API's schema and `more`. `app` has one name here and is required. */
 export const takesInput = ({ properties, required = [] }: TObject, more: TProperties = {}): TObject => {
   const { newsletter: _, ...own } = properties
   const { properties: added, required: needed = [] } = Type.Object(more)
@@ -76,10 +73,7 @@ export const takesInput = ({ properties, required = [] }: TObject, more: TProper
 const mapValues = <T, R>(values: Record<string, T>, map: (value: T) => R): Record<string, R> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]))
 
-/**
- * A schema as a model needs it, which pays for every word: its shape, and of its meaning what `brief` says. What else does
- * not fit is refused with a sentence.
- */
+/** Keeps a schema's shape and its `brief` descriptions. */
 export function forModels(schema: TSchema): TSchema {
   const { type, const: literal, enum: words, required, brief } = schema
   const { properties, items, anyOf } = schema as { properties?: TProperties; items?: TSchema; anyOf?: TSchema[] }
@@ -93,20 +87,20 @@ export function forModels(schema: TSchema): TSchema {
 }
 
 /**
- * The fields of a result by their names: clients mostly show models nothing of this, and the list of tools is bounded.
- * Beside these, every result has `ok`, and `untrusted` where others wrote what is in it.
+ * Clients rarely show result fields to models, and tools/list is bounded. Every result also has `ok`, and `untrusted`
+ * where it contains outside text.
  */
 export const gives = (...names: string[]): TObject =>
   Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())])))
 
-/** A page, as the instructions of the server describe it. */
+/** Described in the server's instructions. */
 export const LIST = { type: 'object' } as const
-/** `contactId` null: the person would be new. Beside these there are `dryRun` and `warnings`, where there is something to say. */
+/** `contactId` null: the person would be new. */
 const WRITTEN = ['contactId', 'created', 'messages']
 export const RECORDED = gives(...WRITTEN)
 export const SAVED = gives(...WRITTEN, 'contact')
 
-/** A person's fields are called as the API's documentation calls them there, but for the app. */
+/** As in the API's documentation, except for the app. */
 export const nameApp = <T extends Warning>(errors: T[]): T[] =>
   errors.map((error) =>
     error.field === 'newsletter'

@@ -1,4 +1,3 @@
-/** What tools that write have in common: they can be tried, and say which mails follow. */
 import { Type } from '@sinclair/typebox'
 import { addError } from '../../core/field-readers.ts'
 import { publicId } from '../../core/ids.ts'
@@ -10,7 +9,7 @@ import { cleanText } from '../untrusted.ts'
 
 export const DRY_RUN = Type.Optional(Type.Boolean())
 
-/** Anything but true and false is one error more; null stands for what is left out. */
+/** Accepts true, false and null (omitted). */
 export function checkDryRun<T extends object>(reading: T, dryRun: unknown): T | { errors: FieldError[] } {
   if (dryRun === undefined || dryRun === null || typeof dryRun === 'boolean') return reading
   const errors = 'errors' in reading ? (reading.errors as FieldError[]) : []
@@ -18,18 +17,18 @@ export function checkDryRun<T extends object>(reading: T, dryRun: unknown): T | 
   return { errors }
 }
 
-/** Of all mails that one write queues. */
+/** For all emails that one write queues. */
 const MESSAGES_BYTES = 8 * 1024
 const NOT_STARTED_BYTES = 8 * 1024
 
-/** As many as fit; `omitted` says how many are left out, and is absent when none are. */
+/** `omitted` counts those that don't fit. */
 export function queuedView(queued: QueuedMessage[]) {
   const messages = takeFitting(queued.map(messageView), MESSAGES_BYTES)
   const left = queued.length - messages.length
   return left === 0 ? { messages } : { messages, omitted: { messages: left } }
 }
 
-/** Live and paused messages that the event fits and that it starts nothing of; absent where there is none. */
+/** Matching messages that start nothing; absent when there are none. */
 export const unstartedView = (unstarted: Unstarted[]) =>
   unstarted.length === 0 ? {} : { notStarted: takeFitting(unstarted.map(unstartedOf), NOT_STARTED_BYTES) }
 

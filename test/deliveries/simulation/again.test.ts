@@ -1,4 +1,3 @@
-/** When a simulation takes "once" to be used up: by the order in which things came, as the queue does. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { BATCH, HOUR } from '../../helper.ts'

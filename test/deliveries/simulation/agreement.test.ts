@@ -1,7 +1,6 @@
 /**
- * A law: a dry run, live sending, its explanations and a simulation decide alike. Random messages and histories are played
- * live with moved time, and simulated on what is stored of them. SIMULATION_STORIES=1000 plays more than every run does,
- * SIMULATION_SEED=7 others.
+ * Property: dry run, live sending, explanations and simulation decide alike for random messages and histories.
+ * SIMULATION_STORIES=1000 plays more, SIMULATION_SEED=7 others.
  */
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -10,7 +9,7 @@ import { readStory, type Story, storyArbitrary } from './random-stories.ts'
 
 const STORIES = Number(process.env.SIMULATION_STORIES ?? 15)
 const SEED = Number(process.env.SIMULATION_SEED ?? 1)
-/** One that goes wrong is played again and again, with less of it. */
+/** Shrinking replays a failing story many times. */
 const PLAYED_MS = 50_000 + STORIES * 1_000
 
 test(

@@ -1,4 +1,3 @@
-/** What is decided of people in a simulation is what is decided live. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Rule } from '../../../src/store/message-types.ts'
 import { HOUR } from '../../helper.ts'
@@ -14,7 +13,7 @@ afterEach(() => at.close())
 const suppress = (email: string, reason: 'unsubscribed' | 'bounced') =>
   at.messaging.store().suppress({ appId: at.messaging.app.id, email, reason, at: at.clock.now() })
 
-/** The person goes, and what must be remembered of the address stays. */
+/** The suppression of the address stays. */
 const erase = (email: string) => at.messaging.store().eraseContact({ ...at.messaging.by, email, at: at.clock.now() })
 
 test('somebody who unsubscribed, was erased and came again is still not written to', async () => {

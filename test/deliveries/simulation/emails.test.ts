@@ -1,4 +1,3 @@
-/** Mails that could not have been written: a simulation finds what sending would. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Mail } from '../../../src/store/message-types.ts'
 import { useClosing } from '../../closing.ts'

@@ -1,4 +1,3 @@
-/** What was known of people when it would have been decided. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
@@ -150,6 +149,6 @@ test('many events and views of one person take no longer each than a few', async
   }
   const startedAt = performance.now()
   expect((await at.simulate(content)).triggered).toBe(10_000)
-  // each walked through all before, in a minute
+  // all of it in under a minute
   expect(performance.now() - startedAt).toBeLessThan(10_000)
 }, 30_000)

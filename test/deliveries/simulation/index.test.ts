@@ -1,4 +1,3 @@
-/** A simulation decides as a live message would have, sends nothing and changes nothing. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { isRefusal, type Refusal } from '../../../src/core/refusals.ts'
 import {
@@ -24,7 +23,6 @@ afterEach(() => at.close())
 
 const of = (email: string) => ({ email, properties: { url: 'https://first.example/results/1' } })
 
-/** People who did different things around their event, some of them twice. */
 async function play(): Promise<void> {
   const people = ['left', 'stayed', 'saw', 'stranger', 'paid', 'crashed'].map((name) => `${name}@example.com`)
   const [left = '', stayed = '', saw = '', stranger = '', paid = '', crashed = ''] = people

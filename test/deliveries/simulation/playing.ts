@@ -1,4 +1,3 @@
-/** Plays a story through the service while its message is live, and simulates the message on what came of it. */
 import { explainDelivery, explainSimulation, LEFT_OUT, toExplained } from '../../../src/deliveries/explanations.ts'
 import { explainEvents } from '../../../src/deliveries/message-explanations.ts'
 import { listWouldQueue } from '../../../src/deliveries/queued-messages.ts'
@@ -12,17 +11,17 @@ import { CONTACTS, createTestServer, DAY, EVENTS, NOW } from '../../helper.ts'
 import { createMessaging, MINUTE, recordOf } from '../../messaging.ts'
 import { PEOPLE, type Person, type Step, type Story } from './random-stories.ts'
 
-/** Well after all that a story has happen long ago. */
+/** After the story's past. */
 const LIVE_AT = NOW + 41 * DAY
-/** Of what a story has happen before it went live nothing is simulated. */
+/** The simulation doesn't include these days. */
 const EARLIER_DAYS = 5
 
-/** What went live, and what was told of it otherwise: texts of the same form. */
+/** `live` and `told` have the same form. */
 type Compared = { live: object; told: object }
-/** `outcomes`: for the count of what stories tell. */
+/** `outcomes`: for statistics. */
 type Played = { compared: Compared[]; outcomes: string[] }
 
-/** @returns what was so at the moments of the story, and when all had ended; each event with its dry run */
+/** @returns the states at the story's moments and at the end, and each event with its dry run */
 export async function playStory(story: Story): Promise<Played> {
   const playing = await openStory(story)
   return play(playing, story).finally(playing.close)
@@ -35,7 +34,7 @@ async function play(playing: Awaited<ReturnType<typeof openStory>>, { steps, mom
     await playing.moveTo(at)
     for (const step of steps) if (step.at === at) await playing.take(step)
     if (!moments.includes(at)) continue
-    // what is due now is decided after all that came by now
+    // everything up to now counts
     await playing.decideBefore(at + 1)
     await playing.compare()
   }
@@ -81,7 +80,7 @@ async function openStory({ content, settings, setUp }: Story) {
 
   const played: Played = { compared: [], outcomes: [] }
 
-  /** A dry run first: what it says must come. */
+  /** Does a dry run first and compares. */
   const sendEvent = async ({ who: email, lateMs, event, properties }: Step & { does: 'event' }): Promise<void> => {
     const at = server.clock.now()
     const occurredAt = lateMs === 0 ? null : at - lateMs
@@ -94,7 +93,7 @@ async function openStory({ content, settings, setUp }: Story) {
     const { status, text } = await server.call('POST', EVENTS, { body })
     if (status !== 202) throw new Error(text)
     const after = await messaging.deliveries()
-    // what the event itself stops counts as still on its way in a dry run
+    // a dry run counts emails that the event cancels as still waiting
     const came = after.slice(before.length)
     if (!Bun.deepEquals(after.slice(0, before.length), before) || came.some(({ state }) => state === 'skipped')) return
     const describe = ({ state, dueAt }: { state: string; dueAt: number }) => `${state} ${(dueAt - LIVE_AT) / MINUTE}`
@@ -115,12 +114,12 @@ async function openStory({ content, settings, setUp }: Story) {
     const { verdicts } = recordOf(delivery)
     const { why } = explainDelivery(toExplained(work))
     const at = waits ? dueAt : (handedAt ?? updatedAt)
-    // a simulation tells of what became of each event, and not of the email
+    // a simulation describes events, not their shared email
     const own = why.replace(` ${LEFT_OUT}`, '')
     return { email: work.contact.email, triggeredAt, outcome, dueAt: at, verdicts, why: own }
   }
 
-  /** By the explanations of their events: what started nothing because of "again". */
+  /** Events that started nothing because of `again`. */
   const listRefused = async (): Promise<string[]> => {
     const refused: string[] = []
     for (const person of await Promise.all(PEOPLE.map((email) => store().findContact(app.id, email)))) {
@@ -149,7 +148,6 @@ async function openStory({ content, settings, setUp }: Story) {
       waitUntil(LIVE_AT + at)
     },
 
-    /** Each at the moment when it is due. */
     async decideBefore(at: number): Promise<void> {
       for (;;) {
         const dueAt = Math.min(...(await messaging.deliveries()).filter(isWaiting).map((one) => one.dueAt))
@@ -184,10 +182,10 @@ const isWaiting = ({ state }: DeliveryRow): boolean => state === 'waiting' || st
 
 type Said = Pick<SimulationLine, 'email' | 'triggeredAt' | 'outcome' | 'dueAt'> & { verdicts: Verdict[]; why: string }
 
-/** What a simulation can only say would have been. */
+/** Outcomes that aren't final in a simulation. */
 const GOES_ON = ['send', 'waiting', 'joined']
 
-/** Live there is more to judge than a simulation has, such as the message's own status. */
+/** Live decisions have further checks, such as the message's status. */
 const RULES = ['away', 'seen', 'notSeen', 'done', 'notDone', 'tag', 'field']
 
 /** In minutes after the message went live. */

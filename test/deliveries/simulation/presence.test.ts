@@ -1,4 +1,3 @@
-/** Where somebody was, as a simulation knows it of old events too. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import { presenceAt, toLostReport } from '../../../src/visits/presence.ts'
@@ -109,7 +108,6 @@ describe('three days later', () => {
   const [draft] = FIRST_MESSAGES
   const simulate = (content: Partial<MessageContent> = {}) => at.simulate({ ...draft?.content, ...content })
 
-  /** Some leave before their event, the others open another page after it. */
   async function play(left: string[], stayed: string[]): Promise<void> {
     const all = [...left, ...stayed]
     for (const email of all) await at.event(email, { event: 'signed_up' })

@@ -1,4 +1,3 @@
-/** A message, and what a few people do while it is live, all of it random: for tests that compare over many. */
 import type { Again, MailSettings, MessageContent, Rule } from '../../../src/store/message-types.ts'
 import { DAY, HOUR } from '../../helper.ts'
 import { here, leave, MINUTE, page, track } from '../../messaging.ts'
@@ -12,17 +11,14 @@ export type Step = { at: number; who: string } & (
   | { does: 'report'; id: string; events: object[] }
 )
 
-/**
- * `setUp`: what was so of people before, and stays so; empty where they are only made by what they do. `moments`: when it
- * is looked at (ms after the message went live).
- */
+/** `setUp`: people's fixed state. `moments`: when states are compared (ms after going live). */
 export type Story = { content: MessageContent; settings: Settings; setUp: Person[]; steps: Step[]; moments: number[] }
 export type Person = { email: string; tags: string[]; fields: Record<string, string>; isUnsubscribed: boolean }
 
 export const PEOPLE = ['ada@example.com', 'bob@example.com', 'eve@example.com'] as const
 const LONG_AGO_MS = 40 * DAY
 
-/** So many steps of a story may be left out, to find the ones that matter. */
+/** Shrinking leaves out up to this many steps. */
 const STEPS_MOST = 80
 const INDICES = Array.from({ length: STEPS_MOST }, (_, index) => index)
 
@@ -34,7 +30,6 @@ const createRandom = (value: fc.GeneratorValue) => ({
   below: (most: number): number => value(fc.nat, most - 1),
 })
 
-/** One that was found to go wrong is told again with fewer steps. */
 export const storyArbitrary = (): fc.Arbitrary<[fc.GeneratorValue, number[]]> =>
   fc.tuple(fc.gen(), fc.subarray(INDICES, { minLength: 1 }))
 
@@ -56,7 +51,7 @@ function makeStory(random: Random): Story {
   return { content, settings: makeSettings(random, content), setUp, steps: inOrder, moments }
 }
 
-/** The same of a message whose events share an email, with several results of a person close together. */
+/** Events share an email, with several results of a person close together. */
 function makeCollectingStory(random: Random): Story {
   const story = makeStory(random)
   const { pick, isOften } = random
@@ -78,7 +73,6 @@ function makeCollectingStory(random: Random): Story {
   }
 }
 
-/** One more result of somebody who just did something. */
 function makeResult({ pick, isOften }: Random, { who, at }: Step): Step {
   const url = isOften(0.1) ? undefined : `https://first.example/results/${pick([1, 2, 3])}${pick(['', '?from=mail'])}`
   const resultId = isOften(0.2) ? pick([1, 2, 3]) : undefined
@@ -87,7 +81,7 @@ function makeResult({ pick, isOften }: Random, { who, at }: Step): Step {
   return { who, at: at + pick([0, 0, 1, MINUTE, 4 * MINUTE]), does: 'event', event: 'ready', properties, lateMs }
 }
 
-/** Reports of open pages are kept for 48 hours: of such a message all must have ended before. */
+/** Reports are kept for 48 hours, so such messages must end before. */
 const asksWhere = ({ onlyIf = [] }: MessageContent): boolean =>
   onlyIf.some(({ rule }) => rule === 'away' || rule === 'seen' || rule === 'notSeen')
 
@@ -166,7 +160,7 @@ function makeRule({ pick }: Random): Rule {
   ])
 }
 
-/** With a wait for a time of day as well, the message would not end in time. */
+/** With a wait for a time of day, the message would not end in time. */
 function makeSettings({ pick, isOften }: Random, content: MessageContent): Settings {
   const isLong = content.wait !== undefined && 'until' in content.wait
   const hours = { days: [0, 1, 2, 3, 4, 5, 6], from: '08:00', until: pick(['13:00', '18:00', '02:00']) }
@@ -189,7 +183,6 @@ function makePerson({ isOften, pick }: Random, email: string): Person {
 
 type Given = { who: string; spanMs: number; isKnown: boolean }
 
-/** A few hours of somebody's life, each with a handful of things that happen close together. */
 function makeSteps(random: Random, { who, spanMs, isKnown }: Given): Step[] {
   const { pick, isOften, below } = random
   const steps: Step[] = isKnown && isOften(0.3) ? makeScene(random, { who, from: -LONG_AGO_MS, lateMost: 0 }) : []
@@ -202,7 +195,7 @@ function makeSteps(random: Random, { who, spanMs, isKnown }: Given): Step[] {
 
 type Scene = { who: string; from: number; lateMost: number }
 
-/** So many minutes after the last: what waits comes due at the same moment, or a millisecond beside it. */
+/** Minutes between steps; what waits is due at the same moment or a millisecond off. */
 const PAUSES = [0, 0, 0, 1, 1, 2, 5, 10, 29, 30, 31, 60] as const
 
 function makeScene(random: Random, { who, from, lateMost }: Scene): Step[] {
@@ -227,7 +220,7 @@ function makeEvent({ pick, isOften }: Random, at: number, lateMost: number) {
   return { at, does: 'event' as const, event, properties: event === 'ready' ? properties : undefined, lateMs }
 }
 
-/** What one page load reports; a report may be long on its way, and be overtaken by the next. */
+/** A report may be slow and be overtaken by the next. */
 function createTab({ pick, isOften, below }: Random) {
   const [load, isNumbered, end] = [`tab${below(1e9)}`, isOften(0.7), pick(['', '.a'])]
   let count = 0

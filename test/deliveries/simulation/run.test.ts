@@ -1,4 +1,3 @@
-/** What a line of a simulation says beside its outcome. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Mail, MessageContent, Rule } from '../../../src/store/message-types.ts'
 import { CONTACTS, DAY, HOUR } from '../../helper.ts'

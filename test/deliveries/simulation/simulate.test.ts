@@ -1,4 +1,3 @@
-/** What a simulation counts, lists and says beside its lines. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { describeSimulation } from '../../../src/deliveries/simulation/index.ts'
 import { type Progress, simulate } from '../../../src/deliveries/simulation/simulate.ts'

@@ -1,4 +1,3 @@
-/** What the tests of simulations share: a server with messages, what was decided live, and a simulation of the same. */
 import { isRefusal } from '../../../src/core/refusals.ts'
 import type { Simulation, SimulationInput } from '../../../src/deliveries/simulation/index.ts'
 import type { MessageContent } from '../../../src/store/message-types.ts'
@@ -30,7 +29,6 @@ export async function openSimulating() {
     putLive: (content: Partial<MessageContent> = {}) => messaging.put(messageOf({ name: 'Live', ...content })),
     event: (email: string, changes: Record<string, unknown> = {}) =>
       messaging.event({ email, properties: { url: 'https://first.example/results/1' }, ...changes }),
-    /** What one page load of somebody reports. */
     browse: (email: string, ...events: object[]) =>
       send(server, report(server.first, { email, id: `${email}.${crypto.randomUUID()}`, events })),
     async simulate(content: Partial<MessageContent> = {}, changes: Partial<SimulationInput> = {}): Promise<Simulation> {
@@ -38,7 +36,7 @@ export async function openSimulating() {
       if (!simulation || isRefusal(simulation)) throw new Error('it cannot be simulated')
       return simulation
     },
-    /** What became of all that is due, by address: `send`, or the reason why not. */
+    /** By address: `send`, or the reason why not. */
     async decideLive(): Promise<Record<string, string>> {
       await messaging.decide()
       const decided = (await messaging.deliveries()).map(async ({ contactId, state, reason }) => {
@@ -50,7 +48,7 @@ export async function openSimulating() {
   }
 }
 
-/** The same of a simulation; without those who had got it before. */
+/** Without those who got it before. */
 export const outcomesOf = ({ lines }: Simulation): Record<string, string> =>
   Object.fromEntries(
     lines.filter(({ outcome }) => outcome !== 'again').map(({ email, outcome }) => [email ?? '', outcome]),

@@ -1,4 +1,3 @@
-/** What stops a delivery while it waits stops it in a simulation too, and at that moment. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import { DAY, HOUR } from '../../helper.ts'
@@ -14,7 +13,6 @@ beforeEach(async () => {
 })
 afterEach(() => at.close())
 
-/** So many of each outcome, live. */
 async function countLive(): Promise<Record<string, number>> {
   await at.messaging.decide()
   const counts: Record<string, number> = {}

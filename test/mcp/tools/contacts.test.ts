@@ -48,7 +48,7 @@ describe('the same as over HTTP', () => {
     '%s %s',
     async (_, __, call, args) => {
       const { http, mcp } = await callBoth(doors, call, (app) => ({ app, ...args }))
-      // over HTTP it may be the other description of who is sought
+      // HTTP describes the query differently
       const said = call === FIND ? JSON.stringify(http).replace(/, `tag`.*?`limit`/, '') : JSON.stringify(http)
       expect(JSON.stringify(mcp).replaceAll(/("cursor"|"nextCursor"):"[^"]+"/g, '$1')).toBe(
         said.replaceAll(/("cursor"|"nextCursor"):"[^"]+"/g, '$1'),
@@ -213,7 +213,7 @@ test('a key that is twice in the arguments is warned about, as over HTTP', async
     }
   }
   const erased = await server.call('DELETE', '/api/v1/contacts', { body: `{${fields}}`, headers })
-  // a field that a call does not know is one warning
+  // a field unknown to one of the two calls is one warning
   const unknown = { code: 'unknown_field', message: expect.any(String) }
   const expected = [
     { field: 'tags', ...unknown },

@@ -82,7 +82,7 @@ describe('explain_delivery', () => {
     let [dots, recipients] = [0, 0]
     const mailServer = await startMailServer({
       dot: () => (dots++ === 0 ? 'drop' : 'accept'),
-      // the second try is put off
+      // the second try is deferred
       recipient: () => (recipients++ === 1 ? 451 : 'accept'),
       keepsDropped: true,
     })
@@ -110,7 +110,7 @@ describe('explain_delivery', () => {
     await messaging.decide()
     const { answer, data } = await call('explain_delivery', { deliveryId: await firstId() })
     const shown = (data.rules as object[]).length
-    // before the rules of the message it says whether the person may be written to, and whether it was live
+    // suppression and status come before the message's rules
     expect([data.ok, data.omitted]).toEqual([true, { rules: 22 - shown }])
     expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
   })

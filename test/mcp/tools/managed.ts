@@ -1,4 +1,3 @@
-/** What the tests of tools about messages share: a server for each test, and a key that may do everything there. */
 import { afterEach, beforeEach } from 'bun:test'
 import { createTestServer, type TestServer } from '../../helper.ts'
 import { type Called, type Managed, openManaged } from '../client.ts'
@@ -9,7 +8,7 @@ export const MESSAGE = {
   mail: { subject: 'Hello', body: 'Hello\n\nand welcome' },
 }
 
-/** Opened before each test of a file: `server` and `known` are those of the test that runs. */
+/** `server` and `known` are those of the running test. */
 export function useManaged() {
   let server: TestServer
   let known: Managed
@@ -24,7 +23,7 @@ export function useManaged() {
     server: () => server,
     known: () => known,
     call,
-    /** Saves a draft, which differs from MESSAGE in `changes`; `more` are other arguments of the tool. */
+    /** `changes` to MESSAGE; `more` are other arguments. */
     save: (changes: object = {}, more: object = {}): Promise<Called> =>
       call('save_message_draft', { message: { ...MESSAGE, ...changes }, ...more }),
   }

@@ -14,7 +14,7 @@ const send = (email: string, properties: object = RESULT, more: object = {}) =>
 const preview = async (more: object = {}) =>
   (await call('preview_message', { messageId: known().messageId, ...more })).data
 
-/** A draft that takes a `url` for granted. */
+/** A draft that requires `url`. */
 async function saveStrict(): Promise<string> {
   const mail = { subject: 'Ready', body: '[See your results]({{ event.url }})' }
   const message = { name: 'Strict', trigger: { event: 'results_ready' }, mail }

@@ -48,7 +48,7 @@ describe('simulate_message', () => {
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
     })
     const answered = server.send(request)
-    // once it was read; the process that simulates has hardly begun
+    // after it was read; the simulation has hardly started
     setTimeout(() => leaving.abort(), 30)
     expect(await (await answered).text()).toContain('The service is stopping')
   })
